@@ -1,19 +1,21 @@
-# Two commands set everything up on a machine with Rust, Python 3.11 and a C compiler:
-#   make demo    builds, runs the bundled trace and a fio job, evaluates what papers claim, writes reports
-#   make test    builds, and runs every test that needs nothing else
+# Two commands suffice on a machine with Rust, Python 3.11 and a C compiler:
+#   make demo    builds, runs the bundled trace and a fio job, evaluates the papers' claims, writes reports
+#   make test    builds, and runs every test without further dependencies
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Where prepared drives are kept, so that each is prepared once.
+# Cache of prepared drives, so that each is prepared only once.
 export NANDRAM_CACHE ?= $(CURDIR)/build/drives
 CARGO_TARGET_DIR ?= $(CURDIR)/target
 export CARGO_TARGET_DIR
-# Only what goes wrong is worth a line.
+# Print only failures.
 export PIP_QUIET := 1
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Every package in the version that was tested.
+export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory standard-jobs bench bench-mapped bench-memory programs traces docs notebooks wheel lint build
+.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory standard-jobs bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build
 .PHONY: clean help
 
 help:
@@ -34,7 +36,7 @@ demo: build
 	$(BIN)/nandram report -o results/papers.html
 	@echo "Open results/papers.html, results/sqlite-bank/report.html and results/mixed/report.html in a browser."
 
-# What to run while working: lint, unit tests, documents and prose.
+# The quick tier for development: lint, unit tests, documents and prose.
 check: lint
 	cargo test --workspace --lib --quiet
 	$(BIN)/python -m pytest -q tests/test_documents.py tests/test_prose.py tests/test_units.py tests/test_schema.py
@@ -47,23 +49,23 @@ test-rust:
 test-python: build
 	$(BIN)/python -m pytest
 
-# Property tests with new seeds, SEEDS of them, and 20,000 mutated inputs; the one that fails is named.
+# Property tests with SEEDS new seeds, and 20,000 mutated inputs; a failing one is named.
 SEEDS ?= 20
 hunt: build
 	for seed in $$(shuf -i 1-4294967295 -n $(SEEDS)); do echo "PROPTEST_RNG_SEED=$$seed"; \
 	PROPTEST_RNG_SEED=$$seed cargo test --workspace --quiet || exit 1; done
 	$(BIN)/python tests/mutations.py --count 20000 --seed $$(shuf -i 1-4294967295 -n 1)
 
-# The shared buffer's protocol, and each way to weaken it, under a model checker. Its flag is for all crates: a target folder of
-# its own, so that nothing else is built anew.
+# The shared buffer's protocol, and each weakened variant, under a model checker. Its flag applies to all crates, so a separate
+# target folder avoids rebuilding everything else.
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)/loom" cargo test --package shared_buffer --test loom --quiet
 
-# What asks the kernel by io_uring and ioctl, and what indexes without a check where builds are optimised: with every access to
-# memory checked.
+# Code that uses io_uring and ioctl, and code that indexes without bounds checks in optimized builds, with every memory access
+# checked.
 VALGRIND := --config 'target."cfg(unix)".runner = ["valgrind", "--quiet", "--error-exitcode=9"]'
 
-# Installs what the remaining tests need (as root, on Debian), and runs them.
+# Installs the requirements of the remaining tests (as root, on Debian), and runs them.
 test-system: build wheel loom
 	apt-get update -qq
 	apt-get install -y -qq fio fio-examples strace valgrind qemu-user gcc gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
@@ -72,68 +74,76 @@ test-system: build wheel loom
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package sim --package ftl --lib --test histories --quiet $(VALGRIND)
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package storage --test power_cuts --quiet $(VALGRIND)
 	cargo test --package probe --lib --test block --quiet $(VALGRIND) -- block::engine requests:: files::
-	cargo test --package memory --lib --test files --test beside --quiet $(VALGRIND) -- disk:: without_io_uring what_was_synced areas_are \
-		a_reader_has a_backup_is
+	cargo test --package memory --lib --test files --test concurrent_readers --quiet $(VALGRIND) -- disk:: without_io_uring \
+		reopening_restores areas_are a_reader_keeps a_backup_is
 	cargo test --package direct --lib --quiet $(VALGRIND)
 	MEMCHECK='valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite' \
 		cargo test --package capi --quiet every_call
 	if [ -w /dev/loop-control ]; then cargo test --package probe --test loop_device --quiet $(VALGRIND) -- --ignored; \
-	else echo 'not tested: block devices, for want of loop devices (/dev/loop-control)'; fi
+	else echo 'not tested: block devices, because there are no loop devices (/dev/loop-control)'; fi
 
-# The programs of examples/xip, for ARM and x86-64, each at five levels of optimisation (as root, on Debian 12).
+# The programs of examples/xip, for ARM and x86-64, each at five optimization levels (as root, on Debian 12).
 programs:
 	apt-get update -qq
 	apt-get install -y -qq gcc gcc-arm-linux-gnueabi libc6-dev cmake dpkg-dev
 	examples/xip/build.sh build/xip
 
-# Their page traces, which are in the repository, once more.
+# Regenerates their page traces, which are in the repository.
 traces: build programs
 	apt-get install -y -qq qemu-user
 	$(BIN)/python examples/xip/traces.py build/xip python/nandram/traces/xip
 
-# How often the probe is right, over drives drawn at random, written to docs/probe-accuracy.md.
+# Measures the accuracy of the probe on randomly drawn drives; writes docs/probe-accuracy.md.
 probe-accuracy:
 	cargo run --release --quiet --package probe --example accuracy -- 500 2001 2002 2003 > docs/probe-accuracy.md
 
-# What main memory does beside what bounds it, written to docs/main-memory.md.
+# Measures main memory and its bounds; writes docs/main-memory.md.
 main-memory:
 	cargo run --release --quiet --package main_memory --example main_memory > docs/main-memory.md.new
 	mv docs/main-memory.md.new docs/main-memory.md
 
-# What each drive preset does under standard jobs, written to docs/standard-jobs.md.
+# Runs each drive preset under standard jobs; writes docs/standard-jobs.md.
 standard-jobs:
 	cargo run --release --quiet --package storage --example standard_jobs > docs/standard-jobs.md.new
 	mv docs/standard-jobs.md.new docs/standard-jobs.md
 
-# The documentation site, in build/site; a warning ends it.
+# The documentation site, in build/site; warnings are errors.
 docs: build
 	$(BIN)/python -m pip install --group docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-# The notebooks of the site once more; what they show is in the repository.
+# Executes the notebooks of the site again; their output is in the repository.
 notebooks: build
 	$(BIN)/python -m pip install --group docs
 	$(BIN)/python docs/notebooks/execute.py
 
-# A wheel that needs no Rust where it is installed, in build/wheels.
+# A wheel that installs without Rust, in build/wheels.
 wheel: $(BIN)/python
 	$(BIN)/maturin build --release --strip --out build/wheels
 
-# Instruction counts by callgrind, and what long page traces take, written to BENCH.md.
+# Instruction counts by callgrind, and the cost of long page traces; writes BENCH.md.
 bench: build
 	bench/instructions.sh
 
-# What sync and rollback take at 1, 4 and 16 GiB; wants 23 GiB of disk and the machine idle. Its section of BENCH.md is written anew.
+# The duration of sync and rollback at 1, 4 and 16 GiB; needs 23 GiB of disk and an idle machine. Replaces its section of BENCH.md.
 bench-memory: build bench-mapped
 	$(BIN)/python bench/memory.py
 
-# Loads and stores of a mapped memory beside mmap and O_DIRECT on the same file, cold: ratios of medians, of 5 rounds by turns.
+# Loads and stores of a mapped memory compared with mmap and O_DIRECT on the same file, cold: ratios of medians of 5 alternating rounds.
 # It needs 4 GiB of disk (in build/), and userfaultfd.
 bench-mapped:
 	mkdir -p build
 	rm -f build/bench.memory
 	cargo run --release --quiet --package memory --example mapped -- build/bench.memory 2048 50000 5
 	rm -f build/bench.memory
+
+# The newest versions of all Python packages, as python/constraints.txt.
+constraints:
+	rm -rf $(VENV)
+	PIP_CONSTRAINT= $(MAKE) build
+	PIP_CONSTRAINT= $(BIN)/python -m pip install --group docs
+	(sed -n '/^#/p' python/constraints.txt; $(BIN)/python -m pip freeze --exclude nandram) > python/constraints.txt.new
+	mv python/constraints.txt.new python/constraints.txt
 
 lint: build
 	cargo fmt --check

@@ -1,6 +1,6 @@
-"""How fast captured programs run, against plain QEMU: ``python bench/capture_speed.py BUILD_FOLDER pages|memory``.
+"""Measure the speed of captured programs over plain QEMU: ``python bench/capture_speed.py BUILD_FOLDER pages|memory``.
 
-`BUILD_FOLDER` is where ``examples/xip/build.sh`` built. Each program runs by turns in QEMU alone and captured; the
+`BUILD_FOLDER` is where ``examples/xip/build.sh`` built. Each program runs alternately in QEMU alone and captured; the
 figure is the median of the plain runs' processor time over that of the captured runs', the capture's own and its
 compression's included.
 """
@@ -26,7 +26,7 @@ PROGRAMS = {
 
 
 def processor_s() -> float:
-    """Seconds of processor time, of this process and its children that have ended."""
+    """Return the processor time of this process and its finished children, in seconds."""
     usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Instructions of the host an access of the simulated processor, as a Markdown table: callgrind's count, the difference of a
-# long and a short run over the difference of their accesses.
+# Host instructions per access of the simulated processor, as a Markdown table: counted by callgrind as the difference between a
+# long and a short run, divided by the difference in accesses.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Instructions a request of the DRAM model, counted by callgrind: the difference of a long and a short run over the
-# difference of their requests. Prints the rows of a Markdown table. Needs valgrind.
+# Instructions per request of the DRAM model: counted by callgrind as the difference between a long and a short run,
+# divided by the difference in requests. Prints the rows of a Markdown table. Needs valgrind.
 set -eu
 cd "$(dirname "$0")/.."
 command -v valgrind >/dev/null || { echo "bench: valgrind is not installed (make test-system installs it)" >&2; exit 2; }

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Instructions a request, counted by callgrind: the difference of a long and a short run of the same job over the
-# difference of their requests, so that start-up and preparation drop out. Writes BENCH.md. Needs valgrind.
+# Instructions per request, counted by callgrind: the difference between a long and a short run of the same job, divided
+# by the difference in requests, so that start-up and preparation cancel out. Writes BENCH.md. Needs valgrind.
 #
-# The drives are smaller than the presets have them, so that callgrind has less to prepare: what a request costs does
-# not depend on the number of blocks. What a write costs depends on how many units collection copies for it, so there
-# is a row for each of several over-provisionings, with the write amplification that was measured between the runs.
+# The drives are smaller than in the presets, so that callgrind has less to prepare: the cost of a request does not
+# depend on the number of blocks. The cost of a write depends on the number of units that collection copies for it, so there
+# is a row for each of several over-provisionings, with the write amplification measured between the runs.
 set -eu
 cd "$(dirname "$0")/.."
 command -v valgrind >/dev/null || { echo "bench: valgrind is not installed (make test-system installs it)" >&2; exit 2; }
@@ -24,7 +24,7 @@ instructions() {
     sed -n 's/.*Collected : //p' "$job.log" >"$job.count"
 }
 
-# slope NAME RW SHORT LONG PREPARATION [key=value]...: instructions a request; the two runs at a time.
+# slope NAME RW SHORT LONG PREPARATION [key=value]...: instructions per request; the two runs execute in parallel.
 slope() {
     name="$1" rw="$2" short="$3" long="$4"
     shift 4
@@ -35,12 +35,12 @@ slope() {
     echo $(((to - from) / (long - short)))
 }
 
-# units NAME REQUESTS: units that the translation layer programmed, its own and padding left out, and the host wrote.
+# units NAME REQUESTS: units programmed by the translation layer, without its metadata and padding, and units written by the host.
 units() {
     sed -n 's/^ *"\(programmed_host\|programmed_copy\|host_units\)": \([0-9]*\),*$/\1=\2/p' "$scratch/$1.$2.json"
 }
 
-# amplification NAME SHORT LONG: units programmed for each that the host wrote, from the short run's end to the long's.
+# amplification NAME SHORT LONG: units programmed per unit written by the host, from the end of the short run to that of the long run.
 amplification() {
     eval "$(units "$1" "$2")"
     programmed=$((programmed_host + programmed_copy)) written="$host_units"
@@ -52,8 +52,8 @@ reads="flash.blocks=32 ftl.gc.start=3 ftl.over_provisioning=0.3"
 # shellcheck disable=SC2086
 read="$(slope read randread 50000 250000 fill $reads)"
 
-# The same reads by where the map is: all of it in the controller, where nothing is asked of it; cached, and always found in
-# the controller, or in host memory; and mostly fetched from flash into host memory, where something makes way for it.
+# The same reads by location of the map: entirely in the controller, without look-ups; cached, and always found in the
+# controller, or in host memory; and mostly fetched from flash into host memory, with evictions.
 cached="ftl.map_cache.place=sram device.hmb.use=map"
 # shellcheck disable=SC2086
 near="$(slope near randread 50000 250000 fill $reads $cached ftl.map_cache.size=4MiB)"
@@ -121,9 +121,9 @@ row 8 "28 %" 0.332
 } >>BENCH.md
 bench/pages.sh >>BENCH.md
 bench/nvmm.sh >>BENCH.md
-# What is timed is of this machine, and wants it idle.
+# Times are specific to this machine, which must be idle.
 .venv/bin/python bench/start.py >>BENCH.md
 .venv/bin/python bench/sweep.py >>BENCH.md
-# That of `make bench-memory` stays as it is.
+# The section of `make bench-memory` is unchanged.
 cat "$scratch/memory" >>BENCH.md
 cat BENCH.md

@@ -1,7 +1,7 @@
-"""What sync and rollback of a memory on a file take, at several sizes, as a section of BENCH.md, which it replaces there.
+"""Measure sync and rollback of a memory on a file at several sizes, and replace that section of BENCH.md.
 
-Usage: memory.py [FOLDER [GIB...]]: where the files go (build/bench), and sizes (1 4 16). A size for which there is no room is left out, and
-said to be.
+Usage: memory.py [FOLDER [GIB...]], with the folder for the files (build/bench) and the sizes (1 4 16). A size without enough
+room is skipped with a message.
 """
 
 import mmap
@@ -20,19 +20,19 @@ GIB = 1 << 30
 PIECE = 8 << 20
 SEGMENT = 4096
 ROUNDS = 5
-CHANGED = 10_000  # segments, for the rollback that is the same at every size
+CHANGED = 10_000  # segments, for the rollback of equal size at every capacity
 HEADING = "## Memory on a file\n"
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """Return how long a call takes on the clock."""
+    """Return the wall-clock duration of a call."""
     started = time.perf_counter()
     call()
     return time.perf_counter() - started
 
 
 def copy(path: Path, scratch: Path) -> None:
-    """Copy what is in a file past the page cache, and make it durable, over the same GiB again and again: there is no room for two."""
+    """Copy a file with direct I/O, durably, over the same GiB repeatedly, since there is no room for a second file."""
     buffer = mmap.mmap(-1, PIECE)
     source = os.open(path, os.O_RDONLY | os.O_DIRECT)
     target = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_DIRECT)
@@ -54,13 +54,13 @@ def copy(path: Path, scratch: Path) -> None:
 
 
 def change(memory: Memory, at: int, size: int, count: int, draw: random.Random) -> None:
-    """Overwrite so many segments, anywhere."""
+    """Overwrite this many random segments."""
     for segment in draw.sample(range(size // SEGMENT), count):
         memory.write(at + segment * SEGMENT, draw.randbytes(SEGMENT))
 
 
 def measure(folder: Path, gib: int) -> str:
-    """Return the row of a size."""
+    """Return the table row for a size."""
     size, path, draw = gib * GIB, folder / f"{gib}.memory", random.Random(1)
     try:
         with Memory(path, capacity=f"{gib}GiB", dram="512MiB", space=f"{size + size // 4 + (64 << 20)}B") as memory:
@@ -88,7 +88,7 @@ def measure(folder: Path, gib: int) -> str:
 
 
 def main() -> None:
-    """Measure, and put the section into BENCH.md."""
+    """Measure, and insert the section into BENCH.md."""
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/bench")
     folder.mkdir(parents=True, exist_ok=True)
     section = [

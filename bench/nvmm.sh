@@ -1,6 +1,6 @@
 #!/bin/sh
-# Instructions a request of the NVMM controller, as a Markdown table: callgrind's count, the difference of a long and a
-# short run over the difference of their requests. Needs valgrind.
+# Instructions per request of the NVMM controller, as a Markdown table: counted by callgrind as the difference between a
+# long and a short run, divided by the difference in requests. Needs valgrind.
 set -eu
 cd "$(dirname "$0")/.."
 command -v valgrind >/dev/null || { echo "bench: valgrind is not installed (make test-system installs it)" >&2; exit 2; }
@@ -54,7 +54,7 @@ line() {
         sed -n 's/.*Collected : //p'
 }
 
-# each KIND PAGE [SCHEDULER]: instructions of a read.
+# each KIND PAGE [SCHEDULER]: instructions per read.
 each() {
     kind="$1"
     shift

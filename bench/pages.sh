@@ -1,6 +1,6 @@
 #!/bin/sh
-# Instructions a page request, as a Markdown table: callgrind's count, the difference of a long and a short run over the
-# difference of their requests. Needs valgrind.
+# Instructions per page request, as a Markdown table: counted by callgrind as the difference between a long and a short
+# run, divided by the difference in requests. Needs valgrind.
 set -eu
 cd "$(dirname "$0")/.."
 command -v valgrind >/dev/null || { echo "bench: valgrind is not installed (make test-system installs it)" >&2; exit 2; }

@@ -1,6 +1,6 @@
-"""The paper's sweep and long traces through `nandram paging`, as a Markdown section: ``python bench/paging.py``.
+"""Measure the paper's sweep and long traces with `nandram paging`, as a Markdown section: ``python bench/paging.py``.
 
-Seconds are of the machine at hand and of what else it does; processor time is all threads together.
+Seconds depend on this machine and its load; processor time is the sum over all threads.
 """
 
 import os
@@ -24,7 +24,7 @@ LONG = (10_000_000, 300_000_000)
 
 
 def processor_s() -> float:
-    """Seconds of processor time of the children that have ended."""
+    """Return the processor time of the finished children, in seconds."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

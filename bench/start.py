@@ -1,4 +1,4 @@
-"""How long it takes to begin, as a section of BENCH.md: the median of ten, on the clock and of processor time."""
+"""Measure start-up times, as a section of BENCH.md: the median of ten runs, in wall-clock and processor time."""
 
 import os
 import resource
@@ -15,7 +15,7 @@ COMMANDS = {
 
 
 def once(arguments: list[str]) -> tuple[float, float]:
-    """Return the milliseconds of a run: on the clock, and of processor time."""
+    """Return the duration of a run in milliseconds: wall-clock and processor time."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)

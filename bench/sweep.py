@@ -1,4 +1,4 @@
-"""What a sweep costs beside its runs, and what a second process gains, as a section of BENCH.md."""
+"""Measure the overhead of a sweep, and the gain of a second process, as a section of BENCH.md."""
 
 import resource
 import sys
@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import nandram
 from nandram import _core
 from nandram.options import run_options
-from nandram.sweeping import declared
+from nandram.sweep import declared
 
 FILE = """
 system = "{drive}"
@@ -35,13 +35,13 @@ DRIVE = Path(__file__).parents[1] / "tests" / "data" / "tiny.toml"
 
 
 def spent() -> float:
-    """Return the processor seconds of this process, and of those that it has ended."""
+    """Return the processor time of this process and of its finished children, in seconds."""
     usages = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in usages)
 
 
 def bare(file: Path, folder: Path) -> None:
-    """Make the runs of a sweep and nothing else."""
+    """Execute only the runs of a sweep."""
     options = run_options(1, "none", False, False, "fill", None, None, None)
     job = folder / "job.fio"
     for work in declared.read(file).works(None):
@@ -62,7 +62,7 @@ def main(samples: int, requests: int) -> None:
         folder = Path(name)
         for size, file in ((4, folder / "warm.toml"), (samples, folder / "sweep.toml")):
             file.write_text(FILE.format(drive=DRIVE, samples=size, requests=requests))
-        # What is imported, once.
+        # Import everything once.
         nandram.sweep(folder / "warm.toml", folder / "warm", jobs=1)
         makers = {
             "runs alone": lambda: bare(folder / "sweep.toml", folder),

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures shared by all tests."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ TINY = str(DATA / "tiny.toml")
 TWO_JOBS = str(DATA / "two-jobs.fio")
 """3,000 reads of 4 KiB, then 2,000 writes of 8 KiB with a sync after every tenth."""
 
-# The same examples on every machine: a failure in CI is the failure at home.
+# The same examples on every machine, so that failures in CI can be reproduced locally.
 settings.register_profile("nandram", derandomize=True, deadline=None, database=None)
 settings.load_profile("nandram")
 set_hypothesis_home_dir(Path(__file__).parent.parent / ".pytest_cache" / "hypothesis")
@@ -22,7 +22,7 @@ set_hypothesis_home_dir(Path(__file__).parent.parent / ".pytest_cache" / "hypoth
 
 @pytest.fixture(autouse=True)
 def prepared_drives(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Keep prepared drives out of the user's folder."""
+    """Keep prepared drives out of the user's cache."""
     folder = tmp_path_factory.getbasetemp() / "drives"
     monkeypatch.setenv("NANDRAM_CACHE", str(folder))
     return folder
@@ -30,11 +30,11 @@ def prepared_drives(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Te
 
 @pytest.fixture(scope="session")
 def played() -> nandram.Result:
-    """Two jobs on a tiny drive in steady state; not to be changed."""
+    """Run two jobs on a tiny drive in steady state; tests must not modify the result."""
     return nandram.run(TINY, TWO_JOBS, precondition="steady", cache=None, timeline=True)
 
 
 @pytest.fixture
 def result(played: nandram.Result) -> nandram.Result:
-    """Return a result of one's own."""
+    """Return a result that may be modified."""
     return nandram.Result(played.summary_json, played.manifest_json, dict(played.tables), played.timeline_json)

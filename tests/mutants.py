@@ -1,4 +1,4 @@
-"""Inputs of every kind, and small random changes to them: the mutants that `mutations` plays."""
+"""Inputs of every kind with small random changes: the mutants that `mutations` runs."""
 
 import os
 import random
@@ -51,7 +51,7 @@ depth = [1, 2]
 [measures]
 more = "sum(jobs.read.iops) / 2"
 [objectives]
-iops = "most"
+iops = "maximize"
 """
 CLAIMS = """title = "On tiny drives"
 [[claim]]
@@ -83,6 +83,8 @@ WORDS = (
     "0 -1 1 2 1e12 18446744073709551616 nan inf 0x10 1/0 true none auto steady 4k 1e309 64k-4k 100% zipf:0 é "
     "\\ \" ' [ ] { } = ,"
 )
+LONG = 1 << 20
+"""Characters from which on a text is not made many times as long: what is read is bounded far below."""
 
 
 def mutate_text(rng: random.Random, text: str) -> str:
@@ -113,7 +115,7 @@ def mutate_text(rng: random.Random, text: str) -> str:
                     text = text[: found.start()] + new + text[found.end() :]
                     continue
             case 8:
-                lines[at] = lines[at] * rng.choice((2, 50, 5_000))
+                lines[at] = lines[at] * (rng.choice((2, 50, 5_000)) if len(text) < LONG else 2)
             case 9:
                 lines = lines[:at]
             case _:
@@ -150,7 +152,7 @@ def mutate_bytes(rng: random.Random, content: bytes) -> bytes:
 
 
 def copy_data(source: Path, target: Path) -> list[tuple[int, int]]:
-    """Copy a file and leave its holes; return the start and the end of each run of data."""
+    """Copy a file with its holes; return the start and end of each run of data."""
     extents, at = [], 0
     with source.open("rb") as old, target.open("wb") as new:
         size = new.truncate(source.stat().st_size)
@@ -169,7 +171,7 @@ def copy_data(source: Path, target: Path) -> list[tuple[int, int]]:
 
 
 def mutate_data(rng: random.Random, path: Path, extents: list[tuple[int, int]]) -> None:
-    """Change bytes of a file a little where it has data: flip, overwrite, fill with zeros, swap, cut, add."""
+    """Make a small change to the data bytes of a file: flip, overwrite, fill with zeros, swap, cut, add."""
     with path.open("r+b") as file:
         for _ in range(rng.choice((1, 1, 2, 8))):
             start, end = rng.choice(extents)
@@ -193,7 +195,7 @@ def mutate_data(rng: random.Random, path: Path, extents: list[tuple[int, int]]) 
 
 
 def changed(rng: random.Random, content: bytes) -> bytes:
-    """Change a file's content, as a text where it is one."""
+    """Change the content of a file, as text if possible."""
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -209,7 +211,7 @@ class Kind:
 
     name: str
     make: Callable[[random.Random, Path, Path], list[str]]
-    """Writes a mutant into a folder, made from the inputs in another; returns the command that takes it."""
+    """Write a mutant of the inputs in one folder into another; return its command."""
 
 
 def _write(path: Path, content: bytes) -> str:
@@ -222,13 +224,13 @@ def _systems() -> dict[str, bytes]:
 
 
 def system(rng: random.Random, folder: Path, kept: Path) -> list[str]:
-    """A preset or the tiny drive, checked, and run if it is one of storage."""
+    """Check a preset or the tiny drive, and run it if it is a storage system."""
     files = _systems()
     name = rng.choice((*files, *["tiny"] * 4))
     path = _write(folder / "system.toml", changed(rng, TINY.read_bytes() if name == "tiny" else files[name]))
     if rng.random() < 0.5 and name == "tiny":
         return ["run", path, _write(folder / "job.fio", JOB.encode()), "--cache", "none"]
-    return ["check", path, *rng.choice(([], ["--changed"], ["--scale", "1/8"]))]
+    return ["show", path, *rng.choice(([], ["--changed"], ["--scale", "1/8"]))]
 
 
 def job(rng: random.Random, folder: Path, kept: Path) -> list[str]:
@@ -253,7 +255,7 @@ def trace(rng: random.Random, folder: Path, kept: Path) -> list[str]:
 
 
 def pages(rng: random.Random, folder: Path, kept: Path) -> list[str]:
-    """A page trace through policies."""
+    """A page trace for paging policies."""
     text = "# nandram pages 4096\n" + "\n".join(str(rng.randrange(20)) for _ in range(200)) + "\n"
     files = [
         path for path in (ROOT / "python" / "nandram" / "traces" / "xip").glob("*.zst") if path.stat().st_size < 3000
@@ -264,7 +266,7 @@ def pages(rng: random.Random, folder: Path, kept: Path) -> list[str]:
 
 
 def experiment(rng: random.Random, folder: Path, kept: Path) -> list[str]:
-    """A paper of our own: its claims or its experiment."""
+    """The claims or the experiment of a test paper."""
     claims, text = CLAIMS.encode(), EXPERIMENT.encode()
     if rng.random() < 0.4:
         claims = changed(rng, claims)
@@ -282,7 +284,7 @@ def sweep(rng: random.Random, folder: Path, kept: Path) -> list[str]:
 
 
 def result(rng: random.Random, folder: Path, kept: Path) -> list[str]:
-    """A folder of results, of a run or of a sweep, with one file changed."""
+    """A result folder of a run or of a sweep, with one changed file."""
     kind = rng.choice(("run", "run", "sweep"))
     made = folder / kind
     shutil.copytree(kept / kind, made)

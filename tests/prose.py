@@ -1,4 +1,4 @@
-"""Counts turns of phrase that plain English does without, in documents, comments and docstrings.
+"""Counts discouraged phrases in documents, comments and docstrings.
 
 `python tests/prose.py` prints each count; `--list` prints the places; `--update` lowers the limits in
 `data/prose.toml`.
@@ -26,7 +26,7 @@ def tracked(*suffixes: str) -> list[str]:
 
 
 def document_lines(text: str) -> Lines:
-    """Lines of a Markdown file outside of code."""
+    """Yield the lines of a Markdown file outside of code."""
     fenced = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("```"):
@@ -36,7 +36,7 @@ def document_lines(text: str) -> Lines:
 
 
 def rust_lines(text: str) -> Lines:
-    """Comments of a Rust file."""
+    """Yield the comments of a Rust file."""
     for number, line in enumerate(text.splitlines(), 1):
         found = re.search(r"(?:^|\s)//[/!]? ?(.*)$", line)
         if found:
@@ -44,7 +44,7 @@ def rust_lines(text: str) -> Lines:
 
 
 def python_lines(text: str) -> Lines:
-    """Comments and docstrings of a Python file."""
+    """Yield the comments and docstrings of a Python file."""
     for number, line in enumerate(text.splitlines(), 1):
         found = re.search(r"(?:^|\s)# (.*)$", line)
         if found:
@@ -61,7 +61,7 @@ READERS = {".md": document_lines, ".rs": rust_lines, ".py": python_lines}
 
 
 def prose() -> Iterator[tuple[str, int, str]]:
-    """Every line of prose of the project: file, line number, text. The record of changes is history, and left out."""
+    """Yield every line of prose in the project, except CHANGELOG.md: file, line number, text."""
     for name in tracked(*READERS):
         if name != "CHANGELOG.md":
             for number, line in READERS[Path(name).suffix]((ROOT / name).read_text()):
@@ -74,7 +74,7 @@ def turns() -> list[dict[str, Any]]:
 
 
 def places() -> list[list[tuple[str, int, str]]]:
-    """For each turn, where it occurs."""
+    """Return the occurrences of each phrase."""
     patterns = [re.compile(turn["pattern"]) for turn in turns()]
     found: list[list[tuple[str, int, str]]] = [[] for _ in patterns]
     for name, number, line in prose():
@@ -84,7 +84,7 @@ def places() -> list[list[tuple[str, int, str]]]:
 
 
 def update(counts: list[int]) -> None:
-    """Writes `counts` as limits, each at most the present one."""
+    """Write `counts` as limits, none of which may rise."""
     blocks = DATA.read_text().split("[[turn]]")
     for at, count in enumerate(counts, 1):
         present = re.search(r"^limit = (\d+)$", blocks[at], re.MULTILINE)

@@ -1,4 +1,4 @@
-"""Two runs or systems side by side."""
+"""Comparison of two runs or systems."""
 
 import json
 import math
@@ -10,7 +10,7 @@ from scipy.stats import ttest_rel
 import nandram
 from conftest import TINY
 from nandram.cli import main
-from nandram.comparing import _difference, figures
+from nandram.results.comparison import _difference, figures
 
 JOB = "[reads]\nrw=randread\nbs=4k\niodepth=4\nnumber_ios=2000\nnorandommap\n"
 
@@ -23,7 +23,7 @@ def job(tmp_path: Path) -> Path:
 
 
 def test_what_differs_in_configuration() -> None:
-    found = nandram.compare(TINY, nandram.load(TINY, {"flash.read": "80us", "flash.planes": 1}))
+    found = nandram.compare(TINY, nandram.load_system(TINY, {"flash.read": "80us", "flash.planes": 1}))
     assert [(each.key, each.a, each.b) for each in found.settings] == [
         ("flash.planes", "2", "1"),
         ("flash.read", "50us", "80us"),
@@ -40,7 +40,7 @@ def test_keys_that_one_of_them_does_not_have() -> None:
 
 
 def test_a_change_that_is_none_and_one_that_is(job: Path) -> None:
-    slower = nandram.load(TINY, {"flash.read": "60us"})
+    slower = nandram.load_system(TINY, {"flash.read": "60us"})
     found = {each.name: each for each in nandram.compare(TINY, slower, job, seeds=4, precondition="fill").differences}
     read = found["read_us"]
     assert read.certain
@@ -69,7 +69,7 @@ def test_runs_that_are_there(result: nandram.Result, job: Path, tmp_path: Path) 
     assert [each.key for each in found.settings] == ["flash.channels"]
     by_name = {each.name: each for each in found.differences}
     assert by_name["iops"].a == figures(result)["iops"] == pytest.approx(result.iops)
-    # The two jobs run one after another: the sum of their rates is that of no time.
+    # The two jobs run one after another, so the sum of their rates is meaningless.
     assert result.iops < 0.5 * sum(each.iops for each in result.traffic)
     assert by_name["iops"].low is None
     assert found.frame()["name"].to_list() == list(by_name)

@@ -1,4 +1,4 @@
-"""What users ran into once: each mistake is one line, at once, and nothing is accepted in silence."""
+"""Regressions: each mistake is reported in one line, immediately, and none is accepted silently."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ def job(tmp_path: Path) -> Path:
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Return the one line of a mistake."""
+    """Return the message line of a mistake."""
     begun = time.monotonic()
     with pytest.raises(SystemExit) as exit_:
         main(list(arguments))
@@ -37,12 +37,12 @@ def test_a_run_that_programs_nothing_has_a_summary(tmp_path: Path) -> None:
     path = tmp_path / "one.fio"
     path.write_text("[job]\nrw=randwrite\nbs=4k\nnumber_ios=1\n")
     result = nandram.run("nvme-client-tlc", path)
-    assert "write amplification: none yet, all that was written is still in the write cache" in result.notes
+    assert "write amplification: none yet, all written data is still in the write cache" in result.notes
     assert result.rows()[0][:3] == ["job", "write", "1"]
 
 
 def test_a_run_that_is_too_short_to_be_steady_says_so(job: Path) -> None:
-    assert "too short to be steady: nothing is cut off; run at least 21.0 ms" in nandram.run(TINY, job).notes
+    assert "warm-up: not detected, the run is too short; run at least 21.0 ms" in nandram.run(TINY, job).notes
 
 
 def test_a_warm_up_longer_than_the_run_is_a_mistake(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -72,7 +72,7 @@ def test_a_damaged_result_is_one_line(
             if damage == "removed":
                 path.unlink()
             with pytest.raises(nandram.UserError) as mistake:
-                nandram.read(folder)
+                nandram.read_result(folder)
             assert "\n" not in str(mistake.value)
             assert str(folder) in str(mistake.value)
     (whole / "samples.parquet").write_bytes(b"PAR1")
@@ -95,7 +95,33 @@ def test_pipes_are_refused_and_not_waited_for(job: Path, tmp_path: Path, capsys:
     os.mkfifo(pipe)
     assert f"{pipe}: found a pipe or a device, expected a file" in told(capsys, "run", TINY, pipe)
     assert f"{pipe}: cannot be read: found a pipe or a device" in told(capsys, "run", pipe, str(job))
-    assert "/dev/zero: cannot be read: found a pipe or a device" in told(capsys, "check", "/dev/zero")
+    assert "/dev/zero: cannot be read: found a pipe or a device" in told(capsys, "show", "/dev/zero")
+
+
+def test_a_sweep_takes_every_seed(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(
+        f'system = "{TINY}"\nseed = {2**64 - 2}\nrepeat = 2\n'
+        'job = "[j]\\nrw=read\\nnumber_ios=10\\niodepth={depth}\\n"\n'
+        '[space]\nkind = "grid"\n[space.axes]\ndepth = [1]\n'
+    )
+    found = nandram.run_sweep(file, tmp_path / "out", jobs=1, cache=None)
+    assert found.frame()["seed"].to_list() == [2**64 - 2, 2**64 - 1]
+
+
+@pytest.mark.parametrize("command", ["sweep", "reproduce"])
+def test_what_is_read_of_a_sweep_or_an_experiment_is_bounded(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    large = tmp_path / "large.toml"
+    with large.open("wb") as file:
+        file.truncate(1 << 40)
+    assert f"{large}: cannot be read: found {1 << 40} bytes, expected at most 1048576" in told(
+        capsys, command, str(large)
+    )
+    pipe = tmp_path / "pipe.toml"
+    os.mkfifo(pipe)
+    assert f"{pipe}: cannot be read: found a pipe or a device" in told(capsys, command, str(pipe))
 
 
 def test_a_scheduler_that_is_not_there_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,10 +162,10 @@ def test_a_cache_that_cannot_be_written_is_told(job: Path, tmp_path: Path, monke
     inside = tmp_path / "file" / "drives"
     with pytest.raises(nandram.UserError, match=r"^cache: .*cannot be written"):
         nandram.run(TINY, job, precondition="fill", cache=inside)
-    # Where the user chose none, the run goes on, and says so.
+    # Without an explicit choice by the user, the run continues with a note.
     monkeypatch.setenv("NANDRAM_CACHE", str(inside))
     notes = nandram.run(TINY, job, precondition="fill").notes
-    assert any(line.startswith("the prepared drive is not kept: ") for line in notes)
+    assert any(line.startswith("the prepared drive was not cached: ") for line in notes)
 
 
 def test_comparing_names_job_preparation_and_warm_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,14 +187,14 @@ def test_comparing_names_job_preparation_and_warm_up(tmp_path: Path, capsys: pyt
 
 
 def test_check_shows_what_applies_first(tmp_path: Path) -> None:
-    text = nandram.load("nvme-client-tlc").toml
+    text = nandram.load_system("nvme-client-tlc").toml
     values, inactive = text.split("\n# Keys that do not apply\n")
     assert ": only where" not in values
     assert "only where link.type is" in inactive
     assert "over-provisioning 10.1 % of user" in values
     file = tmp_path / "mine.toml"
     file.write_text('extends = "nvme-client-tlc"\n[flash]\nread = "80us"\n')
-    mine = nandram.load(file)
+    mine = nandram.load_system(file)
     assert mine.changed_toml.count(" = ") <= 4
     assert 'read = "80us"' in mine.changed_toml
     assert "inherited" in next(line for line in mine.toml.splitlines() if line.startswith("blocks = "))
@@ -181,7 +207,7 @@ def test_timelines_are_bounded_and_say_what_they_left_out(tmp_path: Path) -> Non
     result = nandram.run(TINY, path, precondition="fill", timeline=True, cache=None)
     assert result.timeline_json is not None
     assert len(result.timeline_json) < 80e6
-    assert any("beyond its limit are left out" in line for line in result.notes)
+    assert any("beyond the size limit were left out" in line for line in result.notes)
 
 
 def test_a_smaller_copy_is_one_flag(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,7 +215,7 @@ def test_a_smaller_copy_is_one_flag(job: Path, capsys: pytest.CaptureFixture[str
         main(["run", "nvme-client-tlc", str(job), "--scale", "1/64"])
     assert (exit_.value.code or 0) == 0
     assert "read" in capsys.readouterr().out
-    assert nandram.load("nvme-client-tlc", scale="1/64").values["flash"]["channels"] == 8
+    assert nandram.load_system("nvme-client-tlc", scale="1/64").values["flash"]["channels"] == 8
     assert "expected 1/N" in told(capsys, "run", "nvme-client-tlc", str(job), "--scale", "64")
 
 
@@ -216,7 +242,7 @@ def test_a_damaged_table_of_a_sweep_is_one_line(tmp_path: Path, capsys: pytest.C
         f'system = "{TINY}"\njob = "[j]\\nrw=read\\nnumber_ios=20\\nbs={{size}}"\n'
         '[space]\nkind = "grid"\naxes = { size = ["4k", "8k"] }\n'
     )
-    nandram.sweep(path, tmp_path / "out", jobs=1, cache=None)
+    nandram.run_sweep(path, tmp_path / "out", jobs=1, cache=None)
     for name in ("plan.parquet", "part-000000.parquet"):
         content = (tmp_path / "out" / name).read_bytes()
         for damaged in (content[:-20], b"", content[: len(content) // 2] + bytes(len(content) // 2)):

@@ -1,4 +1,4 @@
-"""Documents name files, tests and functions that exist."""
+"""The files, tests and functions named in documents exist."""
 
 import re
 import subprocess
@@ -24,7 +24,7 @@ def files() -> list[str]:
 
 @pytest.fixture(scope="module")
 def words() -> set[str]:
-    """Every identifier in the sources."""
+    """Return every identifier in the sources."""
     sources = [ROOT / file for file in tracked() if file.endswith((".rs", ".py", ".c", ".h"))]
     return set(re.findall(r"\w+", " ".join(path.read_text() for path in sources)))
 

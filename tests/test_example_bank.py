@@ -1,4 +1,4 @@
-"""The bank on SQLite, and the trace of it that comes with the program."""
+"""The SQLite bank and its bundled trace."""
 
 import subprocess
 import sys
@@ -39,7 +39,7 @@ def test_the_trace_is_what_its_readme_says() -> None:
 
 
 def test_every_commit_is_made_durable_before_the_next() -> None:
-    """The log is synced before a page of it is moved into the database, and the database before the log is cut."""
+    """The log is synced before its pages are checkpointed, and the database before the log is truncated."""
     dirty = {"bank.db": False, "bank.db-wal": False}
     for _, name, action, *_ in trace():
         if action == "write" and name == "bank.db":

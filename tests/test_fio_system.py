@@ -1,4 +1,4 @@
-"""Beside the real fio, and on its own example jobs (`make test-system` installs fio, its examples and fio-plot)."""
+"""Comparison with the real fio, and fio's example jobs (`make test-system` installs fio, its examples and fio-plot)."""
 
 import json
 import math
@@ -38,16 +38,16 @@ REFUSED = {
     "zbd-rand-write": "zonemode",
     "sg_verify": "sg_write_mode",
 }
-"""Some that are no block workload, or one that no drive here takes, and the key that the message names."""
+"""Examples that are not block workloads, or that no drive here supports, with the key named in the message."""
 
 
 def test_most_of_fio_s_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each with at most 100 requests a job; what does not run is refused in one line that names engine or key."""
+    """Run each with at most 100 requests per job; others are refused in one line that names the engine or key."""
     variables = {"FIO_RW": "randwrite", "FIO_IODEPTH": "4", "FIO_BS": "8k", "FIO_DIR": "/data", "GPU_DEV_IDS": "0"}
     variables |= {"POOL": "pool", "CONT": "container", "unixsocket": "/tmp/socket"}
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    drive = nandram.load("nvme-client-tlc", SMALL)
+    drive = nandram.load_system("nvme-client-tlc", SMALL)
     jobs = sorted(EXAMPLES.glob("*.fio"))
     assert len(jobs) == 86
     ran, refused = [], {}
@@ -100,7 +100,7 @@ rw=read bs=4kib kb_base=1000
 rw=read bs=8ki
 rw=read zonemode=strided zonesize=256k zonerange=512k zoneskip=512k io_size=4m
 """.split("\n")[1:-1]
-"""Jobs whose every request is given: the same in the same order."""
+"""Fully determined jobs: identical requests in the same order."""
 
 DRAWN = """
 rw=randread
@@ -127,14 +127,14 @@ rw=randwrite io_size=40m
 rw=randread random_distribution=zoned:60/10:30/20:8/30:2/40
 rw=randread random_distribution=zoned:80/20:20/80 io_size=64m
 """.split("\n")[1:-1]
-"""Jobs that draw: the same counts, coverage, sizes and offsets, but for what chance does."""
+"""Jobs with random draws: equal counts, coverage, sizes and offsets, up to random variation."""
 
 SKEWED = """
 rw=randread random_distribution=zipf:1.1 io_size=64m
 rw=randread random_distribution=zipf:0.8 io_size=64m
 rw=randread random_distribution=pareto:0.2 io_size=64m
 """.split("\n")[1:-1]
-"""Jobs whose hot blocks lie scattered: the same popularity, whichever blocks have it."""
+"""Jobs with scattered hot blocks: equal popularity distributions, regardless of the blocks."""
 
 Request = tuple[str, int, int]
 
@@ -152,7 +152,7 @@ def requests(log: Path) -> list[Request]:
 
 
 def both(keys: str, tmp_path: Path) -> tuple[list[Request], list[Request]]:
-    """Return what fio and what we log of a job of these keys on a file, or drive, of 16 MiB."""
+    """Return the requests that fio and nandram log for a job with these keys on a file or drive of 16 MiB."""
     given = {part.partition("=")[0]: part.partition("=")[2] or "1" for part in keys.split()}
     given = {"size": "16m"} | given
     lines = [f"{key}={value}" for key, value in given.items()]
@@ -174,7 +174,7 @@ def test_given_requests_are_fio_s_one_by_one(keys: str, tmp_path: Path) -> None:
 
 
 def close(ours: float, theirs: float, mine: int, other: int) -> bool:
-    """Whether two shares of so many draws differ by no more than five standard deviations."""
+    """Return whether two fractions of this many draws differ by at most five standard deviations."""
     share = (ours * mine + theirs * other) / (mine + other)
     return abs(ours - theirs) <= 5 * math.sqrt(share * (1 - share) * (1 / mine + 1 / other)) + 1e-9
 
@@ -195,7 +195,7 @@ def distance(ours: list[float], theirs: list[float]) -> float:
 
 
 def check_counts(ours: list[Request], theirs: list[Request]) -> None:
-    """Bytes in all, operations and sizes."""
+    """Return the total bytes, the operations and the sizes."""
     total = [sum(bytes_ for _, _, bytes_ in side) for side in (ours, theirs)]
     largest = max(bytes_ for _, _, bytes_ in ours + theirs)
     assert abs(total[0] - total[1]) <= 2 * largest
@@ -208,7 +208,7 @@ def check_counts(ours: list[Request], theirs: list[Request]) -> None:
 
 
 def blocks(side: list[Request]) -> Counter[int]:
-    """Return how often each block of 4 KiB is touched."""
+    """Return the number of accesses to each 4 KiB block."""
     return Counter(
         block for op, at, size in side if op != "sync" for block in range(at // 4096, (at + size + 4095) // 4096)
     )
@@ -224,7 +224,7 @@ def test_drawn_requests_are_distributed_as_fio_s(keys: str, tmp_path: Path) -> N
     else:
         assert covered[0] == pytest.approx(covered[1], rel=0.06)
     offsets = [[float(at) for op, at, _ in side if op != "sync"] for side in (ours, theirs)]
-    # 2.5 is passed by chance once in 100,000 samples; requests of one run are not independent.
+    # 2.5 is exceeded by chance once in 100,000 samples; requests of one run are not independent.
     run = 8 if "randread:8" in keys or "percentage_random" in keys else 1
     bound = 2.5 * math.sqrt(run * (1 / len(offsets[0]) + 1 / len(offsets[1])))
     assert distance(offsets[0], offsets[1]) <= bound
@@ -238,7 +238,7 @@ def test_skewed_requests_are_as_popular_as_fio_s(keys: str, tmp_path: Path) -> N
     for side in (ours, theirs):
         counts = sorted(blocks(side).values(), reverse=True)
         shares.append([sum(counts[:top]) / sum(counts) for top in (1, 4, 16, 64, 256, 1024)])
-    # fio's hash lets blocks collide, so that some hot ones are two in one.
+    # fio's hash has collisions, so that some hot blocks combine two ranks.
     for mine, other in zip(*shares, strict=True):
         assert mine == pytest.approx(other, abs=0.06)
 
@@ -248,7 +248,7 @@ def test_at_least_forty_jobs_are_compared() -> None:
 
 
 def test_fio_plot_draws_from_a_summary(tmp_path: Path) -> None:
-    """The charts that fio-plot makes of fio's own JSON: latency and IOPS over queue depth, and a histogram."""
+    """Draw fio-plot's standard charts: latency and IOPS over queue depth, and a histogram."""
     results = tmp_path / "results"
     results.mkdir()
     for depth in (1, 4, 16):

@@ -1,4 +1,4 @@
-"""`import nandram` and `nandram --help` import nothing heavy. How long they take is measured by `make bench`."""
+"""`import nandram` and `nandram --help` import no large packages. `make bench` measures their duration."""
 
 import pickle
 import subprocess
@@ -21,7 +21,7 @@ def test_nothing_heavy_is_imported(code: str) -> None:
 
 
 def modules_after(code: str) -> set[str]:
-    """Return the modules that are loaded when `code` has run."""
+    """Return the modules loaded after running `code`."""
     code = f"import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return {name.strip() for name in found.stderr.split()}

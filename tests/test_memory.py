@@ -55,8 +55,8 @@ def test_areas_are_found_by_name(path: Path) -> None:
         assert memory.read(memory.find("field")[0], 5) == b"found"
         with pytest.raises(UserError) as taken:
             memory.alloc(100_000, name="field")
-        assert str(taken.value) == f'name "field": the area at {at:#x} has it'
-        # Nothing of it is left.
+        assert str(taken.value) == f'name "field": the area at {at:#x} already has this name'
+        # No trace of it remains.
         with pytest.raises(UserError):
             memory.read(other + 65536, 1)
         memory.delete(at, 1)
@@ -103,22 +103,22 @@ def test_misuses_are_told_in_these_words(path: Path) -> None:
     memory = made(path)
     at = memory.alloc(100)
     table: list[tuple[Callable[[], object], str]] = [
-        (lambda: made(path), f"{path}: the memory is open elsewhere, and has one writer at a time"),
+        (lambda: made(path), f"{path}: the memory is already open for writing, and only one writer is allowed"),
         (lambda: memory.read(at, -1), "size is -1, expected 0 to 2^64 - 1"),
         (lambda: memory.read("x", 1), "address is 'x', expected a whole number"),  # type: ignore[arg-type]
         (
             lambda: memory.read(at, 1 << 40),
-            f"address {at:#x}: {1 << 40} bytes from there are not within the memory's 4194304",
+            f"address {at:#x}: an access of {1 << 40} bytes exceeds the capacity of 4194304 bytes",
         ),
-        (lambda: memory.read(0, 1), "address 0x0: 1 bytes from there are not within the memory's 4194304"),
+        (lambda: memory.read(0, 1), "address 0x0: an access of 1 bytes exceeds the capacity of 4194304 bytes"),
         (lambda: memory.read(at + 65536, 1), "address 0x20000: its page is not allocated"),
         (lambda: memory.write(at, "text"), "found a str, expected bytes or an array"),  # type: ignore[arg-type]
         (
             lambda: memory.write(at, np.zeros((4, 4))[:, ::2]),
             "the array of shape (4, 2) is not contiguous: copy it first",
         ),
-        (lambda: memory.rollback(7), "token 7 stands for no state that is kept"),
-        (lambda: memory.rollback("x"), 'name "x": no token that is live has it'),
+        (lambda: memory.rollback(7), "token 7 is not live"),
+        (lambda: memory.rollback("x"), 'name "x": no live token has this name'),
         (
             lambda: Memory(path, tokens=3),
             f"{path}: the memory is there already: space and tokens are what it was made with",
@@ -148,7 +148,7 @@ def test_a_child_process_does_not_keep_the_lock(path: Path) -> None:
     memory = made(path)
     child = os.fork()
     if child == 0:
-        # Until the parent has opened it again.
+        # Wait until the parent has opened it again.
         os.close(writer)
         os.read(reader, 1)
         os._exit(0)
@@ -213,7 +213,7 @@ def test_the_guide_s_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         try:
             exec(compile(example, "memory.md", "exec"), {})
         except UserError as error:
-            # That of arrays, where the kernel allows none.
+            # Skip the array example if the kernel does not permit arrays.
             if ".array(" not in example or "cannot be mapped" not in str(error):
                 raise
     assert len(Path("field.bin").read_bytes()) == 8_000_000

@@ -1,4 +1,4 @@
-"""Arrays on a memory, from Python. Where the kernel lets this process serve no faults, most are skipped, with why."""
+"""Arrays on a memory, from Python. Most tests are skipped if the kernel does not permit userfaultfd."""
 
 import os
 import re
@@ -16,12 +16,12 @@ import pytest
 from nandram import Memory, UserError
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "memory"
-END = "a load or store there cannot be told, and ends the process"
+END = "cannot report this error to the faulting load or store; aborting"
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A path for a memory, if memories can be mapped here."""
+    """Return a path for a memory, or skip the test if memories cannot be mapped here."""
     with Memory(tmp_path / "probe.memory", capacity="1MiB", dram="1MiB") as memory:
         try:
             memory.buffer(1)
@@ -37,7 +37,7 @@ def made(path: Path) -> Memory:
 
 
 def run(path: Path, program: str, *, ends: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run a program with `memory` open in a process of its own."""
+    """Run a program with `memory` open in a separate process."""
     start = f"import numpy as np\nfrom nandram import Memory\nmemory = Memory({str(path)!r}, '8MiB', dram='1MiB')\n"
     found = subprocess.run(
         [sys.executable, "-c", start + textwrap.dedent(program)],
@@ -77,7 +77,7 @@ def test_an_array_is_there_again_by_its_name(path: Path) -> None:
         del memory["record"]
         assert "record" not in memory
         assert "field" in memory
-        # Calls and the array show the same.
+        # Calls and the array show the same data.
         at, size = memory.find("field")
         assert memory.read(at + size - 4, 4) == values[-1, -1, -1].tobytes()
         memory.write(at + size - 4, np.full(1, 5, "f4"))
@@ -112,7 +112,7 @@ def test_an_array_shows_what_a_rollback_restored_and_a_transaction_is_all_or_not
             fails()
         assert (values == 2).all()
         assert "new" not in memory
-        values = np.empty(0)  # a memory with arrays on it is not closed
+        values = np.empty(0)  # a memory with arrays cannot be closed
 
 
 def test_a_buffer_is_as_a_bytearray(path: Path) -> None:
@@ -154,7 +154,7 @@ def test_threads_compute_on_one_array_past_its_dram_while_it_is_synced(path: Pat
         stats = memory.stats()
         assert stats["segments_evicted"] > 1000
         assert stats["dram_bytes"] <= 1 << 20
-        values = np.empty(0)  # a memory with arrays on it is not closed
+        values = np.empty(0)  # a memory with arrays cannot be closed
 
 
 def test_what_is_advised_is_done(path: Path) -> None:
@@ -175,25 +175,25 @@ def test_what_is_advised_is_done(path: Path) -> None:
                 lambda: memory.advise(values, "fast"),
                 'advice is "fast", expected normal, random, sequential, willneed, dontneed',
             ),
-            (lambda: memory.advise(np.zeros(3), "random"), "the array is not on this memory"),
+            (lambda: memory.advise(np.zeros(3), "random"), "the array is not in this memory"),
             (lambda: memory.advise(values[::2], "random"), "the array of shape (250000,) is not contiguous"),
-            (lambda: memory["nobody"], 'name "nobody": no area has it'),
+            (lambda: memory["nobody"], 'name "nobody": no area has this name'),
             (lambda: memory[3], "found 3, expected a name"),  # type: ignore[index]
             (
                 lambda: memory.array(3, object),
-                "dtype object holds Python objects, which are at addresses of this process alone",
+                "dtype object holds Python objects, which exist in this process only",
             ),
             (lambda: memory.array(-3), "shape is -3, expected whole numbers from 0 on"),
             (
                 lambda: memory.array(3, name="values"),
-                f'name "values": the area at {memory.find("values")[0]:#x} has it',
+                f'name "values": the area at {memory.find("values")[0]:#x} already has this name',
             ),
         ]
         for call, words in table:
             with pytest.raises(UserError) as refused:
                 call()
             assert str(refused.value) == words
-        values = np.empty(0)  # a memory with arrays on it is not closed
+        values = np.empty(0)  # a memory with arrays cannot be closed
 
 
 def test_what_a_rollback_took_away_is_refused_by_calls_and_ends_who_touches_it(path: Path) -> None:
@@ -213,7 +213,7 @@ def test_what_a_rollback_took_away_is_refused_by_calls_and_ends_who_touches_it(p
         """,
     )
     assert found.stdout.splitlines() == [
-        'name "values": no area has it',
+        'name "values": no area has this name',
         "address 0x10000: its page is not allocated",
     ]
     assert f"nandram: {path}: address 0x10000: its page is not allocated: {END}" in found.stderr.splitlines()
@@ -239,7 +239,7 @@ def test_a_memory_with_arrays_on_it_is_not_closed(path: Path) -> None:
     memory.close()
     memory.close()
 
-    # An exception is not hidden by it.
+    # The error does not hide an exception.
     def fails() -> None:
         with Memory(path) as memory:
             values = memory.array(10)
@@ -267,7 +267,7 @@ def test_a_child_has_the_array_no_more_and_the_parent_has_it_still(path: Path) -
     )
 
 
-# Runs as nobody, without the call where it is told so.
+# Runs as the user nobody, optionally without the system call.
 RESTRICTED = """
 import ctypes, os, platform, struct, sys, warnings
 import numpy as np
@@ -314,7 +314,7 @@ def restricted(tmp_path: Path, how: str) -> list[str]:
     folder = tmp_path / "restricted"
     folder.mkdir()
     folder.chmod(0o777)
-    # Nobody may look through the folders of the tests' user: it is where it works.
+    # The user nobody cannot access the folders of the tests' user, so it uses its working folder.
     found = subprocess.run(
         [sys.executable, "-c", RESTRICTED, "here.memory", how],
         capture_output=True,
@@ -338,7 +338,7 @@ def test_without_privilege_system_calls_are_said_not_to_work(path: Path, tmp_pat
     assert lines[0] == "sum 300000.0"
     assert "Bad address" in lines
     assert "b'by a call'" in lines
-    assert lines[-1].startswith("NoSystemCallsWarning this process may serve its own faults only")
+    assert lines[-1].startswith("NoSystemCallsWarning this process may only handle its own page faults")
 
 
 def test_without_faults_the_error_names_the_sysctl_and_the_calls_work(tmp_path: Path) -> None:
@@ -346,7 +346,8 @@ def test_without_faults_the_error_names_the_sysctl_and_the_calls_work(tmp_path: 
         pytest.skip("anybody may open /dev/userfaultfd here")
     first, second = restricted(tmp_path, "none")
     assert first.startswith(
-        "here.memory: the memory cannot be mapped: the kernel gives this process no faults (/dev/userfaultfd: "
+        "here.memory: the memory cannot be mapped: the kernel does not allow this process to use userfaultfd "
+        "(/dev/userfaultfd: "
     )
     assert "vm.unprivileged_userfaultfd=1" in first
     assert second == "b'by a call'"
@@ -382,7 +383,7 @@ def test_example_a_simulation_that_is_killed_goes_on_from_its_checkpoint(path: P
                     break
             process.kill()
     lines = example("simulation", killed, 4000)
-    # It may have come to the next one before it was killed.
+    # The process may have reached the next checkpoint before it was killed.
     assert lines[0] in ("from step 3000", "from step 4000")
     assert lines[-1] == whole[-1]
 

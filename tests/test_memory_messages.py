@@ -1,4 +1,4 @@
-"""Every misuse and fault of a memory on a file, in the words that its guide has."""
+"""Every misuse and fault of a memory on a file has the message listed in its guide."""
 
 import contextlib
 import os
@@ -11,24 +11,24 @@ from nandram import Memory, MemoryReader, StorageError, UserError
 
 GUIDE = Path(__file__).parent.parent / "docs" / "memory.md"
 
-# What the guide says elsewhere is tried: with a small file system, in test_memory_system.py.
+# Messages that are tested elsewhere: with a small file system, in test_memory_system.py.
 ELSEWHERE = {
     "a full file system (`make test-system`)",
     # tests/test_memory_arrays.py
-    "`close` with an array or buffer alive",
+    "`close` while an array or buffer exists",
 }
 
 
 def rows() -> dict[str, str]:
-    """What the guide has: message by what is wrong."""
-    section = GUIDE.read_text().split("## What is told\n", 1)[1].split("\n## ", 1)[0]
+    """Return the guide's messages, by mistake or fault."""
+    section = GUIDE.read_text().split("## Error messages\n", 1)[1].split("\n## ", 1)[0]
     cells = [line.strip("|").split(" | ") for line in section.splitlines() if line.startswith("| ")][2:]
     return {what.strip(): message.strip().strip("`") for what, message in cells}
 
 
 @contextlib.contextmanager
 def changed(path: Path, change: Callable[[bytearray], None]) -> Iterator[None]:
-    """A file that is damaged, and whole again."""
+    """Damage a file temporarily."""
     good = path.read_bytes()
     content = bytearray(good)
     change(content)
@@ -40,7 +40,7 @@ def changed(path: Path, change: Callable[[bytearray], None]) -> Iterator[None]:
 
 
 def flip(*places: int) -> Callable[[bytearray], None]:
-    """Flip a bit at each."""
+    """Flip a bit at each offset."""
 
     def change(content: bytearray) -> None:
         for place in places:
@@ -55,14 +55,14 @@ def marker(content: bytearray) -> None:
 
 
 def another_format(content: bytearray) -> None:
-    """What this program would write if its format were 2."""
+    """Write a superblock with format 2."""
     content[:8192] = bytes(8192)
     for copy in (0, 4096):
         content[copy : copy + 52] = b"nandram\x01\x02" + bytes(35) + bytes.fromhex("36e6f1fc7c9deb5d")
 
 
 def in_child(memory: Memory, at: int) -> None:
-    """Use it in a child, and raise here what is raised there."""
+    """Use the memory in a child process, and raise its exception here."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -76,7 +76,7 @@ def in_child(memory: Memory, at: int) -> None:
 
 
 def overwritten(path: Path) -> None:
-    """Read what a writer without other room has overwritten."""
+    """Read data that a writer without other room has overwritten."""
     with Memory(path, capacity="4MiB", dram="1MiB", space="4MiB") as memory:
         at = memory.alloc(1 << 20)
         memory.write(at, bytes([1]) * (1 << 20))
@@ -106,12 +106,12 @@ def test_each_is_told_in_the_words_of_the_guide(tmp_path: Path) -> None:
     def made(place: Path = path, capacity: str = "4MiB", **more: object) -> Memory:
         return Memory(place, capacity, "1MiB", **more)  # type: ignore[arg-type]
 
-    told("a memory that is not there", lambda: Memory(path))
-    told("a folder that is not there", lambda: made(tmp_path / "none" / "FILE"))
-    found["a folder that is not there"] = found["a folder that is not there"].replace("none/", "")
-    told("less DRAM than the least", lambda: Memory(path, "4MiB", "4KiB"))
+    told("a missing memory", lambda: Memory(path))
+    told("a missing folder", lambda: made(tmp_path / "none" / "FILE"))
+    found["a missing folder"] = found["a missing folder"].replace("none/", "")
+    told("less DRAM than the minimum", lambda: Memory(path, "4MiB", "4KiB"))
     told("less space than the capacity", lambda: made(space="1MiB"))
-    told("more tokens than there may be", lambda: made(tokens=300))
+    told("more tokens than the maximum", lambda: made(tokens=300))
     told("a size without a unit", lambda: made(capacity="4"))
     assert not path.exists()
     memory = made(tokens=2)
@@ -119,25 +119,25 @@ def test_each_is_told_in_the_words_of_the_guide(tmp_path: Path) -> None:
     memory.write(at + 50_000, b"a marker that is found again")
     memory.sync("here")
     told("a second opener", made)
-    told("sizes of one that is there", lambda: made(tokens=3))
+    told("sizes for an existing memory", lambda: made(tokens=3))
     told("an address beyond the memory", lambda: memory.read(at, 1 << 40))
-    told("an address that nobody allocated", lambda: memory.read(at + (1 << 19), 1))
-    told("more than the space at once", lambda: memory.alloc(8 << 20))
-    told("a name taken twice, of an area", lambda: memory.alloc(1, name="field"))
-    told("a name taken twice, of a token", lambda: memory.sync("here"))
-    told("a name that nobody has", lambda: memory.find("nobody"))
-    told("a token that is not live", lambda: memory.rollback(9))
-    told("what is no buffer", lambda: memory.write(at, "text"))  # type: ignore[arg-type]
+    told("an unallocated address", lambda: memory.read(at + (1 << 19), 1))
+    told("an allocation without enough contiguous pages", lambda: memory.alloc(8 << 20))
+    told("a duplicate area name", lambda: memory.alloc(1, name="field"))
+    told("a duplicate token name", lambda: memory.sync("here"))
+    told("an unknown name", lambda: memory.find("nobody"))
+    told("an unknown token", lambda: memory.rollback(9))
+    told("an object that is not a buffer", lambda: memory.write(at, "text"))  # type: ignore[arg-type]
     memory.setperms(at, 1, write=False)
-    told("writing what may only be read", lambda: memory.write(at, b"x"))
+    told("writing to a read-only page", lambda: memory.write(at, b"x"))
     memory.setperms(at, 1)
     memory.sync()
-    told("a sync with as many tokens as may be", memory.sync)
+    told("a sync with the maximum number of tokens", memory.sync)
     told("use in a child made by `fork`", lambda: in_child(memory, at))
-    told("a backup onto a file that is there", lambda: memory.backup(tmp_path / "COPY"))
+    told("a backup to an existing file", lambda: memory.backup(tmp_path / "COPY"))
     memory.close()
     told("use after close", lambda: memory.read(at, 1))
-    told("another capacity than it was made with", lambda: made(capacity="8MiB"))
+    told("a different capacity", lambda: made(capacity="8MiB"))
     with changed(path, another_format):
         told("another format", made)
     with changed(path, flip(20, 4096 + 20)):
@@ -147,7 +147,7 @@ def test_each_is_told_in_the_words_of_the_guide(tmp_path: Path) -> None:
     with changed(path, marker), Memory(path) as damaged:
         told("a flipped bit of data", lambda: damaged.read(at, 100_000))
     (tmp_path / "other" / "FILE").write_bytes(b"x" * 100_000)
-    told("a file that is no memory", lambda: made(other))
+    told("a file that is not a memory", lambda: made(other))
     other.write_bytes(b"")
     told("an empty file", lambda: made(other))
     other.unlink()
@@ -156,7 +156,7 @@ def test_each_is_told_in_the_words_of_the_guide(tmp_path: Path) -> None:
     read_only = "a read-only file (not as root)"
     path.chmod(0o400)
     if os.access(path, os.W_OK):
-        # Root may write it all the same.
+        # Root may write it despite its mode.
         del expected[read_only]
     else:
         told(read_only, made)

@@ -1,4 +1,4 @@
-"""Readers beside a memory's writer, exports and backups, from Python."""
+"""Readers alongside a memory's writer, exports and backups, from Python."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -97,17 +97,17 @@ def test_misuses_are_told_in_these_words(path: Path, tmp_path: Path) -> None:
         (
             lambda: MemoryReader(there),
             UserError,
-            f"{there}: this is not a memory: both copies of its superblock are not there",
+            f"{there}: not a memory: both copies of the superblock are missing",
         ),
         (lambda: reader.read(at + 65536, 1), UserError, "address 0x20000: its page is not allocated"),
         (
             lambda: reader.go_to(7),
             UserError,
-            "token 7 stands for no state that is kept; the newest that does is 2",
+            "token 7 is not live; the newest live token is 2",
         ),
-        (lambda: reader.go_to("two"), UserError, 'name "two": no token that is live has it'),
-        (lambda: reader.export(there), StorageError, f"{there}: cannot be made: File exists (os error 17)"),
-        (lambda: reader.export(tmp_path / "new", "two"), UserError, 'name "two": no area has it'),
+        (lambda: reader.go_to("two"), UserError, 'name "two": no live token has this name'),
+        (lambda: reader.export(there), StorageError, f"{there}: cannot be created: File exists (os error 17)"),
+        (lambda: reader.export(tmp_path / "new", "two"), UserError, 'name "two": no area has this name'),
     ]
     for call, kind, words in table:
         with pytest.raises(kind) as refused:

@@ -1,4 +1,4 @@
-"""Memory on a file system that is full, and on a block device (as root)."""
+"""Memory on a full file system, and on a block device (as root)."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.system, pytest.mark.skipif(os.geteuid() != 0, reason="
 
 @contextlib.contextmanager
 def mounted(folder: Path, size: str, kind: str = "tmpfs") -> Iterator[Path]:
-    """A small file system: in DRAM, or ext4 on a loop device."""
+    """Mount a small file system: in DRAM, or ext4 on a loop device."""
     if kind == "tmpfs":
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=True)
     else:
@@ -49,7 +49,7 @@ def test_a_full_file_system_is_told_and_with_room_it_goes_on(tmp_path: Path, kin
                 memory.sync("second")
             words = "FILE: the file system is full: No space left on device (os error 28); make room and try again"
             assert str(full.value) == words.replace("FILE", str(path))
-            # As the guide has it.
+            # The message in the guide.
             assert f"`{words}`" in (Path(__file__).parent.parent / "docs" / "memory.md").read_text()
             assert memory.read(at, 6 << 20) == bytes([2]) * (6 << 20)
             filler.unlink()
@@ -93,7 +93,7 @@ def test_a_block_device_holds_a_memory_and_nothing_is_overwritten(tmp_path: Path
             assert memory.read(at, 10) == b"on a drive"
         Path(device).write_bytes(b"something else")
         with pytest.raises(UserError):
-            # The second superblock is there still.
+            # The second superblock still exists.
             Memory(device, capacity="32MiB")
     finally:
         subprocess.run(["losetup", "--detach", device], check=True)

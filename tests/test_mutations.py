@@ -1,4 +1,4 @@
-"""Mutated inputs of every kind end in one line or a result: a few here, 1,000 in CI, 20,000 by `make hunt`."""
+"""Mutated inputs of every kind end with one line or a result: a few here, 1,000 in CI, 20,000 with `make hunt`."""
 
 import subprocess
 import sys

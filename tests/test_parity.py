@@ -1,4 +1,4 @@
-"""Parity across dies as users see it: its line in the notes of a run, its section of the summary."""
+"""User-visible parity across dies: a line in the notes of a run, and a section of the summary."""
 
 from pathlib import Path
 
@@ -27,4 +27,4 @@ def test_a_drive_without_parity_has_no_such_section(tmp_path: Path) -> None:
     result = write(tmp_path, {})
     assert "parity" not in result.summary["nandram"]
     assert not any(line.startswith("parity") for line in result.notes)
-    assert nandram.load(TINY, PARITY).values["ftl"]["parity"]["stripe"] == 3
+    assert nandram.load_system(TINY, PARITY).values["ftl"]["parity"]["stripe"] == 3

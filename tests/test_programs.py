@@ -1,4 +1,4 @@
-"""Programs on simulated main memory: what a run gives, what its report shows, and what is refused."""
+"""Programs on simulated main memory: results, reports, and mistakes."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ FLASH: dict[str, object] = {
     "flash.dies": 2,
     "flash.pages": 32,
 }
-"""Of eight dies. Caches are smaller than the table, and memory before flash than both."""
+"""Eight dies. Caches are smaller than the table, and the DRAM cache is smaller than both."""
 CACHES: dict[str, object] = {"cpu.l2.size": "64KiB", "cpu.llc.size": "256KiB"}
 SMALL: dict[str, object] = {**CACHES, "memory.channels": 1, "memory.ranks": 1}
 SYSTEMS: dict[str, dict[str, object]] = {
@@ -50,7 +50,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, nandram.Resul
 def test_a_table_beyond_memory_is_slower_the_slower_what_holds_it(results: dict[str, nandram.Result]) -> None:
     ipc = {name: result.inside["cpu"]["ipc"] for name, result in results.items()}
     assert ipc["dram-only"] > 20 * max(ipc["dram-ssd"], ipc["nvmm"], ipc["cxl-ssd"])
-    # Flash of 4 us against flash of 50 us.
+    # 4 us flash compared with 50 us flash.
     assert ipc["dram-only"] > 20 * ipc["hbf"] > 20 * ipc["nvmm"]
 
 
@@ -58,7 +58,7 @@ def test_a_table_beyond_memory_is_slower_the_slower_what_holds_it(results: dict[
 def test_what_a_result_says_fits_together(results: dict[str, nandram.Result], name: str) -> None:
     result = results[name]
     inside, cpu = result.inside, result.inside["cpu"]
-    # An update is a load, a store, and sixty instructions between two.
+    # An update is a load, a store, and sixty instructions in between.
     assert (cpu["loads"], cpu["stores"], cpu["threads"]) == (1500, 1500, 2)
     assert cpu["instructions"] == 1500 * 63
     assert cpu["ipc"] == pytest.approx(cpu["instructions"] / cpu["cycles"])
@@ -66,10 +66,10 @@ def test_what_a_result_says_fits_together(results: dict[str, nandram.Result], na
     assert inside["simulated_s"] == pytest.approx(inside["warm_up"]["cut_s"] + inside["measured_s"])
     [job] = result.summary["jobs"]
     assert job["jobname"] == "gups"
-    # Lines that were waited for: those asked for as measuring began are not of those that it counts.
+    # Lines waited for: those outstanding when measuring begins are not counted.
     assert 0 <= job["read"]["total_ios"] - inside["requests"] <= 20
     assert result.latency()["count"].sum() == job["read"]["total_ios"]
-    # Two threads, each with one update at a time: no more waiting than there is time.
+    # Two threads with one update at a time each: the total waiting time is bounded by the elapsed time.
     assert job["read"]["total_ios"] * job["read"]["lat_ns"]["mean"] <= 2 * inside["measured_s"] * 1e9
     if "memory_energy_j" in inside:
         assert sum(inside["memory_energy_j"].values()) == pytest.approx(inside["energy_j"]["total"])
@@ -79,15 +79,15 @@ def test_what_a_result_says_fits_together(results: dict[str, nandram.Result], na
 def test_what_is_written_wears_flash_and_says_for_how_long(results: dict[str, nandram.Result]) -> None:
     for name in ("nvmm", "cxl-ssd", "hbf"):
         assert results[name].inside["nvmm"]["programs_host"] > 0
-        assert any(note.startswith("cache of DRAM") for note in results[name].notes)
-    # The others' endurance is not stated.
+        assert any(note.startswith("DRAM cache") for note in results[name].notes)
+    # The endurance of the others is not stated.
     lifetime = results["nvmm"].inside["lifetime_days"]
     assert 0 < lifetime["half"] < lifetime["all"]
-    assert any(note.startswith("at this rate of writing half of the flash") for note in results["nvmm"].notes)
+    assert any(note.startswith("at this write rate, half of the flash") for note in results["nvmm"].notes)
     assert "lifetime_days" not in results["dram-only"].inside
     assert results["dram-ssd"].inside["linux"]["major_faults"] > 0
     assert results["dram-ssd"].inside["drive"]["energy_j"] > 0
-    assert any("of the drive's flash" in note for note in results["dram-ssd"].notes)
+    assert any("drive flash: " in note for note in results["dram-ssd"].notes)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_what_a_program_allocates_is_not_read_from_flash(tmp_path: Path) -> None
         energy: float = inside["memory_energy_j"]["flash_read"]
         return energy
 
-    # Through a buffer of 4 KiB, and through one as long as the file.
+    # With a buffer of 4 KiB, and with one as long as the file.
     short, long = read_j("4KiB"), read_j("1MiB")
     assert short > 0
     assert short == pytest.approx(long)
@@ -152,7 +152,7 @@ def test_the_examples_run(name: str, tmp_path: Path) -> None:
     examples = Path(__file__).parents[1] / "examples"
     text = (examples / "gups" / "gups.toml").read_text()
     small = tmp_path / "gups.toml"
-    # A thirtieth of it.
+    # A thirtieth of the trace.
     small.write_text(text.replace('"64MiB"', '"2MiB"').replace("5000", "200"))
     assert small.read_text() != text
     result = nandram.run(name, small, set=SYSTEMS[name], cache=None)
@@ -162,8 +162,10 @@ def test_the_examples_run(name: str, tmp_path: Path) -> None:
 MISTAKES = {
     'kind = "gup"': 'gups.toml:1: kind: found "gup", expected one of gups, mix, ',
     'table = "64MiB"': "gups.toml:1: kind: found nothing, expected one of gups, ",
-    'kind = "gups"': 'gups.toml:1: table: found nothing, expected a size such as "64MiB", 4KiB at least',
-    'kind = "gups"\ntable = 64\nupdates = 1': 'gups.toml:2: table: found 64, expected a size such as "64MiB", 4KiB',
+    'kind = "gups"': 'gups.toml:1: table: found nothing, expected a size such as "64MiB", at least 4KiB',
+    'kind = "gups"\ntable = 64\nupdates = 1': (
+        'gups.toml:2: table: found 64, expected a size such as "64MiB", at least 4KiB'
+    ),
     'kind = "gups"\ntable = "64MB"\nupdates = 0': "gups.toml:3: updates: found 0, expected a whole number from 1",
     'kind = "gups"\ntable = "1MiB"\nupdates = 1\nthread = 2': "gups.toml:4: thread: found an unknown key, the",
     'kind = "gups"\ntable = "1MiB"\nupdates = 1\nthreads = 65': "gups.toml:4: threads: found 65, expected a whole",
@@ -211,7 +213,7 @@ def test_a_run_can_be_stopped_from_python(gups: Path) -> None:
 
 def test_what_was_saved_is_read_as_it_was(results: dict[str, nandram.Result], tmp_path: Path) -> None:
     results["nvmm"].save(tmp_path)
-    read = nandram.read(tmp_path)
+    read = nandram.read_result(tmp_path)
     assert read.inside == results["nvmm"].inside
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     assert manifest["settings"]["memory.cache.size"]["value"].strip('"') == "4MiB"

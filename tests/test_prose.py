@@ -1,4 +1,4 @@
-"""Prose gets plainer, never less plain."""
+"""The counts of discouraged phrases never rise."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Mistakes of Python's callers: a `UserError` of one line, which says what was found and what was expected."""
+"""Mistakes of Python callers raise a `UserError` of one line, with what was found and what was expected."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ import nandram
 from conftest import TINY
 
 any_: Any = cast("Any", nandram)
-"""What no type checker lets pass."""
+"""Values that no type checker accepts."""
 
 MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: any_.reproduce(5), "papers: found 5, expected a paper's name or an experiment file"),
@@ -21,7 +21,7 @@ MISTAKES: list[tuple[Callable[[], Any], str]] = [
     (lambda: any_.reproduce("ddrssd", claims=5), "claims: found 5, expected a text"),
     (lambda: any_.compare(1, 2), "compare: found 1, expected a folder of results, a result, or a system"),
     (lambda: any_.compare(TINY, TINY, "job", seeds="5"), "seeds: found '5', expected a whole number from 1"),
-    (lambda: any_.sweep("space.toml", "out", jobs=1.5), "jobs: found 1.5, expected a whole number from 1"),
+    (lambda: any_.run_sweep("space.toml", "out", jobs=1.5), "jobs: found 1.5, expected a whole number from 1"),
     (lambda: any_.Memory("m", capacity=4096), 'capacity: found 4096, expected a size with its unit, such as "1GiB"'),
     (
         lambda: any_.Memory("m", "4MiB", dram=1e6),
@@ -45,7 +45,7 @@ def test_a_mistake_is_one_line(
 def test_a_report_of_nothing_there_names_what_there_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(
-        nandram.UserError, match=r"^found `ddrsd`, expected a folder of results, .*; did you mean `ddrs"
+        nandram.UserError, match=r"^found `ddrsd`, expected a folder of results, .*; the nearest is `ddrs"
     ):
         nandram.write_report("ddrsd")
     with pytest.raises(nandram.UserError, match=r"^found the paper `x`, expected .* or an experiment file \(.toml\)$"):
@@ -59,7 +59,7 @@ def test_a_percentile_is_a_number(result: nandram.Result, percent: Any) -> None:
 
 
 def test_a_direction_is_one_there_is(result: nandram.Result) -> None:
-    with pytest.raises(nandram.UserError, match=r"^direction: found `raed`, .*; did you mean `read`"):
+    with pytest.raises(nandram.UserError, match=r"^direction: found `raed`, .*; the nearest is `read`"):
         result.latency_percentile_ns(99, "raed")
 
 
@@ -72,8 +72,10 @@ def test_names_in_a_memory_are_texts(tmp_path: Path) -> None:
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    plain = nandram.load(TINY, {"flash.channels": 4, "ftl.over_provisioning": 0.3, "flash.suspend.program": False})
-    numpy = nandram.load(
+    plain = nandram.load_system(
+        TINY, {"flash.channels": 4, "ftl.over_provisioning": 0.3, "flash.suspend.program": False}
+    )
+    numpy = nandram.load_system(
         TINY,
         {
             "flash.channels": np.int64(4),
@@ -83,13 +85,13 @@ def test_numbers_of_numpy_are_numbers() -> None:
     )
     assert numpy.values == plain.values
     with pytest.raises(nandram.UserError, match="found a ndarray"):
-        nandram.load(TINY, {"flash.channels": np.array([4])})
+        nandram.load_system(TINY, {"flash.channels": np.array([4])})
 
 
 def test_reads_of_an_empty_drive_are_told(tmp_path: Path) -> None:
     job = tmp_path / "reads.fio"
     job.write_text("[reads]\nrw=randread\nbs=4k\nnumber_ios=50\n")
-    told = "the drive was empty: reads found nothing written, and touched no flash (precondition: fill)"
+    told = "the drive was empty: no read accessed the flash (precondition: fill writes it first)"
     assert told in nandram.run(TINY, job).notes
     assert told not in nandram.run(TINY, job, precondition="fill").notes
     job.write_text("[both]\nrw=randrw\nbs=4k\nnumber_ios=50\n")

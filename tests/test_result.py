@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 
 import nandram
 from conftest import DATA, TINY, TWO_JOBS
-from nandram import plots
+from nandram.results import plots
 from report.pages import Page
 
 
@@ -24,7 +24,7 @@ def test_numbers(result: nandram.Result) -> None:
         ("writer", 1, "sync", 199, 0),
     ]
     reader, writer, _ = result.traffic
-    # One after the other: their times add up.
+    # The jobs run sequentially, so their times add up.
     assert result.runtime_s == pytest.approx(3_000 / reader.iops + 2_000 / writer.iops)
     assert result.iops == pytest.approx(5_000 / result.runtime_s)
     assert result.bandwidth_bytes_s == pytest.approx((3_000 * 4096 + 2_000 * 8192) / result.runtime_s)
@@ -67,14 +67,14 @@ def test_notes_of_what_is_seldom(result: nandram.Result) -> None:
     assert result.notes == [
         "200 ms simulated",
         "drive prepared: steady, write amplification 2.400 "
-        "(that of greedy collection: theory does not cover this policy)",
-        "warm-up: the first 10.0 ms are cut off (MSER-5)",
+        "(of greedy collection; the theory does not cover this policy)",
+        "warm-up: the first 10.0 ms are excluded (MSER-5)",
         "map: 95.8 % hits, 424 extra reads",
         "flash: 2 failures, 1 unit lost",
-        "the drive ended read-only: too few good blocks were left",
-        "energy of the flash: 0.0032 J",
+        "the drive became read-only: too few good blocks were left",
+        "flash energy: 0.0032 J",
         "payload: 8,000 sectors read back as written",
-        "timeline: 5 spans beyond its limit are left out",
+        "timeline: 5 spans beyond the size limit were left out",
         "the trace has no times of its own",
     ]
     assert math.isnan(result.write_amplification)
@@ -129,14 +129,14 @@ def test_frames(result: nandram.Result) -> None:
 
 
 def test_repr(result: nandram.Result, snapshot: SnapshotAssertion) -> None:
-    # Where the checkout lies is no part of the answer.
+    # The path of the checkout is not part of the result.
     assert repr(result).replace(f"{DATA}/", "") == snapshot
     assert result._repr_html_().replace(f"{DATA}/", "") == snapshot
 
 
 def test_written_and_read_again(result: nandram.Result, tmp_path: Path) -> None:
     result.save(tmp_path)
-    again = nandram.read(tmp_path)
+    again = nandram.read_result(tmp_path)
     assert again.summary == result.summary
     assert again.manifest == result.manifest
     assert again.output == tmp_path
@@ -171,7 +171,7 @@ def test_a_report_needs_no_network(result: nandram.Result, tmp_path: Path) -> No
     assert page.asked == []
     assert len(page.figures) == 17
     assert "3,000" in text
-    assert "energy of the flash" in text
+    assert "flash energy" in text
 
 
 @pytest.mark.parametrize("name", ["plot_latency_cdf", "plot_throughput", "plot_dies"])
@@ -188,7 +188,7 @@ def test_plots_are_saved(result: nandram.Result, tmp_path: Path, name: str) -> N
 
 
 def values(chart: alt.Chart) -> list[dict[str, Any]]:
-    """The points of a chart."""
+    """Return the points of a chart."""
     ((_, points),) = json.loads(chart.to_json())["datasets"].items()
     assert isinstance(points, list)
     return points
@@ -235,14 +235,14 @@ def test_latency_points_end_at_one(result: nandram.Result) -> None:
 
 def test_a_folder_without_a_result(tmp_path: Path) -> None:
     with pytest.raises(nandram.UserError, match=r"holds no result: there is no summary\.json in it"):
-        nandram.read(tmp_path)
+        nandram.read_result(tmp_path)
 
 
 def test_a_folder_with_half_a_result(result: nandram.Result, tmp_path: Path) -> None:
     result.save(tmp_path)
     (tmp_path / "manifest.json").unlink()
-    with pytest.raises(nandram.UserError, match=r"the result is not whole: .*manifest\.json is missing"):
-        nandram.read(tmp_path)
+    with pytest.raises(nandram.UserError, match=r"the result is incomplete: .*manifest\.json is missing"):
+        nandram.read_result(tmp_path)
 
 
 def test_progress_can_stop_a_run() -> None:

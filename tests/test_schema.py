@@ -1,4 +1,4 @@
-"""The JSON Schema, by which editors check system files, agrees with the program."""
+"""The JSON Schema with which editors check system files agrees with the program."""
 
 import json
 import tomllib
@@ -25,12 +25,12 @@ def test_the_schema_is_one() -> None:
 @pytest.mark.parametrize("name", sorted(nandram.systems()))
 def test_presets(name: str) -> None:
     assert mistakes(_core.read_preset(name)) == []
-    assert mistakes(nandram.load(name).toml) == []
+    assert mistakes(nandram.load_system(name).toml) == []
 
 
 def test_a_file_that_extends_another() -> None:
     assert mistakes('extends = "nvme-client-tlc"\nflash.read = ["40us", "50us", "60us"]\n') == []
-    assert mistakes(nandram.load(TINY).toml) == []
+    assert mistakes(nandram.load_system(TINY).toml) == []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a run writes: fio's names, the same bytes every time, a timeline that viewers take."""
+"""The files of a run: fio's names, reproducible bytes, and a valid timeline."""
 
 import errno
 import hashlib
@@ -26,7 +26,7 @@ sys.stdout.write("".join(str(result.tables[name].rows()) for name in sorted(resu
 
 
 def test_the_same_seed_gives_the_same_bytes() -> None:
-    """In other processes, with any number of threads, and whatever the order of Python's hashes."""
+    """Compare other processes, numbers of threads, and hash seeds of Python."""
     texts = []
     for number, threads in enumerate(("1", "2", "7")):
         names = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS")
@@ -72,7 +72,7 @@ def test_jobs_have_the_names_of_fio(played: nandram.Result) -> None:
 
 
 def test_depths_latency_classes_and_bins_are_those_of_fio(played: nandram.Result) -> None:
-    """The names of fio's `json+`; each set of shares adds up, and bins hold each request once."""
+    """Check the names of fio's `json+`, that each set of shares adds up, and that bins hold each request once."""
     assert {"timestamp", "timestamp_ms", "time", "global options", "disk_util"} <= played.summary.keys()
     for job in played.summary["jobs"]:
         assert list(job["iodepth_level"]) == ["1", "2", "4", "8", "16", "32", ">=64"]
@@ -187,7 +187,7 @@ def test_the_timeline_conforms_to_the_trace_event_format(played: nandram.Result)
     every = " ".join(sorted(names))
     for part in ("core 0", "channel 1", "die 3", "link: to host", "firmware 0"):
         assert part in every
-    # And each queue a counter.
+    # Each queue is a counter.
     assert {"host: submission queue 0", "controller: commands", "flash dies: queue of die 3"} <= counters.keys()
     for steps in counters.values():
         times = [step["ts"] for step in steps]
@@ -198,7 +198,7 @@ def test_the_timeline_conforms_to_the_trace_event_format(played: nandram.Result)
 
 
 def test_spans_of_one_track_follow_one_another(played: nandram.Result) -> None:
-    """Or lie within each other: viewers draw nothing else."""
+    """Spans are consecutive or nested, as viewers require."""
     assert played.timeline_json is not None
     tracks: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for event in json.loads(played.timeline_json)["traceEvents"]:

@@ -10,24 +10,24 @@ from nandram.options import set_lines
 
 
 def test_load() -> None:
-    system = nandram.load("nvme-client-tlc", set={"link.lanes": 2})
+    system = nandram.load_system("nvme-client-tlc", set={"link.lanes": 2})
     assert repr(system) == "<System nvme-client-tlc with link.lanes=2>"
     assert system.values["link"]["lanes"] == 2
     changed = system.with_({"device.write_cache.size": "4MiB"})
     assert changed.changes == ("link.lanes=2", "device.write_cache.size=4MiB")
     assert changed.values["device"]["write_cache"]["size"] == "4MiB"
-    assert repr(nandram.load("nvme-client-tlc")) == "<System nvme-client-tlc>"
+    assert repr(nandram.load_system("nvme-client-tlc")) == "<System nvme-client-tlc>"
 
 
 def test_a_mistake_is_told_when_it_is_made() -> None:
     with pytest.raises(nandram.UserError, match="neither a file nor a preset"):
-        nandram.load("nvme-cleint-tlc")
+        nandram.load_system("nvme-cleint-tlc")
     with pytest.raises(ValueError, match="neither a file nor a preset"):
         nandram.run("nvme-cleint-tlc", TWO_JOBS)
 
 
 def test_run_takes_a_system_and_changes() -> None:
-    system = nandram.load(TINY, set={"link.lanes": 2})
+    system = nandram.load_system(TINY, set={"link.lanes": 2})
     result = nandram.run(system, TWO_JOBS, set={"link.generation": 3}, seed=9)
     assert result.manifest["changes"] == ["link.lanes=2", "link.generation=3"]
     assert result.manifest["seed"] == 9

@@ -1,4 +1,4 @@
-"""The wheel in a virtual environment of its own, outside the repository and without Rust (`make test-system`)."""
+"""The wheel in a separate virtual environment, outside the repository and without Rust (`make test-system`)."""
 
 import re
 import subprocess
@@ -19,7 +19,7 @@ JOB = "[job]\nrw=randread\nbs=4k\nnumber_ios=100\n"
 
 @pytest.fixture(scope="module")
 def wheel() -> Path:
-    """Return the wheel that `make wheel` made last."""
+    """Return the latest wheel built by `make wheel`."""
     made = sorted((TOP / "build" / "wheels").glob("nandram-*.whl"), key=lambda each: each.stat().st_mtime)
     assert made, "there is no wheel: make wheel"
     return made[-1]
@@ -27,7 +27,7 @@ def wheel() -> Path:
 
 @pytest.fixture(scope="module")
 def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with an environment ``v`` that has the wheel and what it depends on."""
+    """Return a folder with an environment ``v`` that contains the wheel and its dependencies."""
     folder = tmp_path_factory.mktemp("wheel")
     subprocess.run([sys.executable, "-m", "venv", folder / "v"], check=True)
     subprocess.run([folder / "v/bin/pip", "install", "--quiet", wheel], check=True)
@@ -37,7 +37,7 @@ def place(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(place: Path, *command: str) -> str:
-    """Run a command of the environment; there is no other on its path."""
+    """Run a command of the environment, with no other on its path."""
     environment = {"PATH": str(place / "v/bin"), "HOME": str(place), "LANG": "C.UTF-8"}
     found = subprocess.run(
         [place / "v/bin" / command[0], *command[1:]],
@@ -69,7 +69,7 @@ def test_a_run_a_report_and_a_paper(place: Path) -> None:
     }
     call(place, "nandram", "report", "out", "-o", "report.html")
     assert (place / "report.html").stat().st_size < 6e6
-    # Its claims, experiments and traces came with it.
+    # The claims, experiments and traces are bundled.
     cell = call(place, "nandram", "reproduce", "xip", "--quick", "--claims", "*.table5.djpeg.4.time_fixed")
     assert "1 claims (quick" in cell
 

@@ -1,4 +1,4 @@
-"""Figures beside a table cover its window, on storage behind a shared buffer and on main memory too."""
+"""All figures cover the window of the table, also for storage behind a shared buffer and for main memory."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def test_a_shared_buffer_counts_the_window(tmp_path: Path) -> None:
     result = nandram.run("drambus", path, set=SMALL, precondition="fill", warm_up="50ms", cache=None)
     window, whole_run = result.inside["shared_buffer"], result.inside["whole_run"]["shared_buffer"]
     requests, span = sum(each.requests for each in result.traffic), result.inside["window"]["span_s"]
-    # But for the requests that were under way at the cut.
+    # Except for the requests outstanding at the cut.
     assert abs(window["requests"] - requests) <= 8
     assert abs(window["interface"]["bytes"] - 4096 * requests) <= 8 * 4096
     assert (whole_run["requests"], whole_run["interface"]["bytes"]) == (3000, 3000 * 4096)
@@ -43,17 +43,17 @@ def test_main_memory_counts_from_when_measuring_began(name: str, tmp_path: Path)
     path.write_text(GUPS)
     inside = nandram.run(name, path, set=SYSTEMS[name], cache=None).inside
     whole_run, window = inside["whole_run"], inside["window"]
-    # The table is written whole before measuring begins.
+    # The whole table is written before measuring begins.
     assert window["from_s"] == inside["warm_up"]["cut_s"] > 0
     assert window["span_s"] == inside["measured_s"]
     assert 0 < inside["energy_j"]["total"] < whole_run["energy_j"]["total"]
     if "cache" in inside:
-        # Processor and cache count the same requests, except lines under way as measuring began.
+        # Processor and cache count the same requests, except lines outstanding when measuring began.
         assert abs(inside["cache"]["fills"] - inside["cpu"]["fills"]) <= 20
         assert whole_run["cache"]["fills"] > 10 * inside["cache"]["fills"]
         assert sum(inside["memory_energy_j"].values()) == pytest.approx(inside["energy_j"]["total"])
     if "drive" in inside:
-        # Pages on their way as measuring began reach the drive afterwards.
+        # Pages in transit when measuring began reach the drive afterwards.
         assert 0 <= inside["drive"]["host_units"] - inside["linux"]["pages_written"] <= 64
         assert whole_run["drive"]["host_units"] > inside["drive"]["host_units"]
         parts = inside["energy_j"]["memory"] + inside["drive"]["energy_j"]

@@ -1,6 +1,6 @@
-"""Execute the notebooks of this folder in place, as `make notebooks` does; what depends on the machine is not kept.
+"""Execute the notebooks of this folder in place, as in `make notebooks`; machine-dependent metadata is removed.
 
-Each runs in a folder of its own, which is removed.
+Each runs in its own temporary folder.
 """
 
 import sys

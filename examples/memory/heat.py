@@ -1,4 +1,4 @@
-"""Heat in a plate, in NumPy's own memory and on a `Memory`: ``heat.py FILE``. The bits are the same."""
+"""Simulate heat in a plate, in NumPy's own memory and on a `Memory`, with identical bits: ``heat.py FILE``."""
 
 import sys
 from typing import Any
@@ -14,7 +14,7 @@ ALPHA = 0.2
 
 
 def run(plate: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
-    """Take the steps of the explicit scheme, by turns from one array into the other; return the last."""
+    """Execute the explicit scheme, alternating between two arrays; return the final one."""
     plate[:] = 0.0
     plate[0, :] = 100.0
     plate[:, 0] = np.linspace(100.0, 0.0, SIDE)
@@ -28,7 +28,7 @@ def run(plate: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
 
 
 def main(path: str) -> None:
-    """Compare."""
+    """Compare both results."""
     expected = run(np.empty((SIDE, SIDE)), np.empty((SIDE, SIDE)))
     with Memory(path, capacity="32MiB", dram="4MiB") as memory:
         shape = (SIDE, SIDE)

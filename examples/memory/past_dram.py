@@ -1,4 +1,4 @@
-"""Statistics and a sort of an array three times as large as the DRAM it is given: ``past_dram.py FILE``."""
+"""Compute statistics of an array three times as large as its DRAM, and sort it: ``past_dram.py FILE``."""
 
 import sys
 
@@ -11,10 +11,10 @@ COUNT = 3 * DRAM // 8
 
 
 def main(path: str) -> None:
-    """Fill it, look at it in order, sort it in pieces, and compare with what is known of it."""
+    """Fill the array, scan it sequentially, sort it in parts, and check the results."""
     with Memory(path, capacity="64MiB", dram=f"{DRAM // 2**20}MiB") as memory:
         values = memory.array(COUNT, np.int64, name="values")
-        # A permutation: each number once, in an order that looks like none.
+        # A permutation: each number once, in scrambled order.
         values[:] = (np.arange(COUNT, dtype=np.int64) * 1_000_003) % COUNT
         memory.sync()
         print(f"sum {values.sum()}, of {COUNT * (COUNT - 1) // 2}")

@@ -1,4 +1,4 @@
-"""Springs in a row, a checkpoint every thousand steps: ``simulation.py FILE STEPS``. Killed and started, it goes on.
+"""Simulate a chain of springs, with checkpoints to resume from after a kill: ``simulation.py FILE STEPS``.
 
 What it prints at the end is the same, however often it was killed.
 """
@@ -17,7 +17,7 @@ DT = 0.05
 
 
 def main(path: str, steps: int) -> None:
-    """Go on from the last checkpoint, or begin."""
+    """Resume from the last checkpoint, or start."""
     make = not Path(path).exists()
     with Memory(path, "16MiB" if make else None, dram="4MiB") as memory:
         if "step" not in memory:

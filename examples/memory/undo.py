@@ -1,4 +1,4 @@
-"""Undo in an interactive session: ``python -i undo.py FILE``. ``keep()`` keeps what was done, ``undo()`` undoes it."""
+"""Undo in an interactive session: ``python -i undo.py FILE``. ``keep()`` saves the changes, ``undo()`` reverts them."""
 
 import sys
 
@@ -12,12 +12,12 @@ _kept = [memory.sync("empty")]
 
 
 def keep(what: str) -> None:
-    """Keep the picture as it is, under a name."""
+    """Save the current picture under a name."""
     _kept.append(memory.sync(what))
 
 
 def undo(steps: int = 1) -> str | None:
-    """Take back what was done since the last time, and before that `steps - 1` times more; say what is there now."""
+    """Revert the changes since the last save, and `steps - 1` saves before; return a description of the state."""
     del _kept[len(_kept) - min(steps, len(_kept)) + 1 :]
     memory.rollback(_kept[-1])
     return memory.tokens()[_kept[-1]]

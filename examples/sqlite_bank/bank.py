@@ -36,7 +36,7 @@ TRANSFERS_A_DAY = 1_000
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open the database as the bank uses it: WAL, every commit durable, little cache."""
+    """Open the database in WAL mode, with durable commits and a small cache."""
     bank = sqlite3.connect(path, isolation_level=None)
     bank.execute("PRAGMA page_size = 4096")
     bank.execute("PRAGMA journal_mode = WAL")
@@ -59,12 +59,12 @@ def open_accounts(bank: sqlite3.Connection, count: int, rng: random.Random) -> N
 
 def customer(count: int, rng: random.Random) -> int:
     """Draw a customer: the busiest tenth takes part in about half of all transfers."""
-    # The accounts of the busy ones are scattered over the table by a multiplier prime to any count below it.
+    # A multiplier coprime to any smaller count scatters the busy accounts over the table.
     return int(count * rng.random() ** 3.3) * 1_000_003 % count
 
 
 def transfer(bank: sqlite3.Connection, payer: int, payee: int, cents: int, day: int) -> None:
-    """Book one transfer, as far as the payer's balance goes."""
+    """Book one transfer, limited by the payer's balance."""
     bank.execute("BEGIN IMMEDIATE")
     (balance,) = bank.execute("SELECT balance_cents FROM account WHERE id = ?", (payer,)).fetchone()
     cents = min(cents, balance)
@@ -75,7 +75,7 @@ def transfer(bank: sqlite3.Connection, payer: int, payee: int, cents: int, day: 
 
 
 def statement(bank: sqlite3.Connection, number: int) -> int:
-    """Read the last transfers of a customer; return how many there were."""
+    """Read the last transfers of a customer; return their number."""
     rows = bank.execute(
         "SELECT id, cents FROM history WHERE payer = ? UNION ALL SELECT id, cents FROM history WHERE payee = ?"
         " ORDER BY id DESC LIMIT 20",
@@ -85,14 +85,14 @@ def statement(bank: sqlite3.Connection, number: int) -> int:
 
 
 def balance_the_books(bank: sqlite3.Connection, accounts: int) -> None:
-    """Read every account: a transfer must neither make money nor lose it."""
+    """Read every account and check that transfers preserve the total."""
     (total,) = bank.execute("SELECT sum(balance_cents) FROM account").fetchone()
     if total != accounts * OPENING_CENTS:
         raise SystemExit(f"the books do not balance: {total} instead of {accounts * OPENING_CENTS} cents")
 
 
 def run(folder: Path, accounts: int, transfers: int, seed: int) -> None:
-    """Run the bank in `folder`, on a database that must not exist yet."""
+    """Run the bank in `folder`, on a new database."""
     rng = random.Random(seed)
     path = folder / "bank.db"
     if path.exists():
@@ -116,7 +116,7 @@ def run(folder: Path, accounts: int, transfers: int, seed: int) -> None:
 def main() -> None:
     """Read the command line and run the bank."""
     parser = argparse.ArgumentParser(description="A bank on SQLite in WAL mode.")
-    parser.add_argument("folder", type=Path, help="where the database is made; must exist")
+    parser.add_argument("folder", type=Path, help="folder for the new database; must exist")
     parser.add_argument("--accounts", type=int, default=60_000)
     parser.add_argument("--transfers", type=int, default=5_000)
     parser.add_argument("--seed", type=int, default=1)

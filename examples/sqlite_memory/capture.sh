@@ -1,7 +1,7 @@
 #!/bin/sh
-# Captures the memory trace beside this file: SQLite builds a table of orders in memory, indexes it, joins and sorts it. Only lines
-# that a first cache of 32 KiB fills or writes back are kept; `nandram run` brings its own caches below that.
-# Needs sqlite3, and what `nandram capture memory` needs. Another sqlite3 makes another trace.
+# Captures the memory trace in this folder: SQLite builds a table of orders in memory, indexes it, joins and sorts it. Only lines
+# that a 32 KiB first-level cache fills or writes back are kept; `nandram run` simulates its own caches below that.
+# Needs sqlite3 and the requirements of `nandram capture memory`. Another sqlite3 version yields another trace.
 set -eu
 cd "$(dirname "$0")"
 nandram capture memory --l1 32KiB:8 --l2 none --llc none --records "${RECORDS:-200000}" -o sqlite.memory.zst -- sqlite3 :memory: "

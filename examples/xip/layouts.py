@@ -1,4 +1,4 @@
-"""What the C library and the order of functions do to paging: ``python layouts.py BUILD_FOLDER > layouts.md``.
+"""Measure how the C library and the function order affect paging: ``python layouts.py BUILD_FOLDER > layouts.md``.
 
 ``build.sh`` has built in BUILD_FOLDER before. The four programs are compiled once more with newlib, a C library for
 embedded systems, for QEMU's semihosting: ARM and Thumb, -O2 and -Os. Then the objects of the JPEG programs are linked
@@ -21,7 +21,7 @@ from nandram.traces import path_of
 SOURCES = Path(__file__).resolve().parent
 ORDERS = 20
 SRAM = ["4KiB", "8KiB"]
-# As experiments/xip.toml reads Figure 5.
+# The interpretation of Figure 5 in experiments/xip.toml.
 READING = "with+after+fault"
 REQUESTS_MAX = {"fft": 1_000_000}
 ARGUMENTS = {
@@ -37,7 +37,7 @@ LINKER = ["--specs=nano.specs", "--specs=rdimon.specs", "-u", "_printf_float", "
 
 def objects(jpeg: Path, config: Path, folder: Path, flags: list[str]) -> list[Path]:
     """Compile libjpeg-turbo and the two programs that need it; return its objects."""
-    # Those that its own build makes the static library of.
+    # The objects of its static library.
     names = sorted({path.name.split(".")[0] for path in config.glob("**/j*.c.o")})
     include = [f"-I{config}", f"-I{jpeg}"]
     for name in [*names, "djpeg", "cjpeg"]:
@@ -62,11 +62,11 @@ def captured(program: Path, name: str) -> Path:
 
 def ratios(trace: str | os.PathLike[str]) -> dict[str, list[float]]:
     """Return times and energies relative to LRU's, one for each SRAM size, and the trace's pages."""
-    found = nandram.paging(
+    found = nandram.run_paging(
         trace, policies=["lru", "min", "pm-xip(8,4)"], sram=SRAM, reading=READING, bound_rounds=0
     ).frame()
     columns = {policy: found.filter(found["policy"] == policy) for policy in found["policy"].unique()}
-    swept = nandram.paging_sweep(trace, sram=SRAM, reading=READING)
+    swept = nandram.run_paging_sweep(trace, sram=SRAM, reading=READING)
     lru = columns["lru"]
     return {
         "pages": lru["pages"].to_list(),
@@ -82,14 +82,14 @@ def ratios(trace: str | os.PathLike[str]) -> dict[str, list[float]]:
 def rent_or_buy(trace: Path) -> list[float]:
     """Return its time over the better of LRU's and PM-XIP(8,4)'s, by SRAM size, under Figure 5 as it stands."""
     sram = ["2KiB", "4KiB", "8KiB", "16KiB", "32KiB", "64KiB"]
-    found = nandram.paging(trace, policies=["lru", "pm-xip(8,4)", "rent-or-buy"], sram=sram, bound_rounds=0).frame()
+    found = nandram.run_paging(trace, policies=["lru", "pm-xip(8,4)", "rent-or-buy"], sram=sram, bound_rounds=0).frame()
     times = found.pivot(on="policy", index="sram_bytes", values="time_s")
     ratio = pl.col("rent-or-buy") / pl.min_horizontal("lru", "pm-xip(8,4)")
     return times.select(ratio.alias("ratio"))["ratio"].to_list()
 
 
 def saved(name: str, found: dict[str, dict[str, list[float]]]) -> str:
-    """Return a row: the averages that the paper's abstract gives, over programs and SRAM sizes."""
+    """Return a row with the averages of the paper's abstract, over programs and SRAM sizes."""
 
     def mean(key: str) -> float:
         values = [value for each in found.values() for value in each[key]]
@@ -102,7 +102,7 @@ def saved(name: str, found: dict[str, dict[str, list[float]]]) -> str:
 
 
 def libraries(jpeg: Path, config: Path, folder: Path, say: list[str]) -> list[float]:
-    """Compare C libraries; return what rent or buy does."""
+    """Compare C libraries; return the results of rent or buy."""
     ours: list[float] = []
     say += [
         "| C library, code | pages of djpeg, cjpeg, basicmath, fft | time | energy | time over MIN | energy over MIN |",
@@ -130,7 +130,7 @@ def libraries(jpeg: Path, config: Path, folder: Path, say: list[str]) -> list[fl
 
 
 def orders(folder: Path, say: list[str]) -> list[float]:
-    """Link the same objects in many orders; return what rent or buy does."""
+    """Link the same objects in many orders; return the results of rent or buy."""
     ours: list[float] = []
     place = folder / "ARM-O2"
     made = sorted(place.glob("j*.o"))
@@ -161,11 +161,11 @@ def orders(folder: Path, say: list[str]) -> list[float]:
 
 
 def main(build: Path) -> None:
-    """Print two tables, and what rent or buy does on the same builds."""
+    """Print two tables, and the results of rent or buy on the same builds."""
     say: list[str] = []
     os.chdir(build)
     terminal = os.dup(1)
-    # What the programs print is no part of the tables.
+    # The output of the programs is not part of the tables.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     folder = Path("newlib")
     ours = libraries(Path("libjpeg-turbo-2.1.5"), Path("arm/O2/libjpeg"), folder, say)

@@ -7,21 +7,21 @@ import altair as alt
 import polars as pl
 
 import nandram
-from nandram.plots import save
+from nandram.results.plots import save
 from nandram.traces import bundled, path_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 POLICIES = ["lru", "arc", "min", "pm-xip(8,4)", "rent-or-buy"]
 SRAM = ["2KiB", "4KiB", "8KiB", "16KiB", "32KiB", "64KiB"]
 BOUND_REQUESTS = 30_000
-"""Of each trace, for the distances to the lower bound, which needs all of them in memory."""
+"""Requests per trace for the distances to the lower bound, which keeps all of them in memory."""
 
 
 def main() -> None:
-    """Serve all traces and write what came of it."""
+    """Serve all traces and write the results."""
     traces = [path_of(name) for name in bundled() if name.startswith("xip/")]
-    whole = _relative(nandram.paging(*traces, policies=POLICIES, sram=SRAM, bound_rounds=0).frame())
-    first = nandram.paging(*traces, policies=POLICIES, sram=SRAM, requests=BOUND_REQUESTS).frame()
+    whole = _relative(nandram.run_paging(*traces, policies=POLICIES, sram=SRAM, bound_rounds=0).frame())
+    first = nandram.run_paging(*traces, policies=POLICIES, sram=SRAM, requests=BOUND_REQUESTS).frame()
     document = DOCS / "paging.md"
     text = document.read_text(encoding="utf-8")
     for name, table in (("ratios", _ratios(whole)), ("totals", _totals(whole)), ("bound", _bound(first))):
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _relative(frame: pl.DataFrame) -> pl.DataFrame:
-    """A row a trace and size; each policy's time over that of LRU, and ``worst``: ours over the better of two."""
+    """Return each policy's time over LRU's by trace and size; ``worst`` is rent or buy over the better of two."""
     table = frame.pivot(on="policy", index=["trace", "sram_bytes"], values="time_s")
     worst = pl.col("rent-or-buy") / pl.min_horizontal("lru", "pm-xip(8,4)")
     ratios = [pl.col(policy) / pl.col("lru") for policy in POLICIES]
@@ -101,7 +101,7 @@ def _plot(table: pl.DataFrame) -> alt.FacetChart:
     )
     x = alt.X("sram_bytes:Q", title="SRAM (KiB)", scale=alt.Scale(type="log", base=2))
     scale = alt.Scale(type="log", base=2, domain=[0.05, 40], nice=False)
-    # Symbols as the lines have them, not as pale as the bands.
+    # Symbols in the color of the lines, not of the paler bands.
     legend = alt.Legend(title=None, symbolOpacity=1)
     color = alt.Color("policy:N", sort=list(names.values()), legend=legend)
     axis = alt.Axis(values=[0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32], format="~g")

@@ -1,4 +1,4 @@
-"""Captures the page traces of the programs that ``build.sh`` made: ``python traces.py BUILD_FOLDER TRACES_FOLDER``.
+"""Captures the page traces of the programs built by ``build.sh``: ``python traces.py BUILD_FOLDER TRACES_FOLDER``.
 
 What is bundled in ``python/nandram/traces/xip`` is what this makes, manifest included. The programs write to /dev/null,
 so that the terminal has no say in how their C library buffers.
@@ -14,7 +14,7 @@ from nandram.capture import capture_pages
 ARCHITECTURES = ("arm", "x86_64")
 LEVELS = ("O0", "O1", "O2", "O3", "Os")
 REQUESTS_MAX = {"fft": 1_000_000}
-"""Where the paper cuts its trace of the FFT."""
+"""Length at which the paper cuts its trace of the FFT."""
 ARGUMENTS = {
     "djpeg": ["large.jpg", "/dev/null"],
     "cjpeg": ["large.ppm", "/dev/null"],

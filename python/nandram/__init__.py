@@ -1,21 +1,21 @@
-"""nandram: describe a machine of flash and DRAM in one file, and simulate it.
+"""Simulation of machines of flash and DRAM, each described in one file.
 
 result = nandram.run("nvme-client-tlc", "job.fio")
 result.iops, result.latency_mean_ns, result.latency(), result.plot_latency_cdf()
 """
 
-from nandram.comparing import Comparison, compare
 from nandram.errors import StorageError, UserError
-from nandram.memory import Memory
-from nandram.memory_reader import MemoryReader
-from nandram.paging import Paging, PagingSweep, paging, paging_sweep
+from nandram.memory.memory import Memory
+from nandram.memory.reader import MemoryReader
+from nandram.paging.run import Paging, PagingSweep, run_paging, run_paging_sweep
 from nandram.papers import Reproduction, reproduce
-from nandram.probing import Probe, ProbeInterrupted, probe
+from nandram.probe.run import Probe, ProbeInterrupted, run_probe
 from nandram.report import write_report
-from nandram.result import Result, Traffic, read
+from nandram.results.comparison import Comparison, compare
+from nandram.results.result import Result, Traffic, read_result
 from nandram.simulate import run
-from nandram.sweeping import Sweep, read_sweep, sweep
-from nandram.system import System, load, systems
+from nandram.sweep import Sweep, read_sweep, run_sweep
+from nandram.system import System, load_system, systems
 
 __all__ = [
     "Comparison",
@@ -33,22 +33,22 @@ __all__ = [
     "Traffic",
     "UserError",
     "compare",
-    "load",
-    "paging",
-    "paging_sweep",
-    "probe",
-    "read",
+    "load_system",
+    "read_result",
     "read_sweep",
     "reproduce",
     "run",
-    "sweep",
+    "run_paging",
+    "run_paging_sweep",
+    "run_probe",
+    "run_sweep",
     "systems",
     "write_report",
 ]
 
 
 def __getattr__(name: str) -> str:
-    """Return ``__version__``, which takes too long to find for every import."""
+    """Return ``__version__``; looking it up at every import would take too long."""
     if name == "__version__":
         from importlib.metadata import version
 

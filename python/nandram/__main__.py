@@ -1,4 +1,4 @@
-"""``python -m nandram``."""
+"""Entry point of ``python -m nandram``."""
 
 from nandram.cli import main
 

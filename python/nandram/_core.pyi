@@ -88,6 +88,9 @@ def check(system: str, sets: list[str], changed: bool = False) -> str:
 def settings(system: str, sets: list[str]) -> str:
     """Return every value of a system that applies as JSON: ``value``, ``set_by``, ``basis``; as a manifest has them."""
 
+def check_workload(path: str) -> str:
+    """Read a job file, a file of programs or a trace from end to end; return what it is. Raises `nandram.UserError`."""
+
 def schema() -> str:
     """Return the JSON Schema of system files."""
 

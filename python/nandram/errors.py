@@ -1,16 +1,16 @@
-"""The one kind of error that is the user's to mend."""
+"""Errors that users of the package see."""
 
 
 class UserError(ValueError):
-    """A mistake in what the user gave: a file, a key, a flag.
+    """A mistake in the user's input: a file, a key, an option.
 
-    Its text is one line that names what was found, where, and what was expected. The command line prints
-    it and exits with status 2.
+    The text is one line that names the place, the value found and the value expected. The command line prints it and
+    exits with status 2.
     """
 
 
 class StorageError(OSError):
-    """A file that holds a memory cannot be read or written: it is full, damaged, or its drive fails.
+    """A memory's file cannot be read or written: it is full or damaged, or its drive fails.
 
-    Its text is one line that names the file and, where there is one, the address.
+    The text is one line that names the file and, if there is one, the address.
     """

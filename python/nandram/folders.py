@@ -1,4 +1,4 @@
-"""Folders that are written to; loads nothing heavy, so that any thread may ask."""
+"""Checks of output folders, without heavy imports."""
 
 import tempfile
 from pathlib import Path
@@ -7,7 +7,7 @@ from nandram.errors import UserError
 
 
 def check(folder: Path) -> None:
-    """Make the folder, so that a mistake is told before a long run. Raises `UserError`."""
+    """Create a folder and check that it is writable, before a long run. Raises `UserError`."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder}: found a file, expected a folder to write to")
     try:

@@ -1,52 +1,77 @@
-"""The options of a run, as the command line and Python give them."""
+"""Options of a run, from the command line or from Python."""
 
 import math
 import os
 from collections.abc import Mapping
-from typing import Literal, NotRequired, TypedDict, cast
+from enum import StrEnum
+from typing import Literal, NotRequired, TypedDict
 
 from nandram.errors import UserError
 
-Payload = Literal["none", "stamp"]
-Precondition = Literal["none", "fill", "random", "steady", "rested"]
 
-PAYLOADS: tuple[Payload, ...] = ("none", "stamp")
-PRECONDITIONS: tuple[Precondition, ...] = ("none", "fill", "random", "steady", "rested")
+class Payload(StrEnum):
+    """Data that simulated flash stores."""
+
+    NONE = "none"
+    STAMP = "stamp"
+    """8 bytes per sector, which verify every sector that is read."""
+
+
+class Precondition(StrEnum):
+    """State of a drive before a run."""
+
+    NONE = "none"
+    FILL = "fill"
+    """Written once in order."""
+    RANDOM = "random"
+    """Filled, then overwritten at random until write amplification settles."""
+    STEADY = "steady"
+    """The state after random overwrites, computed from theory."""
+    RESTED = "rested"
+    """The steady state after a pause."""
+
+
+class ContinueOnError(StrEnum):
+    """Failed requests that are counted and do not end their job."""
+
+    NONE = "none"
+    READ = "read"
+    WRITE = "write"
+    IO = "io"
+    VERIFY = "verify"
+    ALL = "all"
 
 
 class RunOptions(TypedDict):
-    """What the native `run` takes beside the system and the workload; a key that is left out has its default."""
+    """Options of the native `run`; missing keys have their defaults."""
 
     seed: int
     payload: Payload
-    """``stamp``: every sector read is checked."""
     timeline: bool
     wrap: bool
-    """Addresses of a trace beyond the drive: wrapped into it, or else an error."""
+    """Whether trace addresses beyond the drive's capacity wrap around; otherwise they are an error."""
     precondition: NotRequired[Precondition]
-    """``fill``: written once in order; ``random``: and overwritten at random until write amplification settles;
-    ``steady``: laid out as that would leave it, from theory; ``rested``: the same after a pause."""
     cache: NotRequired[str]
-    """The folder in which prepared drives are kept; if it is left out, none are."""
+    """Cache folder for prepared drives; without it, none are cached."""
     warm_up: NotRequired[str]
-    """What is cut off the beginning of the statistics: ``detect``, ``keep`` or a time, such as ``50ms``."""
+    """Warm-up to exclude from the statistics: ``detect``, ``keep`` (exclude nothing) or a time such as ``50ms``."""
     replay: NotRequired[Literal["open", "closed", "scaled"]]
-    """Traces: when they say, as fast as they are served, or when they say times `replay_factor`."""
+    """Replay of traces: at the recorded times, at a constant depth, or at the times scaled by `replay_factor`."""
     replay_depth: NotRequired[int]
-    """With ``closed``: requests outstanding."""
+    """With ``closed``: number of outstanding requests."""
     replay_factor: NotRequired[float]
-    """With ``scaled``: the factor on the times; 0.5 is twice as fast."""
+    """With ``scaled``: factor for the times; 0.5 replays twice as fast."""
     continue_on_error: NotRequired[str]
-    """Errors that are counted and do not end a job that does not say itself: fio's names, from ``none`` to ``all``."""
+    """Requests whose errors are only counted, for jobs without this key: fio's values, from ``none`` to ``all``."""
     columns: NotRequired[str]
-    """Where the fields of a trace of no known format stand."""
+    """Columns of a text trace of unknown format."""
 
 
 SEED_MAX = (1 << 64) - 1
 
 
 def default_cache() -> str:
-    """Return where prepared drives are kept unless the user says: ``$NANDRAM_CACHE``, or in the user's cache folder."""
+    """Return the default cache folder: ``$NANDRAM_CACHE``, or ``nandram`` in the user's cache folder."""
     chosen = os.environ.get("NANDRAM_CACHE")
     if chosen:
         return chosen
@@ -66,7 +91,7 @@ def run_options(
     columns: str | None = None,
     continue_on_error: str | None = None,
 ) -> RunOptions:
-    """Check the options and put them into the form the native module takes. Raises `UserError`."""
+    """Check the options and convert them for the native module. Raises `UserError`."""
     _check_seed(seed)
     texts = {
         "payload": payload,
@@ -79,12 +104,12 @@ def run_options(
     _check_texts(texts)
     options = RunOptions(
         seed=seed,
-        payload=cast("Payload", one_of("payload", payload, PAYLOADS)),
+        payload=Payload(one_of("payload", payload, tuple(Payload))),
         timeline=timeline,
         wrap=wrap,
     )
     if precondition is not None:
-        options["precondition"] = cast("Precondition", one_of("precondition", precondition, PRECONDITIONS))
+        options["precondition"] = Precondition(one_of("precondition", precondition, tuple(Precondition)))
     if replay is not None:
         _set_replay(options, replay)
     if warm_up is not None:
@@ -104,7 +129,7 @@ def _check_seed(seed: object) -> None:
 
 
 def _check_texts(options: Mapping[str, object]) -> None:
-    """What Python's callers may have given that is no text."""
+    """Raise `UserError` for values from Python that are not strings."""
     for name, value in options.items():
         if value is not None or name == "payload":
             text_of(name, value)
@@ -134,21 +159,21 @@ def _set_replay(options: RunOptions, text: str) -> None:
 
 
 def text_of(name: str, value: object) -> str:
-    """Return `value`, a text. Raises `UserError`."""
+    """Return `value` if it is a string. Raises `UserError`."""
     if not isinstance(value, str):
         raise UserError(f"{name}: found {value!r}, expected a text")
     return value
 
 
 def at_least_one(name: str, value: object) -> int:
-    """Return `value`, a whole number from 1. Raises `UserError`."""
+    """Return `value` if it is a whole number of at least 1. Raises `UserError`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise UserError(f"{name}: found {value!r}, expected a whole number from 1")
     return value
 
 
 def at_a_time(jobs: object) -> int:
-    """Return how many runs are made at a time: `jobs`, or as many as this process may use processors."""
+    """Return the number of parallel runs: `jobs`, or the number of processors that this process may use."""
     if jobs is not None:
         return at_least_one("jobs", jobs)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -158,19 +183,24 @@ def one_of(name: str, value: str, known: tuple[str, ...]) -> str:
     """Return `value` if it is one of `known`. Raises `UserError`."""
     if value in known:
         return value
-    raise UserError(f"{name}: found `{value}`, expected {', '.join(known[:-1])} or {known[-1]}{nearest(value, known)}")
+    raise UserError(not_one_of(name, value, known))
+
+
+def not_one_of(name: str, value: str, known: tuple[str, ...]) -> str:
+    """Return the message for a value that is none of `known`."""
+    return f"{name}: found `{value}`, expected {', '.join(known[:-1])} or {known[-1]}{nearest(value, known)}"
 
 
 def nearest(value: str, known: tuple[str, ...]) -> str:
-    """Return the end of a message that names the nearest of `known`, if one is near."""
+    """Return the end of a message that names the value of `known` closest to `value`; empty if none is close."""
     import difflib
 
     near = difflib.get_close_matches(value, known, 1)
-    return f"; did you mean `{near[0]}`?" if near else ""
+    return f"; the nearest is `{near[0]}`" if near else ""
 
 
 def set_lines(changes: Mapping[str, object]) -> list[str]:
-    """Return changes of system keys as ``key=value``, as `--set` takes them. Raises `UserError`."""
+    """Return changes of system keys in the form of `--set`, ``key=value``. Raises `UserError`."""
     _check_changes(changes)
     return [f"{key}={_toml(value)}" for key, value in changes.items()]
 
@@ -183,7 +213,7 @@ def _check_changes(changes: object) -> None:
 def _toml(value: object) -> str:
     item = getattr(value, "item", None)
     if callable(item) and getattr(value, "ndim", None) == 0:
-        value = item()  # a number of NumPy's
+        value = item()  # a NumPy scalar
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from nandram.errors import UserError
 from nandram.options import default_cache, run_options
-from nandram.result import Result
-from nandram.system import System, load
-from nandram.tables import LazyTables
+from nandram.results.result import Result
+from nandram.results.tables import LazyTables
+from nandram.system import System, load_system
 
 if TYPE_CHECKING:
     from nandram._core import RunOutput
 
 Progress = Callable[[float, float, int], bool]
-"""Called ten times a second with the fraction done, the simulated seconds and the requests ended; False stops the run.
-All are 0 while the drive is prepared."""
+"""Called ten times per second with the fraction done, the simulated seconds and the completed requests; returning False
+stops the run. All values are 0 while the drive is prepared."""
 
 
 def run(
@@ -40,19 +40,19 @@ def run(
 ) -> Result:
     """Run a workload, a fio job file or a trace, on a system; the same input gives the same result.
 
-    `payload`: ``none``, or ``stamp`` to check every sector that is read. `timeline`: record what each part did, for
-    Perfetto. `output`: a folder to write the result to. `replay`, for traces: ``open`` (when they say),
-    ``closed:DEPTH`` (as fast as they are served), ``scaled:FACTOR`` (their times multiplied). `wrap`: addresses beyond
-    the drive are wrapped into it. `columns`: where the fields of a trace of no known format stand, such as
+    `payload`: ``none``, or ``stamp`` to verify every sector that is read. `timeline`: record the activity of each part
+    for Perfetto. `output`: folder to write the result to. `replay`, for traces: ``open`` (at the recorded times),
+    ``closed:DEPTH`` (at a constant queue depth) or ``scaled:FACTOR`` (recorded times multiplied). `wrap`: wrap trace
+    addresses beyond the drive's capacity. `columns`: the columns of a text trace of unknown format, such as
     ``time=0:us,op=2,offset=3:sectors,bytes=4``. `continue_on_error`: fio's key, for traces and for jobs without it:
-    ``none``, ``read``, ``write`` or ``all``; the first error of any other request ends its job. `precondition`:
-    ``none``, ``fill`` (written once in order), ``random`` (and overwritten at random until write amplification settles)
-    or ``steady`` (laid out as that would leave it, from theory). `warm_up`, cut off the statistics: ``detect``,
-    ``keep`` (cut nothing) or a time, such as ``50ms``. `cache`: the folder in which prepared drives are kept, None for
-    none, or ``default``: ``$NANDRAM_CACHE``, or ``nandram`` in the user's cache folder. `set`: changes of the system,
-    as in `load`.
+    ``none``, ``read``, ``write``, ``io``, ``verify`` or ``all``; any other error ends its job. `precondition`:
+    ``none``, ``fill`` (written once in order), ``random`` (then overwritten at random until write amplification
+    settles), ``steady`` (that state, computed from theory) or ``rested`` (the steady state after a pause). `warm_up`,
+    excluded from the statistics: ``detect``, ``keep`` (exclude nothing) or a time such as ``50ms``. `cache`: cache
+    folder for prepared drives, None for no cache, or ``default``: ``$NANDRAM_CACHE``, or ``nandram`` in the user's
+    cache folder. `set`: changes of the system, as in `load_system`.
 
-    Raises `UserError` for a mistake in any of these.
+    Raises `UserError` for a mistake in any argument.
     """
     from nandram import _core
 
@@ -61,7 +61,7 @@ def run(
         seed, payload, timeline, wrap, precondition, replay, warm_up, kept, columns, continue_on_error
     )
     if not isinstance(system, System):
-        system = load(system, set)
+        system = load_system(system, set)
     elif set:
         system = system.with_(set)
     if output is not None:
@@ -79,10 +79,10 @@ def run(
 
 
 def _tables(found: "RunOutput", names: list[str]) -> LazyTables:
-    """Return the tables of a run, none of them made yet."""
+    """Return the tables of a run, each of which is built at its first access."""
 
     def frames() -> ModuleType:
-        from nandram import frames
+        from nandram.results import frames
 
         return frames
 
@@ -97,9 +97,9 @@ def _tables(found: "RunOutput", names: list[str]) -> LazyTables:
 
 
 def _drives(cache: str | os.PathLike[str] | None, precondition: str | None) -> tuple[str | None, str | None]:
-    """Return the folder of prepared drives, and a remark if there is none that can be written.
+    """Return the cache folder for prepared drives, or None with a remark if the default folder is not writable.
 
-    Raises `UserError` for a folder that the caller chose and that cannot be written.
+    Raises `UserError` if a folder that the caller chose is not writable.
     """
     if cache is None:
         return None, None
@@ -113,5 +113,5 @@ def _drives(cache: str | os.PathLike[str] | None, precondition: str | None) -> t
     except UserError as error:
         if cache != "default":
             raise UserError(f"cache: {error}") from None
-        return None, f"the prepared drive is not kept: {error}"
+        return None, f"the prepared drive was not cached: {error}"
     return kept, None

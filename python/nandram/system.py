@@ -1,4 +1,4 @@
-"""Systems: presets and files, with changes."""
+"""Systems: presets and system files, with changes."""
 
 import os
 from collections.abc import Mapping
@@ -11,23 +11,23 @@ from nandram.options import set_lines
 
 @dataclass(frozen=True)
 class System:
-    """A machine, read and checked: a preset or a file, with changes."""
+    """A checked machine description: a preset or a file, with changes."""
 
     source: str
     """The preset's name or the file's path."""
     changes: tuple[str, ...] = ()
-    """``key=value``, in order."""
+    """Changes in order, each ``key=value``."""
 
     @cached_property
     def toml(self) -> str:
-        """The resolved file: every default, and the basis of every value."""
+        """The resolved file, with every default and the basis of every value."""
         from nandram import _core
 
         return _core.check(self.source, list(self.changes))
 
     @property
     def changed_toml(self) -> str:
-        """What the file itself and the changes give, without defaults and values of the files that it extends."""
+        """The values from the file itself and the changes, without defaults and values of the files that it extends."""
         from nandram import _core
 
         return _core.check(self.source, list(self.changes), changed=True)
@@ -48,30 +48,30 @@ class System:
         return f"<System {self.source}{changed}>"
 
 
-def load(
+def load_system(
     system: str | os.PathLike[str],
     set: Mapping[str, object] | None = None,  # noqa: A002
     *,
     scale: str | None = None,
 ) -> System:
-    """Read a system: a preset's name or a file's path.
+    """Read a system by a preset's name or a file's path.
 
-    `set` changes keys, as ``--set`` does: ``{"link.lanes": 2, "device.hmb.size": "64MiB"}``. `scale`, such as
-    ``"1/64"``, makes it a smaller copy: blocks, capacity and caches together. Raises `UserError` if there is no such
-    system, or a mistake in it.
+    `set` changes keys like ``--set``: ``{"link.lanes": 2, "device.hmb.size": "64MiB"}``. `scale`, such as ``"1/64"``,
+    gives a smaller copy with fewer blocks and smaller capacity and caches. Raises `UserError` if the system does not
+    exist or has a mistake.
     """
     scaled = [] if scale is None else set_lines({"scale": scale})
     return _checked(System(os.fspath(system), (*set_lines(set or {}), *scaled)))
 
 
 def _checked(system: System) -> System:
-    """Read the system now, so that a mistake is told where it was made."""
+    """Read the system immediately, so that a mistake is reported where it was made."""
     assert system.toml is not None
     return system
 
 
 def systems() -> dict[str, str]:
-    """Return the presets: their names, with a line on each."""
+    """Return the presets: titles by name."""
     from nandram import _core
 
     return dict(_core.systems())

@@ -1,23 +1,23 @@
-"""Numbers as people read them."""
+"""Formatting of numbers with their units."""
 
 
 def count(number: int, noun: str) -> str:
-    """``1 file``, ``12,345 files``."""
+    """Return a number with its noun: ``1 file``, ``12,345 files``."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def size(amount: float) -> str:
-    """``512 B``, ``1.5 MB``: decimal, as drives are sold."""
+    """Return a size in decimal units, as drives are sold: ``512 B``, ``1.50 MB``."""
     return _scaled(amount, "B")
 
 
 def rate(amount: float) -> str:
-    """``1.5 MB/s``, from bytes a second."""
+    """Return a rate, given in bytes per second: ``1.50 MB/s``."""
     return _scaled(amount, "B/s")
 
 
 def duration(nanoseconds: float) -> str:
-    """``850 ns``, ``12.3 us``, ``4.56 ms``, ``1.20 s``."""
+    """Return a duration: ``850 ns``, ``12.3 us``, ``4.56 ms``, ``1.20 s``."""
     for unit, scale in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if nanoseconds >= scale:
             return f"{_digits(nanoseconds / scale)} {unit}"
@@ -25,7 +25,7 @@ def duration(nanoseconds: float) -> str:
 
 
 def days(amount: float) -> str:
-    """``5.0 hours``, ``12.3 days``, ``4.56 years``."""
+    """Return a lifetime, given in days: ``5.00 hours``, ``12.3 days``, ``4.56 years``."""
     if amount < 2:
         return f"{_digits(24 * amount)} hours"
     return f"{_digits(amount)} days" if amount < 730.5 else f"{_digits(amount / 365.25)} years"
@@ -39,5 +39,5 @@ def _scaled(amount: float, unit: str) -> str:
 
 
 def _digits(value: float) -> str:
-    """Three significant digits."""
+    """Return a number with three significant digits."""
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"

@@ -1,18 +1,18 @@
-"""The plugins' caches once more, as plainly as can be: a list of lines a set, the most recently used one last."""
+"""A straightforward model of the plugins' caches: one list of lines per set, the most recently used line last."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Cache:
-    """One level: line numbers by set, with whether each is dirty."""
+    """One level: line numbers by set, with a dirty flag each."""
 
     sets: int
     ways: int
     lines: dict[int, list[tuple[int, bool]]] = field(default_factory=dict)
 
     def find(self, line: int) -> tuple[int, bool] | None:
-        """Take the line out if it is there."""
+        """Remove the line if present."""
         held = self.lines.setdefault(line % self.sets, [])
         for entry in held:
             if entry[0] == line:
@@ -21,14 +21,14 @@ class Cache:
         return None
 
     def put(self, line: int, dirty: bool) -> tuple[int, bool] | None:
-        """Put the line in as the last one used; return what has to go for it."""
+        """Insert the line as the most recently used; return the evicted line."""
         held = self.lines.setdefault(line % self.sets, [])
         held.append((line, dirty))
         return held.pop(0) if len(held) > self.ways else None
 
 
 class Hierarchy:
-    """Levels in a row, write-back and write-allocate; `events` is what memory does: line and whether it is written."""
+    """A write-back, write-allocate hierarchy; `events` are the memory accesses: line and whether it is written."""
 
     def __init__(self, levels: list[Cache]) -> None:
         self.levels = levels

@@ -1,20 +1,20 @@
-"""A tiny kernel: it runs calls on files that are byte arrays, prints what strace would print, and knows the truth."""
+"""A minimal kernel that executes calls on byte arrays, prints strace's output, and records the actual effects."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 FOLDER = "/nowhere/at all"
-"""Does not exist on the machine that runs the tests."""
+"""A path that does not exist on the test machine."""
 OLD_LOG = f"{FOLDER}/old.log"
-"""Was there before the program started; it is only appended to."""
+"""A file that existed before the program started and is only appended to."""
 OLD_LOG_BYTES = 5000
 BLOCK = 4096
 
 
 @dataclass(eq=False)
 class Inode:
-    """A file: for each byte whether it was written, and what was written since it was freed."""
+    """A file: for each byte whether it was written, and the data written since it was freed."""
 
     number: int
     written: bytearray = field(default_factory=bytearray)
@@ -106,7 +106,7 @@ class Kernel:
     # -- the calls
 
     def being_written(self, inode: Inode | None) -> bool:
-        """Whether a write is under way: which of it and a cut at the same time is first, nobody can say."""
+        """Whether a write is outstanding, whose order relative to a concurrent truncation is undefined."""
         under_way = (call.description for call in self.pending.values() if "write" in call.name)
         return any(description is not None and description.inode is inode for description in under_way)
 
@@ -145,14 +145,14 @@ class Kernel:
         self.pending[pid] = Pending(name, at, shown, table[fd], offset, length)
 
     def begin_close(self, pid: int, fd: int) -> None:
-        """Begin to close: the number is free from now on."""
+        """Begin to close a descriptor, whose number is free from now on."""
         table = self.tables[pid]
         at = self._line(pid, f"close({self.shown(table, fd)} <unfinished ...>")
         self._drop(table, fd)
         self.pending[pid] = Pending("close", at, "", None, None, 0)
 
     def end(self, pid: int, outcome: int) -> None:
-        """End it; `outcome` chooses between all, part, and failure."""
+        """Complete the call; `outcome` selects full success, partial success, or failure."""
         call = self.pending.pop(pid)
         if call.name == "close":
             self._line(pid, "<... close resumed>) = 0")
@@ -291,7 +291,7 @@ class Kernel:
         self.paths[new].names.add(new)
 
     def fork(self, pid: int, *, shared: bool, early: bool) -> None:
-        """Start a child; `early`: it is heard of before the call that started it has returned."""
+        """Start a child; `early`: it appears in the log before the call that started it has returned."""
         child = self._next_pid
         self._next_pid += 1
         words = "CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_THREAD" if shared else "CLONE_CHILD_SETTID|SIGCHLD"
@@ -316,7 +316,7 @@ class Kernel:
         self._line(pid, "+++ exited with 0 +++")
 
     def finish(self) -> None:
-        """End everything that is under way; then ask how large the old log is."""
+        """Complete all outstanding calls; then query the size of the old log."""
         for pid in list(self.pending):
             self.end(pid, 2)
         pid = next(iter(self.tables))
@@ -326,7 +326,7 @@ class Kernel:
 
 
 def escape(path: str) -> str:
-    """Write a path as strace does."""
+    """Format a path like strace."""
     return "".join(
         character if 32 <= byte < 127 and character not in '<>"\\' else f"\\{byte:03o}"
         for byte, character in ((byte, chr(byte)) for byte in path.encode())

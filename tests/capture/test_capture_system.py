@@ -1,4 +1,4 @@
-"""Real programs under a real strace."""
+"""Captures real programs with a real strace."""
 
 import os
 import signal
@@ -46,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def lines(path: Path) -> list[str]:
-    """The trace without its times."""
+    """Return the trace without its times."""
     return [
         line.partition(" ")[2] for line in path.read_text().splitlines()[1:] if not line.endswith((" add", " open"))
     ]
@@ -58,7 +58,7 @@ def test_a_program_and_its_children(folder: Path) -> None:
     result = capture_block([sys.executable, "-c", PROGRAM], "t.iolog", include=names)
     assert result.exit_status == 3
     found = lines(result.path)
-    # Whether cat copies by read and write or by copy_file_range is its own affair: both are a read and a write.
+    # cat may copy by read and write or by copy_file_range: both are recorded as a read and a write.
     assert found == [
         "data%20one write 0 100",
         "data%20one write 4096 50",

@@ -1,16 +1,16 @@
-"""What a program is compiled for."""
+"""Detection of the target architecture of a program."""
 
 import struct
 from pathlib import Path
 
 import pytest
 
-from nandram.capture.elf import Elf, read_elf
+from nandram.capture.emulated.elf import Elf, read_elf
 from nandram.errors import UserError
 
 
 def elf(bits: int = 64, order: str = "<", machine: int = 62, kind: int = 2, interpreter: bytes | None = None) -> bytes:
-    """The headers of a program."""
+    """Return the headers of a program."""
     word = "I" if bits == 32 else "Q"
     header_bytes, segment_bytes = (52, 32) if bits == 32 else (64, 56)
     ident = b"\x7fELF" + bytes([bits // 32, 1 if order == "<" else 2, 1]) + bytes(9)

@@ -1,4 +1,4 @@
-"""What the user gets wrong, before any program runs; and the files that are written."""
+"""Mistakes that are reported before any program runs, and the files that are written."""
 
 import gzip
 import os
@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from capture.trace_model import read_pages
-from nandram.capture import capture_memory, capture_pages, compiler
-from nandram.capture.cache_shapes import CacheShape, parse_cache, parse_size, size_text
-from nandram.capture.elf import read_elf
-from nandram.capture.trace_file import leb128, trace_file
+from nandram.capture import capture_memory, capture_pages
+from nandram.capture.emulated import compiler
+from nandram.capture.emulated.cache_shapes import CacheShape, parse_cache, parse_size, size_text
+from nandram.capture.emulated.elf import read_elf
+from nandram.capture.emulated.trace_file import leb128, trace_file
 from nandram.cli import main
 from nandram.errors import UserError
 

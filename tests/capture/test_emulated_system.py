@@ -1,4 +1,4 @@
-"""Programs under a real QEMU: `nandram capture pages` and `memory`."""
+"""`nandram capture pages` and `memory` with a real QEMU."""
 
 import re
 import shutil
@@ -18,7 +18,7 @@ from nandram.errors import UserError
 
 pytestmark = pytest.mark.system
 
-# Ends in each of the ways a program can, as its argument says.
+# Ends in the way named by its argument.
 PROGRAM = r"""
 #include <pthread.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ int main(int argc, char **argv) {
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program: ``static``, ``dynamic``, ``static-pie``, ``arm`` and ``arm-dynamic``."""
+    """Build the program: ``static``, ``dynamic``, ``static-pie``, ``arm`` and ``arm-dynamic``."""
     folder = tmp_path_factory.mktemp("programs")
     source = folder / "program.c"
     source.write_text(PROGRAM.replace("#include <stdio.h>", "#include <signal.h>\n#include <stdio.h>"))
@@ -97,7 +97,7 @@ def test_the_same_command_gives_the_same_bytes(
 
 
 def test_pages_are_those_of_an_obvious_cache(programs: Path, folder: Path) -> None:
-    """QEMU itself says where each instruction is: of ARM's, each lies in one line."""
+    """QEMU itself logs the address of each instruction; ARM instructions never cross a line."""
     command = [str(programs / "arm")]
     capture_pages(command, "small.pages", page="4KiB", icache="1KiB:2", line="32B")
     capture_pages(command, "usual.pages")
@@ -105,7 +105,7 @@ def test_pages_are_those_of_an_obvious_cache(programs: Path, folder: Path) -> No
     line = ["qemu-arm", "-seed", "1", "-0", command[0], "-singlestep", "-d", "exec,nochain", "-D", str(log), *command]
     subprocess.run(line, env={}, check=False)
     addresses = [int(pc, 16) for pc in re.findall(r"^Trace .*?\[[0-9a-f]+/([0-9a-f]+)/", log.read_text(), re.M)]
-    # The kernel's page of helpers, which QEMU stands in for, is none of the program's.
+    # The kernel's helper page, which QEMU emulates, does not belong to the program.
     addresses = [address for address in addresses if address < 0xFFFF0000]
     assert len(addresses) > 10_000
     header, pages = read_pages(Path("usual.pages").read_bytes())
@@ -129,7 +129,7 @@ def test_memory_sees_the_array(programs: Path, folder: Path) -> None:
     assert instructions == found.ended.instructions
     assert sum(since for _, _, since in records) <= instructions
     filled = {line for line, written, _ in records if not written}
-    # Each of the array's lines is stored to first of all, and 16 KiB of them are dirty in the caches at most.
+    # Each line of the array is first stored to, and at most 16 KiB remain dirty in the caches.
     first = max(filled, key=lambda line: sum(line <= other < line + 2500 for other in filled))
     array = [line for line in range(first, first + 2500) if line in filled]
     assert len(array) == 2500
@@ -156,7 +156,7 @@ def test_forks_are_noted(programs: Path, folder: Path, capfd: pytest.CaptureFixt
         main(["capture", "pages", "-o", "t.pages", "--", str(programs / "static"), "shell"])
     assert exit_.value.code == 5
     lines = capfd.readouterr().err.splitlines()
-    assert lines[-2:] == ["not recorded: 1 process that it forked", "the program exited with status 5"]
+    assert lines[-2:] == ["not recorded: 1 process that the program forked", "the program exited with status 5"]
     assert read_pages(Path("t.pages").read_bytes())
 
 
@@ -166,7 +166,7 @@ def test_another_program_in_its_place_is_noted(programs: Path, folder: Path, cap
     assert exit_.value.code == 0
     out, err = capfd.readouterr()
     assert out == "executed\n"
-    assert err.splitlines()[-1] == "not recorded: what it did after it executed another program in its place"
+    assert err.splitlines()[-1] == "not recorded: the program that it executed in its place"
     assert read_pages(Path("t.pages").read_bytes())
 
 
@@ -223,7 +223,7 @@ def test_a_qemu_without_plugins(programs: Path, folder: Path, monkeypatch: pytes
 
 
 def test_a_python_under_qemu(folder: Path) -> None:
-    """A large dynamic program: this interpreter."""
+    """Capture a large dynamic program, this interpreter."""
     assert shutil.which(sys.executable)
     ended = capture_pages([sys.executable, "-I", "-S", "-c", "print(sum(range(1000)))"], "t.pages.gz").ended
     assert ended.exit_status == 0

@@ -1,4 +1,4 @@
-"""The file that fio reads."""
+"""The trace file in fio's format."""
 
 import gzip
 from pathlib import Path

@@ -1,12 +1,12 @@
-"""Reading strace's text."""
+"""Parsing strace's output."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from capture.kernel_model import escape
-from nandram.capture import arguments
-from nandram.capture.lines import Call, Moment, events
+from nandram.capture.calls import arguments
+from nandram.capture.calls.lines import Call, Moment, events
 
 
 def one(line: str) -> Call:

@@ -1,4 +1,4 @@
-"""The caches of the plugins against a plain second implementation."""
+"""Compares the caches of the plugins with a plain second implementation."""
 
 import ctypes
 import random
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from capture.cache_model import Cache, Hierarchy
-from nandram.capture.compiler import SOURCES, compile_shared, find_compiler
+from nandram.capture.emulated.compiler import SOURCES, compile_shared, find_compiler
 
 LINE_BYTES = 64
 
@@ -48,7 +48,7 @@ def test_random_accesses(library: Path, shapes: list[tuple[int, int]]) -> None:
     high = 0x7FFF_FFFF_F000 // LINE_BYTES
     written = 0
     for number in range(20_000):
-        # Now near each other, now anywhere; a program's stack is high.
+        # Alternately close together and anywhere; a program's stack is at high addresses.
         line = random_.randrange(lines) if random_.random() < 0.5 else number // 50 % lines
         line += high if random_.random() < 0.2 else 0
         store = random_.random() < 0.3
@@ -61,12 +61,12 @@ def test_random_accesses(library: Path, shapes: list[tuple[int, int]]) -> None:
 
 
 def test_the_model_on_paper() -> None:
-    """Two lines, direct-mapped, behind one of a single line."""
+    """Check a direct-mapped cache of two lines behind one of a single line."""
     caches = Hierarchy([Cache(1, 1), Cache(2, 1)])
     steps = [
         (0, True, [(0, False)]),  # L1: 0 dirty; L2: 0
         (1, False, [(1, False)]),  # L1: 1; L2: 0 dirty, 1
-        (2, False, [(2, False), (0, True)]),  # L2: 2 in the place of 0, which goes to memory
+        (2, False, [(2, False), (0, True)]),  # L2: 2 replaces 0, which goes to memory
         (1, False, []),  # from L2
     ]
     for line, store, events in steps:

@@ -1,20 +1,20 @@
-"""One call, one meaning: what each system call becomes in the trace."""
+"""The trace records of each system call."""
 
 import re
 
 import pytest
 
+from nandram.capture.calls.recorder import parents, record
+from nandram.capture.calls.state import Knowledge, Notes
 from nandram.capture.files import Selection
-from nandram.capture.recorder import parents, record
 from nandram.capture.records import Record
-from nandram.capture.state import Knowledge, Notes
 
 OPEN = 'openat(AT_FDCWD</w>, "/w/f", O_RDWR|O_CREAT|O_TRUNC, 0644) = 3</w/f>'
 OTHER = 'openat(AT_FDCWD</w>, "/w/g", O_RDWR|O_CREAT|O_TRUNC, 0644) = 4</w/g>'
 
 
 def log(*calls: str) -> list[str]:
-    """One call a microsecond; ``7: call`` is thread 7's, the others are thread 1's."""
+    """Parse one call per microsecond; ``7: call`` belongs to thread 7, other calls to thread 1."""
     lines = []
     for number, call in enumerate(calls):
         pid, colon, body = call.partition(": ")

@@ -1,4 +1,4 @@
-"""Calls in any order, by several processes and threads: the trace must say what a tiny kernel says happened."""
+"""Calls in any order, by several processes and threads: the trace must match the effects in a minimal kernel."""
 
 import random
 from typing import NamedTuple
@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from capture.kernel_model import BLOCK, FOLDER, OLD_LOG, Kernel
+from nandram.capture.calls.recorder import parents, record
+from nandram.capture.calls.state import Knowledge
 from nandram.capture.files import Selection
-from nandram.capture.recorder import parents, record
 from nandram.capture.records import Action, Record
-from nandram.capture.state import Knowledge
 
 PATHS = [f"{FOLDER}/{name}" for name in ("one", "a = 2) = 3", "ü, <x>", 'quo"te\\')]
 FLAGS = [
@@ -39,7 +39,7 @@ def steps(kinds: list[str]) -> st.SearchStrategy[list[Step]]:
 
 
 KINDS = (
-    ["nothing"]  # what a step shrinks to
+    ["nothing"]  # the minimal step for shrinking
     + ["open"] * 4
     + ["old"]
     + ["data"] * 8
@@ -50,7 +50,7 @@ NAMES = ["read", "write", "pread64", "pwrite64"]
 
 
 def run(kernel: Kernel, step: Step) -> None:
-    """Do one step, its numbers taken modulo what there is."""
+    """Execute one step, with its numbers taken modulo the available choices."""
     if step.kind == "nothing":
         return
     if step.kind == "end":
@@ -111,7 +111,7 @@ def run(kernel: Kernel, step: Step) -> None:
 
 
 def trace(kernel: Kernel) -> list[Record]:
-    """Read the log, twice if it says too late how large a file was."""
+    """Read the log, twice if it reveals the size of a file too late."""
     knowledge = Knowledge(parents(kernel.log))
     for _ in range(2):
         records: list[Record] = []
@@ -134,7 +134,7 @@ def test_the_trace_is_what_happened(sequence: list[Step]) -> None:
     kernel.finish()
     records = trace(kernel)
 
-    # Every read, write and sync, in the order of time, on the right file.
+    # Every read, write and sync, in time order, on the right file.
     times = [each.at_us for each in records]
     assert times == sorted(times)
     numbers: dict[int, int] = {}
@@ -150,7 +150,7 @@ def test_the_trace_is_what_happened(sequence: list[Step]) -> None:
         assert numbers.setdefault(number, wanted.inode) == wanted.inode
     assert len(set(numbers.values())) == len(numbers)
 
-    # Trims: none takes away data, and what is freed is trimmed.
+    # Trims remove no data, and all freed blocks are trimmed.
     held: dict[int, set[int]] = {}
     for each in records:
         first, last = each.offset_bytes, each.offset_bytes + each.length_bytes
@@ -171,7 +171,7 @@ def test_the_trace_is_what_happened(sequence: list[Step]) -> None:
 
 
 def test_the_model_runs_every_kind_of_call() -> None:
-    """So that the property above is not true for want of calls."""
+    """Ensure that the property above is not vacuous."""
     rng = random.Random(1)
     kernel = Kernel()
     for _ in range(1000):

@@ -1,11 +1,11 @@
-"""Page and memory traces read once more, as plainly as can be."""
+"""A straightforward second reader of page and memory traces."""
 
 import json
 from typing import Any
 
 
 def _numbers(data: bytes) -> list[int]:
-    """All LEB128 numbers."""
+    """Return all LEB128 numbers."""
     numbers, value, shift = [], 0, 0
     for byte in data:
         value |= (byte & 0x7F) << shift
@@ -41,7 +41,7 @@ def read_pages(data: bytes) -> tuple[dict[str, Any], list[int]]:
 
 
 def read_memory(data: bytes) -> tuple[dict[str, Any], list[tuple[int, bool, int]], int]:
-    """Return the header; of each record line, whether it is written, and instructions since; and all instructions."""
+    """Return the header, the records (line, whether written, instructions since), and the total instructions."""
     header, numbers = _header(data, b"nandram memory trace 1")
     *body, end, count, instructions = numbers
     assert end == 0

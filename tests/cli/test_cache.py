@@ -1,4 +1,4 @@
-"""The folder in which prepared drives and runs are kept."""
+"""The cache of prepared drives and runs."""
 
 import os
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_the_oldest_files_are_pruned_first(tmp_path: Path, capsys: pytest.Captur
     assert [line.split()[-1] for line in lines[:3]] == [str(old), str(run), str(new)]
     assert "6.00 kB  in 3 files" in lines[3]
     assert call("cache", "prune", "--size", "3KB", "--cache", str(tmp_path)) == 0
-    assert capsys.readouterr().out == "1 file removed, 3.00 kB in 2 files kept\n"
+    assert capsys.readouterr().out == "removed 1 file, kept 2 files (3.00 kB)\n"
     assert (old.exists(), run.exists(), new.exists()) == (False, True, True)
     assert call("cache", "prune", "--cache", str(tmp_path)) == 0
     assert not run.exists()

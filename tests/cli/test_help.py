@@ -1,4 +1,4 @@
-"""What the user reads when asking for help."""
+"""The help texts."""
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -17,6 +17,7 @@ from nandram.cli import main
         ["compare", "--help"],
         ["probe", "--help"],
         ["paging", "--help"],
+        ["show", "--help"],
         ["check", "--help"],
         ["schema", "--help"],
         ["systems", "--help"],

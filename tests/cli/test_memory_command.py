@@ -27,11 +27,14 @@ def test_looking_after_a_memory(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert status == 0
         assert out.splitlines()[0] == "capacity   4MiB"
         assert run(capsys, "tokens", path) == (0, f"{first}  the first\n{second}\n", "")
-        assert run(capsys, "check", path) == (0, "all can be read\n", "")
+        assert run(capsys, "check", path) == (0, "all segments are readable\n", "")
         status, _, err = run(capsys, "drop", path, "the first")
-        assert (status, err) == (2, f"error: {path}: the memory is open elsewhere, and has one writer at a time\n")
+        assert (status, err) == (
+            2,
+            f"error: {path}: the memory is already open for writing, and only one writer is allowed\n",
+        )
     assert run(capsys, "tokens", path) == (0, f"{first}  the first\n{second}\n", "")
-    assert run(capsys, "check", path) == (0, "all can be read\n", "")
+    assert run(capsys, "check", path) == (0, "all segments are readable\n", "")
     assert run(capsys, "rollback", path, "the first") == (0, "", "")
     assert run(capsys, "tokens", path)[1] == f"{first}  the first\n"
     with Memory(path) as memory:
@@ -44,13 +47,13 @@ def test_looking_after_a_memory(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert run(capsys, "compact", path) == (0, "", "")
     assert Path(path).stat().st_blocks <= before
     status, _, err = run(capsys, "rollback", path, "99")
-    assert (status, err) == (2, "error: token 99 stands for no state that is kept\n")
+    assert (status, err) == (2, "error: token 99 is not live\n")
     content = bytearray(Path(path).read_bytes())
     content[20] ^= 1
     content[4096 + 20] ^= 1
     Path(path).write_bytes(content)
     status, _, err = run(capsys, "info", path)
-    words = f"error: {path}: this is not a memory: both copies of its superblock are damaged\n"
+    words = f"error: {path}: not a memory: both copies of the superblock are damaged\n"
     assert (status, err) == (2, words)
     status, _, err = run(capsys, "check", str(tmp_path / "none"))
     assert (status, err) == (
@@ -76,7 +79,7 @@ def test_a_memory_is_exported_and_backed_up_while_it_is_open(
         assert run(capsys, "export", path, out, "--token", "2") == (0, "", "")
         assert Path(out).read_bytes()[at : at + 5] == b"other"
         status, _, err = run(capsys, "export", path, out)
-        assert (status, err) == (2, f"error: {out}: cannot be made: File exists (os error 17)\n")
+        assert (status, err) == (2, f"error: {out}: cannot be created: File exists (os error 17)\n")
     assert run(capsys, "rollback", copy, "one") == (0, "", "")
     with Memory(copy) as memory:
         assert memory.read(at, 5) == b"first"

@@ -1,4 +1,4 @@
-"""A user's mistake: one line that says what was found and what was expected, and exit status 2."""
+"""Each mistake of a user is reported in one line, found and expected, with exit status 2."""
 
 import gzip
 import os
@@ -91,7 +91,7 @@ def plays(workload: str, *more: str) -> list[str]:
 
 
 def changed(change: str) -> list[str]:
-    return ["check", "nvme-client-tlc", "--set", change]
+    return ["show", "nvme-client-tlc", "--set", change]
 
 
 MISTAKES = [
@@ -128,8 +128,8 @@ MISTAKES = [
     plays("job.fio", "-o", "file"),
     plays("job.fio", "-o", "file/below"),
     plays("job.fio", "-o", "/dev/null/below"),
-    ["check"],
-    ["check", "tiny.toml", "--set", "x"],
+    ["show"],
+    ["show", "tiny.toml", "--set", "x"],
     ["systems", "all"],
     ["capture"],
     ["capture", "blok"],
@@ -147,7 +147,7 @@ MISTAKES = [
     on("binary.toml"),
     on("loop.toml"),
     *(on(name) for name in SYSTEMS),
-    ["check", "nvme-cleint-tlc"],
+    ["show", "nvme-cleint-tlc"],
     # Changes.
     changed("link.lanez=2"),
     changed("link.lanes=3"),

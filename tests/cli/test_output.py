@@ -1,4 +1,4 @@
-"""The standard output that is closed early, full, or shown no command."""
+"""Standard output that is closed early or full, and calls without a command."""
 
 import signal
 import subprocess
@@ -29,7 +29,7 @@ COMMANDS = [f"run {TINY} job.fio", "schema", f"check {TINY}", f"compare {TINY} n
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_who_closes_it_has_enough(folder: Path, command: str) -> None:
-    """rich and typer would make a failure of it."""
+    """rich and typer would report a failure."""
     found = shell(f"{NANDRAM} {command} | true", folder)
     assert (found.returncode, found.stderr) == (0, "")
 
@@ -38,7 +38,7 @@ def test_who_closes_it_has_enough(folder: Path, command: str) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_full_disk_is_told_in_one_line(folder: Path, command: str) -> None:
     found = shell(f"{NANDRAM} {command} > /dev/full", folder)
-    assert found.stderr == "error: the output cannot be written: No space left on device\n"
+    assert found.stderr == "error: standard output cannot be written: No space left on device\n"
     assert found.returncode == 2
 
 

@@ -32,7 +32,7 @@ def test_run_prints_a_table(
     assert call("run", "tiny.toml", "two-jobs.fio", "--precondition", "steady") == 0
     found = capsys.readouterr()
     assert found.out == snapshot
-    # No progress where nobody would see it.
+    # No progress display without a terminal.
     assert found.err == ""
 
 
@@ -142,7 +142,7 @@ def test_an_output_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.parametrize("precondition", ["none", "random"])
 def test_interrupted(precondition: str, tmp_path: Path) -> None:
-    """Long before the end, which is minutes away: while the drive is prepared too."""
+    """Interrupt a run long before its end, also during the preparation of the drive."""
     job = tmp_path / "job.fio"
     job.write_text("[long]\nrw=randread\niodepth=32\nnorandommap\nnumber_ios=100000000\n")
     command = ["run", "nvme-enterprise-tlc", str(job), "--precondition", precondition, "--cache", "none"]
@@ -158,18 +158,18 @@ def test_interrupted(precondition: str, tmp_path: Path) -> None:
 
 
 def test_check_prints_the_resolved_file(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("check", "nvme-client-tlc", "--set", "link.lanes=2") == 0
+    assert call("show", "nvme-client-tlc", "--set", "link.lanes=2") == 0
     found = capsys.readouterr().out
     assert re.search(r"^lanes = 2 +# --set", found, re.MULTILINE)
     assert "[basis]" in found
 
 
 def test_what_check_prints_is_a_system_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert call("check", "nvme-client-tlc") == 0
+    assert call("show", "nvme-client-tlc") == 0
     first = capsys.readouterr().out
     resolved = tmp_path / "resolved.toml"
     resolved.write_text(first)
-    assert call("check", str(resolved)) == 0
+    assert call("show", str(resolved)) == 0
 
     def values(text: str) -> list[str]:
         return [line.partition("#")[0].rstrip() for line in text.splitlines() if not line.startswith(("#", '"'))]

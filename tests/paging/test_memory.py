@@ -1,21 +1,21 @@
-"""`nandram paging` in memory that does not grow with the trace."""
+"""The memory use of `nandram paging` does not grow with the trace."""
 
 import os
 import sys
 from pathlib import Path
 
-from nandram.capture.trace_file import leb128, trace_file
+from nandram.capture.emulated.trace_file import leb128, trace_file
 from paging.traces import loops
 
 HEADER = {"page_bytes": 1024, "icache": None, "program": "made", "architecture": "arm", "command": ["made"]}
 
 
 def repeated(path: Path, block: list[int], times: int) -> Path:
-    """Write a trace that is the same requests over and over."""
+    """Write a trace that repeats the same requests."""
     changes = [page - before for page, before in zip(block, [block[-1], *block], strict=False)]
     records = b"".join(leb128((change << 1 ^ change >> 63) + 1) for change in changes)
     with trace_file(path, "nandram page trace 1", HEADER, 1) as sink:
-        # The page that each block ends with, so that all blocks are alike.
+        # The last page of each block, so that all blocks are equal.
         sink.write(leb128((block[-1] << 1) + 1))
         for _ in range(times):
             sink.write(records)

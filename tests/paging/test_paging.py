@@ -1,4 +1,4 @@
-"""`nandram.paging` and `nandram paging`: policies on page traces."""
+"""`nandram.run_paging` and `nandram paging`: policies on page traces."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def call(*arguments: str) -> int:
 
 
 def lru(pages: list[int], frames: int) -> int:
-    """The misses of LRU, the obvious way."""
+    """Return the misses of LRU, computed directly."""
     held: list[int] = []
     misses = 0
     for page in pages:
@@ -41,7 +41,7 @@ def lru(pages: list[int], frames: int) -> int:
 
 
 def test_counts_time_and_energy(trace: Path) -> None:
-    frame = nandram.paging(trace, sram=["4KiB", "8KiB"]).frame()
+    frame = nandram.run_paging(trace, sram=["4KiB", "8KiB"]).frame()
     assert frame["policy"].to_list() == ["lru", "min", "pm-xip(8,4)", "rent-or-buy"] * 2
     for row in frame.iter_rows(named=True):
         counts = [row[name] for name in ("flash_to_buffer", "buffer_to_sram", "buffer_reads", "sram_reads")]
@@ -57,7 +57,7 @@ def test_counts_time_and_energy(trace: Path) -> None:
 
 
 def test_a_run_event_by_event_takes_what_the_counts_say(trace: Path) -> None:
-    frame = nandram.paging(trace, policies=["pm-xip(8,4)", "lru"], sram=["4KiB"], bound_rounds=0).frame()
+    frame = nandram.run_paging(trace, policies=["pm-xip(8,4)", "lru"], sram=["4KiB"], bound_rounds=0).frame()
     for row in frame.iter_rows(named=True):
         changes = {"host.paging.policy": row["policy"].partition("(")[0]}
         result = nandram.run("onenand-xip", trace, set=changes)
@@ -70,41 +70,43 @@ def test_a_run_event_by_event_takes_what_the_counts_say(trace: Path) -> None:
 
 
 def test_a_sweep_holds_what_each_point_gives_alone(trace: Path) -> None:
-    swept = nandram.paging_sweep(trace, windows="2..8", sram=["4KiB"]).frame()
+    swept = nandram.run_paging_sweep(trace, windows="2..8", sram=["4KiB"]).frame()
     assert len(swept) == 3 + 5 + 9
     for window, threshold in ((2, 0), (8, 4), (4, 4)):
         (point,) = swept.filter((pl.col("window") == window) & (pl.col("threshold") == threshold)).to_dicts()
-        alone = nandram.paging(trace, policies=["lru", f"pm-xip({window},{threshold})"], sram=["4KiB"], bound_rounds=0)
+        alone = nandram.run_paging(
+            trace, policies=["lru", f"pm-xip({window},{threshold})"], sram=["4KiB"], bound_rounds=0
+        )
         of_lru, of_point = alone.frame().to_dicts()
         assert point["time_s"] == of_point["time_s"]
         assert point["energy_to_lru"] == pytest.approx(of_point["energy_j"] / of_lru["energy_j"], rel=1e-12)
-    part = nandram.paging_sweep(trace, windows=[8], thresholds="25..50%", sram=["4KiB"]).frame()
+    part = nandram.run_paging_sweep(trace, windows=[8], thresholds="25..50%", sram=["4KiB"]).frame()
     assert part["threshold"].to_list() == [2, 3, 4]
-    assert nandram.paging_sweep(trace, windows="2,8", sram=["4KiB"]).best()["window"][0] in (2, 8)
+    assert nandram.run_paging_sweep(trace, windows="2,8", sram=["4KiB"]).best()["window"][0] in (2, 8)
 
 
 def test_readings_and_first_requests(trace: Path) -> None:
     one = {"policies": ["pm-xip(4,0)", "lru"], "sram": ["4KiB"], "bound_rounds": 0}
-    before = nandram.paging(trace, **one).frame()  # type: ignore[arg-type]
-    current = nandram.paging(trace, reading="with+after+fault", **one).frame()  # type: ignore[arg-type]
+    before = nandram.run_paging(trace, **one).frame()  # type: ignore[arg-type]
+    current = nandram.run_paging(trace, reading="with+after+fault", **one).frame()  # type: ignore[arg-type]
     assert before["time_s"][0] != before["time_s"][1]
     assert current["time_s"][0] == current["time_s"][1], "with a threshold of 0 and the current request it is LRU"
-    first = nandram.paging(trace, requests=100, **one).frame()  # type: ignore[arg-type]
+    first = nandram.run_paging(trace, requests=100, **one).frame()  # type: ignore[arg-type]
     assert first["requests"].to_list() == [100, 100]
 
 
 def test_a_trace_that_comes_with_nandram_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     named, given = (
-        nandram.paging(trace, policies=["lru"], sram=["4KiB"], bound_rounds=0, requests=1000).frame()
+        nandram.run_paging(trace, policies=["lru"], sram=["4KiB"], bound_rounds=0, requests=1000).frame()
         for trace in ("xip/fft-arm-O2", path_of("xip/fft-arm-O2"))
     )
     assert named.equals(given)
     assert named["trace"].to_list() == ["fft-arm-O2"]
-    # A file of that name comes first.
+    # A file of that name takes precedence.
     (tmp_path / "xip").mkdir()
     write(tmp_path / "xip" / "fft-arm-O2", loops(500))
-    assert nandram.paging("xip/fft-arm-O2", bound_rounds=0).frame()["requests"][0] == 500
+    assert nandram.run_paging("xip/fft-arm-O2", bound_rounds=0).frame()["requests"][0] == 500
 
 
 def test_tables_and_files(

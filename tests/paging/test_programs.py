@@ -1,4 +1,4 @@
-"""The page traces of forty builds of real programs: what rent or buy promises, and what PM-XIP does."""
+"""The guarantees of rent or buy, and the behavior of PM-XIP, on page traces of forty builds of real programs."""
 
 import polars as pl
 import pytest
@@ -11,10 +11,10 @@ SRAM = ["2KiB", "4KiB", "8KiB", "16KiB", "32KiB", "64KiB"]
 
 @pytest.fixture(scope="module")
 def times() -> pl.DataFrame:
-    """A row a trace and SRAM size, a column a policy: its time."""
+    """Return the times: one row per trace and SRAM size, one column per policy."""
     traces = [path_of(name) for name in bundled() if name.startswith("xip/")]
     policies = ["lru", "pm-xip(8,4)", "rent-or-buy"]
-    frame = nandram.paging(*traces, policies=policies, sram=SRAM, bound_rounds=0).frame()
+    frame = nandram.run_paging(*traces, policies=policies, sram=SRAM, bound_rounds=0).frame()
     return frame.pivot(on="policy", index=["trace", "sram_bytes"], values="time_s")
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from nandram.capture.trace_file import leb128, trace_file
+from nandram.capture.emulated.trace_file import leb128, trace_file
 
 
 def write(path: Path, pages: Iterable[int], page_bytes: int = 1024) -> Path:
-    """Write a page trace in our own format."""
+    """Write a page trace in nandram's format."""
     header = {
         "page_bytes": page_bytes,
         "icache": {"bytes": 4096, "ways": 4, "line_bytes": 16},
@@ -26,7 +26,7 @@ def write(path: Path, pages: Iterable[int], page_bytes: int = 1024) -> Path:
 
 
 def loops(requests: int) -> list[int]:
-    """Loops over five to nine pages, each page asked for some times in a row; now and then another."""
+    """Return loops over five to nine pages, each requested several times in a row, with occasional other pages."""
     pages: list[int] = []
     state = 1
     while len(pages) < requests:

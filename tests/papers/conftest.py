@@ -1,4 +1,4 @@
-"""A paper of our own, about a drive of a few megabytes."""
+"""A test paper about a drive of a few megabytes."""
 
 import shutil
 from pathlib import Path

@@ -68,10 +68,10 @@ def test_a_cell_is_a_claim(table: Path) -> None:
     assert one.ours is not None
     assert two.ours == pytest.approx(one.ours * iops[2])
     assert eight.ours == pytest.approx(one.ours * iops[8])
-    # Each rests on its own run, not on the whole sweep.
+    # Each depends on its own run, not on the whole sweep.
     assert two.rests_on.runs == ("tiny/reads,depth=2",)
     assert cells[5].rests_on.note == "8 outstanding"
-    # No part of nothing: any time is too much.
+    # A relative tolerance of zero is zero: any time is too much.
     assert (cells[5].verdict, cells[5].deviation) == ("missed", None)
 
 

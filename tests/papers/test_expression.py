@@ -1,4 +1,4 @@
-"""The language of experiments: what may be said in it, and what it means."""
+"""The expression language of experiments: syntax and meaning."""
 
 import math
 import operator
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from nandram import UserError
-from nandram.papers.expression import Expression
-from nandram.papers.functions import FUNCTIONS
-from nandram.papers.grid import Grid, GridError, pointwise
+from nandram.language.expression import Expression
+from nandram.language.functions import FUNCTIONS
+from nandram.language.grid import Grid, GridError, pointwise
 
 
 def line(axis: str, coordinates: list[Any], values: list[Any]) -> Grid:
@@ -33,7 +33,7 @@ TABLE = Grid(
 
 
 class Run:
-    """What a run looks like to an expression."""
+    """A run as seen by an expression."""
 
     def __init__(self, **measures: float) -> None:
         self._measures = measures
@@ -214,7 +214,7 @@ def test_too_deep(text: str) -> None:
 def test_unknown_names_are_told_before_anything_runs() -> None:
     expression = Expression("up / dwon", "x.toml: values.v")
     assert expression.names == {"up", "dwon"}
-    with pytest.raises(UserError, match=r"x.toml: values.v: found the name `dwon`, expected .*; did you mean `down`?"):
+    with pytest.raises(UserError, match=r"x.toml: values.v: found the name `dwon`, expected .*; the nearest is `down`"):
         expression.expect(SCOPE)
 
 

@@ -1,10 +1,10 @@
-"""Traces made from a few numbers."""
+"""Generated traces."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nandram.papers.generators import mix, sections
-from nandram.papers.tables import Table
+from nandram.language.tables import Table
+from nandram.papers.runs.generators import mix, sections
 
 
 def lines(**keys: object) -> list[tuple[str, int, int]]:
@@ -38,7 +38,7 @@ def test_the_shares_are_met(requests: int, writes: float, misses: float, size: i
         assert offset % size == 0
         assert 0 <= offset < span
         if action == "read" and offset in seen:
-            # What was read last is what any cache still has.
+            # Any cache still holds the last data read.
             assert offset == last
             hits += 1
         else:

@@ -1,4 +1,4 @@
-"""The claims and experiments that come with the program."""
+"""The bundled claims and experiments."""
 
 from pathlib import Path
 
@@ -6,7 +6,8 @@ import pytest
 
 import nandram
 from nandram import _core
-from nandram.papers import library, play
+from nandram.papers import library
+from nandram.papers.runs import play
 
 TOP = Path(__file__).parents[2]
 
@@ -23,7 +24,7 @@ def test_the_files_are_those_of_the_folders() -> None:
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("name", library.papers())
 def test_every_experiment_is_in_order(name: str, quick: bool) -> None:
-    """Its names are known, its systems and jobs' places are there, and every claim of a paper has a word on it."""
+    """Check that all names, systems and placeholders of jobs exist, and that every claim of a paper has an entry."""
     paper = library.load(name, quick=quick)
     assert paper.claims.claims
     if paper.experiment is None:
@@ -42,7 +43,7 @@ def test_an_experiment_of_the_program_is_the_same_from_its_file() -> None:
     [row] = nandram.reproduce("ssd_crosscheck", quick=True, claims="*.ideal_map")
     [other] = nandram.reproduce(str(TOP / "experiments/ssd_crosscheck.toml"), quick=True, claims="*.ideal_map")
     assert row == other
-    # The two keys of the preset that were set with this figure known say so.
+    # The basis of the two keys that were set with knowledge of this figure says so.
     assert row.verdict == "calibrated"
     assert row.deviation is not None
     assert abs(row.deviation) < 0.05

@@ -1,4 +1,4 @@
-"""What comes of the papers: a verdict that changes is seen here, and is to be explained in CHANGELOG.md."""
+"""The verdicts of the papers; a changed verdict fails here, and must be explained in CHANGELOG.md."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ PERTURBED = [
     ("xip", "[runs.policies]", "link.rate", "40MT/s", "*.table5.djpeg.4.*_fixed"),
     ("nvmm", "[runs.mmap_ssd]", "flash.rate", "200MT/s", "*.ssd_access.mlc.*"),
 ]
-"""A value that is given for the paper's system, changed for a run, and the claims that rest on it."""
+"""A given value of the paper's system, a changed value, and the claims that depend on it."""
 
 
 @pytest.mark.parametrize(("paper", "run", "key", "value", "claims"), PERTURBED, ids=[each[0] for each in PERTURBED])
@@ -60,7 +60,7 @@ def test_the_guide_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit):
         main(["reproduce", "ddrssd", "--quick"])
     printed = capsys.readouterr().out
-    # What it leaves out stands as dots; its last line is of runs that are not short.
+    # Omissions are shown as dots; the last line is that of full-length runs.
     *rows, _ = [line.strip() for line in guide.splitlines()]
     assert len(rows) > 6
     for row in rows:

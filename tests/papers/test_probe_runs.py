@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import nandram
-from nandram import probing
+from nandram.probe import run as probing
 
 RUN = """
 [runs.probed]
@@ -19,7 +19,7 @@ probe = { tests = ["read-cache"] }
 
 
 def changed(text: str, run: str) -> str:
-    """Have the reads of the paper's first claim from a probe; return the experiment."""
+    """Derive the reads of the paper's first claim from a probe; return the experiment."""
     text = text.replace("[measures]", "[measures]\nkept = 'nandram.probe.read_cache.only.size / 1024'", 1)
     text = text.replace(
         "[measures]", "[measures]\nboth = 'nandram.probe.read_cache.on.size - nandram.probe.read_cache.off.size'", 1
@@ -46,13 +46,13 @@ def test_a_probe_that_was_made_is_not_made_again(tiny: Path, tmp_path: Path, mon
     text = tiny.read_text()
     tiny.write_text(changed(text, RUN))
     made: list[str] = []
-    whole = probing.probe
+    whole = probing.run_probe
 
     def probe(*arguments: object, **options: object) -> probing.Probe:
         made.append(str(options["tests"]))
         return whole(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(probing, "probe", probe)
+    monkeypatch.setattr(probing, "run_probe", probe)
     first = nandram.reproduce(str(tiny), claims="tiny.read_us", cache=tmp_path)
     assert made == ["('read-cache',)"] * 2
     again = nandram.reproduce(str(tiny), claims="tiny.read_us", cache=tmp_path)
@@ -67,7 +67,7 @@ def test_a_probe_that_was_made_is_not_made_again(tiny: Path, tmp_path: Path, mon
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"read-cache"', '"read-cahe"', "probe.tests: test: found `read-cahe`, expected .*did you mean `read-cache`"),
+        ('"read-cache"', '"read-cahe"', "probe.tests: test: found `read-cahe`, expected .*the nearest is `read-cache`"),
         ('["read-cache"]', "[]", r"probe.tests: found `\[\]`, expected a list of tests"),
         ("tests = [", "test = [", "probe.test: found this key, expected tests"),
         ('precondition = "fill"', 'replay = "closed:1"', "replay: found `closed:1`, expected no such key beside"),

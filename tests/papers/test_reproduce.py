@@ -1,4 +1,4 @@
-"""`nandram reproduce` and `nandram.reproduce`: from claims and an experiment to a row a claim."""
+"""`nandram reproduce` and `nandram.reproduce`: from claims and an experiment to one row per claim."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from nandram import simulate
 from nandram.cli import main
 
 CHANGES_MADE = {"flash.program": "600us", "flash.cache_read": False, "flash.ecc": {"codeword": "2KiB"}}
-"""What the experiment changes of the drive."""
+"""The experiment's changes to the drive."""
 KEYS = ["id", "paper", "ours", "unit", "deviation", "verdict", "rests_on"]
 ROW = {
     "type": "object",
@@ -65,7 +65,7 @@ def call(*arguments: str) -> int:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the names of the workloads that are run, as they are."""
+    """Return the names of the executed workloads, in order."""
     names: list[str] = []
     whole = simulate.run
 
@@ -134,7 +134,7 @@ def test_the_table(tiny: Path, capsys: pytest.CaptureFixture[str], snapshot: Sna
     assert call("reproduce", str(tiny)) == 0
     found = capsys.readouterr()
     assert found.out == snapshot
-    # No progress where nobody would see it.
+    # No progress display without a terminal.
     assert found.err == ""
 
 
@@ -164,7 +164,7 @@ def test_what_was_run_is_not_run_again(tiny: Path, made: list[str], tmp_path: Pa
     made.clear()
     assert nandram.reproduce(str(tiny), cache=cache) == first
     assert made == []
-    # A file that was cut off is no result.
+    # A truncated file is not a result.
     kept = sorted((cache / "runs").rglob("*.json"))
     assert len(kept) == 4
     kept[0].write_text(kept[0].read_text()[:100])
@@ -205,7 +205,7 @@ def test_only_what_the_claims_need_is_run(tiny: Path, made: list[str]) -> None:
 
 def test_quick_runs_are_the_declared_ones(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("reproduce", str(tiny), "--quick", "-o", "out", "--claims", "tiny.read_us") == 0
-    assert "(quick: runs are shorter)" in capsys.readouterr().out
+    assert "(quick: shorter runs)" in capsys.readouterr().out
     assert "number_ios=100\n" in Path("out/runs/tiny/reads,depth=1/job.fio").read_text()
 
 
@@ -235,7 +235,7 @@ def test_output(tiny: Path) -> None:
     found = nandram.reproduce(str(tiny), output="out", cache=None)
     assert Path("out/claims.json").read_text() == found.json
     values = json.loads(Path("out/values.json").read_text())
-    # `one` is a run, and no figure.
+    # `one` is a run, not a figure.
     assert list(values["tiny"]) == ["gain"]
     assert [point["depth"] for point in values["tiny"]["gain"]] == [1, 2, 8]
     assert values["tiny"]["gain"][2]["value"] == found["tiny.gain"].ours
@@ -245,7 +245,7 @@ def test_output(tiny: Path) -> None:
         workload = "trace.iolog" if run == "traced" else "job.fio"
         assert sorted(each.name for each in folder.iterdir()) == sorted([workload, "manifest.json", "summary.json"])
         manifest = json.loads((folder / "manifest.json").read_text())
-        # What was written is what ran: it gives the same again.
+        # The written files reproduce the same result.
         again = nandram.run(
             nandram.System(manifest["system"], tuple(manifest["changes"])),
             folder / workload,
@@ -291,6 +291,6 @@ def test_an_interrupt_ends_it(tiny: Path, capsys: pytest.CaptureFixture[str], mo
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("nandram.papers.play.wait", interrupted)
+    monkeypatch.setattr("nandram.papers.runs.play.wait", interrupted)
     assert call("reproduce", str(tiny)) == 130
     assert capsys.readouterr().err == "interrupted\n"

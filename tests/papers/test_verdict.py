@@ -1,14 +1,14 @@
-"""When a claim holds, and what it rests on."""
+"""The verdict of a claim, and its basis."""
 
 from typing import Any
 
 import pytest
 
 from nandram import UserError
+from nandram.language.expression import Expression
 from nandram.papers.claims import Claim, Claims
 from nandram.papers.entries import Criterion, Entry
-from nandram.papers.expression import Expression
-from nandram.papers.play import Outcome
+from nandram.papers.runs.play import Outcome
 from nandram.papers.verdict import Row, claim_ids, judge
 
 

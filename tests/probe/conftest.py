@@ -1,4 +1,4 @@
-"""What tests of the probe share."""
+"""Fixtures shared by the tests of the probe."""
 
 import signal
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def signals_are_heard() -> Iterator[None]:
-    """Under nohup, or behind a script, children would be told to ignore these; as they should, they would go on."""
+    """Reset signals that children would otherwise inherit as ignored, under nohup or in a script."""
     hangup = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield

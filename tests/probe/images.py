@@ -1,4 +1,4 @@
-"""Files to probe, and what they must still be afterwards."""
+"""Files to probe, and fingerprints to detect changes."""
 
 import hashlib
 import random
@@ -8,7 +8,7 @@ MEGABYTE = 1 << 20
 
 
 def image(path: Path, megabytes: int = 64, seed: int = 1) -> Path:
-    """Write a file of random bytes; it has no holes, and looks like nothing known."""
+    """Write a file of random bytes without holes or recognizable content."""
     draw = random.Random(seed)
     with path.open("wb") as file:
         for _ in range(megabytes):
@@ -17,6 +17,6 @@ def image(path: Path, megabytes: int = 64, seed: int = 1) -> Path:
 
 
 def checksum(path: Path) -> str:
-    """Return what changes with any bit of a file."""
+    """Return a fingerprint that changes with any bit of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

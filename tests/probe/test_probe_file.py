@@ -1,4 +1,4 @@
-"""Probing a real file: what is only read stays as it is, writes are allowed before, an interrupt ends in good order."""
+"""Probing a real file: reading changes nothing, writing needs permission, and an interrupt ends cleanly."""
 
 import json
 import os
@@ -16,8 +16,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 import nandram
-from nandram import UserError, probe_report, probing
+from nandram import UserError
 from nandram.cli import main
+from nandram.probe import report as probe_report
+from nandram.probe import run as probing
 from probe.images import MEGABYTE, checksum, image
 
 ABOUT = {"read_cache", "mapping_cache", "mapping_unit", "stripe", "parallelism", "write_buffer", "flush"}
@@ -25,7 +27,7 @@ ABOUT = {"read_cache", "mapping_cache", "mapping_unit", "stripe", "parallelism",
 
 @pytest.fixture(scope="module")
 def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that may only be read; where the temporary folder is in memory, there is nothing to probe."""
+    """Return a file that may only be read; skip the test if the temporary folder is in memory."""
     path = image(tmp_path_factory.mktemp("disk") / "some.img")
     try:
         probing.plan(path)
@@ -38,7 +40,7 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def scratch(disk: Path, tmp_path: Path) -> Path:
-    """A copy that may be written."""
+    """Return a writable copy."""
     copy = tmp_path / "scratch.img"
     shutil.copyfile(disk, copy)
     return copy
@@ -56,7 +58,7 @@ def test_a_file_is_read_and_stays_as_it_is(disk: Path, tmp_path: Path, capsys: p
     assert exit_of(["probe", str(disk), "--json", str(report)]) == 0
     assert (checksum(disk), disk.stat().st_mtime_ns) == (before, written)
     out = capsys.readouterr().out
-    assert out.startswith(f"{disk}: file, 67.1 MB\nnothing is written\nleft out, since it writes: write-buffer")
+    assert out.startswith(f"{disk}: file, 67.1 MB\nnothing is written\nleft out, as it writes: write-buffer")
     found = json.loads(report.read_text())
     assert {finding["about"] for finding in found["findings"]} >= {
         "read_cache",
@@ -83,7 +85,7 @@ def test_from_python(disk: Path) -> None:
         calls.append((done, of, test, hmb))
         return True
 
-    found = nandram.probe(disk, tests=["parallelism"], progress=note)
+    found = nandram.run_probe(disk, tests=["parallelism"], progress=note)
     assert [finding["about"] for finding in found.findings] == ["parallelism"]
     assert all(call == (0, 1, "parallelism", None) for call in calls)
     assert not found.interrupted
@@ -116,7 +118,7 @@ def test_a_folder_has_report_samples_and_plots(disk: Path, tmp_path: Path, capsy
 def test_writes_stay_within_what_was_said(scratch: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = checksum(scratch)
     planned = probing.plan(scratch, tests=["write-buffer"], allow_write=True)
-    found = nandram.probe(scratch, tests=["write-buffer"], allow_write=True, confirm=str(scratch))
+    found = nandram.run_probe(scratch, tests=["write-buffer"], allow_write=True, confirm=str(scratch))
     assert {finding["about"] for finding in found.findings} == {"write_buffer", "flush"}
     assert 0 < found.report["spent"]["written_bytes"] <= planned["write_bytes_max"]
     assert checksum(scratch) != before
@@ -132,7 +134,7 @@ def test_a_plan_touches_nothing(disk: Path, capsys: pytest.CaptureFixture[str], 
 
 
 def test_a_plan_opens_nothing_for_writing(disk: Path, tmp_path: Path) -> None:
-    """A file that is immutable to this process could not be opened for writing; one on a read-only mount neither.
+    """Neither an immutable file nor one on a read-only mount could be opened for writing.
 
     What the kernel saw is the proof: an open for writing would show in the trace.
     """
@@ -164,7 +166,7 @@ def wait_until_it_reads(started: "subprocess.Popen[str]") -> None:
 def test_a_signal_ends_it_in_good_order(disk: Path, tmp_path: Path, number: signal.Signals) -> None:
     before = checksum(disk)
     report = tmp_path / "report.json"
-    # So sure that it takes long.
+    # A high confidence, so that the probe takes long.
     command = [
         sys.executable,
         "-m",
@@ -184,7 +186,7 @@ def test_a_signal_ends_it_in_good_order(disk: Path, tmp_path: Path, number: sign
     out, err = started.communicate(timeout=60)
     assert started.returncode == 128 + number, (out, err)
     assert err.startswith("interrupted: ")
-    assert err.endswith("; what was switched is as it was found\n")
+    assert err.endswith("; the host memory buffer is in its original state\n")
     found = json.loads(report.read_text())
     assert found["ended"] == "interrupted"
     assert {finding["evidence"] in out for finding in found["findings"]} <= {True}
@@ -192,7 +194,7 @@ def test_a_signal_ends_it_in_good_order(disk: Path, tmp_path: Path, number: sign
 
 
 def at_a_terminal(command: list[str], typed: str) -> tuple[int, str]:
-    """Run a command whose input and messages are a terminal's, type a line, and return its status and messages."""
+    """Run a command on a terminal, type a line, and return its status and messages."""
     ours, theirs = pty.openpty()
     started = subprocess.Popen(command, stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL)
     os.close(theirs)
@@ -203,7 +205,7 @@ def at_a_terminal(command: list[str], typed: str) -> tuple[int, str]:
     while True:
         try:
             more = os.read(ours, 4096)
-        except OSError:  # How a terminal ends in Linux.
+        except OSError:  # End of a terminal in Linux.
             break
         if not more:
             break
@@ -217,7 +219,7 @@ def test_at_a_terminal_the_path_is_asked_for(scratch: Path) -> None:
     command = [sys.executable, "-m", "nandram", "probe", str(scratch), "--test", "write-buffer", "--allow-write"]
     status, said = at_a_terminal(command, "yes")
     assert status == 2
-    assert said.startswith("What is on it will be destroyed: at most ")
+    assert said.startswith("The data on the target will be destroyed: at most ")
     assert f"error: --confirm: found `yes`, expected the file's path from the root: {scratch}\n" in said
     assert checksum(scratch) == before
     status, said = at_a_terminal(command, str(scratch))
@@ -227,7 +229,7 @@ def test_at_a_terminal_the_path_is_asked_for(scratch: Path) -> None:
 
 def test_a_callback_that_has_enough_ends_it(disk: Path) -> None:
     with pytest.raises(nandram.ProbeInterrupted) as interrupted:
-        nandram.probe(disk, confidence=0.999999999, progress=lambda *_: False)
+        nandram.run_probe(disk, confidence=0.999999999, progress=lambda *_: False)
     assert interrupted.value.partial.ended == "interrupted"
     assert isinstance(interrupted.value, KeyboardInterrupt)
 
@@ -237,7 +239,7 @@ def test_a_callback_that_raises_ends_it(disk: Path) -> None:
         raise ValueError("not an interrupt")
 
     with pytest.raises(ValueError, match="not an interrupt"):
-        nandram.probe(disk, confidence=0.999999999, progress=fail)
+        nandram.run_probe(disk, confidence=0.999999999, progress=fail)
 
 
 def test_a_simulated_drive_is_probed_by_the_same_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,5 +248,5 @@ def test_a_simulated_drive_is_probed_by_the_same_command(capsys: pytest.CaptureF
     assert exit_of(["probe", TINY, "--test", "parallelism", "--set", "flash.blocks=64"]) == 0
     out = capsys.readouterr().out
     assert "parallelism" in out
-    again = [nandram.probe(TINY, tests=["parallelism"]).report_json for _ in range(2)]
+    again = [nandram.run_probe(TINY, tests=["parallelism"]).report_json for _ in range(2)]
     assert again[0] == again[1]

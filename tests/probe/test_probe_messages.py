@@ -1,4 +1,4 @@
-"""A target that must not be probed, and every other mistake: one line, exit status 2, and nothing written."""
+"""Each forbidden target and every other mistake is reported in one line with exit status 2, and nothing is written."""
 
 import fcntl
 import os
@@ -53,7 +53,7 @@ def write_files() -> None:
     os.mkfifo("pipe")
     Path("dangling").symlink_to("nowhere")
     Path("ring").symlink_to("ring")
-    # A kernel that says otherwise.
+    # A simulated kernel.
     here = Path.cwd()
     for name, text in (
         ("kernel/sys/block/loop7/loop/backing_file", f"{here}/backing.img\n"),
@@ -82,7 +82,7 @@ def confirmed(target: str) -> list[str]:
 KERNEL = ("--root", "kernel")
 
 MISTAKES = [
-    # What there is to probe.
+    # Targets.
     ["probe"],
     probing("no-such.img"),
     probing("./no-such.img"),
@@ -101,7 +101,7 @@ MISTAKES = [
     probing("sparse.img"),
     probing("half.img"),
     probing("reserved.img"),
-    # In use, as a kernel says.
+    # In use, according to the kernel.
     probing("backing.img", *KERNEL),
     probing("swap.img", *KERNEL),
     probing("mounted.img", *KERNEL),
@@ -151,7 +151,7 @@ MISTAKES = [
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The targets, made once: nothing may change them."""
+    """Create the targets once; tests must not change them."""
     folder = tmp_path_factory.mktemp("targets")
     before = Path.cwd()
     os.chdir(folder)
@@ -224,11 +224,11 @@ def test_a_file_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
         found = message(["probe", str(path)], Path("/nowhere"), capsys)
     finally:
         path.unlink()
-    assert found == f"error: {path}: found a file on tmpfs, which keeps it in memory, expected one on a drive\n"
+    assert found == f"error: {path}: found a file on tmpfs, which is in memory, expected one on a drive\n"
 
 
 def test_what_is_refused_stays_as_it_is(folder: Path) -> None:
-    """After all of the above."""
+    """Check the targets after all of the above."""
     image(fresh := folder / "fresh.img")
     assert checksum(folder / "good.img") == checksum(fresh)
     fresh.unlink()
@@ -241,7 +241,7 @@ def test_no_permission(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
         folder.chmod(0o755)
         monkeypatch.chdir(folder)
         image(Path("good.img"))
-        expected = "expected a user who may: root, or a member of its group\n"
+        expected = "expected a user with permission: root, or a member of its group\n"
         try:
             Path("good.img").chmod(0o600)
             os.seteuid(65534)

@@ -1,4 +1,4 @@
-"""Real block devices: loop devices over files, mounted, partitioned, swapped to and held (`make test-system`)."""
+"""Real block devices: loop devices over files, mounted, partitioned, used as swap and in use (`make test-system`)."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ def disk(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def attach() -> Iterator[Attach]:
-    """What makes loop devices, which are gone when the test ends."""
+    """Return a function that creates loop devices, which are removed when the test ends."""
     made: list[str] = []
 
     def attach(path: Path | str, *options: str) -> str:
@@ -51,7 +51,7 @@ def attach() -> Iterator[Attach]:
 
 @pytest.fixture
 def mount(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """What mounts devices below the test's folder."""
+    """Return a function that mounts devices below the test's folder."""
     mounted: list[Path] = []
 
     def mount(device: str) -> Path:
@@ -77,7 +77,7 @@ def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def partitioned(path: Path) -> None:
-    """Put a table (MBR) with one partition, from 1 MiB on, on it."""
+    """Write a partition table (MBR) with one partition that starts at 1 MiB."""
     entry = bytes([0, 0, 2, 0, 0x83, 0, 0, 0]) + (2048).to_bytes(4, "little") + (2048 * 100).to_bytes(4, "little")
     with path.open("r+b") as file:
         file.seek(446)
@@ -90,7 +90,7 @@ def test_a_free_device_is_read(disk: Path, attach: Attach, capsys: pytest.Captur
         main(["probe", device])
     out = capsys.readouterr().out
     assert exit_.value.code == 0
-    assert out.startswith(f"{device}: drive, 67.1 MB\nnothing is written\nleft out, since it writes: write-buffer")
+    assert out.startswith(f"{device}: drive, 67.1 MB\nnothing is written\nleft out, as it writes: write-buffer")
     assert "parallelism" in out
     assert checksum(disk) == before
 
@@ -104,8 +104,8 @@ def test_a_mounted_device(
     expected = f"found {device} mounted on {at}, expected a drive that nothing uses: unmount it first"
     assert refusal([device], capsys) == f"{device}: {expected}"
     assert refusal([device, "--plan"], capsys) == f"{device}: {expected}"
-    # The file below it is as much in use.
-    expected = f"found the loop device {device} on it, expected what nothing uses: losetup -d {device} first"
+    # The file below it is in use too.
+    expected = f"found the loop device {device} on it, expected an unused file or drive: losetup -d {device} first"
     assert refusal([str(disk)], capsys) == f"{disk}: {expected}"
 
 
@@ -125,22 +125,22 @@ def test_a_partitioned_device(
 ) -> None:
     disk = image(tmp_path / "disk.img", 128)
     partitioned(disk)
-    # A kernel that was not asked for partitions makes none of a loop device: the table is there all the same.
+    # The kernel creates no partitions on a loop device unless requested, but the table exists.
     device = attach(disk)
-    expected = "found a partition table (MBR), expected a drive without: wipe it first (wipefs --all)"
+    expected = "found a partition table (MBR), expected a drive without one: wipe it first (wipefs --all)"
     assert refusal([device], capsys) == f"{device}: {expected}"
     run("losetup", "--detach", device)
     device = attach(disk, "--partscan")
     part = f"{device}p1"
     if not Path(part).exists():
-        # A kernel that reads no such tables can be told.
+        # A kernel that does not read such tables can be given the partition explicitly.
         run("addpart", device, "1", "2048", str(2048 * 100))
     names = part.removeprefix("/dev/")
     expected = (
-        f"found the partitions {names}, expected a drive without: name a partition that nothing uses, or wipe the"
+        f"found the partitions {names}, expected a drive without partitions: name a partition that nothing uses, or"
     )
-    assert refusal([device], capsys) == f"{device}: {expected} drive first (wipefs --all)"
-    # A partition that nothing uses may be probed; one that is mounted keeps its whole drive from being probed.
+    assert refusal([device], capsys) == f"{device}: {expected} wipe the drive first (wipefs --all)"
+    # An unused partition may be probed; a mounted one prevents probing its whole drive.
     with pytest.raises(SystemExit) as exit_:
         main(["probe", part, "--test", "parallelism"])
     assert exit_.value.code == 0
@@ -161,7 +161,7 @@ def test_swap(disk: Path, attach: Attach, capsys: pytest.CaptureFixture[str]) ->
     if swapped.returncode != 0:
         pytest.skip(f"this machine does not swap to a loop device: {swapped.stderr.strip()}")
     try:
-        expected = f"found {device} in use as swap, expected what nothing uses: swapoff {device} first"
+        expected = f"found {device} in use as swap, expected an unused file or drive: swapoff {device} first"
         assert refusal([device], capsys) == f"{device}: {expected}"
     finally:
         run("swapoff", device)
@@ -169,14 +169,14 @@ def test_swap(disk: Path, attach: Attach, capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_device_that_something_holds(disk: Path, attach: Attach, capsys: pytest.CaptureFixture[str]) -> None:
     device = attach(disk)
-    expected = "found it in use (the kernel gives it to nobody else), expected a drive that nothing uses"
+    expected = "found it in use (the kernel refuses exclusive access), expected a drive that nothing uses"
     held = os.open(device, os.O_RDONLY | os.O_EXCL)
     try:
         assert refusal([device], capsys) == f"{device}: {expected}"
     finally:
         os.close(held)
     upper = attach(device)
-    expected = f"found the loop device {upper} on it, expected what nothing uses: losetup -d {upper} first"
+    expected = f"found the loop device {upper} on it, expected an unused file or drive: losetup -d {upper} first"
     assert refusal([device], capsys) == f"{device}: {expected}"
 
 
@@ -191,10 +191,8 @@ def test_a_device_is_written_only_by_its_name(disk: Path, attach: Attach, capsys
     device, before = attach(disk), checksum(disk)
     writing = [device, "--allow-write", "--test", "write-buffer"]
     key = f"the path of the drive, which has no serial number: {device}"
-    expected = (
-        "--allow-write: destroys what is there (at most 243 MB are written, 3.6 times what it holds): needs --confirm"
-    )
-    assert refusal(writing, capsys) == f"{expected} with {key}"
+    warning = "--allow-write: destroys the data on the target (at most 243 MB are written, 3.6 times its capacity)"
+    assert refusal(writing, capsys) == f"{warning}: needs --confirm with {key}"
     found = refusal([*writing, "--confirm", "S4EWNX0R700217A"], capsys)
     assert found == f"--confirm: found `S4EWNX0R700217A`, expected {key}"
     assert checksum(disk) == before
@@ -206,7 +204,7 @@ def test_a_device_is_written_only_by_its_name(disk: Path, attach: Attach, capsys
 
 
 def kernel_of(folder: Path, device: str, serial: str = "S4EWNX0R700217A") -> Path:
-    """Make up a kernel that says that a loop device is an NVMe drive with host memory; return its switch."""
+    """Simulate a kernel that presents a loop device as an NVMe drive with host memory; return its switch."""
     number = os.stat(device).st_rdev
     name = f"{os.major(number)}:{os.minor(number)}"
     controller = folder / "sys/devices/pci0000:00/nvme/nvme0"
@@ -235,7 +233,7 @@ def kernel_of(folder: Path, device: str, serial: str = "S4EWNX0R700217A") -> Pat
 
 
 def start(device: str, folder: Path) -> "subprocess.Popen[str]":
-    """Start a probe that takes long."""
+    """Start a long-running probe."""
     options = ["--test", "parallelism", "--test", "read-cache", "--confidence", "0.999999999", "--root", str(folder)]
     command = [sys.executable, "-m", "nandram", "probe", device, *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -260,13 +258,11 @@ def test_host_memory_is_switched_and_put_back(
         out = capsys.readouterr().out
         assert exit_.value.code == 0
         assert out.startswith(f"{device}: drive EXAMPLE 970, 67.1 MB\nnothing is written\n")
-        assert (
-            f"put the host memory buffer back with: echo {found.strip()} > {kernel}/sys/class/nvme/nvme0/hmb\n" in out
-        )
+        assert f"restore the host memory buffer with: echo {found.strip()} > {kernel}/sys/class/nvme/nvme0/hmb\n" in out
         assert "parallelism with host memory: " in out
         assert "parallelism without host memory: " in out
         assert switch.read_text() == found
-    # Left alone, if the user wants that.
+    # Unchanged with --keep-hmb.
     switch.write_text("1\n")
     before = switch.stat().st_mtime_ns
     with pytest.raises(SystemExit):
@@ -303,7 +299,7 @@ def test_host_memory_is_put_back_after_a_signal(
     probing.send_signal(number)
     out, err = probing.communicate(timeout=60)
     assert probing.returncode == 128 + number, (out, err)
-    assert err.endswith("; what was switched is as it was found\n")
+    assert err.endswith("; the host memory buffer is in its original state\n")
     assert "parallelism with host memory: " in out
     assert switch.read_text() == "1\n"
     assert checksum(disk) == before
@@ -317,8 +313,8 @@ def test_a_killed_probe_has_said_how_its_switch_is_put_back(disk: Path, attach: 
     probing.kill()
     out, _ = probing.communicate(timeout=60)
     assert switch.read_text() == "0\n"
-    said = next(line for line in out.splitlines() if line.startswith("should this program be killed midway"))
-    subprocess.run(["sh", "-c", said.partition("back with: ")[2]], check=True)
+    said = next(line for line in out.splitlines() if line.startswith("if this program is killed"))
+    subprocess.run(["sh", "-c", said.partition("buffer with: ")[2]], check=True)
     assert switch.read_text() == "1\n"
 
 
@@ -330,7 +326,7 @@ def test_host_memory_that_cannot_be_put_back_is_told(disk: Path, attach: Attach,
     switch.unlink()
     out, err = probing.communicate(timeout=120)
     assert probing.returncode == 1, (out, err)
-    assert "NOT AS IT WAS FOUND" in err
+    assert "NOT RESTORED" in err
     assert f"echo 1 > {tmp_path}/kernel/sys/class/nvme/nvme0/hmb" in err
     assert "parallelism with host memory: " in out
 
@@ -338,7 +334,7 @@ def test_host_memory_that_cannot_be_put_back_is_told(disk: Path, attach: Attach,
 def test_nothing_mounts_what_is_being_probed(disk: Path, attach: Attach, tmp_path: Path) -> None:
     device = attach(disk)
     run("mkfs.ext4", "-q", "-F", device)
-    # The table of the made-up kernel only makes it wait at a place that can be seen.
+    # The table of the simulated kernel only makes the probe wait at a visible point.
     switch = kernel_of(tmp_path / "kernel", device)
     probing = start(device, tmp_path / "kernel")
     wait_until("0", switch, probing)

@@ -1,4 +1,4 @@
-"""The paper of our own is that of `papers`."""
+"""Uses the test paper of `papers`."""
 
 from papers.conftest import tiny
 

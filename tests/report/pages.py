@@ -1,4 +1,4 @@
-"""What a page holds, read as a browser would."""
+"""Parses the content of a page like a browser."""
 
 import json
 from html.parser import HTMLParser
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Page(HTMLParser):
-    """The figures of a page, and what it would ask a network for."""
+    """The figures of a page, and its network requests."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ def axes(spec: dict[str, Any]) -> dict[str, str]:
 
 
 def values(spec: dict[str, Any], layer: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the data of a layer, its own or the chart's."""
+    """Return the data of a layer, or of its chart."""
     data = layer.get("data", spec.get("data"))
     assert data is not None
     found: list[dict[str, Any]] = spec["datasets"][data["name"]] if "name" in data else data["values"]

@@ -7,13 +7,13 @@ import pytest
 
 import nandram
 from conftest import TINY
-from nandram.report import charts, comparison_page, over_time, run_page
+from nandram.report import charts, comparison, comparison_page, over_time, run_page
 from nandram.report.charts import Axis
 from report.pages import Page
 
 
 def domains(spec: Any) -> list[Any]:
-    """Return every domain that a chart's scales are given."""
+    """Return every explicit domain of a chart's scales."""
     if isinstance(spec, dict):
         own = [spec["scale"]["domain"]] if isinstance(spec.get("scale"), dict) and "domain" in spec["scale"] else []
         return [*own, *(each for value in spec.values() for each in domains(value))]
@@ -32,6 +32,18 @@ def test_a_run_is_drawn_over_time(result: nandram.Result) -> None:
         assert title in figures
     for title in ("Utilization of the channels", "Utilization of the dies", "Utilization of host, link and controller"):
         assert [0, 1] in domains(figures[title]["spec"]), title
+
+
+@pytest.mark.parametrize(("requests", "shown"), [(200, False), (25_000, True)])
+def test_write_amplification_is_drawn_only_where_it_is_shown(tmp_path: Path, requests: int, shown: bool) -> None:
+    path = tmp_path / "writes.fio"
+    path.write_text(f"[job]\nrw=randwrite\nbs=4k\niodepth=8\nnorandommap\nnumber_ios={requests}\n")
+    drive = nandram.load_system("nvme-client-tlc", scale="1/64")
+    result = nandram.run(drive, path, precondition="steady", warm_up="keep", cache=None)
+    assert any("write amplification: not shown" in line for line in result.notes) != shown
+    titles = {each["title"] for each in Page(run_page(result)).figures}
+    assert "Free blocks over time" in titles
+    assert ("Write amplification over time" in titles) == shown
 
 
 def test_series_of_the_drive_add_up(result: nandram.Result) -> None:
@@ -70,6 +82,14 @@ def test_small_differences_are_not_magnified() -> None:
     assert not zero([10.0, 101.0])
     assert not zero([-100.0, -101.0])
     assert charts.unmagnified(Axis("y", "log"), [1.0, 1.01]).scale == "log"
+
+
+@pytest.mark.parametrize(("lowest", "highest"), [(-5, 5), (-117, 178), (-0.5, 95), (-40, 12_000)])
+def test_no_change_is_a_tick_of_a_comparison(lowest: float, highest: float) -> None:
+    found = comparison.ticks(lowest, highest)
+    assert 0 in found
+    assert 3 <= len(found) <= comparison.TICKS
+    assert lowest <= found[0] < found[-1] <= highest
 
 
 def test_a_comparison_says_where_a_difference_is_none(tmp_path: Path) -> None:

@@ -37,8 +37,8 @@ norandommap
 kind = "grid"
 axes = {{ depth = [1, 2, 4, 8], "flash.read" = ["20us", "40us", "60us"], "flash.erase" = ["1ms", "2ms"] }}
 [objectives]
-iops = "most"
-mean_us = "least"
+iops = "maximize"
+mean_us = "minimize"
 """
 CUT = """
 return [...document.querySelectorAll("figure svg")].flatMap((svg) => {
@@ -49,9 +49,9 @@ return [...document.querySelectorAll("figure svg")].flatMap((svg) => {
     .map((each) => each.textContent);
 });
 """
-"""Texts of charts and drawings that reach beyond them."""
+"""Script that finds texts reaching beyond their charts and drawings."""
 EMPTY_MOST = 1 / 3
-"""Part of a card that no rectangle without a mark, a line or a letter in it exceeds."""
+"""Maximum fraction of a card that an empty rectangle may cover."""
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +60,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     job, sweep = folder / "depths.fio", folder / "sweep.toml"
     job.write_text(DEPTHS)
     sweep.write_text(SWEEP)
-    drive = nandram.load("nvme-client-tlc", scale="1/64")
+    drive = nandram.load_system("nvme-client-tlc", scale="1/64")
     nandram.run(drive, job, precondition="steady", cache=None, output=folder / "run")
-    nandram.sweep(sweep, folder / "sweep", jobs=1, cache=None)
+    nandram.run_sweep(sweep, folder / "sweep", jobs=1, cache=None)
     nandram.write_report(folder / "sweep", output=folder / "sweep.html")
-    found = nandram.compare(TINY, nandram.load(TINY, {"flash.read": "70us"}), job, seeds=2, precondition="fill")
+    found = nandram.compare(TINY, nandram.load_system(TINY, {"flash.read": "70us"}), job, seeds=2, precondition="fill")
     comparison_page(found, folder / "comparison.html")
-    nandram.probe(TINY, cache=None).save(folder / "probe")
+    nandram.run_probe(TINY, cache=None).save(folder / "probe")
     names = {"run": "run/report.html", "sweep": "sweep.html", "comparison": "comparison.html"}
     return {name: folder / path for name, path in (names | {"probe": "probe/report.html"}).items()}
 

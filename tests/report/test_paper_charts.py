@@ -1,4 +1,4 @@
-"""The charts that an experiment declares: what is drawn, what is marked, what is told."""
+"""The charts declared by an experiment: lines, marks and messages."""
 
 import math
 from pathlib import Path
@@ -79,7 +79,7 @@ def test_where_lines_cross_is_marked(drawn: dict[str, Drawn]) -> None:
     level = next(y for series, _, y in chart.points if series == "level")
     [(pair, x, y)] = chart.crossings
     assert pair == "reads and level"
-    # On the straight line between two places of logarithmic paper.
+    # On the straight line between two points in logarithmic coordinates.
     assert 1 < x < 2
     assert y == pytest.approx(level)
     slope = math.log(reads[2] / reads[1]) / math.log(2)
@@ -97,7 +97,7 @@ def test_a_series_is_joined_of_runs_whose_texts_are_computed(drawn: dict[str, Dr
         ("all, us 8", "there"),
     ]
     here = {series: y for series, x, y in points if x == "here"}
-    # 40 us and 80 us of reading.
+    # Reads of 40 us and 80 us.
     assert here["all, us 8"] - here["all, us 4"] == pytest.approx(40, abs=0.5)
 
 
@@ -119,7 +119,7 @@ def test_the_page_has_the_marks(charted: Path) -> None:
     assert bars["encoding"]["xOffset"]["field"] == "series"
     assert text["encoding"]["text"]["field"] == "y"
     ranges = figures["A range, and another unit"]["spec"]["layer"]
-    # What is stated at the top is not cut.
+    # A stated value at the top is not cut off.
     assert ranges[0]["encoding"]["y"]["scale"]["domain"][1] > 40
 
 
@@ -134,7 +134,7 @@ def test_a_chart_of_which_quick_runs_leave_one_place_is_named_and_not_drawn(char
         nandram.write_report(str(charted), output="report.html", quick=quick, sensitivity=False)
         page = Page(Path("report.html").read_text())
         assert ("Alone" in {each["title"] for each in page.figures}) is not quick
-        told = "Not drawn, since quick runs have one place of each: Alone."
+        told = "Not drawn, as quick runs have one point of each: Alone."
         assert (told in Path("report.html").read_text()) is quick
 
 
@@ -149,7 +149,7 @@ def test_a_chart_of_which_quick_runs_leave_one_place_is_named_and_not_drawn(char
         ('scale = "names"\nmarks', "marks", "names, where marks are bars"),
         ('["few.read_us", "many.read_us"]', "[]", "a text, or a list of texts"),
         ('["few.read_us", "many.read_us"]', '["few.read_us", "reads.read_us"]', "found no axis `place`"),
-        ("factor = 10", "facto = 10", "did you mean `factor`?"),
+        ("factor = 10", "facto = 10", "the nearest is `factor`"),
         ('stated_x = ["tiny.depth.knee"]', 'stated_x = ["tiny.gain.range"]', "a claim of tiny with one figure"),
         ('"{10 * us}us"', '"{10 * place}us"', "a number as `place`"),
     ],

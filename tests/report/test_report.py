@@ -7,6 +7,7 @@ import pytest
 
 import nandram
 from conftest import TINY
+from nandram import units
 from nandram.papers import library
 from nandram.papers.sensitivity import sensitivity
 from nandram.report import run_page
@@ -65,8 +66,8 @@ def test_every_chart_has_title_axes_and_source(page: Page) -> None:
     titles = [each["title"] for each in page.figures]
     for title in (
         "Figure 1: reads by requests outstanding",
-        "What moves tiny.read_us",
-        "Response times: fraction answered within a time",
+        "Sensitivity of tiny.read_us",
+        "Response times: cumulative distribution",
         "Throughput over time",
         "Utilization of the dies",
         "Wear by die: programs and erases",
@@ -92,7 +93,7 @@ def test_the_parameter_that_matters_moves_its_claim(charted: Path) -> None:
     assert len(effects) == 2 * 3
     read, erase = effects["tiny.read_us", "flash.read"], effects["tiny.read_us", "flash.erase"]
     assert (read.less[0], read.base[0], read.more[0]) == ("40us", "50us", "60us")
-    # A read waits for the array and for little else.
+    # A read waits mostly for the array.
     assert read.change[0] == pytest.approx(-0.15, abs=0.05)
     assert read.change[1] == pytest.approx(0.15, abs=0.05)
     assert erase.change == (0, 0)
@@ -154,7 +155,7 @@ def test_marks_at_the_ends_of_spans_are_seen_whole() -> None:
     spec = charts.spans(rows, charts.Axis("x", zero=True, room=True), "program, sram_kib").to_dict()
     for layer in spec["layer"]:
         assert layer["encoding"]["x"]["scale"] == {"zero": True, "nice": False, "padding": 8}
-    # The title stands above the names, however few there are.
+    # The title is above the names, however few there are.
     assert spec["layer"][0]["encoding"]["y"]["axis"]["titleAngle"] == 0
 
 
@@ -184,7 +185,7 @@ def test_a_legend_shows_points_or_dashes() -> None:
             for channel in layer["encoding"].values()
             if "legend" in channel
         ]
-        # Channels of one legend that differ are a warning on the browser's console.
+        # Differing channels of one legend cause a warning on the browser console.
         assert all(legend == legends[0] for legend in legends)
         return legends[0]["symbolStrokeWidth"]
 
@@ -222,10 +223,21 @@ def test_a_drawing_of_every_preset() -> None:
         link = settings["link.type"]["value"].strip('"')
         assert ("Controller" in words, "Main memory" in words) == (link != "none", link == "none")
         if link == "none" and kind == "dram":
-            # What it has not is not drawn, though the file has defaults for it.
+            # Absent parts are not drawn, although the file has defaults for them.
             assert "Flash" not in words
             assert "dies" not in words
             continue
         assert name != "nvme-client-tlc" or "capacity 1.00 TB" in words
         if "flash.read" in settings:
             assert settings["flash.read"]["value"].strip('"[').split('"')[0] in words
+
+
+def test_a_smaller_copy_is_titled_with_its_scale(tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text("[reads]\nrw=randread\nbs=4k\nnumber_ios=100\n")
+    small = nandram.run(nandram.load_system("nvme-client-tlc", scale="1/256"), job, cache=None)
+    assert small.title == f"{job} on nvme-client-tlc at scale 1/256"
+    text = run_page(small)
+    assert f"<h1>{small.title}</h1>" in text
+    assert f"1 TB, 8 channels, at scale 1/256: {units.size(small.inside['capacity_bytes'])}; seed 1" in text
+    assert small.inside["capacity_bytes"] < 5e9

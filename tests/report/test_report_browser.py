@@ -74,7 +74,7 @@ def test_it_is_drawn_without_an_error(browser: Any, report: str, width: int, med
     )
     assert drawn == there == marks > 10
     assert wide <= width
-    # Nothing of a chart or a drawing is cut off by its frame.
+    # No part of a chart or a drawing is cut off by its frame.
     assert (
         browser.execute_script(
             "return [...document.querySelectorAll('figure[data-name]')].filter((each) =>"
@@ -91,7 +91,7 @@ def test_it_is_drawn_without_an_error(browser: Any, report: str, width: int, med
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours, as WCAG 2.2 defines it."""
+    """Return the contrast of two colors, as defined by WCAG 2.2."""
 
     def luminance(colour: str) -> float:
         channels = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
@@ -115,7 +115,7 @@ def test_it_can_be_read(browser: Any, report: str, scheme: str) -> None:
         "return [...document.querySelectorAll('.plot svg text')].map((each) => getComputedStyle(each).fill)"
     )
     assert len(fills) > 100
-    # Charts have the page's ink, but for what stands on the cells of heat maps.
+    # Charts use the page's text color, except for labels on the cells of heat maps.
     assert sum(fill == inks[0] for fill in fills) > 0.8 * len(fills)
 
 
@@ -125,7 +125,7 @@ def test_series_zoom_and_data_by_keyboard(browser: Any, report: str) -> None:
     from selenium.webdriver.support.ui import WebDriverWait
 
     show(browser, report, 1280, "screen", "light")
-    name = "Response times: fraction answered within a time"
+    name = "Response times: cumulative distribution"
     figure = browser.find_element(By.CSS_SELECTOR, f"figure[data-name='{name}']")
 
     def lines() -> int:
@@ -134,7 +134,7 @@ def test_series_zoom_and_data_by_keyboard(browser: Any, report: str) -> None:
         return found
 
     def labels() -> list[str]:
-        """Sorted: what is drawn anew comes last."""
+        """Return sorted marks, since redrawn ones come last."""
         script = "return [...arguments[0].querySelectorAll('.role-axis-label text')].map((each) => each.textContent)"
         found: list[str] = sorted(browser.execute_script(script, figure))
         return found
@@ -148,7 +148,7 @@ def test_series_zoom_and_data_by_keyboard(browser: Any, report: str) -> None:
     zoom, reset = (
         figure.find_element(By.CSS_SELECTOR, f"button[aria-label^='{label}']") for label in ("Zoom in", "Show all")
     )
-    # The chart is drawn again a little later.
+    # The chart is redrawn with a short delay.
     wait = WebDriverWait(browser, 20)
     zoom.send_keys(Keys.ENTER)
     wait.until(lambda _: labels() != all_labels)

@@ -31,14 +31,14 @@ depth = [1, 2, 4, 8]
 p99_us = 'jobs["reads"].read.clat_ns.percentile["99.000000"] / 1000'
 
 [objectives]
-iops = "most"
-flash_mw = "least"
+iops = "maximize"
+flash_mw = "minimize"
 """
 
 
 @pytest.fixture
 def declared(tmp_path: Path) -> Path:
-    """Return the file."""
+    """Return the sweep file."""
     path = tmp_path / "reads.toml"
     path.write_text(FILE)
     return path

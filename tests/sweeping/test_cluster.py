@@ -1,4 +1,4 @@
-"""Sweeps on Dask: the same rows, whatever becomes of a worker."""
+"""Sweeps on Dask: the rows do not depend on the fate of a worker."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import nandram
-from nandram.sweeping import cluster
+from nandram.sweep import cluster
 from sweeping.test_sweep import same
 
 distributed = pytest.importorskip("distributed")
@@ -28,7 +28,7 @@ def workers(tmp_path: Path) -> Any:
 
 
 def test_the_same_rows_while_a_worker_is_killed(workers: Any, declared: Path, tmp_path: Path) -> None:
-    here = nandram.sweep(declared, tmp_path / "here")
+    here = nandram.run_sweep(declared, tmp_path / "here")
     killed: list[int] = []
 
     def told(done: int, of: int, _fraction: float) -> None:
@@ -37,7 +37,7 @@ def test_the_same_rows_while_a_worker_is_killed(workers: Any, declared: Path, tm
             os.kill(pid, signal.SIGKILL)
             killed.append(pid)
 
-    there = nandram.sweep(declared, tmp_path / "there", dask=workers.scheduler_address, report=told)
+    there = nandram.run_sweep(declared, tmp_path / "there", dask=workers.scheduler_address, report=told)
     assert len(killed) == 1
     assert there.done == 80
     assert same(here, there)
@@ -46,12 +46,12 @@ def test_the_same_rows_while_a_worker_is_killed(workers: Any, declared: Path, tm
 def test_a_worker_s_mistake_is_ours(workers: Any, declared: Path, tmp_path: Path) -> None:
     declared.write_text(declared.read_text().replace("bs=4k", "bs=4q"))
     with pytest.raises(nandram.UserError, match="4q"):
-        nandram.sweep(declared, tmp_path / "out", dask=workers.scheduler_address)
+        nandram.run_sweep(declared, tmp_path / "out", dask=workers.scheduler_address)
 
 
 def test_a_scheduler_that_is_not_there(declared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(nandram.UserError, match="found `nowhere`, expected slurm, pbs or a scheduler that answers"):
-        nandram.sweep(declared, tmp_path / "out", dask="nowhere")
+        nandram.run_sweep(declared, tmp_path / "out", dask="nowhere")
 
 
 @pytest.mark.parametrize(("queue", "directive"), [("slurm", "#SBATCH"), ("pbs", "#PBS")])

@@ -1,4 +1,4 @@
-"""What docs/sweeping.md says of Optuna runs as it stands there, but for fewer trials."""
+"""The Optuna snippet of docs/sweeping.md runs unchanged, except for fewer trials."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which configurations a space gives."""
+"""The configurations of a space."""
 
 import itertools
 import math
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nandram.papers.tables import Table
-from nandram.sweeping.space import Space, amount, read
+from nandram.language.tables import Table
+from nandram.sweep.space import Space, amount, read
 
 
 def space(kind: str, axes: dict[str, object], samples: int | None = None, seed: int = 1) -> Space:

@@ -1,4 +1,4 @@
-"""Sweeps: what is run, what is kept, what comes of it."""
+"""Sweeps: runs, stored results, and evaluation."""
 
 import json
 import os
@@ -17,18 +17,18 @@ import pytest
 import nandram
 from conftest import TINY
 from nandram.cli import main
-from nandram.sweeping import declared as declared_file
-from nandram.sweeping import local, store
-from nandram.sweeping.result import Sweep
+from nandram.sweep import declared as declared_file
+from nandram.sweep import local, store
+from nandram.sweep.result import Sweep
 
 
 def same(one: Sweep, other: Sweep) -> bool:
-    """Whether two sweeps gave the same; how long runs took may differ."""
+    """Return whether two sweeps have equal results, apart from run times."""
     return one.table.drop("run_s").equals(other.table.drop("run_s"))
 
 
 def test_a_row_is_that_run(declared: Path, tmp_path: Path) -> None:
-    found = nandram.sweep(declared, tmp_path / "out")
+    found = nandram.run_sweep(declared, tmp_path / "out")
     assert found.done == len(found.table) == 2 * 40
     row = found.table.to_dicts()[7]
     job = tmp_path / "job.fio"
@@ -44,11 +44,13 @@ def test_a_row_is_that_run(declared: Path, tmp_path: Path) -> None:
 
 
 def test_any_number_of_jobs_gives_the_same(declared: Path, tmp_path: Path) -> None:
-    assert same(nandram.sweep(declared, tmp_path / "1", jobs=1), nandram.sweep(declared, tmp_path / "3", jobs=3))
+    assert same(
+        nandram.run_sweep(declared, tmp_path / "1", jobs=1), nandram.run_sweep(declared, tmp_path / "3", jobs=3)
+    )
 
 
 def test_what_is_there_is_not_made_again(declared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = nandram.sweep(declared, tmp_path / "out")
+    first = nandram.run_sweep(declared, tmp_path / "out")
     asked: list[int] = []
     whole = local.made
 
@@ -57,11 +59,11 @@ def test_what_is_there_is_not_made_again(declared: Path, tmp_path: Path, monkeyp
         return whole(works, *rest)
 
     monkeypatch.setattr(local, "made", made)
-    again = nandram.sweep(declared, tmp_path / "out")
+    again = nandram.run_sweep(declared, tmp_path / "out")
     assert again.table.equals(first.table)
-    # One axis more: a third seed.
+    # A third seed is an additional axis value.
     declared.write_text(declared.read_text().replace("repeat = 2", "repeat = 3"))
-    more = nandram.sweep(declared, tmp_path / "out")
+    more = nandram.run_sweep(declared, tmp_path / "out")
     assert asked == [0, 40]
     assert more.done == 120
     kept = more.table.filter(pl.col("seed") < 3).select("depth", "flash.read", "seed", "run_s")
@@ -69,7 +71,7 @@ def test_what_is_there_is_not_made_again(declared: Path, tmp_path: Path, monkeyp
 
 
 def test_killed_at_any_moment_it_goes_on_where_it_was(declared: Path, tmp_path: Path) -> None:
-    """How long a run took tells it from another of the same configuration: a result that was there is the same one."""
+    """The run time identifies a run, so equal run times prove that existing results were kept."""
     declared.write_text(declared.read_text().replace("samples = 40", "samples = 150"))
     out = tmp_path / "out"
     command = [sys.executable, "-m", "nandram", "sweep", str(declared), "-o", str(out), "--jobs", "2"]
@@ -88,18 +90,18 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(declared: Path, tmp_path: 
         assert len(there) >= min(wanted, 300)
         assert there.items() >= before.items()
         if kill == 2:
-            # As a machine that stops in the middle of a line leaves it.
+            # The state after a machine stops in the middle of a line.
             with (out / "journal.jsonl").open("ab") as journal:
                 journal.write(b'{"key": "cut o')
     assert subprocess.run(command, check=True, capture_output=True).returncode == 0
     last = {row["key"]: row["run_s"] for row in store.results(out).to_dicts()}
     assert last.items() >= there.items()
     assert len(last) == 300
-    assert same(nandram.read_sweep(out), nandram.sweep(declared, tmp_path / "whole"))
+    assert same(nandram.read_sweep(out), nandram.run_sweep(declared, tmp_path / "whole"))
 
 
 def lines(folder: Path) -> int:
-    """The results that are there."""
+    """Return the existing results."""
     try:
         return (folder / "journal.jsonl").read_bytes().count(b"\n") + 500 * len(list(folder.glob("part-*.parquet")))
     except FileNotFoundError:
@@ -108,34 +110,34 @@ def lines(folder: Path) -> int:
 
 def test_killed_between_a_part_and_its_journal_nothing_is_double(declared: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    found = nandram.sweep(declared, out)
+    found = nandram.run_sweep(declared, out)
     rows = pl.read_parquet(next(out.glob("part-*.parquet"))).to_dicts()
     (out / "journal.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:30]))
-    assert nandram.sweep(declared, out).table.equals(found.table)
+    assert nandram.run_sweep(declared, out).table.equals(found.table)
 
 
 def test_parts_are_parquet_with_units(declared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "PART", 16)
-    nandram.sweep(declared, tmp_path / "out")
+    nandram.run_sweep(declared, tmp_path / "out")
     parts = sorted((tmp_path / "out").glob("part-*.parquet"))
     assert [pq.read_metadata(part).num_rows for part in parts] == [16] * 5
     assert pq.read_schema(parts[0]).field("run_s").metadata == {b"unit": b"s"}
 
 
 def test_a_front_has_what_nothing_beats(declared: Path, tmp_path: Path) -> None:
-    found = nandram.sweep(declared, tmp_path / "out")
+    found = nandram.run_sweep(declared, tmp_path / "out")
     front = found.pareto().select("iops", "flash_mw").rows()
     rows = found.means().select("iops", "flash_mw").rows()
     for iops, mw in rows:
         beaten = any(a >= iops and b <= mw and (a, b) != (iops, mw) for a, b in rows)
         assert ((iops, mw) in front) is not beaten
-    assert found.pareto(iops="most")["iops"].to_list() == [max(iops for iops, _ in rows)]
+    assert found.pareto(iops="maximize")["iops"].to_list() == [max(iops for iops, _ in rows)]
     with pytest.raises(nandram.UserError, match="expected a measure"):
-        found.pareto(iosp="most")
+        found.pareto(iosp="maximize")
 
 
 def test_sensitivity_knows_a_sum(tmp_path: Path) -> None:
-    """Of y = 3 a + b, with a and b alike and independent, nine tenths of the variance are a's."""
+    """For y = 3 a + b with identically distributed, independent a and b, a explains 90 % of the variance."""
     rows = [{"index": 0, "seed": 1, "a": a, "b": b, "y": 3.0 * a + b, "run_s": 1.0} for a in range(8) for b in range(8)]
     found = Sweep(tmp_path, pl.DataFrame(rows), ("a", "b"), ("y",), {}).sensitivity()
     assert found["share"].to_list() == pytest.approx([0.9, 0.1])
@@ -149,11 +151,11 @@ def test_the_command(declared: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert exit_.value.code == 0
     out = capsys.readouterr().out
     assert "80 rows over depth, flash.read in reads" in out
-    assert "Pareto front of iops (most), flash_mw (least)" in out
+    assert "Pareto front of iops (maximize), flash_mw (minimize)" in out
     nandram.write_report("reads", output="report.html")
     text = Path("report.html").read_text()
     assert "Pareto front" in text
-    # Axes have units, by the ends of the measures' names.
+    # The units of axes follow from the suffixes of the measures' names.
     assert '"title":"iops (requests/s)"' in text
 
 
@@ -176,8 +178,8 @@ MISTAKES = [
     ('to = "80us"', 'to = "80us", scale = "lgo"'),
     ("p99_us =", "iops ="),
     ('jobs["reads"].read', "job.read"),
-    ('iops = "most"', 'iosp = "most"'),
-    ('iops = "most"', 'iops = "more"'),
+    ('iops = "maximize"', 'iosp = "maximize"'),
+    ('iops = "maximize"', 'iops = "more"'),
     ('precondition = "fill"', 'precondtion = "fill"'),
     ('precondition = "fill"', 'precondition = "fil"'),
     ('precondition = "fill"', 'trace = "x.iolog"'),
@@ -191,8 +193,8 @@ def test_a_mistake_is_one_line(declared: Path, tmp_path: Path, old: str, new: st
     text = declared.read_text()
     assert old in text
     declared.write_text(text.replace(old, new, 1))
-    with pytest.raises(nandram.UserError, match=r"^.*(found|expected|unknown key|no such).*$") as found:
-        nandram.sweep(declared, tmp_path / "out")
+    with pytest.raises(nandram.UserError, match=r"^.*(found|expected|unknown key|does not exist).*$") as found:
+        nandram.run_sweep(declared, tmp_path / "out")
     assert "\n" not in str(found.value)
 
 
@@ -215,7 +217,7 @@ def test_keys_say_all_that_shapes_a_run(declared: Path) -> None:
     ]:
         declared.write_text(text.replace(old, new))
         assert not set(keys()) & set(first)
-    # What is measured shapes no run; where it runs neither.
+    # Neither the measures nor the place of execution affect a run.
     declared.write_text(text.replace("p99_us =", "tail_us ="))
     assert keys() == first
     assert os.fspath(declared) not in "".join(first)

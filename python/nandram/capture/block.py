@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nandram.capture import strace
+from nandram.capture.calls.recorder import parents, record
+from nandram.capture.calls.state import Knowledge, Notes
 from nandram.capture.files import Selection
 from nandram.capture.iolog import IologWriter
-from nandram.capture.recorder import parents, record
 from nandram.capture.records import Action
-from nandram.capture.state import Knowledge, Notes
 from nandram.errors import UserError
 
 
 @dataclass(frozen=True)
 class Capture:
-    """What was recorded."""
+    """Summary of a captured block trace."""
 
     path: Path
     exit_status: int
@@ -36,7 +36,7 @@ class Capture:
     duration_s: float
     """From the first record to the last."""
     notes: Notes
-    """What was seen and could not be recorded."""
+    """Activity that was seen but could not be recorded."""
 
 
 def capture_block(
@@ -93,7 +93,7 @@ def capture_block(
 
 
 def _check_writable(path: Path) -> None:
-    """Find out before the command runs whether the trace can be written; keep what is there. Raises `UserError`."""
+    """Check that the trace is writable before the command runs, keeping an existing file. Raises `UserError`."""
     existed = path.exists()
     try:
         path.open("ab").close()

@@ -1,4 +1,4 @@
-"""What is known of each file: its names, its size, how much of it holds data.
+"""Files of a captured command: names, sizes and extents of data.
 
 A file is followed through renames and hard links, and lives until its last name and its last open descriptor are
 gone; then its blocks are free, and a file system mounted with ``discard`` would trim them.
@@ -23,7 +23,7 @@ class File:
     first_path: str
     """The path under which it was met first; the trace names it after this one."""
     selected: bool
-    """Whether the user wants it in the trace."""
+    """Whether the file is selected for the trace."""
     names: set[str] = field(default_factory=set)
     size_bytes: int = 0
     """At least this, until the log has said (`size_known`)."""
@@ -47,7 +47,7 @@ class File:
 
     @property
     def gone(self) -> bool:
-        """Whether nobody can reach it any more."""
+        """Whether the file is no longer reachable."""
         return not self.names and self.references == 0
 
 

@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from nandram.capture.calls.recorder import CALLS
 from nandram.capture.interrupts import interrupts_are_the_commands
-from nandram.capture.recorder import CALLS
 from nandram.errors import UserError
 
 _VERSION = re.compile(r"version (\d+)\.(\d+)")

@@ -1,21 +1,23 @@
-"""The command line. Each command is a file; what the user reads of it is its docstring and its options' help."""
+"""The command line. Each command has a file; its help is its docstring and the help texts of its options."""
 
 import gc
 import os
+import re
 import sys
 
 import typer
 from typer.exceptions import TyperException
 
-from nandram.cli import cache, capture, compare, memory, paging, probe, report, reproduce, run, sweep, systems
-from nandram.cli.interrupt import interruptible
+from nandram.cli import cache, capture, check, compare, memory, paging, probe, report, reproduce, run, sweep, systems
+from nandram.cli.terminal.interrupt import interruptible
 from nandram.errors import UserError
+from nandram.options import not_one_of
 
 app = typer.Typer(
     name="nandram",
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=True,
-    # Plain text: rich would double the time of --help.
+    # Plain text: rich would double the run time of --help.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -27,7 +29,8 @@ app.command()(interruptible(sweep.sweep))
 app.command()(interruptible(compare.compare))
 app.command()(interruptible(probe.probe))
 app.command()(interruptible(paging.paging))
-app.command()(interruptible(systems.check))
+app.command()(interruptible(systems.show))
+app.command()(interruptible(check.check))
 app.command()(interruptible(systems.schema))
 app.command("systems")(systems.list_systems)
 app.add_typer(cache.app, name="cache")
@@ -49,19 +52,22 @@ def nandram(
         False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:
-    """Describe a machine of flash and DRAM in one file, and simulate it."""
+    """Simulate machines of flash and DRAM, each described in one file.
+
+    To begin: `nandram systems` lists the presets, `nandram run nvme-client-tlc JOB.fio` runs a fio job on one.
+    """
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command and exit with its status: 2 for a user's mistake, told in one line, 130 if interrupted."""
-    # A command makes few cycles; collecting the importing of typer's adapters takes a tenth of its start.
+    """Run a command and exit with its status: 2 and one line of text for a user's mistake, 130 for an interrupt."""
+    # Commands make few reference cycles; collections while typer is imported take a tenth of the start-up time.
     gc.set_threshold(100_000, 20, 20)
     try:
         status = app(arguments, standalone_mode=False, prog_name="nandram")
         sys.stdout.flush()
     except (UserError, TyperException) as error:
-        message = error.format_message() if isinstance(error, TyperException) else str(error)
-        # Without a command there is no message, or the message is the help.
+        message = _usage_message(error) if isinstance(error, TyperException) else str(error)
+        # If no command was given, the message is empty or the help text.
         if message:
             print(message if message.startswith("Usage: ") else f"error: {_plain(message)}", file=sys.stderr)
         status = 2
@@ -69,24 +75,35 @@ def main(arguments: list[str] | None = None) -> None:
         print("interrupted", file=sys.stderr)
         status = 130
     except (BrokenPipeError, SystemExit):
-        # Whoever read our output has enough: rich and typer exit with a failure then, and at nothing else.
+        # The reader of the output closed the pipe; rich and typer raise SystemExit in this case only.
         _forget_output()
         status = 0
     except OSError as error:
         if error.filename is not None:
             raise
-        # A file of its own is named where it is written: this is the standard output, on a disk that is full.
-        print(f"error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        # Errors of named files are reported where they are written; this is standard output, on a full disk.
+        print(f"error: standard output cannot be written: {error.strerror}", file=sys.stderr)
         _forget_output()
         status = 2
     sys.exit(status or 0)
 
 
+def _usage_message(error: TyperException) -> str:
+    """Return typer's message; one about a choice is worded like the messages of all other values."""
+    if isinstance(error, typer.BadParameter) and error.param is not None:
+        message = error.message.removeprefix("Value error, ")
+        choice = re.fullmatch(r"(?s)(['\"])(.*)\1 is not one of ('.*')\.", message)
+        if choice:
+            return not_one_of(max(error.param.opts, key=len), choice[2], tuple(choice[3].strip("'").split("', '")))
+        error.message = message
+    return error.format_message()
+
+
 def _plain(message: str) -> str:
-    """Return a message with the control characters of what it quotes written as escapes."""
+    """Return a message with the control characters in its quotations written as escapes."""
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in message)
 
 
 def _forget_output() -> None:
-    """Keep the interpreter from complaining at exit of what is still to be written."""
+    """Redirect standard output so that the interpreter does not report unwritten output at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

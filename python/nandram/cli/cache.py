@@ -1,35 +1,35 @@
-"""``nandram cache``: the folder in which prepared drives and runs are kept."""
+"""``nandram cache``: manage the folder of prepared drives and runs."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nandram.cli.interrupt import interruptible
+from nandram.cli.terminal.interrupt import interruptible
 from nandram.errors import UserError
 from nandram.options import default_cache
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-app = typer.Typer(no_args_is_help=True, help="The folder in which prepared drives and runs are kept.")
+app = typer.Typer(no_args_is_help=True, help="Manage the cache of prepared drives and runs.")
 
 FolderOption = Annotated[
     str | None,
-    typer.Option("--cache", metavar="DIR", help="The folder. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"),
+    typer.Option("--cache", metavar="DIR", help="Cache folder. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"),
 ]
 
 
 @app.command()
 @interruptible
 def where(cache: FolderOption = None) -> None:
-    """Print the folder's path."""
+    """Print the path of the cache folder."""
     print(_folder(cache))
 
 
 @app.command("list")
 @interruptible
 def list_files(cache: FolderOption = None) -> None:
-    """List what is kept, the least recently used first, and its size."""
+    """List the cached files with their sizes, least recently used first."""
     from datetime import datetime
 
     from nandram.units import count, size
@@ -51,7 +51,7 @@ def prune(
     ] = "0B",
     cache: FolderOption = None,
 ) -> None:
-    """Remove what was used longest ago."""
+    """Remove the least recently used files."""
     from nandram.units import count
     from nandram.units import size as size_text
 
@@ -65,7 +65,7 @@ def prune(
         path.unlink(missing_ok=True)
         left -= length
         removed += 1
-    print(f"{count(removed, 'file')} removed, {size_text(left)} in {count(len(files) - removed, 'file')} kept")
+    print(f"removed {count(removed, 'file')}, kept {count(len(files) - removed, 'file')} ({size_text(left)})")
 
 
 def _folder(cache: str | None) -> "Path":
@@ -78,9 +78,9 @@ def _folder(cache: str | None) -> "Path":
 
 
 def _files(folder: "Path") -> "list[tuple[Path, int, float]]":
-    """Return the files that nandram keeps in `folder` as (path, bytes, time of last use), the oldest first."""
+    """Return the cached files in `folder` as (path, bytes, time of last use), least recently used first."""
     found = []
-    # Files of other names in a folder that the user chose are not ours.
+    # A folder that the user chose may hold other files, which are left alone.
     for pattern in ("drive-*.zst", "runs/*/*.json"):
         for path in folder.glob(pattern):
             status = path.stat()
@@ -89,7 +89,7 @@ def _files(folder: "Path") -> "list[tuple[Path, int, float]]":
 
 
 def _bytes(text: str) -> int:
-    """Read a size. Raises `UserError`."""
+    """Parse a size. Raises `UserError`."""
     units = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
     number = text.rstrip("BKMGi")
     factor = units.get(text[len(number) :])

@@ -1,4 +1,4 @@
-"""``nandram compare``: two runs or systems side by side."""
+"""``nandram compare``: compare two runs or systems."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,34 +6,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nandram.cli.run import whole_number
+from nandram.options import Precondition
 
 if TYPE_CHECKING:
-    from nandram.comparing import Comparison, Difference
+    from nandram.results.comparison import Comparison, Difference
 
 
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="A folder of results, a preset's name or a system file.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The same.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Likewise.")],
     workload: Annotated[
-        str | None, typer.Argument(metavar="WORKLOAD", help="Run on both systems. [default: their files are compared]")
+        str | None,
+        typer.Argument(
+            metavar="WORKLOAD", help="Job or trace to run on both systems. [default: compare the files only]"
+        ),
     ] = None,
-    seeds: Annotated[str, typer.Option(metavar="N", help="Runs of each system, for the intervals.")] = "5",
-    precondition: Annotated[
-        str | None, typer.Option(metavar="none|fill|random|steady|rested", help="As of `nandram run`.")
+    seeds: Annotated[str, typer.Option(metavar="N", help="Runs of each system, with seeds 1 to N.")] = "5",
+    precondition: Annotated[Precondition | None, typer.Option(help="Drive state, as in `nandram run`.")] = None,
+    replay: Annotated[str | None, typer.Option(metavar="MODE", help="Replay of traces, as in `nandram run`.")] = None,
+    jobs: Annotated[
+        str | None, typer.Option(metavar="N", help="Number of parallel runs. [default: one per processor]")
     ] = None,
-    replay: Annotated[str | None, typer.Option(metavar="MODE", help="Traces: as of `nandram run`.")] = None,
-    jobs: Annotated[str | None, typer.Option(metavar="N", help="Runs at a time. [default: one a processor]")] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write an HTML report there, too.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write an HTML report to this file.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print an object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as a JSON object.")] = False,
 ) -> None:
     """Compare two runs or two systems.
 
-    What differs in configuration and in results. With a WORKLOAD both systems run it with the same seeds, and each
-    change has its 95 % interval.
+    Lists the differences in configuration and in results. With a WORKLOAD, both systems run it with the same seeds, and
+    each change is shown with its 95 % confidence interval.
     """
-    from nandram.comparing import compare as found_of
+    from nandram.results.comparison import compare as found_of
 
     options: dict[str, Any] = {"precondition": precondition, "replay": replay}
     found = found_of(
@@ -61,8 +65,8 @@ def show(found: "Comparison") -> None:
     """Print the keys and the figures that differ."""
     from rich.table import Table
 
-    from nandram.cli.console import output
     from nandram.cli.reproduce import figure
+    from nandram.cli.terminal.console import output
 
     console = output(120)
     console.print(f"A: {found.a}\nB: {found.b}", markup=False, soft_wrap=True)

@@ -1,18 +1,20 @@
-"""``nandram memory``: what is in a memory on a file, and its tokens."""
+"""``nandram memory``: inspect and maintain a memory in a file."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nandram.cli.interrupt import interruptible
+from nandram.cli.terminal.interrupt import interruptible
 from nandram.errors import StorageError, UserError
 
 if TYPE_CHECKING:
-    from nandram.memory import Memory
-    from nandram.memory_reader import MemoryReader
+    from nandram.memory.memory import Memory
+    from nandram.memory.reader import MemoryReader
 
-app = typer.Typer(no_args_is_help=True, help="Look after a memory on a file (nandram.Memory).", rich_markup_mode=None)
+app = typer.Typer(
+    no_args_is_help=True, help="Inspect and maintain a memory in a file (nandram.Memory).", rich_markup_mode=None
+)
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="The file or block device.")]
 
@@ -20,13 +22,16 @@ File = Annotated[str, typer.Argument(metavar="FILE", help="The file or block dev
 @app.command()
 @interruptible
 def info(path: File) -> None:
-    """Show what a memory was made with, and what it takes of the disk. It may be open elsewhere."""
-    with _told():
+    """Show the parameters of a memory and its size on disk.
+
+    The memory may be open in another process.
+    """
+    with _user_errors():
         from nandram._core import memory_info
 
         found = memory_info(path)
     print(f"capacity   {_size(found['capacity'])}")
-    print(f"pages      {_size(found['page_bytes'])}, of segments of {_size(found['segment_bytes'])}")
+    print(f"pages      {_size(found['page_bytes'])}, in segments of {_size(found['segment_bytes'])}")
     print(f"tokens     at most {found['tokens']}")
     print(f"file       {_size(found['file_bytes'])}")
     if Path(path).is_file():
@@ -36,14 +41,14 @@ def info(path: File) -> None:
 @app.command()
 @interruptible
 def check(path: File) -> None:
-    """Read all that the last sync left in a memory, which may be open elsewhere.
+    """Read all data of a memory's last sync.
 
-    Lists segments that cannot be read, with status 2.
+    The memory may be open in another process. Lists unreadable segments and exits with status 2 if there are any.
     """
-    with _told(), _read(path) as reader:
+    with _user_errors(), _read(path) as reader:
         lost = reader.verify()
     _report_lost(path, lost)
-    print("all can be read")
+    print("all segments are readable")
 
 
 def _report_lost(path: str, lost: list[str]) -> None:
@@ -59,8 +64,11 @@ def _report_lost(path: str, lost: list[str]) -> None:
 @app.command()
 @interruptible
 def tokens(path: File) -> None:
-    """List the states that a memory keeps, oldest first: token and name. It may be open elsewhere."""
-    with _told(), _read(path) as reader:
+    """List a memory's saved states, oldest first: token and name.
+
+    The memory may be open in another process.
+    """
+    with _user_errors(), _read(path) as reader:
         live = reader.tokens()
     for token, name in live.items():
         print(f"{token}  {name}" if name else f"{token}")
@@ -71,8 +79,8 @@ def tokens(path: File) -> None:
 def rollback(
     path: File, token: Annotated[str, typer.Argument(metavar="TOKEN|NAME", help="A token, or the name of one.")]
 ) -> None:
-    """Go back to a state that a memory keeps. What is newer is lost."""
-    with _told(), _open(path) as memory:
+    """Return to a saved state. Newer data and states are lost."""
+    with _user_errors(), _open(path) as memory:
         memory.rollback(_which(token, memory.tokens()))
 
 
@@ -81,16 +89,16 @@ def rollback(
 def drop(
     path: File, token: Annotated[str, typer.Argument(metavar="TOKEN|NAME", help="A token, or the name of one.")]
 ) -> None:
-    """Forget a state, so that what only it needs is room again."""
-    with _told(), _open(path) as memory:
+    """Drop a saved state and free the space that only it uses."""
+    with _user_errors(), _open(path) as memory:
         memory.drop(_which(token, memory.tokens()))
 
 
 @app.command()
 @interruptible
 def compact(path: File) -> None:
-    """Gather what is needed, and give the rest of the file's space back to the disk."""
-    with _told(), _open(path) as memory:
+    """Move live data together and return the free space of the file to the disk."""
+    with _user_errors(), _open(path) as memory:
         memory.compact()
 
 
@@ -98,14 +106,17 @@ def compact(path: File) -> None:
 @interruptible
 def export(
     path: File,
-    to: Annotated[str, typer.Argument(metavar="OUT", help="A file that is not there yet.")],
-    area: Annotated[str | None, typer.Option(metavar="NAME", help="The area of that name; else all pages.")] = None,
+    to: Annotated[str, typer.Argument(metavar="OUT", help="File to create.")],
+    area: Annotated[str | None, typer.Option(metavar="NAME", help="Named area to copy. [default: all pages]")] = None,
     token: Annotated[
-        str | None, typer.Option(metavar="TOKEN|NAME", help="As that state was; else as the last sync left it.")
+        str | None, typer.Option(metavar="TOKEN|NAME", help="Saved state to copy. [default: the last sync]")
     ] = None,
 ) -> None:
-    """Copy the bytes of an area, or of all pages each at its address, to a file. The memory may be open elsewhere."""
-    with _told(), _read(path) as reader:
+    """Copy an area, or all pages at their addresses, to a file.
+
+    The memory may be open in another process.
+    """
+    with _user_errors(), _read(path) as reader:
         if token is not None:
             reader.go_to(_which(token, reader.tokens()))
         reader.export(to, area)
@@ -113,51 +124,50 @@ def export(
 
 @app.command()
 @interruptible
-def backup(
-    path: File, to: Annotated[str, typer.Argument(metavar="COPY", help="A file that is not there yet.")]
-) -> None:
-    """Copy a memory with its tokens, as the last sync left it. It may be open elsewhere.
+def backup(path: File, to: Annotated[str, typer.Argument(metavar="COPY", help="File to create.")]) -> None:
+    """Copy a memory's last sync with its tokens.
 
-    Lists segments that cannot be read, with status 2; the copy has all else.
+    The memory may be open in another process. Lists unreadable segments and exits with status 2 if there are any; the
+    copy holds everything else.
     """
-    from nandram.memory_reader import backup
+    from nandram.memory.reader import backup
 
-    with _told():
+    with _user_errors():
         lost = backup(path, to)
     _report_lost(path, lost)
 
 
 def _which(token: str, live: dict[int, str | None]) -> int | str:
-    """A name, if a token has it; else a number."""
+    """Return a token's name if one has this name, else its number."""
     return int(token) if token.isdecimal() and token not in live.values() else token
 
 
 def _read(path: str) -> "MemoryReader":
-    from nandram.memory_reader import MemoryReader
+    from nandram.memory.reader import MemoryReader
 
     return MemoryReader(path, "64MiB")
 
 
 def _open(path: str) -> "Memory":
-    from nandram.memory import Memory
+    from nandram.memory.memory import Memory
 
     return Memory(path)
 
 
-class _told:  # noqa: N801 (reads as a statement)
-    """A fault of the file is told as any other error is."""
+class _user_errors:  # noqa: N801 (used as a statement)
+    """Context that turns a `StorageError` into a `UserError`, which the command line prints."""
 
     def __enter__(self) -> None:
-        """Do nothing."""
+        """Enter the context."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Tell it."""
+        """Convert the error, if it is one of storage."""
         if isinstance(error, StorageError):
             raise UserError(str(error)) from error
 
 
 def _size(amount: int) -> str:
-    """``1TiB``, ``35.2MiB``: binary, as memory is."""
+    """Return a size in binary units, as for memory: ``1TiB``, ``35.2MiB``."""
     value, units = float(amount), ["B", "KiB", "MiB", "GiB", "TiB"]
     while value >= 1024 and len(units) > 1:
         value, units = value / 1024, units[1:]

@@ -1,4 +1,4 @@
-"""``nandram paging``: page traces through page-replacement policies."""
+"""``nandram paging``: run page traces through page-replacement policies."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from nandram.cli.run import SetOption, split_changes, whole_number
 from nandram.errors import UserError
 
 if TYPE_CHECKING:
-    from nandram.paging import Paging, PagingSweep
+    from nandram.paging.run import Paging, PagingSweep
 
 
 def paging(
@@ -18,14 +18,14 @@ def paging(
         list[Path],
         typer.Argument(
             metavar="TRACE",
-            help="Page traces (nandram capture pages), or names of those that come with nandram, as xip/djpeg-arm-O2.",
+            help="Page traces (nandram capture pages), or bundled traces by name, such as xip/djpeg-arm-O2.",
         ),
     ],
     policy: Annotated[
         str | None,
         typer.Option(
             metavar="LIST",
-            help="Of lru, fifo, clock, 2q, arc, s3-fifo, min, pm-xip(WINDOW,THRESHOLD), rent-or-buy. "
+            help="Policies: lru, fifo, clock, 2q, arc, s3-fifo, min, pm-xip(WINDOW,THRESHOLD), rent-or-buy. "
             "[default: lru,min,pm-xip(8,4),rent-or-buy]",
         ),
     ] = None,
@@ -33,46 +33,55 @@ def paging(
     window: Annotated[
         str | None,
         typer.Option(
-            metavar="FROM..TO", help="Sweep PM-XIP instead: windows, each twice the one before; or a list of them."
+            metavar="FROM..TO", help="Sweep PM-XIP over windows instead: powers of two in a range, or a list."
         ),
     ] = None,
     threshold: Annotated[
-        str | None, typer.Option(metavar="FROM..TO%", help="With --window: percent of it. [default: 0..100%]")
+        str | None,
+        typer.Option(
+            metavar="FROM..TO%", help="With --window: thresholds in percent of the window. [default: 0..100%]"
+        ),
     ] = None,
-    system: Annotated[str, typer.Option(metavar="SYSTEM", help="Whose buffers and costs.")] = "onenand-xip",
+    system: Annotated[
+        str, typer.Option(metavar="SYSTEM", help="System that defines buffers and costs.")
+    ] = "onenand-xip",
     changes: SetOption = None,
     reading: Annotated[
         str | None,
         typer.Option(
             metavar="WORDS",
-            help="Of PM-XIP: before or with, after or first, fault or hit, as in before+after+fault. "
+            help="Interpretation of PM-XIP: before or with, after or first, fault or hit, as in before+after+fault. "
             "[default: the system's]",
         ),
     ] = None,
     bound: Annotated[
-        str | None, typer.Option(metavar="ROUNDS", help="Of the lower bound; 0: none. [default: 60]")
+        str | None,
+        typer.Option(metavar="ROUNDS", help="Rounds of the lower-bound search; 0 for no bound. [default: 60]"),
     ] = None,
     requests: Annotated[
-        str | None, typer.Option(metavar="N", help="Of each trace, the first so many. [default: all]")
+        str | None, typer.Option(metavar="N", help="Use the first N requests of each trace. [default: all]")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the table (Parquet) and plots there.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Write the table (Parquet) and plots to this folder."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print an array of objects.")] = False,
 ) -> None:
-    """Serve page traces with page-replacement policies: counts, time, energy, and how far from the lower bound.
+    """Compare page-replacement policies on page traces.
 
-    With --window, sweep PM-XIP over windows and thresholds: the best of each trace and SRAM size, and a heat map.
+    Prints counts, time, energy and the distance from a lower bound. With --window, sweeps PM-XIP over windows and
+    thresholds, and prints the best of each trace and SRAM size.
     """
-    from nandram.cli.progress import counted_progress
-    from nandram.paging import BOUND_ROUNDS, POLICIES, paging_sweep, sweep_summary
-    from nandram.paging import paging as compare
+    from nandram.cli.terminal.progress import counted_progress
+    from nandram.paging.run import BOUND_ROUNDS, POLICIES, run_paging, run_paging_sweep, sweep_summary
     from nandram.system import System
 
     if threshold is not None and window is None:
-        raise UserError("--threshold: found no --window, expected the windows that it is a part of")
+        raise UserError("--threshold: found without --window, expected both")
     if window is not None and (policy is not None or bound is not None):
-        raise UserError(f"--{'policy' if policy is not None else 'bound'}: found --window, which sweeps PM-XIP alone")
+        raise UserError(
+            f"--{'policy' if policy is not None else 'bound'}: found with --window, which sweeps PM-XIP only"
+        )
     if output is not None:
         from nandram.folders import check
 
@@ -82,7 +91,7 @@ def paging(
     sizes = [size.strip() for size in sram.split(",")]
     with counted_progress("traces") as report:
         if window is not None:
-            swept = paging_sweep(
+            swept = run_paging_sweep(
                 *traces,
                 windows=window,
                 thresholds=threshold or "0..100%",
@@ -94,7 +103,7 @@ def paging(
             )
         else:
             rounds = BOUND_ROUNDS if bound is None else whole_number("--bound", bound)
-            found = compare(
+            found = run_paging(
                 *traces,
                 policies=POLICIES if policy is None else split_policies(policy),
                 sram=sizes,
@@ -117,7 +126,7 @@ def paging(
 
 
 def split_policies(text: str) -> list[str]:
-    """Split at the commas that are not in brackets."""
+    """Split at commas outside parentheses."""
     parts, depth = [""], 0
     for letter in text:
         depth += (letter == "(") - (letter == ")")
@@ -137,7 +146,7 @@ def show(found: "Paging") -> None:
         for row in found.table.iter_rows(named=True)
         if row["policy"] == "lru"
     }
-    from nandram.capture.cache_shapes import size_text
+    from nandram.capture.emulated.cache_shapes import size_text
     from nandram.units import duration
 
     for row in found.table.iter_rows(named=True):
@@ -161,9 +170,9 @@ def show(found: "Paging") -> None:
 
 
 def show_sweep(swept: "PagingSweep") -> None:
-    """Print the best of each trace and SRAM size."""
-    from nandram.capture.cache_shapes import size_text
-    from nandram.paging import sweep_summary
+    """Print the best window and threshold for each trace and SRAM size."""
+    from nandram.capture.emulated.cache_shapes import size_text
+    from nandram.paging.run import sweep_summary
     from nandram.units import duration
 
     titles = ("trace", "SRAM", "least time", "/ LRU", "at", "least energy", "/ LRU", "at")
@@ -189,7 +198,7 @@ def show_sweep(swept: "PagingSweep") -> None:
 def _print(titles: tuple[str, ...], rows: list[list[str]], words: int) -> None:
     from rich.table import Table
 
-    from nandram.cli.console import output
+    from nandram.cli.terminal.console import output
 
     console = output(140)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -201,7 +210,7 @@ def _print(titles: tuple[str, ...], rows: list[list[str]], words: int) -> None:
 
 
 def _save(found: "Paging", folder: Path) -> list[Path]:
-    from nandram import plots
+    from nandram.results import plots
 
     table, plot = folder / "paging.parquet", folder / "paging.png"
     _written(lambda: found.table.write_parquet(table), table)
@@ -210,7 +219,7 @@ def _save(found: "Paging", folder: Path) -> list[Path]:
 
 
 def _save_sweep(swept: "PagingSweep", folder: Path) -> list[Path]:
-    from nandram import plots
+    from nandram.results import plots
 
     table = folder / "sweep.parquet"
     _written(lambda: swept.table.write_parquet(table), table)

@@ -1,4 +1,4 @@
-"""``nandram probe``: what caches and buffers a drive has."""
+"""``nandram probe``: detect the caches and buffers of a drive."""
 
 import contextlib
 import signal
@@ -12,80 +12,78 @@ import typer
 
 from nandram.cli.run import SetOption, split_changes, whole_number
 from nandram.errors import UserError
+from nandram.options import Precondition
 
 if TYPE_CHECKING:
-    from nandram.probing import Probe
+    from nandram.probe.run import Probe
 
 
 def probe(
     target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="A preset or system file (simulated), a file, or a block device.")
+        str, typer.Argument(metavar="TARGET", help="Preset or system file (simulated), file, or block device.")
     ],
     tests: Annotated[
         list[str] | None,
         typer.Option(
             "--test",
             metavar="all|read-cache|mapping-cache|stripe|parallelism|write-buffer",
-            help="What to find out; may be given again. [default: all, of a real target those that only read]",
+            help="Test to run; repeatable. [default: all; for real targets, all that only read]",
         ),
     ] = None,
     allow_write: Annotated[
         bool,
-        typer.Option("--allow-write", help="Also make tests that write. They destroy what is on the target."),
+        typer.Option("--allow-write", help="Also run tests that write. They destroy the data on the target."),
     ] = False,
     confirm: Annotated[
         str | None,
         typer.Option(
-            metavar="SERIAL|PATH", help="With --allow-write: the drive's serial number, or a file's path from the root."
+            metavar="SERIAL|PATH", help="With --allow-write: the drive's serial number, or the file's absolute path."
         ),
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Show every step and what it costs, and touch nothing.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print every step and its cost without touching the target.")
+    ] = False,
     confidence: Annotated[
-        str, typer.Option(metavar="P", help="How sure verdicts are to be: 0.99 is one error of a hundred.")
+        str, typer.Option(metavar="P", help="Confidence of verdicts; 0.99 allows one error in a hundred.")
     ] = "0.99",
     keep_hmb: Annotated[
         bool,
-        typer.Option(
-            "--keep-hmb", help="Leave an NVMe drive's host memory buffer alone; else it is off for a part of the time."
-        ),
+        typer.Option("--keep-hmb", help="Do not switch an NVMe drive's host memory buffer off and on for comparison."),
     ] = False,
     json: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the report there, with every latency.")
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the report with all latencies to this file.")
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="DIR", help="Write probe.json, samples.parquet and report.html with plots there."
+            "--output", "-o", metavar="DIR", help="Write probe.json, samples.parquet and report.html to this folder."
         ),
     ] = None,
-    seed: Annotated[str, typer.Option(metavar="N", help="Places and orders are chosen at random, by the seed.")] = "1",
+    seed: Annotated[str, typer.Option(metavar="N", help="Seed of the random addresses and orders.")] = "1",
     changes: SetOption = None,
     precondition: Annotated[
-        str | None,
-        typer.Option(metavar="none|fill|random|steady", help="Simulated drives: as in run. [default: fill]"),
+        Precondition | None, typer.Option(help="State of a simulated drive, as in `nandram run`. [default: fill]")
     ] = None,
     cache: Annotated[
         str | None,
         typer.Option(
-            metavar="DIR|none", help="Where prepared drives are kept. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"
+            metavar="DIR|none", help="Cache folder for prepared drives. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"
         ),
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(
-            "--model", metavar="FILE", help="Write a system file that behaves like the drive, to simulate it."
-        ),
+        typer.Option("--model", metavar="FILE", help="Write a system file that simulates the probed drive."),
     ] = None,
-    root: Annotated[str | None, typer.Option(hidden=True, help="A folder with another sys and proc.")] = None,
+    root: Annotated[str | None, typer.Option(hidden=True, help="Folder with replacements for /sys and /proc.")] = None,
 ) -> None:
-    """Find out what caches and buffers a drive has, and how large they are.
+    """Detect the caches and buffers of a drive and their sizes.
 
-    A simulated drive is probed in virtual time; a file or a block device on the clock, past the page cache. It is only
-    read, unless --allow-write is given and what names it is typed. What is mounted, partitioned or otherwise in use is
-    refused. An NVMe drive's host memory buffer is switched off and on for a comparison, and put back as it was found,
-    whatever happens. Exits with 130 if interrupted, after it has shown what was found until then.
+    A simulated drive is probed in virtual time; a file or a block device in real time, bypassing the page cache. The
+    target is only read, unless --allow-write is given and confirmed. Targets that are mounted, partitioned or in use
+    are refused. The host memory buffer of an NVMe drive is switched off and on for comparison; its original state is
+    always restored. An interrupt exits with status 130 after printing the findings so far.
     """
-    from nandram import probing
+    from nandram.probe import run as probing
 
     options: dict[str, Any] = {
         "tests": chosen(tests),
@@ -116,12 +114,12 @@ def probe(
     try:
         with orderly(caught), test_progress() as progress:
             show_target(target, planned)
-            found = probing.probe(target, **options, progress=progress)
+            found = probing.run_probe(target, **options, progress=progress)
     except probing.ProbeInterrupted as interrupted:
         found = interrupted.partial
     except KeyboardInterrupt:
-        # Before it began: there is nothing to show or to put back.
-        print("interrupted: nothing was found until then", file=sys.stderr)
+        # The probe had not begun: there is nothing to show or to restore.
+        print("interrupted before the first test", file=sys.stderr)
         raise typer.Exit(status_of(caught)) from None
     show(found)
     if json is not None:
@@ -137,15 +135,15 @@ def probe(
 
 
 def chosen(tests: list[str] | None) -> list[str] | None:
-    """Read the names of tests; None stands for all. Raises `UserError`."""
-    from nandram import probing
+    """Check the names of tests and return them; None stands for all. Raises `UserError`."""
+    from nandram.probe import run as probing
 
     probing.check_tests([name for name in tests or [] if name != "all"])
     return None if not tests or "all" in tests else tests
 
 
 def probability(name: str, text: str) -> float:
-    """Read an option's probability. Raises `UserError`."""
+    """Parse the probability of an option. Raises `UserError`."""
     try:
         return float(text)
     except ValueError:
@@ -153,35 +151,37 @@ def probability(name: str, text: str) -> float:
 
 
 def check_json(path: Path | None, option: str = "--json") -> None:
-    """Have a mistake told before a long probe. Raises `UserError`."""
+    """Check an output file before a long probe. Raises `UserError`."""
     if path is not None and (path.is_dir() or not path.parent.is_dir()):
         what = "a folder" if path.is_dir() else "no such folder"
         raise UserError(f"{option}: {path}: found {what}, expected a file in a folder that exists")
 
 
 def wear(planned: dict[str, Any]) -> str:
-    """Say what the target will have to bear."""
+    """Return a phrase about the bytes written to the target."""
     from nandram.units import size
 
     if not planned["write_bytes_max"]:
         return "nothing is written"
     part = planned["drive_writes"]
     compared = f"{part:.1f} times" if part >= 1 else f"{100 * part:.2g} % of"
-    return f"at most {size(planned['write_bytes_max'])} are written, {compared} what it holds"
+    return f"at most {size(planned['write_bytes_max'])} are written, {compared} its capacity"
 
 
 def ask(planned: dict[str, Any]) -> str:
-    """Have the user type what names the target. Raises `UserError` where nobody can."""
+    """Return the confirmation that the user types. Raises `UserError` without a terminal."""
     needed = planned["confirm"]
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UserError(f"--allow-write: destroys what is there ({wear(planned)}): needs --confirm with {needed}")
-    print(f"What is on it will be destroyed: {wear(planned)}.", file=sys.stderr)
-    print(f"To go on, type {needed}: ", file=sys.stderr, end="", flush=True)
+        raise UserError(
+            f"--allow-write: destroys the data on the target ({wear(planned)}): needs --confirm with {needed}"
+        )
+    print(f"The data on the target will be destroyed: {wear(planned)}.", file=sys.stderr)
+    print(f"To continue, type {needed}: ", file=sys.stderr, end="", flush=True)
     return sys.stdin.readline().rstrip("\n")
 
 
 def show_target(target: str, planned: dict[str, Any]) -> None:
-    """Say what is probed, what that costs, and what is left out."""
+    """Print the target, the cost of the probe and the tests left out."""
     from nandram.units import size
 
     named = f" {planned['name']}" if planned["name"] else ""
@@ -189,7 +189,7 @@ def show_target(target: str, planned: dict[str, Any]) -> None:
     if planned["kind"] != "simulated":
         print(wear(planned))
     if planned["left_out"]:
-        print(f"left out, since it writes: {', '.join(planned['left_out'])} (--allow-write)")
+        print(f"left out, as it writes: {', '.join(planned['left_out'])} (--allow-write)")
     for note in planned["notes"]:
         print(note)
     sys.stdout.flush()
@@ -206,12 +206,12 @@ def show_plan(target: str, planned: dict[str, Any]) -> None:
         print(f"{number:3}. {action['does']}{cost}")
     print(f"at most {size(planned['read_bytes_max'])} are read")
     if planned["write_bytes_max"] and planned["confirm"] is not None:
-        print(f"to do it, give --confirm with {planned['confirm']}")
+        print(f"to run it, give --confirm with {planned['confirm']}")
 
 
 @contextlib.contextmanager
 def orderly(caught: list[int]) -> Iterator[None]:
-    """Have the signals that end programs end the probe in good order; `caught` gets their numbers."""
+    """Turn SIGINT, SIGTERM and SIGHUP into an orderly end of the probe; `caught` receives their numbers."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         caught.append(number)
@@ -220,7 +220,7 @@ def orderly(caught: list[int]) -> Iterator[None]:
     before = {}
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         handler = signal.getsignal(number)
-        # Who started us may have had a signal ignored: nohup does.
+        # The parent process may have set a signal to be ignored, as nohup does.
         if handler not in (signal.SIG_IGN, None):
             before[number] = signal.signal(number, end)
     try:
@@ -232,8 +232,8 @@ def orderly(caught: list[int]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def test_progress() -> Iterator[Any]:
-    """Yield what to call with how far the probe is: `probing.Progress`. None where nobody would see it."""
-    from nandram.cli.progress import counted_progress
+    """Yield a `probing.Progress` function; None if standard error is no terminal."""
+    from nandram.cli.terminal.progress import counted_progress
 
     with counted_progress("tests") as report:
         if report is None:
@@ -252,8 +252,8 @@ def show(found: "Probe") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from nandram.cli.console import output
-    from nandram.findings import COLUMNS, row
+    from nandram.cli.terminal.console import output
+    from nandram.probe.findings import COLUMNS, row
 
     console = output(120)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -278,14 +278,12 @@ def status_of(caught: list[int]) -> int:
 
 
 def end(found: "Probe", caught: list[int]) -> None:
-    """Say how it ended, if not well, and exit accordingly."""
+    """Report an early or failed end and exit with the matching status."""
     if found.not_restored is not None:
         print(f"error: {found.not_restored}", file=sys.stderr)
     if found.interrupted:
-        kept = "" if found.not_restored is not None else "; what was switched is as it was found"
-        done = (
-            f"{len(found.findings)} findings until then are above" if found.findings else "nothing was found until then"
-        )
+        kept = "" if found.not_restored is not None else "; the host memory buffer is in its original state"
+        done = f"the {len(found.findings)} findings so far are above" if found.findings else "no findings so far"
         print(f"interrupted: {done}{kept}", file=sys.stderr)
         raise typer.Exit(status_of(caught))
     if found.ended is not None:

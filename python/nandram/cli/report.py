@@ -1,4 +1,4 @@
-"""``nandram report``: papers and runs in one page."""
+"""``nandram report``: write papers and runs to one page."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,27 +16,32 @@ def report(
         ),
     ] = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="The HTML file; it opens without a network.")
+        Path, typer.Option("--output", "-o", metavar="FILE", help="HTML file to write; it needs no network.")
     ] = Path("report.html"),
-    quick: Annotated[bool, typer.Option("--quick", help="Shorter runs, as the experiments declare them.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use the shorter runs that the experiments define.")] = False,
     sensitivity: Annotated[
-        bool, typer.Option("--sensitivity/--no-sensitivity", help="Which parameter moves which claim, from quick runs.")
+        bool,
+        typer.Option(
+            "--sensitivity/--no-sensitivity", help="Include the sensitivity of claims to parameters, from quick runs."
+        ),
     ] = True,
-    jobs: Annotated[str | None, typer.Option(metavar="N", help="Runs at a time. [default: one a processor]")] = None,
+    jobs: Annotated[
+        str | None, typer.Option(metavar="N", help="Number of parallel runs. [default: one per processor]")
+    ] = None,
     cache: Annotated[
         str | None,
-        typer.Option(metavar="DIR|none", help="Where runs are kept. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"),
+        typer.Option(metavar="DIR|none", help="Cache folder for runs. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"),
     ] = None,
 ) -> None:
     """Write papers and results as one HTML page.
 
-    Of a paper: its claims, its figures drawn anew, its systems, what moves its claims, and what all rests on. Of a run:
-    response times, throughput, how busy each part was, energy and wear.
+    For a paper: its claims, its figures redrawn from our runs, its systems, the sensitivity of its claims, and the
+    basis of all values. For a run: response times, throughput, utilization of each part, energy and wear.
     """
-    from nandram.cli.progress import counted_progress
+    from nandram.cli.terminal.progress import counted_progress
     from nandram.report import write_report
 
-    with counted_progress("runs") as told:
+    with counted_progress("runs") as progress:
         print(
             write_report(
                 *(what or []),
@@ -45,6 +50,6 @@ def report(
                 sensitivity=sensitivity,
                 jobs=None if jobs is None else whole_number("--jobs", jobs),
                 cache="default" if cache is None else None if cache == "none" else cache,
-                report=told,
+                report=progress,
             )
         )

@@ -1,4 +1,4 @@
-"""``nandram reproduce``: what papers claim, and what the simulator gives."""
+"""``nandram reproduce``: compare papers' claims with the simulator's results."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,30 +20,35 @@ def reproduce(
         list[str] | None,
         typer.Argument(metavar="PAPER", help="A paper's name or an experiment file. [default: all papers]"),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Shorter runs, as the experiments declare them.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use the shorter runs that the experiments define.")] = False,
     claims: Annotated[
-        str | None, typer.Option("--claims", metavar="GLOB", help="Only the claims whose id matches.")
+        str | None, typer.Option("--claims", metavar="GLOB", help="Evaluate only claims whose id matches.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print an array of objects, one a claim.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Exit with 1 if a claim is missed.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array with one object per claim.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Exit with status 1 if a claim is missed.")] = False,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="DIR", help="Write claims.json, values.json and every run's results there."
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Write claims.json, values.json and the results of all runs to this folder.",
         ),
     ] = None,
-    jobs: Annotated[str | None, typer.Option(metavar="N", help="Runs at a time. [default: one a processor]")] = None,
+    jobs: Annotated[
+        str | None, typer.Option(metavar="N", help="Number of parallel runs. [default: one per processor]")
+    ] = None,
     cache: Annotated[
         str | None,
-        typer.Option(metavar="DIR|none", help="Where runs are kept. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"),
+        typer.Option(metavar="DIR|none", help="Cache folder for runs. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"),
     ] = None,
 ) -> None:
-    """Show papers' claims beside our figures.
+    """Compare papers' claims with the simulator's results.
 
-    One row a claim: the paper's figure, ours, the deviation, the verdict, and what the figure rests on. Every claim is
-    shown; one without a figure of ours is not comparable. Exits with 0 whatever the verdicts are, unless --check.
+    Prints one row per claim: the paper's figure, ours, the deviation, the verdict and the basis of our figure. Claims
+    without a figure of ours are listed as not comparable. Without --check, the exit status is 0 whatever the verdicts.
     """
-    from nandram.cli.progress import counted_progress
+    from nandram.cli.terminal.progress import counted_progress
     from nandram.papers import reproduce as evaluate
 
     with counted_progress("runs") as report:
@@ -65,8 +70,8 @@ def reproduce(
 
 
 def show(found: "Reproduction") -> None:
-    """Print a table a paper, what is to be known of its rows, and the summary."""
-    from nandram.cli.console import output
+    """Print one table per paper with notes on its rows, and the summary."""
+    from nandram.cli.terminal.console import output
 
     console = output(160)
     for paper, title in found.titles.items():
@@ -89,12 +94,12 @@ def _quick(found: "Reproduction") -> str:
     if not found.quick:
         return ""
     if not found.left_out:
-        return " (quick: runs are shorter)"
-    return f" (quick: runs are shorter, and {found.left_out} of {found.points + found.left_out} are left out)"
+        return " (quick: shorter runs)"
+    return f" (quick: shorter runs, {found.left_out} of {found.points + found.left_out} left out)"
 
 
 def _summary(console: "Console", found: "Reproduction") -> None:
-    """Print how many claims of each paper have which verdict."""
+    """Print the number of claims by paper and verdict."""
     from collections import Counter
 
     from rich.table import Table
@@ -148,10 +153,10 @@ def _notes(console: "Console", paper: str, rows: "list[Row]") -> None:
 
 
 def _band(console: "Console", band: "BandTable") -> None:
-    """Print a table of the paper beside ours: the paper's figure, our median, and our range."""
+    """Print a table of the paper with our results: the paper's figure, our median and our range."""
     from rich.table import Table
 
-    console.print(f"\n  {band.title}; ours: the median of {band.count} by {band.over}, and the range", markup=False)
+    console.print(f"\n  {band.title}; ours: median and range of {band.count} values by {band.over}", markup=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for axis in band.cells[0].place:
         table.add_column(axis)
@@ -164,7 +169,7 @@ def _band(console: "Console", band: "BandTable") -> None:
 
 
 def figure(value: float | tuple[float, float] | None) -> str:
-    """Four significant digits, and whole numbers as they are."""
+    """Return a number with four significant digits; whole numbers unchanged."""
     if value is None:
         return ""
     if isinstance(value, tuple):

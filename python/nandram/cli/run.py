@@ -1,4 +1,4 @@
-"""``nandram run``: a workload on a system."""
+"""``nandram run``: run a workload on a system."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,19 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nandram.errors import UserError
+from nandram.options import ContinueOnError, Payload, Precondition
 
 if TYPE_CHECKING:
-    from nandram.result import Result
+    from nandram.results.result import Result
 
 SystemArgument = Annotated[str, typer.Argument(metavar="SYSTEM", help="A preset's name or a system file.")]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the system; may be given again."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Set a key of the system; repeatable."),
 ]
 
 ScaleOption = Annotated[
     str | None,
-    typer.Option(metavar="1/N", help="Use a smaller copy of the drive: blocks, capacity and caches together."),
+    typer.Option(
+        metavar="1/N", help="Simulate a smaller copy of the drive: blocks, capacity and caches shrink to 1/N."
+    ),
 ]
 
 
@@ -27,69 +30,78 @@ def run(
     workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="A fio job file or a trace.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Write summary.json, Parquet tables and report.html there."),
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Write summary.json, Parquet tables and report.html to this folder."
+        ),
     ] = None,
-    seed: Annotated[str, typer.Option(metavar="N", help="The same seed gives the same bytes.")] = "1",
+    seed: Annotated[
+        str, typer.Option(metavar="N", help="Seed of all random draws; the same seed gives identical results.")
+    ] = "1",
     changes: SetOption = None,
     scale: ScaleOption = None,
     payload: Annotated[
-        str, typer.Option(metavar="none|stamp", help="stamp: check every sector that is read.")
-    ] = "none",
-    timeline: Annotated[bool, typer.Option("--timeline", help="Write timeline.json for Perfetto; needs -o.")] = False,
+        Payload, typer.Option(help="stamp: store 8 bytes per sector and verify every sector that is read.")
+    ] = Payload.NONE,
+    timeline: Annotated[
+        bool, typer.Option("--timeline", help="Write timeline.json for Perfetto; requires -o.")
+    ] = False,
     replay: Annotated[
         str | None,
         typer.Option(
             metavar="MODE",
-            help="Traces: open (when they say), closed:DEPTH (as fast as served), scaled:FACTOR (times multiplied). "
+            help="Replay of traces: open (at the recorded times), closed:DEPTH (at a constant queue depth), "
+            "scaled:FACTOR (recorded times multiplied by FACTOR). "
             "[default: open]",
         ),
     ] = None,
     wrap: Annotated[
-        bool, typer.Option("--wrap", help="Traces: wrap addresses beyond the drive into it; else they are an error.")
+        bool,
+        typer.Option("--wrap", help="Wrap trace addresses beyond the drive's capacity; without it they are an error."),
     ] = False,
     columns: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Traces: where the fields of a line stand, such as time=0:us,op=2,offset=3:sectors,bytes=4.",
+            help="Columns of a text trace of unknown format, such as time=0:us,op=2,offset=3:sectors,bytes=4.",
         ),
     ] = None,
     continue_on_error: Annotated[
-        str | None,
+        ContinueOnError | None,
         typer.Option(
-            metavar="none|read|write|all",
-            help="Count errors of these requests and go on, in traces and in jobs without the key; else the first "
-            "error ends its job. [default: none]",
+            help="Requests whose errors are only counted, for traces and for jobs without this key; any other error "
+            "ends its job. [default: none]",
         ),
     ] = None,
     precondition: Annotated[
-        str | None,
+        Precondition | None,
         typer.Option(
-            metavar="none|fill|random|steady|rested",
-            help="Before the run: fill the drive; and overwrite it until steady; or lay it out so, from theory; "
-            "and after a pause. [default: none]",
+            help="Drive state before the run: none (empty), fill (written once), random (then overwritten at random "
+            "until steady), steady (that state, computed analytically), rested (steady, after an idle period). "
+            "[default: none]",
         ),
     ] = None,
     warm_up: Annotated[
         str | None,
         typer.Option(
-            metavar="detect|keep|TIME", help="What to cut off the beginning of the statistics. [default: detect]"
+            metavar="detect|keep|TIME",
+            help="Warm-up to exclude from the statistics: detected, none (keep) or a time such as 50ms. "
+            "[default: detect]",
         ),
     ] = None,
     cache: Annotated[
         str | None,
         typer.Option(
-            metavar="DIR|none", help="Where prepared drives are kept. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"
+            metavar="DIR|none", help="Cache folder for prepared drives. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"
         ),
     ] = None,
 ) -> None:
-    """Run a workload on a system, in virtual time."""
-    from nandram.cli.progress import run_progress
+    """Run a workload on a simulated system."""
+    from nandram.cli.terminal.progress import run_progress
     from nandram.simulate import run as simulate
     from nandram.system import System
 
     if timeline and output is None:
-        raise UserError("--timeline: has nowhere to be written: give a folder with -o")
+        raise UserError("--timeline: found without -o, expected a folder to write to")
     with run_progress() as progress:
         result = simulate(
             System(system, tuple(split_changes(changes, scale))),
@@ -109,12 +121,12 @@ def run(
         )
     show(result)
     if result.inside.get("failed_jobs"):
-        # As fio, which exits with the number of such jobs.
+        # fio, too, exits with a failure if jobs failed.
         raise typer.Exit(1)
 
 
 def whole_number(name: str, text: str) -> int:
-    """Read an option's whole number. Raises `UserError`."""
+    """Parse the whole number of an option. Raises `UserError`."""
     if text.isascii() and text.isdigit():
         return int(text)
     raise UserError(f"{name}: found `{text}`, expected a whole number")
@@ -130,11 +142,11 @@ def split_changes(changes: list[str] | None, scale: str | None = None) -> list[s
 
 
 def show(result: "Result") -> None:
-    """Print the table and the notes."""
+    """Print the result table, the notes and the path of the report."""
     from rich.table import Table
 
-    from nandram.cli.console import output
-    from nandram.result import TITLES
+    from nandram.cli.terminal.console import output
+    from nandram.results.names import TITLES
 
     console = output(120)
     console.print(f"{result.title}, seed {result.manifest['seed']}", markup=False)

@@ -1,4 +1,4 @@
-"""``nandram sweep``: many configurations, here or on a cluster."""
+"""``nandram sweep``: run many configurations, here or on a cluster."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,64 +8,62 @@ import typer
 from nandram.cli.run import whole_number
 
 if TYPE_CHECKING:
-    from nandram.sweeping import Sweep
+    from nandram.sweep import Sweep
 
 SHOWN = 10
-"""Rows of a Pareto front that are printed."""
+"""Maximum number of printed rows of a Pareto front."""
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What is varied, and what is run.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Sweep file: the axes, the system and the workload.")],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", "-o", metavar="DIR", help="Where results are kept. [default: beside FILE, without .toml]"
-        ),
+        typer.Option("--output", "-o", metavar="DIR", help="Folder of the results. [default: FILE without .toml]"),
     ] = None,
-    jobs: Annotated[str | None, typer.Option(metavar="N", help="Runs at a time. [default: one a processor]")] = None,
+    jobs: Annotated[
+        str | None, typer.Option(metavar="N", help="Number of parallel runs. [default: one per processor]")
+    ] = None,
     dask: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS|slurm|pbs", help="Make the runs on the workers of a Dask scheduler, or of a queue."
-        ),
+        typer.Option(metavar="ADDRESS|slurm|pbs", help="Run on the workers of a Dask scheduler or of a batch queue."),
     ] = None,
     workers: Annotated[
-        str | None, typer.Option(metavar="N", help="Jobs to ask a queue for, with slurm or pbs. [default: 1]")
+        str | None, typer.Option(metavar="N", help="With slurm or pbs: number of batch jobs to request. [default: 1]")
     ] = None,
     cache: Annotated[
         str | None,
         typer.Option(
             metavar="DIR|none",
-            help="Where prepared drives are kept. [default: none where configurations differ in the system]",
+            help="Cache folder for prepared drives. [default: none if the configurations differ in the system]",
         ),
     ] = None,
 ) -> None:
     """Run many configurations of a system and a workload.
 
-    Results are kept as each run ends. One that was interrupted or killed goes on with the same command.
+    Each result is saved when its run ends; the same command resumes an interrupted sweep.
     """
-    from nandram.cli.progress import counted_progress
-    from nandram.sweeping import sweep as make
+    from nandram.cli.terminal.progress import counted_progress
+    from nandram.sweep import run_sweep
 
-    with counted_progress("runs", rate=True) as told:
-        found = make(
+    with counted_progress("runs", rate=True) as progress:
+        found = run_sweep(
             file,
             output or file.with_suffix(""),
             jobs=None if jobs is None else whole_number("--jobs", jobs),
             dask=dask,
             workers=None if workers is None else whole_number("--workers", workers),
             cache="default" if cache is None else None if cache == "none" else cache,
-            report=told,
+            report=progress,
         )
     show(found)
 
 
 def show(found: "Sweep") -> None:
-    """Print where the results are, the Pareto front and what moves the objectives."""
+    """Print the location of the results, the Pareto front and the sensitivity of the objectives."""
     from rich.table import Table
 
-    from nandram.cli.console import output
     from nandram.cli.reproduce import figure
+    from nandram.cli.terminal.console import output
 
     console = output(120)
     console.print(f"{found.done:,} rows over {', '.join(found.axes)} in {found.folder}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``nandram systems``, ``check`` and ``schema``: the machines there are, and what one is in full."""
+"""``nandram systems``, ``show`` and ``schema``: print the presets, one system, and the schema of system files."""
 
 from typing import Annotated
 
@@ -7,17 +7,17 @@ import typer
 from nandram.cli.run import ScaleOption, SetOption, SystemArgument, split_changes
 
 
-def check(
+def show(
     system: SystemArgument,
     changes: SetOption = None,
     scale: ScaleOption = None,
     changed: Annotated[
-        bool, typer.Option("--changed", help="Only what the file itself and --set give, without defaults.")
+        bool, typer.Option("--changed", help="Print only values that the file itself or --set gives.")
     ] = False,
 ) -> None:
-    """Print a system file in full.
+    """Print a system with all its values.
 
-    With every default, and the basis of every value; keys that do not apply are listed at the end.
+    Includes every default and the basis of every value; keys that do not apply are listed at the end.
     """
     from nandram.system import System
 
@@ -28,7 +28,7 @@ def check(
 def schema() -> None:
     """Print the JSON Schema of system files.
 
-    Editors complete and check TOML files by it.
+    Editors use it to complete and check TOML files.
     """
     from nandram import _core
 

@@ -1,11 +1,10 @@
-"""Papers beside the simulator: their claims, the experiments that test them, and what comes of it.
+"""Reproduction of papers: claims, the experiments that test them, and verdicts.
 
-claims.py       what a paper reports; cells.py: tables   experiment.py   which runs are made; entries.py: for what
-expression.py   the little language of experiments       functions.py    its functions; grid.py: its series
-measures.py     what can be asked of a run               generators.py   traces made from a few numbers
-play.py         makes the runs, keeps them               scope.py        what expressions see of them
-bands.py        tables of papers beside ours             pages.py        runs of page traces
-verdict.py      held, missed, calibrated, on what basis  reproduction.py all of it, a row a claim
+claims.py       claims of a paper; cells.py: tables      experiment.py    runs of an experiment; entries.py: tests
+runs/           executes each distinct run once          scope.py         names that expressions may use
+bands.py        tables of papers with our ranges         charts.py        charts that experiments declare
+verdict.py      held, missed or calibrated, and why      reproduction.py  the result, one row per claim
+sensitivity.py  sensitivity of claims to parameters; parameters.py: its declaration
 """
 
 from nandram.papers.reproduction import Reproduction, reproduce

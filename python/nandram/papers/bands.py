@@ -1,4 +1,4 @@
-"""Tables of a paper beside ours, where ours are many: their median and range."""
+"""Tables of a paper compared with the median and range of several results of ours."""
 
 import itertools
 import statistics
@@ -6,51 +6,51 @@ from dataclasses import dataclass
 from typing import Any
 
 from nandram.errors import UserError
+from nandram.language.functions import kind
+from nandram.language.grid import Coordinate, Grid, words
 from nandram.papers.cells import fill
 from nandram.papers.claims import Claims
 from nandram.papers.experiment import Band
-from nandram.papers.functions import kind
-from nandram.papers.grid import Coordinate, Grid, words
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure of a paper's table, and ours."""
+    """One figure of a paper's table, with our median and range."""
 
     place: dict[str, Coordinate]
-    """Its coordinates."""
+    """Coordinates of the cell."""
     paper: float
-    """As printed."""
+    """The printed figure."""
     median: float
     low: float
     high: float
-    """Of ours."""
+    """Range of our results."""
 
     @property
     def inside(self) -> bool:
-        """Whether the paper's figure lies in the range of ours."""
+        """Whether the paper's figure lies within our range."""
         return self.low <= self.paper <= self.high
 
 
 @dataclass(frozen=True)
 class BandTable:
-    """A table of a paper beside ours."""
+    """A table of a paper with our results."""
 
     paper: str
     """The paper's short name."""
     name: str
     title: str
     over: str
-    """The axis along which ours were taken."""
+    """The axis along which median and range are taken."""
     count: int
-    """How many of ours stand behind a cell."""
+    """Number of our results per cell."""
     unit: str
-    """That of the paper's claims; empty where the table's figure is no claim."""
+    """Unit of the paper's claims; empty if the figure is not a claim."""
     cells: tuple[Cell, ...]
 
 
 def evaluate(claims: Claims, name: str, band: Band, names: dict[str, Any]) -> BandTable:
-    """Return the table of a band where expressions see `names`. Raises `UserError`."""
+    """Evaluate a band with the values of `names`. Raises `UserError`."""
     ours = band.ours.evaluate(names)
     if not isinstance(ours, Grid):
         raise band.ours.error(f"found {kind(ours)}, expected a series")
@@ -69,7 +69,7 @@ def evaluate(claims: Claims, name: str, band: Band, names: dict[str, Any]) -> Ba
 
 
 def _printed(claims: Claims, band: Band, place: dict[str, Coordinate]) -> tuple[float, str]:
-    """The paper's figure at a place, and its unit."""
+    """Return the paper's figure for a cell and its unit."""
     if not isinstance(band.paper, str):
         return float(band.paper), ""
     claim = claims.claims.get(fill(band.paper, {axis: str(coordinate) for axis, coordinate in place.items()}))

@@ -1,15 +1,15 @@
-"""Tables of a paper, cell by cell: each is a claim of its own.
+"""Tables of a paper, each cell of which is a claim.
 
-In a file of claims:
+In a claims file:
 
 [[table]]
 id = "xip.table5"
 axes = { program = ["djpeg", "fft"], sram_kib = [4, 8], column = ["time", "energy"] }
 values = [[[0.43, 0.39], [0.43, 0.36]], [[0.61, 0.54], [0.75, 0.64]]]      by the axes, in their order
-unit, kind, where, when, note                                              as of a claim
+unit, kind, where, when, note                                              as in a claim
 
-stands for eight claims, ``xip.table5.djpeg.4.time`` and so on. An experiment says what stands for them by patterns,
-whose names in braces are filled into the texts behind them: ``"xip.table5.{program}.{sram_kib}.time" = "..."``.
+defines eight claims, ``xip.table5.djpeg.4.time`` and so on. An experiment refers to them with patterns such as
+``"xip.table5.{program}.{sram_kib}.time" = "..."``; the names in braces are substituted in the value as well.
 """
 
 import itertools
@@ -17,15 +17,15 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from nandram.papers.grid import Coordinate
-from nandram.papers.tables import Table
+from nandram.language.grid import Coordinate
+from nandram.language.tables import Table
 
 _IN_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
 _PART = re.compile(r"[\w()-]+")
 
 
 def claims_of(table: Table) -> Iterator[dict[str, Any]]:
-    """Yield the claims that a table stands for, as a file would have them. Raises `UserError`."""
+    """Yield the claims that a table defines, in the form of a claims file. Raises `UserError`."""
     table.only("id", "axes", "values", "unit", "kind", "where", "when", "note")
     name = table.text("id")
     axes = table.table("axes")
@@ -52,12 +52,12 @@ def claims_of(table: Table) -> Iterator[dict[str, Any]]:
 
 
 def is_pattern(name: str) -> bool:
-    """Whether the name of a claim has names in braces."""
+    """Whether the name of a claim contains names in braces."""
     return _IN_BRACES.search(name) is not None
 
 
 def matches(pattern: str, names: Iterable[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield those of `names` that a pattern fits, each with what stands for its names in braces."""
+    """Yield the `names` that match a pattern, each with the values of the names in braces."""
     parts = _IN_BRACES.split(pattern)
     text = "".join(f"(?P<{part}>[^.]+)" if odd % 2 else re.escape(part) for odd, part in enumerate(parts))
     form = re.compile(text)
@@ -68,7 +68,7 @@ def matches(pattern: str, names: Iterable[str]) -> Iterator[tuple[str, dict[str,
 
 
 def fill(value: Any, names: dict[str, str]) -> Any:
-    """Return an entry of an experiment with the names in braces filled in."""
+    """Return an entry of an experiment with the names in braces substituted."""
     if isinstance(value, str):
         return _IN_BRACES.sub(lambda match: names.get(match[1], match[0]), value)
     if isinstance(value, dict):

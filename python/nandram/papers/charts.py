@@ -24,11 +24,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from nandram.errors import UserError
+from nandram.language.expression import Expression
+from nandram.language.functions import kind
+from nandram.language.grid import Coordinate, Grid, words
+from nandram.language.tables import Table
 from nandram.papers.claims import Claims
-from nandram.papers.expression import Expression
-from nandram.papers.functions import kind
-from nandram.papers.grid import Coordinate, Grid, words
-from nandram.papers.tables import Table
 
 Scale = Literal["linear", "log", "names"]
 SCALES: tuple[Scale, ...] = ("linear", "log", "names")

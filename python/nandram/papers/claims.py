@@ -1,26 +1,26 @@
-"""A paper's claims: what it reports, where, and under which conditions. One file a paper, in the folder ``claims/``.
+"""Claims of a paper: the figures that it reports, with place and conditions. One file per paper in ``claims/``.
 
 title = "the paper's title"
 
-[given]                   what the paper states of its system; read by people
+[given]                   the paper's description of its system, for human readers
 [[claim]]
 id = "ddrssd.bandwidth.write.sata"      the paper's name, what is claimed, the condition
-value = 35.96             as printed; [low, high] for a range; 1 with the unit "holds" for what is no number
+value = 35.96             as printed; [low, high] for a range; 1 with the unit "holds" for a statement
 unit = "MB/s"
 kind = "number"
 where = "Table 3"
 when = "the conditions"
-note = "what the paper leaves open, or contradicts"      may be left out
+note = "what the paper leaves open, or contradicts"      optional
 
-[[table]]                 a table of the paper, each of its cells a claim: `nandram.papers.cells`
+[[table]]                 a table of the paper, each cell a claim: `nandram.papers.cells`
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from nandram.language.tables import Table, parse
 from nandram.papers.cells import claims_of
-from nandram.papers.tables import Table, parse
 
 KINDS = {
     "number": "a figure",
@@ -38,7 +38,7 @@ class Claim:
 
     id: str
     value: float | tuple[float, float]
-    """As printed; the lowest and the highest of a range."""
+    """The printed figure, or the bounds of a range."""
     unit: str
     kind: str
     """One of `KINDS`."""
@@ -52,10 +52,10 @@ class Claims:
     """All claims of a paper."""
 
     paper: str
-    """Its short name, with which each id begins."""
+    """Short name of the paper, the prefix of each id."""
     title: str
     claims: dict[str, Claim]
-    """By id, in the order of the file."""
+    """Claims by id, in the order of the file."""
 
 
 def read(file: str, paper: str, text: str) -> Claims:
@@ -74,7 +74,7 @@ def read(file: str, paper: str, text: str) -> Claims:
 
 
 def _tables(top: Table) -> Iterator[Table]:
-    """A table a claim: those that stand alone, then the cells."""
+    """Yield one table per claim: single claims first, then the cells of tables."""
     for number, values in enumerate(top.take("claim", "[[claim]] tables", list)):
         yield Table(top.file, f"claim {number + 1}", values if isinstance(values, dict) else {})
     for number, values in enumerate(top.take("table", "[[table]] tables", list, default=[])):

@@ -1,13 +1,13 @@
-"""What of an experiment stands for which claim, and when the claim holds."""
+"""Entries of an experiment: our figure for each claim, and the test of the claim."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from nandram.language.expression import Expression
+from nandram.language.tables import Table
 from nandram.options import nearest
 from nandram.papers import cells
 from nandram.papers.claims import KINDS, Claims
-from nandram.papers.expression import Expression
-from nandram.papers.tables import Table
 
 SELF_EVIDENT = ("range", "shape")
 """Kinds of claims that need no test."""
@@ -16,30 +16,30 @@ _TEST = ("within", "holds", "set_by")
 
 @dataclass(frozen=True)
 class Criterion:
-    """When a claim holds. Exactly one of `within` and `holds` is given."""
+    """Test of a claim. Exactly one of `within` and `holds` is given."""
 
     within: float | None
-    """The relative deviation allowed."""
+    """Allowed relative deviation."""
     holds: Expression | None
     set_by: str
-    """Who decided that."""
+    """Who chose the test."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What stands for a claim."""
+    """Our figure for a claim, and its test."""
 
     ours: Expression | None
-    """None if there is no figure."""
+    """None without a figure."""
     test: Criterion | None
-    """None if the claim's kind is its own test."""
+    """None if the kind of claim implies the test."""
     note: str
     not_comparable: str
     """Why the figures cannot be compared; empty if they can."""
 
 
 def read_tests(table: Table, constants: Collection[str]) -> dict[str, Criterion]:
-    """Return the tests by the kind of claim. Raises `UserError`."""
+    """Return the tests by kind of claim. Raises `UserError`."""
     tests = {}
     for kind, each in table.tables().items():
         each.only(*_TEST)
@@ -53,7 +53,7 @@ def read_tests(table: Table, constants: Collection[str]) -> dict[str, Criterion]
 
 
 def _test(table: Table, scope: Collection[str]) -> Criterion | None:
-    """The test of a table; None if it has none."""
+    """Return the test in a table; None if it has none."""
     within = table.take("within", "a number above 0", int, float, default=None)
     holds = table.text("holds", None)
     set_by = table.text("set_by", None)
@@ -75,7 +75,7 @@ def _test(table: Table, scope: Collection[str]) -> Criterion | None:
 
 
 def read_entries(table: Table, claims: Claims, tests: dict[str, Criterion], scope: Collection[str]) -> dict[str, Entry]:
-    """Return what stands for each claim, in the order of the claims. Raises `UserError`."""
+    """Return the entry of each claim, in the order of the claims. Raises `UserError`."""
     entries: dict[str, Entry] = {}
     for key, value in table.values.items():
         pattern = cells.is_pattern(key)

@@ -7,7 +7,7 @@
     [quick]                           their values with --quick
     requests = 20000
 
-    [measures]                        of a run, beside those of `nandram.papers.measures`: expressions over summary.json
+    [measures]                        of a run, like `nandram.language.measures`: expressions over summary.json
     map_reads_a_request = "nandram.ftl.map_reads / nandram.requests"
 
     [runs.ideal]                      a run; with `grid` a run for each point
@@ -38,7 +38,7 @@
     paper = "xip.table5.{program}.{sram_kib}.time_fixed"      the claims, by the other axes; or one number
 
     [charts.throughput]               figures of the paper, drawn anew: `nandram.papers.charts`
-    [sensitivity]                     which parameter moves which claim: `nandram.papers.sensitivity`
+    [sensitivity]                     which parameter moves which claim: `nandram.papers.parameters`
 
     [tests]                           by the kind of claim: when a claim holds, and who decided that
     number = { within = 0.10, set_by = "..." }
@@ -63,20 +63,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from nandram.language.expression import Expression
+from nandram.language.functions import FUNCTIONS
+from nandram.language.grid import Coordinate, words
+from nandram.language.measures import MEASURES
+from nandram.language.tables import Table, parse
 from nandram.options import nearest
-from nandram.papers import charts, sensitivity
+from nandram.papers import charts, parameters
 from nandram.papers.charts import Chart
 from nandram.papers.claims import Claims
 from nandram.papers.entries import Entry, read_entries, read_tests
-from nandram.papers.expression import Expression
-from nandram.papers.functions import FUNCTIONS
-from nandram.papers.generators import GENERATORS
-from nandram.papers.grid import Coordinate, words
-from nandram.papers.measures import MEASURES
-from nandram.papers.pages import PagesRun, pages_run
-from nandram.papers.probes import ProbeRun, probe_run
-from nandram.papers.sensitivity import Declared
-from nandram.papers.tables import Table, parse
+from nandram.papers.parameters import Declared
+from nandram.papers.runs.generators import GENERATORS
+from nandram.papers.runs.pages import PagesRun, pages_run
+from nandram.papers.runs.probes import ProbeRun, probe_run
 
 Constant = int | float | str
 
@@ -233,7 +233,7 @@ def read(top: Table, folder: Path | None, claims: Claims, *, quick: bool = False
     for chart in drawn.values():
         for expression in itertools.chain(*chart.ours.values()):
             _check_runs(expression, runs, measures)
-    asked = sensitivity.read(top.table("sensitivity"), claims, values)
+    asked = parameters.read(top.table("sensitivity"), claims, values)
     return Experiment(top.file, constants, measures, runs, values, entries, uses, bands, drawn, asked)
 
 

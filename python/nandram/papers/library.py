@@ -1,16 +1,17 @@
-"""The papers there are: the files of ``claims/`` and ``experiments/``, which came with the program, or a user's own."""
+"""Library of papers: the bundled files of ``claims/`` and ``experiments/``, and files of the user."""
 
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from nandram.errors import UserError
+from nandram.language.grid import words
+from nandram.language.tables import read_text
 from nandram.options import nearest
 from nandram.papers import claims as claims_file
 from nandram.papers import experiment as experiment_file
 from nandram.papers.claims import Claims
 from nandram.papers.experiment import Experiment
-from nandram.papers.grid import words
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Paper:
 
     claims: Claims
     experiment: Experiment | None
-    """None if there is none yet."""
+    """None if no experiment exists yet."""
 
 
 @cache
@@ -30,7 +31,7 @@ def _files() -> dict[str, str]:
 
 
 def papers() -> list[str]:
-    """Return the names of the papers that came with the program."""
+    """Return the names of the bundled papers."""
     return [name[len("claims/") : -len(".toml")] for name in _files() if name.startswith("claims/")]
 
 
@@ -51,7 +52,7 @@ def load(name: str, *, quick: bool = False) -> Paper:
 
 
 def _check(name: object) -> None:
-    """What Python's callers may have given that is no name."""
+    """Raise `UserError` for a value from Python that is not a name."""
     if not isinstance(name, str):
         raise UserError(f"papers: found {name!r}, expected a paper's name or an experiment file")
 
@@ -59,7 +60,7 @@ def _check(name: object) -> None:
 def _claims(name: str, place: str) -> Claims:
     known = tuple(papers())
     if name not in known:
-        # In a file it can be nothing else; as an argument it may be.
+        # Only an argument may also be an experiment file.
         others = "" if place else ", or an experiment file (.toml)"
         raise UserError(f"{place}found the paper `{name}`, expected {words(known)}{others}{nearest(name, known)}")
     file = f"claims/{name}.toml"
@@ -67,20 +68,11 @@ def _claims(name: str, place: str) -> Claims:
 
 
 def _from_file(path: Path, quick: bool) -> Paper:
-    top = experiment_file.tables(str(path), _text(path))
+    top = experiment_file.tables(str(path), read_text(path))
     name = top.text("paper", path.stem)
     if name.endswith(".toml") or "/" in name:
         beside = path.parent / name
-        claims = claims_file.read(str(beside), beside.stem, _text(beside))
+        claims = claims_file.read(str(beside), beside.stem, read_text(beside))
     else:
         claims = _claims(name, f"{top.place('paper')}: ")
     return Paper(claims, experiment_file.read(top, path.parent, claims, quick=quick))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: not TOML: it is no UTF-8 text") from None

@@ -1,4 +1,4 @@
-"""Every claim of a paper beside our figure."""
+"""Reproduction of papers: every claim with our figure and a verdict."""
 
 import fnmatch
 import json
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
     from nandram.papers.entries import Entry
     from nandram.papers.experiment import Experiment
     from nandram.papers.library import Paper
-    from nandram.papers.play import Outcome, Report, Task
+    from nandram.papers.runs.play import Outcome, Report, Task
     from nandram.papers.verdict import Row
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What `reproduce` found: a row a claim, in the order of the papers and of their claims."""
+    """Result of `reproduce`: one row per claim, in the order of the papers and their claims."""
 
     rows: "tuple[Row, ...]"
     titles: dict[str, str]
-    """The papers' titles, by their short names, in order."""
+    """Titles of the papers by short name, in order."""
     values: dict[str, dict[str, Any]]
-    """By paper, the figures that its experiment names, as far as their runs were made: a number, a text or a truth
-    value; of a sweep a list with a dictionary for each point, its coordinates and its ``value``."""
+    """By paper, the named values of its experiment whose runs were made: a number, a string or a Boolean; for a sweep,
+    a list with one dictionary per point that holds its coordinates and its ``value``."""
     quick: bool
-    """Whether the runs were the short ones."""
+    """Whether the quick runs were used."""
     bands: "tuple[BandTable, ...]" = ()
-    """Tables of the papers beside ours, as far as their runs were made."""
+    """Tables of the papers with our results, if their runs were made."""
     points: int = 0
-    """Runs that stand behind it."""
+    """Number of runs."""
     left_out: int = 0
-    """Runs that the experiments leave out to be quick."""
+    """Number of runs that quick mode left out."""
     charts: "tuple[Drawn, ...]" = ()
-    """Figures of the papers drawn anew, as far as their runs were made."""
+    """Figures of the papers redrawn from our runs, if these were made."""
     manifests: "dict[str, list[dict[str, Any]]]" = field(default_factory=dict)
-    """By paper, the manifests of the runs: a system with one set of changes once."""
+    """By paper, the manifests of the runs, one per system and set of changes."""
 
     def __iter__(self) -> "Iterator[Row]":
         return iter(self.rows)
@@ -65,7 +65,7 @@ class Reproduction:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many claims there are of each verdict."""
+        """Number of claims by verdict."""
         from nandram.papers.verdict import VERDICTS
 
         found = Counter(row.verdict for row in self.rows)
@@ -73,11 +73,11 @@ class Reproduction:
 
     @property
     def json(self) -> str:
-        """An array of objects: ``id, paper, ours, unit, deviation, verdict, rests_on``."""
+        """The rows as a JSON array of objects: ``id, paper, ours, unit, deviation, verdict, rests_on``."""
         return json.dumps([asdict(row) for row in self.rows], indent=2, ensure_ascii=False) + "\n"
 
     def frame(self) -> "pl.DataFrame":
-        """Return a table with a row a claim; a range has its ends in ``paper`` and ``paper_high``."""
+        """Return a frame with one row per claim; the bounds of a range are in ``paper`` and ``paper_high``."""
         import polars as pl
 
         def ends(row: "Row") -> tuple[Any, Any]:
@@ -98,7 +98,7 @@ class Reproduction:
         return pl.DataFrame([pl.Series(name, values, dtype) for name, (values, dtype) in columns.items()])
 
     def bands_frame(self) -> "pl.DataFrame":
-        """Return tables of the papers beside ours: ``paper, table, place, printed``; ours: ``median, low, high``."""
+        """Return the cells of the tables: ``paper, table, place, printed``, and our ``median, low, high``."""
         import polars as pl
 
         rows = [
@@ -136,19 +136,19 @@ def reproduce(
     output: str | os.PathLike[str] | None = None,
     report: "Report | None" = None,
 ) -> Reproduction:
-    """Evaluate every claim of papers by the declared experiments; without a paper, of all.
+    """Evaluate the claims of papers with their experiments; of all papers by default.
 
-    `papers`: names (``ddrssd``), or experiment files of one's own. `quick`: shorter runs, as the experiments declare
-    them. `claims`: only those whose id matches this pattern (``*.read_*``). `jobs`: runs at a time; as many as the
-    machine has processors unless given. `cache`: the folder in which runs and prepared drives are kept, None for none,
-    or ``default``: ``$NANDRAM_CACHE``, or ``nandram`` in the user's cache folder. `output`: a folder to write the
-    claims (``claims.json``), the experiments' values (``values.json``) and the runs to. `report`: called as the runs
-    go on.
+    `papers`: names (``ddrssd``) or experiment files. `quick`: use the shorter runs that the experiments define.
+    `claims`: evaluate only claims whose id matches this pattern (``*.read_*``). `jobs`: number of parallel runs, by
+    default one per processor. `cache`: cache folder for runs and prepared drives, None for no cache, or ``default``:
+    ``$NANDRAM_CACHE``, or ``nandram`` in the user's cache folder. `output`: folder for the claims (``claims.json``),
+    the experiments' values (``values.json``) and the runs. `report`: called with the progress of the runs.
 
-    Raises `UserError` for a mistake in any of these, or in an experiment.
+    Raises `UserError` for a mistake in any argument or in an experiment.
     """
     from nandram.options import at_a_time, default_cache, text_of
-    from nandram.papers import library, play
+    from nandram.papers import library
+    from nandram.papers.runs import play
 
     threads = at_a_time(jobs)
     claims = None if claims is None else text_of("claims", claims)
@@ -190,7 +190,7 @@ def reproduce(
 
 
 def _save(found: Reproduction, folder: Path, tasks: "list[Task]", outcomes: "dict[str, Outcome]") -> None:
-    from nandram.papers import play
+    from nandram.papers.runs import play
 
     for task in tasks:
         play.save(folder, task, outcomes[task.key])
@@ -200,14 +200,14 @@ def _save(found: Reproduction, folder: Path, tasks: "list[Task]", outcomes: "dic
         if found.bands:
             text = json.dumps([asdict(table) for table in found.bands], indent=2, ensure_ascii=False) + "\n"
             (folder / "bands.json").write_text(text, encoding="utf-8")
-        # Last: a folder with the claims holds all their runs.
+        # Written last: a folder with claims.json holds all runs.
         (folder / "claims.json").write_text(found.json, encoding="utf-8")
     except OSError as error:
         raise UserError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
 
 
 class _Plan:
-    """What is to be run for a paper."""
+    """The runs needed for a paper."""
 
     def __init__(self, paper: "Paper", pattern: str | None) -> None:
         self._paper = paper
@@ -217,13 +217,13 @@ class _Plan:
             if pattern is None or fnmatch.fnmatchcase(name, pattern)
         ]
         self.tasks: dict[tuple[str, tuple[Any, ...], int], Task] = {}
-        """By run, coordinates and seed."""
+        """Tasks by run, coordinates and seed."""
         self.left_out = 0
         if paper.experiment is not None:
             self._add_tasks(paper.experiment)
 
     def _add_tasks(self, experiment: "Experiment") -> None:
-        from nandram.papers import play
+        from nandram.papers.runs import play
 
         entries = [experiment.entries[claim.id] for claim in self.wanted if claim.id in experiment.entries]
         needed = {name for entry in entries for name in experiment.runs_of(entry)}
@@ -245,7 +245,7 @@ class _Plan:
     def _outcomes(
         self, experiment: "Experiment", entry: "Entry", outcomes: "dict[str, Outcome]"
     ) -> "dict[str, Outcome]":
-        """Those that an entry needs, by the run's name."""
+        """Return the outcomes that an entry needs, by name of the run."""
         picked = {run: experiment.points_of(entry, run) for run in experiment.runs_of(entry)}
         found = {}
         for (run, key, _), task in self.tasks.items():
@@ -261,7 +261,7 @@ class _Plan:
         return self._paper.claims.paper
 
     def result(self, outcomes: "dict[str, Outcome]") -> "tuple[list[Row], dict[str, Any], list[BandTable]]":
-        """Return the rows of the claims wanted, and the experiment's values and bands. Raises `UserError`."""
+        """Return the rows of the selected claims, and the experiment's values and bands. Raises `UserError`."""
         from nandram.papers import bands
         from nandram.papers.scope import figures, scope
         from nandram.papers.verdict import judge
@@ -285,7 +285,7 @@ class _Plan:
         return rows, figures(experiment, names), tables
 
     def charts(self, outcomes: "dict[str, Outcome]") -> "list[Drawn]":
-        """Return the experiment's charts, as far as their runs were made. Raises `UserError`."""
+        """Return the experiment's charts whose runs were made. Raises `UserError`."""
         from nandram.papers.charts import draw
         from nandram.papers.scope import scope
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nandram.errors import UserError
+from nandram.language.expression import Expression
+from nandram.language.grid import Coordinate, Grid, GridError, words
 from nandram.options import nearest
 from nandram.papers.experiment import Experiment, Run
-from nandram.papers.expression import Expression
-from nandram.papers.grid import Coordinate, Grid, GridError, words
-from nandram.papers.play import Outcome
+from nandram.papers.runs.play import Outcome
 
 Made = Mapping[tuple[str, tuple[Coordinate, ...], int], Outcome]
 """Outcomes by the run's name, coordinates and seed."""

@@ -1,14 +1,8 @@
 """Which parameter moves which claim: each is set lower and higher, alone, and the runs are made once more.
 
-[sensitivity]
-claims = ["ddrssd.bandwidth.*"]                    patterns of claims that are numbers, or names of [values]
-by = 0.2                                           a fifth less and a fifth more
-parameters = ["flash.program", "flash.rate"]       keys of the systems
-[sensitivity.values]
-"link.data_buffer" = ["512KiB", "2MiB"]            less and more of what no part can be taken of
+What an experiment declares for it: `nandram.papers.parameters`.
 """
 
-import fnmatch
 import json
 import re
 from collections.abc import Collection, Iterator
@@ -18,30 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nandram.errors import UserError
-from nandram.options import at_a_time, nearest, set_lines
-from nandram.papers.functions import kind
-from nandram.papers.tables import Table
+from nandram.language.functions import kind
+from nandram.options import at_a_time, set_lines
 
 if TYPE_CHECKING:
-    from nandram.papers.claims import Claims
+    from nandram.language.expression import Expression
     from nandram.papers.experiment import Experiment, Point
-    from nandram.papers.expression import Expression
     from nandram.papers.library import Paper
-    from nandram.papers.play import Report, Task
+    from nandram.papers.runs.play import Report, Task
 
 _AMOUNT = re.compile(r"([0-9.]+)(.*)")
-
-
-@dataclass(frozen=True)
-class Declared:
-    """What an experiment asks."""
-
-    claims: tuple[str, ...]
-    """By id; or names of the experiment's values."""
-    parameters: dict[str, tuple[str, str] | float]
-    """By key: what is less and more, or the part by which."""
-    place: str
-    """Where it stands, for messages."""
 
 
 @dataclass(frozen=True)
@@ -63,39 +43,11 @@ class Effect:
         return (self.less[1] / self.base[1] - 1, self.more[1] / self.base[1] - 1) if self.base[1] else (0.0, 0.0)
 
 
-def read(table: Table, claims: "Claims", values: Collection[str]) -> Declared | None:
-    """Read what an experiment asks; None if it asks nothing. Raises `UserError`."""
-    if not table.values:
-        return None
-    table.only("claims", "by", "parameters", "values")
-    ids: list[str] = []
-    for pattern in table.take("claims", "a list of patterns of claims", list):
-        found = [pattern] if pattern in values else fnmatch.filter(claims.claims, str(pattern))
-        if not found:
-            raise table.error(
-                "claims", pattern, f"claims of {claims.paper}{nearest(str(pattern), tuple(claims.claims))}"
-            )
-        ids += [each for each in found if each not in ids]
-    by = table.take("by", "a part between 0 and 1", int, float, default=0.2)
-    if not 0 < by < 1:
-        raise table.error("by", by, "a part between 0 and 1")
-    parameters: dict[str, tuple[str, str] | float] = {}
-    for key in table.take("parameters", "a list of keys", list, default=[]):
-        parameters[str(key)] = float(by)
-    given = table.table("values")
-    for key in given.values:
-        pair = given.take(key, "[less, more]", list)
-        if len(pair) != 2:
-            raise given.error(key, pair, "[less, more]")
-        parameters[key] = (str(pair[0]), str(pair[1]))
-    return Declared(tuple(ids), parameters, table.place("parameters"))
-
-
 def sensitivity(
     paper: "Paper", *, jobs: int | None = None, cache: Path | None = None, report: "Report | None" = None
 ) -> list[Effect]:
     """Return the effect of each declared parameter on each declared claim. Raises `UserError`."""
-    from nandram.papers import play
+    from nandram.papers.runs import play
     from nandram.papers.scope import scope
 
     experiment = paper.experiment
@@ -170,7 +122,7 @@ def _narrowed(experiment: "Experiment", expressions: "Collection[Expression]") -
 
 
 def _tasks(experiment: "Experiment", needed: set[str], key: str, value: str | None) -> "dict[Any, Task]":
-    from nandram.papers import play
+    from nandram.papers.runs import play
 
     tasks = {}
     for place, point in _points(experiment, needed):

@@ -1,14 +1,14 @@
-"""Whether a claim holds, and on what that rests."""
+"""Verdicts on claims, and their basis."""
 
 import math
 import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from nandram.language.functions import kind as kind_of
 from nandram.papers.claims import Claim, Claims
 from nandram.papers.entries import Criterion, Entry
-from nandram.papers.functions import kind as kind_of
-from nandram.papers.play import Outcome
+from nandram.papers.runs.play import Outcome
 
 Verdict = Literal["held", "missed", "calibrated", "not-comparable"]
 VERDICTS: tuple[Verdict, ...] = ("held", "missed", "calibrated", "not-comparable")
@@ -18,29 +18,29 @@ BASES = ("given", "assumed", "calibrated")
 
 @dataclass(frozen=True)
 class RestsOn:
-    """What a row's figure and verdict rest on. Values of systems are those that are no defaults."""
+    """Basis of a row's figure and verdict. Lists only system values other than defaults."""
 
     test: str
-    """When the claim holds; empty if it was not tested."""
+    """Condition under which the claim holds; empty if it was not tested."""
     set_by: str
-    """Who decided that."""
+    """Who chose the test."""
     note: str
-    """What the paper leaves open or contradicts, and what the experiment adds."""
+    """Open points and contradictions of the paper, and remarks of the experiment."""
     runs: tuple[str, ...]
     given: tuple[dict[str, str], ...]
-    """Values that somebody states: ``system``, ``key``, ``value``, ``source``."""
+    """Values with a source: ``system``, ``key``, ``value``, ``source``."""
     assumed: tuple[dict[str, str], ...]
-    """Values that nobody states: ``system``, ``key``, ``value``, ``why``."""
+    """Values without a source: ``system``, ``key``, ``value``, ``why``."""
     calibrated: tuple[dict[str, str], ...]
-    """Values that were fitted: ``system``, ``key``, ``value``, ``to``."""
+    """Fitted values: ``system``, ``key``, ``value``, ``to``."""
     fitted_to: tuple[str, ...]
-    """The claims of this paper to which these were fitted."""
+    """Claims of this paper to which values were fitted."""
     set: tuple[dict[str, str], ...]
-    """Values without a basis, set by the experiment or by a file that does not say: ``system``, ``key``, ``value``."""
+    """Values without a stated basis, set by the experiment or a file: ``system``, ``key``, ``value``."""
 
     @property
     def brief(self) -> str:
-        """The same in a few words."""
+        """A summary of the basis."""
         counted = ("given", self.given), ("assumed", self.assumed), ("set", self.set)
         parts = [f"{len(values)} {name}" for name, values in counted if values]
         if self.calibrated:
@@ -51,13 +51,13 @@ class RestsOn:
 
 @dataclass(frozen=True)
 class Row:
-    """A claim beside our figure."""
+    """A claim with our figure and the verdict."""
 
     id: str
     paper: float | tuple[float, float]
-    """As printed; the lowest and the highest of a range."""
+    """The printed figure, or the bounds of a range."""
     ours: float | None
-    """None if there is none; 1 if a shape holds, 0 if not."""
+    """Our figure, or None; for a shape 1 if it holds, else 0."""
     unit: str
     deviation: float | None
     """Relative to the paper's figure; 0 inside a range; None for shapes, and where there is no figure."""
@@ -68,10 +68,10 @@ class Row:
 def judge(
     claims: Claims, claim: Claim, entry: Entry | None, ours: Any, scope: dict[str, Any], outcomes: dict[str, Outcome]
 ) -> Row:
-    """Return the row of a claim of a paper. Raises `UserError` if `ours` is no figure.
+    """Return the row of a claim. Raises `UserError` if `ours` is not a figure.
 
-    `ours`: the value of the entry's expression; None if it has none. `scope`: the names that its test may use.
-    `outcomes`: those of the runs that it used, by name.
+    `ours`: value of the entry's expression, or None. `scope`: names that the test may use. `outcomes`: outcomes of the
+    runs that the entry uses, by name.
     """
     figure = _figure(claim, entry, ours)
     deviation = _deviation(claim, figure)
@@ -87,7 +87,7 @@ def judge(
 
 
 def claim_ids(text: str) -> set[str]:
-    """The names in a text that may be claims' ids: words joined by dots."""
+    """Return possible ids of claims in a text: words joined by dots."""
     return set(re.findall(r"\w+(?:\.[\w-]+)+", text))
 
 
@@ -113,7 +113,7 @@ def _deviation(claim: Claim, ours: float | None) -> float | None:
     else:
         near = claim.value
     if near == 0:
-        # Nothing is a part of nothing: only nothing is as much.
+        # No relative deviation from 0 exists, except for an exact match.
         return 0.0 if ours == 0 else None
     return ours / near - 1
 
@@ -161,7 +161,7 @@ def _rests_on(claims: Claims, claim: Claim, entry: Entry | None, outcomes: dict[
 
 
 def _test(claim: Claim, entry: Entry | None) -> tuple[str, str]:
-    """When the claim holds, in words, and who decided that."""
+    """Return the condition of the claim in words, and who chose it."""
     if entry is None or entry.not_comparable or entry.ours is None:
         return "", ""
     if entry.test is None:

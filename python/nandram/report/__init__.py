@@ -1,8 +1,8 @@
-"""Reports: one HTML file that opens without a network, of papers, runs and sweeps.
+"""Reports on papers, runs and sweeps, each one HTML file that needs no network.
 
 page.py     the file: text, tables, charts with their data      charts.py   kinds of charts
-run.py      what there is to know about a run                   drawing.py  a system as a drawing
-paper.py    a paper's claims beside our figures                 sweep.py    fronts and what moves what
+run.py      the section of a run                                drawing.py  drawings of systems
+paper.py    a paper's claims and our figures                    sweep.py    Pareto fronts and sensitivities
 over_time.py  a run over time and over queue depth              comparison.py  two systems or runs
 """
 
@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING
 from nandram.errors import UserError
 
 if TYPE_CHECKING:
-    from nandram.comparing import Comparison
-    from nandram.papers.play import Report
+    from nandram.papers.runs.play import Report
     from nandram.report.page import Section
-    from nandram.result import Result
+    from nandram.results.comparison import Comparison
+    from nandram.results.result import Result
 
 
 def run_page(result: "Result") -> str:
     """Return the page of a run."""
     from nandram.report import run
-    from nandram.report.page import render
 
-    return render(result.title, "A run, simulated in virtual time.", [run.section(result, "run")])
+    return run.page(result)
 
 
 def comparison_page(found: "Comparison", path: Path) -> None:
@@ -33,7 +32,7 @@ def comparison_page(found: "Comparison", path: Path) -> None:
     from nandram.report.page import render
 
     section = comparison.section(found, "comparison")
-    _write(path, render(section.title, "Two systems or runs side by side.", [section]))
+    _write(path, render(section.title, "Comparison of two systems or runs.", [section]))
 
 
 def _write(path: Path, text: str) -> None:
@@ -53,17 +52,17 @@ def write_report(
     cache: str | os.PathLike[str] | None = "default",
     report: "Report | None" = None,
 ) -> Path:
-    """Write a report of papers, of runs and of sweeps, one HTML file that opens without a network; return its path.
+    """Write a report on papers, runs and sweeps as one HTML file that needs no network; return its path.
 
-    `what`: names of papers or experiment files, and folders of results; without any, all papers. `quick`, `jobs`,
-    `cache`, `report`: as of `nandram.reproduce`. `sensitivity`: also which parameter moves which claim, where an
-    experiment declares it, from quick runs.
+    `what`: names of papers, experiment files and folders of results; all papers by default. `quick`, `jobs`, `cache`,
+    `report`: see `nandram.reproduce`. `sensitivity`: include the sensitivity of claims to parameters, from quick runs,
+    where an experiment declares it.
 
-    Raises `UserError` for a mistake in any of these.
+    Raises `UserError` for a mistake in any argument.
     """
+    from nandram.language.grid import words
     from nandram.options import nearest
     from nandram.papers import library
-    from nandram.papers.grid import words
     from nandram.report.page import render
 
     target = Path(output)
@@ -77,7 +76,7 @@ def write_report(
     if papers or not folders:
         sections = [*_papers(papers, quick, sensitivity, jobs, cache, report), *sections]
     title = sections[0].title if len(sections) == 1 else "nandram: papers and runs" if folders else "nandram: papers"
-    about = "Simulated in virtual time; every value says whether it is given, assumed or calibrated."
+    about = "Simulated in virtual time. Every value is marked as given, assumed or calibrated."
     _write(target, render(title, about, sections))
     return target
 
@@ -107,13 +106,13 @@ def _papers(
 
 def _folder(folder: Path, anchor: str) -> "Section":
     from nandram.report import run
-    from nandram.result import read
+    from nandram.results.result import read_result
 
     if (folder / "summary.json").is_file():
-        return run.section(read(folder), anchor)
+        return run.section(read_result(folder), anchor)
     if (folder / "sweep.toml").is_file():
         from nandram.report import sweep
-        from nandram.sweeping import read_sweep
+        from nandram.sweep import read_sweep
 
         return sweep.section(read_sweep(folder), anchor)
     raise UserError(f"{folder}: holds no result: there is no summary.json of a run and no sweep.toml in it")

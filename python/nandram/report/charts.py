@@ -1,4 +1,4 @@
-"""Kinds of charts: series are told apart by colour, dash and shape; the pointer shows values, and zooms."""
+"""Kinds of charts: series differ in color, dash and shape; the pointer shows values and zooms."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -6,14 +6,14 @@ from typing import Any, Literal
 import altair as alt
 
 COLOURS = ["#3b7fc4", "#d9730d", "#1a9467", "#a35bb8", "#c94a5e", "#8a7a1f", "#2b9aa8", "#7a6a5f"]
-"""Seen on white and on black."""
+"""Colors visible on white and on black."""
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2], [3, 5], [12, 3]]
 TICKS_MAX = 12
-"""Places of a logarithmic axis that are worth a tick each."""
+"""Maximum number of places with a tick each."""
 COUNT_MAX = 10
-"""A chart of whole numbers up to this has a tick at each, and none between."""
+"""Charts of whole numbers up to this limit have ticks at whole numbers only."""
 LETTERS_MAX = 36
-"""Of names beside each other below a narrow chart."""
+"""Maximum total length of horizontal labels below a narrow chart."""
 SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "stroke"]
 
 Value = float | str
@@ -25,24 +25,24 @@ class Axis:
     """An axis of a chart."""
 
     title: str
-    """With the unit."""
+    """Title with the unit."""
     scale: Literal["linear", "log", "names"] = "linear"
     zero: bool = False
-    """Whether it begins at nothing."""
+    """Whether the axis begins at 0."""
     highest: float | None = None
     lowest: float = 0
-    """Where `highest` is given: the other end."""
+    """Lower end, if `highest` is given."""
     percent: bool = False
-    """Whether parts of one are shown as percent."""
+    """Whether fractions are shown as percentages."""
     ticks: tuple[float, ...] = ()
-    """Where it has ticks; where there is room if none are given."""
+    """Places of ticks; chosen automatically if empty."""
     slanted: bool = False
-    """Whether names below it need more room than they have side by side."""
+    """Whether labels are slanted because they do not fit side by side."""
     room: bool = False
-    """Whether marks at its ends are to be seen whole, though it begins at nothing."""
+    """Whether marks at the ends are padded so that they are fully visible."""
 
     def of(self, field: str, channel: type[Any]) -> Any:
-        """Return the channel of a field."""
+        """Return the Altair channel of a field on this axis."""
         if self.scale == "names":
             axis = above(alt.Axis()) if channel is alt.Y else alt.Axis(labelAngle=-30 if self.slanted else 0)
             return channel(f"{field}:N", title=self.title, sort=None, axis=axis)
@@ -60,11 +60,15 @@ class Axis:
             axis = alt.Axis(labelOverlap=True)
         if self.percent:
             axis["format"] = "~%"
+        if channel is alt.X:
+            axis["labelFlush"] = FLUSH
         return channel(f"{field}:Q", title=self.title, scale=alt.Scale(**scale), axis=axis)
 
 
+FLUSH = 16
+"""Pixels from the end of a horizontal axis within which a label moves inward to avoid being cut off."""
 NARROW = 0.25
-"""Values that differ by a smaller part of the largest are shown from zero on: else their noise would fill the chart."""
+"""If the relative spread of the values is smaller, the axis begins at 0, so that noise does not fill the chart."""
 
 
 def unmagnified(axis: Axis, values: list[float]) -> Axis:
@@ -76,39 +80,39 @@ def unmagnified(axis: Axis, values: list[float]) -> Axis:
 
 
 def above(axis: alt.Axis) -> alt.Axis:
-    """Have the title of an upright axis of names stand above them: beside few of them it would not fit."""
+    """Put the title of a vertical axis of names above the names, as it may not fit beside them."""
     for key, value in {"titleAngle": 0, "titleAlign": "right", "titleX": -8, "titleY": -7}.items():
         axis[key] = value
     return axis
 
 
 def hidden() -> alt.Parameter:
-    """Return the parameter that lists the series that are switched off."""
+    """Return the parameter that lists the hidden series."""
     return alt.param(name="hidden", value=[])
 
 
 def shown(chart: Any) -> Any:
-    """Leave out of a chart the series that are switched off."""
+    """Filter the hidden series from a chart."""
     return chart.transform_filter("indexof(hidden, datum.series) < 0")
 
 
 def key(series: list[str], **more: Any) -> alt.Legend | None:
-    """Return the legend of series; where a name is long, each has a line of its own, so that none is cut."""
+    """Return the legend of the series, in one column if a name is long."""
     if max(map(len, series), default=0) > 24:
         more |= {"columns": 1, "labelLimit": 360}
     return alt.Legend(title=None, **more) if len(series) > 1 else None
 
 
 def styles(series: list[str], *, pointed: bool) -> dict[str, Any]:
-    """Return the channels that tell series apart, each of which joins the one legend.
+    """Return the color, dash and shape channels of the series, with a common legend.
 
-    `pointed`: the lines have points, which the legend shows instead of the dashes.
+    `pointed`: the lines have points, which the legend shows instead of dashes.
     """
 
     def scale(kinds: list[Any]) -> alt.Scale:
         return alt.Scale(domain=series, range=[kinds[index % len(kinds)] for index in range(len(series))])
 
-    # The dashes of a line are not those of a point's edge.
+    # With points, the legend must not draw dashes around their edges.
     legend = key(series, symbolStrokeWidth=0 if pointed else 2)
     return {
         "color": alt.Color("series:N", scale=scale(COLOURS), legend=legend),
@@ -119,17 +123,17 @@ def styles(series: list[str], *, pointed: bool) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Marks:
-    """What is marked in a chart of lines beside them."""
+    """Marks in a line chart."""
 
     stated: tuple[Row, ...] = ()
-    """Rows of ``x, y, claim``, what a paper states: crosses in ink."""
+    """Rows of ``x, y, claim``: values that a paper states, drawn as crosses."""
     stated_x: tuple[Row, ...] = ()
-    """Rows of ``x, claim``, of which it states the place on x: dashed lines in ink."""
+    """Rows of ``x, claim``: places on x that a paper states, drawn as dashed lines."""
     crossings: tuple[Row, ...] = ()
-    """Rows of ``x, y, name``, where lines cross: rings, with x beside them."""
+    """Rows of ``x, y, name``: crossings of lines, drawn as rings labeled with x."""
 
     def layers(self, x: Axis, y: Axis) -> list[Any]:
-        """Return the layers of them."""
+        """Return the layers of the marks."""
         found: list[Any] = []
         if self.stated_x:
             base = alt.Chart(alt.InlineData(values=list(self.stated_x)))
@@ -152,9 +156,9 @@ class Marks:
 def lines(
     rows: list[Row], series: list[str], x: Axis, y: Axis, *, marks: Marks | None = None, steps: bool = False
 ) -> alt.LayerChart | alt.FacetChart:
-    """Plot rows of ``series, x, y`` as lines, or as points where the places have names.
+    """Plot rows of ``series, x, y`` as lines, or as points if x is a name.
 
-    `steps`: y stays until the next x.
+    `steps`: hold y until the next x.
     """
     y = unmagnified(y, [row["y"] for row in (*rows, *(marks.stated if marks is not None else ()))])
     places = {row["x"] for row in rows}
@@ -163,7 +167,7 @@ def lines(
     elif len(places) <= TICKS_MAX and (x.scale == "log" or all(each == int(each) for each in places)):
         x = replace(x, ticks=tuple(sorted(places)))
     if y.scale == "linear" and y.zero and y.highest is None:
-        # What is at the very top would be cut.
+        # Leave room above the highest value, whose mark would be clipped.
         found = [row["y"] for row in (*rows, *(marks.stated if marks is not None else ()))]
         highest = max(found)
         y = replace(y, highest=1.06 * highest) if highest > 0 else y
@@ -192,7 +196,7 @@ def lines(
 
 
 def crosses(stated: list[Row], x: Axis, y: Axis) -> alt.Chart:
-    """Plot what a paper states: rows of ``x, y, claim``."""
+    """Plot values that a paper states, rows of ``x, y, claim``, as crosses."""
     tips = [alt.Tooltip("claim:N", title="stated"), alt.Tooltip("y:Q", title=y.title)]
     chart: alt.Chart = (
         alt.Chart(alt.InlineData(values=stated))
@@ -206,7 +210,7 @@ MANY_BARS = 12
 
 
 def groups(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:
-    """Plot rows of ``series, x, y``, x a name, as groups of bars with their values on them."""
+    """Plot rows of ``series, x, y`` with named x as groups of labeled bars."""
     scale = alt.Scale(domain=series, range=[COLOURS[index % len(COLOURS)] for index in range(len(series))])
     place = {
         "x": alt.X("x:N", title=x.title, sort=None, axis=alt.Axis(labelAngle=0)),
@@ -218,7 +222,7 @@ def groups(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerCha
     bar = base.mark_bar(stroke="currentColor", strokeWidth=0.6).encode(
         **place, color=alt.Color("series:N", scale=scale, legend=key(series)), tooltip=tips
     )
-    # Upright where bars are narrower than what stands on them.
+    # Rotate the labels if the bars are narrower than the labels.
     upright = {"angle": 270, "align": "left", "baseline": "middle", "dx": 4} if len(rows) > MANY_BARS else {"dy": -7}
     value = base.mark_text(fontSize=11, color="currentColor", **upright)
     text = value.encode(**place, text=alt.Text("y:Q", format=".3~r"))
@@ -226,7 +230,7 @@ def groups(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerCha
 
 
 def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:
-    """Plot rows of ``series, name, value`` as bars lying on each other, with each part's share at the pointer."""
+    """Plot rows of ``series, name, value`` as stacked horizontal bars, with tooltips."""
     tips = [alt.Tooltip("name:N", title=y.title), alt.Tooltip("series:N"), alt.Tooltip("value:Q", title=x.title)]
     colour = alt.Color(
         "series:N",
@@ -247,7 +251,7 @@ def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart
 
 
 def spans(rows: list[Row], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetChart:
-    """Plot rows of ``name, paper, median, low, high``: our range and median, and what the paper states."""
+    """Plot rows of ``name, paper, median, low, high``: our range and median, and the paper's value."""
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y("name:N", title=y_title, sort=None, axis=above(alt.Axis()))
     )
@@ -267,7 +271,7 @@ def spans(rows: list[Row], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetC
 
 
 def heat_map(rows: list[Row], x: str, y: str, value: str, highest: float) -> alt.LayerChart | alt.FacetChart:
-    """Plot rows of ``x, y, value`` as cells, parts of one; a few carry it in percent: colour is not all there is."""
+    """Plot rows of ``x, y, value``, fractions, as colored cells, labeled in percent if there are few columns."""
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X("x:O", title=x, axis=alt.Axis(labelAngle=0, labelOverlap=True)),
         y=alt.Y("y:O", title=y, axis=alt.Axis(labelOverlap=True)),
@@ -290,7 +294,7 @@ def heat_map(rows: list[Row], x: str, y: str, value: str, highest: float) -> alt
 
 
 def dots(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetChart:
-    """Plot rows of ``series, name, x`` as one point a name, told apart by shape and colour; nothing is marked."""
+    """Plot rows of ``series, name, x`` as one point per name, and a line at 0."""
     scale = alt.Scale(domain=series, range=[COLOURS[index] for index in range(len(series))])
     shapes = alt.Scale(domain=series, range=SHAPES[: len(series)])
     legend = key(series)
@@ -318,11 +322,11 @@ def _zero() -> alt.Chart:
 
 
 CHANGE = 0.05
-"""To either side of no change, what a chart of changes shows at least."""
+"""Minimum extent of a chart of changes to either side of 0."""
 
 
 def tornado(rows: list[Row], x: str) -> alt.LayerChart | alt.FacetChart:
-    """Plot rows of ``name, low, high, less, more``: what a figure changes by with less and with more of a parameter."""
+    """Plot rows of ``name, low, high, less, more``: change of a figure with a lower and a higher parameter."""
     sides = ["less", "more"]
     data = [
         {"name": row["name"], "series": side, "value": row[field], "text": row[side]}
@@ -333,14 +337,16 @@ def tornado(rows: list[Row], x: str) -> alt.LayerChart | alt.FacetChart:
     most = max((abs(row["value"]) for row in data), default=0)
     narrow = {"domain": [-CHANGE, CHANGE]} if most < CHANGE else {"padding": 8}
     scale_x = alt.Scale(nice=False, **narrow)
-    percent = alt.Axis(labelExpr="datum.value ? format(datum.value, '+~%') : '0%'", tickCount=5, labelOverlap=True)
+    percent = alt.Axis(
+        labelExpr="datum.value ? format(datum.value, '+~%') : '0%'", tickCount=5, labelOverlap=True, labelFlush=FLUSH
+    )
     bars_ = (
         shown(alt.Chart(alt.InlineData(values=data)))
         .mark_bar(stroke="currentColor", strokeWidth=0.6)
         .encode(
             x=alt.X("value:Q", title=x, scale=scale_x, axis=percent),
             y=alt.Y("name:N", title="parameter", sort=None, axis=above(alt.Axis())),
-            # One above the other, so that place tells them apart as colour does.
+            # One above the other, so that position distinguishes them as well as color.
             yOffset=alt.YOffset("series:N", sort=sides),
             color=alt.Color("series:N", scale=scale, legend=alt.Legend(title=None)),
             tooltip=[
@@ -354,7 +360,7 @@ def tornado(rows: list[Row], x: str) -> alt.LayerChart | alt.FacetChart:
 
 
 def cloud(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:
-    """Plot rows of ``series, x, y, at`` as points, ``at`` at the pointer."""
+    """Plot rows of ``series, x, y, at`` as points with ``at`` in the tooltip."""
     scale = alt.Scale(domain=series, range=COLOURS[: len(series)])
     shapes = alt.Scale(domain=series, range=SHAPES[: len(series)])
     zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x", "y"])

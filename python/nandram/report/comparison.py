@@ -1,5 +1,6 @@
-"""The part of a report that is a comparison's: what differs in configuration and run, and in figures."""
+"""Report section of a comparison: differences in configuration, run and figures."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
@@ -9,15 +10,18 @@ from nandram.report.charts import Axis
 from nandram.report.page import Figure, Heading, Section, Table
 
 if TYPE_CHECKING:
-    from nandram.comparing import Comparison, Difference
+    from nandram.results.comparison import Comparison, Difference
 
 LEAST = 5.0
-"""Percent to either side of no change that the chart shows at least: less would make noise look like a difference."""
+"""Minimum extent of the chart in percent to either side of 0, so that noise does not look like a difference."""
+LONG = 40
+"""Length from which values may wrap; shorter values stay side by side even on a phone."""
+TICKS = 8
 SERIES = ("changed", "no difference beyond noise", "one run each")
 
 
 def section(found: "Comparison", anchor: str) -> Section:
-    """Return what differs between two systems or runs."""
+    """Return the section on the differences between two systems or runs."""
     page = Section(f"{found.a} and {found.b}", anchor)
     page.parts.append(f"A: {found.a}")
     page.parts.append(f"B: {found.b}")
@@ -25,7 +29,8 @@ def section(found: "Comparison", anchor: str) -> Section:
         page.parts.append(Heading(title))
         if settings:
             rows = [(each.key, each.a or "", each.b or "") for each in settings]
-            page.parts.append(Table(("key", "A", "B"), rows, wide=("A", "B")))
+            long = tuple(name for at, name in ((1, "A"), (2, "B")) if any(len(row[at]) > LONG for row in rows))
+            page.parts.append(Table(("key", "A", "B"), rows, wide=long))
         else:
             page.parts.append("No difference.")
     if found.differences:
@@ -37,10 +42,21 @@ def section(found: "Comparison", anchor: str) -> Section:
 
 
 def verdict(each: "Difference") -> str:
-    """Return whether a figure differs, as far as its interval tells."""
+    """Return whether a figure differs, according to its interval."""
     if each.low is None or each.high is None:
         return SERIES[2]
     return SERIES[0] if each.certain else SERIES[1]
+
+
+def ticks(lowest: float, highest: float) -> tuple[float, ...]:
+    """Return at most `TICKS` round numbers between two ends, including 0."""
+    step = next(
+        step
+        for power in range(12)
+        for step in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)
+        if (highest - lowest) / step < TICKS - 1 or power == 11
+    )
+    return tuple(step * number for number in range(math.ceil(lowest / step), math.floor(highest / step) + 1))
 
 
 def _row(each: "Difference") -> tuple[Any, ...]:
@@ -61,7 +77,8 @@ def _chart(found: "Comparison") -> Figure:
     lowest = min((1.05 * row["low"] for row in rows), default=0.0)
     highest = max((1.05 * row["high"] for row in rows), default=0.0)
     series = [name for name in SERIES if any(row["series"] == name for row in rows)]
-    x = Axis("change from A to B (%)", lowest=min(-LEAST, lowest), highest=max(LEAST, highest))
+    ends = min(-LEAST, lowest), max(LEAST, highest)
+    x = Axis("change from A to B (%)", lowest=ends[0], highest=ends[1], ticks=ticks(*ends))
     chart = charts.dots(rows, series, x, "figure")
     base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("name:N", title="figure", sort=None))
     rule = base.mark_rule(strokeWidth=3, opacity=0.4, color="currentColor").encode(x=x.of("low", alt.X), x2="high:Q")

@@ -1,4 +1,4 @@
-"""A system as a drawing: its parts, and the links between them with their rates, from the resolved system."""
+"""Drawings of systems: the parts and the links between them with their rates, from the resolved system."""
 
 import html
 import json
@@ -9,15 +9,15 @@ from typing import Any
 from nandram import units
 
 WIDTH, WIRE, TOP, LINE = 880, 150, 14, 17
-"""In pixels: the picture, a link, above the parts, a line of text."""
+"""Pixels: width of the picture, width of a link, margin above the parts, height of a line of text."""
 NARROW, GAP = 340, 46
-"""In pixels: a picture for narrow screens, the height of a link in it."""
+"""Pixels: width of the picture for narrow screens, height of a link in it."""
 
 
 def draw(settings: Mapping[str, Mapping[str, Any]], *, narrow: bool = False) -> str:
     """Return an SVG picture of a system, from the ``settings`` of a manifest: ``value`` by key.
 
-    `narrow`: the parts stand below each other.
+    `narrow`: stack the parts vertically.
     """
     value = {key: _plain(each["value"]) for key, each in settings.items()}
     parts, wires = _machine(value)
@@ -35,7 +35,7 @@ _Parts = list[tuple[str, list[str]]]
 
 
 def _machine(value: Mapping[str, Any]) -> tuple[_Parts, list[list[str]]]:
-    """Return the parts of a machine, and what joins each to the next."""
+    """Return the parts of a machine and the links between neighbors."""
     memory = value.get("memory.type", "none")
     flash = ("flash", _flash(value))
     if value.get("link.type") != "none":
@@ -48,7 +48,7 @@ def _machine(value: Mapping[str, Any]) -> tuple[_Parts, list[list[str]]]:
 
 
 def _in_line(parts: _Parts, wires: list[list[str]]) -> tuple[list[str], float]:
-    """Return the parts beside each other, and their height."""
+    """Return the parts in a row, and their height."""
     width = (WIDTH - (len(parts) - 1) * WIRE) / len(parts)
     rows = max(len(lines) for _, lines in parts)
     height = TOP + (rows + 1) * LINE + 20
@@ -62,7 +62,7 @@ def _in_line(parts: _Parts, wires: list[list[str]]) -> tuple[list[str], float]:
 
 
 def _stacked(parts: _Parts, wires: list[list[str]]) -> tuple[list[str], float]:
-    """Return the parts below each other, their lines in two columns, and their height."""
+    """Return the parts in a column with two columns of text, and their height."""
     pieces, y = [], 0.0
     for index, (name, lines) in enumerate(parts):
         rows = -(-len(lines) // 2)
@@ -97,7 +97,7 @@ def _plain(text: str) -> Any:
 
 
 def _named(value: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
-    """A line for each key that says something."""
+    """Return one line per key with a value other than none or 0."""
     lines = []
     for key, form in names.items():
         found = value.get(key)
@@ -106,7 +106,7 @@ def _named(value: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
         if isinstance(found, list):
             found = " / ".join(str(each) for each in found)
         if isinstance(found, str) and re.fullmatch(r"\d{7,}B", found):
-            found = units.size(int(found[:-1]))  # to the byte it would not be read
+            found = units.size(int(found[:-1]))  # rounded, as byte counts are hard to read
         lines.append(form.format(found))
     return lines
 
@@ -137,7 +137,7 @@ def _cpu(value: Mapping[str, Any]) -> list[str]:
         value,
         {
             "cpu.clock": "clock {}",
-            "cpu.width": "{} instructions a cycle",
+            "cpu.width": "{} instructions per cycle",
             "cpu.window": "window of {}",
             "cpu.l1.size": "L1 {}",
             "cpu.l2.size": "L2 {}",
@@ -149,7 +149,7 @@ def _cpu(value: Mapping[str, Any]) -> list[str]:
 
 def _memory(value: Mapping[str, Any]) -> list[str]:
     keys = {
-        "memory.ranks": "{} ranks a channel",
+        "memory.ranks": "{} ranks per channel",
         "memory.stack": "{} behind each rank's select" if value.get("memory.stack") != 1 else "",
         "memory.cache.size": "DRAM cache {}",
         "memory.cache.ways": "{} ways",
@@ -188,8 +188,8 @@ def _flash(value: Mapping[str, Any]) -> list[str]:
         {
             "flash.cell": "cell: {}",
             "flash.page": "page {}",
-            "flash.pages": "{} pages a block",
-            "flash.blocks": "{} blocks a plane",
+            "flash.pages": "{} pages per block",
+            "flash.blocks": "{} blocks per plane",
             "flash.read": "read {}",
             "flash.program": "program {}",
             "flash.erase": "erase {}",
@@ -198,7 +198,7 @@ def _flash(value: Mapping[str, Any]) -> list[str]:
 
 
 def _link(value: Mapping[str, Any]) -> list[str]:
-    """What joins host and device, and how fast."""
+    """Return lines on the link between host and device, with its rate."""
     kind = str(value.get("link.type", "link"))
     names = {"pcie": "PCI Express", "sata": "SATA", "ufs": "UFS", "ddr": "DDR port", "onenand": "OneNAND bus"}
     lines = [names.get(kind, kind.replace("-", " "))]
@@ -220,7 +220,7 @@ def _link(value: Mapping[str, Any]) -> list[str]:
 
 
 def _bandwidth(kind: str, value: Mapping[str, Any]) -> float | None:
-    """What the wires carry each way after their coding, in GB/s; None if the file says it in other words."""
+    """Return the bandwidth per direction after line coding in GB/s; None if the system file states it directly."""
     lanes = float(value.get("link.lanes", 1))
     if kind == "pcie":
         # PCI Express Base Specification: 8b/10b up to generation 2, 128b/130b after it.
@@ -282,11 +282,11 @@ def _wire(left: float, right: float, y: float, lines: list[str]) -> str:
 
 
 _LABEL, _STEP, _STEP_MAX, _BETWEEN = 92, 26, 60, 24
-"""In pixels: before the dies of a channel, a die with the space behind it, the same at most, between columns."""
+"""Pixels: label of a channel, default and maximum pitch of dies, space between columns."""
 
 
 def _dies(value: Mapping[str, Any], top: float, width: float) -> tuple[str, float]:
-    """The channels with their dies, as far as they have room, in columns; and how much height they take."""
+    """Return the channels with their dies in columns, as many as fit, and the height of the drawing."""
     counts = [value.get(f"flash.{name}", 1) for name in ("channels", "chips", "dies", "planes")]
     if not all(isinstance(count, int) for count in counts):
         return "", 0.0

@@ -1,4 +1,4 @@
-"""Charts of a run over time, and over queue depth where its jobs vary that."""
+"""Charts of a run over time, and over queue depth if its jobs vary it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,17 +8,18 @@ from nandram import units
 from nandram.report import charts
 from nandram.report.charts import Axis
 from nandram.report.page import Figure
+from nandram.results.notes import amplification_withheld
 
 if TYPE_CHECKING:
-    from nandram.result import Result
+    from nandram.results.result import Result
 
 TIME = Axis("simulated time (s)", zero=True)
 _STATES = (
     ("Queues over time", {"queue": "between driver and translation layer", "die_queue": "at the dies"}, "operations"),
     (
-        "Collections and erases under way",
-        {"collecting": "parallel units that collect", "dies_erasing": "dies that erase"},
-        "how many",
+        "Collections and erases in progress",
+        {"collecting": "collecting parallel units", "dies_erasing": "erasing dies"},
+        "count",
     ),
 )
 
@@ -26,14 +27,14 @@ _STATES = (
 def figures(result: "Result", source: str) -> list[Figure]:
     """Return the charts for which the run has data."""
     cut = result.warm_up_s
-    note = f"; the first {units.duration(cut * 1e9)} are warm-up, and not in the statistics" if cut else ""
+    note = f"; the first {units.duration(cut * 1e9)} are warm-up, excluded from the statistics" if cut else ""
     found = [*_traffic(result, source + note), *_drive(result, source + note)]
     depth = over_depth(result, source)
     return [*found, *depth]
 
 
 def _lines(frame: pl.DataFrame, value: str, name: str) -> tuple[list[dict[str, Any]], list[tuple[Any, ...]]]:
-    """Return the steps of a column as rows of a chart and of its table, the last one to its end."""
+    """Return the steps of a column as rows of a chart and of its table, extended to the end of the last step."""
     steps = frame.sort("time_s").drop_nulls(value).to_dicts()
     points = [(row["time_s"], row[value]) for row in steps]
     if steps:
@@ -42,14 +43,14 @@ def _lines(frame: pl.DataFrame, value: str, name: str) -> tuple[list[dict[str, A
 
 
 def _traffic(result: "Result", source: str) -> list[Figure]:
-    """IOPS and response times, by direction, over all jobs."""
+    """Return charts of IOPS and response times by direction, over all jobs."""
     windows = result.throughput().filter((pl.col("direction") != "sync") & (pl.col("requests") > 0))
     if windows.is_empty():
         return []
     weight = pl.col("requests") / pl.col("requests").sum()
     by_direction = windows.group_by("direction", "time_s", "span_s", maintain_order=True).agg(
         pl.col("iops").sum(),
-        # Of several jobs: the mean of their percentiles by requests, and the longest.
+        # For several jobs: percentiles averaged by requests, and the maximum.
         (pl.col("latency_p50_ns") * weight).sum().alias("median") / 1000,
         (pl.col("latency_p99_ns") * weight).sum().alias("99 %") / 1000,
         pl.col("latency_max_ns").max().alias("longest") / 1000,
@@ -70,7 +71,7 @@ def _traffic(result: "Result", source: str) -> list[Figure]:
             more, listed = _lines(each, column, name)
             rows["latency"] += more
             table["latency"] += listed
-    latency_source = f"{source}; percentiles are the jobs' mean, by requests" if several else source
+    latency_source = f"{source}; percentiles are averaged over jobs, weighted by requests" if several else source
     return [
         Figure(
             "Requests over time",
@@ -92,21 +93,22 @@ def _traffic(result: "Result", source: str) -> list[Figure]:
 
 
 def _drive(result: "Result", source: str) -> list[Figure]:
-    """Write amplification, free blocks, queues, collection and the write cache, where anything was written."""
+    """Return charts of write amplification, free blocks, queues, collection and the write cache, if used."""
     drive = result.drive()
     if drive.is_empty():
         return []
     found = []
     if drive["programmed_host"].sum() > 0:
-        y = Axis("units programmed per unit of the host", zero=True)
-        found.append(_one(drive, "write_amplification", "Write amplification over time", y, source))
+        if amplification_withheld(result.inside) is None:
+            y = Axis("units programmed per host unit", zero=True)
+            found.append(_one(drive, "write_amplification", "Write amplification over time", y, source))
         found.append(_one(drive, "free_blocks", "Free blocks over time", Axis("blocks", zero=True), source))
     for title, columns, y_title in _STATES:
         used = {column: name for column, name in columns.items() if drive[column].sum() > 0}
         if used:
             found.append(_several(drive, used, title, Axis(y_title, zero=True), source))
     if drive["write_cache_used"].sum() > 0:
-        y = Axis("part of the write cache in use", highest=1, percent=True)
+        y = Axis("fraction of the write cache in use", highest=1, percent=True)
         found.append(_one(drive, "write_cache_fill", "Fill of the write cache over time", y, source))
     return found
 
@@ -131,7 +133,7 @@ def _several(drive: pl.DataFrame, columns: dict[str, str], title: str, y: Axis, 
 
 
 def over_depth(result: "Result", source: str) -> list[Figure]:
-    """IOPS and the 99th percentile over queue depth; none unless jobs of at least two depths ran."""
+    """Return charts of IOPS and the 99th percentile over queue depth; empty with fewer than two depths."""
     jobs = result.summary["jobs"]
     depths = [_depth(job["job options"]) for job in jobs]
     if len({depth for depth in depths if depth}) < 2:
@@ -149,7 +151,7 @@ def over_depth(result: "Result", source: str) -> list[Figure]:
         (0, "Requests per second over queue depth", Axis("requests/s", zero=True)),
         (1, "99th percentile over queue depth", Axis("answered within (us)", "log")),
     ):
-        # Jobs of the same depth: their mean.
+        # Jobs of the same depth are averaged.
         table = [
             (direction, depth, sum(each[index] for each in found) / len(found))
             for (direction, depth), found in sorted(points.items())

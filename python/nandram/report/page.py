@@ -1,4 +1,4 @@
-"""A page of text, tables and charts in one HTML file that opens without a network."""
+"""Pages of text, tables and charts in one HTML file that needs no network."""
 
 import html
 import json
@@ -18,7 +18,7 @@ Cell = str | float | int | None
 CONFIG: dict[str, Any] = {
     "background": None,
     "font": "system-ui, DejaVu Sans, sans-serif",
-    # The page's own ink: charts follow it into the dark and onto paper, without being drawn again.
+    # The text color of the page: charts adapt to dark mode and print without being redrawn.
     "axis": {
         "labelColor": "currentColor",
         "titleColor": "currentColor",
@@ -30,7 +30,7 @@ CONFIG: dict[str, Any] = {
         "tickOpacity": 0.5,
         "titleFontWeight": "normal",
         "labelLimit": 180,
-        # Labels that touch are read as one.
+        # Adjacent labels would read as one.
         "labelSeparation": 6,
     },
     "legend": {
@@ -51,33 +51,33 @@ CONFIG: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with what belongs to it."""
+    """A chart with its source and data."""
 
     title: str
     chart: "alt.LayerChart | alt.FacetChart"
     source: str
-    """Where its data come from."""
+    """Source of the data."""
     columns: tuple[str, ...]
-    """Of the data to look at and to download, with units."""
+    """Titles with units of the data columns, shown and offered for download."""
     rows: Sequence[tuple[Cell, ...]]
     series: tuple[str, ...] = ()
-    """Names that can be switched off: the chart hides what the parameter ``hidden`` lists."""
+    """Series that the reader can hide; the parameter ``hidden`` of the chart lists the hidden ones."""
     wide: bool = False
     height: int = 260
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table; texts on the left, numbers on the right."""
+    """A table with texts aligned left and numbers aligned right."""
 
     columns: tuple[str, ...]
     rows: Sequence[tuple[Cell, ...]]
     summary: str = ""
-    """If given, the table is folded behind it."""
+    """If given, the table is collapsed under this summary."""
     wide: tuple[str, ...] = ()
-    """Columns of sentences, which may wrap."""
+    """Columns whose text may wrap."""
     verdict: str = ""
-    """The column that has a verdict."""
+    """Name of the column with a verdict."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +88,17 @@ class Drawing:
     svg: str
     source: str
     narrow: str = ""
-    """The same for narrow screens."""
+    """Version for narrow screens."""
 
 
 @dataclass
 class Section:
-    """A part of the page."""
+    """A section of the page."""
 
     title: str
     anchor: str
     short: str = ""
-    """Its name in the contents, if not the title."""
+    """Name in the table of contents, if different from the title."""
     parts: list["str | Heading | Notes | Figure | Table | Drawing"] = field(default_factory=list)
 
 
@@ -117,11 +117,11 @@ class Notes:
 
 
 SIGNS = {"held": "✓", "missed": "✗", "calibrated": "≈", "not-comparable": "?"}
-"""A verdict is told by its sign and word, and not by its colour alone."""
+"""Signs of verdicts, which do not rely on color alone."""
 
 
 def render(title: str, about: str, sections: list[Section]) -> str:
-    """Return the page."""
+    """Return the page as HTML."""
     numbers = iter(range(1, 1_000_000))
     body = "".join(_section(each, numbers, "" if each.title == title else each.title) for each in sections)
     links = "".join(f'<li><a href="#{each.anchor}">{_text(each.short or each.title)}</a></li>' for each in sections)
@@ -129,7 +129,7 @@ def render(title: str, about: str, sections: list[Section]) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        # Without one a browser asks for it.
+        # Without an icon, browsers request one.
         '<link rel="icon" href="data:,">'
         f"<title>{_text(title)}</title><style>{_file('page.css')}</style></head><body>{nav}<main>"
         f"<h1>{_text(title)}</h1><p>{_text(about)}</p>{body}</main>"
@@ -138,7 +138,7 @@ def render(title: str, about: str, sections: list[Section]) -> str:
 
 
 def figure(value: Cell, digits: int = 4) -> str:
-    """A number with so many significant digits, from so many on before the point whole; nothing for None."""
+    """Return a number with this many significant digits, larger ones as whole numbers; empty for None."""
     if value is None or isinstance(value, str):
         return value or ""
     if not math.isfinite(value):
@@ -155,7 +155,7 @@ def _file(name: str) -> str:
 
 @cache
 def _runtime() -> str:
-    """Vega, Vega-Lite and what embeds them; kept, since it takes seconds to put together."""
+    """Return the bundle of Vega, Vega-Lite and vega-embed; cached on disk, as building it takes seconds."""
     from importlib.metadata import version
 
     import vl_convert
@@ -167,7 +167,7 @@ def _runtime() -> str:
         return kept.read_text(encoding="utf-8")
     except OSError:
         pass
-    # A script that holds the end of a script would end there.
+    # An unescaped end tag within the script would end it.
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -175,7 +175,7 @@ def _runtime() -> str:
         part.write_text(bundle, encoding="utf-8")
         part.replace(kept)
     except OSError:
-        pass  # made again next time
+        pass  # rebuilt next time
     return bundle
 
 
@@ -214,7 +214,7 @@ def _section(section: Section, numbers: Any, title: str) -> str:
             case str():
                 found.append(f"<p>{_text(part)}</p>")
     flush()
-    # What is all of the page has its title already.
+    # A section that fills the page does not repeat the title.
     heading = f"<h2>{_text(title)}</h2>" if title else ""
     return f'<section id="{section.anchor}">{heading}{"".join(found)}</section>'
 
@@ -252,7 +252,7 @@ def _json(spec: dict[str, Any]) -> str:
 
 
 def _short(value: Any) -> Any:
-    """What is drawn needs no more than six digits."""
+    """Round numbers in a chart to six significant digits."""
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, dict):

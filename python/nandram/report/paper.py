@@ -1,4 +1,4 @@
-"""The part of a report that is a paper's: its claims beside our figures, and what stands behind them."""
+"""Report section of a paper: its claims, our figures and their basis."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -8,6 +8,7 @@ from nandram.report.charts import Axis
 from nandram.report.drawing import draw
 from nandram.report.page import Drawing, Figure, Heading, Section, Table, figure
 from nandram.report.run import settings_table
+from nandram.results.names import system_name
 
 if TYPE_CHECKING:
     from nandram.papers import Reproduction
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
     from nandram.papers.verdict import Row
 
 MOVED_LEAST = 0.0005
-"""A change of a claim by less than this part is none."""
+"""Relative changes of a claim below this limit are not shown."""
 SYSTEMS_MAX = 3
-"""Drawings of a paper's systems."""
-_CLAIMS = ("claim", "paper", "ours", "unit", "deviation", "verdict", "when it holds, and what it rests on")
+"""Maximum number of drawings per paper."""
+_CLAIMS = ("claim", "paper", "ours", "unit", "deviation", "verdict", "test and basis")
 
 
 def summary(found: "Reproduction") -> Section:
-    """Return how many claims of each paper have which verdict."""
+    """Return the section with the number of claims by paper and verdict."""
     section = Section("Summary", "summary")
     rows: list[tuple[str | int, ...]] = []
     for paper, title in found.titles.items():
@@ -33,18 +34,17 @@ def summary(found: "Reproduction") -> Section:
     rows.append(("all", "", len(found), *found.counts.values()))
     section.parts.append(Table(("paper", "title", "claims", *found.counts), rows, wide=("title",)))
     section.parts.append(
-        "Held: within the tolerance that was set, or the ordering or knee is there. Calibrated: some value was fitted "
-        "to this very figure, so that agreement proves nothing. Not comparable: there is no figure of ours, or one of "
-        "another thing."
+        "Held: within the tolerance, or with the same ordering or knee. Calibrated: a value was fitted to this figure, "
+        "so agreement proves nothing. Not comparable: we have no figure, or our figure measures something else."
     )
     if found.quick:
-        left = f", and {found.left_out} of {found.points + found.left_out} runs are left out" if found.left_out else ""
-        section.parts.append(f"Quick: runs are shorter, as the experiments declare them{left}.")
+        left = f", and {found.left_out} of {found.points + found.left_out} runs left out" if found.left_out else ""
+        section.parts.append(f"Quick: the experiments' shorter runs{left}.")
     return section
 
 
 def section(found: "Reproduction", paper: str, effects: "list[Effect]") -> Section:
-    """Return what there is to know about a paper."""
+    """Return the section of a paper."""
     part = Section(f"{paper}: {found.titles[paper]}", paper, paper)
     rows = found.of(paper)
     counted = Counter(str(row.verdict) for row in rows)
@@ -54,37 +54,35 @@ def section(found: "Reproduction", paper: str, effects: "list[Effect]") -> Secti
     part.parts.append(_claims(paper, plain))
     if cells:
         held = sum(row.verdict == "held" for row in cells)
-        part.parts.append(_claims(paper, cells, f"Tables of the paper, cell by cell: {held} of {len(cells)} held"))
+        part.parts.append(_claims(paper, cells, f"Tables of the paper by cell: {held} of {len(cells)} held"))
     deviations = _deviations(paper, plain)
     charted = [each for each in found.charts if each.paper == paper]
-    # Of quick runs one place may be left: a point by itself says no more than a row.
+    # Quick runs may leave a single point, which shows no more than the table row.
     lone = [each for each in charted if found.quick and len({x for _, x, _ in each.points}) == 1]
     drawn = [_drawn(each) for each in charted if each not in lone]
     bands = [_band(each) for each in found.bands if each.paper == paper]
     figures = [*([deviations] if deviations else []), *drawn, *bands]
     if figures:
-        part.parts += [Heading("Figures, drawn anew from our runs"), "Crosses are what the paper states.", *figures]
+        part.parts += [Heading("Figures, redrawn from our runs"), "Crosses mark the paper's values.", *figures]
     if lone:
-        part.parts.append(
-            f"Not drawn, since quick runs have one place of each: {'; '.join(each.title for each in lone)}."
-        )
+        part.parts.append(f"Not drawn, as quick runs have one point of each: {'; '.join(each.title for each in lone)}.")
     tornados = _tornados(effects)
     if tornados:
         part.parts += [
-            Heading("Which parameter moves which claim"),
-            "Each value is set lower and higher, alone, and the quick runs are made once more. Parameters that move a "
-            "claim by less than 0.05 % are left out of its chart.",
+            Heading("Sensitivity of claims to parameters"),
+            "Each value is lowered and raised on its own, and the quick runs are repeated. Parameters that change a "
+            "claim by less than 0.05 % are not charted.",
             *tornados,
         ]
     manifests = found.manifests.get(paper, [])
     if manifests:
         part.parts.append(Heading("Systems"))
         for manifest in list({each["system"]: each for each in reversed(manifests)}.values())[::-1][:SYSTEMS_MAX]:
-            title = f"{manifest['system']}: {_plain(manifest['settings']['title']['value'])}"
+            title = f"{system_name(manifest)}: {_plain(manifest['settings']['title']['value'])}"
             settings = manifest["settings"]
-            source = "the system file, as it was resolved"
+            source = "the resolved system file"
             part.parts.append(Drawing(title, draw(settings), source, draw(settings, narrow=True)))
-        part.parts += [Heading("What the figures rest on"), settings_table(manifests)]
+        part.parts += [Heading("Basis of the figures"), settings_table(manifests)]
     return part
 
 
@@ -113,7 +111,7 @@ def _claim(paper: str, row: "Row") -> tuple[str, ...]:
 
 
 def _deviations(paper: str, rows: "list[Row]") -> Figure | None:
-    """Where our figures lie beside the paper's."""
+    """Return a chart of the deviations of our figures from the paper's."""
     listed = [row for row in rows if row.deviation is not None and row.verdict != "not-comparable"]
     if len(listed) < 2:
         return None
@@ -155,7 +153,7 @@ def _drawn(each: "Drawn") -> Figure:
     said = [
         f"runs of experiments/{each.paper}.toml",
         "crosses: the paper" if each.stated else "",
-        "dashed: where the paper has it on the axis" if each.stated_x else "",
+        "dashed: the paper's place on the axis" if each.stated_x else "",
         "rings: where lines cross" if each.crossings else "",
         *(f"{pair}: no crossing" for pair in each.apart),
         each.note,
@@ -167,7 +165,7 @@ def _drawn(each: "Drawn") -> Figure:
 def _band(band: "BandTable") -> Figure:
     rows: list[dict[str, Any]] = []
     for cell in band.cells:
-        # The axes are named once, by the title.
+        # The title names the axes.
         name = ", ".join(str(value) for value in cell.place.values()) or "all"
         rows.append({"name": name, "paper": cell.paper, "median": cell.median, "low": cell.low, "high": cell.high})
     place = ", ".join(band.cells[0].place) or band.over
@@ -197,14 +195,16 @@ def _tornados(effects: "list[Effect]") -> list[Figure]:
             }
             for each in of_it
         ]
-        chart = charts.tornado(rows, "change of the figure")
+        chart = charts.tornado(rows, "change of our figure")
         table = [
             (each.parameter, each.basis, each.less[0], each.less[1], each.base[0], each.base[1], *each.more)
             for each in of_it
         ]
         columns = ("parameter", "basis", "less", "figure with less", "value", "figure", "more", "figure with more")
-        source = "quick runs; the upper bar with less of the parameter, the lower with more"
+        source = "quick runs; upper bar: lower parameter, lower bar: higher parameter"
         figures.append(
-            Figure(f"What moves {claim}", chart, source, columns, table, ("less", "more"), height=40 + 34 * len(rows))
+            Figure(
+                f"Sensitivity of {claim}", chart, source, columns, table, ("less", "more"), height=40 + 34 * len(rows)
+            )
         )
     return figures

@@ -1,29 +1,37 @@
-"""The part of a report that is a run's."""
+"""Report section of a run."""
 
 import math
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from nandram import frames, units
+from nandram import units
 from nandram.report import charts, over_time
 from nandram.report.charts import Axis
 from nandram.report.drawing import draw
-from nandram.report.page import Drawing, Figure, Heading, Notes, Section, Table
-from nandram.result import TITLES
+from nandram.report.page import Drawing, Figure, Heading, Notes, Section, Table, render
+from nandram.results import frames
+from nandram.results.names import TITLES, scale_of, system_name
 
 if TYPE_CHECKING:
-    from nandram.result import Result
+    from nandram.results.result import Result
 
 POINTS_MAX = 600
-"""Of a line: about as many as a chart is wide."""
+"""Maximum number of points per line, about the width of a chart in pixels."""
+
+
+def page(result: "Result") -> str:
+    """Return the page of a run as HTML."""
+    return render(result.title, "One run, simulated in virtual time.", [section(result, "run")])
 
 
 def section(result: "Result", anchor: str) -> Section:
-    """Return what there is to know about a run."""
+    """Return the section of a run."""
     manifest = result.manifest
     found = Section(result.title, anchor)
-    found.parts.append(f"{result.inside['system']}; seed {manifest['seed']}, nandram {manifest['version']}")
+    scale = scale_of(manifest)
+    copy = f", at scale {scale}: {units.size(result.inside['capacity_bytes'])}" if scale else ""
+    found.parts.append(f"{result.inside['system']}{copy}; seed {manifest['seed']}, nandram {manifest['version']}")
     found.parts.append(Table((*TITLES[:1], "direction", *TITLES[2:]), [tuple(row) for row in result.rows()]))
     found.parts.append(Notes(result.notes))
     found.parts.append(_drawing(result))
@@ -41,13 +49,13 @@ def section(result: "Result", anchor: str) -> Section:
     ):
         if part is not None:
             found.parts.append(part)
-    found.parts.append(Heading("What it rests on"))
+    found.parts.append(Heading("Basis of the values"))
     found.parts.append(settings_table([manifest]))
     return found
 
 
 def settings_table(manifests: list[dict[str, Any]]) -> Table:
-    """Return a table of every value of systems that is no default, with what it rests on."""
+    """Return a table of all system values other than defaults, with their bases."""
     rows: dict[tuple[str, str, str], tuple[str, ...]] = {}
     for manifest in manifests:
         for key, each in manifest["settings"].items():
@@ -61,17 +69,17 @@ def settings_table(manifests: list[dict[str, Any]]) -> Table:
     listed = sorted(rows.values(), key=lambda row: (order.get(row[3], 9), row[0]))
     counts = ", ".join(f"{sum(row[3] == basis for row in listed)} {basis}" for basis in order)
     columns = ("system", "key", "value", "basis", "source or reason")
-    return Table(columns, listed, f"Values that are no defaults: {counts}", ("value", "source or reason"))
+    return Table(columns, listed, f"Values other than defaults: {counts}", ("value", "source or reason"))
 
 
 def _drawing(result: "Result") -> Drawing:
     settings = result.manifest["settings"]
-    source = f"{result.manifest['system']}, as it was resolved"
+    source = f"the resolved system file of {system_name(result.manifest)}"
     return Drawing("The system", draw(settings), source, draw(settings, narrow=True))
 
 
 def _series(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add the name of a line: the direction, and the job's name where there are several."""
+    """Add the series name: the direction, preceded by the job's name if there are several jobs."""
     named = frame["name"].n_unique() > 1
     parts = [pl.col("name"), pl.lit(": "), pl.col("direction")] if named else [pl.col("direction")]
     return frame.with_columns(pl.concat_str(parts).alias("series"))
@@ -94,11 +102,11 @@ def _latency_cdf(result: "Result", source: str) -> Figure | None:
     x, y = Axis("response time (us)", "log"), Axis("fraction of requests", highest=1)
     chart = charts.lines(rows, series, x, y, steps=True)
     columns = ("series", "response time (us)", "fraction of requests")
-    return Figure("Response times: fraction answered within a time", chart, source, columns, table, tuple(series))
+    return Figure("Response times: cumulative distribution", chart, source, columns, table, tuple(series))
 
 
 def _thinned(lines: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Keep what can be seen: steps of a part of the height, and the whole of the tail."""
+    """Reduce a line to visible points: steps of a fraction of the height, and the whole tail."""
     kept, last = [], -1
     for x, y in lines:
         step = math.floor(y * POINTS_MAX)
@@ -140,7 +148,7 @@ def _throughput(result: "Result", source: str) -> Figure | None:
         rows += [{"series": name, "x": x, "y": y} for x, y in lines]
         table += [(name, x, y) for x, y in lines]
     cut = result.warm_up_s
-    note = f"; the first {units.duration(cut * 1e9)} are warm-up, and not in the statistics" if cut else ""
+    note = f"; the first {units.duration(cut * 1e9)} are warm-up, excluded from the statistics" if cut else ""
     chart = charts.lines(rows, series, over_time.TIME, Axis("throughput (MB/s)", zero=True), steps=True)
     columns = ("series", "simulated time (s)", "throughput (MB/s)")
     return Figure("Throughput over time", chart, source + note, columns, table, tuple(series))
@@ -154,9 +162,18 @@ def _dies(result: "Result", source: str) -> Figure | None:
     busy = pl.sum_horizontal("read_busy", "program_busy", "erase_busy").alias("busy")
     listed = dies.with_columns(place, busy).to_dicts()
     rows = [{"x": row["place"], "y": row["channel"], "value": row["busy"]} for row in listed]
-    chart = charts.heat_map(rows, "die of the channel", "channel", "part of the time that the array is busy", 1)
+    chart = charts.heat_map(rows, "die of the channel", "channel", "busy fraction of the array", 1)
     names = ("reads", "programs", "erases", "retries", "suspensions")
-    columns = ("channel", "die", "busy (part of the time)", "reading", "programming", "erasing", "holding data", *names)
+    columns = (
+        "channel",
+        "die",
+        "busy (fraction of the time)",
+        "reading",
+        "programming",
+        "erasing",
+        "holding data",
+        *names,
+    )
     table = [
         tuple(
             row[name]
@@ -177,9 +194,9 @@ def _channels(result: "Result", source: str) -> Figure | None:
     if not found:
         return None
     rows = [{"x": name.rsplit(" ", 1)[1], "y": "channel", "value": part} for name, part in found]
-    chart = charts.heat_map(rows, "flash channel", "", "part of the time that the channel is busy", 1)
+    chart = charts.heat_map(rows, "flash channel", "", "busy fraction of the channel", 1)
     table = [(name, part) for name, part in found]
-    columns = ("channel", "busy (part of the time)")
+    columns = ("channel", "busy (fraction of the time)")
     return Figure("Utilization of the channels", chart, source, columns, table, height=70)
 
 
@@ -188,14 +205,14 @@ def _parts(result: "Result", source: str) -> Figure | None:
     if not found:
         return None
     rows = [{"series": "busy", "name": name, "value": part} for name, part in found]
-    chart = charts.bars(rows, ["busy"], Axis("part of the time that it is busy", highest=1, percent=True), Axis("part"))
+    chart = charts.bars(rows, ["busy"], Axis("busy fraction of the time", highest=1, percent=True), Axis("part"))
     height = 40 + 20 * len(rows)
-    columns = ("part", "busy (part of the time)")
+    columns = ("part", "busy (fraction of the time)")
     return Figure("Utilization of host, link and controller", chart, source, columns, found, height=height)
 
 
 def _energy(result: "Result", source: str) -> Figure | None:
-    # Of main memory its parts, if there are several, and the drive's flash beside them.
+    # The parts of main memory, if there are several, and the flash of the drive.
     energy = result.inside.get("memory_energy_j") or result.inside.get("energy_j", {})
     energy = {name: joules for name, joules in energy.items() if name not in ("total", "drive")}
     energy["flash of the drive"] = result.inside.get("drive", {}).get("energy_j", 0)
@@ -219,9 +236,11 @@ def _wear(result: "Result", source: str) -> Figure | None:
         table.append((row["die"], row["programs"], row["erases"]))
     ftl = result.inside.get("ftl") or {}
     blocks = ftl.get("erases_per_block")
-    per_block = f"; erases a block from {blocks['min']} to {blocks['max']}, mean {blocks['mean']:.4g}" if blocks else ""
+    per_block = (
+        f"; erases per block from {blocks['min']} to {blocks['max']}, mean {blocks['mean']:.4g}" if blocks else ""
+    )
     if not any(row["y"] for row in rows):
-        return None  # nothing was worn
+        return None  # no wear
     series = ["programs", "erases"]
     chart = charts.lines(rows, series, Axis("die"), Axis("times", zero=True))
     columns = ("die", "programs", "erases")

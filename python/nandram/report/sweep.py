@@ -1,4 +1,4 @@
-"""The part of a report that is a sweep's: its Pareto front, what moves what, and the objectives along each axis."""
+"""Report section of a sweep: Pareto front, sensitivities, and the objectives along each axis."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,26 +7,26 @@ import polars as pl
 from nandram.report import charts
 from nandram.report.charts import Axis
 from nandram.report.page import Figure, Heading, Section, Table
-from nandram.sweeping.space import amount
+from nandram.sweep.space import amount
 
 if TYPE_CHECKING:
-    from nandram.sweeping import Sweep
+    from nandram.sweep import Sweep
 
 ROWS_MAX = 50
 GROUPS_MAX = 8
-"""Points along an axis of many values."""
+"""Maximum number of points along an axis."""
 ROUNDING = 1e-9
-"""Means of equal figures differ by less than this part of them."""
+"""Relative rounding error of means of equal figures."""
 POINTS_MAX = 3000
-"""Of a cloud of configurations: more are one blot, and take long to draw."""
+"""Maximum number of points in a scatter plot; more would overlap and draw slowly."""
 
 
 _UNITS = {"iops": "requests/s", "_us": "us", "_mb_s": "MB/s", "_mw": "mW", "_j": "J"}
-"""By the end of a measure's name."""
+"""Units by the suffix of a measure's name."""
 
 
 def section(sweep: "Sweep", anchor: str) -> Section:
-    """Return what came of a sweep."""
+    """Return the section of a sweep."""
     found = Section(f"Sweep {sweep.folder.name}", anchor)
     found.parts.append(f"{sweep.done:,} of {len(sweep.table):,} rows over {', '.join(sweep.axes)}.")
     if sweep.done == 0:
@@ -43,7 +43,7 @@ def section(sweep: "Sweep", anchor: str) -> Section:
         found.parts.append(Table(columns, rows))
     moved = sweep.sensitivity()
     measures = list(sweep.objectives) or ["iops", "mean_us"]
-    found.parts += [Heading("What moves what"), "The part of the variance that an axis explains alone."]
+    found.parts += [Heading("Sensitivity"), "Fraction of the variance that each axis explains on its own."]
     for measure in measures:
         of_it = moved.filter(pl.col("measure") == measure).sort("share", descending=True).to_dicts()
         if of_it:
@@ -81,14 +81,14 @@ def _place(sweep: "Sweep", row: dict[str, Any]) -> str:
 
 def _shares(measure: str, of_it: list[dict[str, Any]], source: str) -> Figure:
     rows = [{"series": "share", "name": row["axis"], "value": row["share"]} for row in of_it]
-    chart = charts.bars(rows, ["share"], Axis("part of the variance", highest=1, percent=True), Axis("axis"))
+    chart = charts.bars(rows, ["share"], Axis("fraction of the variance", highest=1, percent=True), Axis("axis"))
     table = [(row["axis"], row["share"], row["rank"]) for row in of_it]
-    columns = ("axis", "part of the variance", "rank correlation")
-    return Figure(f"What moves {measure}", chart, source, columns, table, height=40 + 26 * len(rows))
+    columns = ("axis", "fraction of the variance", "rank correlation")
+    return Figure(f"Sensitivity of {measure}", chart, source, columns, table, height=40 + 26 * len(rows))
 
 
 def _along(sweep: "Sweep", axis: str, measure: str, source: str) -> Figure:
-    """A measure along an axis: the mean over the others."""
+    """Return a chart of a measure along an axis, averaged over the other axes."""
     means = sweep.means().drop_nulls(measure).group_by(axis).agg(pl.col(measure).mean()).to_dicts()
     numbers = [amount(row[axis])[0] for row in means]
     names = any(number != number for number in numbers)
@@ -96,7 +96,7 @@ def _along(sweep: "Sweep", axis: str, measure: str, source: str) -> Figure:
     points = [(row[axis] if names else number, row[measure]) for row, number in zip(means, numbers, strict=True)]
     points.sort()
     if not names and len(points) > GROUPS_MAX:
-        # Of neighbours the mean: what the others did is evened out.
+        # Average neighboring points, which evens out the effect of the other axes.
         size = -(-len(points) // GROUPS_MAX)
         groups = [points[start : start + size] for start in range(0, len(points), size)]
         points = [(sum(x for x, _ in each) / len(each), sum(y for _, y in each) / len(each)) for each in groups]
@@ -112,7 +112,7 @@ def _along(sweep: "Sweep", axis: str, measure: str, source: str) -> Figure:
 
 
 def _noise(sweep: "Sweep", measure: str) -> float | None:
-    """Twice the standard deviation that a measure has over seeds, the same configuration; None with one seed."""
+    """Return twice the standard deviation of a measure over the seeds of a configuration; None with one seed."""
     rows = sweep.frame().drop_nulls(measure)
     deviations = rows.group_by("index").agg(pl.col(measure).std(), pl.len().alias("n")).drop_nulls(measure)
     if deviations.is_empty():

@@ -1,62 +1,62 @@
-//! Codes of errors, as `nandram.h` has them.
+//! The error codes of `nandram.h`.
 
 use memory::Error;
 
-/// What a call returns.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum Code {
-    /// It is done.
+    /// Success.
     Ok = 0,
-    /// An argument is no pointer or no text.
+    /// An argument is NULL, invalid, or not UTF-8.
     Argument = 1,
-    /// The system refused.
+    /// A system call failed.
     Io = 2,
-    /// It is open elsewhere.
+    /// The memory is open for writing elsewhere.
     Locked = 3,
-    /// It does not begin as a memory does.
+    /// The file is not a memory.
     NotMemory = 4,
-    /// Of another version.
+    /// The file was written by another version.
     Format = 5,
-    /// It cannot be opened.
+    /// The memory is too damaged to be opened.
     Damaged = 6,
     /// The file is too short.
     Truncated = 7,
     /// The device is too small.
     TooSmall = 8,
-    /// What it is made or opened with does not work.
+    /// An option is invalid or does not match the memory.
     Option = 9,
-    /// Beyond the memory.
+    /// The address range exceeds the memory.
     OutOfRange = 10,
-    /// The page is not there.
+    /// The page is not allocated.
     NotAllocated = 11,
-    /// No permission.
+    /// The page's permissions do not allow the access.
     NotPermitted = 12,
-    /// No run of pages is so long.
+    /// No run of free pages is long enough.
     NoPages = 13,
-    /// What tokens keep fills the file.
+    /// The data written and the versions that tokens keep fill the file.
     Full = 14,
-    /// The file system has no room.
+    /// The file system has no space.
     DiskFull = 15,
-    /// A page cannot be read.
+    /// Data cannot be read.
     Unreadable = 16,
-    /// A part of the table cannot be read.
+    /// Part of the page table cannot be read.
     TableUnreadable = 17,
-    /// The token stands for nothing.
+    /// The token is not live.
     UnknownToken = 18,
-    /// No more tokens can be live.
+    /// The maximum number of tokens is live.
     TooManyTokens = 19,
-    /// The name is taken, or cannot be one.
+    /// The name is invalid, taken or unknown.
     Name = 20,
-    /// Nobody knows what is in the file.
+    /// The content of the file is unknown.
     Broken = 21,
-    /// What is read was overwritten.
+    /// The reader's state was overwritten.
     Stale = 22,
-    /// Another process opened it.
+    /// Another process opened the memory.
     Forked = 23,
-    /// It was closed.
+    /// The memory was closed.
     Closed = 24,
-    /// Loads and stores cannot be served.
+    /// The memory cannot be mapped.
     NotMappable = 25,
 }
 

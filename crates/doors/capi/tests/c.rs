@@ -1,4 +1,5 @@
-//! The header and the library from C: `calls.c` is compiled with `cc`, linked to the static and to the shared library, and run.
+//! Tests the header and the library from C: compiles `calls.c` with `cc`, links it to the static and the shared
+//! library, and runs it.
 #![cfg(target_os = "linux")]
 
 use std::path::{Path, PathBuf};
@@ -6,17 +7,17 @@ use std::process::{Command, Output};
 
 fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{command:?}: {}\n{told}", output.status);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{stderr}", output.status);
     output
 }
 
-/// The folder that both libraries are in.
+/// Builds both libraries and returns their directory.
 fn libraries() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--offline", "--lib", "--manifest-path"]).arg(manifest);
-    // Where this test is, its library is: `target/PROFILE/deps/c-HASH`.
+    // The libraries are next to this test, whose path is `target/PROFILE/deps/c-HASH`.
     let folder =
         std::env::current_exe().expect("a test").parent().and_then(Path::parent).expect("a profile").to_owned();
     let target = folder.parent().expect("a target folder");
@@ -37,7 +38,7 @@ fn compile(source: &Path, name: &str, folder: &Path, more: &[&str]) -> PathBuf {
     program
 }
 
-/// A folder that is gone when the test ends.
+/// A directory that is deleted at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -54,14 +55,14 @@ impl Drop for Folder {
     }
 }
 
-/// What links a program to the shared library in `folder`.
+/// Returns the arguments that link a program to the shared library in `folder`.
 fn shared(folder: &Path) -> Vec<String> {
     let at = folder.display();
     vec![format!("-L{at}"), "-lnandram".to_owned(), format!("-Wl,-rpath,{at}")]
 }
 
-/// What `tests/NAME.c` says, linked so, by way of `checker` if there is one.
-fn said_by(name: &str, linked: &str, how: &[String], checker: &str) -> String {
+/// Compiles `tests/NAME.c`, runs it, optionally under `checker`, and returns its output.
+fn output_of(name: &str, linked: &str, how: &[String], checker: &str) -> String {
     let folder = Folder::new(&format!("{name}-{linked}"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/{name}.c"));
     let how: Vec<&str> = how.iter().map(String::as_str).collect();
@@ -72,34 +73,34 @@ fn said_by(name: &str, linked: &str, how: &[String], checker: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// `MEMCHECK`: what runs the program.
+/// Set `MEMCHECK` to a command to run the program under it.
 #[test]
-fn every_call_from_c() {
+fn every_call_works_from_c() {
     let at = libraries();
-    // What `rustc --print native-static-libs` says.
+    // Printed by `rustc --print native-static-libs`.
     let fixed = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"].map(str::to_owned);
     let archive = at.join("libnandram.a").display().to_string();
     let checker = std::env::var("MEMCHECK").unwrap_or_default();
     for (linked, how) in [("static", [vec![archive], fixed.to_vec()].concat()), ("shared", shared(&at))] {
-        assert_eq!(said_by("calls", linked, &how, &checker), "all calls are as nandram.h says\n");
+        assert_eq!(output_of("calls", linked, &how, &checker), "all calls work as documented\n");
     }
 }
 
 #[test]
-fn loads_and_stores_from_c() {
-    let said = said_by("mapped", "shared", &shared(&libraries()), "");
-    if said == "the kernel gives this process no faults\n" {
-        eprintln!("not tested: {said}");
+fn loads_and_stores_work_from_c() {
+    let output = output_of("mapped", "shared", &shared(&libraries()), "");
+    if output == "the kernel does not allow this process to use userfaultfd\n" {
+        eprintln!("not tested: {output}");
         return;
     }
-    assert_eq!(said, "loads and stores are as nandram.h says\n");
+    assert_eq!(output, "loads and stores work as documented\n");
 }
 
-/// The guide's examples, one after the other, compile and do what they say.
+/// The examples of the guide compile and run when joined into one program.
 #[test]
-fn the_guide_s_examples() {
+fn the_examples_of_the_guide_work() {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/memory.md");
-    let guide = std::fs::read_to_string(guide).expect("there");
+    let guide = std::fs::read_to_string(guide).expect("readable");
     let examples: Vec<&str> =
         guide.split("```c\n").skip(1).map(|rest| rest.split_once("```").expect("its end").0).collect();
     assert_eq!(examples.len(), 2);
@@ -113,16 +114,21 @@ fn the_guide_s_examples() {
     std::fs::write(&source, program).expect("written");
     let how = shared(&libraries());
     let program = compile(&source, "guide", &folder.0, &how.iter().map(String::as_str).collect::<Vec<_>>());
-    let output = Command::new(program).current_dir(&folder.0).output().expect("it runs");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() || told.contains("gives this process no faults"), "{}: {told}", output.status);
+    let output = Command::new(program).current_dir(&folder.0).output().expect("started");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() || stderr.contains("does not allow this process to use userfaultfd"),
+        "{}: {stderr}",
+        output.status
+    );
     assert!(folder.0.join("field.memory").exists());
 }
 
-/// The codes of the header are those of the library.
+/// The header and the library must define the same codes.
 #[test]
 fn the_header_has_every_code() {
-    let read = |name: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).expect("there");
+    let read =
+        |name: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).expect("readable");
     let (header, source) = (read("include/nandram.h"), read("src/code.rs"));
     let header = header.split_once("enum nandram_code {").and_then(|(_, rest)| rest.split_once("};")).expect("codes").0;
     let codes = |text: &str, prefix: &str| -> Vec<(String, u32)> {

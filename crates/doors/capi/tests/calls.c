@@ -1,4 +1,4 @@
-/* Every call of nandram.h, and every misuse that C can make of it. The argument is a folder for its files. */
+/* Makes every call of nandram.h, and every misuse possible in C. The argument is a directory for its files. */
 #include "nandram.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static void done(int line, int code) {
     }
 }
 
-/* The message is `words`, behind the path if they begin with ": ". */
+/* Checks that the message equals `words`, after the path if `words` begins with ": ". */
 static void fails(int line, int found, int code, const char *words) {
     const char *message = nandram_message();
     if (words[0] == ':' && strncmp(message, path, strlen(path)) == 0)
@@ -58,7 +58,8 @@ static void misuse(nandram_memory *memory, uint64_t at, uint64_t token) {
     char *bad = "\xff";
     nandram_options tiny = {.dram = 1};
     nandram_memory *other;
-    FAILS(nandram_open(path, NULL, &other), NANDRAM_LOCKED, ": the memory is open elsewhere, and has one writer at a time");
+    FAILS(nandram_open(path, NULL, &other), NANDRAM_LOCKED,
+          ": the memory is already open for writing, and only one writer is allowed");
     FAILS(nandram_create(path, NULL, &other), NANDRAM_OPTION, ": a new memory needs a capacity");
     FAILS(nandram_open(path, &tiny, &other), NANDRAM_OPTION, "dram is 1 bytes, expected at least 1048576");
     FAILS(nandram_open(NULL, NULL, &other), NANDRAM_ARGUMENT, "path is NULL");
@@ -68,20 +69,19 @@ static void misuse(nandram_memory *memory, uint64_t at, uint64_t token) {
     FAILS(nandram_write(memory, at, NULL, 1), NANDRAM_ARGUMENT, "from is NULL");
     DONE(nandram_write(memory, at, NULL, 0));
     FAILS(nandram_read(memory, 0, &byte, 1), NANDRAM_OUT_OF_RANGE,
-          "address 0x0: 1 bytes from there are not within the memory's 4194304");
+          "address 0x0: an access of 1 bytes exceeds the capacity of 4194304 bytes");
     FAILS(nandram_read(memory, at + (1 << 20), &byte, 1), NANDRAM_NOT_ALLOCATED,
           "address 0x110000: its page is not allocated");
     FAILS(nandram_alloc(memory, 1 << 23, 0, NULL), NANDRAM_NO_PAGES,
-          "8388608 bytes cannot be allocated: no 128 pages in a row are free");
-    FAILS(nandram_sync(memory, "first", NULL), NANDRAM_NAME, "name \"first\": token 2 has it");
+          "cannot allocate 8388608 bytes: no 128 contiguous pages are free");
+    FAILS(nandram_sync(memory, "first", NULL), NANDRAM_NAME, "name \"first\": token 2 already has this name");
     FAILS(nandram_sync(memory, bad, NULL), NANDRAM_ARGUMENT, "name is not UTF-8");
-    FAILS(nandram_rollback(memory, 77), NANDRAM_UNKNOWN_TOKEN,
-          "token 77 stands for no state that is kept; the newest that does is 2");
-    FAILS(nandram_drop(memory, 77), NANDRAM_UNKNOWN_TOKEN,
-          "token 77 stands for no state that is kept; the newest that does is 2");
-    FAILS(nandram_token(memory, "none", NULL), NANDRAM_NAME, "name \"none\": no token that is live has it");
-    FAILS(nandram_name(memory, "field", at, 1), NANDRAM_NAME, "name \"field\": the area at 0x10000 has it");
-    FAILS(nandram_find(memory, "none", NULL, NULL), NANDRAM_NAME, "name \"none\": no area has it");
+    FAILS(nandram_rollback(memory, 77), NANDRAM_UNKNOWN_TOKEN, "token 77 is not live; the newest live token is 2");
+    FAILS(nandram_drop(memory, 77), NANDRAM_UNKNOWN_TOKEN, "token 77 is not live; the newest live token is 2");
+    FAILS(nandram_token(memory, "none", NULL), NANDRAM_NAME, "name \"none\": no live token has this name");
+    FAILS(nandram_name(memory, "field", at, 1), NANDRAM_NAME,
+          "name \"field\": the area at 0x10000 already has this name");
+    FAILS(nandram_find(memory, "none", NULL, NULL), NANDRAM_NAME, "name \"none\": no area has this name");
     FAILS(nandram_set_permissions(memory, at, 1, 8), NANDRAM_ARGUMENT, "permissions are 0x8, expected bits of 0x7");
     DONE(nandram_set_permissions(memory, at, 1, NANDRAM_MAY_READ | NANDRAM_PERMANENT));
     FAILS(nandram_write(memory, at, "x", 1), NANDRAM_NOT_PERMITTED, "address 0x10000: its page may not be written");
@@ -95,7 +95,7 @@ static void misuse(nandram_memory *memory, uint64_t at, uint64_t token) {
     HOLDS(waitpid(child, &status, 0) == child && WEXITSTATUS(status) == NANDRAM_FORKED);
 }
 
-static void beside(nandram_memory *memory, uint64_t at, uint64_t token) {
+static void concurrent_reader(nandram_memory *memory, uint64_t at, uint64_t token) {
     nandram_reader *reader;
     nandram_memory *copied;
     uint64_t where, bytes;
@@ -130,7 +130,7 @@ static void beside(nandram_memory *memory, uint64_t at, uint64_t token) {
     DONE(nandram_close(copied));
 }
 
-/* A flipped bit of data: it is told, and the rest is there. */
+/* A flipped bit of data is reported, and all other data stays readable. */
 static void damage(uint64_t at) {
     static char bytes[1 << 16];
     FILE *file = fopen(path, "r+b");
@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
     DONE(nandram_token(memory, "first", &bytes));
     HOLDS(bytes == token);
     misuse(memory, at, token);
-    beside(memory, at, token);
+    concurrent_reader(memory, at, token);
     DONE(nandram_tokens(memory, list, tokens));
     HOLDS(strcmp(tokens, "2=first 3=later ") == 0);
     DONE(nandram_tokens(memory, NULL, NULL));
@@ -196,6 +196,6 @@ int main(int argc, char **argv) {
     read_back(memory, at, "later");
     DONE(nandram_close(memory));
     damage(at);
-    puts("all calls are as nandram.h says");
+    puts("all calls work as documented");
     return 0;
 }

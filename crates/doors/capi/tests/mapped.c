@@ -1,4 +1,4 @@
-/* Loads and stores of a memory from C, beside its calls. The argument is a folder for its file. */
+/* Loads and stores of a memory from C, together with its calls. The argument is a directory for its file. */
 #include "nandram.h"
 
 #include <pthread.h>
@@ -40,7 +40,7 @@ static void *add_to_a_part(void *part) {
     return NULL;
 }
 
-/* Every thread touches every segment of what is four times the DRAM. */
+/* Makes every thread touch every segment of data four times the size of DRAM. */
 static void add(void) {
     pthread_t threads[THREADS];
     for (size_t n = 0; n < THREADS; ++n)
@@ -72,10 +72,10 @@ int main(int argc, char **argv) {
     HOLDS(nandram_map(memory, at, 12 << 20, &mapped) == NANDRAM_NOT_ALLOCATED);
     int code = nandram_map(memory, at, COUNT * sizeof *field, &mapped);
     if (code == NANDRAM_NOT_MAPPABLE) {
-        /* The memory is as before. */
+        /* The memory is unchanged. */
         DONE(nandram_write(memory, at, &at, sizeof at));
         DONE(nandram_close(memory));
-        puts("the kernel gives this process no faults");
+        puts("the kernel does not allow this process to use userfaultfd");
         return 0;
     }
     DONE(code);
@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
     DONE(nandram_rollback(memory, once));
     each_is(1);
 
-    /* Calls from and to what is mapped, and what they write is seen there. */
+    /* Calls may read from and write to the mapping, which shows what they write. */
     DONE(nandram_write(memory, at, &field[1000], 8));
     HOLDS(field[0] == 1000);
     DONE(nandram_read(memory, at + 8 * 5, &field[6], 8));
@@ -116,6 +116,6 @@ int main(int argc, char **argv) {
     field = mapped;
     each_is(2);
     DONE(nandram_close(memory));
-    puts("loads and stores are as nandram.h says");
+    puts("loads and stores work as documented");
     return 0;
 }

@@ -1,18 +1,18 @@
-//! Memory for requests that bypass the page cache.
+//! Page-aligned buffers for requests that bypass the page cache.
 
-/// Where it begins: at a multiple of the page, which satisfies every controller's alignment.
+/// Alignment of the buffers: a page, which satisfies every controller.
 pub const ALIGNMENT: usize = 4096;
 
-/// The first `bytes` of `memory` from where it is aligned.
+/// Returns the first `bytes` bytes of `memory` that start at an aligned address.
 ///
 /// # Panics
-/// If it is shorter than `bytes` and [`ALIGNMENT`].
+/// May panic if `memory` is shorter than `bytes` + [`ALIGNMENT`].
 pub fn aligned(memory: &mut [u8], bytes: usize) -> &mut [u8] {
     let start = memory.as_ptr().align_offset(ALIGNMENT);
     &mut memory[start..start + bytes]
 }
 
-/// Zeros, aligned, that do not move.
+/// An aligned buffer of zeros with a stable address.
 #[derive(Debug)]
 pub struct Aligned {
     memory: Box<[u8]>,
@@ -21,7 +21,8 @@ pub struct Aligned {
 }
 
 impl Aligned {
-    /// So many bytes. What is never written costs no memory, where the system gives zeros that way.
+    /// Creates a buffer of `bytes` bytes. Where the system provides zero pages on demand, parts that are never written
+    /// take no memory.
     pub fn new(bytes: usize) -> Aligned {
         let memory = vec![0; bytes + ALIGNMENT].into_boxed_slice();
         let start = memory.as_ptr().align_offset(ALIGNMENT);
@@ -31,14 +32,12 @@ impl Aligned {
 
 impl std::ops::Deref for Aligned {
     type Target = [u8];
-    #[inline]
     fn deref(&self) -> &[u8] {
         &self.memory[self.start..self.start + self.bytes]
     }
 }
 
 impl std::ops::DerefMut for Aligned {
-    #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.memory[self.start..self.start + self.bytes]
     }
@@ -49,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_aligned_and_as_long_as_asked() {
+    fn a_buffer_is_aligned_and_has_the_requested_length() {
         for bytes in [0, 1, 512, 4096, 70_000] {
             let mut memory = Aligned::new(bytes);
             assert_eq!((memory.as_ptr() as usize % ALIGNMENT, memory.len()), (0, bytes));

@@ -1,5 +1,5 @@
-//! Requests to files and drives past the page cache, several at a time: io_uring, discard, marks, aligned memory. All that needs the
-//! kernel's own calls, for whoever has a file: probes time them, memories keep data by them.
+//! Asynchronous I/O to files and drives that bypasses the page cache: io_uring, discard, marks and aligned buffers.
+//! This crate contains the low-level kernel interfaces that the probe and the persistent memory share.
 #![cfg(target_os = "linux")]
 
 mod aligned;
@@ -12,4 +12,4 @@ pub use aligned::{ALIGNMENT, Aligned, aligned};
 pub use discard::{discard, punch};
 pub use marks::{mark, marked, unmark};
 pub use ring::{Ring, Transfer};
-pub use slice::ask_for_short_slices;
+pub use slice::request_short_slices;

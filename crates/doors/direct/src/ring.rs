@@ -1,4 +1,4 @@
-//! Several requests at a time by io_uring.
+//! Asynchronous requests through io_uring.
 
 use std::fmt;
 use std::fs::File;
@@ -9,104 +9,105 @@ use io_uring::squeue::Entry;
 use io_uring::{IoUring, opcode, types};
 use rustix::io::ReadWriteFlags;
 
-/// What the kernel is asked for.
+/// A request to the kernel.
 #[derive(Clone, Copy, Debug)]
 pub enum Transfer {
-    /// So many bytes into memory.
+    /// Reads that many bytes into memory.
     Read(*mut u8, u32),
-    /// So many bytes from memory; durable when it has ended, if so asked.
+    /// Writes that many bytes from memory; if the flag is set, they are durable at completion.
     Write(*const u8, u32, bool),
-    /// Into several pieces of memory, one after the other: so many pairs of address and length.
+    /// Reads into several buffers in order, given as an array of that many pairs of address and length.
     ReadInto(*const [usize; 2], u32),
-    /// From several pieces of memory.
+    /// Writes from several buffers in order, given in the same form.
     WriteFrom(*const [usize; 2], u32),
-    /// All that was written before is durable when this has ended.
+    /// Makes all preceding writes durable.
     Flush,
 }
 
-/// A pair of queues shared with the kernel.
+/// A submission and a completion queue shared with the kernel.
 pub struct Ring {
     ring: IoUring,
     entries: u32,
-    under_way: u32,
+    in_flight: u32,
 }
 
 impl fmt::Debug for Ring {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ring").field("under_way", &self.under_way).finish_non_exhaustive()
+        f.debug_struct("Ring").field("in_flight", &self.in_flight).finish_non_exhaustive()
     }
 }
 
 impl Ring {
-    /// Queues for `entries` requests.
+    /// Creates queues for `entries` requests.
     ///
     /// # Errors
-    /// If the kernel has no io_uring or does not let this process use it.
+    /// If the kernel does not support io_uring or does not allow this process to use it.
     pub fn new(entries: u32) -> io::Result<Ring> {
-        // The ends of requests are noted when the thread that made them calls the kernel, rather than by interrupting it. Kernels before 5.19 do
-        // not know that.
+        // Completions are posted when this thread enters the kernel, instead of interrupting it. Kernels before 5.19 do
+        // not support this.
         let ring = IoUring::builder().setup_coop_taskrun().build(entries).or_else(|_| IoUring::new(entries))?;
-        Ok(Ring { ring, entries, under_way: 0 })
+        Ok(Ring { ring, entries, in_flight: 0 })
     }
 
-    /// Requests that were put in and have not come out.
-    pub fn under_way(&self) -> u32 {
-        self.under_way
+    /// Returns the number of requests in flight.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
     }
 
-    /// Puts a request into the queue; the kernel learns of it by [`submit`](Self::submit) or [`wait`](Self::wait).
+    /// Queues a request; [`submit`](Self::submit) or [`wait`](Self::wait) passes it to the kernel.
     ///
     /// # Safety
-    /// The file must stay open until the kernel knows of the request. The memory (of pieces, their list too) must be valid for the transfer, and used by nothing else, until a completion with `user` came out, even if the
-    /// queues fail and it never does: then it must never be freed.
+    /// The file must stay open until the request is submitted. The memory (and an array of buffers itself) must be
+    /// valid for the transfer, and unused by anything else, until the completion with `user` is reaped. If the queues
+    /// fail and it never is, the memory must never be freed.
     ///
     /// # Panics
-    /// If as many are under way as there are entries.
+    /// If the maximum number of requests is in flight.
     pub unsafe fn push(&mut self, file: &File, transfer: Transfer, offset: u64, user: u64) {
-        assert!(self.under_way < self.entries, "{} requests are under way", self.under_way);
+        assert!(self.in_flight < self.entries, "{} requests are in flight", self.in_flight);
         let entry = entry(file, transfer, offset).user_data(user);
-        // SAFETY: The caller keeps the memory, and the file open until the kernel has its own hold of it.
+        // SAFETY: The caller keeps the memory valid, and keeps the file open until the kernel has its own reference.
         let pushed = unsafe { self.ring.submission().push(&entry) };
-        pushed.expect("the queue has room for as many as can be under way");
-        self.under_way += 1;
+        pushed.expect("the queue has room for all requests in flight");
+        self.in_flight += 1;
     }
 
-    /// Tells the kernel of what was put in.
+    /// Submits the queued requests to the kernel.
     ///
     /// # Errors
-    /// What the kernel says; the queues are of no use any more then.
+    /// The kernel's error; the queues are unusable afterwards.
     pub fn submit(&mut self) -> io::Result<()> {
         if self.ring.submission().is_empty() {
             return Ok(());
         }
-        retried(|| self.ring.submit()).map(|_| ())
+        retry(|| self.ring.submit()).map(|_| ())
     }
 
-    /// Whether something has ended that did not come out. Whoever looks again and again calls the kernel in between, for whatever: that is when
-    /// ends are noted.
+    /// Returns whether a completion is ready to be reaped. Callers that poll must make some system call in between,
+    /// because that is when completions are posted.
     pub fn has_ended(&mut self) -> bool {
         !self.ring.completion().is_empty()
     }
 
-    /// Readable when something has ended.
+    /// Returns a descriptor that is readable when a completion is ready.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: It is open as long as the queues, which the borrow keeps.
+        // SAFETY: The descriptor is open for as long as the queues, which the result borrows.
         unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) }
     }
 
-    /// Tells the kernel of what was put in, waits until something has ended, and calls `each` with what has: its user data, and bytes
-    /// moved or an error.
+    /// Submits the queued requests, waits for at least one completion, and calls `each` for all that are ready, with
+    /// the user data and either the number of bytes transferred or the error.
     ///
     /// # Errors
-    /// What the kernel says; the queues are of no use any more then.
+    /// The kernel's error; the queues are unusable afterwards.
     pub fn wait(&mut self, mut each: impl FnMut(u64, io::Result<usize>)) -> io::Result<()> {
         if self.ring.completion().is_empty() {
-            retried(|| self.ring.submit_and_wait(1))?;
+            retry(|| self.ring.submit_and_wait(1))?;
         } else {
             self.submit()?;
         }
         for entry in self.ring.completion() {
-            self.under_way -= 1;
+            self.in_flight -= 1;
             let result = entry.result();
             let moved = usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result));
             each(entry.user_data(), moved);
@@ -115,8 +116,8 @@ impl Ring {
     }
 }
 
-/// A signal, or a queue that is full for a moment, is no failure.
-fn retried(mut enter: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+/// Retries after a signal or while a queue is temporarily full.
+fn retry(mut enter: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
     use io::ErrorKind::{Interrupted, ResourceBusy, WouldBlock};
     loop {
         match enter() {
@@ -134,9 +135,9 @@ fn entry(file: &File, transfer: Transfer, offset: u64) -> Entry {
             let flags = if durable { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
             opcode::Write::new(file, memory, bytes).offset(offset).rw_flags(flags.bits().cast_signed()).build()
         }
-        // A pair of address and length is what the kernel calls an iovec.
-        Transfer::ReadInto(pieces, count) => opcode::Readv::new(file, pieces.cast(), count).offset(offset).build(),
-        Transfer::WriteFrom(pieces, count) => opcode::Writev::new(file, pieces.cast(), count).offset(offset).build(),
+        // A pair of address and length has the layout of the kernel's iovec.
+        Transfer::ReadInto(iovecs, count) => opcode::Readv::new(file, iovecs.cast(), count).offset(offset).build(),
+        Transfer::WriteFrom(iovecs, count) => opcode::Writev::new(file, iovecs.cast(), count).offset(offset).build(),
         Transfer::Flush => opcode::Fsync::new(file).flags(types::FsyncFlags::DATASYNC).build(),
     }
 }

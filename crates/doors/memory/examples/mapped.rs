@@ -1,5 +1,6 @@
-//! Loads and stores of a mapped memory beside mmap and raw reads of the same file, cold, in one run, several times by turns; what is
-//! printed is the median of each, their ratios, and the least and the most that a round had: `mapped FILE MIB COUNT ROUNDS`.
+//! Benchmarks loads and stores of a mapped memory against mmap and raw reads of the same cold file, in alternating
+//! rounds. Prints the medians, their ratios, and the smallest and largest ratio of a round. Usage: `mapped FILE MIB
+//! COUNT ROUNDS`.
 
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
@@ -20,7 +21,7 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 const DRAM: u64 = 512 << 20;
 const SEGMENT: u64 = 4096;
 
-/// Different segments in a random order: part `thread` of `threads`.
+/// Returns `count` distinct segments in random order.
 fn places(segments: u64, count: u64, seed: u64) -> Vec<u64> {
     let mut all: Vec<u32> = (0..segments as u32).collect();
     let mut rng = Streams::new(seed).stream("mapped");
@@ -31,7 +32,7 @@ fn places(segments: u64, count: u64, seed: u64) -> Vec<u64> {
     all[..count as usize].iter().map(|segment| u64::from(*segment)).collect()
 }
 
-/// Seconds that `threads` take to do `each` to their parts of `places`.
+/// Returns the seconds that `threads` threads take to apply `each` to their parts of `places`.
 fn timed(threads: usize, places: &[u64], each: impl Fn(u64) + Sync) -> f64 {
     let start = Instant::now();
     std::thread::scope(|scope| {
@@ -44,12 +45,12 @@ fn timed(threads: usize, places: &[u64], each: impl Fn(u64) + Sync) -> f64 {
 }
 
 /// # Safety
-/// `base` is the start of a mapping that has the segment, and that atomics alone touch.
+/// `base` must be the start of a mapping that contains the segment and is only accessed atomically.
 unsafe fn update(base: usize, place: u64) {
-    // SAFETY: As the caller says; it is aligned.
+    // SAFETY: Guaranteed by the caller; the word is aligned.
     let word =
         unsafe { AtomicU64::from_ptr((base + (place * SEGMENT) as usize + 8 * (place % 512) as usize) as *mut u64) };
-    // In one instruction that stores, as `x += 1` is.
+    // A single read-modify-write instruction, like `x += 1`.
     word.fetch_xor(1, Ordering::Relaxed);
 }
 
@@ -59,7 +60,7 @@ fn cold(file: &File) -> Outcome<()> {
     Ok(())
 }
 
-/// Seconds that the thread which serves faults has run.
+/// Returns the CPU time of the pager thread in seconds.
 fn pager_seconds() -> f64 {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let pager = tasks.filter(|task| {
@@ -74,7 +75,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The ratio of the medians, and the least and the most of the rounds'.
+/// Formats the ratio of the medians, with the smallest and largest ratio of a round.
 fn ratio(ours: &[f64], theirs: &[f64]) -> String {
     let mut rounds: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
     rounds.sort_by(f64::total_cmp);
@@ -86,9 +87,9 @@ struct Bench<'a> {
     path: &'a Path,
     bytes: u64,
     count: u64,
-    /// Where the memory's data are in the file.
+    /// Offset of the memory's data in the file.
     data: u64,
-    /// Microseconds of the thread that serves faults, a fault, when it was last measured.
+    /// Pager CPU time per fault in the last measurement, in microseconds.
     pager: Mutex<f64>,
 }
 
@@ -97,12 +98,12 @@ impl Bench<'_> {
         self.bytes / SEGMENT
     }
 
-    /// Updates a second by a shared mapping of the file, what is mapped never being read back.
+    /// Measures updates per second through a shared mapping of the file.
     fn mmap(&self, threads: usize, seed: u64) -> Outcome<f64> {
         let file = OpenOptions::new().read(true).write(true).open(self.path)?;
         cold(&file)?;
         let length = (self.data + self.bytes) as usize;
-        // SAFETY: A new mapping of a file that nobody else has open now.
+        // SAFETY: A new mapping of a file that no other process has open.
         let base = unsafe {
             let base = mmap(
                 std::ptr::null_mut(),
@@ -117,20 +118,20 @@ impl Bench<'_> {
         };
         let places = places(self.segments(), self.count, seed);
         let start = base as usize + self.data as usize;
-        // What is stored must not differ: the file is a memory.
+        // Store the value that is already there, because the file is a memory.
         let each = |place: u64| {
-            // SAFETY: Within the mapping, and aligned.
+            // SAFETY: The word is within the mapping, and aligned.
             let word = unsafe { AtomicU64::from_ptr((start + (place * SEGMENT) as usize) as *mut u64) };
             word.fetch_add(black_box(0), Ordering::Relaxed);
         };
         let seconds = timed(threads, &places, each);
-        // SAFETY: Nobody uses it any more.
+        // SAFETY: The mapping is no longer used.
         unsafe { munmap(base, length)? };
         cold(&file)?;
         Ok(self.count as f64 / seconds)
     }
 
-    /// Reads of a segment a second, past the page cache, each thread one at a time.
+    /// Measures reads of one segment per second, bypassing the page cache, with one read in flight per thread.
     fn raw(&self, threads: usize, seed: u64) -> Outcome<f64> {
         let file = OpenOptions::new().read(true).custom_flags(0o40000).open(self.path)?;
         let places = places(self.segments(), self.count, seed);
@@ -157,25 +158,26 @@ impl Bench<'_> {
         Ok((mapped, start))
     }
 
-    /// Updates a second of the memory, and reads of the device.
+    /// Measures updates per second in the memory, and the resulting device reads per second.
     fn memory(&self, threads: usize, seed: u64) -> Outcome<(f64, f64)> {
         let (memory, start) = self.open()?;
         let (at, bytes) = memory.with(|memory| memory.find("space"))?;
         memory.advise(at, bytes, Advice::Random)?;
         let places = places(self.segments(), self.count, seed);
         let before = memory.stats()?;
-        // SAFETY: The area is as long, and its mapping there until `memory` is dropped.
+        // SAFETY: The area covers all places, and stays mapped until `memory` is dropped.
         let seconds = timed(threads, &places, |place| unsafe { update(start, place) });
         let after = memory.stats()?;
         assert_eq!(after.misses - before.misses, self.count);
         assert!(after.map.mapped_bytes <= DRAM);
-        *self.pager.lock().expect("nobody panicked") = pager_seconds() * 1e6 / self.count as f64;
+        *self.pager.lock().expect("no thread panicked") = pager_seconds() * 1e6 / self.count as f64;
         let reads = (after.read_bytes - before.read_bytes) as f64 / SEGMENT as f64;
         memory.close()?;
         Ok((self.count as f64 / seconds, reads / seconds))
     }
 
-    /// Bytes a second in order: of reads of 1 MiB, `depth` at a time, past the page cache; of loads.
+    /// Measures sequential bytes per second: with reads of 1 MiB bypassing the page cache, `depth` at a time, and with
+    /// loads.
     fn in_order(&self, depth: usize) -> Outcome<(f64, f64)> {
         let file = OpenOptions::new().read(true).custom_flags(0o40000).open(self.path)?;
         let start = Instant::now();
@@ -193,26 +195,26 @@ impl Bench<'_> {
         let raw = self.bytes as f64 / start.elapsed().as_secs_f64();
         let (memory, base) = self.open()?;
         let start = Instant::now();
-        // SAFETY: As above; nobody stores.
+        // SAFETY: The area is that long and stays mapped; no thread stores to it.
         let words = unsafe { std::slice::from_raw_parts(base as *const u64, self.bytes as usize / 8) };
         black_box(words.iter().fold(0u64, |sum, word| sum.wrapping_add(*word)));
         let scanned = self.bytes as f64 / start.elapsed().as_secs_f64();
-        *self.pager.lock().expect("nobody panicked") = pager_seconds() * 1e6 / self.segments() as f64;
+        *self.pager.lock().expect("no thread panicked") = pager_seconds() * 1e6 / self.segments() as f64;
         memory.close()?;
         Ok((raw, scanned))
     }
 
-    /// Nanoseconds of a random load that is a hit, in ordinary memory and in the memory's.
+    /// Measures the nanoseconds of a random load that hits, in ordinary memory and in the mapping.
     fn hits(&self) -> Outcome<(f64, f64)> {
         let bytes = 64u64 << 20;
         let (memory, base) = self.open()?;
         let mut plain = vec![1u64; bytes as usize / 8 + 512];
-        // Pages of 4 KiB, as the memory's are.
+        // Use pages of 4 KiB, like the mapping.
         let aligned = plain.as_mut_ptr() as usize + plain.as_ptr().align_offset(4096) * 8;
-        // SAFETY: It is ours.
+        // SAFETY: The range is part of the vector.
         unsafe { madvise(aligned as *mut _, bytes as usize, MapAdvice::LinuxNoHugepage)? };
         let load = |base: usize| {
-            // SAFETY: Both are as long.
+            // SAFETY: Both ranges are that long.
             let words = unsafe { std::slice::from_raw_parts(base as *const u64, bytes as usize / 8) };
             black_box(words.iter().fold(0u64, |sum, word| sum.wrapping_add(*word)));
             let (start, mut at, count) = (Instant::now(), 1u64, 4_000_000);
@@ -228,7 +230,7 @@ impl Bench<'_> {
     }
 }
 
-/// Where in the file the bytes are that a fresh memory has at its first segment.
+/// Finds the file offset of the first segment of a newly written memory.
 fn find_data(path: &Path, mark: &[u8]) -> Outcome<u64> {
     let file = File::open(path)?;
     let mut buffer = vec![0; 1 << 20];
@@ -238,7 +240,7 @@ fn find_data(path: &Path, mark: &[u8]) -> Outcome<u64> {
             return Ok(at + segment as u64 * SEGMENT);
         }
     }
-    Err("the data are not where they were written".into())
+    Err("the data was not found in the file".into())
 }
 
 fn main() -> Outcome<()> {
@@ -253,20 +255,20 @@ fn main() -> Outcome<()> {
     let at = memory.alloc(bytes, false)?;
     memory.name("space", at, bytes)?;
     let mut rng = Streams::new(7).stream("fill");
-    let mut piece = vec![0u8; 1 << 20];
+    let mut chunk = vec![0u8; 1 << 20];
     let mut mark = Vec::new();
     for offset in (0..bytes).step_by(1 << 20) {
-        piece.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&rng.bits().to_le_bytes()));
+        chunk.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&rng.bits().to_le_bytes()));
         if offset == 0 {
-            mark = piece[..64].to_vec();
+            mark = chunk[..64].to_vec();
         }
-        memory.write(at + offset, &piece)?;
+        memory.write(at + offset, &chunk)?;
     }
     memory.sync(None)?;
     memory.close()?;
     let bench = Bench { path, bytes, count, data: find_data(path, &mark)?, pager: Mutex::new(0.0) };
     println!(
-        "random updates of 8 bytes, cold: {count} of {} segments, {rounds} rounds by turns, medians",
+        "random updates of 8 bytes, cold: {count} of {} segments, {rounds} alternating rounds, medians",
         bench.segments()
     );
     for threads in [1, 8] {
@@ -285,7 +287,7 @@ fn main() -> Outcome<()> {
         );
         println!(
             "{threads} threads: Memory is {of_mapped} of mmap, its reads {of_raw} of O_DIRECT; {:.1} us of its thread a fault",
-            bench.pager.lock().expect("nobody panicked")
+            bench.pager.lock().expect("no thread panicked")
         );
     }
     let (mut raw, mut ours) = (Vec::new(), Vec::new());
@@ -298,7 +300,7 @@ fn main() -> Outcome<()> {
     let (raw, ours) = (median(raw) / 1e6, median(ours) / 1e6);
     println!(
         "in order: O_DIRECT by 1 MiB {raw:.0} MB/s, loads {ours:.0} MB/s: {of_raw}; {:.1} us of its thread a segment",
-        bench.pager.lock().expect("nobody panicked")
+        bench.pager.lock().expect("no thread panicked")
     );
     let hits: Vec<(f64, f64)> = (0..rounds).map(|_| bench.hits()).collect::<Outcome<_>>()?;
     let (plain, ours) = hits.into_iter().unzip();

@@ -1,4 +1,5 @@
-//! Random reads and updates of 8 bytes, cold, beside reads of as many bytes past the page cache and nothing else: `random FILE MIB COUNT`.
+//! Benchmarks random reads and updates of 8 bytes, with a cold cache, next to raw reads that bypass the page cache.
+//! Usage: `random FILE MIB COUNT`.
 
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -14,10 +15,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options { capacity: Some(bytes), dram: 64 << 20, ..Options::default() };
     let mut memory = Memory::create(path, &options)?;
     let at = memory.alloc(bytes, false)?;
-    let piece: Vec<u8> = (0..1 << 20).map(|n: u32| ((n * 31) >> 3) as u8).collect();
+    let chunk: Vec<u8> = (0..1 << 20).map(|n: u32| ((n * 31) >> 3) as u8).collect();
     let start = Instant::now();
     for offset in (0..bytes).step_by(1 << 20) {
-        memory.write(at + offset, &piece)?;
+        memory.write(at + offset, &chunk)?;
     }
     let token = memory.sync(None)?;
     println!("written in order: {:.0} MB/s", bytes as f64 / start.elapsed().as_secs_f64() / 1e6);
@@ -67,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     for offset in (0..bytes).step_by(1 << 20) {
         memory.read(at + offset, &mut all)?;
-        assert!(all == piece, "at {offset}");
+        assert!(all == chunk, "at {offset}");
     }
     println!("read in order: {:.0} MB/s", bytes as f64 / start.elapsed().as_secs_f64() / 1e6);
     memory.close()?;

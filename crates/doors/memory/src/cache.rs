@@ -1,4 +1,4 @@
-//! Segments between DRAM and the controller: brought in, written back.
+//! Moves segments between the DRAM cache and the controller: fetches on a miss, writes back dirty data.
 
 use media::Tag;
 use nvmm::{Address, Answer, Request};
@@ -9,7 +9,7 @@ use crate::frames::{Key, NONE};
 use crate::storage::Stop;
 use crate::{Error, Memory};
 
-/// A read or a write of a page's segments on its way.
+/// A read or write in flight of some segments of one page.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub tag: Tag,
@@ -18,28 +18,32 @@ pub(crate) struct Pending {
     pub places: Places,
 }
 
-/// Most dirty segments that are written back at a time.
+/// Maximum number of dirty segments that one pass writes back.
 pub(crate) const BATCH: usize = 512;
 
 impl<D: Device> Memory<D> {
-    /// Frames for segments `keys`, at most a quarter of all. What has none is taken one for, and read if `read` says so; else it is among
-    /// `fresh`, busy until it is filled.
-    pub(crate) fn bring(&mut self, keys: std::ops::Range<Key>, read: impl Fn(Key) -> bool) -> Result<(), Error> {
+    /// Makes segments `keys`, at most a quarter of the cache, resident. Missing segments get a frame and are read if
+    /// `read` returns true; the others are added to `fresh` and stay busy until the caller fills them.
+    pub(crate) fn load_segments(
+        &mut self,
+        keys: std::ops::Range<Key>,
+        read: impl Fn(Key) -> bool,
+    ) -> Result<(), Error> {
         self.hits += keys.clone().filter(|key| self.frames.find(*key).is_some()).count() as u64;
-        // What was found may have to go for what was not.
+        // Making room for missing segments may evict ones that were found, so repeat until all are resident.
         while keys.clone().any(|key| self.frames.find(key).is_none()) {
-            if let Err(error) = self.bring_once(keys.clone(), &read) {
+            if let Err(error) = self.load_missing(keys.clone(), &read) {
                 for frame in std::mem::take(&mut self.fresh) {
                     self.frames.drop(frame);
                 }
                 return Err(error);
             }
         }
-        // Some may still be on their way: the disk was full.
+        // Reads may still be in flight if the disk was full.
         self.finish_reads()
     }
 
-    fn bring_once(&mut self, keys: std::ops::Range<Key>, read: impl Fn(Key) -> bool) -> Result<(), Error> {
+    fn load_missing(&mut self, keys: std::ops::Range<Key>, read: impl Fn(Key) -> bool) -> Result<(), Error> {
         let segments = u64::from(self.shape().segments);
         let mut keys = keys.peekable();
         while let Some(first) = keys.peek().copied() {
@@ -52,11 +56,11 @@ impl<D: Device> Memory<D> {
                 let frame = match self.frames.take(key) {
                     Some(frame) => frame,
                     None => {
-                        // What was taken so far is asked for first, so that it is not lost.
-                        self.ask_read(page, std::mem::take(&mut mask), std::mem::replace(&mut places, [NONE; 16]));
+                        // Submit the frames collected so far first, so that an error in between does not leak them.
+                        self.submit_read(page, std::mem::take(&mut mask), std::mem::replace(&mut places, [NONE; 16]));
                         self.finish()?;
                         self.make_room()?;
-                        self.frames.take(key).expect("there is room")
+                        self.frames.take(key).expect("a frame is free")
                     }
                 };
                 self.misses += 1;
@@ -71,20 +75,20 @@ impl<D: Device> Memory<D> {
             if self.engine.room() == 0 {
                 self.finish()?;
             }
-            self.ask_read(page, mask, places);
+            self.submit_read(page, mask, places);
         }
         self.finish_reads()
     }
 
-    pub(crate) fn ask_read(&mut self, page: u32, mask: u32, places: Places) {
+    pub(crate) fn submit_read(&mut self, page: u32, mask: u32, places: Places) {
         if mask != 0 {
             let request = Request::Read { address: self.page_address(page), segments: mask };
-            let tag = self.engine.ask(request, places, &mut self.frames);
+            let tag = self.engine.submit(request, places, &mut self.frames);
             self.pending.push(Pending { tag, writes: false, page, places });
         }
     }
 
-    /// That at least one frame can be taken: dirty segments are written back, those that were not used for long.
+    /// Writes back the least recently used dirty segments, so that at least one frame can be taken.
     pub(crate) fn make_room(&mut self) -> Result<(), Error> {
         let mut keys = std::mem::take(&mut self.keys);
         self.frames.dirty_keys(BATCH.min(self.frames.count() / 4), &mut keys);
@@ -93,35 +97,35 @@ impl<D: Device> Memory<D> {
         written
     }
 
-    /// Writes back all that is dirty.
+    /// Writes back all dirty segments.
     pub(crate) fn write_back_all(&mut self) -> Result<(), Error> {
         let mut keys = std::mem::take(&mut self.keys);
         self.frames.dirty_keys(usize::MAX, &mut keys);
-        // Pages in order lie in order.
+        // Ascending order makes the writes sequential in the file.
         keys.sort_unstable();
         let written = self.write_back(&keys);
         self.keys = keys;
         written
     }
 
-    /// Writes back segments `keys`, and what else of their pages is dirty.
+    /// Writes back segments `keys` together with the other dirty segments of their pages.
     fn write_back(&mut self, keys: &[Key]) -> Result<(), Error> {
         let segments = u64::from(self.shape().segments);
         for key in keys {
             if self.frames.dirty_of(*key).is_none() {
-                // It went with another of its page.
+                // It was written along with another segment of its page.
                 continue;
             }
             if self.engine.room() == 0 {
                 self.finish()?;
             }
-            self.ask_write((key / segments) as u32);
+            self.submit_write((key / segments) as u32);
         }
         self.finish()
     }
 
-    /// Asks for what is dirty of a page to be written.
-    pub(crate) fn ask_write(&mut self, page: u32) {
+    /// Submits a write of the page's dirty segments.
+    pub(crate) fn submit_write(&mut self, page: u32) {
         let segments = u64::from(self.shape().segments);
         let (mut mask, mut places) = (0, [NONE; 16]);
         for segment in 0..segments {
@@ -133,30 +137,30 @@ impl<D: Device> Memory<D> {
             }
         }
         let request = Request::Write { address: self.page_address(page), segments: mask };
-        let tag = self.engine.ask(request, places, &mut self.frames);
+        let tag = self.engine.submit(request, places, &mut self.frames);
         self.pending.push(Pending { tag, writes: true, page, places });
     }
 
-    /// Waits for all that is on its way. What is refused is as before: what was to be written is dirty, what was to be read has no
-    /// frame. If the medium stops, what has not ended stays on its way.
+    /// Waits for all requests in flight. A refused write leaves its segments dirty, a refused read frees its frames.
+    /// If the medium stops, unfinished requests stay in flight.
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         while let Some(tag) = self.unanswered.last().copied() {
             let answer = self.engine.answer(tag, &mut self.frames).map_err(|stop| self.stopped(stop))?;
             self.unanswered.pop();
             if let Answer::Token(token) = answer {
-                // Nobody was told of it.
-                self.ask(Request::Drop { token }, 0)?;
+                // The caller of the sync got an error instead of this token.
+                self.execute(Request::Drop { token }, 0)?;
             }
         }
-        self.finish_those(|_| true)
+        self.finish_matching(|_| true)
     }
 
-    /// Waits for what is being read.
+    /// Waits for all reads in flight.
     fn finish_reads(&mut self) -> Result<(), Error> {
-        self.finish_those(|pending| !pending.writes)
+        self.finish_matching(|pending| !pending.writes)
     }
 
-    fn finish_those(&mut self, which: impl Fn(&Pending) -> bool) -> Result<(), Error> {
+    fn finish_matching(&mut self, which: impl Fn(&Pending) -> bool) -> Result<(), Error> {
         let mut refused = None;
         while let Some(at) = self.pending.iter().rposition(&which) {
             let Pending { tag, writes, page, places } = self.pending[at].clone();
@@ -167,10 +171,10 @@ impl<D: Device> Memory<D> {
                 refused.get_or_insert((page, error));
             }
         }
-        refused.map_or(Ok(()), |(page, error)| Err(self.refused(error, page)))
+        refused.map_or(Ok(()), |(page, error)| Err(self.convert_error(error, page)))
     }
 
-    /// A read or write of the frames at `places` is answered.
+    /// Updates the frames at `places` after the controller has answered a read or write.
     pub(crate) fn settle(&mut self, answer: &Answer, writes: bool, places: &Places) {
         for frame in places.iter().copied().filter(|frame| *frame != NONE) {
             match (answer, writes) {
@@ -184,8 +188,8 @@ impl<D: Device> Memory<D> {
         }
     }
 
-    /// What was held for want of room is made again; nothing of it is waited for.
-    pub(crate) fn resume(&mut self) {
+    /// Retries requests that a full disk deferred, without waiting for them.
+    pub(crate) fn retry_deferred(&mut self) {
         if !self.pending.is_empty() || !self.unanswered.is_empty() {
             self.engine.storage.retry();
         }

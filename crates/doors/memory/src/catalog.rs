@@ -1,24 +1,26 @@
-//! The names of tokens and of areas, kept in the memory's first page: a rollback takes them back with all else.
+//! The names of tokens and areas. They are stored in the memory's first page, so a rollback restores them with the
+//! data.
 
 use nvmm::Token;
 
-/// Longest name, in bytes.
+/// Maximum length of a name, in bytes.
 pub(crate) const NAME_BYTES: usize = 200;
 
-/// The page it is in. Its addresses, 0 among them, are nobody else's.
+/// The page that holds the catalog. Its addresses, including 0, are never allocated.
 pub(crate) const PAGE: u32 = 0;
 
-/// Names.
+/// Named tokens and areas.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Catalog {
-    /// By token, ascending.
+    /// Names by token, in ascending order.
     pub tokens: Vec<(Token, String)>,
-    /// Address, bytes and name of areas, in the order in which they were named.
+    /// Address, size in bytes and name of each area, in the order in which they were named.
     pub areas: Vec<(u64, u64, String)>,
 }
 
 impl Catalog {
-    /// Its bytes: a count of tokens, then token, length and text of each; a count of areas, then address, bytes, length and text.
+    /// Serializes the catalog: the token count, then each token with its name's length and text; the area count, then
+    /// each area's address, size, name length and name.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = (self.tokens.len() as u32).to_le_bytes().to_vec();
         let text = |bytes: &mut Vec<u8>, name: &str| {
@@ -38,7 +40,7 @@ impl Catalog {
         bytes
     }
 
-    /// From its bytes.
+    /// Parses the serialized catalog. Returns `None` if `bytes` are truncated or malformed.
     pub fn parse(bytes: &[u8]) -> Option<Catalog> {
         let mut reader = Reader(bytes);
         let mut catalog = Catalog::default();
@@ -89,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_survive_their_bytes() {
+    fn a_catalog_round_trips_through_its_bytes() {
         let tokens = vec![(Token(3), String::new()), (Token(1 << 40), "vor dem Frühstück".to_owned())];
         let catalog = Catalog { tokens, areas: vec![(1 << 16, 5, "feld".to_owned())] };
         let bytes = catalog.bytes();

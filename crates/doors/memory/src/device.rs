@@ -1,78 +1,82 @@
-//! What keeps bytes: a file, a drive, or what a test puts in their place.
+//! The interface to whatever stores the bytes: a file, a drive or a test double.
 
 use std::io;
 use std::os::fd::BorrowedFd;
 
 use direct::Aligned;
 
-/// What is asked.
+/// The operation of a [`Request`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// The first bytes of the buffer are read.
+    /// Reads into the first bytes of the buffer.
     Read,
-    /// They are written.
+    /// Writes the first bytes of the buffer.
     Write,
-    /// What was written by requests that have ended is to be durable.
+    /// Makes the data of all completed writes durable.
     Flush,
 }
 
-/// A request. Offset and bytes are multiples of a segment's bytes or of 4 KiB, whichever is less.
+/// An I/O request. Offset and length are multiples of the segment size or of 4 KiB, whichever is smaller.
 #[derive(Debug)]
 pub struct Request {
-    /// What.
+    /// The operation.
     pub op: Op,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// How many.
+    /// Length in bytes.
     pub bytes: usize,
-    /// Memory of at least as many; of a flush, whatever.
+    /// A buffer of at least `bytes` bytes; unused by a flush.
     pub buffer: Aligned,
-    /// Comes back with the end.
+    /// Returned with the completion.
     pub user: u64,
 }
 
-/// A request has ended.
+/// A completed request.
 #[derive(Debug)]
 pub struct Ended {
-    /// The request. Its buffer is free again.
+    /// The request, whose buffer may be reused.
     pub request: Request,
-    /// How.
+    /// The outcome.
     pub result: io::Result<()>,
 }
 
-/// Keeps bytes.
+/// A store of bytes with asynchronous requests.
 pub trait Device {
-    /// Starts a request. It may overtake others, and be torn at any sector if the machine fails before a flush.
+    /// Starts a request. Requests may be reordered, and a write may be torn at any sector if the machine fails before
+    /// a flush.
     fn start(&mut self, request: Request);
-    /// The end of one that was started; waits for it if need be.
+    /// Returns the next completed request, waiting for it if necessary.
     ///
     /// # Errors
-    /// If the device fails as a whole: nothing that was started ever ends.
+    /// If the device fails as a whole. Then no started request ever completes.
     ///
     /// # Panics
-    /// If nothing is under way.
+    /// If no request is in flight.
     fn wait(&mut self) -> io::Result<Ended>;
-    /// Whether anything is under way.
+    /// Returns whether any request is in flight.
     fn is_busy(&self) -> bool;
-    /// Registers whoever opened this as a reader beside the writer, under `generation` and no other, until this is dropped.
+    /// Registers this opener as a concurrent reader under `generation`, replacing any earlier registration, until the
+    /// device is dropped.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If the operating system refuses.
     fn register(&mut self, _generation: u64) -> io::Result<()> {
         Ok(())
     }
-    /// The first generation, of the `count` (0: all) from `from` on, under which readers beside are registered.
+    /// Returns the first generation with registered readers among the `count` (0: all) generations starting at
+    /// `from`.
     fn reader(&mut self, _from: u64, _count: u64) -> Option<u64> {
         None
     }
-    /// Whether [`wait`](Self::wait) returns at once. What was started goes on by itself from here.
+    /// Returns whether [`wait`](Self::wait) would return at once. After this call, started requests make progress on
+    /// their own.
     fn is_ready(&mut self) -> bool {
         self.is_busy()
     }
-    /// Readable when something has ended, if what is started can be waited for that way.
+    /// Returns a descriptor that is readable when a request has completed, if the device has one.
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-    /// A range holds nothing any more. What it reads as then does not matter; that it cannot be given back neither.
+    /// Discards the data of a range. Its content is unspecified afterwards, and failure to free the space is ignored.
     fn release(&mut self, offset: u64, bytes: u64);
 }

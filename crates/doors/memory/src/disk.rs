@@ -1,4 +1,4 @@
-//! A file or a block device, past the page cache where it lets itself be.
+//! A file or a block device, bypassing the page cache where possible.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,64 +11,67 @@ use direct::{Aligned, Ring, Transfer};
 
 use crate::device::{Device, Ended, Op, Request};
 
-/// Most transfers under way at once.
+/// Maximum number of transfers in flight.
 const DEPTH: u32 = 128;
-/// Most requests that wait to be put together.
+/// Maximum number of requests queued for merging.
 const QUEUED: usize = 1024;
-/// Most requests in a transfer.
-const TOGETHER: usize = 64;
+/// Maximum number of requests merged into one transfer.
+const GROUP_MAX: usize = 64;
 
-/// Marks of readers are from here on, where no file has bytes: generation by generation.
+/// Readers register by locking byte `READERS` + generation, an offset at which no file has data.
 const READERS: u64 = 1 << 62;
 
-/// Requests that lie one after the other, as one transfer.
+/// Adjacent requests that are merged into one transfer.
 #[derive(Debug)]
 struct Group {
     requests: Vec<Request>,
-    /// Address and length of the memory of each.
-    pieces: Vec<[usize; 2]>,
+    /// Address and length of each request's buffer: the layout of `struct iovec`.
+    iovecs: Vec<[usize; 2]>,
 }
 
-/// A device over a file.
+/// A [`Device`] on a file or block device.
 #[derive(Debug)]
 pub struct Disk {
     file: File,
     is_drive: bool,
-    /// None: the kernel has no io_uring, or does not let this process use it; then each request is made when it is started.
+    /// `None` if the kernel does not support io_uring or does not allow it; then `start` executes each request
+    /// synchronously.
     ring: Option<Ring>,
-    /// Started, and not handed to the kernel yet: what comes next may lie beside it.
+    /// Started requests that are not yet submitted to the kernel, so that adjacent ones can be merged.
     queued: Vec<Request>,
-    /// What the kernel has, by the user data of the queues. Never freed if the queues fail.
-    lent: ManuallyDrop<Vec<Option<Group>>>,
+    /// Groups submitted to the kernel, indexed by their user data. Never freed if the ring fails, because the kernel
+    /// may still access the buffers.
+    in_flight: ManuallyDrop<Vec<Option<Group>>>,
     free: Vec<u32>,
     ended: VecDeque<Ended>,
     failed: bool,
-    /// The process that opened it.
+    /// The process that opened the device.
     opener: u32,
 }
 
 impl Disk {
-    /// Over `file`, which is open for reading and, unless nothing is written, writing. `queues`: io_uring may be used.
+    /// Wraps `file`, which must be open for reading and, unless it is never written, for writing. `queues` allows the
+    /// use of io_uring.
     pub fn new(file: File, queues: bool) -> Disk {
         let is_drive = file.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device());
         let ring = if queues { Ring::new(DEPTH).ok() } else { None };
-        let lent = ManuallyDrop::new((0..DEPTH).map(|_| None).collect());
+        let in_flight = ManuallyDrop::new((0..DEPTH).map(|_| None).collect());
         let (queued, ended, free) = (Vec::new(), VecDeque::new(), (0..DEPTH).rev().collect());
-        Disk { file, is_drive, ring, queued, lent, free, ended, failed: false, opener: std::process::id() }
+        Disk { file, is_drive, ring, queued, in_flight, free, ended, failed: false, opener: std::process::id() }
     }
 
-    /// How several requests are kept under way: `io_uring`, or `pread` and `pwrite` one by one.
+    /// Returns the I/O mechanism: `io_uring`, or `pread` and `pwrite` one at a time.
     pub fn engine(&self) -> &'static str {
         if self.ring.is_some() { "io_uring" } else { "pread and pwrite" }
     }
 
-    /// Waits until something has ended, and notes it.
+    /// Waits for at least one completion and collects all that are available.
     fn reap(&mut self) -> io::Result<()> {
-        let Disk { file, ring, lent, free, ended, .. } = self;
-        let ring = ring.as_mut().expect("requests are under way in queues");
+        let Disk { file, ring, in_flight, free, ended, .. } = self;
+        let ring = ring.as_mut().expect("requests are in flight in the ring");
         let waited = ring.wait(|user, moved| {
             let slot = usize::try_from(user).expect("an index");
-            let Group { requests, .. } = lent[slot].take().expect("it was under way");
+            let Group { requests, .. } = in_flight[slot].take().expect("the slot is in use");
             free.push(slot as u32);
             let bytes: usize = requests.iter().map(|request| request.bytes).sum();
             let whole = moved.as_ref().is_ok_and(|moved| *moved == bytes || requests[0].op == Op::Flush);
@@ -76,10 +79,10 @@ impl Disk {
             for mut request in requests {
                 let result = match &moved {
                     _ if whole => Ok(()),
-                    // Which of several it was is found by making each by itself.
-                    _ if !alone => make(file, &mut request),
-                    Ok(moved) => Err(io::Error::other(format!("{moved} of {bytes} bytes moved"))),
-                    Err(error) => Err(copy_of(error)),
+                    // A merged transfer failed: execute its requests one by one to find out which.
+                    _ if !alone => execute(file, &mut request),
+                    Ok(moved) => Err(io::Error::other(format!("only {moved} of {bytes} bytes were transferred"))),
+                    Err(error) => Err(clone_error(error)),
                 };
                 ended.push_back(Ended { request, result });
             }
@@ -88,16 +91,16 @@ impl Disk {
         waited
     }
 
-    /// Makes a request that is all there is: queues would only come between.
-    fn make_alone(&mut self) -> Option<Ended> {
-        let alone = self.queued.len() == 1 && self.ring.as_ref().is_some_and(|ring| ring.under_way() == 0);
+    /// Executes the only outstanding request synchronously, which is faster than through the ring.
+    fn execute_only(&mut self) -> Option<Ended> {
+        let alone = self.queued.len() == 1 && self.ring.as_ref().is_some_and(|ring| ring.in_flight() == 0);
         let mut request = if alone { self.queued.pop()? } else { return None };
-        let result = make(&self.file, &mut request);
+        let result = execute(&self.file, &mut request);
         Some(Ended { request, result })
     }
 
-    /// Hands what is queued to the kernel, neighbours together.
-    fn hand_over(&mut self) {
+    /// Submits the queued requests to the kernel, merging adjacent ones.
+    fn submit_queued(&mut self) {
         let mut queued = std::mem::take(&mut self.queued);
         queued.sort_by_key(|request| (request.op as u8, request.offset));
         let mut requests = queued.drain(..).peekable();
@@ -105,46 +108,46 @@ impl Disk {
             let (op, mut end) = (first.op, first.offset + first.bytes as u64);
             let mut group = vec![first];
             let follows = |next: &Request, end: u64, count: usize| {
-                next.op == op && op != Op::Flush && next.offset == end && count < TOGETHER
+                next.op == op && op != Op::Flush && next.offset == end && count < GROUP_MAX
             };
             while let Some(next) = requests.next_if(|next| follows(next, end, group.len())) {
                 end += next.bytes as u64;
                 group.push(next);
             }
-            self.lend(group);
+            self.submit(group);
         }
         drop(requests);
         self.queued = queued;
     }
 
-    fn lend(&mut self, mut requests: Vec<Request>) {
+    fn submit(&mut self, mut requests: Vec<Request>) {
         while self.free.is_empty() && !self.failed {
-            // What fails here is told by `wait`.
+            // `wait` reports a failure.
             drop(self.reap());
         }
         let Some(slot) = self.free.pop() else { return };
-        let pieces = requests.iter_mut().map(|Request { buffer, bytes, .. }| {
+        let iovecs = requests.iter_mut().map(|Request { buffer, bytes, .. }| {
             assert!(*bytes <= buffer.len());
             [buffer.as_mut_ptr() as usize, *bytes]
         });
-        let pieces = pieces.collect();
-        let Group { requests, pieces } = self.lent[slot as usize].insert(Group { requests, pieces });
+        let iovecs = iovecs.collect();
+        let Group { requests, iovecs } = self.in_flight[slot as usize].insert(Group { requests, iovecs });
         let (op, offset, count) = (requests[0].op, requests[0].offset, requests.len() as u32);
         let transfer = match op {
-            Op::Read => Transfer::ReadInto(pieces.as_ptr(), count),
-            Op::Write => Transfer::WriteFrom(pieces.as_ptr(), count),
+            Op::Read => Transfer::ReadInto(iovecs.as_ptr(), count),
+            Op::Write => Transfer::WriteFrom(iovecs.as_ptr(), count),
             Op::Flush => Transfer::Flush,
         };
-        let ring = self.ring.as_mut().expect("there is one");
-        // SAFETY: The pieces are the requests' own memory, on the heap, as long as they say, and so is their list; the group stays in
-        // `lent`, untouched, until the completion with its slot comes out, and `lent` is freed only after all have (see `drop`).
-        // The file is open as long.
+        let ring = self.ring.as_mut().expect("requests are only queued for a ring");
+        // SAFETY: The iovecs point to the requests' heap buffers and hold their lengths. The list and the buffers
+        // stay in `in_flight`, untouched, until the completion with this slot is reaped, and `in_flight` is freed
+        // only after all completions (see `drop`). The file is open at least as long.
         unsafe { ring.push(&self.file, transfer, offset, u64::from(slot)) };
     }
 }
 
-/// Makes one request and waits for it.
-fn make(file: &File, request: &mut Request) -> io::Result<()> {
+/// Executes one request synchronously.
+fn execute(file: &File, request: &mut Request) -> io::Result<()> {
     let Request { op, offset, bytes, ref mut buffer, .. } = *request;
     match op {
         Op::Read => file.read_exact_at(&mut buffer[..bytes], offset),
@@ -153,20 +156,20 @@ fn make(file: &File, request: &mut Request) -> io::Result<()> {
     }
 }
 
-fn copy_of(error: &io::Error) -> io::Error {
+fn clone_error(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error)
 }
 
 impl Device for Disk {
     fn start(&mut self, mut request: Request) {
         if self.ring.is_none() {
-            let result = make(&self.file, &mut request);
+            let result = execute(&self.file, &mut request);
             self.ended.push_back(Ended { request, result });
             return;
         }
         self.queued.push(request);
         if self.queued.len() >= QUEUED {
-            self.hand_over();
+            self.submit_queued();
         }
     }
 
@@ -176,13 +179,13 @@ impl Device for Disk {
                 return Ok(ended);
             }
             if self.failed {
-                return Err(io::Error::other("io_uring failed before"));
+                return Err(io::Error::other("io_uring failed earlier"));
             }
-            assert!(self.is_busy(), "nothing is under way");
-            if let Some(ended) = self.make_alone() {
+            assert!(self.is_busy(), "no request is in flight");
+            if let Some(ended) = self.execute_only() {
                 return Ok(ended);
             }
-            self.hand_over();
+            self.submit_queued();
             if self.ended.is_empty() {
                 self.reap()?;
             }
@@ -190,8 +193,8 @@ impl Device for Disk {
     }
 
     fn is_busy(&self) -> bool {
-        let under_way = self.ring.as_ref().is_some_and(|ring| ring.under_way() > 0);
-        !self.ended.is_empty() || !self.queued.is_empty() || under_way
+        let in_flight = self.ring.as_ref().is_some_and(|ring| ring.in_flight() > 0);
+        !self.ended.is_empty() || !self.queued.is_empty() || in_flight
     }
 
     fn register(&mut self, generation: u64) -> io::Result<()> {
@@ -200,15 +203,15 @@ impl Device for Disk {
     }
 
     fn reader(&mut self, from: u64, count: u64) -> Option<u64> {
-        // Where that cannot be asked nobody can register.
+        // On a file system without such locks no reader can register either.
         direct::marked(&self.file, READERS + from, count).ok().flatten().map(|at| at - READERS)
     }
 
     fn is_ready(&mut self) -> bool {
         if self.ended.is_empty() && !self.failed {
-            self.hand_over();
+            self.submit_queued();
             let Some(ring) = &mut self.ring else { return false };
-            // What the kernel did not take it is told again by `wait`, where a failure has its place.
+            // Ignore submission errors here; `wait` meets and reports them again.
             let refused = ring.submit().is_err();
             return refused || ring.has_ended() || !self.ended.is_empty();
         }
@@ -220,7 +223,7 @@ impl Device for Disk {
     }
 
     fn release(&mut self, offset: u64, bytes: u64) {
-        // Space that cannot be given back stays taken, and is used again.
+        // On failure the space stays allocated and is reused later.
         drop(match self.is_drive {
             true => direct::discard(&self.file, offset, bytes),
             false => direct::punch(&self.file, offset, bytes),
@@ -230,22 +233,24 @@ impl Device for Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        while !self.failed && self.ring.as_ref().is_some_and(|ring| ring.under_way() > 0) {
+        while !self.failed && self.ring.as_ref().is_some_and(|ring| ring.in_flight() > 0) {
             drop(self.reap());
         }
         if !self.failed {
-            // SAFETY: No request is under way, so that the kernel has none of the memory; and nothing uses `lent` after this.
-            unsafe { ManuallyDrop::drop(&mut self.lent) };
+            // SAFETY: No request is in flight, so the kernel holds no pointers into the buffers, and `in_flight` is
+            // not used after this.
+            unsafe { ManuallyDrop::drop(&mut self.in_flight) };
         }
         if self.opener == std::process::id() {
-            // A child made by `fork` has the same open file, and would keep its lock and mark. What cannot be given back ends with the file.
+            // A forked child shares the open file description and would keep the lock and the mark. Errors are
+            // harmless: closing the file releases both.
             let _ = rustix::fs::flock(&self.file, rustix::fs::FlockOperation::Unlock);
             let _ = direct::unmark(&self.file);
         }
     }
 }
 
-/// Memory for requests of up to so many bytes, used again and again.
+/// A pool of reusable request buffers of a fixed size.
 #[derive(Debug)]
 pub(crate) struct Pool {
     free: Vec<Aligned>,
@@ -272,9 +277,8 @@ mod tests {
 
     use super::*;
 
-    /// Neighbours are one transfer, and those of it that fail are told from those that do not.
     #[test]
-    fn of_several_requests_that_go_together_each_ends_as_it_would_alone() {
+    fn merged_requests_succeed_and_fail_individually() {
         let path = std::env::temp_dir().join(format!("nandram-{}-disk.memory", std::process::id()));
         let open =
             || OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path).expect("a file");
@@ -285,32 +289,32 @@ mod tests {
                 buffer.fill(fill);
                 Request { op, offset: page * 4096, bytes: 4096, buffer, user: page }
             };
-            // In any order, with a gap, and more than go together.
+            // In descending order, with a gap, and more than fit into one group.
             for page in (0..200u64).rev().filter(|page| *page != 100) {
                 disk.start(request(Op::Write, page, page as u8));
             }
             disk.start(request(Op::Write, 100, 100));
             while disk.is_busy() {
-                disk.wait().expect("it works").result.expect("written");
+                disk.wait().expect("a working device").result.expect("written");
             }
             disk.start(Request { op: Op::Flush, offset: 0, bytes: 0, buffer: Aligned::new(0), user: 0 });
-            disk.wait().expect("it works").result.expect("flushed");
-            // The file ends at page 200.
+            disk.wait().expect("a working device").result.expect("flushed");
+            // The file ends before page 200, so later reads fail.
             (150..210).for_each(|page| disk.start(request(Op::Read, page, 0)));
             let mut ends = 0;
             while disk.is_busy() {
-                let Ended { request, result } = disk.wait().expect("it works");
+                let Ended { request, result } = disk.wait().expect("a working device");
                 assert_eq!(result.is_ok(), request.user < 200, "page {}: {result:?}", request.user);
                 assert!(result.is_err() || request.buffer.iter().all(|byte| u64::from(*byte) == request.user));
                 ends += 1;
             }
             assert_eq!(ends, 60);
-            // What is under way when it is dropped is waited for.
+            // Dropping the disk waits for requests in flight.
             disk.start(request(Op::Write, 0, 1));
             if queues && disk.ring.is_some() {
-                disk.hand_over();
+                disk.submit_queued();
             }
         }
-        std::fs::remove_file(&path).expect("it was there");
+        std::fs::remove_file(&path).expect("removed");
     }
 }

@@ -1,4 +1,4 @@
-//! The controller and its medium: performs what it asks for, moves what it moves, until a request is answered.
+//! Connects the controller to its medium: performs its actions, copies its data, and collects its answers.
 
 use media::{Action, BlockAddr, Tag};
 use nvmm::{Actions, Answer, Application, Content, Input, Move, Nvmm, Request};
@@ -8,26 +8,26 @@ use crate::device::Device;
 use crate::frames::{Frames, NONE};
 use crate::storage::{Finished, Stop, Storage};
 
-/// Whoever has the memory open.
+/// The application ID of the process that has the memory open.
 pub(crate) const OPENER: Application = Application(1);
 
-/// Frames of a request, by segment; [`NONE`]: what is read goes nowhere.
+/// A frame number per segment of a request; [`NONE`] discards the data read.
 pub(crate) type Places = [u32; 16];
 
 #[derive(Clone, Debug)]
-struct Asked {
+struct InFlight {
     places: Places,
     answer: Option<Answer>,
 }
 
-/// See the module.
+/// The controller, its medium and the requests between them.
 pub struct Engine<D> {
     pub(crate) nvmm: Nvmm,
     pub(crate) storage: Storage<D>,
     out: Actions,
-    asked: Vec<Asked>,
+    in_flight: Vec<InFlight>,
     free: Vec<u32>,
-    /// What collection copies.
+    /// Buffers for the segments that garbage collection copies.
     buffers: Vec<Box<[u8]>>,
     noted: (u64, u64),
 }
@@ -43,30 +43,30 @@ impl<D: Device> Engine<D> {
             nvmm,
             storage,
             out: Actions::default(),
-            asked: vec![Asked { places: [NONE; 16], answer: None }; tags as usize],
+            in_flight: vec![InFlight { places: [NONE; 16], answer: None }; tags as usize],
             free: (0..tags).rev().collect(),
             buffers: (0..shape.segments).map(|_| buffer()).collect(),
         }
     }
 
-    /// Requests that may be asked besides those under way.
+    /// Returns how many more requests can be submitted.
     pub(crate) fn room(&self) -> usize {
         self.free.len()
     }
 
-    /// Asks. Frames stay where they are until the answer is taken.
+    /// Submits a request. Its frames must not move until the answer is taken.
     ///
     /// # Panics
-    /// If there is no room.
-    pub(crate) fn ask(&mut self, request: Request, places: Places, frames: &mut Frames) -> Tag {
-        let tag = Tag(self.free.pop().expect("there is room"));
-        self.asked[tag.0 as usize] = Asked { places, answer: None };
+    /// If the maximum number of requests is in flight.
+    pub(crate) fn submit(&mut self, request: Request, places: Places, frames: &mut Frames) -> Tag {
+        let tag = Tag(self.free.pop().expect("a free request slot"));
+        self.in_flight[tag.0 as usize] = InFlight { places, answer: None };
         self.nvmm.handle(Time::ZERO, Input::Request { tag, application: OPENER, request }, &mut self.out);
         self.perform(&[], frames);
         tag
     }
 
-    /// Goes on until `tag` is answered.
+    /// Runs until `tag` is answered, and returns the answer.
     pub(crate) fn answer(&mut self, tag: Tag, frames: &mut Frames) -> Result<Answer, Stop> {
         loop {
             if let Some(answer) = self.take_answer(tag) {
@@ -76,7 +76,7 @@ impl<D: Device> Engine<D> {
         }
     }
 
-    /// Goes on until nothing is under way but what is held.
+    /// Runs until the controller is idle.
     pub(crate) fn drain(&mut self, frames: &mut Frames) -> Result<(), Stop> {
         while !self.nvmm.is_idle() {
             self.step(frames)?;
@@ -84,14 +84,14 @@ impl<D: Device> Engine<D> {
         Ok(())
     }
 
-    /// Takes the answer to `tag`, if there is one.
+    /// Takes the answer to `tag`, if it has arrived.
     pub(crate) fn take_answer(&mut self, tag: Tag) -> Option<Answer> {
-        let answer = self.asked[tag.0 as usize].answer.take()?;
+        let answer = self.in_flight[tag.0 as usize].answer.take()?;
         self.free.push(tag.0);
         Some(answer)
     }
 
-    /// Goes on with what has ended, without waiting. Whether something had.
+    /// Processes a completed operation without waiting. Returns whether there was one.
     pub(crate) fn try_step(&mut self, frames: &mut Frames) -> Result<bool, Stop> {
         match self.storage.try_next()? {
             Some(finished) => self.take(finished, frames),
@@ -100,14 +100,14 @@ impl<D: Device> Engine<D> {
         Ok(true)
     }
 
-    /// Has what the controller knows of a page brought into DRAM. Whether it is there.
-    pub(crate) fn try_bring(&mut self, page: u32, frames: &mut Frames) -> bool {
+    /// Starts loading the page's table entry into DRAM. Returns whether it is already there.
+    pub(crate) fn try_load_entry(&mut self, page: u32, frames: &mut Frames) -> bool {
         let here = self.nvmm.prefetch(page, &mut self.out);
         self.perform(&[], frames);
         here
     }
 
-    /// Goes on with what ends next; waits for it.
+    /// Waits for the next completed operation and processes it.
     pub(crate) fn step(&mut self, frames: &mut Frames) -> Result<(), Stop> {
         let finished = self.storage.next()?;
         self.take(finished, frames);
@@ -124,8 +124,8 @@ impl<D: Device> Engine<D> {
         self.storage.give_back(finished);
     }
 
-    /// Brings what the controller knows of a page into DRAM.
-    pub(crate) fn bring(&mut self, page: u32, frames: &mut Frames) -> Result<(), Stop> {
+    /// Loads the page's table entry into DRAM.
+    pub(crate) fn load_entry(&mut self, page: u32, frames: &mut Frames) -> Result<(), Stop> {
         while !self.nvmm.prefetch(page, &mut self.out) {
             self.perform(&[], frames);
             self.step(frames)?;
@@ -133,15 +133,15 @@ impl<D: Device> Engine<D> {
         Ok(())
     }
 
-    /// Gives back the space of blocks that hold nothing any more, of `most` at most, but for `kept`, which are used again first.
+    /// Releases the space of at most `most` empty blocks to the device, keeping `kept` of them for imminent reuse.
     pub(crate) fn release(&mut self, kept: usize, most: usize) {
         for _ in 0..self.nvmm.releasable().saturating_sub(kept).min(most) {
-            let block = self.nvmm.released().expect("as many");
+            let block = self.nvmm.released().expect("a releasable block");
             self.storage.release(block, 1);
         }
     }
 
-    /// Gives back the space of all blocks of data that hold nothing, from before it was opened too.
+    /// Releases the space of all empty data blocks, including those emptied before the memory was opened.
     pub(crate) fn release_all(&mut self) {
         self.release(0, usize::MAX);
         let mut run: Option<(BlockAddr, u32)> = None;
@@ -157,20 +157,20 @@ impl<D: Device> Engine<D> {
         run.into_iter().for_each(|(first, count)| self.storage.release(first, count));
     }
 
-    /// Moves, then actions; `content` is what was just read.
+    /// Performs the controller's pending data moves, then its actions. `content` is the data just read.
     fn perform(&mut self, content: &[u8], frames: &mut Frames) {
-        let Engine { nvmm, storage, out, asked, buffers, .. } = self;
+        let Engine { nvmm, storage, out, in_flight, buffers, .. } = self;
         if nvmm.revoked() {
             storage.revoke();
         }
-        let place = |asked: &[Asked], tag: Tag, segment: u32| asked[tag.0 as usize].places[segment as usize];
+        let place = |in_flight: &[InFlight], tag: Tag, segment: u32| in_flight[tag.0 as usize].places[segment as usize];
         for moved in out.moves.drain(..) {
             match moved {
-                Move::FlashToHost { tag, segment, .. } => match place(asked, tag, segment) {
+                Move::FlashToHost { tag, segment, .. } => match place(in_flight, tag, segment) {
                     NONE => {}
                     frame => frames.bytes_mut(frame).copy_from_slice(content),
                 },
-                Move::ZeroToHost { tag, segment } => match place(asked, tag, segment) {
+                Move::ZeroToHost { tag, segment } => match place(in_flight, tag, segment) {
                     NONE => {}
                     frame => frames.bytes_mut(frame).fill(0),
                 },
@@ -182,7 +182,7 @@ impl<D: Device> Engine<D> {
                 Action::Read(op) => storage.read(op.id, op.page),
                 Action::Program(op) => match nvmm.content(op.id) {
                     Content::Host { tag, segment } => {
-                        let frame = place(asked, tag, segment);
+                        let frame = place(in_flight, tag, segment);
                         storage.program(op.id, op.page, |into| into.copy_from_slice(frames.bytes(frame)));
                     }
                     Content::Buffer(buffer) => {
@@ -191,14 +191,14 @@ impl<D: Device> Engine<D> {
                     Content::Own(bytes) => storage.program(op.id, op.page, |into| into.copy_from_slice(bytes)),
                 },
                 Action::Erase(op) => storage.erase(op.id, op.block),
-                // The controller notes it in its own directory.
+                // The controller records retired blocks in its own directory.
                 Action::Retire(_) => {}
                 Action::Barrier(id) => storage.barrier(id),
-                other => panic!("{other:?} is not for this medium"),
+                other => panic!("{other:?} is not an action for this medium"),
             }
         }
         for reply in out.replies.drain(..) {
-            asked[reply.tag.0 as usize].answer = Some(reply.answer);
+            in_flight[reply.tag.0 as usize].answer = Some(reply.answer);
         }
         let committed = nvmm.committed();
         if std::mem::replace(&mut self.noted, committed) != committed {

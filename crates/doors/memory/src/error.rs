@@ -1,66 +1,66 @@
-//! What can go wrong, each in one line.
+//! Errors, each with a one-line message.
 
 use std::io;
 
 use nvmm::Token;
 
-/// Why something is not done. Nothing of it is, unless it says otherwise.
+/// The error type of all calls. Unless its variant states otherwise, the call had no effect.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system refused.
+    /// A system call failed.
     #[error("{path}: {what}: {source}")]
     Io {
         /// The file.
         path: String,
-        /// What was tried.
+        /// The operation that failed.
         what: &'static str,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// Another process, or another `Memory` of this one, has it open.
-    #[error("{path}: the memory is open elsewhere, and has one writer at a time")]
+    /// Another process, or another `Memory` in this one, has the memory open for writing.
+    #[error("{path}: the memory is already open for writing, and only one writer is allowed")]
     Locked {
         /// The file.
         path: String,
     },
-    /// It does not begin as a memory does.
-    #[error("{path}: this is not a memory: both copies of its superblock are {found}")]
+    /// The file does not begin with a superblock.
+    #[error("{path}: not a memory: both copies of the superblock are {found}")]
     NotMemory {
         /// The file.
         path: String,
-        /// What is there.
+        /// The state of the superblocks: `missing`, `damaged` or `unrecognized`.
         found: &'static str,
     },
-    /// Written by another version.
-    #[error("{path}: the memory has format {found}, and this program knows format {known}")]
+    /// The file was written by another version.
+    #[error("{path}: the memory has format {found}, but this version supports format {known}")]
     Format {
         /// The file.
         path: String,
         /// Its format.
         found: u32,
-        /// Ours.
+        /// The format that this version supports.
         known: u32,
     },
-    /// Something in the file cannot be read, without which it cannot be opened.
+    /// Part of the file that is needed to open the memory cannot be read.
     #[error("{path}: {what}")]
     Damaged {
         /// The file.
         path: String,
-        /// What.
+        /// A description of the damage.
         what: String,
     },
-    /// It is shorter than it says it is.
-    #[error("{path}: the file has {found} bytes, the memory in it {expected}: it was truncated")]
+    /// The file is shorter than its superblock states.
+    #[error("{path}: the file is truncated: it has {found} bytes, expected {expected}")]
     Truncated {
         /// The file.
         path: String,
         /// Bytes of the file.
         found: u64,
-        /// Bytes that the memory takes.
+        /// Bytes that the memory needs.
         expected: u64,
     },
-    /// A device that is too small for what is to be made on it.
-    #[error("{path}: the device has {found} bytes, {expected} are needed")]
+    /// The block device is too small for the new memory.
+    #[error("{path}: the device has {found} bytes, but the memory needs {expected}")]
     TooSmall {
         /// The device.
         path: String,
@@ -69,130 +69,130 @@ pub enum Error {
         /// Bytes needed.
         expected: u64,
     },
-    /// What a memory is made or opened with does not work.
+    /// An option is invalid, or does not match the existing memory.
     #[error("{0}")]
     Option(String),
-    /// An address that is beyond the memory.
-    #[error("address {address:#x}: {bytes} bytes from there are not within the memory's {capacity}")]
+    /// The address range exceeds the memory.
+    #[error("address {address:#x}: an access of {bytes} bytes exceeds the capacity of {capacity} bytes")]
     OutOfRange {
         /// First byte.
         address: u64,
-        /// How many.
+        /// Length in bytes.
         bytes: u64,
-        /// Bytes that the memory has.
+        /// Capacity of the memory, in bytes.
         capacity: u64,
     },
-    /// Nobody allocated it, or it was deleted, or a rollback went back before it.
+    /// The page was never allocated or was deleted, or a rollback undid its allocation.
     #[error("address {address:#x}: its page is not allocated")]
     NotAllocated {
-        /// The page's first byte that was wanted.
+        /// The first requested byte in the page.
         address: u64,
     },
-    /// No permission.
+    /// The page's permissions do not allow the access.
     #[error("address {address:#x}: its page may not be {what}")]
     NotPermitted {
-        /// The page's first byte that was wanted.
+        /// The first requested byte in the page.
         address: u64,
         /// `read` or `written`.
         what: &'static str,
     },
-    /// No run of free pages is so long.
-    #[error("{bytes} bytes cannot be allocated: no {pages} pages in a row are free")]
+    /// No run of free pages is long enough.
+    #[error("cannot allocate {bytes} bytes: no {pages} contiguous pages are free")]
     NoPages {
-        /// Bytes.
+        /// Requested bytes.
         bytes: u64,
-        /// As pages.
+        /// Pages that they take.
         pages: u64,
     },
-    /// What is written, and what tokens keep, fills the file.
+    /// The data written and the versions that tokens keep fill the file.
     #[error("the memory is full: {0}; drop tokens or delete pages")]
     Full(String),
-    /// The file system has no room. What was written stays in DRAM: the call may be made again when there is room.
+    /// The file system has no space. Unwritten data stays in DRAM; the call can be repeated once there is space.
     #[error("{path}: the file system is full: {source}; make room and try again")]
     DiskFull {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A page that cannot be read, or whose checksum does not match. All others can be.
+    /// A flash page cannot be read or fails its checksum. Other pages are not affected.
     #[error("{path}: address {address:#x}: the {bytes} bytes there cannot be read: {why}")]
     Unreadable {
         /// The file.
         path: String,
-        /// First byte of what is lost.
+        /// Address of the first lost byte.
         address: u64,
-        /// How many.
+        /// Number of lost bytes.
         bytes: u64,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A part of the page table cannot be read.
+    /// Part of the page table cannot be read.
     #[error("{path}: a part of the page table cannot be read: {why}")]
     TableUnreadable {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A token that stands for nothing.
-    #[error("token {} stands for no state that is kept{}", .token.0, .newest.map_or_else(String::new, |t| format!("; the newest that does is {}", t.0)))]
+    /// The token is not live.
+    #[error("token {} is not live{}", .token.0, .newest.map_or_else(String::new, |t| format!("; the newest live token is {}", t.0)))]
     UnknownToken {
         /// The token.
         token: Token,
-        /// The newest that is live.
+        /// The newest live token.
         newest: Option<Token>,
     },
-    /// No more tokens can be kept.
-    #[error("{live} tokens are live, and no more can be: drop one first")]
+    /// The maximum number of tokens is live.
+    #[error("the limit of {live} live tokens is reached: drop one first")]
     TooManyTokens {
-        /// How many are.
+        /// Number of live tokens.
         live: u32,
     },
-    /// A name that cannot be one.
+    /// The name is invalid, taken or unknown.
     #[error("name {name:?}: {why}")]
     Name {
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// Writing or flushing failed in a way after which nobody knows what is in the file.
-    #[error("{path}: {why}: what was not synced is lost; open the memory again")]
+    /// A write or flush failed in a way that leaves the content of the file unknown.
+    #[error("{path}: {why}: unsynced data is lost; reopen the memory")]
     Broken {
         /// The file.
         path: String,
-        /// What failed.
+        /// The operation that failed.
         why: String,
     },
-    /// A reader beside the writer, whose state the writer had to give up for want of room.
+    /// The writer ran out of space and overwrote the state that this concurrent reader had open.
     #[error(
-        "{path}: what is read was overwritten, for the writer had no other room: open it again, or give the memory more space"
+        "{path}: the writer ran out of space and overwrote the state being read: refresh the reader, or give the memory more space"
     )]
     Stale {
         /// The file.
         path: String,
     },
-    /// It was closed.
+    /// The memory was closed.
     #[error("{path}: the memory is closed")]
     Closed {
         /// The file.
         path: String,
     },
-    /// Loads and stores cannot be served.
+    /// The memory cannot be mapped for loads and stores.
     #[error("{path}: the memory cannot be mapped: {why}")]
     NotMappable {
         /// The file.
         path: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A child process got it by `fork`.
-    #[error("{path}: the memory was opened by process {opener}, and is not this one's: open it after the fork")]
+    /// The memory was inherited by a child process through `fork`.
+    #[error("{path}: the memory was opened by process {opener} and cannot be used in this one: open it after the fork")]
     Forked {
         /// The file.
         path: String,
-        /// Who opened it.
+        /// Process ID of the opener.
         opener: u32,
     },
 }

@@ -1,17 +1,17 @@
-//! Frames: DRAM for segments, and which segment is in which.
+//! The DRAM cache: frames for segments, and the map from segments to frames.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use direct::Aligned;
 
-/// A segment of the memory: its page times segments a page, plus its number in the page.
+/// A segment of the memory: its page times the segments per page, plus its index in the page.
 pub(crate) type Key = u64;
 
-/// No frame.
+/// The frame number that stands for no frame.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Keys are numbers close together: multiplied, their high bits differ.
+/// Multiplicative hash. Keys are small consecutive numbers; the product spreads them over the high bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Multiply(u64);
 
@@ -31,15 +31,15 @@ impl Hasher for Multiply {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     key: Key,
-    /// It differs from what the controller has.
+    /// The content differs from the controller's.
     dirty: bool,
-    /// It is being read or written.
+    /// A transfer is in flight.
     busy: bool,
     referenced: bool,
     used: bool,
 }
 
-/// All frames. Which one is used again is found by a clock: the hand passes by what was used since it was last there.
+/// All frames. The CLOCK algorithm selects victims: the hand skips frames used since its last pass.
 #[derive(Debug)]
 pub(crate) struct Frames {
     memory: Aligned,
@@ -52,7 +52,7 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// `count` frames of `bytes` each.
+    /// Creates `count` frames of `bytes` bytes each.
     pub fn new(count: usize, bytes: usize) -> Frames {
         let nothing = Frame { key: 0, dirty: false, busy: false, referenced: false, used: false };
         Frames {
@@ -74,31 +74,28 @@ impl Frames {
         self.dirty
     }
 
-    /// The frame of a segment, which is noted as used.
-    #[inline]
+    /// Returns the frame of a segment and marks it as recently used.
     pub fn find(&mut self, key: Key) -> Option<u32> {
         let frame = *self.map.get(&key)?;
         self.frames[frame as usize].referenced = true;
         Some(frame)
     }
 
-    #[inline]
     pub fn bytes(&self, frame: u32) -> &[u8] {
         &self.memory[frame as usize * self.bytes..][..self.bytes]
     }
 
-    /// The bytes of neighbouring frames.
+    /// Returns the bytes of `count` consecutive frames.
     pub fn bytes_of(&self, first: u32, count: usize) -> &[u8] {
         &self.memory[first as usize * self.bytes..][..count * self.bytes]
     }
 
-    #[inline]
     pub fn bytes_mut(&mut self, frame: u32) -> &mut [u8] {
         &mut self.memory[frame as usize * self.bytes..][..self.bytes]
     }
 
-    /// A frame for a segment that has none, busy: a free one, or one whose segment is neither dirty nor busy and goes. None: there is
-    /// none such.
+    /// Takes a frame for a segment that has none, and marks it busy. Uses a free frame, or evicts a segment that is
+    /// neither dirty nor busy. Returns `None` if all frames are dirty or busy.
     pub fn take(&mut self, key: Key) -> Option<u32> {
         let number = match self.free.pop() {
             Some(number) => number,
@@ -111,7 +108,7 @@ impl Frames {
     }
 
     fn victim(&mut self) -> Option<u32> {
-        // Twice round: the first time takes the marks away.
+        // Two rounds, because the first may only clear reference bits.
         for _ in 0..2 * self.frames.len() {
             let number = self.hand;
             self.hand = (self.hand + 1) % self.frames.len();
@@ -128,7 +125,7 @@ impl Frames {
         None
     }
 
-    /// The segment of a frame has no frame any more.
+    /// Frees a frame and discards its content.
     pub fn drop(&mut self, number: u32) {
         let frame = &mut self.frames[number as usize];
         self.dirty -= usize::from(frame.dirty);
@@ -142,7 +139,7 @@ impl Frames {
         self.frames[frame as usize].busy
     }
 
-    /// The segment has no frame any more, unless the frame is all that has what it holds.
+    /// Frees a frame unless it is dirty or busy.
     pub fn drop_clean(&mut self, number: u32) {
         let frame = self.frames[number as usize];
         if !frame.dirty && !frame.busy {
@@ -154,20 +151,19 @@ impl Frames {
         self.frames[frame as usize].busy = busy;
     }
 
-    #[inline]
     pub fn set_dirty(&mut self, frame: u32, dirty: bool) {
         let old = std::mem::replace(&mut self.frames[frame as usize].dirty, dirty);
         self.dirty = self.dirty + usize::from(dirty) - usize::from(old);
     }
 
-    /// The dirty frame of a segment, if it has one that is not being written.
+    /// Returns the frame of a segment if it is dirty and not being written.
     pub fn dirty_of(&self, key: Key) -> Option<u32> {
         let number = *self.map.get(&key)?;
         let frame = self.frames[number as usize];
         (frame.dirty && !frame.busy).then_some(number)
     }
 
-    /// Dirty segments that are not being written, from the hand on, at most `most`.
+    /// Collects up to `most` dirty segments that are not being written, starting at the clock hand.
     pub fn dirty_keys(&self, most: usize, into: &mut Vec<Key>) {
         into.clear();
         let (before, behind) = self.frames.split_at(self.hand);
@@ -175,14 +171,14 @@ impl Frames {
         into.extend(dirty.take(most).map(|frame| frame.key));
     }
 
-    /// No segment has a frame.
+    /// Frees all frames.
     ///
     /// # Panics
-    /// If one is busy.
+    /// If any frame is busy.
     pub fn clear(&mut self) {
         for number in 0..self.frames.len() {
             let frame = self.frames[number];
-            assert!(!frame.busy, "segment {} is on its way", frame.key);
+            assert!(!frame.busy, "segment {} is in transit", frame.key);
             if frame.used {
                 self.drop(number as u32);
             }
@@ -195,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_passes_by_what_was_used_and_takes_nothing_dirty() {
+    fn the_clock_spares_used_frames_and_never_evicts_dirty_ones() {
         let mut frames = Frames::new(4, 64);
         for key in 0..4 {
             let frame = frames.take(key).expect("free");
@@ -204,7 +200,7 @@ mod tests {
         }
         let dirty = frames.find(1).expect("there");
         frames.set_dirty(dirty, true);
-        // All were used: the hand takes the marks away, and then the first that is clean.
+        // All frames are referenced: the hand clears the bits, then evicts the first clean one.
         frames.take(10).expect("0 goes");
         assert_eq!(frames.find(0), None);
         frames.find(2).expect("there");
@@ -213,7 +209,7 @@ mod tests {
         let still = frames.find(1).expect("dirty");
         assert_eq!(frames.bytes(still), [1; 64]);
         frames.take(12).expect("2 goes");
-        // One is dirty and three are busy.
+        // One frame is dirty and three are busy.
         assert_eq!(frames.take(13), None);
         assert_eq!(frames.dirty_count(), 1);
     }

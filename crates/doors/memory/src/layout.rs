@@ -1,15 +1,16 @@
-//! How a memory lies in its file: two superblocks, two records of the newest commit, a table of checksums, blocks.
+//! The file layout of a memory: two superblocks, two records of the newest commit, a table of checksums, and blocks.
 //!
 //! ```text
 //! 0       superblock, and a copy at 4 KiB
-//! 8 KiB   record of the newest commit, by turns with one at 12 KiB
-//! 16 KiB  mark: the generation of readers beside the writer, who lose what they read when it grows
-//! 64 KiB  checksums: a row a block
-//! ...     blocks, each of pages; behind them the second copies of those that hold the controller's own state
+//! 8 KiB   record of the newest commit, alternating with one at 12 KiB
+//! 16 KiB  mark: the generation of concurrent readers, whose state becomes invalid when it is incremented
+//! 64 KiB  checksums: one row per block
+//! ...     blocks of pages, followed by the second copies of the blocks that hold the controller's own state
 //! ```
 //!
-//! All numbers are little-endian. Superblock: magic, format, the words of [`Shape`], a checksum of what is before it. Record: magic,
-//! root, group, checksum. Mark: magic, generation, checksum; zeros are generation 0. What lies in the blocks is the controller's own affair ([`nvmm`]).
+//! All numbers are little-endian. Superblock: magic, format, the words of [`Shape`], and a checksum of these. Record:
+//! magic, root, group, checksum. Mark: magic, generation, checksum; all zeros mean generation 0. The controller defines
+//! the content of the blocks ([`nvmm`]).
 
 use media::Geometry;
 use nvmm::{Config, Controller, Order, Policy};
@@ -17,72 +18,72 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::PAGE_BYTES;
 
-/// Of this program.
+/// The format version that this program reads and writes.
 pub(crate) const FORMAT: u32 = 1;
-/// Bytes of a superblock and of a record.
+/// Size of a superblock, record or mark, in bytes.
 pub(crate) const UNIT: u64 = 4096;
-/// Where the records are, by turns.
+/// Offsets of the two records, which are written alternately.
 pub(crate) const RECORDS: [u64; 2] = [2 * UNIT, 3 * UNIT];
-/// Where the mark is.
+/// Offset of the mark.
 pub(crate) const MARK: u64 = 4 * UNIT;
 const SUMS: u64 = 64 << 10;
 const MAGIC: &[u8; 8] = b"nandram\x01";
 const RECORD: &[u8; 8] = b"nandramC";
 const READERS: &[u8; 8] = b"nandramR";
 
-/// What a memory was made with, and what never changes.
+/// The fixed parameters of a memory, chosen at its creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Bytes of a segment, the unit that is read and written: a power of two.
+    /// Bytes per segment, the unit of reading and writing: a power of two.
     pub segment_bytes: u32,
-    /// Segments a page: 4, 8 or 16.
+    /// Segments per page: 4, 8 or 16.
     pub segments: u32,
-    /// Segments a block.
+    /// Segments per block.
     pub block_segments: u32,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u32,
-    /// Pages, the catalog's included.
+    /// Number of pages, including the catalog's.
     pub pages: u32,
-    /// Table entries for older versions.
+    /// Number of table entries for older versions.
     pub versions: u32,
-    /// Tokens that may be live at a time.
+    /// Maximum number of live tokens.
     pub tokens: u32,
-    /// Segments of journal after which the table is checkpointed.
+    /// Journal segments after which the table is checkpointed.
     pub journal: u32,
 }
 
-/// What is in a superblock, or why it is none.
+/// The result of parsing a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Superblock {
     Good(Shape),
-    /// Another format than ours.
+    /// A format that this program does not support.
     Format(u32),
-    /// Nothing like it.
+    /// No superblock at all.
     Foreign,
     Damaged,
 }
 
-/// A memory, as its file says.
+/// Basic facts about a memory, read from its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
-    /// What it was made with.
+    /// The fixed parameters.
     pub shape: Shape,
     /// Bytes that can be allocated.
     pub capacity: u64,
-    /// Bytes of the file, of which those that hold nothing take no space.
+    /// Length of the file in bytes; empty blocks take no disk space.
     pub file_bytes: u64,
 }
 
 impl Shape {
-    /// A memory of `capacity` bytes, whose versions and table have `space` bytes in the file, those that are set aside to collect
-    /// with included.
+    /// Returns the parameters of a memory of `capacity` bytes whose data, older versions and table take `space` bytes
+    /// in the file. The reserve for garbage collection is added to these.
     pub fn of(capacity: u64, space: u64, tokens: u32) -> Result<Shape, String> {
         let (segment_bytes, segments, block_segments) = (4096u32, 16, 256);
         if capacity == 0 || capacity > 4 << 40 {
             return Err(format!("capacity is {capacity} bytes, expected 1 byte to 4 TiB"));
         }
         let pages = capacity.div_ceil(PAGE_BYTES) as u32 + 1;
-        // A page's segments may have been written one by one: their entries are put together when they become short.
+        // Segments written one by one need an entry each; consolidation merges the entries when they run short.
         let versions = (8 * pages).max(4096);
         let mut shape =
             Shape { segment_bytes, segments, block_segments, blocks: 0, pages, versions, tokens, journal: 1024 };
@@ -90,7 +91,7 @@ impl Shape {
         if space < capacity {
             return Err(format!("space is {space} bytes, expected at least the capacity, {capacity}"));
         }
-        // What is set aside depends on how many blocks there are, a little.
+        // The overhead depends slightly on the number of blocks, so iterate to a fixed point.
         let data = space.div_ceil(block) as u32;
         shape.blocks = data;
         while shape.blocks < data + shape.config().overhead_blocks() {
@@ -99,33 +100,33 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Bytes that can be allocated.
+    /// Returns the number of bytes that can be allocated.
     pub fn capacity(&self) -> u64 {
         u64::from(self.pages - 1) * self.page_bytes()
     }
 
-    /// Bytes of a page.
+    /// Returns the bytes per page.
     pub fn page_bytes(&self) -> u64 {
         u64::from(self.segments) * u64::from(self.segment_bytes)
     }
 
-    /// Bytes of a block.
+    /// Returns the bytes per block.
     pub fn block_bytes(&self) -> u64 {
         u64::from(self.block_segments) * u64::from(self.segment_bytes)
     }
 
-    /// Bytes of a row of checksums.
+    /// Returns the bytes per row of checksums.
     pub(crate) fn row_bytes(&self) -> u64 {
         (u64::from(self.block_segments) * 8).next_multiple_of(u64::from(self.segment_bytes).min(UNIT))
     }
 
-    /// Where the row of a block is.
+    /// Returns the offset of a block's row of checksums.
     #[doc(hidden)]
     pub fn row(&self, block: u32) -> u64 {
         SUMS + u64::from(block) * self.row_bytes()
     }
 
-    /// Blocks that are there twice.
+    /// Returns the number of blocks that are stored twice.
     #[doc(hidden)]
     pub fn own_blocks(&self) -> u32 {
         self.config().own_blocks()
@@ -135,18 +136,18 @@ impl Shape {
         self.row(self.blocks + self.own_blocks()).next_multiple_of(self.block_bytes().min(1 << 20))
     }
 
-    /// Where a page of a block is.
+    /// Returns the offset of a page.
     #[doc(hidden)]
     pub fn page(&self, block: u32, page: u32) -> u64 {
         self.data() + u64::from(block) * self.block_bytes() + u64::from(page) * u64::from(self.segment_bytes)
     }
 
-    /// Bytes of the file.
+    /// Returns the length of the file.
     pub fn file_bytes(&self) -> u64 {
         self.page(self.blocks + self.own_blocks(), 0)
     }
 
-    /// The controller for it.
+    /// Returns the configuration of the controller.
     pub(crate) fn config(&self) -> Config {
         Config {
             controller: Controller(1),
@@ -180,7 +181,7 @@ impl Shape {
         [segment_bytes, segments, block_segments, blocks, pages, versions, tokens, journal]
     }
 
-    /// The superblock.
+    /// Writes the superblock `into` a unit.
     pub(crate) fn superblock(&self, into: &mut [u8]) {
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&FORMAT.to_le_bytes());
@@ -188,7 +189,7 @@ impl Shape {
         seal(bytes, into);
     }
 
-    /// What a superblock says.
+    /// Parses a superblock.
     pub(crate) fn parse(bytes: &[u8]) -> Superblock {
         if bytes.get(..8) != Some(MAGIC) {
             return Superblock::Foreign;
@@ -213,13 +214,13 @@ impl Shape {
         if shape.config().check().is_ok() { Superblock::Good(shape) } else { Superblock::Damaged }
     }
 
-    /// What can be said of it.
+    /// Returns basic facts for display.
     pub fn info(&self) -> Info {
         Info { shape: *self, capacity: self.capacity(), file_bytes: self.file_bytes() }
     }
 }
 
-/// The record that commit (root, group) is durable.
+/// Writes `into` a unit the record that commit (root, group) is durable.
 pub(crate) fn record(committed: (u64, u64), into: &mut [u8]) {
     let mut bytes = RECORD.to_vec();
     bytes.extend_from_slice(&committed.0.to_le_bytes());
@@ -227,21 +228,21 @@ pub(crate) fn record(committed: (u64, u64), into: &mut [u8]) {
     seal(bytes, into);
 }
 
-/// The commit that a record says is durable.
+/// Parses a record and returns its commit, or `None` if the record is damaged.
 pub(crate) fn parse_record(bytes: &[u8]) -> Option<(u64, u64)> {
     let whole = bytes.get(..8) == Some(RECORD) && is_sealed(bytes, 24);
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
     whole.then(|| (word(8), word(16)))
 }
 
-/// The mark of a generation of readers.
+/// Writes the mark of a generation of readers `into` a unit.
 pub(crate) fn mark(generation: u64, into: &mut [u8]) {
     let mut bytes = READERS.to_vec();
     bytes.extend_from_slice(&generation.to_le_bytes());
     seal(bytes, into);
 }
 
-/// The generation that a mark says; none: it is damaged.
+/// Parses a mark and returns its generation, or `None` if the mark is damaged.
 pub(crate) fn parse_mark(bytes: &[u8]) -> Option<u64> {
     if bytes.iter().all(|byte| *byte == 0) {
         return Some(0);
@@ -250,7 +251,7 @@ pub(crate) fn parse_mark(bytes: &[u8]) -> Option<u64> {
     whole.then(|| u64::from_le_bytes(bytes[8..16].try_into().expect("8 bytes")))
 }
 
-/// Puts `bytes`, their checksum and zeros `into` a unit.
+/// Fills the unit `into` with `bytes`, their checksum and zeros.
 fn seal(mut bytes: Vec<u8>, into: &mut [u8]) {
     let sum = xxh3_64(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
@@ -267,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn superblocks_and_records_survive_their_bytes_and_no_flipped_bit_does() {
+    fn superblocks_records_and_marks_round_trip_and_detect_flipped_bits() {
         let shape = Shape::of(1 << 30, 2 << 30, 64).expect("sizes that work");
         let mut bytes = [0; UNIT as usize];
         shape.superblock(&mut bytes);
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_do_not_overlap() {
+    fn parts_of_the_file_do_not_overlap() {
         for capacity in [1, 1 << 20, 5 << 30, 1 << 40, 4 << 40] {
             let shape = Shape::of(capacity, 2 * capacity, 64).expect("sizes that work");
             shape.config().check().expect("a configuration that works");

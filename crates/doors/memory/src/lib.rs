@@ -1,7 +1,9 @@
-//! Memory on a file or a block device, larger than DRAM, with `sync` and `rollback`: the controller of [`nvmm`] on real storage.
+//! A persistent memory larger than DRAM, stored in a file or on a block device, with `sync` and `rollback`: the
+//! controller of [`nvmm`] on real storage.
 //!
-//! [`nvmm::Nvmm`] decides, and knows no file; here its actions are performed. [`Storage`] is its medium: blocks in a file, each
-//! page with a checksum, a barrier by `fdatasync`. A cache of segments in DRAM lies above. [`Memory`] is both with the calls.
+//! [`nvmm::Nvmm`] makes the decisions without performing any I/O; this crate performs its actions. [`Storage`] is its
+//! medium: blocks in a file, with a checksum per page and `fdatasync` as the barrier. A DRAM cache of segments sits
+//! above it. [`Memory`] combines both and provides the calls.
 //!
 //! ```
 //! # fn main() -> Result<(), memory::Error> {
@@ -23,7 +25,7 @@
 //! # }
 //! ```
 //!
-//! A [`Reader`] has what the last sync left, whether or not somebody writes; [`backup`] copies it:
+//! A [`Reader`] reads the state of the last sync, even while another process writes; [`backup`] copies that state:
 //!
 //! ```
 //! # fn main() -> Result<(), memory::Error> {
@@ -58,9 +60,9 @@ mod disk;
 mod engine;
 mod error;
 mod frames;
-mod held;
 mod layout;
 mod map;
+mod mappable;
 mod memory;
 mod names;
 mod open;
@@ -74,25 +76,25 @@ mod transaction;
 pub use copy::backup;
 pub use disk::Disk;
 pub use error::Error;
-pub use held::{Advised, Held};
 pub use layout::{Info, Shape};
 pub use map::{Advice, Area, MapStats, Mapped, Source};
+pub use mappable::{Hint, MappableMemory};
 pub use memory::{Memory, Stats};
 pub use nvmm::{Permissions, Token};
 pub use open::{Options, shape_of};
 pub use reader::Reader;
 
-/// Bytes of a page, which is allocated and has permissions.
+/// Bytes per page, the unit of allocation and of permissions.
 pub const PAGE_BYTES: u64 = 64 << 10;
 
-/// Bugs that tests plant.
+/// A fault for tests to inject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Plant {
-    /// None.
+pub enum InjectedFault {
+    /// No fault.
     #[default]
-    Nothing,
-    /// A barrier does not flush.
+    None,
+    /// Barriers do not flush.
     FlushSkipped,
-    /// What is read is not compared with its checksum.
-    SumUnchecked,
+    /// Checksums are not verified.
+    ChecksumIgnored,
 }

@@ -1,4 +1,4 @@
-//! The calls.
+//! The memory and its main calls: read, write, sync, rollback, compact and close.
 
 use media::Tag;
 use nvmm::{Answer, Permissions, Request, Token};
@@ -10,55 +10,56 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::frames::{Frames, Key};
 use crate::layout::Shape;
-use crate::{Disk, MapStats, Plant};
+use crate::{Disk, InjectedFault, MapStats};
 
-/// Most blocks whose space a sync gives back: what took long to write would take long to give back.
+/// Maximum number of blocks that one sync releases to the file system, to bound its duration.
 const RELEASED: usize = 16;
-/// Blocks whose space no sync gives back: what comes next is written there, and finds it in place.
+/// Number of empty blocks that no sync releases, because the next writes reuse them.
 const KEPT: usize = 64;
 
-/// What a memory has done since it was opened, and how it is.
+/// Statistics since the memory was opened, and its current state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Segments that were wanted and in DRAM.
+    /// Requested segments that were in DRAM.
     pub hits: u64,
-    /// Segments that were wanted and not.
+    /// Requested segments that were not in DRAM.
     pub misses: u64,
     /// Bytes read from the file.
     pub read_bytes: u64,
-    /// Bytes written to it: data, checksums, table, copies.
+    /// Bytes written to the file: data, checksums, table and copies.
     pub written_bytes: u64,
-    /// Times it was flushed.
+    /// Number of flushes.
     pub flushes: u64,
-    /// Segments in DRAM that the file does not have yet.
+    /// Segments in DRAM that are newer than the file.
     pub dirty: u64,
-    /// Bytes of the cache.
+    /// Size of the DRAM cache in bytes.
     pub dram_bytes: u64,
-    /// Bytes in the file that the present or a token needs.
+    /// Bytes in the file that the current state or a token needs.
     pub needed_bytes: u64,
-    /// Bytes in the file that may be needed.
+    /// Bytes in the file that are available for these.
     pub space_bytes: u64,
-    /// What the controller counts.
+    /// Statistics of the controller.
     pub controller: nvmm::Stats,
-    /// What was done for loads and stores, if it is mapped.
+    /// Statistics of the mapping; zero if the memory is not mapped.
     pub map: MapStats,
 }
 
-/// Memory on a file or a block device. Addresses are bytes; 0 is nobody's.
+/// A memory on a file or a block device. Addresses count bytes; address 0 is never allocated.
 ///
-/// What is written is in DRAM and in the file as the cache has it, and counts only from [`sync`](Self::sync) on: after a crash the memory
-/// opens as the last completed sync, rollback or drop left it. Dropping it without [`close`](Self::close) leaves it as a crash would.
+/// Writes go to the DRAM cache and, by eviction, to the file, but become durable only with [`sync`](Self::sync): after
+/// a crash the memory opens in the state of the last completed sync, rollback or drop. Dropping the value without
+/// [`close`](Self::close) has the same effect as a crash.
 pub struct Memory<D: Device = Disk> {
     pub(crate) engine: Engine<D>,
     pub(crate) frames: Frames,
     pub(crate) path: String,
     pub(crate) pending: Vec<Pending>,
-    /// Requests without data that a full disk holds up.
+    /// Requests without data that a full disk delays.
     pub(crate) unanswered: Vec<Tag>,
-    /// Frames of segments that are about to be written whole.
+    /// Frames of segments that the current call will overwrite completely.
     pub(crate) fresh: Vec<u32>,
     pub(crate) keys: Vec<Key>,
-    /// Permissions of the page that was asked about last.
+    /// Permissions of the page that was checked last.
     pub(crate) last_page: Option<(u32, Permissions)>,
     pub(crate) next_page: u32,
     pub(crate) hits: u64,
@@ -85,59 +86,60 @@ impl<D: Device> Memory<D> {
         }
     }
 
-    /// Makes the first root durable, of a new memory the catalog's page too; deletes the temporary pages of whoever had it open before.
+    /// Makes the first root durable and, in a new memory, creates the catalog's page; deletes the temporary pages of
+    /// the previous opener.
     pub(crate) fn begin(&mut self, new: bool) -> Result<(), Error> {
         if new {
             self.create_page(catalog::PAGE, Permissions { permanent: true, ..Permissions::PRIVATE })?;
             let token = self.sync(None)?;
             self.drop_token(token)
         } else {
-            self.ask(Request::End, catalog::PAGE).map(|_| ())
+            self.execute(Request::End, catalog::PAGE).map(|_| ())
         }
     }
 
-    /// What it was made with.
+    /// Returns the fixed parameters of the memory.
     pub fn shape(&self) -> Shape {
         self.engine.storage.shape
     }
 
-    /// Its device.
+    /// Returns the device.
     pub fn device(&self) -> &D {
         self.engine.storage.device()
     }
 
-    /// Its device, for tests that make it fail.
+    /// Returns the device, for tests that make it fail.
     #[doc(hidden)]
     pub fn device_mut(&mut self) -> &mut D {
         self.engine.storage.device_mut()
     }
 
-    /// Gives up the device, as a crash would.
+    /// Returns the device, leaving its content as a crash would.
     pub fn into_device(self) -> D {
         self.engine.storage.into_device()
     }
 
-    /// Plants a bug.
+    /// Injects a fault, for tests.
     #[doc(hidden)]
-    pub fn plant(&mut self, plant: Plant) {
-        self.engine.storage.plant = plant;
+    pub fn inject_fault(&mut self, injected: InjectedFault) {
+        self.engine.storage.injected = injected;
     }
 
-    /// What was held up by a full disk goes on, and this process is the one that opened it.
-    pub(crate) fn enter(&mut self) -> Result<(), Error> {
+    /// Starts a call: checks that this process opened the memory, and retries requests that a full disk deferred.
+    pub(crate) fn begin_call(&mut self) -> Result<(), Error> {
         if std::process::id() != self.opener {
             return Err(Error::Forked { path: self.path.clone(), opener: self.opener });
         }
-        self.resume();
+        self.retry_deferred();
         Ok(())
     }
 
-    /// Asks what has no data, and waits.
-    pub(crate) fn ask(&mut self, request: Request, page: u32) -> Result<Answer, Error> {
+    /// Submits a request without data and waits for its answer.
+    pub(crate) fn execute(&mut self, request: Request, page: u32) -> Result<Answer, Error> {
         self.finish()?;
-        let tag = self.engine.ask(request, [crate::frames::NONE; 16], &mut self.frames);
+        let tag = self.engine.submit(request, [crate::frames::NONE; 16], &mut self.frames);
         match self.engine.answer(tag, &mut self.frames) {
-            Ok(Answer::Refused(error)) => Err(self.refused(error, page)),
+            Ok(Answer::Refused(error)) => Err(self.convert_error(error, page)),
             Ok(answer) => Ok(answer),
             Err(stop) => Err(self.abandoned(tag, stop)),
         }
@@ -152,19 +154,20 @@ impl<D: Device> Memory<D> {
         Ok(address..address + bytes)
     }
 
-    /// Segments that may be in DRAM for one call at a time.
+    /// Returns the maximum number of segments that one step of a call keeps in DRAM.
     fn window(&self) -> u64 {
         (self.frames.count() as u64 / 4).clamp(1, 1024)
     }
 
-    /// Reads `into.len()` bytes from `address` on. What was never written is zeros.
+    /// Reads `into.len()` bytes starting at `address`. Bytes that were never written are zero.
     ///
     /// # Errors
-    /// If a page is not allocated or may not be read, or something cannot be read; then it is not known what is `into`.
+    /// If a page is not allocated or may not be read, or if part of the data cannot be read. In the last case the
+    /// content of `into` is unspecified.
     pub fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), Error> {
-        self.enter()?;
+        self.begin_call()?;
         let range = self.check_range(address, into.len() as u64)?;
-        self.permitted(range.clone(), false)?;
+        self.check_permissions(range.clone(), false)?;
         self.read_unchecked(range.start, into)
     }
 
@@ -174,10 +177,10 @@ impl<D: Device> Memory<D> {
         while at < end {
             let first = at / segment;
             let last = end.div_ceil(segment).min(first + self.window());
-            self.bring(first..last, |_| true)?;
+            self.load_segments(first..last, |_| true)?;
             for key in first..last {
                 let (from, to) = (at.max(key * segment), end.min((key + 1) * segment));
-                let frame = self.frames.find(key).expect("it was brought");
+                let frame = self.frames.find(key).expect("it was loaded");
                 let bytes = &self.frames.bytes(frame)[(from - key * segment) as usize..(to - key * segment) as usize];
                 into[(from - address) as usize..(to - address) as usize].copy_from_slice(bytes);
             }
@@ -186,15 +189,15 @@ impl<D: Device> Memory<D> {
         Ok(())
     }
 
-    /// Writes `bytes` to `address` on.
+    /// Writes `bytes` starting at `address`.
     ///
     /// # Errors
-    /// If a page is not allocated or may not be written: then nothing is. If something cannot be read that is written in part, or there is
-    /// no room: then what lies before that is written.
+    /// If a page is not allocated or may not be written; then nothing is written. If a segment that is written in part
+    /// cannot be read, or there is no space; then only a prefix of `bytes` is written.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Error> {
-        self.enter()?;
+        self.begin_call()?;
         let range = self.check_range(address, bytes.len() as u64)?;
-        self.permitted(range.clone(), true)?;
+        self.check_permissions(range.clone(), true)?;
         self.write_unchecked(range.start, bytes)
     }
 
@@ -204,11 +207,11 @@ impl<D: Device> Memory<D> {
         while at < end {
             let first = at / segment;
             let last = end.div_ceil(segment).min(first + self.window());
-            // What is overwritten whole is not read.
-            self.bring(first..last, |key| key * segment < address || (key + 1) * segment > end)?;
+            // Segments that are overwritten completely are not read.
+            self.load_segments(first..last, |key| key * segment < address || (key + 1) * segment > end)?;
             for key in first..last {
                 let (from, to) = (at.max(key * segment), end.min((key + 1) * segment));
-                let frame = self.frames.find(key).expect("it was brought");
+                let frame = self.frames.find(key).expect("it was loaded");
                 let into =
                     &mut self.frames.bytes_mut(frame)[(from - key * segment) as usize..(to - key * segment) as usize];
                 into.copy_from_slice(&bytes[(from - address) as usize..(to - address) as usize]);
@@ -222,40 +225,40 @@ impl<D: Device> Memory<D> {
         Ok(())
     }
 
-    /// Makes all that was written durable, and keeps it as a state to go back to, under a name if one is given.
+    /// Makes all writes durable and keeps the state for [`rollback`](Self::rollback), optionally under a name.
     ///
     /// # Errors
-    /// If a name is taken or cannot be one, if there is no room or no more tokens can be live, or writing fails: then the last sync is still the
-    /// last, and what was written stays in DRAM and may be synced by another call.
+    /// If the name is taken or invalid, there is no space, the maximum number of tokens is live, or writing fails. Then
+    /// the last sync remains the last, and the data written since stays in DRAM and can be synced by another call.
     pub fn sync(&mut self, name: Option<&str>) -> Result<Token, Error> {
-        self.enter()?;
+        self.begin_call()?;
         self.finish()?;
         let token = self.engine.nvmm.next_token();
-        self.note_name(token, name)?;
+        self.record_name(token, name)?;
         self.write_back_all()?;
-        match self.ask(Request::Sync, catalog::PAGE)? {
+        match self.execute(Request::Sync, catalog::PAGE)? {
             Answer::Token(given) => {
                 assert_eq!(given, token);
                 self.engine.release(KEPT, RELEASED);
                 Ok(given)
             }
-            other => panic!("{other:?} is no answer to a sync"),
+            other => panic!("{other:?} is not an answer to a sync"),
         }
     }
 
-    /// Back to the state that `token` stands for. What is newer, tokens too, is forgotten.
+    /// Restores the state that `token` stands for. Newer data and tokens are lost.
     ///
     /// # Errors
-    /// If it stands for none: then nothing is changed.
+    /// If the token is not live; then nothing changes.
     pub fn rollback(&mut self, token: Token) -> Result<(), Error> {
-        self.enter()?;
+        self.begin_call()?;
         self.finish()?;
         let live = self.engine.nvmm.tokens().collect::<Vec<_>>();
         if !live.contains(&token) {
             return Err(Error::UnknownToken { token, newest: live.last().copied() });
         }
-        let asked = self.ask(Request::Rollback { token }, catalog::PAGE);
-        // If it is held up by a full disk it goes on later: what was before is over all the same.
+        let asked = self.execute(Request::Rollback { token }, catalog::PAGE);
+        // If a full disk delays the rollback, it completes later, so the cached state is obsolete in either case.
         if asked.is_ok() || !self.unanswered.is_empty() {
             self.frames.clear();
         }
@@ -263,48 +266,48 @@ impl<D: Device> Memory<D> {
         asked.map(|_| ())
     }
 
-    /// The state is needed no more: what only it needed is room again.
+    /// Discards the state that `token` stands for; the space that only this state needs becomes free.
     ///
     /// # Errors
-    /// If it stands for none, or what was written before cannot be.
+    /// If the token is not live, or earlier writes fail.
     pub fn drop_token(&mut self, token: Token) -> Result<(), Error> {
-        self.enter()?;
-        self.ask(Request::Drop { token }, catalog::PAGE).map(|_| ())
+        self.begin_call()?;
+        self.execute(Request::Drop { token }, catalog::PAGE).map(|_| ())
     }
 
-    /// What the next sync will return.
+    /// Returns the token that the next sync will return.
     pub fn next_token(&self) -> Token {
         self.engine.nvmm.next_token()
     }
 
-    /// Collects what is not needed, and gives its space back to the file system.
+    /// Collects garbage, and releases its space to the file system.
     ///
     /// # Errors
     /// If reading or writing fails.
     pub fn compact(&mut self) -> Result<(), Error> {
-        self.enter()?;
+        self.begin_call()?;
         self.finish()?;
         self.engine.nvmm.compact();
-        // Any request sets it going.
-        self.ask(Request::Read { address: self.page_address(catalog::PAGE), segments: 1 }, catalog::PAGE)?;
+        // Any request starts the collection.
+        self.execute(Request::Read { address: self.page_address(catalog::PAGE), segments: 1 }, catalog::PAGE)?;
         self.engine.drain(&mut self.frames).map_err(|stop| self.stopped(stop))?;
         self.engine.release_all();
         Ok(())
     }
 
-    /// What was written since the last sync is given up, and the file is closed.
+    /// Discards everything written since the last sync, and closes the file.
     ///
     /// # Errors
-    /// If the last of it cannot be written.
+    /// If the last writes fail.
     pub fn close(mut self) -> Result<(), Error> {
-        self.enter()?;
+        self.begin_call()?;
         self.finish()?;
         self.engine.drain(&mut self.frames).map_err(|stop| self.stopped(stop))?;
         self.engine.release(0, usize::MAX);
         self.engine.storage.settle().map_err(|stop| self.stopped(stop))
     }
 
-    /// What was done so far.
+    /// Returns the statistics.
     pub fn stats(&self) -> Stats {
         let (storage, controller) = (&self.engine.storage, self.engine.nvmm.stats());
         let segment = u64::from(self.shape().segment_bytes);

@@ -1,4 +1,4 @@
-//! Names: of tokens, and of areas that are to be found again.
+//! Names of tokens and of areas.
 
 use std::ops::Range;
 
@@ -10,38 +10,37 @@ use crate::device::Device;
 use crate::error::Error;
 
 impl<D: Device> Memory<D> {
-    /// Live tokens, oldest first, and their names.
+    /// Returns the live tokens, oldest first, with their names.
     ///
     /// # Errors
     /// If the names cannot be read.
     pub fn tokens(&mut self) -> Result<Vec<(Token, Option<String>)>, Error> {
-        self.enter()?;
+        self.begin_call()?;
         let catalog = self.catalog()?;
         let tokens = self.engine.nvmm.tokens();
         Ok(tokens.map(|token| (token, catalog.name(token).map(str::to_owned))).collect())
     }
 
-    /// The live token of that name.
+    /// Returns the live token called `name`.
     ///
     /// # Errors
     /// If there is none, or the names cannot be read.
     pub fn token(&mut self, name: &str) -> Result<Token, Error> {
         let live = self.tokens()?;
         let found = live.iter().find(|(_, known)| known.as_deref() == Some(name));
-        let missing = || Error::Name { name: name.to_owned(), why: "no token that is live has it".to_owned() };
+        let missing = || Error::Name { name: name.to_owned(), why: "no live token has this name".to_owned() };
         found.map(|(token, _)| *token).ok_or_else(missing)
     }
 
     fn catalog(&mut self) -> Result<Catalog, Error> {
         let mut bytes = vec![0; self.shape().page_bytes() as usize];
         self.read_unchecked(0, &mut bytes)?;
-        let damaged =
-            || Error::Damaged { path: self.path.clone(), what: "the names of tokens make no sense".to_owned() };
+        let damaged = || Error::Damaged { path: self.path.clone(), what: "the name catalog is corrupted".to_owned() };
         Catalog::parse(&bytes).ok_or_else(damaged)
     }
 
-    /// Writes down that `token`, which the next sync gives, has this name, or none.
-    pub(crate) fn note_name(&mut self, token: Token, name: Option<&str>) -> Result<(), Error> {
+    /// Records the name, or its absence, of `token`, which the next sync returns.
+    pub(crate) fn record_name(&mut self, token: Token, name: Option<&str>) -> Result<(), Error> {
         let live: Vec<Token> = self.engine.nvmm.tokens().collect();
         let mut catalog = self.catalog()?;
         let before = catalog.clone();
@@ -49,14 +48,14 @@ impl<D: Device> Memory<D> {
         if let Some(name) = name {
             check_name(name)?;
             if let Some(taken) = catalog.token(name) {
-                return Err(wrong_name(name, format!("token {} has it", taken.0)));
+                return Err(name_error(name, format!("token {} already has this name", taken.0)));
             }
             catalog.tokens.push((token, name.to_owned()));
         }
-        self.put_catalog(&catalog, &before)
+        self.write_catalog(&catalog, &before)
     }
 
-    fn put_catalog(&mut self, catalog: &Catalog, before: &Catalog) -> Result<(), Error> {
+    fn write_catalog(&mut self, catalog: &Catalog, before: &Catalog) -> Result<(), Error> {
         if catalog == before {
             return Ok(());
         }
@@ -65,67 +64,67 @@ impl<D: Device> Memory<D> {
         if bytes.len() as u64 > room {
             let names = catalog.tokens.len() + catalog.areas.len();
             return Err(Error::Option(format!(
-                "{names} names take {} bytes, and there is room for {room}",
+                "{names} names take {} bytes, but there is room for only {room}",
                 bytes.len()
             )));
         }
         self.write_unchecked(0, &bytes)
     }
 
-    /// Gives an area of pages that are there a name, by which it is found when the memory is opened again.
+    /// Names an area of allocated pages, so that [`find`](Self::find) returns it after the memory is reopened.
     ///
     /// # Errors
-    /// If the name is taken or cannot be one, or a page is not there.
+    /// If the name is taken or invalid, or a page is not allocated.
     pub fn name(&mut self, name: &str, address: u64, bytes: u64) -> Result<(), Error> {
-        self.enter()?;
+        self.begin_call()?;
         check_name(name)?;
         self.check(address, bytes)?;
         let before = self.catalog()?;
         if let Some((taken, _)) = before.area(name) {
-            return Err(wrong_name(name, format!("the area at {taken:#x} has it")));
+            return Err(name_error(name, format!("the area at {taken:#x} already has this name")));
         }
         let mut catalog = before.clone();
         catalog.areas.push((address, bytes, name.to_owned()));
-        self.put_catalog(&catalog, &before)
+        self.write_catalog(&catalog, &before)
     }
 
-    /// Address and bytes of the area of that name.
+    /// Returns the address and size in bytes of the area called `name`.
     ///
     /// # Errors
-    /// If none has it, or its pages are not there any more.
+    /// If there is none, or one of its pages is no longer allocated.
     pub fn find(&mut self, name: &str) -> Result<(u64, u64), Error> {
-        self.enter()?;
+        self.begin_call()?;
         let found = self.catalog()?.area(name);
-        let (address, bytes) = found.ok_or_else(|| wrong_name(name, "no area has it".to_owned()))?;
+        let (address, bytes) = found.ok_or_else(|| name_error(name, "no area has this name".to_owned()))?;
         self.check(address, bytes)?;
         Ok((address, bytes))
     }
 
-    /// Address, bytes and name of all that have one.
+    /// Returns the address, size in bytes and name of all named areas.
     ///
     /// # Errors
     /// If the names cannot be read.
     pub fn names(&mut self) -> Result<Vec<(u64, u64, String)>, Error> {
-        self.enter()?;
+        self.begin_call()?;
         self.catalog().map(|catalog| catalog.areas)
     }
 
-    /// Takes the names away of all areas that have a byte of `range`.
-    pub(crate) fn forget_names(&mut self, range: Range<u64>) -> Result<(), Error> {
+    /// Removes the names of all areas that overlap `range`.
+    pub(crate) fn remove_names(&mut self, range: Range<u64>) -> Result<(), Error> {
         let before = self.catalog()?;
         let mut catalog = before.clone();
         catalog.areas.retain(|(address, bytes, _)| address + bytes <= range.start || *address >= range.end);
-        self.put_catalog(&catalog, &before)
+        self.write_catalog(&catalog, &before)
     }
 }
 
-fn wrong_name(name: &str, why: String) -> Error {
+fn name_error(name: &str, why: String) -> Error {
     Error::Name { name: name.to_owned(), why }
 }
 
 fn check_name(name: &str) -> Result<(), Error> {
     match name.len() {
         1..=NAME_BYTES => Ok(()),
-        bytes => Err(wrong_name(name, format!("it has {bytes} bytes, expected 1 to {NAME_BYTES}"))),
+        bytes => Err(name_error(name, format!("it has {bytes} bytes, expected 1 to {NAME_BYTES}"))),
     }
 }

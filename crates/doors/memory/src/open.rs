@@ -1,4 +1,4 @@
-//! Making a memory, and opening one.
+//! Creates and opens memories.
 
 use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
@@ -16,19 +16,20 @@ use crate::device::{Device, Op, Request};
 use crate::engine::Engine;
 use crate::layout::{FORMAT, MARK, RECORDS, Shape, Superblock, UNIT, mark, parse_mark, parse_record};
 use crate::storage::{Stop, Storage};
-use crate::{Disk, Error, Memory, PAGE_BYTES, Plant};
+use crate::{Disk, Error, InjectedFault, Memory, PAGE_BYTES};
 
-/// How a memory is made or opened.
+/// Options for creating or opening a memory.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bytes that can be allocated, when it is made: up to 4 TiB. When it is opened: none, or what it was made with.
+    /// On creation: bytes that can be allocated, up to 4 TiB. On opening: `None`, or the capacity the memory was
+    /// created with.
     pub capacity: Option<u64>,
-    /// Bytes of DRAM for the cache.
+    /// Size of the DRAM cache in bytes.
     pub dram: u64,
-    /// When it is made: bytes in the file for data and the older versions that tokens keep; none: twice the capacity. What was never
-    /// written takes no space of the file system.
+    /// On creation: bytes in the file for data and the older versions that tokens keep; `None` means twice the
+    /// capacity. Parts that are never written take no disk space.
     pub space: Option<u64>,
-    /// When it is made: tokens that may be live at a time.
+    /// On creation: maximum number of live tokens.
     pub tokens: u32,
 }
 
@@ -38,7 +39,7 @@ impl Default for Options {
     }
 }
 
-/// Least DRAM for the cache: sixteen pages.
+/// Minimum size of the DRAM cache: sixteen pages.
 pub(crate) const DRAM_MIN: u64 = 16 * PAGE_BYTES;
 
 pub(crate) fn io_error(path: &str, what: &'static str) -> impl FnOnce(io::Error) -> Error {
@@ -46,7 +47,7 @@ pub(crate) fn io_error(path: &str, what: &'static str) -> impl FnOnce(io::Error)
     move |source| Error::Io { path, what, source }
 }
 
-/// Opens `path`, past the page cache if the file system lets it.
+/// Opens `path`, bypassing the page cache if the file system supports it.
 pub(crate) fn open_file(path: &Path, new: bool, write: bool) -> io::Result<File> {
     let options = |direct: bool| {
         let flags = if direct { OFlags::DIRECT } else { OFlags::empty() };
@@ -58,7 +59,8 @@ pub(crate) fn open_file(path: &Path, new: bool, write: bool) -> io::Result<File>
         options(false).create_new(true).open(path)?;
     }
     let Ok(file) = options(true).open(path) else { return options(false).open(path) };
-    // Some take the flag and then want larger pieces than ours: an empty file reads nothing either way.
+    // Some file systems accept the flag but then require larger alignment than ours. An empty file passes the probe
+    // either way.
     let mut probe = Aligned::new(UNIT as usize);
     match file.read_at(&mut probe, 0) {
         Ok(_) => Ok(file),
@@ -66,7 +68,8 @@ pub(crate) fn open_file(path: &Path, new: bool, write: bool) -> io::Result<File>
     }
 }
 
-/// Takes the lock. A process that was killed has it until the kernel is done with its requests, a moment after its end.
+/// Acquires the lock. The lock of a killed process persists for a moment after its death, until the kernel has finished
+/// its requests.
 fn lock(file: &File, path: &str) -> Result<(), Error> {
     let mut tries = 25;
     loop {
@@ -80,10 +83,10 @@ fn lock(file: &File, path: &str) -> Result<(), Error> {
     }
 }
 
-/// What the file says it is.
+/// Reads the memory's parameters from either superblock.
 pub(crate) fn read_shape(file: &File, path: &str) -> Result<Shape, Error> {
     let mut bytes = Aligned::new(UNIT as usize);
-    let mut worst = "not there";
+    let mut worst = "missing";
     for copy in [0, UNIT] {
         bytes.fill(0);
         match file.read_exact_at(&mut bytes, copy) {
@@ -94,7 +97,7 @@ pub(crate) fn read_shape(file: &File, path: &str) -> Result<Shape, Error> {
         match Shape::parse(&bytes) {
             Superblock::Good(shape) => return Ok(shape),
             Superblock::Format(found) => return Err(Error::Format { path: path.to_owned(), found, known: FORMAT }),
-            Superblock::Foreign if worst == "not there" => worst = "foreign",
+            Superblock::Foreign if worst == "missing" => worst = "unrecognized",
             Superblock::Foreign => {}
             Superblock::Damaged => worst = "damaged",
         }
@@ -113,10 +116,10 @@ pub(crate) fn check_dram(dram: u64) -> Result<(), Error> {
     }
 }
 
-/// What the file `path` says it is; nothing is changed, and whoever has it open is not disturbed.
+/// Reads the parameters of the memory in the file `path`, without changing it or disturbing its users.
 ///
 /// # Errors
-/// If it cannot be read, or is none.
+/// If the file cannot be read, or is not a memory.
 pub fn shape_of(path: &Path) -> Result<Shape, Error> {
     let name = path.display().to_string();
     let file = open_file(path, false, false).map_err(io_error(&name, "cannot be opened"))?;
@@ -124,10 +127,10 @@ pub fn shape_of(path: &Path) -> Result<Shape, Error> {
 }
 
 impl Memory<Disk> {
-    /// Makes a memory in a new file, or on a block device whose first 64 KiB are zeros.
+    /// Creates a memory in a new file, or on a block device whose first 64 KiB are zeros.
     ///
     /// # Errors
-    /// If there is something already, or an option does not work, or the system refuses.
+    /// If the file exists or the device is not empty, an option is invalid, or a system call fails.
     pub fn create(path: &Path, options: &Options) -> Result<Memory<Disk>, Error> {
         check_dram(options.dram)?;
         let name = path.display().to_string();
@@ -139,48 +142,49 @@ impl Memory<Disk> {
         }
         let shape = Shape::of(capacity, space, options.tokens).map_err(Error::Option)?;
         let is_drive = path.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device());
-        let mut file = open_file(path, !is_drive, true).map_err(io_error(&name, "cannot be made"))?;
+        let mut file = open_file(path, !is_drive, true).map_err(io_error(&name, "cannot be created"))?;
         lock(&file, &name)?;
         if is_drive {
-            let found = length(&mut file).map_err(io_error(&name, "has no length"))?;
+            let found = length(&mut file).map_err(io_error(&name, "its length cannot be determined"))?;
             if found < shape.file_bytes() {
                 return Err(Error::TooSmall { path: name, found, expected: shape.file_bytes() });
             }
             let mut head = Aligned::new(64 << 10);
             file.read_exact_at(&mut head, 0).map_err(io_error(&name, "cannot be read"))?;
             if head.iter().any(|byte| *byte != 0) {
-                let what = "there is something on the device already: its first 64 KiB are not zeros".to_owned();
+                let what = "the device is not empty: its first 64 KiB are not zeros".to_owned();
                 return Err(Error::Damaged { path: name, what });
             }
         } else {
-            file.set_len(shape.file_bytes()).map_err(io_error(&name, "cannot be so long"))?;
-            // The name is durable too.
+            file.set_len(shape.file_bytes()).map_err(io_error(&name, "cannot be extended to its full length"))?;
+            // Make the file's name durable too.
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
             File::open(parent)
                 .and_then(|parent| parent.sync_all())
-                .map_err(io_error(&name, "its folder cannot be synced"))?;
+                .map_err(io_error(&name, "its directory cannot be synced"))?;
         }
         Memory::create_on(Disk::new(file, true), shape, options.dram, &name)
     }
 
-    /// Opens a memory as its last completed sync left it.
+    /// Opens a memory in the state of the last completed sync.
     ///
     /// # Errors
-    /// If it is none, is open elsewhere, is damaged, or an option is not what it was made with.
+    /// If the file is not a memory, is open for writing elsewhere or is damaged, or an option does not match the
+    /// memory.
     pub fn open(path: &Path, options: &Options) -> Result<Memory<Disk>, Error> {
         check_dram(options.dram)?;
         let name = path.display().to_string();
         let mut file = open_file(path, false, true).map_err(io_error(&name, "cannot be opened"))?;
         lock(&file, &name)?;
         let shape = read_shape(&file, &name)?;
-        let found = length(&mut file).map_err(io_error(&name, "has no length"))?;
+        let found = length(&mut file).map_err(io_error(&name, "its length cannot be determined"))?;
         if found < shape.file_bytes() {
             return Err(Error::Truncated { path: name, found, expected: shape.file_bytes() });
         }
         if let Some(capacity) = options.capacity.filter(|c| c.div_ceil(PAGE_BYTES) * PAGE_BYTES != shape.capacity()) {
             let made = shape.capacity();
             return Err(Error::Option(format!(
-                "{name}: the memory was made with a capacity of {made} bytes, not {capacity}"
+                "{name}: the memory was created with a capacity of {made} bytes, not {capacity}"
             )));
         }
         Memory::open_on(Disk::new(file, true), shape, options.dram, &name)
@@ -188,14 +192,14 @@ impl Memory<Disk> {
 }
 
 impl<D: Device> Memory<D> {
-    /// Makes a memory on a device that reads as zeros.
+    /// Creates a memory on a device that reads as zeros.
     ///
     /// # Errors
     /// If the device fails.
     pub fn create_on(device: D, shape: Shape, dram: u64, path: &str) -> Result<Memory<D>, Error> {
         let mut storage = Storage::new(device, shape);
         for copy in [UNIT, 0] {
-            storage.put(copy, |into| shape.superblock(into)).map_err(|stop| stopped(stop, path))?;
+            storage.write_unit(copy, |into| shape.superblock(into)).map_err(|stop| stopped(stop, path))?;
         }
         let opening = Opening::new(&mut storage);
         let nvmm = Nvmm::format(shape.config(), &opening).map_err(|error| damaged(path, &error, ""))?;
@@ -209,22 +213,28 @@ impl<D: Device> Memory<D> {
     /// # Errors
     /// If it is damaged, or the device fails.
     pub fn open_on(device: D, shape: Shape, dram: u64, path: &str) -> Result<Memory<D>, Error> {
-        Memory::open_planted(device, shape, dram, path, Plant::Nothing)
+        Memory::open_with_fault(device, shape, dram, path, InjectedFault::None)
     }
 
-    /// The same with a bug.
+    /// Opens the memory with an injected fault.
     #[doc(hidden)]
-    pub fn open_planted(device: D, shape: Shape, dram: u64, path: &str, plant: Plant) -> Result<Memory<D>, Error> {
+    pub fn open_with_fault(
+        device: D,
+        shape: Shape,
+        dram: u64,
+        path: &str,
+        injected: InjectedFault,
+    ) -> Result<Memory<D>, Error> {
         let mut storage = Storage::new(device, shape);
-        storage.plant = plant;
+        storage.injected = injected;
         let newest = storage.newest_record();
         storage.begin_generation().map_err(|stop| stopped(stop, path))?;
         let opening = Opening::new(&mut storage);
         let opened = Nvmm::open(shape.config(), &opening);
-        let why = storage.wrong();
+        let why = storage.describe_damage();
         let (nvmm, _) = opened.map_err(|error| damaged(path, &error, &why))?;
         if nvmm.committed() < newest {
-            return Err(lost(path, nvmm.committed(), newest, &why));
+            return Err(lost_commit(path, nvmm.committed(), newest, &why));
         }
         let mut memory = Memory::new(Engine::new(nvmm, storage), dram, path);
         memory.begin(false)?;
@@ -232,10 +242,10 @@ impl<D: Device> Memory<D> {
     }
 }
 
-/// That what was durable cannot be read.
-pub(crate) fn lost(path: &str, (root, group): (u64, u64), (last_root, last): (u64, u64), why: &str) -> Error {
+/// Returns the error for a durable commit that cannot be read.
+pub(crate) fn lost_commit(path: &str, (root, group): (u64, u64), (last_root, last): (u64, u64), why: &str) -> Error {
     let what = format!(
-        "the newest commit that can be read is {group} after root {root}, and {last} after root {last_root} was durable ({why})"
+        "the newest readable commit is {group} after root {root}, but {last} after root {last_root} was durable ({why})"
     );
     Error::Damaged { path: path.to_owned(), what }
 }
@@ -245,7 +255,7 @@ pub(crate) fn damaged(path: &str, error: &OpenError, why: &str) -> Error {
     Error::Damaged { path: path.to_owned(), what: format!("{error}{why}") }
 }
 
-/// What made the medium stop, as an error.
+/// Converts the reason why the medium stopped into an error.
 pub(crate) fn stopped(stop: Stop, path: &str) -> Error {
     let path = path.to_owned();
     match stop {
@@ -254,7 +264,7 @@ pub(crate) fn stopped(stop: Stop, path: &str) -> Error {
     }
 }
 
-/// The medium while a memory is opened: one read after the other.
+/// The medium during opening: executes one read at a time.
 pub(crate) struct Opening<'a, D>(RefCell<&'a mut Storage<D>>, Geometry);
 
 impl<D: Device> Opening<'_, D> {
@@ -289,18 +299,20 @@ impl<D: Device> Medium for Opening<'_, D> {
 }
 
 impl<D: Device> Storage<D> {
-    /// The newest commit of which a record says that it is durable.
+    /// Returns the newest commit that a record declares durable.
     pub(crate) fn newest_record(&mut self) -> (u64, u64) {
-        let records = RECORDS.map(|at| self.get(at).ok().and_then(|bytes| parse_record(&bytes)).unwrap_or((0, 0)));
+        let records =
+            RECORDS.map(|at| self.read_unit(at).ok().and_then(|bytes| parse_record(&bytes)).unwrap_or((0, 0)));
         records[0].max(records[1])
     }
 
-    /// The generation of readers, as the file says; none: it is damaged.
+    /// Reads the generation of readers, or `None` if the mark is damaged.
     pub(crate) fn read_mark(&mut self) -> io::Result<Option<u64>> {
-        self.get(MARK).map(|bytes| parse_mark(&bytes))
+        self.read_unit(MARK).map(|bytes| parse_mark(&bytes))
     }
 
-    /// Whoever reads what was left lose it, for what is free may be written now: theirs is an older generation.
+    /// Invalidates readers of the previous state by starting a newer generation, because free blocks may be overwritten
+    /// from now on.
     fn begin_generation(&mut self) -> Result<(), Stop> {
         let (mut known, mut after) = (self.read_mark().ok().flatten(), 0);
         while let Some(reader) = self.device_mut().reader(after, 0) {
@@ -308,28 +320,28 @@ impl<D: Device> Storage<D> {
         }
         self.generation = known.unwrap_or(after);
         if known.is_none() {
-            self.put(MARK, |into| mark(after, into))?;
+            self.write_unit(MARK, |into| mark(after, into))?;
         }
         Ok(())
     }
 
-    /// Reads a unit at once.
-    fn get(&mut self, offset: u64) -> io::Result<Aligned> {
-        self.alone(Op::Read, offset, UNIT as usize, Aligned::new(UNIT as usize))
+    /// Reads a unit synchronously.
+    fn read_unit(&mut self, offset: u64) -> io::Result<Aligned> {
+        self.transfer_now(Op::Read, offset, UNIT as usize, Aligned::new(UNIT as usize))
     }
 
-    /// Writes a unit at once.
-    fn put(&mut self, offset: u64, fill: impl FnOnce(&mut [u8])) -> Result<(), Stop> {
+    /// Writes a unit synchronously.
+    fn write_unit(&mut self, offset: u64, fill: impl FnOnce(&mut [u8])) -> Result<(), Stop> {
         let mut buffer = Aligned::new(UNIT as usize);
         fill(&mut buffer);
         let full = io::ErrorKind::StorageFull;
-        self.alone(Op::Write, offset, UNIT as usize, buffer).map(|_| ()).map_err(|error| match error.kind() {
+        self.transfer_now(Op::Write, offset, UNIT as usize, buffer).map(|_| ()).map_err(|error| match error.kind() {
             kind if kind == full => Stop::Full(error),
             _ => Stop::Broken(format!("its first pages could not be written: {error}")),
         })
     }
 
-    pub(crate) fn alone(&mut self, op: Op, offset: u64, bytes: usize, buffer: Aligned) -> io::Result<Aligned> {
+    pub(crate) fn transfer_now(&mut self, op: Op, offset: u64, bytes: usize, buffer: Aligned) -> io::Result<Aligned> {
         let device = self.device_mut();
         assert!(!device.is_busy());
         device.start(Request { op, offset, bytes, buffer, user: 0 });

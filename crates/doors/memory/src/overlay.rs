@@ -1,14 +1,14 @@
-//! A device that is only read: what is written over it stays in DRAM.
+//! A read-only view of a device that keeps writes in DRAM.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
 use crate::device::{Device, Ended, Op, Request};
 
-/// What was written, by where; it is read in the same pieces.
+/// Written data by offset. Reads must use the same offsets and lengths as the writes.
 pub(crate) type Written = BTreeMap<u64, Box<[u8]>>;
 
-/// See the module.
+/// The overlay; see the module.
 pub(crate) struct Overlay<D> {
     under: D,
     written: Written,
@@ -20,7 +20,7 @@ impl<D: Device> Overlay<D> {
         Overlay { under, written: BTreeMap::new(), ended: VecDeque::new() }
     }
 
-    /// What is under it.
+    /// Returns the underlying device.
     pub fn under(&mut self) -> &mut D {
         &mut self.under
     }

@@ -1,4 +1,4 @@
-//! Pages: which are there, whose permissions; alloc, delete, setperms; and a look at all of them.
+//! Page allocation, deletion and permissions, and the verification of all pages.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use crate::storage::Stop;
 use crate::{Memory, catalog};
 
 impl<D: Device> Memory<D> {
-    /// What may be done with a page, if it is there.
+    /// Returns the permissions of a page, or `None` if it is not allocated.
     pub(crate) fn ownership(&mut self, page: u32) -> Result<Option<Permissions>, Error> {
         if let Some((known, permissions)) = self.last_page
             && known == page
         {
             return Ok(Some(permissions));
         }
-        self.engine.bring(page, &mut self.frames).map_err(|stop| self.stopped(stop))?;
+        self.engine.load_entry(page, &mut self.frames).map_err(|stop| self.stopped(stop))?;
         let Some(ownership) = self.engine.nvmm.ownership(page) else { return Err(self.table_unreadable()) };
         let permissions = ownership.map(|(permissions, _)| permissions);
         self.last_page = permissions.map(|permissions| (page, permissions));
@@ -30,8 +30,8 @@ impl<D: Device> Memory<D> {
         (range.start / bytes) as u32..range.end.div_ceil(bytes) as u32
     }
 
-    /// That all pages of a range are there, and may be read, or written.
-    pub(crate) fn permitted(&mut self, range: Range<u64>, write: bool) -> Result<(), Error> {
+    /// Checks that all pages of a range are allocated and may be read or, if `write` is set, written.
+    pub(crate) fn check_permissions(&mut self, range: Range<u64>, write: bool) -> Result<(), Error> {
         let bytes = self.shape().page_bytes();
         for page in self.pages(&range) {
             let address = range.start.max(u64::from(page) * bytes);
@@ -49,22 +49,23 @@ impl<D: Device> Memory<D> {
         Ok(())
     }
 
-    /// That `bytes` bytes from `address` on are there and may be read.
+    /// Checks that `bytes` bytes starting at `address` are allocated and may be read.
     ///
     /// # Errors
-    /// If not.
+    /// If they are not.
     pub fn check(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
-        self.enter()?;
+        self.begin_call()?;
         let range = self.check_range(address, bytes)?;
-        self.permitted(range, false)
+        self.check_permissions(range, false)
     }
 
-    /// `bytes` bytes of zeros: whole pages, one after the other. Temporary ones are gone when the memory is opened again.
+    /// Allocates `bytes` bytes of zeros in contiguous whole pages, and returns their address. Temporary pages are
+    /// deleted when the memory is opened again.
     ///
     /// # Errors
-    /// If no run of free pages is so long, or there is no room.
+    /// If no run of free pages is long enough, or there is no space.
     pub fn alloc(&mut self, bytes: u64, temporary: bool) -> Result<u64, Error> {
-        self.enter()?;
+        self.begin_call()?;
         let page_bytes = self.shape().page_bytes();
         let (count, all) = (bytes.div_ceil(page_bytes).max(1), u64::from(self.shape().pages));
         let none = Error::NoPages { bytes, pages: count };
@@ -72,7 +73,7 @@ impl<D: Device> Memory<D> {
             return Err(none);
         }
         let (mut start, mut run) = (self.next_page, 0);
-        // From where the last ended, then from the beginning.
+        // Search from the end of the last allocation, then from the beginning.
         for page in (self.next_page..self.shape().pages).chain(catalog::PAGE + 1..self.shape().pages) {
             if page == catalog::PAGE + 1 || run == 0 {
                 (start, run) = (page, 0);
@@ -99,10 +100,10 @@ impl<D: Device> Memory<D> {
     }
 
     pub(crate) fn create_page(&mut self, page: u32, permissions: Permissions) -> Result<(), Error> {
-        // Reading a page that is not there creates it.
+        // Reading a page that does not exist creates it.
         let address = self.page_address(page);
-        self.ask(Request::Read { address, segments: 1 }, page)?;
-        match self.ask(Request::SetPermissions { address, permissions }, page) {
+        self.execute(Request::Read { address, segments: 1 }, page)?;
+        match self.execute(Request::SetPermissions { address, permissions }, page) {
             Ok(_) => Ok(()),
             Err(error) => {
                 self.delete_page(page)?;
@@ -113,21 +114,21 @@ impl<D: Device> Memory<D> {
 
     fn delete_page(&mut self, page: u32) -> Result<Answer, Error> {
         self.last_page = None;
-        self.ask(Request::Delete { address: self.page_address(page) }, page)
+        self.execute(Request::Delete { address: self.page_address(page) }, page)
     }
 
-    /// The pages of a range are there no more, nor names of areas in them. States that tokens stand for still have them.
+    /// Deletes the pages of a range and the names of areas in them. States that tokens stand for keep their pages.
     ///
     /// # Errors
-    /// If one is not there or may not be written: then none is deleted.
+    /// If a page is not allocated or may not be written; then none is deleted.
     pub fn delete(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
-        self.enter()?;
+        self.begin_call()?;
         let range = self.check_range(address, bytes)?;
-        self.permitted(range.clone(), true)?;
+        self.check_permissions(range.clone(), true)?;
         self.finish()?;
         let (segments, bytes) = (u64::from(self.shape().segments), self.shape().page_bytes());
         let pages = self.pages(&range);
-        self.forget_names(u64::from(pages.start) * bytes..u64::from(pages.end) * bytes)?;
+        self.remove_names(u64::from(pages.start) * bytes..u64::from(pages.end) * bytes)?;
         for page in pages {
             self.delete_page(page)?;
             for key in u64::from(page) * segments..u64::from(page + 1) * segments {
@@ -139,12 +140,12 @@ impl<D: Device> Memory<D> {
         Ok(())
     }
 
-    /// What may be done with the pages of a range from now on.
+    /// Sets the permissions of the pages of a range.
     ///
     /// # Errors
-    /// If one is not there: then nothing is changed.
+    /// If a page is not allocated; then nothing changes.
     pub fn set_permissions(&mut self, address: u64, bytes: u64, permissions: Permissions) -> Result<(), Error> {
-        self.enter()?;
+        self.begin_call()?;
         let range = self.check_range(address, bytes)?;
         let page_bytes = self.shape().page_bytes();
         for page in self.pages(&range) {
@@ -152,21 +153,21 @@ impl<D: Device> Memory<D> {
                 return Err(Error::NotAllocated { address: range.start.max(u64::from(page) * page_bytes) });
             }
         }
-        // What is dirty was written while that was permitted.
+        // Write dirty data back while that is still permitted.
         self.write_back_all()?;
         for page in self.pages(&range) {
             self.last_page = None;
-            self.ask(Request::SetPermissions { address: self.page_address(page), permissions }, page)?;
+            self.execute(Request::SetPermissions { address: self.page_address(page), permissions }, page)?;
         }
         Ok(())
     }
 
-    /// Reads all that is there. What cannot be read, and how many pages there are.
+    /// Reads all allocated pages. Returns an error for each unreadable part, and the number of pages.
     ///
     /// # Errors
     /// If the device fails, or the table cannot be read.
     pub fn verify(&mut self) -> Result<(Vec<Error>, u64), Error> {
-        self.enter()?;
+        self.begin_call()?;
         let page_bytes = self.shape().page_bytes();
         let segment = u64::from(self.shape().segment_bytes);
         let mut bytes = vec![0; page_bytes as usize];
@@ -181,7 +182,7 @@ impl<D: Device> Memory<D> {
             if !matches!(whole, Error::Unreadable { .. }) {
                 return Err(whole);
             }
-            // Each segment by itself: all that are lost are named.
+            // Read each segment separately, to report every lost one.
             for at in (address..address + page_bytes).step_by(segment as usize) {
                 if let Err(error) = self.read_unchecked(at, &mut bytes[..segment as usize]) {
                     found.push(error);
@@ -195,8 +196,8 @@ impl<D: Device> Memory<D> {
         Error::TableUnreadable { path: self.path.clone(), why: self.engine.storage.complaint.clone() }
     }
 
-    /// What the controller refused, in the memory's words.
-    pub(crate) fn refused(&self, error: nvmm::Error, page: u32) -> Error {
+    /// Converts an error of the controller.
+    pub(crate) fn convert_error(&self, error: nvmm::Error, page: u32) -> Error {
         use nvmm::Error as Refused;
         let start = u64::from(page) * self.shape().page_bytes();
         match error {
@@ -210,22 +211,23 @@ impl<D: Device> Memory<D> {
             Refused::UnknownToken { token, newest } => Error::UnknownToken { token, newest },
             Refused::TooManyTokens { live } => Error::TooManyTokens { live },
             Refused::NoSpace { .. } | Refused::NoVersions { .. } => Error::Full(error.to_string()),
-            Refused::WornOut => {
-                Error::Broken { path: self.path.clone(), why: "too much of the file cannot be written".to_owned() }
-            }
+            Refused::WornOut => Error::Broken {
+                path: self.path.clone(),
+                why: "too many blocks of the file cannot be written".to_owned(),
+            },
             Refused::NotThere { .. } => Error::NotAllocated { address: start },
             Refused::NotReadable { .. } => Error::NotPermitted { address: start, what: "read" },
             Refused::NotWritable { .. } | Refused::NotOwner { .. } => {
                 Error::NotPermitted { address: start, what: "written" }
             }
-            // The calls check addresses and segments before they ask, and allocate page by page.
+            // The calls check addresses and segments before they submit requests, and allocate page by page.
             Refused::NoSuchPage { .. } | Refused::NoSuchSegment { .. } | Refused::NoPage { .. } => {
                 unreachable!("{error}")
             }
         }
     }
 
-    /// The medium stopped before `tag` was answered.
+    /// Records that the medium stopped before `tag` was answered.
     pub(crate) fn abandoned(&mut self, tag: Tag, stop: Stop) -> Error {
         self.unanswered.push(tag);
         self.stopped(stop)

@@ -1,10 +1,11 @@
-//! A reader beside the writer: the memory as a sync left it, while another process, or another part of this one, goes on.
+//! A concurrent reader: the memory in the state of a sync, while another process, or another part of this one, writes.
 //!
-//! It registers, so that the writer keeps the blocks of data that become free from then on ([`nvmm::Nvmm::watch`]), and opens the file as a
-//! writer would, over a device that keeps what is written in DRAM ([`Overlay`]). The blocks of the table are not kept: all of it is read at
-//! once, and counts if its root is still the newest afterwards, since nothing of a root is written over before the next one is there.
-//! A writer that has no other room begins another generation of readers before it uses what it kept; the mark of the generation is read
-//! after whatever else is read, so that nothing is taken for the state that is not of it.
+//! The reader registers, which makes the writer keep data blocks that become free from then on ([`nvmm::Nvmm::watch`]),
+//! and opens the file like a writer, over a device that keeps writes in DRAM ([`Overlay`]). The writer does not keep
+//! blocks of the page table, so the reader loads the whole table at once. The result is valid if its root is still the
+//! newest afterwards, since nothing that a root refers to is overwritten before the next root is durable. A writer that
+//! runs out of space starts another generation of readers before it reuses blocks that it kept. Readers check the mark
+//! of the generation after each other read, so data of a later state is never mistaken for theirs.
 
 use std::path::Path;
 
@@ -18,10 +19,11 @@ use crate::overlay::Overlay;
 use crate::storage::Storage;
 use crate::{Disk, Error, Memory, Stats};
 
-/// Times that opening is tried while the writer makes one root after the other.
+/// Maximum number of attempts to open, each of which fails if the writer commits a new root meanwhile.
 const TRIES: u32 = 100;
 
-/// A memory as a sync left it, to be read. What the writer does meanwhile does not show until [`refresh`](Self::refresh).
+/// A memory opened for reading in the state of a sync. Later writes become visible only through
+/// [`refresh`](Self::refresh).
 pub struct Reader<D: Device = Disk> {
     pub(crate) memory: Memory<Overlay<D>>,
     dram: u64,
@@ -29,32 +31,33 @@ pub struct Reader<D: Device = Disk> {
 }
 
 impl Reader<Disk> {
-    /// Opens the memory in `path` as its last completed sync left it, or one that is under way. The writer, if there is one, goes on. All
-    /// of the page table, about 0.4 % of what was allocated, and `dram` bytes of what is read are kept in DRAM.
+    /// Opens the memory in `path` in the state of the last completed sync, or of one in progress. A writer, if there is
+    /// one, continues undisturbed. DRAM holds the whole page table, about 0.4 % of the allocated size, and a cache of
+    /// `dram` bytes.
     ///
     /// # Errors
-    /// If it is no memory, or damaged, or the file system has no locks.
+    /// If the file is not a memory or is damaged, or the file system does not support locks.
     pub fn open(path: &Path, dram: u64) -> Result<Reader<Disk>, Error> {
         Reader::open_for(path, dram, false)
     }
 
-    /// `anew`: the table is written once more, over what is read.
-    pub(crate) fn open_for(path: &Path, dram: u64, anew: bool) -> Result<Reader<Disk>, Error> {
+    /// Opens the memory. If `rewrite_table` is set, a fresh copy of the table is written to the overlay.
+    pub(crate) fn open_for(path: &Path, dram: u64, rewrite_table: bool) -> Result<Reader<Disk>, Error> {
         open::check_dram(dram)?;
         let name = path.display().to_string();
         let mut file = open::open_file(path, false, false).map_err(io_error(&name, "cannot be opened"))?;
         let shape = open::read_shape(&file, &name)?;
-        let found = open::length(&mut file).map_err(io_error(&name, "has no length"))?;
+        let found = open::length(&mut file).map_err(io_error(&name, "its length cannot be determined"))?;
         if found < shape.file_bytes() {
             return Err(Error::Truncated { path: name, found, expected: shape.file_bytes() });
         }
-        Reader::open_anew(Disk::new(file, true), shape, dram, &name, anew)
+        Reader::open_device(Disk::new(file, true), shape, dram, &name, rewrite_table)
     }
 
-    /// The same memory as it is now, opened by its name.
+    /// Reopens the memory by its path in its current state.
     ///
     /// # Errors
-    /// As [`open`](Self::open); then it is as it was.
+    /// Same as [`open`](Self::open); then the reader keeps its state.
     pub fn refresh(&mut self) -> Result<(), Error> {
         *self = Reader::open(Path::new(&self.memory.path), self.dram)?;
         Ok(())
@@ -62,17 +65,17 @@ impl Reader<Disk> {
 }
 
 impl<D: Device> Reader<D> {
-    /// The same over a device.
+    /// Opens the memory on a device.
     ///
     /// # Errors
-    /// As [`open`](Reader::open).
+    /// Same as [`open`](Reader::open).
     pub fn open_on(device: D, shape: Shape, dram: u64, path: &str) -> Result<Reader<D>, Error> {
-        Reader::open_anew(device, shape, dram, path, false)
+        Reader::open_device(device, shape, dram, path, false)
     }
 
-    fn open_anew(device: D, shape: Shape, dram: u64, path: &str, anew: bool) -> Result<Reader<D>, Error> {
+    fn open_device(device: D, shape: Shape, dram: u64, path: &str, rewrite_table: bool) -> Result<Reader<D>, Error> {
         let mut device = Overlay::new(device);
-        // The root that was the newest when the last try failed: if it fails once more with it, that is damage.
+        // The newest root at the last failure. If opening fails twice with the same root, the file is damaged.
         let mut failed = None;
         for _ in 0..TRIES {
             let mut storage = Storage::new(device, shape);
@@ -83,13 +86,13 @@ impl<D: Device> Reader<D> {
             let newest = storage.newest_record();
             let opening = Opening::new(&mut storage);
             let opened = Nvmm::open(shape.config(), &opening)
-                .and_then(|(mut nvmm, _)| nvmm.bring_all(&opening, anew).map(|()| nvmm));
-            let complaint = storage.wrong();
-            // With nothing of what was read before.
+                .and_then(|(mut nvmm, _)| nvmm.bring_all(&opening, rewrite_table).map(|()| nvmm));
+            let complaint = storage.describe_damage();
+            // Drop all checksums read so far.
             let mut storage = Storage::new(storage.into_device(), shape);
             let root = Nvmm::newest_root(shape.config(), &Opening::new(&mut storage));
             let error = match opened {
-                Ok(nvmm) if nvmm.committed() < newest => open::lost(path, nvmm.committed(), newest, &complaint),
+                Ok(nvmm) if nvmm.committed() < newest => open::lost_commit(path, nvmm.committed(), newest, &complaint),
                 Ok(mut nvmm) if root == Some(nvmm.committed().0) => {
                     nvmm.keep_still();
                     let mut memory = Memory::new(Engine::new(nvmm, storage), dram, path);
@@ -117,12 +120,12 @@ impl<D: Device> Reader<D> {
         Err(Error::Stale { path: path.to_owned() })
     }
 
-    /// Gives up the device.
+    /// Returns the device.
     pub fn into_device(self) -> D {
         self.memory.into_device().into_under()
     }
 
-    /// That what was read is of the state that was opened.
+    /// Checks that everything read so far belongs to the opened state.
     pub(crate) fn check_generation(&mut self) -> Result<(), Error> {
         let path = &self.memory.path;
         match self.memory.engine.storage.read_mark().map_err(io_error(path, "cannot be read"))? {
@@ -131,7 +134,7 @@ impl<D: Device> Reader<D> {
         }
     }
 
-    /// What `call` reads, if it is of the state that was opened.
+    /// Executes `call`, and checks that what it read belongs to the opened state.
     fn checked<T>(&mut self, call: impl FnOnce(&mut Memory<Overlay<D>>) -> Result<T, Error>) -> Result<T, Error> {
         let before = self.memory.engine.storage.read_bytes;
         let result = call(&mut self.memory);
@@ -142,28 +145,28 @@ impl<D: Device> Reader<D> {
         result
     }
 
-    /// What the memory was made with.
+    /// Returns the memory's fixed parameters.
     pub fn shape(&self) -> Shape {
         self.memory.shape()
     }
 
-    /// Reads `into.len()` bytes from `address` on. What was never written is zeros.
+    /// Reads `into.len()` bytes starting at `address`. Bytes that were never written are zero.
     ///
     /// # Errors
-    /// As [`Memory::read`]; [`Error::Stale`] if the writer has no other room than what this state is in.
+    /// Same as [`Memory::read`]; [`Error::Stale`] if the writer ran out of space and overwrote this state.
     pub fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), Error> {
         self.checked(|memory| memory.read(address, into))
     }
 
-    /// That `bytes` bytes from `address` on are there and may be read.
+    /// Checks that `bytes` bytes starting at `address` are allocated and may be read.
     ///
     /// # Errors
-    /// If not.
+    /// If they are not.
     pub fn check(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
         self.checked(|memory| memory.check(address, bytes))
     }
 
-    /// Tokens that were live, oldest first, and their names.
+    /// Returns the live tokens of the state, oldest first, with their names.
     ///
     /// # Errors
     /// If the names cannot be read.
@@ -171,7 +174,7 @@ impl<D: Device> Reader<D> {
         self.checked(Memory::tokens)
     }
 
-    /// The token of that name.
+    /// Returns the live token called `name`.
     ///
     /// # Errors
     /// If there is none, or the names cannot be read.
@@ -179,7 +182,7 @@ impl<D: Device> Reader<D> {
         self.checked(|memory| memory.token(name))
     }
 
-    /// Address, bytes and name of all areas that have one.
+    /// Returns the address, size in bytes and name of all named areas.
     ///
     /// # Errors
     /// If the names cannot be read.
@@ -187,23 +190,24 @@ impl<D: Device> Reader<D> {
         self.checked(Memory::names)
     }
 
-    /// Address and bytes of the area of that name.
+    /// Returns the address and size in bytes of the area called `name`.
     ///
     /// # Errors
-    /// If none has it, or its pages are not there any more.
+    /// If there is none, or one of its pages is no longer allocated.
     pub fn find(&mut self, name: &str) -> Result<(u64, u64), Error> {
         self.checked(|memory| memory.find(name))
     }
 
-    /// Reads from now on the state that `token` stands for, and knows no newer tokens. The memory itself is not changed.
+    /// Switches to the state that `token` stands for; newer tokens become unknown to this reader. The memory itself
+    /// does not change.
     ///
     /// # Errors
-    /// If it stands for none.
+    /// If the token is not live.
     pub fn go_to(&mut self, token: Token) -> Result<(), Error> {
         self.checked(|memory| memory.rollback(token))
     }
 
-    /// Reads all that is there. What cannot be read, and how many pages there are.
+    /// Reads all allocated pages. Returns an error for each unreadable part, and the number of pages.
     ///
     /// # Errors
     /// If the device fails; [`Error::Stale`].
@@ -211,21 +215,21 @@ impl<D: Device> Reader<D> {
         self.checked(Memory::verify)
     }
 
-    /// What was done so far.
+    /// Returns the statistics.
     pub fn stats(&self) -> Stats {
         self.memory.stats()
     }
 }
 
-/// Registers under the generation that the mark says, and says it; none: the writer began another meanwhile.
+/// Registers under the generation in the mark and returns it, or `None` if the writer started another one meanwhile.
 fn register<D: Device>(storage: &mut Storage<Overlay<D>>, path: &str) -> Result<Option<u64>, Error> {
     let mut read = || storage.read_mark().map_err(io_error(path, "cannot be read"));
-    // While it is written it may be torn.
+    // Retry, because a concurrent write may tear the mark.
     let Some(generation) = (0..3).find_map(|_| read().transpose()).transpose()? else {
-        let what = "the mark of readers is damaged: whoever opens it for writing makes it anew".to_owned();
+        let what = "the readers' mark is damaged: opening the memory for writing repairs it".to_owned();
         return Err(Error::Damaged { path: path.to_owned(), what });
     };
-    storage.device_mut().under().register(generation).map_err(io_error(path, "cannot be marked as read"))?;
+    storage.device_mut().under().register(generation).map_err(io_error(path, "cannot register a reader"))?;
     let now = storage.read_mark().map_err(io_error(path, "cannot be read"))?;
     Ok((now == Some(generation)).then_some(generation))
 }

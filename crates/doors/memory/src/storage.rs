@@ -1,24 +1,24 @@
-//! The medium of the controller: performs its actions on a device.
+//! The controller's medium: performs its actions on a device.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
 use media::{BlockAddr, OpId, PageAddr, Status};
 
-use crate::Plant;
+use crate::InjectedFault;
 use crate::device::{Device, Ended, Op, Request};
 use crate::disk::Pool;
 use crate::layout::{MARK, RECORDS, Shape, UNIT, mark, record};
 use crate::sums::{Sums, sum};
 
-/// Rows of neighbouring blocks that are read together: what is wanted in any order wants all of them soon.
+/// Number of neighboring checksum rows loaded together, since random access soon needs all of them.
 const ROWS: u32 = 16;
-/// Of a page whose checksum says so.
+/// Why a page without a checksum cannot be read.
 const UNWRITTEN: &str = "it was never written";
 
-/// What a request of the device is for.
+/// The purpose of a device request.
 #[derive(Clone, Copy, Debug)]
-enum Flight {
+enum Purpose {
     None,
     Read {
         id: OpId,
@@ -29,7 +29,7 @@ enum Flight {
         id: OpId,
         twice: bool,
     },
-    /// Of so many blocks.
+    /// Loads the checksums of `count` blocks.
     LoadRows {
         first: u32,
         count: u32,
@@ -44,59 +44,60 @@ enum Flight {
     },
 }
 
-/// The end of an operation of the controller's.
+/// A completed operation of the controller.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub id: OpId,
     pub status: Status,
-    /// Of a read: what was read.
+    /// The data of a read.
     pub content: Option<direct::Aligned>,
 }
 
-/// Why nothing more ends.
+/// Why no further operation completes.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The file system is full: what it refused is kept, and made again by [`Storage::retry`].
+    /// The file system is full. Refused writes are kept, and [`Storage::retry`] repeats them.
     Full(io::Error),
-    /// Nobody knows what is in the file.
+    /// The content of the file is unknown.
     Broken(String),
 }
 
-/// Blocks of pages with checksums, over a device.
+/// Blocks of checksummed pages on a device.
 pub struct Storage<D> {
     device: D,
     pub(crate) shape: Shape,
-    /// The first blocks, which hold the controller's own state, are there twice: `copies` further a second time.
+    /// The first `own` blocks hold the controller's own state and are stored twice, the second time `copies` blocks
+    /// further.
     own: u32,
     copies: u32,
-    /// Programs of these whose one copy is written and not the other; whether one failed.
-    halves: BTreeMap<u32, bool>,
+    /// Mirrored programs of which one copy is written; the value is whether it failed.
+    half_written: BTreeMap<u32, bool>,
     sums: Sums,
-    flights: Vec<Flight>,
+    purposes: Vec<Purpose>,
     free: Vec<u32>,
     pool: Pool,
-    /// Reads that wait for a row.
+    /// Reads that wait for the checksum row of a block.
     waiting: BTreeMap<u32, Vec<(OpId, u32)>>,
     finished: VecDeque<Finished>,
-    /// A barrier whose rows are being written, and how many.
+    /// The barrier in progress, and the number of its row writes in flight.
     barrier: Option<(OpId, u32)>,
-    /// Refused for want of room.
-    held: Vec<Request>,
+    /// Writes refused for lack of space.
+    deferred: Vec<Request>,
     full: Option<io::Error>,
     records: [bool; 2],
     next_record: usize,
-    /// Of readers beside.
+    /// The current generation of readers.
     pub(crate) generation: u64,
-    /// The next barrier begins another.
+    /// The next barrier starts another generation.
     revoke: bool,
-    /// Somebody read beside when something was last flushed.
+    /// Whether a reader was registered at the last flush.
     pub(crate) watched: bool,
     broken: Option<String>,
-    /// Why pages could not be read, newest last.
+    /// Why the last unreadable page could not be read.
     pub(crate) complaint: String,
-    /// Why one could not be read that was written, newest last.
+    /// Why the last unreadable page that had been written could not be read.
     pub(crate) damage: String,
-    pub(crate) plant: Plant,
+    pub(crate) injected: InjectedFault,
     /// Bytes read and written.
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
@@ -110,16 +111,16 @@ impl<D: Device> Storage<D> {
             device,
             own: shape.own_blocks(),
             copies: shape.blocks,
-            halves: BTreeMap::new(),
+            half_written: BTreeMap::new(),
             shape,
             sums: Sums::new(shape.blocks + shape.own_blocks(), shape.block_segments),
-            flights: Vec::new(),
+            purposes: Vec::new(),
             free: Vec::new(),
             pool: Pool::new(largest as usize),
             waiting: BTreeMap::new(),
             finished: VecDeque::new(),
             barrier: None,
-            held: Vec::new(),
+            deferred: Vec::new(),
             full: None,
             records: [false; 2],
             next_record: 0,
@@ -129,19 +130,19 @@ impl<D: Device> Storage<D> {
             broken: None,
             complaint: String::new(),
             damage: String::new(),
-            plant: Plant::Nothing,
+            injected: InjectedFault::None,
             read_bytes: 0,
             written_bytes: 0,
             flushes: 0,
         }
     }
 
-    /// What is wrong with the file as far as it was read: what was written and cannot be read, if anything is.
-    pub(crate) fn wrong(&self) -> String {
+    /// Describes the damage found so far, preferring pages that had been written.
+    pub(crate) fn describe_damage(&self) -> String {
         if self.damage.is_empty() { self.complaint.clone() } else { self.damage.clone() }
     }
 
-    /// The device.
+    /// Returns the device.
     pub(crate) fn device(&self) -> &D {
         &self.device
     }
@@ -150,22 +151,22 @@ impl<D: Device> Storage<D> {
         &mut self.device
     }
 
-    /// Gives up the device, with what is under way.
+    /// Returns the device, dropping requests in flight.
     pub(crate) fn into_device(self) -> D {
         self.device
     }
 
-    /// The number of a page of a block, or of the block's copy.
+    /// Returns the number of a page, which is the same for both copies of a block.
     pub(crate) fn at(&self, block: u32, page: u32) -> u64 {
         u64::from(block % self.copies) * u64::from(self.shape.block_segments) + u64::from(page)
     }
 
-    fn start(&mut self, flight: Flight, op: Op, offset: u64, bytes: u64, buffer: direct::Aligned) {
+    fn start(&mut self, purpose: Purpose, op: Op, offset: u64, bytes: u64, buffer: direct::Aligned) {
         let user = self.free.pop().unwrap_or_else(|| {
-            self.flights.push(Flight::None);
-            self.flights.len() as u32 - 1
+            self.purposes.push(Purpose::None);
+            self.purposes.len() as u32 - 1
         });
-        self.flights[user as usize] = flight;
+        self.purposes[user as usize] = purpose;
         match op {
             Op::Read => self.read_bytes += bytes,
             Op::Write => self.written_bytes += bytes,
@@ -174,18 +175,18 @@ impl<D: Device> Storage<D> {
         self.device.start(Request { op, offset, bytes: bytes as usize, buffer, user: u64::from(user) });
     }
 
-    /// Reads a page of a block; of the controller's own the copy, if need be.
+    /// Reads a page; falls back to the copy in mirrored blocks.
     pub(crate) fn read(&mut self, id: OpId, at: PageAddr) {
         self.read_copy(id, at.block, at.page);
     }
 
     fn read_copy(&mut self, id: OpId, block: u32, page: u32) {
         match self.sums.get(block, page) {
-            Some(0) => self.lost(id, block, page, UNWRITTEN),
+            Some(0) => self.page_lost(id, block, page, UNWRITTEN),
             Some(_) => {
                 let (offset, bytes) = (self.shape.page(block, page), u64::from(self.shape.segment_bytes));
                 let buffer = self.pool.take();
-                self.start(Flight::Read { id, block, page }, Op::Read, offset, bytes, buffer);
+                self.start(Purpose::Read { id, block, page }, Op::Read, offset, bytes, buffer);
             }
             None => {
                 let waiting = self.waiting.entry(block).or_default();
@@ -201,13 +202,13 @@ impl<D: Device> Storage<D> {
     fn load_rows(&mut self, first: u32, count: u32) {
         let bytes = u64::from(count) * self.shape.row_bytes();
         let buffer = direct::Aligned::new(bytes as usize);
-        self.start(Flight::LoadRows { first, count }, Op::Read, self.shape.row(first), bytes, buffer);
+        self.start(Purpose::LoadRows { first, count }, Op::Read, self.shape.row(first), bytes, buffer);
     }
 
-    /// Rows were read, or not: who waits for one goes on.
+    /// Handles the end of a row load: continues or fails the reads that wait for a row.
     fn rows_loaded(&mut self, first: u32, count: u32, buffer: &[u8], result: &io::Result<()>) {
         if result.is_err() && count > 1 {
-            // Which of them it is, is found by reading each that somebody wants by itself.
+            // Load each needed row separately to find out which are unreadable.
             let wanted: Vec<u32> = self.waiting.range(first..first + count).map(|(block, _)| *block).collect();
             return wanted.into_iter().for_each(|block| self.load_rows(block, 1));
         }
@@ -219,14 +220,14 @@ impl<D: Device> Storage<D> {
             for (id, page) in self.waiting.remove(&block).unwrap_or_default() {
                 match result {
                     Ok(()) => self.read_copy(id, block, page),
-                    Err(error) => self.lost(id, block, page, &format!("its checksum cannot be read: {error}")),
+                    Err(error) => self.page_lost(id, block, page, &format!("its checksum cannot be read: {error}")),
                 }
             }
         }
     }
 
-    /// A page cannot be read: its copy is, if it has one.
-    fn lost(&mut self, id: OpId, block: u32, page: u32, why: &str) {
+    /// Handles an unreadable page: reads its copy if there is one, and fails the read otherwise.
+    fn page_lost(&mut self, id: OpId, block: u32, page: u32, why: &str) {
         let complaint = format!("block {}, page {page}: {why}", block % self.copies);
         if why != UNWRITTEN {
             self.damage.clone_from(&complaint);
@@ -238,7 +239,7 @@ impl<D: Device> Storage<D> {
         self.finished.push_back(Finished { id, status: Status::Uncorrectable, content: None });
     }
 
-    /// Writes a page of a block; `fill` says what.
+    /// Writes a page with the content that `fill` produces.
     pub(crate) fn program(&mut self, id: OpId, at: PageAddr, fill: impl FnOnce(&mut [u8])) {
         let (block, page, bytes) = (at.block, at.page, self.shape.segment_bytes as usize);
         let mut buffer = self.pool.take();
@@ -255,10 +256,10 @@ impl<D: Device> Storage<D> {
     fn write_page(&mut self, id: OpId, block: u32, page: u32, sum: u64, twice: bool, buffer: direct::Aligned) {
         self.sums.set(block, page, sum);
         let (offset, bytes) = (self.shape.page(block, page), u64::from(self.shape.segment_bytes));
-        self.start(Flight::Program { id, twice }, Op::Write, offset, bytes, buffer);
+        self.start(Purpose::Program { id, twice }, Op::Write, offset, bytes, buffer);
     }
 
-    /// A block holds nothing: so its row says. Nothing has to be done to the block itself.
+    /// Erases a block by clearing its checksum row; the block itself needs no I/O.
     pub(crate) fn erase(&mut self, id: OpId, block: BlockAddr) {
         self.sums.clear(block.block);
         if block.block < self.own {
@@ -267,7 +268,7 @@ impl<D: Device> Storage<D> {
         self.finished.push_back(Finished { id, status: Status::Ok, content: None });
     }
 
-    /// Rows and pages become durable.
+    /// Makes all preceding writes durable, with their checksum rows.
     pub(crate) fn barrier(&mut self, id: OpId) {
         assert!(self.barrier.is_none(), "one barrier at a time");
         let mut rows = 0;
@@ -279,20 +280,20 @@ impl<D: Device> Storage<D> {
                 break;
             };
             rows += 1;
-            self.start(Flight::WriteRow, Op::Write, self.shape.row(block), bytes, buffer);
+            self.start(Purpose::WriteRow, Op::Write, self.shape.row(block), bytes, buffer);
         }
         if std::mem::take(&mut self.revoke) {
             self.generation += 1;
             let mut buffer = self.pool.take();
             mark(self.generation, &mut buffer[..UNIT as usize]);
             rows += 1;
-            self.start(Flight::Mark, Op::Write, MARK, UNIT, buffer);
+            self.start(Purpose::Mark, Op::Write, MARK, UNIT, buffer);
         }
         self.barrier = Some((id, rows));
         self.flush_if_ready();
     }
 
-    /// Readers beside lose what they read, once the next barrier has ended.
+    /// Invalidates concurrent readers once the next barrier has completed.
     pub(crate) fn revoke(&mut self) {
         self.revoke = true;
     }
@@ -300,19 +301,21 @@ impl<D: Device> Storage<D> {
     fn flush_if_ready(&mut self) {
         if let Some((id, 0)) = self.barrier {
             self.barrier = None;
-            if self.plant == Plant::FlushSkipped {
+            if self.injected == InjectedFault::FlushSkipped {
                 self.finished.push_back(Finished { id, status: Status::Ok, content: None });
                 return;
             }
             let buffer = self.pool.take();
-            self.start(Flight::Flush { id }, Op::Flush, 0, 0, buffer);
+            self.start(Purpose::Flush { id }, Op::Flush, 0, 0, buffer);
         }
     }
 
-    /// Notes that a commit is durable, for whoever opens the file: what is missing of it then is damage, and not what a crash left.
+    /// Records that a commit is durable. If the next opener does not find it, the file is damaged rather than left so
+    /// by a crash.
     pub(crate) fn note_commit(&mut self, committed: (u64, u64)) {
         let slot = self.next_record;
-        // The one before is still being written: it says less, and the other slot has one too.
+        // The previous record in this slot is still being written. Skipping this one is safe: records are only a lower
+        // bound.
         if self.records[slot] || self.broken.is_some() {
             return;
         }
@@ -320,10 +323,10 @@ impl<D: Device> Storage<D> {
         record(committed, &mut buffer[..UNIT as usize]);
         self.records[slot] = true;
         self.next_record = 1 - slot;
-        self.start(Flight::Record { slot }, Op::Write, RECORDS[slot], UNIT, buffer);
+        self.start(Purpose::Record { slot }, Op::Write, RECORDS[slot], UNIT, buffer);
     }
 
-    /// `count` blocks from `first` on hold nothing any more: their space can be given back.
+    /// Releases the space of `count` empty blocks starting at `first`.
     pub(crate) fn release(&mut self, first: BlockAddr, count: u32) {
         let bytes = u64::from(count) * self.shape.block_bytes();
         self.device.release(self.shape.page(first.block, 0), bytes);
@@ -332,18 +335,18 @@ impl<D: Device> Storage<D> {
         }
     }
 
-    /// Makes again what was refused for want of room.
+    /// Retries the writes that were refused for lack of space.
     pub(crate) fn retry(&mut self) {
         self.full = None;
-        for request in std::mem::take(&mut self.held) {
+        for request in std::mem::take(&mut self.deferred) {
             self.device.start(request);
         }
     }
 
-    /// The next end of an operation; waits for it.
+    /// Returns the next completed operation, waiting for it if necessary.
     ///
     /// # Panics
-    /// If nothing is under way and nothing is held.
+    /// If no operation is in flight or deferred.
     pub(crate) fn next(&mut self) -> Result<Finished, Stop> {
         loop {
             if let Some(why) = &self.broken {
@@ -353,17 +356,17 @@ impl<D: Device> Storage<D> {
                 return Ok(finished);
             }
             if !self.device.is_busy() {
-                let full = self.full.as_ref().expect("something is under way, or held");
+                let full = self.full.as_ref().expect("an operation is in flight or deferred");
                 return Err(Stop::Full(io::Error::new(full.kind(), full.to_string())));
             }
             match self.device.wait() {
-                Ok(ended) => self.ended(ended),
+                Ok(ended) => self.request_ended(ended),
                 Err(error) => self.broken = Some(format!("the device failed: {error}")),
             }
         }
     }
 
-    /// The end of an operation, if there is one without waiting.
+    /// Returns the next completed operation, if there is one, without waiting.
     pub(crate) fn try_next(&mut self) -> Result<Option<Finished>, Stop> {
         loop {
             if let Some(why) = &self.broken {
@@ -376,64 +379,65 @@ impl<D: Device> Storage<D> {
                 return Ok(None);
             }
             match self.device.wait() {
-                Ok(ended) => self.ended(ended),
+                Ok(ended) => self.request_ended(ended),
                 Err(error) => self.broken = Some(format!("the device failed: {error}")),
             }
         }
     }
 
-    /// Waits for all that is under way, and flushes: what nobody waits for, such as the newest record.
+    /// Waits for all requests in flight, including those that no operation waits for, such as the newest record; then
+    /// flushes.
     pub(crate) fn settle(&mut self) -> Result<(), Stop> {
         while self.device.is_busy() && self.broken.is_none() {
             match self.device.wait() {
-                Ok(ended) => self.ended(ended),
+                Ok(ended) => self.request_ended(ended),
                 Err(error) => self.broken = Some(format!("the device failed: {error}")),
             }
         }
         let buffer = self.pool.take();
         let id = OpId(u32::MAX);
-        self.start(Flight::Flush { id }, Op::Flush, 0, 0, buffer);
-        self.next().map(|finished| assert_eq!(finished.id, id, "nothing else was under way"))
+        self.start(Purpose::Flush { id }, Op::Flush, 0, 0, buffer);
+        self.next().map(|finished| assert_eq!(finished.id, id, "no other operation was in flight"))
     }
 
-    fn ended(&mut self, Ended { request, result }: Ended) {
+    fn request_ended(&mut self, Ended { request, result }: Ended) {
         let user = request.user as usize;
-        let flight = self.flights[user];
+        let purpose = self.purposes[user];
         let no_room =
             |error: &io::Error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
         match result {
-            Err(error) if request.op == Op::Write && no_room(&error) && !matches!(flight, Flight::Record { .. }) => {
+            Err(error) if request.op == Op::Write && no_room(&error) && !matches!(purpose, Purpose::Record { .. }) => {
                 self.full = Some(error);
-                self.held.push(request);
+                self.deferred.push(request);
             }
             result => {
-                self.flights[user] = Flight::None;
+                self.purposes[user] = Purpose::None;
                 self.free.push(request.user as u32);
-                self.over(flight, request.buffer, result);
+                self.complete(purpose, request.buffer, result);
             }
         }
     }
 
-    fn over(&mut self, flight: Flight, buffer: direct::Aligned, result: io::Result<()>) {
-        match (flight, result) {
-            (Flight::None, _) => unreachable!("it was under way"),
-            (Flight::Read { id, block, page }, result) => {
+    fn complete(&mut self, purpose: Purpose, buffer: direct::Aligned, result: io::Result<()>) {
+        match (purpose, result) {
+            (Purpose::None, _) => unreachable!("completion of an unused request"),
+            (Purpose::Read { id, block, page }, result) => {
                 let sum = sum(&buffer[..self.shape.segment_bytes as usize], self.at(block, page));
-                let good = self.plant == Plant::SumUnchecked || self.sums.get(block, page) == Some(sum);
+                let good = self.injected == InjectedFault::ChecksumIgnored || self.sums.get(block, page) == Some(sum);
                 match result {
                     Ok(()) if good => {
                         self.finished.push_back(Finished { id, status: Status::Ok, content: Some(buffer) });
                         return;
                     }
-                    Ok(()) => self.lost(id, block, page, "its checksum does not match"),
-                    Err(error) => self.lost(id, block, page, &error.to_string()),
+                    Ok(()) => self.page_lost(id, block, page, "its checksum does not match"),
+                    Err(error) => self.page_lost(id, block, page, &error.to_string()),
                 }
             }
-            (Flight::Program { id, twice }, result) => {
-                // Of two copies the first to end waits for the other.
-                let failed = match twice.then(|| self.halves.remove(&id.0)) {
+            (Purpose::Program { id, twice }, result) => {
+                // The first of two copies to complete waits for the other.
+                let failed = match twice.then(|| self.half_written.remove(&id.0)) {
                     Some(None) => {
-                        self.halves.insert(id.0, result.is_err());
+                        self.half_written.insert(id.0, result.is_err());
                         self.pool.give(buffer);
                         return;
                     }
@@ -443,31 +447,33 @@ impl<D: Device> Storage<D> {
                 let status = if failed { Status::Failed } else { Status::Ok };
                 self.finished.push_back(Finished { id, status, content: None });
             }
-            (Flight::LoadRows { first, count }, result) => {
-                // It is of another size than what is used again.
+            (Purpose::LoadRows { first, count }, result) => {
+                // The buffer has a different size than the pooled ones.
                 return self.rows_loaded(first, count, &buffer, &result);
             }
-            (Flight::WriteRow | Flight::Mark, Ok(())) => {
+            (Purpose::WriteRow | Purpose::Mark, Ok(())) => {
                 let (_, rows) = self.barrier.as_mut().expect("rows are written for a barrier");
                 *rows -= 1;
                 self.flush_if_ready();
             }
-            (Flight::Mark, Err(error)) => {
+            (Purpose::Mark, Err(error)) => {
                 self.broken = Some(format!("the readers' mark could not be written: {error}"))
             }
-            (Flight::WriteRow, Err(error)) => self.broken = Some(format!("checksums could not be written: {error}")),
-            (Flight::Flush { id }, Ok(())) => {
+            (Purpose::WriteRow, Err(error)) => self.broken = Some(format!("checksums could not be written: {error}")),
+            (Purpose::Flush { id }, Ok(())) => {
                 self.watched = self.device.reader(self.generation, 1).is_some();
                 self.finished.push_back(Finished { id, status: Status::Ok, content: None });
             }
-            (Flight::Flush { .. }, Err(error)) => self.broken = Some(format!("the file could not be flushed: {error}")),
-            // Without it damage is told from what a crash leaves less well, and nothing else.
-            (Flight::Record { slot }, _) => self.records[slot] = false,
+            (Purpose::Flush { .. }, Err(error)) => {
+                self.broken = Some(format!("the file could not be flushed: {error}"))
+            }
+            // A missing record only makes it harder to tell damage from the effects of a crash.
+            (Purpose::Record { slot }, _) => self.records[slot] = false,
         }
         self.pool.give(buffer);
     }
 
-    /// Takes back the memory of an end.
+    /// Returns the buffer of a completed operation to the pool.
     pub(crate) fn give_back(&mut self, finished: Finished) {
         if let Some(buffer) = finished.content {
             self.pool.give(buffer);

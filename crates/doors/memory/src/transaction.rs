@@ -1,11 +1,11 @@
-//! All or nothing.
+//! Transactions.
 
 use crate::device::Device;
 use crate::{Error, Memory};
 
 impl<D: Device> Memory<D> {
-    /// Syncs, and calls `call`. If it fails, or what it did cannot be synced, the memory goes back to that; else all of it is durable. No token
-    /// of it is left.
+    /// Executes `call` as a transaction: syncs before and after it, and rolls back if `call` or the second sync fails.
+    /// Leaves no tokens behind.
     ///
     /// ```
     /// # fn main() -> Result<(), memory::Error> {
@@ -15,7 +15,7 @@ impl<D: Device> Memory<D> {
     /// memory.transaction(|memory| memory.write(at, b"all of it"))?;
     /// let failed = memory.transaction(|memory| {
     ///     memory.write(at, b"none of it")?;
-    ///     memory.write(0, b"nobody's")
+    ///     memory.write(0, b"unmapped")
     /// });
     /// assert!(failed.is_err());
     /// let mut bytes = [0; 9];
@@ -27,7 +27,7 @@ impl<D: Device> Memory<D> {
     /// ```
     ///
     /// # Errors
-    /// That of `call`; that of the sync before or after it, or of going back.
+    /// Those of `call`, of either sync, and of the rollback.
     pub fn transaction<T, E: From<Error>>(
         &mut self,
         call: impl FnOnce(&mut Memory<D>) -> Result<T, E>,

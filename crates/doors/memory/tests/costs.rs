@@ -1,4 +1,5 @@
-//! What calls cost, in bytes and pages, never in time: a sync writes little more than what is dirty, a rollback looks at what changed.
+//! The cost of calls in bytes and pages, not in time: a sync writes little more than the dirty data, and a rollback
+//! processes only changed pages.
 
 mod support;
 
@@ -6,22 +7,22 @@ use memory::{Memory, Options};
 use sim::Streams;
 use support::place::Place;
 
-/// A memory of so many bytes, all of them written.
+/// Creates a memory of `bytes` bytes and writes all of it.
 fn filled(name: &str, bytes: u64) -> (Place, Memory, u64) {
     let place = Place::new(name);
     let options = Options { capacity: Some(bytes), dram: 16 << 20, ..Options::default() };
     let mut memory = Memory::create(&place.0, &options).unwrap_or_else(|error| panic!("{error}"));
-    let at = memory.alloc(bytes, false).expect("room");
-    let piece = vec![1; 1 << 20];
+    let at = memory.alloc(bytes, false).expect("enough space");
+    let chunk = vec![1; 1 << 20];
     for offset in (0..bytes).step_by(1 << 20) {
-        memory.write(at + offset, &piece).expect("written");
+        memory.write(at + offset, &chunk).expect("written");
     }
     (place, memory, at)
 }
 
-/// Over many syncs of one segment in a hundred, checkpoints of the table and collection among them.
+/// Averages many syncs of 1 % of the segments, including table checkpoints and garbage collection.
 #[test]
-fn a_sync_writes_at_most_1_3_times_what_is_dirty() {
+fn a_sync_writes_at_most_1_3_times_the_dirty_data() {
     let bytes = 64u64 << 20;
     let (_place, mut memory, at) = filled("sync", bytes);
     let mut last = memory.sync(None).expect("synced");
@@ -38,7 +39,7 @@ fn a_sync_writes_at_most_1_3_times_what_is_dirty() {
         last = token;
     }
     let after = memory.stats();
-    // 1 % of 64 MiB is little, so that what is the same for every commit weighs: a drop is one more.
+    // 1 % of 64 MiB is little, so the fixed cost of a commit weighs in; each drop is a commit too.
     let (written, due) = (after.written_bytes - before.written_bytes, dirty * 4096);
     eprintln!("{written} bytes for {due}: {:.3}", written as f64 / due as f64);
     assert!(written * 10 <= due * 13, "{written} bytes for {due}");
@@ -46,7 +47,7 @@ fn a_sync_writes_at_most_1_3_times_what_is_dirty() {
 }
 
 #[test]
-fn a_rollback_looks_at_what_changed() {
+fn a_rollback_processes_only_changed_pages() {
     let bytes = 16u64 << 20;
     let (_place, mut memory, at) = filled("rollback", bytes);
     let token = memory.sync(None).expect("synced");

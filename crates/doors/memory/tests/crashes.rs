@@ -1,27 +1,28 @@
-//! The file is cut off at any instant, with writes lost, torn at sectors and in any order between flushes: the memory opens as the last
-//! completed sync, rollback or drop left it, or one under way; byte for byte, with every token.
+//! Cuts off the file at arbitrary instants, with writes lost, torn at sectors and reordered between flushes. The memory
+//! must open in the state of the last completed sync, rollback or drop, or of one in progress: byte for byte, with
+//! every token.
 
 mod support;
 
 use std::cell::RefCell;
 
-use memory::{Memory, Plant};
+use memory::{InjectedFault, Memory};
 use sim::Streams;
 use support::histories::{Calls, DRAM, shape, verify};
-use support::obvious::State;
+use support::model::State;
 use support::recorder::{Event, Recorder};
 
-/// A history, its record, and from which event on each state is what a crash may lead to, to which.
+/// A history with its recorded events, and the event ranges in which a crash may lead to each state.
 struct History {
     memory: Memory<Recorder>,
-    /// The state, the event when it was begun, and when the next was complete.
+    /// Each state, with the event at which it was begun and the one at which the next state was complete.
     states: Vec<(State, usize, usize)>,
 }
 
-fn play(seed: u64, plant: Plant) -> History {
+fn play(seed: u64, injected: InjectedFault) -> History {
     let image = vec![0; shape().file_bytes() as usize];
-    let mut memory = Memory::create_on(Recorder::new(image, seed), shape(), DRAM, "a recorder").expect("it is made");
-    memory.plant(plant);
+    let mut memory = Memory::create_on(Recorder::new(image, seed), shape(), DRAM, "a recorder").expect("created");
+    memory.inject_fault(injected);
     let made = memory.device().events.len();
     let mut calls = Calls::new(seed);
     let states = RefCell::new(vec![(State::default(), made, usize::MAX)]);
@@ -35,7 +36,7 @@ fn play(seed: u64, plant: Plant) -> History {
             let mut states = states.borrow_mut();
             let (begun, ..) = states.last().expect("begun");
             if begun != state {
-                // It was refused.
+                // The call was refused.
                 states.pop();
                 return;
             }
@@ -47,12 +48,12 @@ fn play(seed: u64, plant: Plant) -> History {
     History { memory, states: states.into_inner() }
 }
 
-/// Opens what a crash at event `at` left. What is wrong with it.
-fn crash(history: &History, at: usize, seed: u64, plant: Plant) -> Result<(), String> {
+/// Opens the memory left by a crash at event `at`, and checks that it is in a possible state.
+fn crash(history: &History, at: usize, seed: u64, injected: InjectedFault) -> Result<(), String> {
     let mut rng = Streams::new(seed ^ (at as u64) << 32).stream("test.crash");
     let image = history.memory.device().crashed(at, &mut rng);
     let recorder = Recorder::new(image, seed);
-    let opened = Memory::open_planted(recorder, shape(), DRAM, "what is left", plant);
+    let opened = Memory::open_with_fault(recorder, shape(), DRAM, "after a crash", injected);
     let mut memory = opened.map_err(|error| error.to_string())?;
     let possible: Vec<&State> = history
         .states
@@ -71,24 +72,24 @@ fn crash(history: &History, at: usize, seed: u64, plant: Plant) -> Result<(), St
     Err(wrong)
 }
 
-/// Crashes at `count` instants of a history. What is wrong with one.
-fn history(seed: u64, count: usize, plant: Plant) -> Result<(), String> {
-    let history = play(seed, plant);
+/// Crashes at `count` instants of a history.
+fn history(seed: u64, count: usize, injected: InjectedFault) -> Result<(), String> {
+    let history = play(seed, injected);
     let (first, last) = (history.states[0].1, history.memory.device().events.len());
     let mut rng = Streams::new(seed).stream("test.instants");
     for n in 0..count.min(last - first + 1) {
-        // All, if so many are asked for; else any, the end among them.
+        // Use all instants if `count` suffices; otherwise random ones and the end.
         let at = match count > last - first {
             true => first + n,
             false if n == 0 => last,
-            // Half of them in the middle of what a flush is about to make durable.
+            // Place half of the crashes just before a flush completes.
             false => {
                 let any = first + rng.below((last - first + 1) as u64) as usize;
                 let flushed = |at: &usize| matches!(history.memory.device().events[*at], Event::Flushed { .. });
                 if n % 2 == 0 { any } else { (any..last).find(flushed).unwrap_or(any) }
             }
         };
-        crash(&history, at, seed, plant).map_err(|error| format!("crash at event {at} of {last}: {error}"))?;
+        crash(&history, at, seed, injected).map_err(|error| format!("crash at event {at} of {last}: {error}"))?;
     }
     Ok(())
 }
@@ -99,22 +100,22 @@ fn a_crash_leads_back_to_the_last_completed_sync() {
     let (first, count) = (number("HISTORY", 0), number("HISTORIES", 300));
     for seed in first..first + count {
         let instants = if seed % 50 == 0 { usize::MAX } else { 8 };
-        if let Err(error) = history(seed, instants, Plant::Nothing) {
+        if let Err(error) = history(seed, instants, InjectedFault::None) {
             panic!("history {seed}: {error} (run it alone: HISTORY={seed} HISTORIES=1)");
         }
     }
 }
 
-/// The same histories, with a bug planted: they must find it, or they prove nothing.
+/// The same histories must fail with an injected fault; otherwise they prove nothing.
 #[test]
-fn planted_bugs_are_caught() {
-    for plant in [Plant::FlushSkipped, Plant::SumUnchecked] {
+fn injected_faults_are_caught() {
+    for injected in [InjectedFault::FlushSkipped, InjectedFault::ChecksumIgnored] {
         let fails = |seed: &u64| {
-            let failed = std::panic::catch_unwind(|| history(*seed, 8, plant));
+            let failed = std::panic::catch_unwind(|| history(*seed, 8, injected));
             !matches!(failed, Ok(Ok(())))
         };
         let caught = (0..1000).find(fails);
-        eprintln!("{plant:?} is caught by history {caught:?}");
-        assert!(caught.is_some(), "{plant:?} went unnoticed");
+        eprintln!("{injected:?} is caught by history {caught:?}");
+        assert!(caught.is_some(), "{injected:?} went unnoticed");
     }
 }

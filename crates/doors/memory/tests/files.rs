@@ -1,4 +1,4 @@
-//! On a real file: what is kept over closing and opening, a process that is killed, and every misuse and fault with its message.
+//! A memory on a real file: persistence, a killed process, and the error message of every misuse and fault.
 
 mod support;
 
@@ -11,14 +11,14 @@ use std::process::{Command, Stdio};
 use memory::{Disk, Error, Memory, Options, Permissions, Token, shape_of};
 use sim::Streams;
 use support::histories::{Calls, verify};
-use support::obvious::State;
-use support::place::{Place, made, options, words};
+use support::model::State;
+use support::place::{Place, create, message, options};
 
 #[test]
-fn what_was_synced_is_there_again_and_what_was_not_is_not() {
-    let (place, mut memory) = made("again");
-    let at = memory.alloc(300_000, false).expect("room");
-    let gone = memory.alloc(1, true).expect("room");
+fn reopening_restores_the_last_sync() {
+    let (place, mut memory) = create("again");
+    let at = memory.alloc(300_000, false).expect("enough space");
+    let gone = memory.alloc(1, true).expect("enough space");
     let bytes: Vec<u8> = (0..300_000u32).map(|n| (n % 251) as u8).collect();
     memory.write(at, &bytes).expect("written");
     let token = memory.sync(Some("the first")).expect("synced");
@@ -32,10 +32,10 @@ fn what_was_synced_is_there_again_and_what_was_not_is_not() {
     memory.read(at, &mut found[..10 * 4096]).expect("read");
     let after = memory.stats();
     assert_eq!((after.hits - before.hits, after.misses - before.misses), (10, 0));
-    assert_eq!(words(memory.read(gone, &mut [0])), format!("address {gone:#x}: its page is not allocated"));
+    assert_eq!(message(memory.read(gone, &mut [0])), format!("address {gone:#x}: its page is not allocated"));
     assert_eq!(memory.tokens().expect("read"), [(token, Some("the first".to_owned()))]);
     assert_eq!(memory.token("the first").expect("live"), token);
-    // Over and over, more than the file has room for: what is not needed is collected.
+    // Write more than the file can hold, so that garbage is collected.
     for round in 0..40u32 {
         let bytes: Vec<u8> = (0..300_000u32).map(|n| (n * round) as u8).collect();
         memory.write(at, &bytes).expect("written");
@@ -54,17 +54,20 @@ fn what_was_synced_is_there_again_and_what_was_not_is_not() {
 }
 
 #[test]
-fn areas_are_found_by_name_and_names_go_where_their_pages_go() {
-    let (place, mut memory) = made("names");
-    let at = memory.alloc(200_000, false).expect("room");
-    memory.name("field", at + 10, 1000).expect("there");
-    assert_eq!(words(memory.name("field", at, 1)), format!("name \"field\": the area at {:#x} has it", at + 10));
-    assert_eq!(words(memory.name("far", at + (1 << 20), 1)), "address 0x110000: its page is not allocated");
-    assert_eq!(words(memory.find("nothing")), "name \"nothing\": no area has it");
+fn areas_are_found_by_name_and_names_follow_their_pages() {
+    let (place, mut memory) = create("names");
+    let at = memory.alloc(200_000, false).expect("enough space");
+    memory.name("field", at + 10, 1000).expect("exists");
+    assert_eq!(
+        message(memory.name("field", at, 1)),
+        format!("name \"field\": the area at {:#x} already has this name", at + 10)
+    );
+    assert_eq!(message(memory.name("far", at + (1 << 20), 1)), "address 0x110000: its page is not allocated");
+    assert_eq!(message(memory.find("nothing")), "name \"nothing\": no area has this name");
     let token = memory.sync(None).expect("synced");
-    memory.name("later", at + 131_072, 50).expect("there");
+    memory.name("later", at + 131_072, 50).expect("exists");
     assert_eq!(memory.find("later").expect("named"), (at + 131_072, 50));
-    memory.delete(at, 1).expect("there");
+    memory.delete(at, 1).expect("exists");
     assert_eq!(memory.names().expect("read"), [(at + 131_072, 50, "later".to_owned())]);
     memory.rollback(token).expect("live");
     memory.close().expect("closed");
@@ -73,12 +76,12 @@ fn areas_are_found_by_name_and_names_go_where_their_pages_go() {
     assert_eq!(memory.find("field").expect("named"), (at + 10, 1000));
 }
 
-/// More than DRAM has room for, in any order, beside a copy.
+/// Accesses more data than fits into DRAM at random, and compares with a copy.
 #[test]
-fn what_does_not_fit_into_dram_is_in_the_file() {
-    let (_place, mut memory) = made("larger");
+fn data_beyond_dram_is_kept_in_the_file() {
+    let (_place, mut memory) = create("larger");
     let bytes = 3 << 20;
-    let at = memory.alloc(bytes, false).expect("room");
+    let at = memory.alloc(bytes, false).expect("enough space");
     let mut copy = vec![0u8; bytes as usize];
     let mut rng = Streams::new(1).stream("test.larger");
     for n in 0..20_000u64 {
@@ -99,16 +102,16 @@ fn what_does_not_fit_into_dram_is_in_the_file() {
 }
 
 #[test]
-fn without_io_uring_it_is_the_same() {
-    let (place, memory) = made("plain");
+fn a_memory_works_the_same_without_io_uring() {
+    let (place, memory) = create("plain");
     memory.close().expect("closed");
-    let shape = shape_of(&place.0).expect("there");
-    let open = || OpenOptions::new().read(true).write(true).open(&place.0).expect("there");
+    let shape = shape_of(&place.0).expect("exists");
+    let open = || OpenOptions::new().read(true).write(true).open(&place.0).expect("exists");
     let mut token = Token(0);
     for queues in [false, true, false] {
         let mut memory = Memory::open_on(Disk::new(open(), queues), shape, 1 << 20, "plain").expect("opened");
         if token == Token(0) {
-            let at = memory.alloc(100, false).expect("room");
+            let at = memory.alloc(100, false).expect("enough space");
             memory.write(at, b"by hand").expect("written");
             token = memory.sync(None).expect("synced");
         }
@@ -120,93 +123,93 @@ fn without_io_uring_it_is_the_same() {
 }
 
 #[test]
-fn misuses_are_told_in_these_words() {
-    let (place, mut memory) = made("misuse");
+fn misuses_have_these_messages() {
+    let (place, mut memory) = create("misuse");
     let name = place.name();
     assert_eq!(
-        words(Memory::open(&place.0, &options())),
-        format!("{name}: the memory is open elsewhere, and has one writer at a time")
+        message(Memory::open(&place.0, &options())),
+        format!("{name}: the memory is already open for writing, and only one writer is allowed")
     );
     assert_eq!(
-        words(Memory::create(&place.0, &options())),
-        format!("{name}: cannot be made: File exists (os error 17)")
+        message(Memory::create(&place.0, &options())),
+        format!("{name}: cannot be created: File exists (os error 17)")
     );
-    let at = memory.alloc(100, false).expect("room");
+    let at = memory.alloc(100, false).expect("enough space");
     assert_eq!(at, 0x10000);
     let table: Vec<(String, &str)> = vec![
-        (words(memory.read(0, &mut [0])), "address 0x0: 1 bytes from there are not within the memory's 4194304"),
+        (message(memory.read(0, &mut [0])), "address 0x0: an access of 1 bytes exceeds the capacity of 4194304 bytes"),
         (
-            words(memory.read(u64::MAX, &mut [0; 2])),
-            "address 0xffffffffffffffff: 2 bytes from there are not within the memory's 4194304",
+            message(memory.read(u64::MAX, &mut [0; 2])),
+            "address 0xffffffffffffffff: an access of 2 bytes exceeds the capacity of 4194304 bytes",
         ),
         (
-            words(memory.write(at + (4 << 20), &[1])),
-            "address 0x410000: 1 bytes from there are not within the memory's 4194304",
+            message(memory.write(at + (4 << 20), &[1])),
+            "address 0x410000: an access of 1 bytes exceeds the capacity of 4194304 bytes",
         ),
-        (words(memory.read(at + 65535, &mut [0; 2])), "address 0x20000: its page is not allocated"),
-        (words(memory.write(0x30007, &[1])), "address 0x30007: its page is not allocated"),
-        (words(memory.delete(0x20000, 1)), "address 0x20000: its page is not allocated"),
-        (words(memory.set_permissions(0x20000, 1, Permissions::SHARED)), "address 0x20000: its page is not allocated"),
-        (words(memory.alloc(5 << 20, false)), "5242880 bytes cannot be allocated: no 80 pages in a row are free"),
-        (words(memory.rollback(Token(9))), "token 9 stands for no state that is kept"),
-        (words(memory.drop_token(Token(9))), "token 9 stands for no state that is kept"),
-        (words(memory.token("nobody")), "name \"nobody\": no token that is live has it"),
-        (words(memory.sync(Some(""))), "name \"\": it has 0 bytes, expected 1 to 200"),
+        (message(memory.read(at + 65535, &mut [0; 2])), "address 0x20000: its page is not allocated"),
+        (message(memory.write(0x30007, &[1])), "address 0x30007: its page is not allocated"),
+        (message(memory.delete(0x20000, 1)), "address 0x20000: its page is not allocated"),
+        (
+            message(memory.set_permissions(0x20000, 1, Permissions::SHARED)),
+            "address 0x20000: its page is not allocated",
+        ),
+        (message(memory.alloc(5 << 20, false)), "cannot allocate 5242880 bytes: no 80 contiguous pages are free"),
+        (message(memory.rollback(Token(9))), "token 9 is not live"),
+        (message(memory.drop_token(Token(9))), "token 9 is not live"),
+        (message(memory.token("nobody")), "name \"nobody\": no live token has this name"),
+        (message(memory.sync(Some(""))), "name \"\": it has 0 bytes, expected 1 to 200"),
     ];
     for (found, expected) in table {
         assert_eq!(found, expected);
     }
     let token = memory.sync(Some("twice")).expect("synced");
-    assert_eq!(words(memory.sync(Some("twice"))), format!("name \"twice\": token {} has it", token.0));
-    let newest = words(memory.rollback(Token(token.0 + 5)));
-    assert_eq!(
-        newest,
-        format!("token {} stands for no state that is kept; the newest that does is {}", token.0 + 5, token.0)
-    );
+    assert_eq!(message(memory.sync(Some("twice"))), format!("name \"twice\": token {} already has this name", token.0));
+    let newest = message(memory.rollback(Token(token.0 + 5)));
+    assert_eq!(newest, format!("token {} is not live; the newest live token is {}", token.0 + 5, token.0));
     let read_only = Permissions { write: false, permanent: true, ..Permissions::PRIVATE };
-    memory.set_permissions(at, 1, read_only).expect("there");
-    assert_eq!(words(memory.write(at + 5, &[1])), "address 0x10005: its page may not be written");
-    assert_eq!(words(memory.delete(at, 1)), "address 0x10000: its page may not be written");
-    memory.set_permissions(at, 1, Permissions { read: false, ..read_only }).expect("there");
-    assert_eq!(words(memory.read(at, &mut [0])), "address 0x10000: its page may not be read");
+    memory.set_permissions(at, 1, read_only).expect("exists");
+    assert_eq!(message(memory.write(at + 5, &[1])), "address 0x10005: its page may not be written");
+    assert_eq!(message(memory.delete(at, 1)), "address 0x10000: its page may not be written");
+    memory.set_permissions(at, 1, Permissions { read: false, ..read_only }).expect("exists");
+    assert_eq!(message(memory.read(at, &mut [0])), "address 0x10000: its page may not be read");
     memory.close().expect("closed");
-    // What it is opened with.
+    // Options for opening.
     let other = |change: fn(&mut Options)| {
         let mut options = options();
         change(&mut options);
         options
     };
-    let open = |options: &Options| words(Memory::open(&place.0, options));
+    let open = |options: &Options| message(Memory::open(&place.0, options));
     assert_eq!(open(&other(|o| o.dram = 4096)), "dram is 4096 bytes, expected at least 1048576");
     assert_eq!(
         open(&other(|o| o.capacity = Some(1 << 30))),
-        format!("{name}: the memory was made with a capacity of 4194304 bytes, not 1073741824")
+        format!("{name}: the memory was created with a capacity of 4194304 bytes, not 1073741824")
     );
     let fresh = Place::new("fresh");
-    let create = |options: &Options| words(Memory::create(&fresh.0, options));
+    let create = |options: &Options| message(Memory::create(&fresh.0, options));
     assert_eq!(create(&other(|o| o.capacity = None)), format!("{}: a new memory needs a capacity", fresh.name()));
     assert_eq!(create(&other(|o| o.capacity = Some(0))), "capacity is 0 bytes, expected 1 byte to 4 TiB");
     assert_eq!(create(&other(|o| o.space = Some(1))), "space is 1 bytes, expected at least the capacity, 4194304");
     assert_eq!(create(&other(|o| o.tokens = 257)), "tokens is 257, expected 1 to 256");
     assert_eq!(
-        words(Memory::open(&fresh.0, &options())),
+        message(Memory::open(&fresh.0, &options())),
         format!("{}: cannot be opened: No such file or directory (os error 2)", fresh.name())
     );
-    assert!(!fresh.0.exists(), "what is refused leaves nothing");
+    assert!(!fresh.0.exists(), "a refused call leaves no file");
 }
 
 fn flip(path: &Path, at: u64) {
-    let file = OpenOptions::new().read(true).write(true).open(path).expect("there");
+    let file = OpenOptions::new().read(true).write(true).open(path).expect("exists");
     let mut byte = [0];
     file.read_exact_at(&mut byte, at).expect("read");
     file.write_all_at(&[byte[0] ^ 0x10], at).expect("written");
 }
 
 #[test]
-fn files_that_are_no_memory_or_were_damaged_are_told_so() {
-    let (place, mut memory) = made("damaged");
+fn foreign_and_damaged_files_are_reported() {
+    let (place, mut memory) = create("damaged");
     let name = place.name();
-    let at = memory.alloc(1 << 20, false).expect("room");
+    let at = memory.alloc(1 << 20, false).expect("enough space");
     let marker = b"a marker that is found again";
     memory.write(at + (1 << 19), marker).expect("written");
     memory.write(at, &[7; 4096]).expect("written");
@@ -214,24 +217,24 @@ fn files_that_are_no_memory_or_were_damaged_are_told_so() {
     memory.close().expect("closed");
     let good = fs::read(&place.0).expect("read");
     let open = || Memory::open(&place.0, &options());
-    // One copy of the superblock is enough; without both nothing is.
+    // One copy of the superblock suffices, but one is needed.
     flip(&place.0, 20);
-    open().expect("the copy counts").close().expect("closed");
+    open().expect("the copy suffices").close().expect("closed");
     flip(&place.0, 4096 + 20);
-    assert_eq!(words(open()), format!("{name}: this is not a memory: both copies of its superblock are damaged"));
+    assert_eq!(message(open()), format!("{name}: not a memory: both copies of the superblock are damaged"));
     fs::write(&place.0, vec![b'x'; 100_000]).expect("written");
-    assert_eq!(words(open()), format!("{name}: this is not a memory: both copies of its superblock are foreign"));
+    assert_eq!(message(open()), format!("{name}: not a memory: both copies of the superblock are unrecognized"));
     fs::write(&place.0, b"").expect("written");
-    assert_eq!(words(open()), format!("{name}: this is not a memory: both copies of its superblock are not there"));
+    assert_eq!(message(open()), format!("{name}: not a memory: both copies of the superblock are missing"));
     fs::write(&place.0, &good[..good.len() / 2]).expect("written");
     assert_eq!(
-        words(open()),
-        format!("{name}: the file has {} bytes, the memory in it {}: it was truncated", good.len() / 2, good.len())
+        message(open()),
+        format!("{name}: the file is truncated: it has {} bytes, expected {}", good.len() / 2, good.len())
     );
-    // A page of data: it is named, and all else is readable.
+    // A damaged data page is reported, and all other data stays readable.
     fs::write(&place.0, &good).expect("written");
-    let lies = good.windows(marker.len()).position(|bytes| bytes == marker).expect("it is in the file") as u64;
-    flip(&place.0, lies);
+    let offset = good.windows(marker.len()).position(|bytes| bytes == marker).expect("in the file") as u64;
+    flip(&place.0, offset);
     let mut memory = open().expect("opened");
     let lost = memory.read(at, &mut vec![0; 1 << 20]).expect_err("damaged").to_string();
     let begin = format!("{name}: address {:#x}: the 4096 bytes there cannot be read: block ", at + (1 << 19));
@@ -241,7 +244,7 @@ fn files_that_are_no_memory_or_were_damaged_are_told_so() {
     let mut first = [0; 4096];
     memory.read(at, &mut first).expect("read");
     assert_eq!(first, [7; 4096]);
-    // Written anew it is good again.
+    // Overwriting repairs the page.
     memory.write(at + (1 << 19), &[0; 4096]).expect("written");
     memory.drop_token(token).expect("live");
     let after = memory.sync(None).expect("synced");
@@ -250,11 +253,12 @@ fn files_that_are_no_memory_or_were_damaged_are_told_so() {
     memory.close().expect("closed");
 }
 
-/// Any bit of what is in use may flip: it is told, or what is read is right. Never wrong bytes, never an older state.
+/// Flips random bits of the used parts of the file: each is either detected or harmless, and never leads to wrong bytes
+/// or an older state.
 #[test]
 fn no_flipped_bit_goes_unnoticed() {
-    let (place, mut memory) = made("flips");
-    let at = memory.alloc(256 << 10, false).expect("room");
+    let (place, mut memory) = create("flips");
+    let at = memory.alloc(256 << 10, false).expect("enough space");
     let bytes: Vec<u8> = (0..256 << 10).map(|n: u32| (n >> 3) as u8).collect();
     for _ in 0..3 {
         memory.write(at, &bytes).expect("written");
@@ -267,13 +271,13 @@ fn no_flipped_bit_goes_unnoticed() {
     let good = fs::read(&place.0).expect("read");
     let used: Vec<usize> = good.iter().enumerate().filter(|(_, byte)| **byte != 0).map(|(n, _)| n).collect();
     let mut rng = Streams::new(3).stream("test.flips");
-    let (mut told, mut harmless) = (0, 0);
+    let (mut reported, mut harmless) = (0, 0);
     for _ in 0..60 {
         let place_of = used[rng.below(used.len() as u64) as usize];
-        // Half of them outside of data.
+        // Choose half of them outside of the data.
         let at_byte = if rng.chance(0.5) { place_of } else { used[rng.below(6000.min(used.len() as u64)) as usize] };
         flip(&place.0, at_byte as u64);
-        let look = || -> Result<(), Error> {
+        let check_all = || -> Result<(), Error> {
             let mut memory = Memory::open(&place.0, &options())?;
             let mut found = vec![0; bytes.len()];
             memory.read(at, &mut found)?;
@@ -282,22 +286,22 @@ fn no_flipped_bit_goes_unnoticed() {
             assert_eq!(memory.tokens()?, [(token, Some("newest".to_owned()))], "byte {at_byte}");
             Ok(())
         };
-        match look() {
+        match check_all() {
             Ok(()) => harmless += 1,
-            Err(Error::Damaged { .. } | Error::Unreadable { .. } | Error::TableUnreadable { .. }) => told += 1,
+            Err(Error::Damaged { .. } | Error::Unreadable { .. } | Error::TableUnreadable { .. }) => reported += 1,
             Err(other) => panic!("byte {at_byte}: {other}"),
         }
-        // Opening changes the file.
+        // Restore the file, because opening changes it.
         fs::write(&place.0, &good).expect("written");
     }
-    assert!(told > 8 && harmless > 8, "{told} told, {harmless} harmless");
+    assert!(reported > 8 && harmless > 8, "{reported} reported, {harmless} harmless");
 }
 
-/// Every page of the controller's own (roots, journal, directory) may be damaged, one at a time: the other copy counts.
+/// Damages each page of the controller's own state (roots, journal, directory), one at a time: the other copy is used.
 #[test]
-fn the_controller_s_own_pages_are_there_twice() {
-    let (place, mut memory) = made("twice");
-    let at = memory.alloc(100_000, false).expect("room");
+fn the_controller_s_own_pages_are_mirrored() {
+    let (place, mut memory) = create("twice");
+    let at = memory.alloc(100_000, false).expect("enough space");
     let mut token = Token(0);
     for round in 0..5u8 {
         memory.write(at, &[round; 100_000]).expect("written");
@@ -316,54 +320,54 @@ fn the_controller_s_own_pages_are_there_twice() {
         memory.read(at, &mut found).expect("read");
         assert!(found == [4; 100_000]);
         drop(memory);
-        // What opening changed is put back, where something was.
-        let file = OpenOptions::new().write(true).open(&place.0).expect("there");
-        for (piece, offset) in good.chunks(1 << 16).zip((0..).step_by(1 << 16)) {
-            if piece.iter().any(|byte| *byte != 0) {
-                file.write_all_at(piece, offset).expect("written");
+        // Restore what opening has changed in the used parts of the file.
+        let file = OpenOptions::new().write(true).open(&place.0).expect("exists");
+        for (chunk, offset) in good.chunks(1 << 16).zip((0..).step_by(1 << 16)) {
+            if chunk.iter().any(|byte| *byte != 0) {
+                file.write_all_at(chunk, offset).expect("written");
             }
         }
     }
 }
 
-/// A state as few bytes, to be compared over processes.
+/// Kills a child process after it has printed `after` lines, and checks the state of its memory.
 fn kill(seed: u64, place: &Place, after: u64) -> Result<(), String> {
     let child = Command::new(std::env::current_exe().expect("a test"))
-        .args(["a_child_that_is_killed", "--exact", "--nocapture", "--ignored"])
+        .args(["child_that_is_killed", "--exact", "--nocapture", "--ignored"])
         .env("MEMORY_CHILD", format!("{seed} {}", place.name()))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn();
     let mut child = child.map_err(|error| error.to_string())?;
     let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
-    // It tells what it is about to make durable, and what it has.
-    let (mut begun, mut done, mut heard) = (0u64, 0u64, 0u64);
-    let mut hear = |line: String| {
+    // The child prints which state it is about to make durable, and when it is.
+    let (mut begun, mut done, mut parsed) = (0u64, 0u64, 0u64);
+    let mut parse = |line: String| {
         let number = |prefix: &str| line.strip_prefix(prefix).and_then(|n| n.parse::<u64>().ok());
         if let Some(n) = number("will ") {
-            (begun, heard) = (n, heard + 1);
+            (begun, parsed) = (n, parsed + 1);
         } else if let Some(n) = number("did ") {
-            (done, heard) = (n, heard + 1);
+            (done, parsed) = (n, parsed + 1);
         }
-        heard
+        parsed
     };
     for line in lines.by_ref() {
-        if hear(line) >= after {
+        if parse(line) >= after {
             break;
         }
     }
     child.kill().map_err(|error| error.to_string())?;
     child.wait().map_err(|error| error.to_string())?;
-    // What was in the pipe was said before.
+    // Read the rest of what the child printed before it was killed.
     for line in lines {
-        hear(line);
+        parse(line);
     }
-    // The same calls on a device of its own give the states.
+    // Repeat the calls on another file to compute the expected states.
     let states = durable_states(seed, begun);
     let mut memory =
         Memory::open(&place.0, &Options { capacity: None, ..options() }).map_err(|error| error.to_string())?;
     let tokens = memory.tokens().map_err(|error| error.to_string())?;
-    let mut wrong = format!("tokens {tokens:?} are of no state from {done} to {begun}");
+    let mut wrong = format!("tokens {tokens:?} match no state from {done} to {begun}");
     for state in &states[done as usize..=begun as usize] {
         if state.tokens() == tokens {
             match verify(&mut memory, state) {
@@ -375,25 +379,25 @@ fn kill(seed: u64, place: &Place, after: u64) -> Result<(), String> {
     Err(wrong)
 }
 
-/// The first `count` states that the calls of `seed` make durable, and that of a new memory before them.
+/// Computes the first `count` states that the calls of `seed` make durable, after that of a new memory.
 fn durable_states(seed: u64, count: u64) -> Vec<State> {
     let place = Place::new(&format!("states-{seed}"));
-    let mut memory = Memory::create(&place.0, &options()).expect("made");
+    let mut memory = Memory::create(&place.0, &options()).expect("created");
     let mut calls = Calls::new(seed);
     let states = std::cell::RefCell::new(vec![State::default()]);
     while (states.borrow().len() as u64) <= count {
         let mut will = |_: &Memory, state: &State| states.borrow_mut().push(state.clone());
-        calls.step(&mut memory, &mut will, &mut |_, _| ()).expect("it works");
+        calls.step(&mut memory, &mut will, &mut |_, _| ()).expect("succeeds");
     }
     states.into_inner()
 }
 
 #[test]
-#[ignore = "it is another test's child"]
-fn a_child_that_is_killed() {
+#[ignore = "started by another test"]
+fn child_that_is_killed() {
     let Ok(what) = std::env::var("MEMORY_CHILD") else { return };
     let (seed, path) = what.split_once(' ').expect("a seed and a path");
-    let mut memory = Memory::create(Path::new(path), &options()).expect("made");
+    let mut memory = Memory::create(Path::new(path), &options()).expect("created");
     let mut calls = Calls::new(seed.parse().expect("a number"));
     let (mut begun, done) = (0u64, std::cell::Cell::new(0u64));
     println!("\nwill 0\ndid 0");
@@ -407,12 +411,12 @@ fn a_child_that_is_killed() {
             done.set(now.get());
             println!("did {}", now.get());
         };
-        calls.step(&mut memory, &mut will, &mut did).expect("it works");
+        calls.step(&mut memory, &mut will, &mut did).expect("succeeds");
         begun = now.get();
     }
 }
 
-/// A process is killed at any instant: the memory opens at the last completed sync, byte for byte.
+/// After a process is killed at any instant, the memory opens in the state of the last completed sync, byte for byte.
 #[test]
 fn a_killed_process_leaves_the_last_sync() {
     let count: u64 = std::env::var("KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(25);
@@ -426,15 +430,15 @@ fn a_killed_process_leaves_the_last_sync() {
 }
 
 #[test]
-fn a_file_that_may_only_be_read_is_told() {
-    let (place, memory) = made("readonly");
+fn a_read_only_file_is_reported() {
+    let (place, memory) = create("readonly");
     memory.close().expect("closed");
-    let mut permissions = fs::metadata(&place.0).expect("there").permissions();
+    let mut permissions = fs::metadata(&place.0).expect("exists").permissions();
     permissions.set_readonly(true);
-    fs::set_permissions(&place.0, permissions).expect("its owner's");
-    // Root may write it all the same.
+    fs::set_permissions(&place.0, permissions).expect("owned by this user");
+    // Root may write to it regardless.
     if File::options().write(true).open(&place.0).is_err() {
         let expected = format!("{}: cannot be opened: Permission denied (os error 13)", place.name());
-        assert_eq!(words(Memory::open(&place.0, &options())), expected);
+        assert_eq!(message(Memory::open(&place.0, &options())), expected);
     }
 }

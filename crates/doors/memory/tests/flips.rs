@@ -1,5 +1,5 @@
-//! A bit flips in every structure of the file, one after the other: what is read is right, or what is lost is named. Never wrong bytes,
-//! never an older state. What is told is in `snapshots/`, numbers left out.
+//! Flips bits in every structure of the file, one at a time: either the data read is right, or the loss is reported.
+//! Wrong bytes or an older state are never read. `snapshots/` contains the messages, without their numbers.
 
 mod support;
 
@@ -8,11 +8,11 @@ use std::fs;
 
 use memory::{Error, Memory, Options, Reader, Shape, Token, shape_of};
 use support::histories::{Calls, DRAM, shape};
-use support::obvious::{Pages, State, compare_but};
+use support::model::{Pages, State, compare_but};
 use support::recorder::Recorder;
 
-/// A message without its numbers.
-fn words(error: &Error) -> String {
+/// Returns a message with its numbers replaced by `N`.
+fn message(error: &Error) -> String {
     let text = error.to_string();
     let mut out = String::new();
     let mut rest = text.chars().peekable();
@@ -27,28 +27,28 @@ fn words(error: &Error) -> String {
     out
 }
 
-/// A memory after a history, as bytes, and what is in it.
+/// Returns the file of a memory after a history, and its content.
 fn history(seed: u64) -> (Vec<u8>, State) {
     let image = vec![0; shape().file_bytes() as usize];
-    let mut memory = Memory::create_on(Recorder::new(image, seed), shape(), DRAM, "FILE").expect("it is made");
+    let mut memory = Memory::create_on(Recorder::new(image, seed), shape(), DRAM, "FILE").expect("created");
     let mut calls = Calls::new(seed);
-    let until = |calls: &Calls| calls.syncs > 12 && calls.state.kept.len() >= 3 && calls.state.now.len() > 8;
+    let until = |calls: &Calls| calls.syncs > 12 && calls.state.snapshots.len() >= 3 && calls.state.now.len() > 8;
     while !until(&calls) {
-        calls.step(&mut memory, &mut |_, _| (), &mut |_, _| ()).expect("it works");
+        calls.step(&mut memory, &mut |_, _| (), &mut |_, _| ()).expect("succeeds");
     }
-    let last = calls.state.kept.last().expect("some").0;
-    // What is there is what is durable.
+    let last = calls.state.snapshots.last().expect("some").0;
+    // Make the current state the durable one.
     memory.rollback(last).expect("live");
-    let State { kept, .. } = calls.state;
+    let State { snapshots: kept, .. } = calls.state;
     let now = kept.last().expect("some").2.clone();
-    (memory.into_device().image, State { now, kept })
+    (memory.into_device().image, State { now, snapshots: kept })
 }
 
-/// What was found: nothing wrong, or what was told.
-type Told = BTreeSet<String>;
+/// The error messages found; none if the damage was harmless.
+type Messages = BTreeSet<String>;
 
-/// That pages hold what they should, or are told to be lost.
-fn compare(memory: &mut Memory<Recorder>, pages: &Pages, told: &mut Told) -> Result<(), String> {
+/// Checks that each page has its expected content or is reported lost.
+fn compare(memory: &mut Memory<Recorder>, pages: &Pages, reported: &mut Messages) -> Result<(), String> {
     let page = memory.shape().page_bytes();
     compare_but(memory, pages, |address, error| {
         if let Error::Unreadable { address: named, .. } = error {
@@ -56,40 +56,42 @@ fn compare(memory: &mut Memory<Recorder>, pages: &Pages, told: &mut Told) -> Res
         }
         let lost = matches!(error, Error::Unreadable { .. } | Error::TableUnreadable { .. });
         if lost {
-            told.insert(words(error));
+            reported.insert(message(error));
         }
         lost
     })
 }
 
-/// Opens the memory in `image`, and looks at all that is in it.
-fn look(image: Vec<u8>, state: &State) -> Result<Told, String> {
-    let mut told = Told::new();
+/// Opens the memory in `image` and checks all its content.
+fn check_all(image: Vec<u8>, state: &State) -> Result<Messages, String> {
+    let mut reported = Messages::new();
     let mut memory = match Memory::open_on(Recorder::new(image, 1), shape(), DRAM, "FILE") {
         Ok(memory) => memory,
         Err(error @ (Error::Damaged { .. } | Error::TableUnreadable { .. } | Error::Unreadable { .. })) => {
-            return Ok(Told::from([words(&error)]));
+            return Ok(Messages::from([message(&error)]));
         }
         Err(error) => return Err(error.to_string()),
     };
     match memory.tokens() {
         Ok(tokens) if tokens == state.tokens() => {}
         Ok(tokens) => return Err(format!("tokens are {tokens:?}, not {:?}", state.tokens())),
-        Err(error @ (Error::Unreadable { .. } | Error::TableUnreadable { .. })) => drop(told.insert(words(&error))),
+        Err(error @ (Error::Unreadable { .. } | Error::TableUnreadable { .. })) => {
+            reported.insert(message(&error));
+        }
         Err(error) => return Err(error.to_string()),
     }
-    compare(&mut memory, &state.now, &mut told)?;
-    for (token, _, pages) in state.kept.iter().rev() {
+    compare(&mut memory, &state.now, &mut reported)?;
+    for (token, _, pages) in state.snapshots.iter().rev() {
         match memory.rollback(*token) {
-            Ok(()) => compare(&mut memory, pages, &mut told)?,
-            Err(error @ Error::TableUnreadable { .. }) => drop(told.insert(words(&error))),
+            Ok(()) => compare(&mut memory, pages, &mut reported)?,
+            Err(error @ Error::TableUnreadable { .. }) => drop(reported.insert(message(&error))),
             Err(error) => return Err(error.to_string()),
         }
     }
-    Ok(told)
+    Ok(reported)
 }
 
-/// What a page of the controller's own is.
+/// Returns the kind of one of the controller's own pages.
 fn kind(page: &[u8]) -> &'static str {
     match (page.starts_with(b"nvmm\0\0\0\x01"), page[8]) {
         (true, 1) => "root",
@@ -99,14 +101,14 @@ fn kind(page: &[u8]) -> &'static str {
     }
 }
 
-/// Bytes of a page of that kind that are flipped: each of a header, some of what follows.
+/// Returns which bytes of a page to flip: all of a header, and a selection of the rest.
 fn bytes_of(kind: &str, page: &[u8]) -> Vec<usize> {
     let used = page.iter().rposition(|byte| *byte != 0).unwrap_or(0) + 1;
     let (header, step) = if kind == "data" || kind == "table" { (0, 211) } else { (56, 97) };
     (0..header.min(used)).chain((header..used).step_by(step)).chain([used - 1]).collect()
 }
 
-/// Offsets that flip together, by structure.
+/// Lists the groups of offsets to flip together, by structure.
 fn structures(image: &[u8], shape: Shape, whole: bool) -> BTreeMap<String, Vec<Vec<usize>>> {
     let mut found: BTreeMap<String, Vec<Vec<usize>>> = BTreeMap::new();
     let mut add = |name: String, offsets: Vec<usize>| found.entry(name).or_default().push(offsets);
@@ -132,12 +134,12 @@ fn structures(image: &[u8], shape: Shape, whole: bool) -> BTreeMap<String, Vec<V
                 continue;
             }
             let kind = kind(bytes);
-            // The second copies of all blocks of the controller's own are behind the last block.
+            // The second copies of the controller's own blocks follow the last block.
             let copy = shape.page(block + shape.blocks, page) as usize - at;
             let copied_sum = (shape.row(block + shape.blocks) - shape.row(block)) as usize;
             add(format!("checksum of a {kind} page"), vec![sum]);
             add(format!("checksum of a {kind} page, both copies"), vec![sum, sum + copied_sum]);
-            // All of some, some of all.
+            // Flip all bytes of the first pages of each kind, but only some in the others.
             let pages: &mut u32 = seen.entry(kind).or_default();
             *pages += 1;
             let step = if *pages > 3 && !whole { 23 } else { 1 };
@@ -154,34 +156,34 @@ fn structures(image: &[u8], shape: Shape, whole: bool) -> BTreeMap<String, Vec<V
 #[test]
 fn a_flipped_bit_of_any_structure_is_harmless_or_named() {
     let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
-    let mut report: BTreeMap<String, (u64, u64, Told)> = BTreeMap::new();
+    let mut report: BTreeMap<String, (u64, u64, Messages)> = BTreeMap::new();
     let (first, count) = (number("HISTORY", 0), number("HISTORIES", 1));
     for seed in first..first + count {
         let (image, state) = history(seed);
-        assert_eq!(look(image.clone(), &state), Ok(Told::new()), "history {seed}");
+        assert_eq!(check_all(image.clone(), &state), Ok(Messages::new()), "history {seed}");
         for (name, flips) in structures(&image, shape(), count > 1) {
             for (n, offsets) in flips.iter().enumerate() {
                 let mut flipped = image.clone();
-                // Another bit each time.
+                // Flip a different bit each time.
                 offsets.iter().for_each(|at| flipped[*at] ^= 1 << (n % 8));
-                let told = look(flipped, &state)
+                let reported = check_all(flipped, &state)
                     .unwrap_or_else(|error| panic!("history {seed}, {name}, bytes {offsets:?}: {error}"));
                 let (harmless, lost, all) = report.entry(name.clone()).or_default();
-                *(if told.is_empty() { harmless } else { lost }) += 1;
-                all.extend(told);
+                *(if reported.is_empty() { harmless } else { lost }) += 1;
+                all.extend(reported);
             }
         }
     }
     let mut table = String::new();
-    for (name, (harmless, lost, told)) in &report {
+    for (name, (harmless, lost, reported)) in &report {
         eprintln!("{name}: {harmless} harmless, {lost} named");
         let twice = name.contains("both");
         let single = name.starts_with("data") || name == "checksum of data";
-        // What is there twice, or only says what else does, is not missed.
-        assert!(single || twice || *lost == 0, "{name}: {told:?}");
+        // Damage to one of two copies, or to redundant information, must be harmless.
+        assert!(single || twice || *lost == 0, "{name}: {reported:?}");
         assert!(!single || *lost > 0, "no flip of {name} was seen");
         table += &format!("{name}\n");
-        told.iter().for_each(|line| table += &format!("    {line}\n"));
+        reported.iter().for_each(|line| table += &format!("    {line}\n"));
     }
     for kind in ["root", "directory", "journal", "table"] {
         let (_, lost, _) = &report[&format!("{kind} page, both copies")];
@@ -196,36 +198,36 @@ fn options() -> Options {
     Options { capacity: Some(1 << 20), dram: 1 << 20, ..Options::default() }
 }
 
-/// The superblock of a file, its copy, both; and the mark, which readers need.
+/// Damages the superblock, its copy or both, and the mark that readers need.
 #[test]
 fn a_flipped_bit_of_the_first_pages_is_harmless_or_named() {
     let path = std::env::temp_dir().join(format!("nandram-{}-flips.memory", std::process::id()));
     drop(fs::remove_file(&path));
-    let mut memory = Memory::create(&path, &options()).expect("made");
-    let at = memory.alloc(10, false).expect("room");
+    let mut memory = Memory::create(&path, &options()).expect("created");
+    let at = memory.alloc(10, false).expect("enough space");
     memory.write(at, b"it").expect("written");
     assert_eq!(memory.sync(None).expect("synced"), Token(2));
     memory.close().expect("closed");
-    let good = fs::read(&path).expect("there");
+    let good = fs::read(&path).expect("exists");
     let shape = shape_of(&path).expect("a memory");
     let name = path.display().to_string();
-    let told = |offsets: &[usize], bit: usize| -> Result<Shape, String> {
+    let reported = |offsets: &[usize], bit: usize| -> Result<Shape, String> {
         let mut head = good[..65536].to_vec();
         offsets.iter().for_each(|offset| head[*offset] ^= 1 << (bit % 8));
-        let file = fs::OpenOptions::new().write(true).open(&path).expect("there");
+        let file = fs::OpenOptions::new().write(true).open(&path).expect("exists");
         std::os::unix::fs::FileExt::write_all_at(&file, &head, 0).expect("written");
         shape_of(&path).map_err(|error| error.to_string().replace(&name, "FILE"))
     };
     let mut all = BTreeSet::new();
-    // Magic, format, eight words, checksum.
+    // Magic, format, eight message and checksum.
     for byte in 0..8 + 36 + 8 {
         for bit in 0..8 {
-            assert_eq!(told(&[byte], bit), Ok(shape), "byte {byte}");
-            assert_eq!(told(&[4096 + byte], bit), Ok(shape), "byte {byte} of the copy");
-            all.insert(told(&[byte, 4096 + byte], bit).expect_err("both are damaged"));
+            assert_eq!(reported(&[byte], bit), Ok(shape), "byte {byte}");
+            assert_eq!(reported(&[4096 + byte], bit), Ok(shape), "byte {byte} of the copy");
+            all.insert(reported(&[byte, 4096 + byte], bit).expect_err("both are damaged"));
         }
     }
-    // Another format, whole.
+    // A different format with a valid checksum.
     let mut head = good[..4096].to_vec();
     head[8..12].copy_from_slice(&2u32.to_le_bytes());
     let sum = xxhash_rust::xxh3::xxh3_64(&head[..44]);
@@ -234,13 +236,13 @@ fn a_flipped_bit_of_the_first_pages_is_harmless_or_named() {
     all.insert(shape_of(&path).expect_err("another format").to_string().replace(&name, "FILE"));
     fs::write(&path, &good).expect("written");
     for byte in 0..24 {
-        told(&[16384 + byte], byte).expect("the superblock is whole");
+        reported(&[16384 + byte], byte).expect("the superblock is whole");
         let refused = Reader::open(&path, 1 << 20).err().expect("the mark is damaged").to_string();
         all.insert(refused.replace(&name, "FILE"));
-        // A writer makes it anew.
+        // Opening for writing repairs the mark.
         Memory::open(&path, &options()).expect("opened").close().expect("closed");
-        Reader::open(&path, 1 << 20).expect("it is whole again").read(at, &mut [0; 2]).expect("read");
+        Reader::open(&path, 1 << 20).expect("the mark is repaired").read(at, &mut [0; 2]).expect("read");
     }
-    fs::remove_file(&path).expect("it was there");
+    fs::remove_file(&path).expect("removed");
     insta::assert_snapshot!(all.into_iter().collect::<Vec<_>>().join("\n"));
 }

@@ -1,5 +1,5 @@
-//! Loads and stores, on a real file and by the real kernel: beside a copy, past DRAM, over sync and rollback, by many threads at a time.
-//! Where the kernel lets this process have no faults at all, each says so and is over.
+//! Loads and stores on a real file with the real kernel: compared with a copy, beyond DRAM, across sync and rollback,
+//! and by many threads. On a kernel that does not allow userfaultfd each test prints that and passes.
 
 mod support;
 
@@ -14,12 +14,12 @@ use support::place::Place;
 
 const MIB: u64 = 1 << 20;
 
-fn made(place: &Place, mib: u64, dram: u64) -> Memory {
+fn create(place: &Place, mib: u64, dram: u64) -> Memory {
     let options = Options { capacity: Some(mib * MIB), dram, space: Some(4 * mib * MIB), ..Options::default() };
     Memory::create(&place.0, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Mapped, or none with the reason told.
+/// Maps a memory, or prints why it cannot be mapped and returns `None`.
 fn mapped(memory: Memory) -> Option<Mapped> {
     match Mapped::new(memory) {
         Ok(mapped) => Some(mapped),
@@ -32,18 +32,18 @@ fn mapped(memory: Memory) -> Option<Mapped> {
     }
 }
 
-/// Word `n` of an area.
+/// Returns word `n` of an area.
 fn word(area: &Area, n: u64) -> &AtomicU64 {
     assert!((n + 1) * 8 <= area.bytes());
-    // SAFETY: It is within the area, aligned, and touched by atomics alone.
+    // SAFETY: The word is within the area, aligned, and only accessed atomically.
     unsafe { AtomicU64::from_ptr(area.start().cast::<u64>().add(n as usize)) }
 }
 
 #[test]
-fn what_is_stored_is_synced_and_loaded_again() {
+fn stores_are_synced_and_loaded_again() {
     let place = Place::new("stored");
-    let Some(memory) = mapped(made(&place, 4, 2 * MIB)) else { return };
-    let at = memory.with(|memory| memory.alloc(300_000, false)).expect("room");
+    let Some(memory) = mapped(create(&place, 4, 2 * MIB)) else { return };
+    let at = memory.with(|memory| memory.alloc(300_000, false)).expect("enough space");
     let area = memory.area(at, 300_000).expect("allocated");
     for n in 0..37_000 {
         assert_eq!(word(&area, n).load(Ordering::Relaxed), 0);
@@ -51,25 +51,25 @@ fn what_is_stored_is_synced_and_loaded_again() {
     }
     let token = memory.sync(Some("squares")).expect("synced");
     let mut bytes = [0; 8];
-    memory.read(at + 8 * 100, &mut bytes).expect("there");
+    memory.read(at + 8 * 100, &mut bytes).expect("exists");
     assert_eq!(u64::from_le_bytes(bytes), 10_000);
     word(&area, 100).store(7, Ordering::Relaxed);
-    memory.write(at + 8 * 101, &9u64.to_le_bytes()).expect("there");
+    memory.write(at + 8 * 101, &9u64.to_le_bytes()).expect("exists");
     assert_eq!(word(&area, 101).load(Ordering::Relaxed), 9);
     assert!(memory.stats().expect("open").dirty >= 1);
     memory.rollback(token).expect("live");
     for n in 0..37_000 {
         assert_eq!(word(&area, n).load(Ordering::Relaxed), n * n);
     }
-    // From the mapping into itself, none of it in DRAM.
-    memory.not_needed(at, 300_000).expect("room");
-    // SAFETY: Both are within the area, they do not overlap, and nobody else looks.
+    // Copy from the mapping into itself, with none of it resident.
+    memory.not_needed(at, 300_000).expect("enough space");
+    // SAFETY: Both ranges are within the area and do not overlap, and no other thread accesses them.
     let (from, into) = unsafe {
         let start = area.start();
         (std::slice::from_raw_parts(start, 40_000), std::slice::from_raw_parts_mut(start.add(80_000), 40_000))
     };
-    memory.write(at + 160_000, from).expect("there");
-    memory.read(at, into).expect("there");
+    memory.write(at + 160_000, from).expect("exists");
+    memory.read(at, into).expect("exists");
     for n in 0..5000 {
         assert_eq!(word(&area, 10_000 + n).load(Ordering::Relaxed), n * n);
         assert_eq!(word(&area, 20_000 + n).load(Ordering::Relaxed), n * n);
@@ -77,16 +77,16 @@ fn what_is_stored_is_synced_and_loaded_again() {
     word(&area, 5).store(1, Ordering::Relaxed);
     memory.close().expect("closed");
     memory.close().expect("closed before");
-    let words = |result: Result<(), Error>| result.expect_err("it is closed").to_string();
-    assert_eq!(words(memory.read(at, &mut bytes)), format!("{}: the memory is closed", place.0.display()));
+    let message = |result: Result<(), Error>| result.expect_err("it is closed").to_string();
+    assert_eq!(message(memory.read(at, &mut bytes)), format!("{}: the memory is closed", place.0.display()));
     drop((area, memory));
     let mut memory = Memory::open(&place.0, &Options { dram: MIB, ..Options::default() }).expect("opened");
-    memory.read(at + 8 * 5, &mut bytes).expect("there");
+    memory.read(at + 8 * 5, &mut bytes).expect("exists");
     assert_eq!(u64::from_le_bytes(bytes), 25);
     assert_eq!(memory.verify().expect("read").0.len(), 0);
 }
 
-/// Bytes that the process has in DRAM of an area's addresses.
+/// Returns how many bytes of an area's mapping are resident.
 fn resident(area: &Area) -> u64 {
     let smaps = fs::read_to_string("/proc/self/smaps").expect("Linux");
     let mut within = false;
@@ -104,13 +104,13 @@ fn resident(area: &Area) -> u64 {
     bytes
 }
 
-/// In any order and in order, loads, stores and calls, beside a copy.
+/// Compares random and sequential loads, stores and calls with a copy.
 #[test]
-fn what_does_not_fit_into_dram_is_as_in_a_copy_and_dram_is_kept() {
+fn data_beyond_dram_matches_a_copy_and_residency_stays_bounded() {
     let place = Place::new("past-dram");
-    let Some(memory) = mapped(made(&place, 8, MIB)) else { return };
+    let Some(memory) = mapped(create(&place, 8, MIB)) else { return };
     let words = 6 * MIB / 8;
-    let at = memory.with(|memory| memory.alloc(words * 8, false)).expect("room");
+    let at = memory.with(|memory| memory.alloc(words * 8, false)).expect("enough space");
     let area = memory.area(at, words * 8).expect("allocated");
     let mut copy = vec![0u64; words as usize];
     let mut synced = (memory.sync(None).expect("synced"), copy.clone());
@@ -121,7 +121,7 @@ fn what_does_not_fit_into_dram_is_as_in_a_copy_and_dram_is_kept() {
             0 => {
                 let older = synced.0;
                 synced = (memory.sync(None).expect("synced"), copy.clone());
-                // There is room for so many versions of all pages, not for those of every sync.
+                // The file has space for a few versions of all pages, but not for those of every sync.
                 memory.with(|memory| memory.drop_token(older)).expect("live");
             }
             1 => {
@@ -131,7 +131,7 @@ fn what_does_not_fit_into_dram_is_as_in_a_copy_and_dram_is_kept() {
             2 => {
                 let count = rng.below(20_000).min(words - place);
                 let mut bytes = vec![0; count as usize * 8];
-                memory.read(at + place * 8, &mut bytes).expect("there");
+                memory.read(at + place * 8, &mut bytes).expect("exists");
                 let found: Vec<u64> =
                     bytes.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().expect("8"))).collect();
                 assert!(found == copy[place as usize..][..count as usize], "round {n}");
@@ -139,7 +139,7 @@ fn what_does_not_fit_into_dram_is_as_in_a_copy_and_dram_is_kept() {
             3 => {
                 let count = rng.below(20_000).min(words - place);
                 let bytes: Vec<u8> = (0..count).flat_map(|k| (n ^ k << 32).to_le_bytes()).collect();
-                memory.write(at + place * 8, &bytes).expect("there");
+                memory.write(at + place * 8, &bytes).expect("exists");
                 (0..count).for_each(|k| copy[(place + k) as usize] = n ^ k << 32);
             }
             4 => {
@@ -147,11 +147,11 @@ fn what_does_not_fit_into_dram_is_as_in_a_copy_and_dram_is_kept() {
                     assert_eq!(word(&area, k).load(Ordering::Relaxed), copy[k as usize], "round {n}, word {k}");
                 }
             }
-            5 => memory.not_needed(at + place * 8, 8 * rng.below(words - place).max(1)).expect("room"),
-            6 => memory.will_need(at + place * 8, 8 * rng.below(words - place).max(1)).expect("there"),
+            5 => memory.not_needed(at + place * 8, 8 * rng.below(words - place).max(1)).expect("enough space"),
+            6 => memory.will_need(at + place * 8, 8 * rng.below(words - place).max(1)).expect("exists"),
             7 => {
                 let advice = [Advice::Normal, Advice::Random, Advice::Sequential][rng.below(3) as usize];
-                memory.advise(at + place * 8, 8, advice).expect("there");
+                memory.advise(at + place * 8, 8, advice).expect("exists");
             }
             8 => assert_eq!(memory.with(Memory::verify).expect("read").0.len(), 0),
             9..1000 => assert_eq!(word(&area, place).load(Ordering::Relaxed), copy[place as usize], "round {n}"),
@@ -172,21 +172,21 @@ fn what_does_not_fit_into_dram_is_as_in_a_copy_and_dram_is_kept() {
     memory.close().expect("closed");
     let mut memory = Memory::open(&place.0, &Options::default()).expect("opened");
     let mut bytes = vec![0; copy.len() * 8];
-    memory.read(at, &mut bytes).expect("there");
+    memory.read(at, &mut bytes).expect("exists");
     assert!(bytes.chunks_exact(8).zip(&copy).all(|(found, word)| found == word.to_le_bytes()));
 }
 
 #[test]
-fn who_goes_in_order_or_by_strides_seldom_waits() {
+fn sequential_and_strided_accesses_seldom_fault() {
     let place = Place::new("in-order");
-    let Some(memory) = mapped(made(&place, 16, 4 * MIB)) else { return };
+    let Some(memory) = mapped(create(&place, 16, 4 * MIB)) else { return };
     let words = 14 * MIB / 8;
-    let at = memory.with(|memory| memory.alloc(words * 8, false)).expect("room");
+    let at = memory.with(|memory| memory.alloc(words * 8, false)).expect("enough space");
     let area = memory.area(at, words * 8).expect("allocated");
     (0..words).for_each(|n| word(&area, n).store(n, Ordering::Relaxed));
     memory.sync(None).expect("synced");
     for stride in [1u64, 3 * 512, 40 * 512] {
-        memory.not_needed(at, words * 8).expect("room");
+        memory.not_needed(at, words * 8).expect("enough space");
         let before = memory.stats().expect("open").map;
         for n in (0..words).step_by(stride as usize) {
             assert_eq!(word(&area, n).load(Ordering::Relaxed), n);
@@ -196,17 +196,17 @@ fn who_goes_in_order_or_by_strides_seldom_waits() {
         assert!(faults < segments / 4 + 10, "stride {stride}: {faults} faults, {segments} segments");
         assert!(after.read_ahead - before.read_ahead > segments / 2, "stride {stride}");
     }
-    // In any order, nothing is read for nothing.
-    memory.advise(at, words * 8, Advice::Random).expect("there");
-    memory.not_needed(at, words * 8).expect("room");
+    // Random accesses read nothing ahead.
+    memory.advise(at, words * 8, Advice::Random).expect("exists");
+    memory.not_needed(at, words * 8).expect("enough space");
     let before = memory.stats().expect("open").map;
     (0..words).step_by(512).for_each(|n| assert_eq!(word(&area, n).load(Ordering::Relaxed), n));
     let after = memory.stats().expect("open").map;
     assert_eq!((after.read_ahead - before.read_ahead, after.faults - before.faults), (0, words / 512));
 }
 
-/// A word's place, and what is stored to it, follow from a number. So what a thread has stored up to any instant can be told from its
-/// last number, and what is found be compared with that.
+/// A thread's n-th store goes to a word that is computed from n, and stores n. The last number thus determines the
+/// expected content of all words at that instant.
 struct Storer {
     thread: u64,
     threads: u64,
@@ -217,11 +217,11 @@ impl Storer {
     fn place(&self, number: u64) -> u64 {
         let mixed = (number ^ self.thread << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mine = (mixed ^ mixed >> 31) % (self.words / self.threads);
-        // Pages are shared by all.
+        // Interleave the threads' words, so that they share pages.
         mine * self.threads + self.thread
     }
 
-    /// That all words are as the stores up to some number left them; that number.
+    /// Checks that all words are in the state after some number of stores, and returns that number.
     fn check(&self, area: &Area) -> u64 {
         let found: Vec<u64> = (0..self.words / self.threads)
             .map(|mine| word(area, mine * self.threads + self.thread).load(Ordering::Relaxed))
@@ -235,15 +235,15 @@ impl Storer {
     }
 }
 
-/// Stores are made by 64 threads while others sync; after a rollback, and when it is opened again, each thread's stores are there up to
-/// an instant within the sync, and none behind it. `MAPPED_ROUNDS=n` makes it longer.
+/// 64 threads store while another syncs. After a rollback, and after reopening, each thread's stores must be present up
+/// to an instant within the sync, and none after it. `MAPPED_ROUNDS=n` runs longer.
 #[test]
-fn stores_of_many_threads_over_eviction_sync_and_rollback_are_all_accounted_for() {
+fn no_store_of_many_threads_is_lost_across_eviction_sync_and_rollback() {
     let rounds = std::env::var("MAPPED_ROUNDS").map_or(6, |rounds| rounds.parse().expect("a number"));
     let place = Place::new("threads");
-    let Some(memory) = mapped(made(&place, 16, 3 * MIB)) else { return };
+    let Some(memory) = mapped(create(&place, 16, 3 * MIB)) else { return };
     let (threads, words) = (64, 12 * MIB / 8);
-    let at = memory.with(|memory| memory.alloc(words * 8, false)).expect("room");
+    let at = memory.with(|memory| memory.alloc(words * 8, false)).expect("enough space");
     let area = memory.area(at, words * 8).expect("allocated");
     let barrier = Barrier::new(threads as usize + 1);
     let (pause, over) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -265,7 +265,7 @@ fn stores_of_many_threads_over_eviction_sync_and_rollback_are_all_accounted_for(
                         number += 1;
                         let place = storer.place(number);
                         match number % 3 {
-                            // As it is stored, as an atomic, and after a load.
+                            // As a plain store, as an atomic exchange, and after a load.
                             0 => word(area, place).store(number, Ordering::SeqCst),
                             1 => drop(word(area, place).swap(number, Ordering::SeqCst)),
                             _ => {
@@ -278,7 +278,7 @@ fn stores_of_many_threads_over_eviction_sync_and_rollback_are_all_accounted_for(
                             word(area, rng.below(words)).load(Ordering::SeqCst);
                         }
                         if rng.below(64) == 0 {
-                            // In order, so that something is read ahead.
+                            // Sequentially, to trigger read-ahead.
                             let from = rng.below(words - 8 * 512);
                             (0..8).for_each(|n| assert!(word(area, from + n * 512).load(Ordering::SeqCst) < 1 << 40));
                         }
@@ -287,7 +287,7 @@ fn stores_of_many_threads_over_eviction_sync_and_rollback_are_all_accounted_for(
                     barrier.wait();
                     barrier.wait();
                     number = storer.check(area);
-                    found.lock().expect("nobody panicked")[thread as usize] = number;
+                    found.lock().expect("no thread panicked")[thread as usize] = number;
                     counts[thread as usize].store(number, Ordering::SeqCst);
                     barrier.wait();
                     barrier.wait();
@@ -303,7 +303,7 @@ fn stores_of_many_threads_over_eviction_sync_and_rollback_are_all_accounted_for(
                 std::thread::sleep(std::time::Duration::from_millis(60));
                 let before = bounds(&counts);
                 let token = memory.sync(None).unwrap_or_else(|error| panic!("{error}"));
-                // A store that is made may not be counted yet.
+                // A store may be complete but not yet counted.
                 let after: Vec<u64> = bounds(&counts).iter().map(|count| count + 1).collect();
                 tokens.push((token, before, after));
             }
@@ -315,7 +315,7 @@ fn stores_of_many_threads_over_eviction_sync_and_rollback_are_all_accounted_for(
             memory.rollback(token).unwrap_or_else(|error| panic!("{error}"));
             barrier.wait();
             barrier.wait();
-            let found = found.lock().expect("nobody panicked").clone();
+            let found = found.lock().expect("no thread panicked").clone();
             for thread in 0..threads as usize {
                 let (from, to) = (before[thread], after[thread]);
                 assert!((from..=to).contains(&found[thread]), "thread {thread}: {} of {from}..={to}", found[thread]);
@@ -335,34 +335,34 @@ fn stores_of_many_threads_over_eviction_sync_and_rollback_are_all_accounted_for(
     assert!(stats.map.evicted > 1000 && resident(&area) <= 3 * MIB);
     memory.close().expect("closed");
     drop((area, memory));
-    // What was dropped last is the last state that is durable.
+    // The last drop made the last durable state.
     let memory = Memory::open(&place.0, &Options { dram: 4 * MIB, ..Options::default() }).expect("opened");
-    let memory = mapped(memory).expect("as before");
+    let memory = mapped(memory).expect("mapped as before");
     let area = memory.area(at, words * 8).expect("allocated");
     for thread in 0..threads {
         assert_eq!(Storer { thread, threads, words }.check(&area), last.1[thread as usize], "token {}", last.0);
     }
 }
 
-/// A process by itself that maps the memory at `path` and does one thing, for what ends processes.
+/// A child process that maps the memory at `path` and does one thing that may abort it.
 #[test]
-#[ignore = "others start it"]
-fn touches() {
+#[ignore = "started by other tests"]
+fn child_touches_a_mapping() {
     let (path, what) = (std::env::var("MAPPED_PATH").expect("set"), std::env::var("MAPPED_DOES").expect("set"));
     let memory = Memory::open(path.as_ref(), &Options::default()).unwrap_or_else(|error| panic!("{error}"));
-    let memory = mapped(memory).expect("the parent could");
+    let memory = mapped(memory).expect("the parent could map it too");
     let area = memory.area(2 << 16, 3 << 16).expect("allocated");
     let touch = |n| word(&area, n).load(Ordering::Relaxed);
     match what.as_str() {
         "load" => drop(touch(0)),
         "deleted" => {
             touch(0);
-            memory.delete(2 << 16, 1).expect("there");
+            memory.delete(2 << 16, 1).expect("exists");
             touch(0);
         }
         "rolled-back" => {
             let token = memory.sync(None).expect("synced");
-            let at = memory.with(|memory| memory.alloc(1, false)).expect("room");
+            let at = memory.with(|memory| memory.alloc(1, false)).expect("enough space");
             let new = memory.area(at, 8).expect("allocated");
             word(&new, 0).store(1, Ordering::Relaxed);
             memory.rollback(token).expect("live");
@@ -373,7 +373,7 @@ fn touches() {
         "read-only" => {
             touch(0);
             let permissions = Permissions { write: false, permanent: true, ..Permissions::PRIVATE };
-            memory.set_permissions(2 << 16, 1, permissions).expect("there");
+            memory.set_permissions(2 << 16, 1, permissions).expect("exists");
             touch(0);
             word(&area, 0).store(1, Ordering::Relaxed);
         }
@@ -386,21 +386,21 @@ fn touches() {
 }
 
 #[test]
-fn what_cannot_be_told_to_a_load_or_store_ends_the_process_with_one_line() {
+fn errors_of_loads_and_stores_abort_the_process_with_one_line() {
     use std::os::unix::fs::FileExt;
     use std::os::unix::process::ExitStatusExt;
     let place = Place::new("ends");
-    let Some(memory) = mapped(made(&place, 4, MIB)) else { return };
-    let at = memory.with(|memory| memory.alloc(4 << 16, false)).expect("room");
+    let Some(memory) = mapped(create(&place, 4, MIB)) else { return };
+    let at = memory.with(|memory| memory.alloc(4 << 16, false)).expect("enough space");
     assert_eq!(at, 1 << 16);
     let mark = b"this segment is damaged next";
-    memory.write(2 << 16, &mark.repeat(10)).expect("there");
+    memory.write(2 << 16, &mark.repeat(10)).expect("exists");
     memory.sync(None).expect("synced");
     memory.close().expect("closed");
     drop(memory);
     let run = |does: &str| {
-        let child = Command::new(std::env::current_exe().expect("this"))
-            .args(["--exact", "touches", "--ignored", "--nocapture", "--test-threads=1"])
+        let child = Command::new(std::env::current_exe().expect("the path of this program"))
+            .args(["--exact", "child_touches_a_mapping", "--ignored", "--nocapture", "--test-threads=1"])
             .env("MAPPED_PATH", &place.0)
             .env("MAPPED_DOES", does)
             .output()
@@ -411,18 +411,18 @@ fn what_cannot_be_told_to_a_load_or_store_ends_the_process_with_one_line() {
         assert_eq!(lines.len(), 1, "{does}: {text}");
         (lines[0].to_owned(), String::from_utf8_lossy(&child.stdout).into_owned())
     };
-    let end = "a load or store there cannot be told, and ends the process";
+    let end = "cannot report this error to the faulting load or store; aborting";
     let file = place.0.display();
     assert_eq!(run("deleted").0, format!("nandram: {file}: address 0x20000: its page is not allocated: {end}"));
-    let (line, told) = run("rolled-back");
+    let (line, reported) = run("rolled-back");
     assert_eq!(line, format!("nandram: {file}: address 0x50000: its page is not allocated: {end}"));
-    assert!(told.contains("address 0x50000: its page is not allocated"), "{told}");
+    assert!(reported.contains("address 0x50000: its page is not allocated"), "{reported}");
     assert_eq!(run("read-only").0, format!("nandram: {file}: address 0x20000: its page may not be written: {end}"));
     assert_eq!(run("closed").0, format!("nandram: {file}: the memory is closed: {end}"));
-    // One bit of the file.
-    let bytes = fs::read(&place.0).expect("there");
+    // Flip one bit of the file.
+    let bytes = fs::read(&place.0).expect("exists");
     let damaged = bytes.windows(mark.len()).rposition(|window| window == mark).expect("written");
-    let writer = fs::OpenOptions::new().write(true).open(&place.0).expect("there");
+    let writer = fs::OpenOptions::new().write(true).open(&place.0).expect("exists");
     writer.write_at(&[bytes[damaged] ^ 1], damaged as u64).expect("written");
     let (line, _) = run("load");
     let start = format!("nandram: {file}: address 0x20000: the 4096 bytes there cannot be read: ");
@@ -430,26 +430,26 @@ fn what_cannot_be_told_to_a_load_or_store_ends_the_process_with_one_line() {
 }
 
 #[test]
-fn without_faults_the_error_names_the_sysctl_and_the_calls_work_on() {
+fn without_userfaultfd_the_error_names_the_sysctl_and_calls_still_work() {
     let place = Place::new("without");
-    let mut memory = made(&place, 4, MIB);
-    let at = memory.alloc(10, false).expect("room");
-    memory.write(at, b"before").expect("there");
-    let Err(refused) = Mapped::by(memory, &[]) else { panic!("nothing was tried") };
+    let mut memory = create(&place, 4, MIB);
+    let at = memory.alloc(10, false).expect("enough space");
+    memory.write(at, b"before").expect("exists");
+    let Err(refused) = Mapped::with_sources(memory, &[]) else { panic!("mapped without a source") };
     let (mut memory, error) = *refused;
     let text = error.to_string();
     assert!(text.contains("vm.unprivileged_userfaultfd=1") && text.contains(&place.0.display().to_string()), "{text}");
     let mut found = [0; 6];
-    memory.read(at, &mut found).expect("there");
+    memory.read(at, &mut found).expect("exists");
     assert_eq!(&found, b"before");
 }
 
-/// Each way to have faults that this process may use does the same.
+/// Each source of page faults that this process may use behaves the same.
 #[test]
-fn faults_come_from_wherever_they_are_allowed() {
+fn every_allowed_fault_source_works() {
     for source in Source::ALL {
         let place = Place::new("sources");
-        let memory = match Mapped::by(made(&place, 4, MIB), &[source]) {
+        let memory = match Mapped::with_sources(create(&place, 4, MIB), &[source]) {
             Ok(memory) => memory,
             Err(refused) => {
                 println!("not tested: {}", refused.1);
@@ -457,19 +457,21 @@ fn faults_come_from_wherever_they_are_allowed() {
             }
         };
         assert_eq!(memory.source(), source);
-        let at = memory.with(|memory| memory.alloc(3 * MIB, false)).expect("room");
+        let at = memory.with(|memory| memory.alloc(3 * MIB, false)).expect("enough space");
         let area = memory.area(at, 3 * MIB).expect("allocated");
         (0..3 * MIB / 8).for_each(|n| word(&area, n).store(n, Ordering::Relaxed));
         assert!((0..3 * MIB / 8).all(|n| word(&area, n).load(Ordering::Relaxed) == n));
-        // A system call of what is not in DRAM.
-        memory.not_needed(at, 3 * MIB).expect("room");
-        let sink = fs::File::create(place.0.with_extension("sink")).expect("made");
-        // SAFETY: The area is there, and nobody stores to it.
+        // A system call that reads a range outside DRAM.
+        memory.not_needed(at, 3 * MIB).expect("enough space");
+        let sink = fs::File::create(place.0.with_extension("sink")).expect("created");
+        // SAFETY: The area is mapped, and no thread stores to it.
         let bytes = unsafe { std::slice::from_raw_parts(area.start(), area.bytes() as usize) };
         let written = std::io::Write::write(&mut &sink, bytes);
         drop(fs::remove_file(place.0.with_extension("sink")));
         match source {
-            Source::UserOnly => assert_eq!(written.expect_err("no faults of the kernel").raw_os_error(), Some(14)),
+            Source::UserOnly => {
+                assert_eq!(written.expect_err("the kernel's faults are not served").raw_os_error(), Some(14))
+            }
             _ => assert!(written.expect("faults are served") > 0),
         }
     }

@@ -1,6 +1,6 @@
-//! Readers beside a writer, in turns with it that no clock decides: in the middle of the writer's calls readers open and read; in the
-//! middle of a reader's opening and reading the writer goes on. What a reader reads is of one completed sync, rollback or drop (or one that
-//! is under way), all of it, or it is told that it is stale.
+//! Interleaves readers with a writer deterministically: readers open and read in the middle of the writer's calls, and
+//! the writer continues in the middle of a reader's opening and reading. A reader must see exactly one completed sync,
+//! rollback or drop (or one in progress), or report that it is stale.
 
 mod support;
 
@@ -13,55 +13,55 @@ use memory::device::{Device, Ended, Op, Request};
 use memory::{Error, Memory, Reader, Shape};
 use sim::{Rng, Streams};
 use support::histories::{Calls, DRAM, shape};
-use support::obvious::{Pages, State};
+use support::model::{Pages, State};
 
-/// Bugs that readers must find.
+/// Faults that the test must detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Planted {
-    Nothing,
-    /// The writer does not see that somebody reads.
+enum InjectedFault {
+    None,
+    /// The writer does not notice registered readers.
     Unseen,
-    /// The reader sees no mark but the first.
+    /// The reader never sees a changed mark.
     MarkOverlooked,
 }
 
-/// What writer and readers share.
+/// State shared by the writer and the readers.
 struct World {
     image: RefCell<Vec<u8>>,
-    /// Readers by number, and their generations.
+    /// Generations by reader number.
     readers: RefCell<BTreeMap<u64, u64>>,
     next_reader: Cell<u64>,
-    writer: RefCell<Option<(Memory<Beside>, Calls)>>,
-    /// What was made durable, oldest first; how many were begun, how many done.
+    writer: RefCell<Option<(Memory<SharedDevice>, Calls)>>,
+    /// The states made durable, oldest first, followed by the one in progress.
     states: RefCell<Vec<State>>,
     done: Cell<usize>,
     rng: RefCell<Rng>,
-    /// Somebody is in the middle of something already.
+    /// Set while one side runs in the middle of a call of the other.
     nested: Cell<bool>,
-    planted: Planted,
+    injected: InjectedFault,
     stale: Cell<u64>,
     opened: Cell<u64>,
-    /// What a reader found wrong.
+    /// The first error that a reader found.
     wrong: RefCell<Option<String>>,
 }
 
-/// The device of one of them.
-struct Beside {
+/// The device of the writer or of one reader.
+struct SharedDevice {
     world: Rc<World>,
-    /// A reader's number.
+    /// The reader's number.
     reader: Option<u64>,
     pending: Vec<Request>,
 }
 
-impl Beside {
-    fn new(world: &Rc<World>, reads: bool) -> Beside {
+impl SharedDevice {
+    fn new(world: &Rc<World>, reads: bool) -> SharedDevice {
         let number = world.next_reader.get();
         world.next_reader.set(number + 1);
-        Beside { world: world.clone(), reader: reads.then_some(number), pending: Vec::new() }
+        SharedDevice { world: world.clone(), reader: reads.then_some(number), pending: Vec::new() }
     }
 }
 
-impl Drop for Beside {
+impl Drop for SharedDevice {
     fn drop(&mut self) {
         if let Some(number) = self.reader {
             self.world.readers.borrow_mut().remove(&number);
@@ -69,7 +69,7 @@ impl Drop for Beside {
     }
 }
 
-impl Device for Beside {
+impl Device for SharedDevice {
     fn start(&mut self, request: Request) {
         self.pending.push(request);
     }
@@ -82,7 +82,10 @@ impl Device for Beside {
         match request.op {
             Op::Read => {
                 request.buffer[..request.bytes].copy_from_slice(&world.image.borrow()[place]);
-                if world.planted == Planted::MarkOverlooked && self.reader.is_some() && request.offset == 4 * 4096 {
+                if world.injected == InjectedFault::MarkOverlooked
+                    && self.reader.is_some()
+                    && request.offset == 4 * 4096
+                {
                     request.buffer[..request.bytes].fill(0);
                 }
             }
@@ -97,7 +100,7 @@ impl Device for Beside {
             world.nested.set(true);
             if self.reader.is_some() {
                 let steps = 1 + world.rng.borrow_mut().below(8);
-                go_on(&world, steps);
+                write_some(&world, steps);
             } else {
                 read(&world);
             }
@@ -122,22 +125,22 @@ impl Device for Beside {
 
     fn reader(&mut self, from: u64, count: u64) -> Option<u64> {
         let end = if count == 0 { u64::MAX } else { from + count };
-        let seen = self.world.planted != Planted::Unseen;
+        let seen = self.world.injected != InjectedFault::Unseen;
         let readers = self.world.readers.borrow();
         readers.values().copied().filter(|generation| seen && (from..end).contains(generation)).min()
     }
 }
 
-/// The writer makes so many calls.
-fn go_on(world: &Rc<World>, steps: u64) {
+/// Lets the writer make `steps` calls.
+fn write_some(world: &Rc<World>, steps: u64) {
     let Some((mut memory, mut calls)) = world.writer.borrow_mut().take() else { return };
     for _ in 0..steps {
         let before = world.states.borrow().len();
-        let mut will = |_: &Memory<Beside>, state: &State| world.states.borrow_mut().push(state.clone());
-        let mut did = |_: &Memory<Beside>, state: &State| {
+        let mut will = |_: &Memory<SharedDevice>, state: &State| world.states.borrow_mut().push(state.clone());
+        let mut did = |_: &Memory<SharedDevice>, state: &State| {
             let mut states = world.states.borrow_mut();
             if states.last().expect("begun") != state {
-                // It was refused.
+                // The call was refused.
                 states.truncate(before);
             }
             world.done.set(states.len() - 1);
@@ -147,7 +150,7 @@ fn go_on(world: &Rc<World>, steps: u64) {
     *world.writer.borrow_mut() = Some((memory, calls));
 }
 
-fn compare(reader: &mut Reader<Beside>, pages: &Pages) -> Result<(), Error> {
+fn compare(reader: &mut Reader<SharedDevice>, pages: &Pages) -> Result<(), Error> {
     let page = reader.shape().page_bytes();
     let mut bytes = vec![0; page as usize];
     for address in (page..reader.shape().capacity() + page).step_by(page as usize) {
@@ -157,24 +160,24 @@ fn compare(reader: &mut Reader<Beside>, pages: &Pages) -> Result<(), Error> {
             (Err(Error::Stale { path }), _) => return Err(Error::Stale { path }),
             (found, expected) => {
                 let (found, there) = (found.map_err(|error| error.to_string()), expected.is_some());
-                return Err(Error::Option(format!("{address:#x}: {found:?}, and it is there: {there}")));
+                return Err(Error::Option(format!("{address:#x}: {found:?}, but allocated: {there}")));
             }
         }
     }
     Ok(())
 }
 
-/// All that a reader sees is of one state from `from` on.
-fn look(world: &World, reader: &mut Reader<Beside>, from: usize, to: usize) -> Result<(), Error> {
+/// Checks that everything a reader sees belongs to one of the states `from..=to`.
+fn check_all(world: &World, reader: &mut Reader<SharedDevice>, from: usize, to: usize) -> Result<(), Error> {
     let tokens = reader.tokens()?;
     let states: Vec<State> = world.states.borrow()[from..=to].to_vec();
-    let mut wrong = Error::Option(format!("tokens {tokens:?} are of none of {} states", states.len()));
+    let mut wrong = Error::Option(format!("tokens {tokens:?} match none of {} states", states.len()));
     let alike: Vec<&State> = states.iter().filter(|state| state.tokens() == tokens).collect();
-    // Several may have the same tokens: what is there now says which.
+    // Several states may have the same tokens; the current content tells them apart.
     for state in &alike {
         match compare(reader, &state.now) {
             Ok(()) => {
-                for (token, _, pages) in state.kept.iter().rev() {
+                for (token, _, pages) in state.snapshots.iter().rev() {
                     reader.go_to(*token)?;
                     compare(reader, pages)?;
                 }
@@ -187,14 +190,14 @@ fn look(world: &World, reader: &mut Reader<Beside>, from: usize, to: usize) -> R
     Err(wrong)
 }
 
-/// A reader opens, and reads everything.
+/// Opens a reader and checks everything it reads.
 fn read(world: &Rc<World>) {
     let from = world.done.get();
     let shape = small();
-    let looked = Reader::open_on(Beside::new(world, true), shape, DRAM, "beside").and_then(|mut reader| {
+    let looked = Reader::open_on(SharedDevice::new(world, true), shape, DRAM, "shared").and_then(|mut reader| {
         let to = world.states.borrow().len() - 1;
         world.opened.set(world.opened.get() + 1);
-        look(world, &mut reader, from, to)
+        check_all(world, &mut reader, from, to)
     });
     match looked {
         Ok(()) => {}
@@ -209,8 +212,8 @@ fn small() -> Shape {
     Shape { blocks: 40, pages: 24, ..shape() }
 }
 
-/// What is wrong in a history; how many readers opened, how many became stale.
-fn history(seed: u64, planted: Planted) -> Result<(u64, u64), String> {
+/// Runs one history. Returns how many readers opened, and how many became stale.
+fn history(seed: u64, injected: InjectedFault) -> Result<(u64, u64), String> {
     let shape = small();
     let world = Rc::new(World {
         image: RefCell::new(vec![0; shape.file_bytes() as usize]),
@@ -221,22 +224,22 @@ fn history(seed: u64, planted: Planted) -> Result<(u64, u64), String> {
         done: Cell::new(0),
         rng: RefCell::new(Streams::new(seed).stream("test.beside")),
         nested: Cell::new(true),
-        planted,
+        injected,
         stale: Cell::new(0),
         opened: Cell::new(0),
         wrong: RefCell::new(None),
     });
-    let memory = Memory::create_on(Beside::new(&world, false), shape, DRAM, "beside").expect("it is made");
+    let memory = Memory::create_on(SharedDevice::new(&world, false), shape, DRAM, "shared").expect("created");
     *world.writer.borrow_mut() = Some((memory, Calls::new(seed)));
     world.nested.set(false);
-    // Some stay for long.
-    let mut long: Vec<(Reader<Beside>, usize, usize)> = Vec::new();
+    // Readers that stay open for long.
+    let mut long: Vec<(Reader<SharedDevice>, usize, usize)> = Vec::new();
     for _ in 0..30 {
-        go_on(&world, 20);
+        write_some(&world, 20);
         read(&world);
         if world.rng.borrow_mut().chance(0.2) {
             let from = world.done.get();
-            match Reader::open_on(Beside::new(&world, true), shape, DRAM, "beside") {
+            match Reader::open_on(SharedDevice::new(&world, true), shape, DRAM, "shared") {
                 Ok(reader) => long.push((reader, from, world.states.borrow().len() - 1)),
                 Err(Error::Stale { .. }) => {}
                 Err(error) => return Err(error.to_string()),
@@ -244,7 +247,7 @@ fn history(seed: u64, planted: Planted) -> Result<(u64, u64), String> {
         }
         if world.rng.borrow_mut().chance(0.1) && !long.is_empty() {
             let (mut reader, from, to) = long.swap_remove(0);
-            match look(&world, &mut reader, from, to) {
+            match check_all(&world, &mut reader, from, to) {
                 Ok(()) => {}
                 Err(Error::Stale { .. }) => world.stale.set(world.stale.get() + 1),
                 Err(error) => return Err(error.to_string()),
@@ -260,12 +263,12 @@ fn history(seed: u64, planted: Planted) -> Result<(u64, u64), String> {
 }
 
 #[test]
-fn what_a_reader_reads_is_of_one_sync() {
+fn a_reader_sees_exactly_one_sync() {
     let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
     let (first, count) = (number("HISTORY", 0), number("HISTORIES", 20));
     let (mut opened, mut stale) = (0, 0);
     for seed in first..first + count {
-        match history(seed, Planted::Nothing) {
+        match history(seed, InjectedFault::None) {
             Ok((more, old)) => (opened, stale) = (opened + more, stale + old),
             Err(error) => panic!("history {seed}: {error} (run it alone: HISTORY={seed} HISTORIES=1)"),
         }
@@ -275,14 +278,14 @@ fn what_a_reader_reads_is_of_one_sync() {
 }
 
 #[test]
-fn planted_bugs_are_caught() {
-    for planted in [Planted::Unseen, Planted::MarkOverlooked] {
+fn injected_faults_are_caught() {
+    for injected in [InjectedFault::Unseen, InjectedFault::MarkOverlooked] {
         let fails = |seed: &u64| {
-            let failed = std::panic::catch_unwind(|| history(*seed, planted));
+            let failed = std::panic::catch_unwind(|| history(*seed, injected));
             !matches!(failed, Ok(Ok(_)))
         };
         let caught = (0..100).find(fails);
-        eprintln!("{planted:?} is caught by history {caught:?}");
-        assert!(caught.is_some(), "{planted:?} went unnoticed");
+        eprintln!("{injected:?} is caught by history {caught:?}");
+        assert!(caught.is_some(), "{injected:?} went unnoticed");
     }
 }

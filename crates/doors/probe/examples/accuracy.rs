@@ -1,6 +1,6 @@
-//! How often is the probe right? Drives drawn at random, their truth hidden from it.
+//! Measures the accuracy of the probe on randomly drawn drives.
 //!
-//! `accuracy DRIVES SEED... [--each]` prints a table for each seed; with `--each`, what went wrong too.
+//! `accuracy DRIVES SEED... [--each]` prints a table per seed; with `--each` also every wrong finding.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,19 +13,19 @@ use drawn::{Drive, Judged};
 
 const INTRODUCTION: &str = "# How often the probe is right
 
-Drives drawn at random (`crates/doors/probe/tests/support/drawn.rs`), their truth hidden from the probe: 2 to 8 GiB, written once or in
-steady state; 2 to 32 dies of one to four planes, reads of 40 to 90 us, programs of 0.3 ms and more; mapping units of 4 to 16 KiB;
-a read cache of 16 KiB to 4 MiB, or none; a write buffer of 16 KiB to 4 MiB, or none; all of the map at hand, or 4 to 1024 units
-of it; one of these in host memory in some. Flash takes in at most a third of what the link brings: where it keeps up, a
-buffer never fills, and the probe says so. Ends are noticed late (a standard deviation of 1 to 8 us), up to 1 % of them by much more
-(0.1 to 3 ms on average); half of the drives pause every 2 to 20 ms for 20 to 500 us; on three of ten another program writes every 4
-to 40 ms, which has a full drive collect garbage meanwhile. A third of the drives' own read caches are in flash of one bit a cell,
-whose pages are read in 0.35 to 0.6 of the time of the others; the other two thirds in SRAM or DRAM of the controller, which look
-the same from outside.
+The drives are drawn at random (`crates/doors/probe/tests/support/drawn.rs`); the probe does not know their parameters. They have 2 to
+8 GiB, written once or in steady state; 2 to 32 dies with one to four planes, reads of 40 to 90 us, programs of 0.3 ms and more;
+mapping units of 4 to 16 KiB; no read cache or one of 16 KiB to 4 MiB; no write buffer or one of 16 KiB to 4 MiB; and a mapping
+cache for the whole map or for 4 to 1024 units. In some drives one of these is in host memory. Flash accepts at most a third of
+the link's bandwidth: if it kept up, a buffer would never fill, and the probe would report that. Completions are noticed late,
+with a standard deviation of 1 to 8 us, and up to 1 % of them much later (0.1 to 3 ms on average). Half of the drives pause every 2
+to 20 ms for 20 to 500 us. On three of ten, another program writes every 4 to 40 ms, so that a full drive collects garbage
+meanwhile. A third of the drives' own read caches are in SLC flash, whose pages are read in 0.35 to 0.6 of the normal time; the
+other two thirds are in SRAM or DRAM of the controller, which cannot be distinguished from outside.
 
-Right is a size within 10 % or one page of the drive's map, whichever is more. The seeds were set aside, and the tests developed on
-others; but that copies in flash are waited for was mended with these in sight. (Seed 3001, looked at once, afterwards: presence 99.9 %,
-sizes 96.4 %, wrong 0.1 %.) Made by `make probe-accuracy`.
+A size is right within 10 % or one page of the drive's map, whichever is more. The tests were developed on other seeds, with one
+exception: waiting for copies in flash was fixed with these seeds in sight. (Seed 3001, evaluated once, afterwards: presence 99.9 %,
+sizes 96.4 %, wrong 0.1 %.) Written by `make probe-accuracy`.
 ";
 
 fn main() {
@@ -45,7 +45,7 @@ fn main() {
     }
 }
 
-/// The reports of all drives, in their order.
+/// The reports of all drives in order.
 fn probe_all(drives: u64, seed: u64) -> Vec<Report> {
     let (next, done) = (AtomicU64::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
@@ -72,7 +72,7 @@ fn probe_all(drives: u64, seed: u64) -> Vec<Report> {
 fn table(drives: u64, seed: u64, reports: &[Report]) {
     println!("\n## Seed {seed}, {drives} drives\n");
     let mut totals = [0u64; 5];
-    println!("| what | truth | said there, size right | size not said | size wrong | said absent | left open |");
+    println!("| structure | truth | found, size right | size open | size wrong | found absent | left open |");
     println!("| --- | --- | --- | --- | --- | --- | --- |");
     for (at, what) in ["read_cache", "write_buffer", "mapping_cache"].into_iter().enumerate() {
         for there in [true, false] {
@@ -93,7 +93,7 @@ fn table(drives: u64, seed: u64, reports: &[Report]) {
                 }
             }
             let [right, without, wrong, absent, open] = counts;
-            let truth = if there { "there" } else { "absent" };
+            let truth = if there { "present" } else { "absent" };
             println!("| {what} | {truth} | {right} | {without} | {wrong} | {absent} | {open} |");
             let sum = if there {
                 [right + without + wrong, right, wrong + absent, right + without + wrong + absent + open]
@@ -106,31 +106,31 @@ fn table(drives: u64, seed: u64, reports: &[Report]) {
     }
     let [all, presence, there, sized, wrong] = totals;
     let part = |of: u64, all: u64| format!("{of} of {all} ({:.1} %)", 100.0 * of as f64 / all.max(1) as f64);
-    println!("\n- Whether it is there was right in {}.", part(presence, all));
-    println!("- The size of what is there was right in {}.", part(sized, there));
-    println!("- What was said was wrong in {}.", part(wrong, all));
+    println!("\n- Presence was right in {}.", part(presence, all));
+    println!("- Sizes of present structures were right in {}.", part(sized, there));
+    println!("- Findings were wrong in {}.", part(wrong, all));
     places(drives, seed, reports);
     let written: Vec<u64> = reports.iter().map(|report| report.spent.written_bytes >> 20).collect();
     let mean = written.iter().sum::<u64>() / written.len().max(1) as u64;
     println!("- A probe wrote {mean} MiB on average, {} MiB at most.", written.iter().max().unwrap_or(&0));
 }
 
-/// What was said of where those are that were found, by where they are.
+/// Prints the places that were found, by actual place.
 fn places(drives: u64, seed: u64, reports: &[Report]) {
-    const SAID: [Option<Place>; 5] =
+    const PLACES: [Option<Place>; 5] =
         [Some(Place::HostMemory), Some(Place::Controller), Some(Place::Memory), Some(Place::Slc), None];
-    println!("\n| where it is | said host memory | controller | memory | flash (SLC) | left open |");
+    println!("\n| actual place | found in host memory | controller | memory | flash (SLC) | left open |");
     println!("| --- | --- | --- | --- | --- | --- |");
     let (mut right, mut wrong, mut open) = (0, 0, 0);
-    for (name, place) in ["host memory", "controller", "memory", "flash (SLC)"].into_iter().zip(SAID) {
+    for (name, place) in ["host memory", "controller", "memory", "flash (SLC)"].into_iter().zip(PLACES) {
         let mut counts = [0u64; 5];
         for number in 0..drives {
             for truth in Drive::draw(seed, number).truths.iter().filter(|truth| truth.place == place) {
-                if let Some(said) = truth.said_place(&reports[number as usize]) {
-                    counts[SAID.iter().position(|each| *each == said).expect("all places")] += 1;
-                    match said {
+                if let Some(reported) = truth.reported_place(&reports[number as usize]) {
+                    counts[PLACES.iter().position(|each| *each == reported).expect("all places")] += 1;
+                    match reported {
                         None => open += 1,
-                        _ if said == place => right += 1,
+                        _ if reported == place => right += 1,
                         _ => wrong += 1,
                     }
                 }
@@ -139,13 +139,16 @@ fn places(drives: u64, seed: u64, reports: &[Report]) {
         let [host, controller, memory, slc, none] = counts;
         println!("| {name} | {host} | {controller} | {memory} | {slc} | {none} |");
     }
-    println!("\n- Where it is was right in {right}, wrong in {wrong}, left open in {open}.");
+    println!("\n- Places were right in {right}, wrong in {wrong}, left open in {open}.");
 }
 
 fn explain(drive: &Drive, number: usize, report: &Report) {
     for truth in &drive.truths {
         let judged = truth.judge(report);
-        let place = truth.said_place(report).flatten().filter(|said| truth.place.is_some_and(|place| place != *said));
+        let place = truth
+            .reported_place(report)
+            .flatten()
+            .filter(|reported| truth.place.is_some_and(|place| place != *reported));
         if judged != Judged::Right || place.is_some() {
             println!("{number}: {judged:?} {place:?} {truth:?}");
             for finding in report.findings.iter().filter(|finding| finding.about == truth.about) {

@@ -1,4 +1,5 @@
-//! The bench that tests work at: the target, what it may cost, what was measured, and places that were not touched yet.
+//! The test bench shared by all probe tests: the target, the byte allowances, the recorded measurements, and untouched
+//! regions of the drive.
 
 use media::{Op, Request};
 use sim::{Rng, Streams, Time};
@@ -7,28 +8,28 @@ use crate::options::Options;
 use crate::report::{Batch, Samples, Spent};
 use crate::target::{Target, TargetError, Timed};
 
-/// Why a test came to no end.
+/// Why a test stopped early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
-    /// The target failed, or the user wants no more: the probe ends.
+    /// The target failed or the user interrupted; the probe ends.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// What the probe may read or write is used up: the test ends as inconclusive.
-    #[error("the allowance of {allowed} bytes to {op:?} is used up")]
+    /// The read or write allowance is exhausted; the test ends as inconclusive.
+    #[error("the allowance of {allowed} bytes to {op:?} is exhausted")]
     Allowance {
         /// Read or write.
         op: Op,
-        /// How much was allowed.
+        /// Bytes allowed.
         allowed: u64,
     },
 }
 
-/// A target, an allowance and a record.
+/// A target with its byte allowances and the record of its measurements.
 pub struct Bench<'a> {
     target: &'a mut dyn Target,
-    /// How sure results are to be: 0.99 is one error of a hundred.
+    /// Required confidence of results: 0.99 accepts one error in a hundred.
     pub confidence: f64,
-    /// Draws of the tests.
+    /// Random generator of the tests.
     pub rng: Rng,
     spent: Spent,
     read_max: u64,
@@ -40,7 +41,7 @@ pub struct Bench<'a> {
     fresh: Fresh,
 }
 
-/// Places that were not touched before: slots in random order, used from their beginnings.
+/// Allocates regions that have not been touched yet: visits slots in random order and fills each from its start.
 struct Fresh {
     slots: u64,
     start: u64,
@@ -49,15 +50,15 @@ struct Fresh {
     within: u64,
 }
 
-/// Bytes of a slot; regions are not larger.
+/// Bytes per slot, the largest region that can be allocated.
 pub const SLOT: u64 = 16 << 20;
 
 impl<'a> Bench<'a> {
-    /// A bench for `target`.
+    /// Creates a bench for `target`.
     pub fn new(target: &'a mut dyn Target, options: &Options) -> Bench<'a> {
         let mut rng = Streams::new(options.seed).stream("probe");
         let slots = (target.facts().capacity_bytes / SLOT).max(1);
-        // Steps of a number that has no divisor in common with their count visit all.
+        // A step coprime to the number of slots visits all slots.
         let mut step = (slots as f64 * 0.618) as u64 | 1;
         while gcd(step, slots) != 1 {
             step += 1;
@@ -78,67 +79,70 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// From here on what is measured is of `test`.
+    /// Attributes all further measurements to `test`.
     pub fn begin(&mut self, test: &'static str) {
         self.test = test;
     }
 
-    /// The target.
+    /// Returns the target.
     pub fn target(&mut self) -> &mut dyn Target {
         self.target
     }
 
-    /// Bytes of the target.
+    /// Returns the capacity of the target in bytes.
     pub fn capacity(&self) -> u64 {
         self.target.facts().capacity_bytes
     }
 
-    /// Bytes of its blocks.
+    /// Returns the logical block size of the target in bytes.
     pub fn block(&self) -> u64 {
         self.target.facts().block_bytes
     }
 
-    /// The smallest power of two from 4 KiB that is whole blocks: what most drives map.
+    /// Returns the smallest power of two of at least 4 KiB that is a multiple of the block size: the mapping unit of
+    /// most drives.
     pub fn page(&self) -> u64 {
         self.block().max(4096)
     }
 
-    /// What was written so far.
+    /// Returns the bytes written so far.
     pub fn written_bytes(&self) -> u64 {
         self.spent.written_bytes
     }
 
-    /// The state of the host memory buffer, as switched by [`Bench::switch_hmb`].
+    /// Returns the state of the host memory buffer as last set by [`Bench::switch_hmb`].
     pub fn hmb(&self) -> Option<bool> {
         self.hmb
     }
 
-    /// Switches the host memory buffer.
+    /// Switches the host memory buffer on or off.
     ///
     /// # Errors
     /// If the target refuses.
     ///
     /// # Panics
-    /// If the target has no switch.
+    /// If the target has no host memory buffer switch.
     pub fn switch_hmb(&mut self, on: bool) -> Result<(), TargetError> {
         self.target.hmb().expect("a target with a switch").enable(on)?;
         self.hmb = Some(on);
         Ok(())
     }
 
-    /// Makes `requests`, `depth` at a time; their latencies in microseconds, in their order. `x` is what the test varies.
+    /// Runs `requests` at queue depth `depth` and returns their latencies in microseconds, in request order. `x` is the
+    /// value of the parameter that the test varies.
     ///
     /// # Errors
-    /// If the allowance does not cover them, or the target fails.
+    /// If the requests exceed the allowance, or the target fails.
     pub fn run(&mut self, x: f64, requests: &[Request], depth: u32) -> Result<Vec<f64>, Stop> {
         self.run_timed(x, requests, depth)?;
         Ok(self.timed.iter().map(|timed| timed.latency().us_f64()).collect())
     }
 
-    /// As [`Bench::run`]; the time that all took, and when each ended.
+    /// Like [`Bench::run`], but returns the elapsed time of the batch and the submission and completion time of each
+    /// request.
     ///
     /// # Errors
-    /// If the allowance does not cover them, or the target fails.
+    /// If the requests exceed the allowance, or the target fails.
     pub fn run_timed(&mut self, x: f64, requests: &[Request], depth: u32) -> Result<(Time, &[Timed]), Stop> {
         let sum = |op| requests.iter().filter(|r| r.op == op).map(|r| r.bytes).sum::<u64>();
         let (reads, writes) = (sum(Op::Read), sum(Op::Write));
@@ -150,7 +154,7 @@ impl<'a> Bench<'a> {
         }
         let depth = depth.min(self.target.facts().depth_max);
         let elapsed = self.target.run(requests, depth, &mut self.timed)?;
-        assert_eq!(self.timed.len(), requests.len(), "a time for each request");
+        assert_eq!(self.timed.len(), requests.len(), "expected one time per request");
         self.spent.read_bytes += reads;
         self.spent.written_bytes += writes;
         self.spent.requests += requests.len() as u64;
@@ -171,7 +175,7 @@ impl<'a> Bench<'a> {
         Ok((elapsed, &self.timed))
     }
 
-    /// Leaves the target alone for `idle`.
+    /// Leaves the target idle for `idle`.
     ///
     /// # Errors
     /// If interrupted.
@@ -181,11 +185,11 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// A place of `bytes` at a multiple of them (or of the next power of two) that this probe has not touched; once all
-    /// were, the one that was longest ago.
+    /// Returns the offset of a region of `bytes` bytes, aligned to `bytes` (or the next power of two), that this probe
+    /// has not touched. Once all regions have been used, returns the least recently used one.
     ///
     /// # Panics
-    /// If `bytes` is more than a [`SLOT`], or than the target.
+    /// If `bytes` exceeds [`SLOT`] or the capacity of the target.
     pub fn fresh(&mut self, bytes: u64) -> u64 {
         let size = bytes.next_power_of_two();
         assert!(size <= SLOT && bytes <= self.capacity(), "a region of {bytes} bytes");
@@ -201,13 +205,13 @@ impl<'a> Bench<'a> {
         at
     }
 
-    /// What was measured.
+    /// Returns the recorded samples and the total cost.
     pub fn into_samples(self) -> (Option<Samples>, Spent) {
         (self.samples, self.spent)
     }
 }
 
-/// Reads of `bytes` at `offsets`.
+/// Creates reads of `bytes` bytes at `offsets`.
 pub fn reads(offsets: impl Iterator<Item = u64>, bytes: u64) -> Vec<Request> {
     offsets.map(|offset| Request::new(Op::Read, offset, bytes)).collect()
 }

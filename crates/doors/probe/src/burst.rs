@@ -1,69 +1,69 @@
-//! A burst of writes into an empty buffer: when it was full, and what was in it then.
+//! Analyzes a burst of writes into an empty buffer: when the buffer was full, and how much it held then.
 //!
-//! While a burst comes in, the first of it leaves for flash. What has left by then is estimated from the burst itself: a
-//! program takes as long as a flush of one write, and as many bytes are under way as flash takes in in that time, at the
-//! rate at which the end of the burst is acknowledged.
+//! While a burst arrives, its first writes already leave for flash. The amount that has left is estimated from the
+//! burst itself: a program takes as long as the flush of one write, and the bytes being programmed are what flash
+//! accepts in that time at the rate at which the end of the burst is acknowledged.
 
 use crate::stats::median;
 
-/// Behind the knee it is at most this part as fast as before. Half as fast is no evidence: so is a link that begins to carry
-/// all twice, into the drive and out again to the host's memory.
+/// Maximum rate behind the knee, relative to the rate before. A halved rate is no evidence: a link that starts to carry
+/// all data twice, into the drive and out again to host memory, is half as fast too.
 const SLOWER: f64 = 0.45;
-/// Of the most that a burst is ahead of its average, what counts as having reached that.
+/// Fraction of a burst's maximum lead over its average that counts as having reached the maximum.
 const AHEAD: f64 = 0.97;
-/// What is late by this part of a program's time has waited for it.
+/// A write that is late by this fraction of the program time has waited for a program.
 const LATE: f64 = 0.1;
-/// A pause is at least this part of a program's time.
+/// Minimum duration of a pause, as a fraction of the program time.
 const PAUSE: f64 = 0.2;
 
-/// When the writes of a burst were acknowledged.
+/// The acknowledgement times of a burst of writes.
 pub(crate) struct Burst {
-    /// Bytes of a write.
-    pub piece: u64,
-    /// In microseconds since the burst's start, in their order.
+    /// Bytes per write.
+    pub chunk: u64,
+    /// Microseconds since the start of the burst, ascending.
     pub acknowledged: Vec<f64>,
 }
 
-/// A buffer that was full.
+/// The state of a buffer when it was full.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Full {
-    /// Writes in it.
+    /// Number of writes in the buffer.
     pub writes: f64,
-    /// Part of the writes until then that had left it for flash.
+    /// Fraction of the preceding writes that had already left for flash.
     pub left: f64,
 }
 
 impl Burst {
-    /// Writes.
+    /// Returns the number of writes.
     pub fn count(&self) -> usize {
         self.acknowledged.len()
     }
 
-    /// The average up to the first `knee` writes, in writes a microsecond.
+    /// Returns the average rate of the first `knee` writes, in writes per microsecond.
     pub fn rate_before(&self, knee: usize) -> f64 {
         knee as f64 / self.acknowledged[knee - 1].max(1e-3)
     }
 
-    /// That of the second half.
+    /// Returns the average rate of the second half, in writes per microsecond.
     pub fn rate_at_end(&self) -> f64 {
         let (from, to) = (self.count() / 2, self.count() - 1);
         (to - from) as f64 / (self.acknowledged[to] - self.acknowledged[from]).max(1e-3)
     }
 
-    /// The average up to where the burst is ahead of its own average the most, in writes a microsecond: a first part that
-    /// itself grows slower does not look like a knee then.
+    /// Returns the average rate, in writes per microsecond, up to the point where the burst leads its own average the
+    /// most. A gradual slowdown before the knee is thus not mistaken for the knee.
     fn rate_at_start(&self) -> f64 {
         let each = self.acknowledged[self.count() - 1] / self.count() as f64;
         let ahead = |k: usize| (k + 1) as f64 * each - self.acknowledged[k];
         let most = (0..self.count()).map(ahead).fold(0.0, f64::max);
-        // Of few writes, one or two are much.
+        // In a short burst one or two writes are a large fraction.
         let enough = (AHEAD * most).min(most - 2.0 * each);
         let reached = (0..self.count()).find(|k| ahead(*k) >= enough).unwrap_or(self.count() - 1);
         self.rate_before(reached + 1)
     }
 
-    /// Writes that were acknowledged before they first had to wait for flash, whose programs take `program_us`; none if
-    /// they never did.
+    /// Returns the number of writes acknowledged before the first that had to wait for flash, whose programs take
+    /// `program_us`; `None` if none had to wait.
     pub fn knee(&self, program_us: f64) -> Option<usize> {
         let (start, end) = (self.rate_at_start(), self.rate_at_end());
         if end > SLOWER * start {
@@ -71,19 +71,18 @@ impl Burst {
         }
         let late = |k: usize| self.acknowledged[k] - (k + 1) as f64 / start;
         let much = (LATE * program_us).min(late(self.count() - 1) / 4.0).max(2.0 / start);
-        // Late for good: what only came a little later all together is caught up with.
+        // The last write that was not late: a temporary delay is caught up with.
         (0..self.count()).rev().find(|k| late(*k) < much).map(|last_in_time| last_in_time + 1)
     }
 
-    /// Writes in the buffer when it was full; none if it never was.
+    /// Returns the fill level of the buffer when it was full; `None` if it never was.
     ///
-    /// What is on its way to flash leaves in the order in which it came: the first after a program's time, what comes
-    /// behind it a round of the dies later. A round takes as long as it is from pause to pause, or a program where there
-    /// are none.
+    /// Data leaves for flash in arrival order: the first data after one program time, later data one round of the dies
+    /// after. A round lasts from pause to pause, or one program time if there are no pauses.
     pub fn full(&self, program_us: f64) -> Option<Full> {
         let knee = self.knee(program_us)?;
         if self.acknowledged[knee - 1] < program_us {
-            // Nothing can have left yet.
+            // No data can have left yet.
             return Some(Full { writes: knee as f64, left: 0.0 });
         }
         let long = PAUSE * program_us;

@@ -1,11 +1,10 @@
-//! Black-box inference: what caches and buffers a block device has, and how large they are, from the time that its
-//! requests take.
+//! Black-box inference: determines which caches and buffers a block device has, and their sizes, from request
+//! latencies.
 
 mod bench;
 #[cfg(target_os = "linux")]
 pub mod block;
 mod burst;
-mod held;
 mod map_cache;
 pub mod model;
 pub mod noise;
@@ -15,6 +14,7 @@ mod place;
 pub mod plan;
 mod read_cache;
 pub mod report;
+mod retention;
 mod run;
 pub mod simulated;
 mod stats;

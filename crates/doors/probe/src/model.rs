@@ -1,8 +1,8 @@
-//! From a probe to a model: a system file that behaves like the drive that was probed.
+//! Generates a system file that models a probed drive.
 //!
-//! Sizes are what was found. Times of flash, the number of dies and what a command costs are not seen from outside: they
-//! are chosen such that the model, simulated, reads and writes at random as fast as the drive did, one request and 32 at a
-//! time.
+//! Sizes are taken from the findings. Flash timing, the number of dies and the cost of a command cannot be observed
+//! from outside. They are chosen so that the simulated model matches the measured latency of random reads and writes,
+//! one request and 32 at a time.
 
 use media::Op;
 use storage::prepare::Preparation;
@@ -15,40 +15,40 @@ use crate::report::{Finding, Place, Report, Verdict};
 use crate::simulated::Simulated;
 use crate::wire::Wire;
 
-/// Why there is no model.
+/// Why no model could be generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The report lacks what a model needs.
-    #[error("{name}: found no {what}, which a model needs: probe with the test {test}")]
+    /// The report lacks data that a model needs.
+    #[error("{name}: found no {what}, expected one for a model: probe with the test {test}")]
     Missing {
         /// The target.
         name: String,
-        /// What is missing.
+        /// The missing quantity.
         what: &'static str,
-        /// The test that finds it.
+        /// The test that measures it.
         test: &'static str,
     },
-    /// What was found makes no drive that can be simulated.
+    /// The findings do not describe a drive that can be simulated.
     #[error("{name}: no model: {cause}")]
     Unfit {
         /// The target.
         name: String,
-        /// Why not.
+        /// The reason.
         cause: String,
     },
 }
 
-/// Drives are calibrated at this size at most; the map's cache is made smaller in proportion.
+/// Maximum capacity of the simulated drive during calibration; the map cache is scaled down in proportion.
 const CAPACITY_MAX: u64 = 8 << 30;
-/// Rounds of calibration.
+/// Maximum number of calibration rounds.
 const ROUNDS: u32 = 8;
-/// A round that is this close ends it.
+/// Calibration ends once all latencies are within this relative error.
 const CLOSE: f64 = 0.02;
-/// Channels at most, as they are tried until all latencies are this close.
+/// Maximum numbers of channels, tried in order until all latencies are within the relative error `GOOD`.
 const CHANNELS: [u64; 2] = [8, 4];
 const GOOD: f64 = 0.08;
 
-/// What of the model is varied.
+/// The calibrated parameters.
 #[derive(Clone, Copy, Debug)]
 struct Fit {
     dies: u64,
@@ -59,31 +59,31 @@ struct Fit {
     firmware_write_ns: f64,
 }
 
-/// What was found.
+/// The findings used by a model.
 struct Found<'a> {
     name: &'a str,
     capacity: u64,
     unit: u64,
     read_cache: Option<u64>,
-    /// Microseconds of a first reading, and of a second, where what was read is kept in flash.
+    /// Microseconds of a first and a second read, if the read cache is in flash.
     read_cache_in_flash: Option<[f64; 2]>,
     write_buffer: Option<u64>,
     write_buffer_seen: bool,
-    /// A flush finds nothing to do, though writes are acknowledged before flash has them.
+    /// Whether a flush has nothing to do although writes are acknowledged before flash has them.
     is_protected: bool,
     write_back: Option<bool>,
     sections: Option<u64>,
     hmb: bool,
     wire: Option<Wire>,
-    /// Bytes that lie on one die.
-    piece: Option<u64>,
-    /// Time of a program, as a flush takes it.
+    /// Bytes stored on one die before the next.
+    stripe: Option<u64>,
+    /// Program time, derived from the duration of a flush.
     program_us: Option<f64>,
     reads_us: [f64; 2],
     writes_us: Option<[f64; 2]>,
 }
 
-/// The link of a drive that does not say.
+/// The link of a drive whose link is unknown.
 const ASSUMED: Wire = Wire::Pcie { generation: 3, lanes: 4 };
 
 fn pair(finding: Option<&Finding>, names: [&str; 2]) -> Option<[f64; 2]> {
@@ -106,7 +106,7 @@ impl Found<'_> {
             test: "parallelism",
         })?;
         let covers = size("mapping_unit").unwrap_or(4 << 20);
-        // A unit of the map in flash is as large as what one of its entries maps.
+        // A unit of the map in flash has the size that one of its entries maps.
         let unit = 1u64 << (covers * 4).ilog2().div_ceil(2);
         let buffer = finding("write_buffer");
         let keeps_up = buffer.is_some_and(|finding| {
@@ -126,7 +126,7 @@ impl Found<'_> {
                 finding("read_cache").filter(|finding| finding.size.is_some() && finding.place == Some(Place::Slc)),
                 ["first_us", "again_us"],
             ),
-            // Of one that no burst filled, as large as the largest.
+            // A buffer that no burst filled gets the size of the largest burst.
             write_buffer: size("write_buffer").or(keeps_up.then_some(2 * report.options.write_buffer_max)),
             write_buffer_seen: size("write_buffer").is_some(),
             is_protected,
@@ -138,7 +138,7 @@ impl Found<'_> {
             sections: size("mapping_cache"),
             hmb: finding("mapping_cache").is_some_and(|finding| finding.place == Some(Place::HostMemory)),
             wire: report.target.environment.get("link").and_then(|text| Wire::parse(text)),
-            piece: size("stripe"),
+            stripe: size("stripe"),
             program_us: flush
                 .map(|flush| flush.numbers["flush_after_write_us"] - flush.numbers["flush_idle_us"])
                 .filter(|us| (20.0..20e3).contains(us)),
@@ -147,10 +147,10 @@ impl Found<'_> {
         })
     }
 
-    /// The tables of a system file, for a drive of `capacity` bytes.
+    /// Returns the tables of a system file for a drive of `capacity` bytes.
     fn tables(&self, fit: &Fit, capacity: u64) -> String {
         let unit = self.unit;
-        // Chosen as large, if its size is not known, as a drive needs for its largest command.
+        // If the size is unknown, it is chosen large enough for the largest command.
         let write = self.write_buffer.unwrap_or(1 << 20).next_multiple_of(unit).max(4096 + unit);
         let transfer = 1u64 << (write - unit).min(512 << 10).ilog2();
         let even = |channels: &u64| *channels <= fit.channels_max && fit.dies.is_multiple_of(*channels);
@@ -161,7 +161,7 @@ impl Found<'_> {
         let blocks = (capacity * 115 / 100).div_ceil(channels * dies * planes * page * pages) + 12;
         let scaled = |sections: u64| (sections as f64 * capacity as f64 / self.capacity as f64).ceil() as u64 * unit;
         let map = self.sections.map_or("\"all\"".to_owned(), |sections| format!("\"{}B\"", scaled(sections)));
-        // The array alone differs between the two readings.
+        // Only the array time differs between the two reads.
         let (place, slc_read) = match self.read_cache_in_flash {
             Some([first, again]) => {
                 let ns = (fit.read_ns - 1e3 * (first - again)).max(1.0);
@@ -189,11 +189,11 @@ impl Found<'_> {
         )
     }
 
-    /// Planes of a die, and bytes of a page of flash: together they are a piece.
+    /// Returns the planes per die and the flash page size in bytes; their product is the stripe.
     fn planes(&self) -> (u64, u64) {
-        match self.piece {
-            Some(piece @ 4096..=16384) if piece.is_power_of_two() && piece >= self.unit => (1, piece),
-            Some(piece @ (32768 | 65536 | 131_072)) => (piece >> 14, 16384),
+        match self.stripe {
+            Some(stripe @ 4096..=16384) if stripe.is_power_of_two() && stripe >= self.unit => (1, stripe),
+            Some(stripe @ (32768 | 65536 | 131_072)) => (stripe >> 14, 16384),
             _ => (2, 16384),
         }
     }
@@ -202,7 +202,7 @@ impl Found<'_> {
         ModelError::Unfit { name: self.name.to_owned(), cause: cause.to_string() }
     }
 
-    /// How fast the model is: reads and writes, one and 32 at a time.
+    /// Simulates the model and returns the latencies of reads and writes, one and 32 at a time.
     fn simulate(&self, fit: &Fit) -> Result<([f64; 2], [f64; 2]), ModelError> {
         let text =
             format!("title = \"model\"\n{}", self.tables(fit, self.capacity.min(CAPACITY_MAX) / self.unit * self.unit));
@@ -216,7 +216,7 @@ impl Found<'_> {
         Ok((reads, writes))
     }
 
-    /// Chooses dies and times such that the model is as fast as the drive.
+    /// Chooses the dies and times for which the model best matches the drive.
     fn fit(&self) -> Result<Fit, ModelError> {
         let mut best: Option<(f64, Fit)> = None;
         for channels_max in CHANNELS {
@@ -231,7 +231,7 @@ impl Found<'_> {
         Ok(best.expect("channels were tried").1)
     }
 
-    /// The same on so many channels at most, and by how much the worst of its latencies is off.
+    /// Like [`Found::fit`], with at most `channels_max` channels; also returns the largest relative error of a latency.
     fn fit_on(&self, channels_max: u64) -> Result<(f64, Fit), ModelError> {
         let [alone, many] = self.reads_us;
         let at_once = (32.0 * alone / many).max(1.0);
@@ -257,11 +257,12 @@ impl Found<'_> {
             if worst < CLOSE {
                 break;
             }
-            // A read alone waits for the array; if it is as short as can be, the firmware makes up the rest.
+            // A single read waits for the array; if the array time is at its minimum, the firmware accounts for the
+            // rest.
             let short = (alone - reads[0]) * 1e3 / self.waits();
             fit.firmware_read_ns = (fit.firmware_read_ns + (short + fit.read_ns - 1e3).min(0.0)).max(0.0);
             fit.read_ns = (fit.read_ns + short).max(1e3);
-            // Many share the dies: a whole number of them.
+            // Concurrent reads share the dies, an integral number.
             let more = (fit.dies as f64 * libm::exp(read_off[1] - read_off[0])).round() as u64;
             fit.dies = dies(more);
             if let Some(theirs) = self.writes_us {
@@ -276,14 +277,15 @@ impl Found<'_> {
         Ok(best)
     }
 
-    /// Times that a random read waits for the array: for its data, and mostly for the map too, if not all of it is at hand.
+    /// Returns the number of array reads that a random read waits for: one for its data, and in most cases one for the
+    /// map unless the whole map is cached.
     fn waits(&self) -> f64 {
         let reach = self.sections.map(|sections| sections * (self.unit / 4) * self.unit);
         reach.map_or(1.0, |reach| 2.0 - (reach as f64 / self.capacity as f64).min(1.0))
     }
 }
 
-/// About so many dies, in such a number that channels share many of them evenly.
+/// Rounds to a number of dies that many channel counts divide evenly.
 fn dies(about: u64) -> u64 {
     match about {
         0..=16 => about.max(1),
@@ -292,10 +294,10 @@ fn dies(about: u64) -> u64 {
     }
 }
 
-/// A system file for what `report` found; every value says whether it was measured, assumed, or calibrated.
+/// Generates a system file from `report`; every value states whether it was measured, assumed or calibrated.
 ///
 /// # Errors
-/// If the report has no latencies of reads, or what was found makes no drive.
+/// If the report has no read latencies, or the findings do not describe a valid drive.
 pub fn model(report: &Report) -> Result<String, ModelError> {
     let found = Found::of(report)?;
     let fit = found.fit()?;
@@ -305,11 +307,11 @@ pub fn model(report: &Report) -> Result<String, ModelError> {
     let measured = |known: bool, why: &str| {
         if known { ("given", format!("measured: {why}")) } else { ("assumed", why.to_owned()) }
     };
-    let (kind, why) = measured(found.read_cache.is_some(), "pieces read again");
+    let (kind, why) = measured(found.read_cache.is_some(), "regions read again");
     say("device.read_cache.size", kind, &why);
     if found.read_cache_in_flash.is_some() {
-        say("device.read_cache.place", "given", "measured: what is read again is faster, and no memory");
-        say("flash.slc_read", "given", "measured: what a second reading saves");
+        say("device.read_cache.place", "given", "measured: a second read is faster, but slower than from memory");
+        say("flash.slc_read", "given", "measured: the time that a second read saves");
     }
     let (kind, why) = measured(found.write_buffer_seen, "bursts of writes");
     say("device.write_cache.size", kind, &why);
@@ -318,22 +320,22 @@ pub fn model(report: &Report) -> Result<String, ModelError> {
     }
     let (kind, why) = measured(found.write_back.is_some(), "writes and the flushes after them");
     say("device.write_cache.mode", kind, &why);
-    let (kind, why) = measured(found.sections.is_some(), "sections read again, at an entry's 4 bytes a unit");
+    let (kind, why) = measured(found.sections.is_some(), "sections read again, at 4 bytes per map entry");
     say("ftl.map_cache.size", kind, &why);
     say(
         "ftl.unit",
         kind,
         if found.sections.is_some() {
-            "measured: what a unit of the map covers, at an entry's 4 bytes"
+            "measured: the bytes that a unit of the map covers, at 4 bytes per entry"
         } else {
-            "the page of the hosts' file systems"
+            "the page size of common file systems"
         },
     );
     match found.wire {
-        Some(_) => say("link", "given", "what the host says of it"),
-        None => say("link", "assumed", "that of most drives of 2018 and later"),
+        Some(_) => say("link", "given", "reported by the host"),
+        None => say("link", "assumed", "common in drives since 2018"),
     }
-    say("ftl.capacity", "given", "measured: what the target says");
+    say("ftl.capacity", "given", "measured: reported by the target");
     for key in ["flash.read", "flash.channels", "flash.dies", "device.firmware.read"] {
         say(key, "calibrated", "measured: latency of random reads, one and 32 at a time");
     }
@@ -342,27 +344,33 @@ pub fn model(report: &Report) -> Result<String, ModelError> {
             say(key, "calibrated", "measured: latency of random writes, one and 32 at a time");
         }
     }
-    for (key, why) in [("flash.planes", "as most dies have"), ("flash.page", "the page of most 3D NAND")] {
-        match found.piece {
-            Some(_) => {
-                say(key, "given", "measured: pages times planes are the piece in which two reads wait for one another")
-            }
+    for (key, why) in [("flash.planes", "common for dies"), ("flash.page", "the page size of most 3D NAND")] {
+        match found.stripe {
+            Some(_) => say(
+                key,
+                "given",
+                "measured: page size times planes is the distance within which two reads wait for one another",
+            ),
             None => say(key, "assumed", why),
         }
     }
     for (key, why) in [
-        ("host.max_transfer", "what the write buffer holds at once"),
-        ("device.dram", "where caches are in the controller is not seen from outside"),
-        ("device.cache_sharing", "each cache was measured by itself"),
-        ("flash.chips", "a die a chip"),
+        ("host.max_transfer", "limited by the size of the write buffer"),
+        ("device.dram", "the location of caches in the controller cannot be observed"),
+        ("device.cache_sharing", "each cache was measured separately"),
+        ("flash.chips", "one die per chip"),
         ("flash.blocks", "15 % more than the capacity"),
         ("flash.pages", "as in 3D NAND of 64 layers"),
-        ("flash.cell", "what most drives have"),
-        ("flash.erase", "as of 3D NAND"),
+        ("flash.cell", "common in current drives"),
+        ("flash.erase", "typical of 3D NAND"),
     ] {
         say(key, "assumed", why);
     }
-    let note = if found.hmb { "# The map's cache is in host memory; here it is in the controller.\n" } else { "" };
+    let note = if found.hmb {
+        "# The drive's map cache is in host memory; the model places it in the controller.\n"
+    } else {
+        ""
+    };
     let tables = found.tables(&fit, found.capacity);
     let text = format!("{note}title = \"Model of {target}, from a probe\"\n\n{tables}\n[basis]\n{}", basis.concat());
     System::from_toml("model", &text, &[]).map_err(|error| found.unfit(error))?;

@@ -1,35 +1,36 @@
-//! What makes a simulated target as untidy as a real one: a host that notices ends late, and a drive that is not the
-//! probe's alone.
+//! Noise for a simulated target, to make it as untidy as a real one: a host that notices completions late, and other
+//! users of the drive.
 
 use media::{Op, Request};
 use sim::{Rng, Streams, Time};
 
-/// How much later than they happen ends are noticed.
+/// How late the host notices completions.
 #[derive(Clone, Debug)]
 pub struct Noise {
-    /// Standard deviation of what every end is late by, a normal draw without its sign: the way from interrupt to program.
+    /// Standard deviation of the delay of every completion (absolute value of a normal draw): the path from interrupt
+    /// to program.
     pub jitter: Time,
-    /// Part of the ends that are late by much more: the core had other things to do.
+    /// Fraction of completions that are delayed much longer because the core was busy.
     pub outliers: f64,
-    /// Mean of that, drawn from an exponential distribution.
+    /// Mean of the long delay, drawn from an exponential distribution.
     pub outlier: Time,
-    /// The drive answers nothing for the second of the two times, once every first: refresh, calibration.
+    /// Period and duration of pauses during which the drive does not respond: refresh, calibration.
     pub pauses: Option<(Time, Time)>,
     rng: Rng,
 }
 
 impl Noise {
-    /// None: ends are noticed as they happen.
+    /// Returns no noise: completions are noticed immediately.
     pub fn none() -> Noise {
         Noise::new(Time::ZERO, 0.0, Time::ZERO, None, &Streams::new(0))
     }
 
-    /// Noise of these sizes, from its stream of `streams`.
+    /// Creates noise of these magnitudes, drawn from its own stream of `streams`.
     pub fn new(jitter: Time, outliers: f64, outlier: Time, pauses: Option<(Time, Time)>, streams: &Streams) -> Noise {
         Noise { jitter, outliers, outlier, pauses, rng: streams.stream("probe.noise") }
     }
 
-    /// When the program learns of what ended `at`.
+    /// Returns the time at which the program notices a completion at `at`.
     pub(crate) fn notices(&mut self, at: Time) -> Time {
         let mut when = at;
         if let Some((every, busy)) = self.pauses {
@@ -46,35 +47,35 @@ impl Noise {
     }
 }
 
-/// Another program on the same drive: writes at random places, which have a full drive collect garbage.
+/// Another program on the same drive: writes to random locations, which make a full drive collect garbage.
 #[derive(Clone, Debug)]
 pub struct Disturbance {
-    /// Mean time between its writes, drawn from an exponential distribution.
+    /// Mean interval between writes, drawn from an exponential distribution.
     pub every: Time,
-    /// Bytes of each, at multiples of them.
+    /// Bytes per write; offsets are multiples of this size.
     pub bytes: u64,
     next: Time,
     free: Vec<u32>,
     rng: Rng,
 }
 
-/// Writes it has under way at most; further ones are left out.
+/// Maximum number of outstanding writes; further writes are skipped.
 const UNDER_WAY_MAX: u32 = 8;
 
 impl Disturbance {
-    /// Writes of `bytes`, one `every` so often on average, from its stream of `streams`.
+    /// Creates writes of `bytes` bytes at a mean interval of `every`, drawn from its own stream of `streams`.
     pub fn new(every: Time, bytes: u64, streams: &Streams) -> Disturbance {
         let mut rng = streams.stream("probe.disturbance");
         let next = exponential(every, &mut rng);
         Disturbance { every, bytes, next, free: (0..UNDER_WAY_MAX).rev().collect(), rng }
     }
 
-    /// When it writes next.
+    /// Returns the time of the next write.
     pub(crate) fn next(&self) -> Time {
         self.next
     }
 
-    /// Its next write, and the number that it goes by.
+    /// Returns the next write and its request number.
     pub(crate) fn issue(&mut self, capacity: u64) -> Option<(u32, Request)> {
         self.next += exponential(self.every, &mut self.rng) + Time::from_ps(1);
         let place = self.rng.below(capacity / self.bytes);
@@ -82,7 +83,7 @@ impl Disturbance {
         Some((io, Request::new(Op::Write, place * self.bytes, self.bytes)))
     }
 
-    /// The write `io` has ended.
+    /// Frees the request number of a completed write.
     pub(crate) fn ended(&mut self, io: u32) {
         self.free.push(io);
     }

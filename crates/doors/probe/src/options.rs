@@ -1,29 +1,29 @@
-//! What a probe may do, and how sure it is to be.
+//! Options of a probe: the tests, their limits and the required confidence.
 
 use serde::Serialize;
 
-/// What to find out.
+/// A test of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
-    /// Whether what was read is kept, and how much (the paper's Figure 4).
+    /// Whether the drive caches reads, and how much (the paper's Figure 4).
     ReadCache,
-    /// How much of the map is at hand, and in which units (Figure 9).
+    /// How much of the mapping table is cached, and in which units (Figure 9).
     MappingCache,
-    /// Bytes on one die before the next has its turn.
+    /// How many contiguous bytes lie on one die.
     Stripe,
-    /// How many reads the drive works on at once.
+    /// How many reads the drive serves in parallel.
     Parallelism,
-    /// Whether writes are acknowledged before they are in flash, and how much (Figure 7); what a flush does.
+    /// Whether and how many writes are acknowledged before they are in flash (Figure 7), and the effect of a flush.
     WriteBuffer,
 }
 
 impl Test {
-    /// All, in the order in which they are made: what writes comes last.
+    /// All tests in execution order; the test that writes comes last.
     pub const ALL: [Test; 5] =
         [Test::ReadCache, Test::MappingCache, Test::Stripe, Test::Parallelism, Test::WriteBuffer];
 
-    /// What users call it.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Test::ReadCache => "read-cache",
@@ -34,43 +34,48 @@ impl Test {
         }
     }
 
-    /// Whether it writes.
+    /// Returns whether the test writes.
     pub fn writes(self) -> bool {
         self == Test::WriteBuffer
     }
 
-    /// What it does, in a line.
+    /// Describes the test in one line.
     pub fn help(self) -> &'static str {
         match self {
-            Test::ReadCache => "reads regions of growing size twice, a page at a time: is the second time faster?",
-            Test::MappingCache => "reads a block of each of more and more sections twice: is the second time faster?",
-            Test::Stripe => "reads two pages at once, further and further apart: do they wait for one another?",
-            Test::Parallelism => "reads pages at random, more and more at once: until when are there more a second?",
-            Test::WriteBuffer => "writes bursts into an empty buffer: until when are they acknowledged at once?",
+            Test::ReadCache => "reads regions of increasing size twice, page by page: is the second pass faster?",
+            Test::MappingCache => {
+                "reads one block in each of an increasing number of sections twice: is the second pass faster?"
+            }
+            Test::Stripe => "reads two pages at once at increasing distance: do they wait for one another?",
+            Test::Parallelism => {
+                "reads random pages at increasing queue depth: at which depth does throughput stop growing?"
+            }
+            Test::WriteBuffer => "writes bursts into an empty buffer: how much is acknowledged at full speed?",
         }
     }
 }
 
-/// How to probe.
+/// Options of a probe.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Options {
-    /// What to find out, in the order of [`Test::ALL`]. Tests that write are left out of a target that is not writable.
+    /// The tests to run, in the order of [`Test::ALL`]. Tests that write are skipped on a target that is not writable.
     pub tests: Vec<Test>,
-    /// How sure verdicts are to be: 0.99 accepts one error of a hundred.
+    /// Required confidence of verdicts: 0.99 accepts one error in a hundred.
     pub confidence: f64,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Largest read cache looked for, bytes.
+    /// Largest read cache to search for, in bytes.
     pub read_cache_max: u64,
-    /// Largest write buffer looked for, bytes.
+    /// Largest write buffer to search for, in bytes.
     pub write_buffer_max: u64,
-    /// Most bytes that may be read. What needs more ends as inconclusive.
+    /// Maximum number of bytes read. A test that would exceed it ends as inconclusive.
     pub read_bytes_max: u64,
-    /// Most bytes that may be written: what the probe may cost of the drive's life.
+    /// Maximum number of bytes written: the probe's share of the drive's endurance.
     pub write_bytes_max: u64,
-    /// Switch the host memory buffer off and on, where the target has a switch, and compare.
+    /// Whether to run the cache tests with the host memory buffer on and off and compare, where the target has a
+    /// switch.
     pub hmb: bool,
-    /// Keep every latency for the report.
+    /// Whether to keep every latency in the report.
     pub keep_samples: bool,
 }
 

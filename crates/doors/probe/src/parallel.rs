@@ -1,4 +1,4 @@
-//! How many reads the drive works on at once, and in which pieces its data lie on its dies.
+//! How many reads the drive serves in parallel, and how its data are striped over dies.
 
 use media::{Op, Request};
 
@@ -6,29 +6,30 @@ use crate::bench::{Bench, SLOT, Stop, reads};
 use crate::report::{Curve, Estimate, Finding, Point, Verdict};
 use crate::stats::{bootstrap_median, median};
 
-/// Reads of one measurement.
+/// Reads per measurement.
 const READS: u64 = 512;
-/// Part of the most reads a second that is counted as having reached it.
+/// Fraction of the maximum throughput that counts as reaching it.
 const REACHED: f64 = 0.9;
-/// Measurements of each depth.
+/// Measurements per depth.
 const ROUNDS: usize = 3;
 
-/// Depths at which latencies are kept for a model of the drive, and requests at each.
+/// Depths at which latencies are measured for a model of the drive, and the number of requests at each.
 const DEPTHS: [(u32, usize); 2] = [(1, 256), (32, 2048)];
 
-/// Bytes that [`latencies`] writes.
+/// Returns the number of bytes that [`latencies`] writes.
 pub(crate) fn latencies_bytes(page: u64) -> u64 {
     DEPTHS.iter().map(|(_, count)| *count as u64 * page).sum()
 }
 
-/// Part of the latencies of single requests that is left out, the slowest: they waited for the host, or for collection.
+/// Fraction of slowest single requests that is discarded: they waited for the host or for garbage collection.
 const SLOWEST: f64 = 1.0 / 32.0;
 
-/// Mean latency of reading or writing pages at random, one and 32 at a time, in microseconds. Of 32 by Little's law, from the
-/// time that all of them take; of one without the slowest. Writes begin with an empty buffer.
+/// Measures the mean latency of random page reads or writes, one and 32 at a time, in microseconds. At depth 32 it is
+/// derived from the elapsed time by Little's law; at depth 1 the slowest requests are discarded. Writes start with an
+/// empty buffer.
 ///
 /// # Errors
-/// If the target fails or the allowance is used up.
+/// If the target fails or the allowance is exhausted.
 pub(crate) fn latencies(bench: &mut Bench<'_>, op: Op) -> Result<[f64; 2], Stop> {
     let (page, mut found) = (bench.page(), [0.0; 2]);
     for (mean, (depth, count)) in found.iter_mut().zip(DEPTHS) {
@@ -51,10 +52,10 @@ pub(crate) fn latencies(bench: &mut Bench<'_>, op: Op) -> Result<[f64; 2], Stop>
     Ok(found)
 }
 
-/// Reads pages at random, more and more at once, in random order of the depths.
+/// Measures the throughput of random page reads at increasing depth; the depths are visited in random order.
 ///
 /// # Errors
-/// If the target fails or the allowance is used up.
+/// If the target fails or the allowance is exhausted.
 pub fn find(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     bench.begin("parallelism");
     let (page, most) = (bench.page(), bench.target().facts().depth_max);
@@ -78,28 +79,28 @@ pub fn find(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     let knee = points.iter().find(|point| point.y >= REACHED * best).map_or(1.0, |point| point.x);
     let times = best / points[0].y;
     let verdict = if times > 1.5 { Verdict::Supported } else { Verdict::Refuted };
-    let text = format!("{best:.0} reads a second with {knee:.0} under way, {times:.1} times as many as with one");
+    let text = format!("{best:.0} reads per second at queue depth {knee:.0}, {times:.1} times as many as at depth 1");
     let mut finding = Finding::new("parallelism", verdict, text);
     finding.size = Some(Estimate { value: times, low: times * REACHED, high: times / REACHED, unit: "reads at once" });
     let [alone, many] = latencies(bench, Op::Read)?;
     finding.numbers.extend([("read_us", alone), ("read_us_32", many), ("reads_per_s_max", best)]);
-    finding.curve = Some(Curve { x: "reads under way", y: "reads a second", points, knee: Some(knee) });
+    finding.curve = Some(Curve { x: "queue depth", y: "reads per second", points, knee: Some(knee) });
     Ok(finding)
 }
 
 /// Pairs of reads at each distance.
 const PAIRS: usize = 12;
-/// A pair takes this part of a single read longer where one waits for the other.
+/// Minimum relative increase of a pair's time over a single read that shows that one waits for the other.
 const WAITS: f64 = 0.35;
-/// Bytes from a read to one that only brings its entry of the map: two bits, so that it is in the same MiB.
+/// Offset of the read that only loads the map entry: two bits, so that it stays in the same MiB.
 const WARM: u64 = 768 << 10;
-/// The longest piece looked for.
+/// The largest stripe searched for.
 const STRIPE_MAX: u64 = 2 << 20;
 
-/// Reads two pages at once, further and further apart: as long as both are on one die, one waits for the other.
+/// Reads two pages at once at increasing distance: while both are on one die, one waits for the other.
 ///
 /// # Errors
-/// If the target fails or the allowance is used up.
+/// If the target fails or the allowance is exhausted.
 pub fn stripe(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     bench.begin("stripe");
     let page = bench.page();
@@ -107,8 +108,8 @@ pub fn stripe(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     let mut waits = |bench: &mut Bench<'_>, apart: u64| -> Result<Verdict, Stop> {
         let mut longer = Vec::new();
         for _ in 0..PAIRS {
-            // Multiples of 3 MiB, so that pieces of three planes begin there too; the entries of the map at hand, by reads
-            // elsewhere in the same MiB.
+            // Multiples of 3 MiB, so that stripes over three planes begin there too. Reads elsewhere in the same MiB
+            // load the map entries.
             let at = bench.fresh(SLOT) / (3 << 20) * (3 << 20);
             let elsewhere = if apart == WARM { WARM / 3 } else { WARM };
             let warm = [at, at + apart, at + 2 * STRIPE_MAX].map(|place| place ^ elsewhere);
@@ -151,14 +152,14 @@ pub fn stripe(bench: &mut Bench<'_>) -> Result<Finding, Stop> {
     let curve = Some(Curve { x: "bytes apart", y: "time of both over that of one, less one", points, knee });
     let mut finding = match (other, sure) {
         (Some(other), true) => {
-            let text = format!("two reads wait for one another if they are in the same {} KiB", other >> 10);
+            let text = format!("two reads wait for one another within the same {} KiB", other >> 10);
             let mut finding = Finding::new("stripe", Verdict::Supported, text);
             let value = other as f64;
             finding.size = Some(Estimate { value, low: same as f64, high: value, unit: "B" });
             finding
         }
         _ => {
-            let text = "two reads wait for one another at no distance, at any, or now and then: no pieces are seen";
+            let text = "two reads wait for one another at no distance, at every distance, or irregularly: no stripe is visible";
             Finding::new("stripe", Verdict::Inconclusive, text.to_owned())
         }
     };

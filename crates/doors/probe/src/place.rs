@@ -1,13 +1,13 @@
-//! Where a cache is, from what it does when the drive has host memory and when it has none, and from how fast it is.
+//! Infers the location of a cache from its behavior with and without host memory, and from its speed.
 
 use crate::report::{Estimate, Finding, Place, Verdict};
 
-/// Parts of the time of a first reading that a second takes: below the first it is from memory, above the second from
-/// flash; between them it is not said.
+/// Time of a second read relative to the first: below `MEMORY` the data come from memory, above `FLASH` from flash; in
+/// between the location is left open.
 pub const MEMORY: f64 = 0.36;
 const FLASH: f64 = 0.42;
 
-/// The size that was found; zero where there is nothing; none where that is not known.
+/// Returns the size found; zero if the cache is absent, `None` if unknown.
 fn bytes(finding: &Finding) -> Option<f64> {
     match finding.verdict {
         Verdict::Supported => finding.size.map(|Estimate { value, .. }| value),
@@ -16,7 +16,7 @@ fn bytes(finding: &Finding) -> Option<f64> {
     }
 }
 
-/// Sets the places of what was found `with` the host memory buffer, having looked again `without` it.
+/// Sets the location of the caches found `with` and `without` the host memory buffer.
 pub fn compare(with: &mut Finding, without: &mut Finding) {
     let (Some(here), Some(there)) = (bytes(with), bytes(without)) else { return };
     if with.verdict != Verdict::Supported {
@@ -24,7 +24,7 @@ pub fn compare(with: &mut Finding, without: &mut Finding) {
     }
     if there < 0.8 * here {
         with.place = Some(Place::HostMemory);
-        with.evidence += &format!("; without host memory {there:.0} of {here:.0} remain: it is there");
+        with.evidence += &format!("; without host memory {there:.0} of {here:.0} remain: it is in host memory");
     } else if there <= 1.25 * here && without.verdict == Verdict::Supported {
         let place = in_drive(with);
         (with.place, without.place) = (place, place);
@@ -32,7 +32,7 @@ pub fn compare(with: &mut Finding, without: &mut Finding) {
     }
 }
 
-/// Sets the place of what was found where there is no switch to compare with.
+/// Sets the location of a cache on a target without a switch.
 pub fn alone(finding: &mut Finding) {
     if finding.verdict == Verdict::Supported {
         finding.place = match in_drive(finding) {
@@ -42,7 +42,7 @@ pub fn alone(finding: &mut Finding) {
     }
 }
 
-/// Flash or memory, by the time of a second reading.
+/// Distinguishes flash from memory by the time of a second read.
 fn in_drive(finding: &Finding) -> Option<Place> {
     if finding.about != "read_cache" {
         return Some(Place::Controller);

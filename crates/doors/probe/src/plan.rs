@@ -1,4 +1,4 @@
-//! What a probe will do to its target, said before it does anything.
+//! Describes the actions of a probe before it performs any.
 
 use serde::Serialize;
 
@@ -6,53 +6,53 @@ use crate::options::{Options, Test};
 use crate::run::plan as steps_of;
 use crate::write_buffer;
 
-/// What a plan is made for.
+/// The host and target that a plan is made for.
 pub(crate) struct Host {
     pub kind: &'static str,
     pub name: String,
-    pub key_is: Option<String>,
-    /// Whether the drive has host memory, how that is put back by hand, and what is to be known of its size.
+    pub key_description: Option<String>,
+    /// Whether the drive has host memory, the command to restore that state, and an explanation of its size.
     pub hmb: Option<(bool, String, String)>,
     pub writable: bool,
     pub capacity_bytes: u64,
     pub block_bytes: u64,
 }
 
-/// One thing that is done.
+/// One action of a probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Action {
-    /// The test, if it is one.
+    /// The test, if the action is one.
     pub test: Option<&'static str>,
-    /// What is done, in a line.
+    /// A description of the action in one line.
     pub does: String,
-    /// Most bytes that it writes.
+    /// Maximum number of bytes written.
     pub write_bytes_max: u64,
 }
 
-/// What a probe will do.
+/// The actions of a probe.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
     /// `simulated`, `file`, `partition` or `drive`.
     pub kind: &'static str,
-    /// The drive's model, the system's title, or nothing.
+    /// The drive's model, the system's title, or empty.
     pub name: String,
-    /// Bytes of the target.
+    /// Capacity of the target in bytes.
     pub capacity_bytes: u64,
-    /// Its logical block.
+    /// Logical block size in bytes.
     pub block_bytes: u64,
-    /// In their order.
+    /// The actions in execution order.
     pub actions: Vec<Action>,
-    /// Tests that write, where it is opened for reading.
+    /// Tests skipped because they write and the target is opened for reading only.
     pub left_out: Vec<&'static str>,
-    /// Most bytes that are read.
+    /// Maximum number of bytes read.
     pub read_bytes_max: u64,
-    /// Most bytes that are written: it is the probe's allowance, and what needs more ends as inconclusive.
+    /// Maximum number of bytes written; a test that would exceed it ends as inconclusive.
     pub write_bytes_max: u64,
-    /// The same as a part of all that the target holds.
+    /// `write_bytes_max` as a fraction of the target's capacity.
     pub drive_writes: f64,
-    /// What must be typed before it is written; none of a simulated drive.
+    /// A description of the key that must be typed before writing; `None` for a simulated drive.
     pub confirm: Option<String>,
-    /// What a user should know.
+    /// Further information for the user.
     pub notes: Vec<String>,
 }
 
@@ -73,13 +73,13 @@ impl Plan {
         } else {
             let how = if host.writable { "for reading and writing" } else { "for reading only" };
             let alone = if host.kind == "file" { "" } else { ", so that nothing else can use it meanwhile" };
-            act(None, format!("open it {how}, past the page cache{alone}"), 0);
+            act(None, format!("open it {how}, bypassing the page cache{alone}"), 0);
         }
         let (mut now, found) = (None, host.hmb.as_ref().map(|(found, ..)| *found));
         for (test, hmb) in steps {
             if hmb.is_some() && hmb != now.or(found) {
                 let (from, to) = if hmb == Some(true) { ("off", "on") } else { ("on", "off") };
-                act(None, format!("switch its host memory buffer {to}, which is {from}"), 0);
+                act(None, format!("switch its host memory buffer {to} (it is {from})"), 0);
             }
             now = hmb.or(now);
             let with = match hmb {
@@ -91,28 +91,26 @@ impl Plan {
         }
         if let Some(found) = found.filter(|found| now.is_some_and(|now| now != *found)) {
             let to = if found { "on" } else { "off" };
-            act(None, format!("switch its host memory buffer {to} again, as it was found"), 0);
+            act(None, format!("switch its host memory buffer {to} again, its original state"), 0);
         }
         let write_bytes_max = actions.iter().map(|action| action.write_bytes_max).sum::<u64>();
         let write_bytes_max = write_bytes_max.min(options.write_bytes_max);
         let left_out = |test: &Test| test.writes() && !host.writable && options.tests.contains(test);
         let mut notes = Vec::new();
-        if let Some((_, way_back, sizes)) = host.hmb.as_ref().filter(|_| switches && host.kind != "simulated") {
-            notes.push(format!(
-                "should this program be killed midway, put the host memory buffer back with: {way_back}"
-            ));
+        if let Some((_, restore_command, sizes)) = host.hmb.as_ref().filter(|_| switches && host.kind != "simulated") {
+            notes.push(format!("if this program is killed, restore the host memory buffer with: {restore_command}"));
             notes.push(sizes.clone());
         }
         if host.kind == "file" {
             notes.push(
-                "a file is where its file system put it: what is found of pieces and of the map's reach is that of the file, \
-                 and others use the drive too"
+                "the file system decides where a file is stored: the stripe and map reach that are found apply to the \
+                 file, and other programs use the drive too"
                     .to_owned(),
             );
         } else if host.kind != "simulated" {
             notes.push(
-                "what was never written, or trimmed, is read without flash: probe a drive that was written once from end to \
-                 end"
+                "the drive serves reads of trimmed or never written data without flash: probe a drive that was fully written \
+                 once"
                     .to_owned(),
             );
         }
@@ -126,7 +124,7 @@ impl Plan {
             read_bytes_max: options.read_bytes_max,
             write_bytes_max,
             drive_writes: write_bytes_max as f64 / host.capacity_bytes as f64,
-            confirm: host.key_is.clone(),
+            confirm: host.key_description.clone(),
             notes,
         }
     }

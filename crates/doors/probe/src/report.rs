@@ -1,4 +1,4 @@
-//! What a probe found, and on what that rests: serialisable, with a version of its form.
+//! The findings of a probe with their evidence, in a serializable, versioned format.
 
 use std::collections::BTreeMap;
 
@@ -7,172 +7,172 @@ use serde::Serialize;
 use crate::options::Options;
 use crate::target::Facts;
 
-/// Version of the form of a [`Report`]; raised whenever a reader of the older one could go wrong.
+/// Version of the [`Report`] format; incremented for changes that could mislead readers of the previous version.
 pub const VERSION: u32 = 1;
 
-/// What the evidence says of a hypothesis.
+/// What the evidence implies for a hypothesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// It is so, as sure as was asked for.
+    /// The hypothesis holds at the requested confidence.
     Supported,
-    /// It is not so, as sure as was asked for.
+    /// The hypothesis is false at the requested confidence.
     Refuted,
-    /// The evidence does not say.
+    /// The evidence is insufficient.
     Inconclusive,
 }
 
-/// Where a cache or a buffer is, as far as can be seen from outside.
+/// Location of a cache or buffer, as far as it can be observed from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// In the controller: its SRAM or its DRAM, which look the same from outside.
+    /// In the controller's SRAM or DRAM, which cannot be distinguished from outside.
     Controller,
-    /// In the host's memory: it is gone, or smaller, when the drive has none.
+    /// In host memory: absent or smaller when the drive has none.
     HostMemory,
-    /// In flash of one bit a cell, or the like: slower than memory, faster than the rest.
+    /// In single-level-cell flash or similar: slower than memory, faster than the rest of the flash.
     Slc,
-    /// Memory, of the controller or of the host: there was no switch to tell.
+    /// In memory of the controller or of the host; without a switch they cannot be distinguished.
     Memory,
 }
 
-/// A quantity and between what it is.
+/// A quantity with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The best guess.
+    /// Best estimate.
     pub value: f64,
-    /// It is not less, as sure as was asked for.
+    /// Lower bound at the requested confidence.
     pub low: f64,
-    /// It is not more, as sure as was asked for.
+    /// Upper bound at the requested confidence.
     pub high: f64,
     /// `B`, `units`, `us`, `requests`.
     pub unit: &'static str,
 }
 
-/// A point of a curve in which a knee is seen.
+/// A point of a measured curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// What was varied.
+    /// Value of the varied parameter.
     pub x: f64,
-    /// What came of it.
+    /// Measured value.
     pub y: f64,
 }
 
 /// A measured curve.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Curve {
-    /// What `x` is, with its unit.
+    /// Meaning and unit of `x`.
     pub x: &'static str,
-    /// What `y` is, with its unit.
+    /// Meaning and unit of `y`.
     pub y: &'static str,
-    /// The points, by `x`; an `x` may come several times.
+    /// The points, sorted by `x`; values of `x` may repeat.
     pub points: Vec<Point>,
-    /// Where the knee is, in terms of `x`; none if there is none.
+    /// Position of the knee in terms of `x`; `None` if there is none.
     pub knee: Option<f64>,
 }
 
-/// One hypothesis, and what came of it.
+/// The result for one hypothesis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What it is about: `read_cache`, `mapping_cache`, `mapping_unit`, `stripe`, `parallelism`, `write_buffer`, `flush`.
+    /// Subject: `read_cache`, `mapping_cache`, `mapping_unit`, `stripe`, `parallelism`, `write_buffer`, `flush`.
     pub about: &'static str,
-    /// State of the host memory buffer meanwhile; none if it was not touched.
+    /// State of the host memory buffer during the test; `None` if it was not switched.
     pub hmb: Option<bool>,
-    /// What the evidence says of its being there.
+    /// Whether the subject exists.
     pub verdict: Verdict,
-    /// How large, where it is there and that could be told.
+    /// Size of the subject, if it exists and its size could be determined.
     pub size: Option<Estimate>,
-    /// Where, as far as can be told.
+    /// Location of the subject, if it could be determined.
     pub place: Option<Place>,
-    /// The evidence, in a sentence.
+    /// The evidence in one sentence.
     pub evidence: String,
-    /// Numbers that the evidence rests on, with their units in their names.
+    /// Quantities behind the evidence; the names include units.
     pub numbers: BTreeMap<&'static str, f64>,
-    /// The curve, if there is one.
+    /// The measured curve, if any.
     pub curve: Option<Curve>,
 }
 
 impl Finding {
-    /// A finding without a size.
+    /// Creates a finding without a size.
     pub fn new(about: &'static str, verdict: Verdict, evidence: String) -> Finding {
         Finding { about, hmb: None, verdict, size: None, place: None, evidence, numbers: BTreeMap::new(), curve: None }
     }
 }
 
-/// What it cost.
+/// The cost of a probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Spent {
-    /// Requests made.
+    /// Number of requests.
     pub requests: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Time of the target, picoseconds.
+    /// Elapsed time of the target in picoseconds.
     pub target_ps: u64,
 }
 
-/// One batch of requests of which the latencies were kept.
+/// One batch of requests whose latencies were recorded.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Batch {
-    /// The test.
+    /// Name of the test.
     pub test: &'static str,
-    /// State of the host memory buffer; none if it was not touched.
+    /// State of the host memory buffer; `None` if it was not switched.
     pub hmb: Option<bool>,
-    /// What the test varies.
+    /// Value of the parameter that the test varies.
     pub x: f64,
-    /// What was asked first.
+    /// Operation of the first request.
     pub op: String,
-    /// Bytes of the first request.
+    /// Length of the first request in bytes.
     pub request_bytes: u64,
-    /// Requests under way at a time.
+    /// Queue depth.
     pub depth: u32,
-    /// Requests: so many latencies belong to it.
+    /// Number of requests, and so of latencies.
     pub count: usize,
-    /// From the first hand-over to the last end.
+    /// Time from the first submission to the last completion.
     pub elapsed_ns: u64,
 }
 
-/// Every latency that was measured: those of each batch behind those of the one before.
+/// All measured latencies, batch after batch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Samples {
-    /// The batches, in their order.
+    /// The batches in execution order.
     pub batches: Vec<Batch>,
-    /// Their latencies.
+    /// The latencies of all batches.
     pub latency_ns: Vec<u64>,
 }
 
-/// What a probe found.
+/// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// [`VERSION`].
+    /// Format version, [`VERSION`].
     pub version: u32,
-    /// The program's.
+    /// Version of the program.
     pub program: &'static str,
-    /// What was probed.
+    /// The probed target.
     pub target: Facts,
-    /// How.
+    /// Options of the probe.
     pub options: Options,
-    /// Why it ended before all was done: what was found until then is below. None if all was.
+    /// Why the probe ended early, with the findings up to then; `None` if it completed.
     pub ended: Option<String>,
-    /// What was found.
+    /// The findings.
     pub findings: Vec<Finding>,
-    /// What it cost.
+    /// The cost of the probe.
     pub spent: Spent,
-    /// Every latency, if they were to be kept.
+    /// All latencies, if requested.
     pub samples: Option<Samples>,
 }
 
 impl Report {
-    /// The finding about `about`; with the host memory buffer in the state `hmb`, if it was switched.
+    /// Returns the finding about `about` with the host memory buffer in state `hmb`.
     pub fn finding(&self, about: &str, hmb: Option<bool>) -> Option<&Finding> {
         self.findings.iter().find(|finding| finding.about == about && finding.hmb == hmb)
     }
 
-    /// As JSON, ended by a line's end.
+    /// Serializes the report as one line of JSON, with a final newline.
     ///
     /// # Panics
-    /// Never: all of it can be written.
+    /// Never; every field is serializable.
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string(self).expect("numbers and texts");
         text.push('\n');

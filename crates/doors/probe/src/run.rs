@@ -1,4 +1,4 @@
-//! A probe from its first test to its report.
+//! Runs a probe from its first test to its report.
 
 use crate::bench::{Bench, Stop};
 use crate::options::{Options, Test};
@@ -6,36 +6,36 @@ use crate::report::{Finding, Report, VERSION, Verdict};
 use crate::target::{Target, TargetError};
 use crate::{map_cache, parallel, place, read_cache, write_buffer};
 
-/// How far a probe is, for whoever watches.
+/// Progress of a probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// What is being found out.
+    /// The current test.
     pub test: Test,
-    /// State of the host memory buffer meanwhile; none if it is not touched.
+    /// State of the host memory buffer; `None` if it is not switched.
     pub hmb: Option<bool>,
-    /// Tests that are done, and all.
+    /// Completed and total number of tests.
     pub done: (usize, usize),
 }
 
-/// One step of a probe: a test, and the state of the host memory buffer for it.
+/// One step of a probe: a test, and the state of the host memory buffer during it.
 pub type Step = (Test, Option<bool>);
 
-/// The steps of a probe of `target`, in their order. Nothing is touched.
+/// Returns the steps of a probe in execution order. Has no side effects.
 pub fn plan(writable: bool, has_hmb: bool, options: &Options) -> Vec<Step> {
     let tests = || Test::ALL.into_iter().filter(|test| options.tests.contains(test) && (writable || !test.writes()));
     if !(has_hmb && options.hmb) {
         return tests().map(|test| (test, None)).collect();
     }
-    // The state is part of caches only: what flash does is the same with and without.
+    // The state matters only for caches; the stripe test is independent of it.
     let cache = |test: &Test| !matches!(test, Test::Stripe);
     let with = tests().map(|test| (test, Some(true)));
     with.chain(tests().filter(cache).map(|test| (test, Some(false)))).collect()
 }
 
-/// Probes `target`. `watch` is told before each step, and says whether to go on.
+/// Probes `target`. `watch` is called before each step and returns whether to continue.
 ///
 /// # Errors
-/// If the target fails or `watch` says no.
+/// If the target fails or `watch` returns `false`.
 pub fn probe(
     target: &mut dyn Target,
     options: &Options,
@@ -45,7 +45,7 @@ pub fn probe(
     ended.map(|()| report)
 }
 
-/// The same, and what was found until the target failed or `watch` said no.
+/// Like [`probe`], but also returns the findings up to a failure or interruption.
 pub fn probe_as_far_as_possible(
     target: &mut dyn Target,
     options: &Options,
@@ -87,8 +87,8 @@ fn make_steps(
         if let Some(on) = hmb.filter(|on| bench.hmb() != Some(*on)) {
             bench.switch_hmb(on)?;
         }
-        let at_hand = hmb.filter(|on| !on).and_then(|_| at_hand(findings));
-        match step(bench, test, options, at_hand) {
+        let cached_us = hmb.filter(|on| !on).and_then(|_| cached_read_us(findings));
+        match step(bench, test, options, cached_us) {
             Ok(found) => findings.extend(found.into_iter().map(|finding| Finding { hmb, ..finding })),
             Err(Stop::Target(error)) => return Err(error),
             Err(stop @ Stop::Allowance { .. }) => {
@@ -106,18 +106,18 @@ fn make_steps(
 
 const ABOUT: [&str; 5] = ["read_cache", "mapping_cache", "stripe", "parallelism", "write_buffer"];
 
-fn step(bench: &mut Bench<'_>, test: Test, options: &Options, at_hand: Option<f64>) -> Result<Vec<Finding>, Stop> {
+fn step(bench: &mut Bench<'_>, test: Test, options: &Options, cached_us: Option<f64>) -> Result<Vec<Finding>, Stop> {
     match test {
         Test::ReadCache => Ok(vec![read_cache::find(bench, options.read_cache_max)?]),
-        Test::MappingCache => map_cache::find(bench, at_hand),
+        Test::MappingCache => map_cache::find(bench, cached_us),
         Test::Stripe => Ok(vec![parallel::stripe(bench)?]),
         Test::Parallelism => Ok(vec![parallel::find(bench)?]),
         Test::WriteBuffer => write_buffer::find(bench, options),
     }
 }
 
-/// Time of a read whose entry of the map was at hand, as found before.
-fn at_hand(findings: &[Finding]) -> Option<f64> {
+/// Returns the latency of a read whose map entry was cached, from earlier findings.
+fn cached_read_us(findings: &[Finding]) -> Option<f64> {
     findings.iter().find_map(|finding| finding.numbers.get("at_hand_us")).copied()
 }
 

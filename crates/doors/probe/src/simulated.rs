@@ -1,4 +1,4 @@
-//! A simulated machine as a target: in virtual time, with a drive in the state that it is to be probed in.
+//! A simulated machine as a probe target: in virtual time, with a drive in a given initial state.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,33 +15,33 @@ use crate::noise::{Disturbance, Noise};
 use crate::target::{Clock, Facts, HmbSwitch, Target, TargetError, Timed};
 use crate::wire::Wire;
 
-/// Requests that may be under way at once: as many as NVMe drives commonly queue for one program.
+/// Maximum queue depth: what NVMe drives commonly offer to one program.
 const DEPTH_MAX: u32 = 256;
-/// Request numbers from here on are those of the disturbance.
+/// First request number of the disturbance.
 const OTHERS: u32 = 1 << 16;
 
-/// A machine and its clock.
+/// A simulated machine and its clock.
 pub struct Simulated {
     facts: Facts,
     machine: Machine,
     now: Time,
     noise: Noise,
     disturbance: Option<Disturbance>,
-    /// A request of the probe's failed.
+    /// A failed request of the probe and its status.
     failed: Option<(u32, Status)>,
-    /// Bytes of the host's memory that the drive had when it was switched on; zero if it never has any.
+    /// Bytes of host memory that the drive had at power-on; zero if it never has any.
     hmb_bytes: u64,
     completions: Vec<Completion>,
-    /// Ends that the machine has told, and that the program learns of later: when, and the number of the request.
-    told: Vec<(Time, u32)>,
-    /// The requests under way, by their number: their place in the batch.
+    /// Completions that the program has not noticed yet: the time of the notice, and the request number.
+    pending: Vec<(Time, u32)>,
+    /// Index within the batch of each outstanding request, by request number.
     places: Vec<u32>,
     free: Vec<u32>,
 }
 
 impl Simulated {
-    /// The machine of `system` over a drive prepared so, from the folder `cache` if it was prepared before; every
-    /// random draw is from `seed`.
+    /// Creates the machine of `system` with a drive in the state `preparation`, loaded from the folder `cache` if it was
+    /// prepared before. All random draws derive from `seed`.
     ///
     /// # Errors
     /// If the parts do not fit together, or the drive cannot be prepared.
@@ -82,13 +82,13 @@ impl Simulated {
             disturbance: None,
             failed: None,
             completions: Vec::new(),
-            told: Vec::new(),
+            pending: Vec::new(),
             places: vec![0; DEPTH_MAX as usize],
             free: (0..DEPTH_MAX).rev().collect(),
         })
     }
 
-    /// The same, in a host that notices ends late, and not alone on its drive.
+    /// Adds a host that notices completions late, and another user of the drive.
     #[must_use]
     pub fn disturbed(mut self, noise: Noise, disturbance: Option<Disturbance>) -> Simulated {
         self.noise = noise;
@@ -96,20 +96,20 @@ impl Simulated {
         self
     }
 
-    /// The simulated time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// The machine, for a judge who may look inside.
+    /// Returns the machine, for tests that compare findings with its actual state.
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// Goes on until the program learns of an end of its own, or to `until`.
+    /// Simulates until the program notices a completion of its own, or until `until`.
     fn advance(&mut self, until: Time) {
         loop {
-            let due = self.told.iter().map(|(at, _)| *at).min().unwrap_or(Time::MAX);
+            let due = self.pending.iter().map(|(at, _)| *at).min().unwrap_or(Time::MAX);
             let other = self.disturbance.as_ref().map_or(Time::MAX, Disturbance::next);
             let stop = until.min(due).min(other);
             let stopped = self.machine.advance(stop, &mut self.completions);
@@ -120,13 +120,13 @@ impl Simulated {
                     if end.status != Status::Ok {
                         self.failed = Some((end.io, end.status));
                     }
-                    self.told.push((self.noise.notices(end.at), end.io));
+                    self.pending.push((self.noise.notices(end.at), end.io));
                 }
             }
             if stopped {
                 continue;
             }
-            assert!(stop < Time::MAX, "requests wait for an end, and nothing is under way");
+            assert!(stop < Time::MAX, "requests are outstanding, but the machine has no pending event");
             self.now = stop;
             match &mut self.disturbance {
                 Some(disturbance) if stop == other => {
@@ -152,7 +152,7 @@ impl Target for Simulated {
     }
 
     fn run(&mut self, requests: &[Request], depth: u32, timed: &mut Vec<Timed>) -> Result<Time, TargetError> {
-        assert!(depth > 0 && depth <= DEPTH_MAX, "{depth} requests under way, expected 1 to {DEPTH_MAX}");
+        assert!(depth > 0 && depth <= DEPTH_MAX, "found queue depth {depth}, expected 1 to {DEPTH_MAX}");
         timed.clear();
         let start = self.now;
         let mut under_way = 0;
@@ -169,7 +169,7 @@ impl Target for Simulated {
             self.advance(Time::MAX);
             let now = self.now;
             let (places, free) = (&self.places, &mut self.free);
-            self.told.retain(|(at, io)| {
+            self.pending.retain(|(at, io)| {
                 if *at <= now {
                     timed[places[*io as usize] as usize].ended = now - start;
                     free.push(*io);
@@ -196,10 +196,10 @@ impl Target for Simulated {
     }
 }
 
-/// A command of the host's administrator takes effect within this, or never.
-const SWITCHED_WITHIN: Time = Time::from_s(1);
-/// How often it is looked at whether it has.
-const LOOK_EVERY: Time = Time::from_us(100);
+/// Upper bound for the time in which an administrative command takes effect.
+const SWITCH_TIMEOUT: Time = Time::from_s(1);
+/// Interval at which the effect of an administrative command is checked.
+const POLL_INTERVAL: Time = Time::from_us(100);
 
 impl HmbSwitch for Simulated {
     fn enabled(&mut self) -> Result<bool, TargetError> {
@@ -210,10 +210,10 @@ impl HmbSwitch for Simulated {
         if self.enabled()? == on {
             return Ok(());
         }
-        let asked = self.machine.switch_host_memory(self.now, on);
-        let until = self.now + SWITCHED_WITHIN;
-        while asked && self.enabled()? != on && self.now < until {
-            self.wait(LOOK_EVERY)?;
+        let accepted = self.machine.switch_host_memory(self.now, on);
+        let until = self.now + SWITCH_TIMEOUT;
+        while accepted && self.enabled()? != on && self.now < until {
+            self.wait(POLL_INTERVAL)?;
         }
         if self.enabled()? == on {
             return Ok(());

@@ -1,11 +1,11 @@
-//! Statistics that outliers do not move: medians, quantiles, intervals of proportions, the bootstrap.
+//! Robust statistics: medians, quantiles, confidence intervals of proportions, the bootstrap.
 
 use sim::Rng;
 
-/// The `q` quantile of `values`, which are sorted by this; interpolated between neighbours.
+/// Returns the `q` quantile of `values`, interpolated between neighbors. Sorts `values`.
 ///
 /// # Panics
-/// If there are no values, or one is not a number.
+/// If `values` is empty or contains a NaN.
 pub fn quantile(values: &mut [f64], q: f64) -> f64 {
     assert!(!values.is_empty(), "a quantile of nothing");
     values.sort_by(|a, b| a.partial_cmp(b).expect("a number"));
@@ -15,18 +15,19 @@ pub fn quantile(values: &mut [f64], q: f64) -> f64 {
     values[low] + part * (values[high] - values[low])
 }
 
-/// The median of `values`, which are sorted by this.
+/// Returns the median of `values`. Sorts `values`.
 ///
 /// # Panics
-/// If there are no values, or one is not a number.
+/// If `values` is empty or contains a NaN.
 pub fn median(values: &mut [f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// Where the normal distribution has `p` of its mass below (Acklam's rational approximation, relative error 1.2e-9).
+/// Returns the `p` quantile of the standard normal distribution (Acklam's rational approximation, relative error
+/// 1.2e-9).
 ///
 /// # Panics
-/// If `p` is not between 0 and 1.
+/// If `p` is not strictly between 0 and 1.
 pub fn normal_quantile(p: f64) -> f64 {
     assert!(p > 0.0 && p < 1.0, "{p} is not between 0 and 1");
     const A: [f64; 6] = [
@@ -70,10 +71,10 @@ pub fn normal_quantile(p: f64) -> f64 {
     }
 }
 
-/// Wilson's score interval of a proportion, of which `hits` of `trials` were seen (Wilson, 1927).
+/// Returns Wilson's score interval of a proportion, given `hits` of `trials` (Wilson, 1927).
 ///
 /// # Panics
-/// If there was no trial.
+/// If `trials` is zero.
 pub fn wilson(hits: u64, trials: u64, confidence: f64) -> (f64, f64) {
     assert!(trials > 0, "a proportion of nothing");
     let z = normal_quantile(0.5 + confidence / 2.0);
@@ -83,10 +84,10 @@ pub fn wilson(hits: u64, trials: u64, confidence: f64) -> (f64, f64) {
     ((middle - half).max(0.0), (middle + half).min(1.0))
 }
 
-/// The percentile bootstrap interval of the median of `values` (Efron, 1979).
+/// Returns the percentile bootstrap interval of the median of `values` (Efron, 1979).
 ///
 /// # Panics
-/// If there are no values.
+/// If `values` is empty.
 pub fn bootstrap_median(values: &[f64], confidence: f64, rng: &mut Rng) -> (f64, f64) {
     const RESAMPLES: usize = 400;
     let mut sample = values.to_vec();
@@ -102,19 +103,20 @@ pub fn bootstrap_median(values: &[f64], confidence: f64, rng: &mut Rng) -> (f64,
     (quantile(&mut medians, tail), quantile(&mut medians, 1.0 - tail))
 }
 
-/// A value between two groups of latencies that best tells them apart.
+/// The threshold that best separates two groups of latencies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Threshold {
-    /// Below it is fast.
+    /// Latencies below this value count as fast.
     pub at: f64,
-    /// Part of the fast group below it.
+    /// Fraction of the fast group below the threshold.
     pub fast_below: f64,
-    /// Part of the slow group below it.
+    /// Fraction of the slow group below the threshold.
     pub slow_below: f64,
 }
 
 impl Threshold {
-    /// The threshold with the greatest difference between the parts of `fast` and of `slow` below it (Youden's index).
+    /// Returns the threshold that maximizes the difference between the fractions of `fast` and `slow` below it
+    /// (Youden's index).
     ///
     /// # Panics
     /// If a group is empty.
@@ -137,12 +139,12 @@ impl Threshold {
         best
     }
 
-    /// Greatest difference between the two groups: 1 if they do not overlap, 0 if they are alike.
+    /// Returns Youden's index: 1 if the groups do not overlap, 0 if they are alike.
     pub fn index(&self) -> f64 {
         self.fast_below - self.slow_below
     }
 
-    /// Part of `values` that is fast, corrected for what of each group is on the wrong side; 0 to 1.
+    /// Returns the fraction of `values` that is fast, corrected for the misclassified fraction of each group; 0 to 1.
     pub fn fast_part(&self, values: impl ExactSizeIterator<Item = f64>) -> f64 {
         let n = values.len() as f64;
         let below = values.filter(|value| *value < self.at).count() as f64 / n;
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_quantiles_are_those_of_tables() {
+    fn normal_quantiles_match_published_tables() {
         for (p, z) in [(0.5, 0.0), (0.975, 1.959_963_985), (0.995, 2.575_829_304), (0.01, -2.326_347_874)] {
             assert!((normal_quantile(p) - z).abs() < 1e-7, "{p}: {}", normal_quantile(p));
         }
@@ -179,7 +181,7 @@ mod tests {
                 low <= 0.2 && 0.2 <= high
             })
             .count();
-        // From 4 to 12 hits of 40 the interval has a fifth in it: 92.8 % of the time.
+        // For 4 to 12 hits of 40 the interval contains 0.2, which happens with probability 92.8 %.
         assert!((1810..=1900).contains(&inside), "{inside} of 2000");
     }
 
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_tells_groups_apart_and_says_how_well() {
+    fn a_threshold_separates_groups_and_quantifies_the_separation() {
         let clean = Threshold::between(&[1.0, 2.0], &[8.0, 9.0]);
         assert_eq!((clean.at, clean.index()), (4.0, 1.0));
         let alike = Threshold::between(&[1.0, 2.0, 3.0], &[1.0, 2.0, 3.0]);

@@ -8,19 +8,19 @@ use sim::Time;
 
 use crate::target::{Facts, HmbSwitch, Target, TargetError, Timed};
 
-/// Another target, until it is told to stop.
+/// Wraps a target and fails its operations once a stop flag is set.
 pub struct Stoppable<T> {
     target: T,
     stop: Arc<AtomicBool>,
 }
 
 impl<T: Target> Stoppable<T> {
-    /// `target`, until `stop` is set.
+    /// Wraps `target` until `stop` is set.
     pub fn new(target: T, stop: Arc<AtomicBool>) -> Stoppable<T> {
         Stoppable { target, stop }
     }
 
-    /// The target.
+    /// Returns the wrapped target.
     pub fn into_inner(self) -> T {
         self.target
     }

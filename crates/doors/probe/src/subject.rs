@@ -1,4 +1,4 @@
-//! What a user wants probed, by its name: a simulated drive, a file, a drive.
+//! Resolves the name of a probe subject: a simulated drive, a file, or a drive.
 
 use system::System;
 use system::SystemError;
@@ -9,65 +9,65 @@ use crate::plan::{Host, Plan};
 #[cfg(target_os = "linux")]
 use crate::block::{Disk, Found, Refusal, Roots, Switch, other_sizes};
 
-/// Bytes that every test needs: it works in places that it has not touched before.
+/// Minimum capacity for every test: each works in regions that were not touched before.
 pub const BYTES_MIN: u64 = 64 << 20;
 
-/// What is to be probed. Nothing is open.
+/// The subject of a probe, not yet opened.
 #[derive(Debug)]
 pub enum Subject {
-    /// A system, simulated: in virtual time.
+    /// A simulated system in virtual time.
     Simulated(Box<System>),
     /// A file or a drive.
     #[cfg(target_os = "linux")]
     Real(Box<Found>),
 }
 
-/// Why there is nothing to probe.
+/// Why a name does not resolve to a subject.
 #[derive(Debug, thiserror::Error)]
 pub enum SubjectError {
-    /// A mistake in a system.
+    /// An invalid system.
     #[error(transparent)]
     System(#[from] SystemError),
-    /// A file or drive that is not probed.
+    /// A file or drive that must not be probed.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// Elsewhere there is no way past the page cache that is known to be one.
+    /// Other systems have no dependable way to bypass the page cache.
     #[cfg(not(target_os = "linux"))]
     #[error("{path}: found a file or a device, expected a simulated drive: real ones are probed on Linux only")]
     NotLinux {
-        /// What was asked for.
+        /// The path as given by the user.
         path: String,
     },
-    /// A real drive is as it is.
-    #[error("--set: found `{set}` for {path}, expected a simulated drive: a real one is as it is")]
+    /// Changes to the parameters of a real drive, which are fixed.
+    #[error("--set: found `{set}` for {path}, expected a simulated drive: a real drive cannot be changed")]
     Set {
-        /// The change.
+        /// The requested change.
         set: String,
-        /// What was asked for.
+        /// The path as given by the user.
         path: String,
     },
-    /// Neither a name nor a path.
+    /// Neither a preset nor a path.
     #[error("{name}: found no such preset, file or block device, expected one; the nearest preset is \"{nearest}\"")]
     Unknown {
-        /// What was asked for.
+        /// The name as given by the user.
         name: String,
-        /// The preset whose name is most like it.
+        /// The preset with the most similar name.
         nearest: String,
     },
 }
 
 impl Subject {
-    /// The subject of a name: a preset or a system file (`.toml`), changed by `sets`, else a path.
+    /// Resolves a name: a preset or a system file (`.toml`), changed by `sets`, or else a path.
     ///
     /// # Errors
-    /// A mistake in a system; each reason not to probe a file or drive.
+    /// An invalid system, or any reason that forbids probing the file or drive.
     pub fn find(
         name: &str,
         sets: &[(&str, &str)],
         #[cfg(target_os = "linux")] roots: &Roots,
     ) -> Result<Subject, SubjectError> {
-        // No preset has a dot in its name.
+        // Preset names contain no dot.
         let is_path = name.contains(['/', '.']) || std::fs::symlink_metadata(name).is_ok();
         let is_system = name.ends_with(".toml") || system::preset(name).is_some();
         if is_system || !is_path {
@@ -84,16 +84,16 @@ impl Subject {
         return Err(SubjectError::NotLinux { path: name.to_owned() });
         #[cfg(target_os = "linux")]
         {
-            let found = Found::look(name, roots)?;
+            let found = Found::inspect(name, roots)?;
             found.check_size("a probe", BYTES_MIN)?;
             Ok(Subject::Real(Box::new(found)))
         }
     }
 
-    /// Whether what the user typed names it.
+    /// Checks that `typed` is the key of the subject.
     ///
     /// # Errors
-    /// If it does not.
+    /// If it is not.
     pub fn check_key(&self, typed: &str) -> Result<(), SubjectError> {
         match self {
             Subject::Simulated(_) => Ok(()),
@@ -102,17 +102,17 @@ impl Subject {
         }
     }
 
-    /// What a probe of it would do; `writes`: whether it may write to a real target. Nothing is opened for writing, and
-    /// nothing is switched.
+    /// Returns the plan of a probe; `writes` is whether it may write to a real target. Opens nothing for writing and
+    /// switches nothing.
     ///
     /// # Errors
-    /// If it may write by the user's word, and must not.
+    /// If `writes` is set and the target must not be written.
     pub fn plan(&self, options: &Options, writes: bool) -> Result<Plan, SubjectError> {
         let host = match self {
             Subject::Simulated(system) => Host {
                 kind: "simulated",
                 name: system.title.clone(),
-                key_is: None,
+                key_description: None,
                 hmb: lends(system).then(|| (true, String::new(), String::new())),
                 writable: true,
                 capacity_bytes: system.user_bytes,
@@ -125,7 +125,7 @@ impl Subject {
     }
 }
 
-/// Whether the host lends the drive of `system` memory.
+/// Returns whether the host lends memory to the drive of `system`.
 fn lends(system: &System) -> bool {
     system.device.hmb.size > 0 && system.host.hmb.limit.min(system.device.hmb.size) >= system.device.hmb.minimum.max(1)
 }
@@ -142,13 +142,13 @@ fn real(found: &Found, options: &Options, writes: bool) -> Result<Host, Refusal>
         Some(disk) if disk.is_partition() => "partition",
         Some(_) => "drive",
     };
-    // What cannot be switched is left alone; the results say why.
+    // A switch that cannot be used is left alone; the results record the reason.
     let switch = found.disk().and_then(|disk| Switch::find(found.roots(), found.path(), disk).ok()).flatten();
     Ok(Host {
         kind,
         name: found.disk().and_then(Disk::model).unwrap_or_default(),
-        key_is: Some(found.key_is()),
-        hmb: switch.map(|switch| (switch.found(), switch.way_back(), other_sizes(found.roots()))),
+        key_description: Some(found.key_description()),
+        hmb: switch.map(|switch| (switch.found(), switch.restore_command(), other_sizes(found.roots()))),
         writable,
         capacity_bytes: found.capacity_bytes(),
         block_bytes: found.block_bytes(),

@@ -1,4 +1,4 @@
-//! What is probed: anything that takes block requests and says how long each took.
+//! The interface of probed targets: block requests with a latency for each.
 
 use std::collections::BTreeMap;
 
@@ -6,112 +6,112 @@ use media::{Op, Request};
 use serde::Serialize;
 use sim::Time;
 
-/// Whose time a target's times are.
+/// The clock behind the times of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
-    /// A simulation's: the same requests take the same time whenever they are made, and waiting costs nothing.
+    /// Simulated time: identical requests take identical time, and waiting is free.
     Virtual,
-    /// The clock on the wall: times carry the noise of the machine, and waiting takes as long as it says.
+    /// Wall-clock time: latencies include the noise of the machine, and waits take real time.
     Real,
 }
 
-/// What is known of a target without asking it for data.
+/// Properties of a target that are known without reading its data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Facts {
-    /// What the user called it: a path, a system's name.
+    /// Name given by the user: a path or the name of a system.
     pub name: String,
-    /// Bytes that can be addressed; a multiple of `block_bytes`.
+    /// Addressable bytes; a multiple of `block_bytes`.
     pub capacity_bytes: u64,
-    /// Offsets and lengths are multiples of this: the logical block, a power of two from 512.
+    /// Alignment of offsets and lengths: the logical block size, a power of two of at least 512.
     pub block_bytes: u64,
-    /// Whether it takes writes and trims: what it was opened for, not what its hardware could.
+    /// Whether the target was opened for writing, regardless of what its hardware supports.
     pub writable: bool,
-    /// Whether it takes trims.
+    /// Whether the target accepts trims.
     pub trims: bool,
-    /// Most requests that it has under way at once; a deeper batch is an error of the caller.
+    /// Maximum queue depth; exceeding it is an error of the caller.
     pub depth_max: u32,
-    /// Whose time its times are.
+    /// The clock behind the times of the target.
     pub clock: Clock,
-    /// What else is worth keeping with results: model, serial number, kernel, scheduler. In the order of the names.
+    /// Further properties recorded with results: model, serial number, kernel, scheduler; sorted by name.
     pub environment: BTreeMap<String, String>,
 }
 
-/// One request that has ended.
+/// The times of a completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timed {
-    /// When it was handed over, counted from the start of its batch.
+    /// Submission time since the start of the batch.
     pub submitted: Time,
-    /// When its end was known, counted from the start of its batch. The latency is the difference.
+    /// Completion time since the start of the batch.
     pub ended: Time,
 }
 
 impl Timed {
-    /// From handed over to known to have ended.
+    /// Returns the time from submission to completion.
     pub fn latency(&self) -> Time {
         self.ended - self.submitted
     }
 }
 
-/// Why a target did not do what it was asked.
+/// Why an operation on a target failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// A request failed: the target is no longer to be trusted, and the probe ends.
+    /// A request failed. The target can no longer be trusted, and the probe ends.
     #[error("{name}: {op:?} of {bytes} bytes at {offset} failed: {cause}")]
     Failed {
         /// The target.
         name: String,
-        /// What was asked.
+        /// The failed operation.
         op: Op,
         /// First byte.
         offset: u64,
         /// Bytes.
         bytes: u64,
-        /// What was reported.
+        /// The reported cause.
         cause: String,
     },
-    /// The host memory buffer could not be switched, or its state not be read.
+    /// The host memory buffer could not be switched, or its state could not be read.
     #[error("{name}: {cause}")]
     Hmb {
         /// The target.
         name: String,
-        /// What was found, and what was expected.
+        /// The cause: the state found and the state expected.
         cause: String,
     },
-    /// The user wants no more. What was switched is restored by whoever switched it.
+    /// The user interrupted the probe. Each switch restores its original state.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// Something that takes block requests.
+/// A device that accepts block requests.
 ///
-/// The requests of a probe stay within `facts().capacity_bytes`, are multiples of `block_bytes`, and are writes or trims
-/// only where `writable`. A target asserts this: a probe that breaks it is wrong, and no real drive may suffer for it.
+/// The requests of a probe stay within `facts().capacity_bytes`, are multiples of `block_bytes`, and include writes or
+/// trims only if `writable`. A target asserts this to protect real drives from errors in the probe.
 pub trait Target {
-    /// What is known of it.
+    /// Returns the known properties of the target.
     fn facts(&self) -> &Facts;
 
-    /// Makes `requests` in their order, at most `depth` of them under way at a time (the next as soon as one has ended),
-    /// and waits for all of them. `timed` is cleared, then gets one entry a request, in the order of `requests`. Flush
-    /// and trim count as requests like any other. A write's data are the target's choice: nothing that compresses or
-    /// repeats, since controllers may do either.
+    /// Executes `requests` in order with at most `depth` outstanding (the next is submitted as soon as one completes)
+    /// and waits for all of them. `timed` is cleared, then filled with one entry per request in the order of
+    /// `requests`. Flush and trim count as requests. The target chooses the data of writes; they must be neither
+    /// compressible nor repetitive, since controllers may exploit either.
     ///
-    /// Returns the time from the first hand-over to the last end. Of an empty batch: zero.
+    /// Returns the time from the first submission to the last completion, zero for an empty batch.
     ///
     /// # Errors
-    /// The first request that failed; those under way are waited for.
+    /// The first failed request; outstanding requests are awaited first.
     ///
     /// # Panics
-    /// If a request breaks the contract of the trait, or `depth` is zero or above `facts().depth_max`.
+    /// If a request violates the contract of the trait, or `depth` is zero or above `facts().depth_max`.
     fn run(&mut self, requests: &[Request], depth: u32, timed: &mut Vec<Timed>) -> Result<Time, TargetError>;
 
-    /// Leaves it alone for `idle`, so that it does in the background what it does.
+    /// Leaves the target idle for `idle`, so that it can do background work.
     ///
     /// # Errors
     /// If interrupted.
     fn wait(&mut self, idle: Time) -> Result<(), TargetError>;
 
-    /// The switch of the host memory buffer; `None` where there is none or it must not be touched.
+    /// Returns the host memory buffer switch; `None` if there is none or it must not be used.
     fn hmb(&mut self) -> Option<&mut dyn HmbSwitch> {
         None
     }
@@ -119,21 +119,21 @@ pub trait Target {
 
 /// The switch of a drive's host memory buffer (NVMe Base Specification, Set Features, Host Memory Buffer).
 ///
-/// Whoever implements it restores the state it found when it is dropped, after a panic and an interruption too: the probe
-/// may leave it either way.
+/// Implementations restore the original state when dropped, also after a panic or an interruption, because the probe
+/// may leave the buffer in either state.
 pub trait HmbSwitch {
-    /// Whether the drive has host memory now.
+    /// Returns whether the drive currently has host memory.
     ///
     /// # Errors
-    /// If that cannot be found out.
+    /// If the state cannot be read.
     fn enabled(&mut self) -> Result<bool, TargetError>;
 
-    /// Gives the drive its host memory, or takes it away. It takes effect before this returns.
+    /// Grants host memory to the drive or revokes it. The change has taken effect when this returns.
     ///
     /// # Errors
     /// If the drive or the driver refuses.
     fn enable(&mut self, on: bool) -> Result<(), TargetError>;
 
-    /// Bytes that the drive has, or had when it last was enabled; `None` if not known.
+    /// Returns the host memory size in bytes, current or when last enabled; `None` if unknown.
     fn size_bytes(&mut self) -> Option<u64>;
 }

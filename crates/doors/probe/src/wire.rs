@@ -1,11 +1,11 @@
-//! The link of a target, as its host knows it: what sysfs says of a drive, and a system file of a simulated one.
+//! The host link of a target: from sysfs for a drive, from the system file for a simulated one.
 
 use system::{Link, LinkType};
 
-/// Gigatransfers a second and lane, by generation of PCI Express (PCIe Base Specification 6.0).
+/// Gigatransfers per second and lane, by PCI Express generation (PCIe Base Specification 6.0).
 const GIGATRANSFERS: [&str; 6] = ["2.5", "5.0", "8.0", "16.0", "32.0", "64.0"];
 
-/// A link.
+/// A host link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
     /// PCI Express, with NVMe.
@@ -15,7 +15,7 @@ pub(crate) enum Wire {
 }
 
 impl Wire {
-    /// That of a simulated machine; none of those that no drive to be modelled has.
+    /// Returns the link of a simulated machine; `None` for link types that a model cannot have.
     pub(crate) fn of(link: &Link) -> Option<Wire> {
         match link.kind {
             LinkType::Pcie if link.bandwidth.is_none() => {
@@ -26,7 +26,7 @@ impl Wire {
         }
     }
 
-    /// What sysfs says of a PCIe device: `8.0 GT/s PCIe` and `4`.
+    /// Parses the sysfs attributes of a PCIe device, such as `8.0 GT/s PCIe` and `4`.
     pub(crate) fn pcie(speed: &str, width: &str) -> Option<Wire> {
         let rate = speed.split_whitespace().next()?;
         let generation =
@@ -35,7 +35,7 @@ impl Wire {
         Some(Wire::Pcie { generation, lanes })
     }
 
-    /// Reads what [`Display`](std::fmt::Display) wrote.
+    /// Parses the output of [`Display`](std::fmt::Display).
     pub(crate) fn parse(text: &str) -> Option<Wire> {
         match text.split_once(" x") {
             Some((speed, lanes)) => Wire::pcie(speed, lanes),
@@ -47,7 +47,7 @@ impl Wire {
         }
     }
 
-    /// The table of a system file.
+    /// Returns the `[link]` table of a system file.
     pub(crate) fn table(self) -> String {
         match self {
             Wire::Pcie { generation, lanes } => {
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn displayed_links_are_parsed() {
         let pcie = (1..=6).flat_map(|generation| [1, 2, 4, 16].map(|lanes| Wire::Pcie { generation, lanes }));
         for wire in pcie.chain((1..=3).map(|revision| Wire::Sata { revision })) {
             assert_eq!(Wire::parse(&wire.to_string()), Some(wire), "{wire}");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kernels_say_is_read_and_nothing_else() {
+    fn kernel_attributes_are_parsed_and_others_rejected() {
         assert_eq!(Wire::pcie("8.0 GT/s PCIe", "4"), Some(Wire::Pcie { generation: 3, lanes: 4 }));
         assert_eq!(Wire::pcie("16 GT/s", "2"), Some(Wire::Pcie { generation: 4, lanes: 2 }));
         assert_eq!(Wire::pcie("Unknown", "4"), None);

@@ -1,4 +1,4 @@
-//! A few of the drives that the accuracy is measured with (`make probe-accuracy`), and that the same seed gives the same.
+//! Probes a few drives like those of the accuracy measurement (`make probe-accuracy`), and checks reproducibility.
 
 use probe::{Options, Place, Report, Simulated, Test, Verdict, probe};
 use storage::prepare::Preparation;
@@ -17,12 +17,12 @@ fn look(number: u64, keep_samples: bool) -> Report {
 }
 
 #[test]
-fn what_is_hidden_is_found() {
+fn hidden_caches_are_found() {
     let (mut right, mut unsized_, mut open, mut wrong) = (0, 0, 0, Vec::new());
     for number in 0..16 {
         let report = look(number, false);
         for truth in Drive::draw(SEED, number).truths {
-            let said = truth.said_place(&report).flatten();
+            let said = truth.reported_place(&report).flatten();
             assert!(said.is_none() || said == truth.place, "{number}: {said:?}, {truth:?}");
             match truth.judge(&report) {
                 Judged::Right => right += 1,
@@ -37,7 +37,7 @@ fn what_is_hidden_is_found() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_report_whether_samples_are_kept_or_not() {
+fn reports_depend_on_the_seed_but_not_on_keeping_samples() {
     let (with, again, without) = (look(0, true), look(0, true), look(0, false));
     assert_eq!(with.to_json(), again.to_json());
     assert_eq!(with.findings, without.findings);
@@ -49,7 +49,7 @@ fn the_same_seed_gives_the_same_report_whether_samples_are_kept_or_not() {
 }
 
 #[test]
-fn what_is_not_allowed_is_not_done() {
+fn allowances_are_respected() {
     let options = Options { read_bytes_max: 1 << 20, write_bytes_max: 0, keep_samples: false, ..Options::default() };
     let mut target = Drive::draw(SEED, 0).target();
     let report = probe(&mut target, &options, &mut |_| true).expect("a simulated drive does not fail");
@@ -57,10 +57,10 @@ fn what_is_not_allowed_is_not_done() {
     assert_eq!(report.spent.written_bytes, 0);
     let last = report.finding("write_buffer", None).expect("it was looked for");
     assert_eq!(last.verdict, Verdict::Inconclusive);
-    assert_eq!(last.evidence, "the allowance of 0 bytes to Write is used up");
+    assert_eq!(last.evidence, "the allowance of 0 bytes to Write is exhausted");
 }
 
-/// A drive of 2 GiB whose read cache, of 256 KiB, is at `place`.
+/// Creates a 2 GiB drive with a 256 KiB read cache at `place`.
 fn with_read_cache(place: &str) -> Simulated {
     let text = format!(
         "title = \"a read cache in {place}\"\n[link]\ntype = \"pcie\"\n[device]\ncache_sharing = \"separate\"\n\
@@ -73,7 +73,7 @@ fn with_read_cache(place: &str) -> Simulated {
 }
 
 #[test]
-fn a_read_cache_in_flash_is_found_and_told_from_memory() {
+fn a_read_cache_in_flash_is_distinguished_from_one_in_memory() {
     let mut programs = Vec::new();
     for (place, found) in [("slc", Place::Slc), ("sram", Place::Memory)] {
         let mut target = with_read_cache(place);
@@ -87,5 +87,5 @@ fn a_read_cache_in_flash_is_found_and_told_from_memory() {
         assert_eq!((stats.read_copies > 0, stats.read_copy_hits > 0), (place == "slc", place == "slc"), "{stats:?}");
         programs.push(stats.programs);
     }
-    assert!(programs[0] > 0 && programs[1] == 0, "copies cost programs, and nothing else was written: {programs:?}");
+    assert!(programs[0] > 0 && programs[1] == 0, "only copies into the flash cache cost programs: {programs:?}");
 }

@@ -1,4 +1,4 @@
-//! The three drives of Kim and Kim (PLOS ONE 15(3), 2020), cut to 12 GiB: what their tests found is found.
+//! The probe reproduces the findings of Kim and Kim (PLOS ONE 15(3), 2020) on their three drives, cut to 12 GiB.
 
 use probe::{Options, Place, Report, Simulated, Test, Verdict, probe};
 use storage::prepare::Preparation;
@@ -22,7 +22,7 @@ fn size(report: &Report, about: &str, hmb: bool) -> f64 {
 }
 
 #[test]
-fn read_caches_are_where_the_paper_sees_them_with_host_memory_and_without() {
+fn read_cache_sizes_match_the_paper_with_and_without_host_memory() {
     for (drive, blocks, kib) in [("hmb-a", "80", 32.0), ("hmb-b", "160", 768.0), ("hmb-c", "80", 512.0)] {
         let report = look(drive, &[("flash.blocks", blocks)], &[Test::ReadCache]);
         for hmb in [true, false] {
@@ -33,7 +33,7 @@ fn read_caches_are_where_the_paper_sees_them_with_host_memory_and_without() {
 }
 
 #[test]
-fn the_write_buffer_of_the_first_is_where_the_paper_sees_it() {
+fn the_write_buffer_size_of_the_first_drive_matches_the_paper() {
     let report = look("hmb-a", &[("flash.blocks", "80")], &[Test::WriteBuffer]);
     for hmb in [true, false] {
         let kib = size(&report, "write_buffer", hmb) / 1024.0;
@@ -42,12 +42,12 @@ fn the_write_buffer_of_the_first_is_where_the_paper_sees_it() {
 }
 
 #[test]
-fn sections_at_hand_are_those_that_host_memory_has_room_for_and_few_without() {
+fn cached_sections_match_the_size_of_host_memory() {
     for (hmb, sections) in [("4MiB", 1000.0), ("8MiB", 2000.0)] {
         let sets = [("flash.blocks", "80"), ("device.hmb.size", hmb), ("device.hmb.minimum", "0B")];
         let report = look("hmb-a", &sets, &[Test::MappingCache]);
         let found = size(&report, "mapping_cache", true);
-        // The paper's step.
+        // The tolerance is the step of the paper.
         assert!((found - sections).abs() <= 100.0, "{found} sections in {hmb}");
         assert!(size(&report, "mapping_cache", false) < 100.0);
         assert_eq!(report.finding("mapping_cache", Some(true)).unwrap().place, Some(Place::HostMemory));
@@ -57,8 +57,8 @@ fn sections_at_hand_are_those_that_host_memory_has_room_for_and_few_without() {
 }
 
 #[test]
-fn a_cache_that_makes_way_in_segments_has_fewer_sections_that_are_spread() {
-    // Segments of 16 units: a few hundred of them, more than which lie side by side.
+fn a_segmented_cache_holds_fewer_spread_sections() {
+    // With segments of 16 units, far fewer spread sections than adjacent ones are cached.
     let sets = [
         ("flash.blocks", "160"),
         ("device.hmb.size", "4MiB"),
@@ -69,7 +69,7 @@ fn a_cache_that_makes_way_in_segments_has_fewer_sections_that_are_spread() {
     let found = report.finding("mapping_cache", Some(true)).unwrap();
     let (together, spread) = (found.size.expect("it is there").value, found.numbers["spread_sections"]);
     assert!((1000.0 - together).abs() <= 100.0 && (62.0..=66.0).contains(&spread), "{together} and {spread}");
-    // One unit each: the same wherever they are.
+    // With segments of one unit, the location of the sections is irrelevant.
     let sets = [("flash.blocks", "160"), ("device.hmb.size", "2MiB"), ("device.hmb.minimum", "0B")];
     let report = look("hmb-a", &sets, &[Test::MappingCache]);
     let found = report.finding("mapping_cache", Some(true)).unwrap();

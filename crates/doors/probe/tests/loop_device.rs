@@ -1,4 +1,4 @@
-//! A real block device: a loop device over a file. Needs root and loop devices: `make test-system`.
+//! Tests on a real block device, a loop device over a file. They need root and loop devices: `make test-system`.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -11,7 +11,7 @@ use media::{Op, Request};
 use probe::Target;
 use probe::block::{Block, Found, Options, Refusal, Roots};
 
-/// A loop device and the file below it, gone when the test ends.
+/// A loop device and its backing file, removed when the test ends.
 struct Loop {
     image: PathBuf,
     device: String,
@@ -27,7 +27,7 @@ impl Loop {
     }
 
     fn look(&self) -> Result<Found, Refusal> {
-        Found::look(&self.device, &Roots::default())
+        Found::inspect(&self.device, &Roots::default())
     }
 }
 
@@ -44,16 +44,16 @@ fn opening() -> Options {
 
 #[test]
 #[ignore = "needs root and loop devices"]
-fn a_device_is_written_trimmed_and_held() {
+fn a_device_is_written_trimmed_and_opened_exclusively() {
     let drive = Loop::new("written");
     let found = drive.look().expect("nothing uses it");
     assert_eq!((found.capacity_bytes(), found.block_bytes()), (4 << 20, 512));
-    // It has no serial number: its path names it.
+    // A loop device has no serial number, so its path is the key.
     let confirmed = found.confirm(&drive.device).expect("it is its path");
     let mut target = Block::open(&found, Options { write: Some(confirmed), ..opening() }).expect("it can be opened");
     assert!(target.facts().writable && target.facts().trims);
     let held = Block::open(&found, opening()).expect_err("it is held").to_string();
-    let expected = "found it in use (the kernel gives it to nobody else), expected a drive that nothing uses";
+    let expected = "found it in use (the kernel refuses exclusive access), expected a drive that nothing uses";
     assert_eq!(held, format!("{}: {expected}", drive.device));
     for (depth, at) in [(1, 0), (4, 1 << 20)] {
         let requests = [
@@ -75,14 +75,14 @@ fn a_device_is_written_trimmed_and_held() {
         match within {
             0..4096 | 8192..12288 if touched => assert_ne!(sector, [7; 512], "sector {index} is written"),
             65536..131_072 if touched => assert_eq!(sector, [0; 512], "sector {index} is trimmed"),
-            _ => assert_eq!(sector, [7; 512], "sector {index} is as it was"),
+            _ => assert_eq!(sector, [7; 512], "sector {index} is unchanged"),
         }
     }
 }
 
 #[test]
 #[ignore = "needs root and loop devices"]
-fn a_device_that_goes_away_is_another_one() {
+fn a_detached_device_is_refused() {
     let first = Loop::new("first");
     let found = first.look().expect("nothing uses it");
     drop(first);

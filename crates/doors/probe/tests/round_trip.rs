@@ -1,4 +1,4 @@
-//! A drive, probed; the model that the probe makes of it, probed again.
+//! Probes a drive, generates a model from the report, and probes the model.
 
 use probe::{Options, Place, Report, Simulated, model, probe};
 use storage::prepare::Preparation;
@@ -30,8 +30,8 @@ const DRIVES: [(&str, &str); 4] = [
     ),
 ];
 
-/// Presets, cut to a few GiB: other links, numbers of dies, sizes of pieces and pages; buffers that are protected, and some that
-/// no burst fills.
+/// Presets, cut to a few GiB, with different links, numbers of dies, stripes and page sizes, with protected buffers and
+/// with buffers that no burst fills.
 const PRESETS: [(&str, &str, &str); 6] = [
     ("hmb-a", "40", "6GiB"),
     ("hmb-b", "90", "6GiB"),
@@ -41,12 +41,13 @@ const PRESETS: [(&str, &str, &str); 6] = [
     ("sata-mlc", "60", "6GiB"),
 ];
 
-/// Probes `system`, makes a model of it and probes that: the same verdicts, sizes within a tenth, latencies within 15 %. Returns the model.
+/// Probes `system` and the model generated from the report. Checks for equal verdicts, sizes within 10 % and latencies
+/// within 15 %. Returns the model.
 fn compare(what: &str, system: &System) -> String {
     let first = look(system);
     let made = model(&first).unwrap_or_else(|e| panic!("{what}: {e}"));
     let second = look(&parse(&made));
-    // Where a drive has host memory, the model is of what it is with it.
+    // The model of a drive with host memory describes its state with host memory on.
     let state = first.findings.iter().filter_map(|finding| finding.hmb).max();
     for about in ["read_cache", "mapping_cache", "write_buffer", "flush"] {
         let (a, b) = (first.finding(about, state).expect(about), second.finding(about, None).expect(about));
@@ -73,7 +74,7 @@ fn compare(what: &str, system: &System) -> String {
 }
 
 #[test]
-fn a_model_has_the_same_verdicts_sizes_and_latencies() {
+fn a_model_has_the_findings_of_its_drive() {
     for (what, parts) in DRIVES {
         let (device, ftl) = parts.split_once("[ftl]\n").unwrap_or((parts, ""));
         let text = format!(
@@ -89,7 +90,7 @@ fn a_model_has_the_same_verdicts_sizes_and_latencies() {
 }
 
 #[test]
-fn so_has_one_of_a_preset() {
+fn a_model_has_the_findings_of_its_preset() {
     for (preset, blocks, capacity) in PRESETS {
         let sets = [
             ("flash.blocks", blocks),

@@ -1,4 +1,4 @@
-//! A run's tables as columns for NumPy.
+//! Converts the tables of a run to columns for NumPy.
 
 use ::storage::measured::Measured;
 use ::storage::record::{Direction, Point};
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sim::Time;
 
-/// Columns of one length, by name.
+/// Named columns of equal length.
 #[derive(Default)]
 pub struct Columns {
     whole: Vec<(&'static str, Vec<u64>)>,
@@ -18,7 +18,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Empty columns: whole numbers, then others.
+    /// Creates empty columns, first of integers, then of floating-point numbers.
     pub fn new(whole: &[&'static str], real: &[&'static str]) -> Columns {
         let empty = |name: &&'static str| (*name, Vec::new());
         Columns {
@@ -27,9 +27,9 @@ impl Columns {
         }
     }
 
-    /// Adds a row.
+    /// Appends a row.
     pub fn add(&mut self, whole: &[u64], real: &[f64]) {
-        assert_eq!((whole.len(), real.len()), (self.whole.len(), self.real.len()), "a value a column");
+        assert_eq!((whole.len(), real.len()), (self.whole.len(), self.real.len()), "one value per column");
         for ((_, column), value) in self.whole.iter_mut().zip(whole) {
             column.push(*value);
         }
@@ -38,7 +38,7 @@ impl Columns {
         }
     }
 
-    /// For Python.
+    /// Converts the columns to a dictionary of NumPy arrays.
     pub fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let columns = PyDict::new(py);
         for (name, column) in &self.whole {
@@ -51,7 +51,7 @@ impl Columns {
     }
 }
 
-/// The tables, copied out of the outcome.
+/// The tables of a run, copied from its outcome.
 pub struct Tables {
     latency: Columns,
     throughput: Columns,
@@ -60,7 +60,7 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The tables of a run on a drive.
+    /// Returns the tables of a run on a drive.
     pub fn of_drive(outcome: &Outcome) -> Tables {
         let (measured, window) = (outcome.measured(), outcome.window());
         let channels = outcome.machine.nand().config().geometry;
@@ -73,7 +73,7 @@ impl Tables {
         }
     }
 
-    /// The tables of `measured` on `flash`, a reading for each die, if there is any, over `span`.
+    /// Returns the tables of `measured`, with the statistics of each flash die, if there are any, over `span`.
     pub fn of(measured: Measured<'_>, flash: &[DieStats], span: Time) -> Tables {
         Tables {
             latency: latency(measured),
@@ -83,22 +83,22 @@ impl Tables {
         }
     }
 
-    /// What the drive did over time.
+    /// Returns the drive's activity over time.
     pub fn drive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.drive.to_python(py)
     }
 
-    /// Histograms of response times.
+    /// Returns the histograms of response times.
     pub fn latency<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.latency.to_python(py)
     }
 
-    /// What ended when.
+    /// Returns the completed requests over time.
     pub fn throughput<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.throughput.to_python(py)
     }
 
-    /// What each die did.
+    /// Returns the activity of each die.
     pub fn dies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.dies.to_python(py)
     }
@@ -116,7 +116,7 @@ fn latency(outcome: Measured<'_>) -> Columns {
     columns
 }
 
-/// Requests that ended in each interval, those of the warm-up too.
+/// Counts the requests completed in each interval, including the warm-up.
 fn throughput(outcome: Measured<'_>) -> Columns {
     let counts = ["job", "direction", "requests", "bytes", "latency_p50_ns", "latency_p99_ns", "latency_max_ns"];
     let mut columns = Columns::new(&counts, &["time_s", "span_s", "latency_mean_ns"]);
@@ -135,7 +135,7 @@ fn throughput(outcome: Measured<'_>) -> Columns {
         for (job, direction, points) in &series {
             let (p, end) = &points[index];
             let start = p.at - p.span;
-            // The last window ends with the run, or where the statistics begin.
+            // The last interval ends with the run, or where the statistics begin.
             let span = p.at.min(*end).max(start + Time::from_ps(1)) - start;
             columns.add(
                 &[*job as u64, *direction as u64, p.ios, p.bytes, p.p50_ns, p.p99_ns, p.max_ns],
@@ -163,7 +163,7 @@ const DRIVE_COUNTS: [&str; 13] = [
 ];
 const DRIVE_PARTS: [&str; 3] = ["time_s", "span_s", "energy_j"];
 
-/// Counts of each interval, and the state at its end.
+/// Lists the counters of each interval, and the state at its end.
 fn drive(outcome: &Outcome) -> Columns {
     let mut columns = Columns::new(&DRIVE_COUNTS, &DRIVE_PARTS);
     for Interval { from, to, counters, state } in intervals(outcome) {

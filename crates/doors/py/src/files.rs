@@ -1,5 +1,5 @@
-//! Papers' claims and the experiments that test them: the files of the folders `claims/` and `experiments/`, as they
-//! are at build time. `nandram.papers` reads them.
+//! The papers' claims and the experiments that test them: the files of the folders `claims/` and `experiments/` at
+//! build time, which `nandram.papers` reads.
 
 macro_rules! files {
     ($($path:literal),* $(,)?) => {
@@ -7,7 +7,7 @@ macro_rules! files {
     };
 }
 
-/// Path and text. The papers are listed in the order of their claims here.
+/// Paths and contents. The order of the claims here determines the order of the papers.
 pub const FILES: &[(&str, &str)] = files![
     "claims/ddrssd.toml",
     "claims/drambus.toml",

@@ -1,4 +1,5 @@
-//! The Python module `nandram._core`: system files and runs, as Python sees them (`python/nandram/_core.pyi`).
+//! The native Python module `nandram._core`: system files, runs and persistent memories. Its interface is declared in
+//! `python/nandram/_core.pyi`.
 
 mod columns;
 mod files;
@@ -12,6 +13,7 @@ mod options;
 mod paging;
 mod probing;
 mod watched;
+mod workloads;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +22,7 @@ use std::time::Duration;
 
 use ::main_memory::run as programs;
 use ::paging::run as pages;
-use ::storage::run::{Progress, run as play};
+use ::storage::run::{Progress, run as run_storage};
 use ::storage::{manifest, summary};
 use ::system::System;
 use ::system::link::LinkType;
@@ -33,10 +35,10 @@ use workload::Workload;
 
 use crate::watched::Watched;
 
-/// How often Python has its turn.
-const WATCH_EVERY: Duration = Duration::from_millis(100);
+/// The interval at which Python checks for signals and shows progress.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A user's mistake: `nandram.UserError` with its one line.
+/// Returns a `nandram.UserError` with a one-line message about a user's mistake.
 fn user_error(py: Python<'_>, message: impl ToString) -> PyErr {
     let class = py.import("nandram.errors").and_then(|module| module.getattr("UserError"));
     match class.and_then(|class| class.call1((message.to_string(),))) {
@@ -51,7 +53,7 @@ fn load(py: Python<'_>, system: &str, sets: &[String]) -> PyResult<System> {
     System::load(system, &pairs).map_err(|e| user_error(py, e))
 }
 
-/// The resolved system file; `changed`: without defaults and what it extends.
+/// Returns the resolved system file; with `changed`, only the differences from its base and the defaults.
 #[pyfunction]
 #[pyo3(signature = (system, sets, changed = false))]
 fn check(py: Python<'_>, system: &str, sets: Vec<String>, changed: bool) -> PyResult<String> {
@@ -59,37 +61,38 @@ fn check(py: Python<'_>, system: &str, sets: Vec<String>, changed: bool) -> PyRe
     Ok(if changed { loaded.changed_toml() } else { loaded.resolved_toml() })
 }
 
-/// That a workload is a file: it is read again for its hash, and a pipe or a device may never end.
+/// Checks that a workload is not a folder, pipe or device: it is read a second time for its hash, and a pipe may never
+/// end.
 fn expect_file(py: Python<'_>, path: &str) -> PyResult<()> {
     match std::fs::metadata(path) {
         Ok(about) if !about.is_file() => {
             let found = if about.is_dir() { "a folder" } else { "a pipe or a device" };
             Err(user_error(py, format!("{path}: found {found}, expected a file")))
         }
-        // What is not there is reported by its reader.
+        // The reader reports a missing file.
         _ => Ok(()),
     }
 }
 
-/// Every value of a system that applies, with its place and its basis, as JSON.
+/// Returns every applicable value of a system with its location and basis, as JSON.
 #[pyfunction]
 fn settings(py: Python<'_>, system: &str, sets: Vec<String>) -> PyResult<String> {
     Ok(serde_json::Value::Object(manifest::settings(&load(py, system, &sets)?)).to_string())
 }
 
-/// The JSON Schema of system files.
+/// Returns the JSON Schema of system files.
 #[pyfunction]
 fn schema() -> String {
     format!("{:#}\n", System::schema())
 }
 
-/// The presets: name and one line.
+/// Returns the name and one-line description of each preset.
 #[pyfunction]
 fn systems() -> Vec<(&'static str, &'static str)> {
     ::system::presets().to_vec()
 }
 
-/// The file of a preset.
+/// Returns the file of a preset.
 #[pyfunction]
 fn read_preset(py: Python<'_>, name: &str) -> PyResult<&'static str> {
     let names: Vec<&str> = ::system::presets().iter().map(|(name, _)| *name).collect();
@@ -97,13 +100,13 @@ fn read_preset(py: Python<'_>, name: &str) -> PyResult<&'static str> {
     ::system::preset(name).ok_or_else(unknown)
 }
 
-/// The claims of papers and the experiments that test them: path and text.
+/// Returns the papers' claims and the experiments that test them, as paths and contents.
 #[pyfunction]
 fn papers() -> Vec<(&'static str, &'static str)> {
     files::FILES.to_vec()
 }
 
-/// What a run gave.
+/// The results of a run.
 #[pyclass(frozen)]
 struct RunOutput {
     #[pyo3(get)]
@@ -140,8 +143,8 @@ impl RunOutput {
 
 /// Runs a workload on a system.
 ///
-/// The run has a thread of its own, and this one watches: so that Python has its interrupts, and shows how far it is,
-/// while a drive is prepared too, which cannot be stopped midway: interrupted there, it is left to end by itself.
+/// The run executes in a thread of its own while this one handles interrupts and shows progress, including during the
+/// preparation of a drive. The preparation cannot be stopped; after an interrupt its thread finishes in the background.
 #[pyfunction]
 fn run(
     py: Python<'_>,
@@ -159,7 +162,7 @@ fn run(
     if loaded.link.kind == LinkType::OneNand {
         options::check_pages(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
         let (of, path, how) = (Arc::clone(&loaded), PathBuf::from(workload), options.clone());
-        let work = move |watched: &Watched<Progress>| pages::run(&of, &path, &how, &mut |now| watched.go_on(now));
+        let work = move |watched: &Watched<Progress>| pages::run(&of, &path, &how, &mut |now| watched.report(now));
         let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
         let machine = &outcome.machine;
         let (nand, now) = (machine.nand(), machine.now());
@@ -171,9 +174,9 @@ fn run(
     if loaded.memory.kind != MainMemory::None {
         options::check_programs(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
         let (of, path, how) = (Arc::clone(&loaded), PathBuf::from(workload), options.clone());
-        let work = move |watched: &Watched<Progress>| programs::run(&of, &path, &how, &mut |now| watched.go_on(now));
+        let work = move |watched: &Watched<Progress>| programs::run(&of, &path, &how, &mut |now| watched.report(now));
         let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| match e {
-            programs::MemoryError::Workload(e) => user_error(py, misfit(&e, "programs and memory traces")),
+            programs::MemoryError::Workload(e) => user_error(py, open_error(&e, "programs and memory traces")),
             e => user_error(py, e),
         })?;
         let tables = columns::Tables::of(outcome.measured(), &[], outcome.end);
@@ -181,10 +184,10 @@ fn run(
     }
     let takes = "fio jobs and block traces";
     let format = options::format(given).map_err(|e| user_error(py, e))?;
-    let played = Workload::open(Path::new(workload), format).map_err(|e| user_error(py, misfit(&e, takes)))?;
+    let played = Workload::open(Path::new(workload), format).map_err(|e| user_error(py, open_error(&e, takes)))?;
     options::check(given, &options, &played).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
     let (of, how) = (Arc::clone(&loaded), options.clone());
-    let work = move |watched: &Watched<Progress>| play(&of, &played, &how, &mut |now| watched.go_on(now));
+    let work = move |watched: &Watched<Progress>| run_storage(&of, &played, &how, &mut |now| watched.report(now));
     let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
     if outcome.requests == 0 {
         return Err(user_error(py, format!("{workload}: found no request to play")));
@@ -195,8 +198,9 @@ fn run(
     output(py, &loaded, named, workload, &options, (outcome.prepared.restored, machine.timeline(), summary, tables))
 }
 
-/// The message of a workload that was not opened; of one that may be for another kind of system, what this one takes.
-fn misfit(error: &workload::Error, takes: &str) -> String {
+/// Returns the message of a workload that cannot be opened. If it may belong to another kind of system, the message
+/// adds what this one takes.
+fn open_error(error: &workload::Error, takes: &str) -> String {
     match error {
         workload::Error::Trace(trace) if matches!(**trace, workload::trace::TraceError::Undetected { .. }) => {
             format!("{error}; this system takes {takes}")
@@ -205,7 +209,7 @@ fn misfit(error: &workload::Error, takes: &str) -> String {
     }
 }
 
-/// Does `work` in a thread of its own, which this one watches.
+/// Executes `work` in a thread of its own, while this one handles interrupts and shows progress.
 fn in_thread<T: Send + 'static>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
@@ -216,25 +220,26 @@ fn in_thread<T: Send + 'static>(
         let watched = Arc::clone(&watched);
         thread::spawn(move || {
             let outcome = work(&watched);
-            watched.end();
+            watched.finish();
             outcome
         })
     };
     loop {
-        if let Err(error) = watch(py, progress, watched.now()) {
+        if let Err(error) = poll_python(py, progress, watched.now()) {
             watched.stop();
             return Err(error);
         }
         if worker.is_finished() {
             break;
         }
-        py.detach(|| watched.wait(WATCH_EVERY));
+        py.detach(|| watched.wait(POLL_INTERVAL));
     }
     worker.join().map_err(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Gives Python its turn. An error if it interrupts, raises or says that it is enough.
-fn watch(py: Python<'_>, progress: Option<&Py<PyAny>>, now: Progress) -> PyResult<()> {
+/// Lets Python handle signals and calls the progress callback. Fails on an interrupt, or if the callback raises or
+/// returns false.
+fn poll_python(py: Python<'_>, progress: Option<&Py<PyAny>>, now: Progress) -> PyResult<()> {
     py.check_signals()?;
     match progress {
         Some(callback) if !callback.call1(py, (now.fraction, now.now.secs_f64(), now.done))?.is_truthy(py)? => {
@@ -244,8 +249,8 @@ fn watch(py: Python<'_>, progress: Option<&Py<PyAny>>, now: Progress) -> PyResul
     }
 }
 
-/// What a run gave: whether its drive was restored, its timeline, summary and tables.
-type Given<'a> = (bool, Option<&'a Timeline>, serde_json::Value, columns::Tables);
+/// The results of a run: whether its drive was restored, its timeline, its summary and its tables.
+type RunResults<'a> = (bool, Option<&'a Timeline>, serde_json::Value, columns::Tables);
 
 fn output(
     py: Python<'_>,
@@ -253,7 +258,7 @@ fn output(
     (named, sets): (&str, &[String]),
     workload: &str,
     options: &::storage::run::RunOptions,
-    (restored, timeline, summary, tables): Given<'_>,
+    (restored, timeline, summary, tables): RunResults<'_>,
 ) -> PyResult<RunOutput> {
     let timeline_json = match timeline {
         Some(timeline) => {
@@ -271,7 +276,7 @@ fn output(
     })
 }
 
-/// The native part of nandram.
+/// The native module of nandram.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(check, module)?)?;
@@ -281,6 +286,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(read_preset, module)?)?;
     module.add_function(wrap_pyfunction!(papers, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(workloads::check_workload, module)?)?;
     module.add_function(wrap_pyfunction!(probing::probe_tests, module)?)?;
     module.add_function(wrap_pyfunction!(probing::probe_plan, module)?)?;
     module.add_function(wrap_pyfunction!(probing::probe, module)?)?;

@@ -1,9 +1,9 @@
-//! A memory on a file, as Python sees it. Python's lock is not held while anything is read or written.
+//! The Python class for a memory on a file. It releases the global interpreter lock during I/O.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use ::memory::{Advised, Error, Held, Memory, Options, Permissions, Token, shape_of};
+use ::memory::{Error, Hint, MappableMemory, Memory, Options, Permissions, Token, shape_of};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::mapping::{ADVICE, MemoryArea};
 use crate::user_error;
 
-/// A fault of the file, `nandram.StorageError`; what the caller did wrong is `nandram.UserError`.
+/// Converts an error to `nandram.StorageError` if the file or device is at fault, and to `nandram.UserError` otherwise.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let fault = matches!(
         error,
@@ -35,22 +35,26 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// A memory that is open, or was closed.
+/// A memory, open or closed.
 #[pyclass(frozen)]
 pub struct MemoryFile {
-    memory: Mutex<Option<Held>>,
+    memory: Mutex<Option<MappableMemory>>,
     path: String,
-    /// Shared with each area that Python holds: how many there are.
+    /// Shared with all areas that Python holds; its reference count tells whether there are any.
     exports: Arc<()>,
 }
 
 impl MemoryFile {
-    /// A call that changes no data.
+    /// Executes a call that changes no data.
     fn with<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&mut Memory) -> Result<T, Error> + Send) -> PyResult<T> {
-        self.held(py, |held| held.with(call))
+        self.call(py, |memory| memory.with(call))
     }
 
-    fn held<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&mut Held) -> Result<T, Error> + Send) -> PyResult<T> {
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&mut MappableMemory) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
         let called = py.detach(|| {
             let mut memory = self.memory.lock().expect("no call panics");
             memory.as_mut().map(call)
@@ -69,7 +73,7 @@ pub(crate) fn size(py: Python<'_>, what: &str, text: Option<&str>) -> PyResult<O
 
 #[pymethods]
 impl MemoryFile {
-    /// Makes a memory, or opens it.
+    /// Creates or opens a memory.
     #[staticmethod]
     #[pyo3(signature = (path, make, capacity, dram, space, tokens))]
     fn open(
@@ -90,7 +94,7 @@ impl MemoryFile {
             false => Memory::open(&path, &options),
         });
         let memory = opened.map_err(|error| raise(py, &error))?;
-        let memory = Mutex::new(Some(Held::Plain(Box::new(memory))));
+        let memory = Mutex::new(Some(MappableMemory::Plain(Box::new(memory))));
         Ok(MemoryFile { memory, path: path.display().to_string(), exports: Arc::new(()) })
     }
 
@@ -99,43 +103,43 @@ impl MemoryFile {
     }
 
     fn delete(&self, py: Python<'_>, address: u64, bytes: u64) -> PyResult<()> {
-        self.held(py, |held| held.delete(address, bytes))
+        self.call(py, |memory| memory.delete(address, bytes))
     }
 
     fn set_permissions(&self, py: Python<'_>, address: u64, bytes: u64, allowed: (bool, bool, bool)) -> PyResult<()> {
         let (read, write, permanent) = allowed;
         let permissions = Permissions { read, write, permanent, ..Permissions::PRIVATE };
-        self.held(py, |held| held.set_permissions(address, bytes, permissions))
+        self.call(py, |memory| memory.set_permissions(address, bytes, permissions))
     }
 
     fn read<'py>(&self, py: Python<'py>, address: u64, bytes: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let read = self.held(py, |held| {
-            // Before memory is taken for it.
-            held.with(|memory| memory.check(address, bytes as u64))?;
+        let read = self.call(py, |memory| {
+            // Check the range before allocating the buffer.
+            memory.with(|memory| memory.check(address, bytes as u64))?;
             let mut into = vec![0; bytes];
-            held.read(address, &mut into).map(|()| into)
+            memory.read(address, &mut into).map(|()| into)
         })?;
         Ok(PyBytes::new(py, &read))
     }
 
     fn read_into(&self, py: Python<'_>, address: u64, into: PyBuffer<u8>) -> PyResult<()> {
         let mut bytes = vec![0; into.item_count()];
-        self.held(py, |held| held.read(address, &mut bytes))?;
+        self.call(py, |memory| memory.read(address, &mut bytes))?;
         into.copy_from_slice(py, &bytes)
     }
 
     fn write(&self, py: Python<'_>, address: u64, bytes: PyBuffer<u8>) -> PyResult<()> {
         let bytes = bytes.to_vec(py)?;
-        self.held(py, |held| held.write(address, &bytes))
+        self.call(py, |memory| memory.write(address, &bytes))
     }
 
     #[pyo3(signature = (name))]
     fn sync(&self, py: Python<'_>, name: Option<&str>) -> PyResult<u64> {
-        self.held(py, |held| held.sync(name).map(|token| token.0))
+        self.call(py, |memory| memory.sync(name).map(|token| token.0))
     }
 
     fn rollback(&self, py: Python<'_>, token: u64) -> PyResult<()> {
-        self.held(py, |held| held.rollback(Token(token)))
+        self.call(py, |memory| memory.rollback(Token(token)))
     }
 
     fn drop_token(&self, py: Python<'_>, token: u64) -> PyResult<()> {
@@ -163,7 +167,7 @@ impl MemoryFile {
         self.with(py, Memory::names)
     }
 
-    /// What cannot be read, and how many pages there are.
+    /// Returns an error message for each unreadable part, and the number of pages.
     fn verify(&self, py: Python<'_>) -> PyResult<(Vec<String>, u64)> {
         let (errors, pages) = self.with(py, Memory::verify)?;
         Ok((errors.iter().map(Error::to_string).collect(), pages))
@@ -174,7 +178,7 @@ impl MemoryFile {
     }
 
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.held(py, |held| held.stats())?;
+        let stats = self.call(py, |memory| memory.stats())?;
         let [host, table, copies] = stats.controller.programs;
         let counts = [
             ("hits", stats.hits),
@@ -205,13 +209,13 @@ impl MemoryFile {
         Ok(dict)
     }
 
-    /// A range at addresses of the process. The first maps the memory.
+    /// Returns a range of mapped addresses; the first call maps the memory.
     fn area(&self, py: Python<'_>, address: u64, bytes: u64) -> PyResult<MemoryArea> {
         let area = py.detach(|| {
-            let mut memory = self.memory.lock().expect("no call panics");
-            memory.take().map(|held| {
-                let (held, area) = held.area(address, bytes);
-                *memory = Some(held);
+            let mut slot = self.memory.lock().expect("no call panics");
+            slot.take().map(|memory| {
+                let (memory, area) = memory.area(address, bytes);
+                *slot = Some(memory);
                 area
             })
         });
@@ -222,42 +226,43 @@ impl MemoryFile {
         }
     }
 
-    /// Whether a system call that is handed a mapped address has it mapped; none if the memory is not mapped.
+    /// Returns whether system calls accept mapped addresses, or `None` if the memory is not mapped.
     fn serves_system_calls(&self, py: Python<'_>) -> PyResult<Option<bool>> {
-        self.held(py, |held| Ok(held.serves_system_calls()))
+        self.call(py, |memory| Ok(memory.serves_system_calls()))
     }
 
-    /// The address in the memory of an address of the process.
+    /// Converts an address of the process to an address in the memory.
     fn address_of(&self, py: Python<'_>, pointer: usize) -> PyResult<Option<u64>> {
-        self.held(py, |held| Ok(held.address_of(pointer)))
+        self.call(py, |memory| Ok(memory.address_of(pointer)))
     }
 
     fn advise(&self, py: Python<'_>, address: u64, bytes: u64, how: &str) -> PyResult<()> {
         let known = ADVICE.iter().position(|name| *name == how);
-        let Some(advice) = known.map(|which| Advised::ALL[which]) else {
+        let Some(advice) = known.map(|which| Hint::ALL[which]) else {
             return Err(user_error(py, format!("advice is {how:?}, expected {}", ADVICE.join(", "))));
         };
-        self.held(py, |held| held.advise(address, bytes, advice))
+        self.call(py, |memory| memory.advise(address, bytes, advice))
     }
 
     fn capacity(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, |memory| Ok(memory.shape().capacity()))
     }
 
-    /// Closed at once, if it is not. Refused while arrays or buffers on it are alive: a load there would end the process.
+    /// Closes the memory unless it is already closed. Fails while arrays or buffers on it exist, because a later load
+    /// would abort the process.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         if Arc::strong_count(&self.exports) > 1 && self.memory.lock().expect("no call panics").is_some() {
             return Err(PyBufferError::new_err("cannot close exported pointers exist"));
         }
         let closed = py.detach(|| {
             let memory = self.memory.lock().expect("no call panics").take();
-            memory.map_or(Ok(()), Held::close)
+            memory.map_or(Ok(()), MappableMemory::close)
         });
         closed.map_err(|error| raise(py, &error))
     }
 }
 
-/// What a file says of the memory in it, without opening it: numbers by name.
+/// Returns facts about the memory in a file, by name, without opening it.
 #[pyfunction]
 pub fn memory_info(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
     let shape = shape_of(Path::new(&path)).map_err(|error| raise(py, &error))?;

@@ -1,4 +1,4 @@
-//! A reader beside a memory's writer, and backup, as Python sees them. Python's lock is not held while anything is read.
+//! The Python class for a concurrent reader, and backup. Both release the global interpreter lock during I/O.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use pyo3::types::PyBytes;
 use crate::memory::{raise, size};
 use crate::user_error;
 
-/// A reader that is open, or was closed.
+/// A reader, open or closed.
 #[pyclass(frozen)]
 pub struct MemoryReading {
     reader: Mutex<Option<Reader>>,
@@ -43,7 +43,7 @@ impl MemoryReading {
 
     fn read<'py>(&self, py: Python<'py>, address: u64, bytes: usize) -> PyResult<Bound<'py, PyBytes>> {
         let read = self.with(py, |reader| {
-            // Before memory is taken for it.
+            // Check the range before allocating the buffer.
             reader.check(address, bytes as u64)?;
             let mut into = vec![0; bytes];
             reader.read(address, &mut into).map(|()| into)
@@ -96,15 +96,15 @@ impl MemoryReading {
         self.with(py, |reader| Ok(reader.shape().capacity()))
     }
 
-    /// Closed at once, if it is not.
+    /// Closes the reader unless it is already closed.
     fn close(&self, py: Python<'_>) {
         py.detach(|| drop(self.reader.lock().expect("no call panics").take()));
     }
 }
 
-/// Makes the new file `to` a copy of the memory in `path`. What of it cannot be read.
+/// Creates the file `to` as a copy of the memory in `path`. Returns an error message for each unreadable part.
 #[pyfunction]
 pub fn memory_backup(py: Python<'_>, path: PathBuf, to: PathBuf) -> PyResult<Vec<String>> {
-    let told = py.detach(|| backup(&path, &to)).map_err(|error| raise(py, &error))?;
-    Ok(told.iter().map(Error::to_string).collect())
+    let errors = py.detach(|| backup(&path, &to)).map_err(|error| raise(py, &error))?;
+    Ok(errors.iter().map(Error::to_string).collect())
 }

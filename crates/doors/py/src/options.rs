@@ -1,4 +1,4 @@
-//! The options of a run, from the dictionary that Python hands over.
+//! Parses the options of a run from a Python dictionary.
 
 use std::path::PathBuf;
 
@@ -10,12 +10,12 @@ use pyo3::types::PyDict;
 use workload::trace::{Columns, Format};
 use workload::{Beyond, ContinueOnError, Replay, Workload};
 
-/// Spans that a timeline keeps: some 60 MB of JSON, which Perfetto opens in seconds.
+/// Maximum number of spans in a timeline: about 60 MB of JSON, which Perfetto opens in seconds.
 const TIMELINE_SPANS: usize = 400_000;
-/// Requests that closed-loop replay keeps outstanding unless told otherwise.
+/// Default number of outstanding requests in closed-loop replay.
 const DEPTH: u32 = 32;
 
-/// Reads the options.
+/// Parses the options.
 pub fn read(options: &Bound<'_, PyDict>) -> Result<RunOptions, String> {
     let mut found = RunOptions::default();
     for (key, value) in options {
@@ -25,14 +25,14 @@ pub fn read(options: &Bound<'_, PyDict>) -> Result<RunOptions, String> {
     Ok(found)
 }
 
-/// The format of the trace, where its columns are named.
+/// Returns the format of the trace if its columns are named.
 pub fn format(given: &Bound<'_, PyDict>) -> Result<Option<Format>, String> {
     let Some(columns) = given.get_item("columns").map_err(|e| e.to_string())? else { return Ok(None) };
     let columns: Columns = get::<String>(&columns)?.parse().map_err(|why| format!("columns: {why}"))?;
     Ok(Some(Format::Columns(columns)))
 }
 
-/// Options that are for traces alone must not be given with jobs, which would ignore them.
+/// Rejects options that only apply to traces if the workload is a job file, which would ignore them.
 pub fn check(given: &Bound<'_, PyDict>, options: &RunOptions, workload: &Workload) -> Result<(), String> {
     let name = match given.contains("replay") {
         _ if workload.is_trace() => return Ok(()),
@@ -43,7 +43,8 @@ pub fn check(given: &Bound<'_, PyDict>, options: &RunOptions, workload: &Workloa
     Err(format!("found a job file with `{name}`, expected a trace: jobs keep their own times and places"))
 }
 
-/// Of the options, a page trace has a seed and a timeline alone: each request waits for the one before.
+/// Rejects options other than the seed and the timeline for page traces, in which each request waits for the previous
+/// one.
 pub fn check_pages(given: &Bound<'_, PyDict>) -> Result<(), String> {
     let options = read(given)?;
     let found = |name: &str| given.contains(name).map_err(|e| e.to_string());
@@ -60,7 +61,8 @@ pub fn check_pages(given: &Bound<'_, PyDict>) -> Result<(), String> {
     Err(format!("found a page trace with `{name}`, expected none: each of its requests waits for the one before"))
 }
 
-/// Of the options, programs have a seed, and where there is a drive its cache: their threads wait for what they load.
+/// Rejects options other than the seed, and the cache of prepared drives, for programs, whose threads wait for their
+/// loads.
 pub fn check_programs(given: &Bound<'_, PyDict>) -> Result<(), String> {
     let options = read(given)?;
     let found = |name: &str| given.contains(name).map_err(|e| e.to_string());

@@ -1,8 +1,8 @@
-//! Demand paging, as Python sees it.
+//! The Python functions for demand paging.
 
 use std::path::{Path, PathBuf};
 
-use ::paging::compare::{Comparison, Question, compare};
+use ::paging::compare::{Comparison, Options, compare};
 use ::paging::onenand::PagingParts;
 use ::paging::sweep::{Sweep, Swept, sweep};
 use ::storage::run::Progress;
@@ -19,7 +19,7 @@ use crate::{in_thread, load, user_error};
 
 const COUNTS: [&str; 6] = ["index", "sram_bytes", "flash_to_buffer", "buffer_to_sram", "buffer_reads", "sram_reads"];
 
-/// The parts of a system that pages.
+/// Loads a system that pages, and derives its parts.
 fn parts(py: Python<'_>, named: &str, sets: &[String]) -> PyResult<(System, PagingParts)> {
     let system = load(py, named, sets)?;
     if system.link.kind != LinkType::OneNand {
@@ -30,7 +30,7 @@ fn parts(py: Python<'_>, named: &str, sets: &[String]) -> PyResult<(System, Pagi
     Ok((system, parts))
 }
 
-/// Time in seconds and energy in joules.
+/// Returns the total time in seconds and the total energy in joules.
 fn cost(costs: &Costs, counts: &Counts) -> [f64; 2] {
     let total = costs.total(counts);
     [total.time.secs_f64(), total.energy.joules()]
@@ -43,13 +43,13 @@ fn reading_of(py: Python<'_>, system: &System, words: Option<&str>) -> PyResult<
     Reading::from_words(words).ok_or_else(unknown)
 }
 
-/// Sizes with their units.
+/// Parses sizes with units.
 fn sizes(py: Python<'_>, sram: &[String]) -> PyResult<Vec<u64>> {
     let read = sram.iter().map(|text| sim::units::size(text).map_err(|e| user_error(py, format!("sram: {e}"))));
     read.collect()
 }
 
-/// What is known of a trace, by name.
+/// Returns the facts about a trace, by name.
 fn facts<'py>(py: Python<'py>, requests: u64, pages: u32, page_bytes: u32) -> PyResult<Bound<'py, PyDict>> {
     let facts = PyDict::new(py);
     facts.set_item("requests", requests)?;
@@ -58,10 +58,10 @@ fn facts<'py>(py: Python<'py>, requests: u64, pages: u32, page_bytes: u32) -> Py
     Ok(facts)
 }
 
-/// Policies side by side on a page trace.
+/// Compares policies on a page trace.
 #[pyfunction]
 #[pyo3(signature = (system, sets, trace, policies, sram, reading, bound_rounds, requests, progress))]
-#[expect(clippy::too_many_arguments, reason = "what Python hands over, each by its name")]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub fn paging<'py>(
     py: Python<'py>,
     system: &str,
@@ -77,7 +77,7 @@ pub fn paging<'py>(
     let (system, parts) = parts(py, system, &sets)?;
     let costs = parts.costs();
     let names = policies.iter().map(|name| name.parse::<Name>()).collect::<Result<Vec<_>, _>>();
-    let question = Question {
+    let options = Options {
         policies: names.map_err(|e| user_error(py, e))?,
         sram_bytes: sizes(py, &sram)?,
         buffers: parts.onenand.buffers,
@@ -87,15 +87,16 @@ pub fn paging<'py>(
         bound_rounds,
         requests_max: requests,
     };
-    let (path, asked) = (PathBuf::from(trace), question.clone());
+    let (path, copy) = (PathBuf::from(trace), options.clone());
     let found = in_thread(py, progress.as_ref(), move |watched| {
-        compare(&path, &asked, &mut |done| watched.go_on(Progress { fraction: 0.0, now: Time::ZERO, done }))
+        compare(&path, &copy, &mut |done| watched.report(Progress { fraction: 0.0, now: Time::ZERO, done }))
     })?;
     let Comparison { requests, pages, page_bytes, served, bounds } = found.map_err(|e| user_error(py, e))?;
     let all = facts(py, requests, pages, page_bytes)?;
     let mut columns = Columns::new(&COUNTS, &["time_s", "energy_j"]);
     for each in &served {
-        let index = question.policies.iter().position(|name| *name == each.policy).expect("it was asked for");
+        let index =
+            options.policies.iter().position(|name| *name == each.policy).expect("only requested policies are served");
         columns.add(&row(index as u64, each.sram_bytes, &each.counts), &cost(&costs, &each.counts));
     }
     all.set_item("served", columns.to_python(py)?)?;
@@ -112,10 +113,10 @@ fn row(index: u64, sram_bytes: u64, counts: &Counts) -> [u64; 6] {
     [index, sram_bytes, flash_to_buffer, buffer_to_sram, buffer_reads, sram_reads]
 }
 
-/// PM-XIP at every threshold of windows, on a page trace.
+/// Runs PM-XIP on a page trace with every threshold of each window.
 #[pyfunction]
 #[pyo3(signature = (system, sets, trace, sram, windows, reading, requests, progress))]
-#[expect(clippy::too_many_arguments, reason = "what Python hands over, each by its name")]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub fn paging_sweep<'py>(
     py: Python<'py>,
     system: &str,
@@ -131,7 +132,7 @@ pub fn paging_sweep<'py>(
     let costs = parts.costs();
     let reading = reading_of(py, &system, reading)?;
     let sram_bytes = sizes(py, &sram)?;
-    let asked = Sweep {
+    let question = Sweep {
         sram_bytes: sram_bytes.clone(),
         buffers: parts.onenand.buffers,
         windows,
@@ -139,7 +140,7 @@ pub fn paging_sweep<'py>(
         requests_max: requests,
     };
     let path = Path::new(trace).to_path_buf();
-    let found = in_thread(py, progress.as_ref(), move |_| sweep(&path, &asked))?;
+    let found = in_thread(py, progress.as_ref(), move |_| sweep(&path, &question))?;
     let Swept { page_bytes, pages, requests, points, lru } = found.map_err(|e| user_error(py, e))?;
     let all = facts(py, requests, pages, page_bytes)?;
     let mut columns = Columns::new(

@@ -1,4 +1,4 @@
-//! Probing, as Python sees it: what there is to be probed, what would be done, and doing it.
+//! The Python functions for probing: the list of tests, the plan, and the probe itself.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::watched::Watched;
-use crate::{WATCH_EVERY, user_error};
+use crate::{POLL_INTERVAL, user_error};
 
-/// The tests: name, whether it writes, and what it does.
+/// Returns the name, whether it writes, and the description of each test.
 #[pyfunction]
 pub fn probe_tests() -> Vec<(&'static str, bool, &'static str)> {
     Test::ALL.into_iter().map(|test| (test.name(), test.writes(), test.help())).collect()
 }
 
-/// What Python asks for.
+/// The parameters of a probe.
 #[derive(Clone, FromPyObject)]
 #[pyo3(from_item_all)]
-struct Asked {
+struct ProbeRequest {
     tests: Vec<String>,
     confidence: f64,
     seed: u64,
@@ -38,7 +38,7 @@ struct Asked {
     root: Option<PathBuf>,
 }
 
-impl Asked {
+impl ProbeRequest {
     fn options(&self) -> Options {
         let tests = Test::ALL.into_iter().filter(|test| self.tests.iter().any(|name| name == test.name()));
         let (confidence, seed, hmb) = (self.confidence, self.seed, self.switch_hmb);
@@ -52,10 +52,10 @@ impl Asked {
     }
 }
 
-/// What a probe would do, as JSON.
+/// Returns the plan of a probe as JSON.
 #[pyfunction]
 pub fn probe_plan(py: Python<'_>, target: &str, sets: Vec<String>, asked: &Bound<'_, PyDict>) -> PyResult<String> {
-    let asked: Asked = asked.extract()?;
+    let asked: ProbeRequest = asked.extract()?;
     let plan = || -> Result<Plan, String> {
         let subject = asked.subject(target, &sets)?;
         let plan = subject.plan(&asked.options(), asked.allow_write).map_err(|e| e.to_string())?;
@@ -66,21 +66,21 @@ pub fn probe_plan(py: Python<'_>, target: &str, sets: Vec<String>, asked: &Bound
         Ok(plan)
     };
     let plan = plan().map_err(|e| user_error(py, e))?;
-    Ok(serde_json::to_string(&plan).expect("numbers and texts"))
+    Ok(serde_json::to_string(&plan).expect("a plan is serializable"))
 }
 
-/// What a probe gave.
+/// The results of a probe.
 #[pyclass(frozen)]
 pub struct ProbeOutput {
     #[pyo3(get)]
     report_json: String,
-    /// Why it ended early, if it did.
+    /// Why the probe ended early, if it did.
     #[pyo3(get)]
     ended: Option<String>,
-    /// Whether that was the user's wish.
+    /// Whether the user ended it.
     #[pyo3(get)]
     interrupted: bool,
-    /// What could not be put back as it was found.
+    /// The switched feature that could not be restored, if any.
     #[pyo3(get)]
     not_restored: Option<String>,
     report: Report,
@@ -88,13 +88,13 @@ pub struct ProbeOutput {
 
 #[pymethods]
 impl ProbeOutput {
-    /// A system file that behaves like what was probed: it is simulated several times to find it.
+    /// Derives a system file that behaves like the probed device, by simulating candidates.
     fn model(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| ::probe::model(&self.report)).map_err(|e| user_error(py, e))
     }
 }
 
-/// What the thread of a probe gives.
+/// The result of the probing thread.
 struct Ended {
     report: Report,
     ended: Result<(), TargetError>,
@@ -103,8 +103,8 @@ struct Ended {
 
 /// Probes a target.
 ///
-/// The probe has a thread of its own, and this one watches, so that Python has its interrupts. An interrupt ends the probe
-/// in good order: what is under way is waited for, what was switched is put back, what was found is kept.
+/// The probe executes in a thread of its own while this one handles interrupts. An interrupt ends the probe cleanly: it
+/// waits for requests in flight, restores switched features, and keeps the results so far.
 #[pyfunction]
 pub fn probe(
     py: Python<'_>,
@@ -113,25 +113,25 @@ pub fn probe(
     asked: &Bound<'_, PyDict>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<ProbeOutput> {
-    let asked: Asked = asked.extract()?;
+    let asked: ProbeRequest = asked.extract()?;
     let subject = asked.subject(target, &sets).map_err(|e| user_error(py, e))?;
     let mut options = asked.options();
     let plan = subject.plan(&options, asked.allow_write).map_err(|e| user_error(py, e))?;
-    // What was promised before is held.
+    // The probe must not write more than the plan has announced.
     options.write_bytes_max = plan.write_bytes_max;
     let stop = Arc::new(AtomicBool::new(false));
     let watched = Arc::new(Watched::new(None));
     let watch = {
         let watched = Arc::clone(&watched);
-        move |now: Progress| watched.go_on(Some(now))
+        move |now: Progress| watched.report(Some(now))
     };
     let ended = Arc::clone(&watched);
-    let prober = match subject {
+    let worker = match subject {
         Subject::Simulated(system) => {
             let (name, stop) = (target.to_owned(), Arc::clone(&stop));
             thread::spawn(move || {
                 let found = simulated(&name, &system, &asked, &options, stop, watch);
-                ended.end();
+                ended.finish();
                 found
             })
         }
@@ -139,28 +139,28 @@ pub fn probe(
             let block = open(&found, &asked, plan.write_bytes_max > 0, &stop).map_err(|e| user_error(py, e))?;
             thread::spawn(move || {
                 let found = real(block, &options, watch);
-                ended.end();
+                ended.finish();
                 Ok(found)
             })
         }
     };
     let mut interrupt = None;
-    while !prober.is_finished() {
+    while !worker.is_finished() {
         if interrupt.is_none() {
-            if let Err(error) = turn(py, progress.as_ref(), watched.now()) {
+            if let Err(error) = poll_python(py, progress.as_ref(), watched.now()) {
                 stop.store(true, Ordering::Relaxed);
-                // The preparation of a simulated drive cannot be stopped midway, and has nothing to put back.
+                // The preparation of a simulated drive cannot be stopped, but leaves nothing to restore.
                 if watched.now().is_none() && plan.kind == "simulated" {
                     return Err(error);
                 }
                 interrupt = Some(error);
             }
         } else if py.check_signals().is_err() {
-            // The user is impatient; but what was switched must be put back.
+            // Ignore further interrupts: switched features must be restored.
         }
-        py.detach(|| watched.wait(WATCH_EVERY));
+        py.detach(|| watched.wait(POLL_INTERVAL));
     }
-    let found = match prober.join() {
+    let found = match worker.join() {
         Ok(Ok(found)) => found,
         Ok(Err(error)) => return Err(user_error(py, error)),
         Err(panic) => std::panic::resume_unwind(panic),
@@ -178,7 +178,7 @@ pub fn probe(
     })
 }
 
-fn turn(py: Python<'_>, progress: Option<&Py<PyAny>>, now: Option<Progress>) -> PyResult<()> {
+fn poll_python(py: Python<'_>, progress: Option<&Py<PyAny>>, now: Option<Progress>) -> PyResult<()> {
     py.check_signals()?;
     if let (Some(callback), Some(Progress { test, hmb, done: (done, all) })) = (progress, now)
         && !callback.call1(py, (done, all, test.name(), hmb))?.is_truthy(py)?
@@ -188,7 +188,7 @@ fn turn(py: Python<'_>, progress: Option<&Py<PyAny>>, now: Option<Progress>) -> 
     Ok(())
 }
 
-fn open(found: &Found, asked: &Asked, writes: bool, stop: &Arc<AtomicBool>) -> Result<Block, String> {
+fn open(found: &Found, asked: &ProbeRequest, writes: bool, stop: &Arc<AtomicBool>) -> Result<Block, String> {
     let confirmed = writes.then(|| found.confirm(asked.confirm.as_deref().unwrap_or_default()));
     let write = confirmed.transpose().map_err(|e| e.to_string())?;
     let (switch_hmb, seed, stop) = (asked.switch_hmb, asked.seed, Arc::clone(stop));
@@ -203,7 +203,7 @@ fn real(mut block: Block, options: &Options, mut watch: impl FnMut(Progress) -> 
 fn simulated(
     name: &str,
     system: &System,
-    asked: &Asked,
+    asked: &ProbeRequest,
     options: &Options,
     stop: Arc<AtomicBool>,
     mut watch: impl FnMut(Progress) -> bool,

@@ -1,9 +1,9 @@
-//! What a run and the thread that watches it know of each other.
+//! The state shared between a run and the thread that watches it.
 
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// How far a run is, and whether it is to go on.
+/// The progress of a run, and whether it should continue.
 pub struct Watched<P> {
     state: Mutex<State<P>>,
     ended: Condvar,
@@ -16,41 +16,41 @@ struct State<P> {
 }
 
 impl<P: Copy> Watched<P> {
-    /// One that is so far, and is to go on.
+    /// Creates the state of a run with progress `now`.
     pub fn new(now: P) -> Watched<P> {
         Watched { state: Mutex::new(State { now, stop: false, ended: false }), ended: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State<P>> {
-        self.state.lock().expect("nothing panics that holds the lock")
+        self.state.lock().expect("no holder of the lock panics")
     }
 
-    /// The run says how far it is; returns whether it is to go on.
-    pub fn go_on(&self, now: P) -> bool {
+    /// Reports the progress of the run. Returns whether the run should continue.
+    pub fn report(&self, now: P) -> bool {
         let mut state = self.state();
         state.now = now;
         !state.stop
     }
 
-    /// How far the run was when it last said so.
+    /// Returns the progress that the run reported last.
     pub fn now(&self) -> P {
         self.state().now
     }
 
-    /// Has the run stop where it next says how far it is.
+    /// Requests that the run stop at its next progress report.
     pub fn stop(&self) {
         self.state().stop = true;
     }
 
-    /// The run says that it has ended.
-    pub fn end(&self) {
+    /// Marks the run as finished.
+    pub fn finish(&self) {
         self.state().ended = true;
         self.ended.notify_all();
     }
 
-    /// Waits for the end of the run, but no longer than `most`.
-    pub fn wait(&self, most: Duration) {
+    /// Waits until the run has finished, but at timeout for `timeout`.
+    pub fn wait(&self, timeout: Duration) {
         let state = self.state();
-        drop(self.ended.wait_timeout_while(state, most, |state| !state.ended));
+        drop(self.ended.wait_timeout_while(state, timeout, |state| !state.ended));
     }
 }

@@ -1,148 +1,150 @@
-//! The vocabulary between a translation layer and the world that performs for it, in virtual or in real time.
+//! The vocabulary between a translation layer and the performer of its actions, in virtual or real time.
 
 use crate::address::{BlockAddr, PageAddr};
 
-/// Identity of a flash operation until it is done: a dense index, reused afterwards.
+/// Identity of a flash operation until it is done: a dense index that is reused afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OpId(pub u32);
 
-/// Identity of a host command within the controller: a dense index, reused after its completion.
+/// Identity of a host command in the controller: a dense index that is reused after its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tag(pub u32);
 
-/// For whom an operation is done; a scheduler may let one class go first.
+/// The purpose of an operation, by which a scheduler may prioritize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// A host command waits for it.
     Host,
-    /// A translation page that a host command waits for, or that is written back.
+    /// Read of a translation page that a host command waits for, or write-back of one.
     Map,
-    /// Garbage collection, wear levelling, folding.
+    /// Garbage collection, wear leveling, folding.
     Collection,
 }
 
-/// How an operation or a command ended.
+/// Final status of an operation or a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Well.
+    /// Success.
     Ok,
-    /// A read that the error correction could not save (NVMe: Unrecovered Read Error).
+    /// A read that error correction could not recover (NVMe: Unrecovered Read Error).
     Uncorrectable,
-    /// A program or an erase that the die reports as failed (ONFI status bit FAIL): the block is worn.
+    /// A program or an erase that the die reports as failed (ONFI status bit FAIL); the block is worn out.
     Failed,
-    /// No space is left to write to (NVMe: Capacity Exceeded, or a drive that turned read-only).
+    /// No space is left for writes (NVMe: Capacity Exceeded, or a read-only drive).
     NoSpace,
 }
 
-/// Read a page, or the same page of several planes.
+/// A read of a page, or of the same page of several planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadOp {
-    /// Answered with this.
+    /// Identity of the operation in its answer.
     pub id: OpId,
-    /// Where.
+    /// Address.
     pub page: PageAddr,
-    /// Bytes that leave the die's register, at most the page on every plane.
+    /// Bytes that leave the die's register, at most one page per plane.
     pub bytes: u32,
-    /// For whom.
+    /// Purpose.
     pub class: Class,
 }
 
-/// Program a page, or the same page of several planes. What is written is asked of the translation layer by `id`.
+/// A program of a page, or of the same page of several planes. The translation layer supplies its data on request by
+/// `id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramOp {
-    /// Answered with this.
+    /// Identity of the operation in its answer.
     pub id: OpId,
-    /// Where.
+    /// Address.
     pub page: PageAddr,
-    /// Order of this program among all of the drive's: goes into the spare area. Recovery lets the highest win.
+    /// Sequence number among all programs of the drive, written to the spare area. Recovery lets the highest win.
     pub sequence: u64,
-    /// For whom.
+    /// Purpose.
     pub class: Class,
-    /// The block holds one bit a cell, whatever its technology.
+    /// True if the block holds one bit per cell, regardless of its technology.
     pub slc: bool,
 }
 
-/// Erase a block, or the same block of several planes.
+/// An erase of a block, or of the same block of several planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EraseOp {
-    /// Answered with this.
+    /// Identity of the operation in its answer.
     pub id: OpId,
-    /// Where.
+    /// Address.
     pub block: BlockAddr,
-    /// For whom.
+    /// Purpose.
     pub class: Class,
 }
 
-/// What a translation layer wants done. It has a tag of its own, not one hidden in what it holds: it is told from
-/// others more often than it is moved.
+/// An action requested by a translation layer. It has a tag of its own rather than one in a niche of its fields,
+/// because it is matched more often than moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Action {
-    /// Read flash.
+    /// Reads flash.
     Read(ReadOp),
-    /// Program flash. Done means durable where the medium is flash; over a file it means written.
+    /// Programs flash. When done, the data is durable if the medium is flash; over a file it has only been written.
     Program(ProgramOp),
-    /// Erase flash. Must not become durable before programs that were reported done before it was asked for.
+    /// Erases flash. Must not become durable before programs that were reported done before it was requested.
     Erase(EraseOp),
-    /// Mark a block bad for good (the bad-block mark of its spare area): it is never used again.
+    /// Marks a block permanently bad (in its spare area); it is never used again.
     Retire(BlockAddr),
-    /// Answer once all programs reported done so far are durable: at once on flash, after an fsync over a file.
+    /// Answered once all programs reported done so far are durable: immediately on flash, after an fsync over a file.
     Barrier(OpId),
-    /// Read (or `store`) so many `bytes` of the host's memory that the controller may use (NVMe: the Host Memory Buffer).
+    /// Reads or writes (`store`) `bytes` of the host memory that the controller may use (NVMe: the Host Memory Buffer).
     HostMemory {
-        /// Answered with this.
+        /// Identity of the operation in its answer.
         id: OpId,
         /// Bytes that cross the link.
         bytes: u32,
-        /// Towards the host's memory, else from it.
+        /// True for a write to host memory, false for a read.
         store: bool,
     },
-    /// The host's memory holds nothing any more that the layer needs, as it was told to see to.
+    /// Reports, on request, that host memory contains no more data that the layer needs.
     HostMemoryReleased,
-    /// There is buffer space for the write `tag`: bring its data.
+    /// Requests the data of the write `tag`, for which there is buffer space.
     Ready {
         /// The host command.
         tag: Tag,
     },
-    /// `bytes` more of what the read `tag` asked for are in the controller.
+    /// Reports that `bytes` more of the read `tag`'s data are in the controller.
     Data {
         /// The host command.
         tag: Tag,
-        /// How many.
+        /// Number of bytes.
         bytes: u32,
     },
-    /// The command has ended.
+    /// Ends the command.
     Complete {
         /// The host command.
         tag: Tag,
-        /// How.
+        /// Its final status.
         status: Status,
     },
 }
 
-/// Movement of payload, where payload is kept: done by the world at once, in order. Units are mapping units.
+/// Movement of payload, if payload is kept. The performer executes moves immediately and in order. Units are mapping
+/// units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// Sectors of the data that came with the write `tag` go into a buffer.
+    /// Sectors of the write `tag`'s data go to a buffer.
     HostToBuffer {
         /// The host command.
         tag: Tag,
         /// First sector, counted from the start of the command's range.
         from: u32,
-        /// How many sectors.
+        /// Number of sectors.
         sectors: u32,
         /// The buffer, in units.
         buffer: u32,
         /// First sector within it.
         to: u32,
     },
-    /// A buffer's sectors go to the host as part of the read `tag`.
+    /// Sectors of a buffer go to the host as part of the read `tag`.
     BufferToHost {
         /// The buffer, in units.
         buffer: u32,
         /// First sector within it.
         from: u32,
-        /// How many sectors.
+        /// Number of sectors.
         sectors: u32,
         /// The host command.
         tag: Tag,
@@ -157,14 +159,14 @@ pub enum Move {
         unit: u32,
         /// First sector within the unit.
         from: u32,
-        /// How many sectors.
+        /// Number of sectors.
         sectors: u32,
         /// The host command.
         tag: Tag,
         /// First sector, counted from the start of the command's range.
         to: u32,
     },
-    /// A unit of a flash page goes into a buffer; `merge` keeps the sectors that the buffer's mask says are newer.
+    /// A unit of a flash page goes to a buffer, except for the newer sectors in `keep`.
     FlashToBuffer {
         /// The page: one plane.
         page: PageAddr,
@@ -172,42 +174,43 @@ pub enum Move {
         unit: u32,
         /// The buffer, in units.
         buffer: u32,
-        /// Sectors (a bit each) of the buffer that are newer than the flash and stay.
+        /// Sectors (a bit each) of the buffer that are newer than the flash and are kept.
         keep: u64,
     },
-    /// The sectors of buffer `to` outside `keep` are taken from buffer `from`.
+    /// The sectors of buffer `to` outside `keep` are copied from buffer `from`.
     BufferToBuffer {
-        /// Where from, in units.
+        /// Source, in units.
         from: u32,
-        /// Where to, in units.
+        /// Destination, in units.
         to: u32,
-        /// Sectors (a bit each) of `to` that stay.
+        /// Sectors (a bit each) of `to` that are kept.
         keep: u64,
     },
-    /// The host reads zeros: nothing is mapped there.
+    /// The host reads zeros, because nothing is mapped there.
     ZeroToHost {
         /// The host command.
         tag: Tag,
         /// First sector, counted from the start of the command's range.
         to: u32,
-        /// How many sectors.
+        /// Number of sectors.
         sectors: u32,
     },
-    /// The sectors of a buffer outside `keep` become zero: nothing was mapped under a partial write.
+    /// The sectors of a buffer outside `keep` become zero, because nothing was mapped under a partial write.
     ZeroBuffer {
         /// The buffer, in units.
         buffer: u32,
-        /// Sectors (a bit each) that stay.
+        /// Sectors (a bit each) that are kept.
         keep: u64,
     },
-    /// Buffer `to` becomes the exclusive or of itself and buffer `from`: a unit enters its stripe's parity, or leaves it.
+    /// Buffer `to` becomes the exclusive or of itself and buffer `from`: a unit is added to its stripe's parity, or
+    /// removed from it.
     XorBuffer {
-        /// The unit, in units.
+        /// Buffer of the unit, in units.
         from: u32,
-        /// The parity, in units.
+        /// Buffer of the parity, in units.
         to: u32,
     },
-    /// A buffer becomes the exclusive or of itself and a unit of a flash page: a step of rebuilding another page.
+    /// A buffer becomes the exclusive or of itself and a unit of a flash page: a step in rebuilding another page.
     XorFlash {
         /// The page: one plane.
         page: PageAddr,

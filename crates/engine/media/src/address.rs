@@ -1,17 +1,17 @@
-//! Where on the flash an operation works.
+//! Flash addresses of operations.
 
-/// Which planes of a die an operation works on, a bit each. A multi-plane operation has several.
+/// The planes of a die that an operation works on, a bit each. A multi-plane operation has several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PlaneMask(pub u16);
 
 impl PlaneMask {
-    /// One plane.
+    /// Returns the mask of one plane.
     #[inline]
     pub const fn one(plane: u32) -> PlaneMask {
         PlaneMask(1 << plane)
     }
 
-    /// The planes, ascending.
+    /// Returns the planes in ascending order.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = u32> {
         let mut rest = self.0;
@@ -24,7 +24,7 @@ impl PlaneMask {
         })
     }
 
-    /// How many planes.
+    /// Returns the number of planes.
     #[inline]
     pub const fn count(self) -> u32 {
         self.0.count_ones()
@@ -34,7 +34,7 @@ impl PlaneMask {
 /// The same block number on one or more planes of a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockAddr {
-    /// Die, numbered through the array.
+    /// Number of the die in the whole array.
     pub die: u16,
     /// Planes.
     pub planes: PlaneMask,
@@ -45,7 +45,7 @@ pub struct BlockAddr {
 /// The same page of the same block number on one or more planes of a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageAddr {
-    /// Die, numbered through the array.
+    /// Number of the die in the whole array.
     pub die: u16,
     /// Planes.
     pub planes: PlaneMask,
@@ -56,7 +56,7 @@ pub struct PageAddr {
 }
 
 impl PageAddr {
-    /// The block of this page.
+    /// Returns the block of this page.
     #[inline]
     pub const fn block(self) -> BlockAddr {
         BlockAddr { die: self.die, planes: self.planes, block: self.block }

@@ -1,33 +1,33 @@
-//! The shape of an array of flash.
+//! The geometry of a flash array.
 
 use crate::address::PageAddr;
 
-/// Channels of chips of dies of planes of blocks of pages, and the mapping units a page holds.
+/// Channels of chips of dies of planes of blocks of pages, and the mapping units per page.
 ///
-/// Dies are numbered through: `die = (channel * chips + chip) * dies + die-in-chip`.
+/// Dies are numbered consecutively: `die = (channel * chips + chip) * dies + die-in-chip`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
-    /// Channels.
+    /// Number of channels.
     pub channels: u32,
-    /// Chips (ways, chip enables) a channel.
+    /// Chips (ways, chip enables) per channel.
     pub chips: u32,
-    /// Dies a chip.
+    /// Dies per chip.
     pub dies: u32,
-    /// Planes a die; 16 at most.
+    /// Planes per die, at most 16.
     pub planes: u32,
-    /// Blocks a plane.
+    /// Blocks per plane.
     pub blocks: u32,
-    /// Pages a block.
+    /// Pages per block.
     pub pages: u32,
-    /// Data bytes of a page, without its spare area.
+    /// Data bytes per page, without the spare area.
     pub page_bytes: u32,
-    /// Bytes of a mapping unit: what one entry of the map stands for, and what one entry of a page's spare area
-    /// names. A divisor of `page_bytes`, a multiple of the 512-byte sector.
+    /// Bytes per mapping unit, which one map entry and one entry of a page's spare area refer to. Must divide
+    /// `page_bytes` and be a multiple of the 512-byte sector.
     pub unit_bytes: u32,
 }
 
 impl Geometry {
-    /// Why this is no array of flash, in terms of its fields; `None` if it is one.
+    /// Returns the reason why the geometry is invalid, in terms of its fields, or `None` if it is valid.
     pub fn fault(&self) -> Option<String> {
         let counts = [
             ("channels", self.channels),
@@ -67,25 +67,25 @@ impl Geometry {
         None
     }
 
-    /// Dies in all.
+    /// Returns the number of dies in the array.
     #[inline]
     pub const fn all_dies(&self) -> u32 {
         self.channels * self.chips * self.dies
     }
 
-    /// The channel that `die` hangs on.
+    /// Returns the channel of `die`.
     #[inline]
     pub const fn channel_of(&self, die: u16) -> u32 {
         die as u32 / (self.chips * self.dies)
     }
 
-    /// Mapping units a page.
+    /// Returns the mapping units per page.
     #[inline]
     pub const fn units_per_page(&self) -> u32 {
         self.page_bytes / self.unit_bytes
     }
 
-    /// Mapping units in all.
+    /// Returns the mapping units of the array.
     pub const fn units(&self) -> u128 {
         self.all_dies() as u128
             * self.planes as u128
@@ -94,12 +94,12 @@ impl Geometry {
             * self.units_per_page() as u128
     }
 
-    /// Data bytes in all.
+    /// Returns the data bytes of the array.
     pub const fn bytes(&self) -> u128 {
         self.units() * self.unit_bytes as u128
     }
 
-    /// Number of the block of `plane` that `page` lies in, over the whole array.
+    /// Returns the number in the whole array of the block of `plane` that contains `page`.
     #[inline]
     pub const fn block_index(&self, page: PageAddr, plane: u32) -> usize {
         (page.die as usize * self.planes as usize + plane as usize) * self.blocks as usize + page.block as usize

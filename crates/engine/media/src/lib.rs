@@ -1,7 +1,7 @@
-//! What a medium is: geometry, addresses, requests and the operations between a translation layer and its flash.
+//! The model of a medium: geometry, addresses, requests, and the operations between a translation layer and its flash.
 //!
-//! No timing, no chip, no file: the translation layers know this crate and nothing below it, so that the same
-//! state machine runs over simulated flash and over a real file.
+//! There is no timing, chip or file here. Translation layers depend on this crate and nothing below it, so that the
+//! same state machine runs over simulated flash and over a real file.
 
 pub mod action;
 pub mod address;

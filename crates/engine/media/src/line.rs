@@ -1,25 +1,26 @@
-//! What caches ask of main memory: lines. Whatever is main memory (DRAM, or flash behind DRAM) takes the same requests.
+//! Requests of caches to main memory, which concern lines. Every kind of main memory (DRAM, or flash behind DRAM)
+//! accepts the same requests.
 
-/// Bytes of a line.
+/// Bytes per line.
 pub const LINE: u64 = 64;
 
-/// What is done to a line.
+/// Kind of access to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LineKind {
-    /// It is read; someone waits for it.
+    /// A read that a program waits for.
     Fill,
-    /// It comes back changed.
+    /// A write of a modified line.
     WriteBack,
 }
 
-/// A line that a last-level cache asks for or gives back. Each is answered once, with its number: a fill when its 64 bytes
-/// are there, a write-back when memory has taken it.
+/// A line that a last-level cache requests or writes back. Each request is answered once, with its number: a fill when
+/// its 64 bytes have arrived, a write-back when memory has accepted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRequest {
-    /// Its number, which the caller chooses; no two under way have the same.
+    /// Number chosen by the caller, unique among requests in progress.
     pub id: u32,
-    /// Its first byte, a multiple of [`LINE`].
+    /// Address of the first byte, a multiple of [`LINE`].
     pub address: u64,
-    /// What is done.
+    /// Kind of access.
     pub kind: LineKind,
 }

@@ -1,41 +1,41 @@
-//! What a program does, step by step: instructions, and between them accesses to memory and calls of the system.
+//! The steps of a program: instructions, memory accesses and system calls.
 
-/// What a step ends with.
+/// The memory access or system call that ends a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Act {
-    /// A load, which may be done before older ones are.
+    /// A load that may complete before older ones.
     #[default]
     Load,
-    /// A load that waits until everything before it is done, stores included: behind a locked instruction, or of an address
-    /// that was just loaded.
+    /// A load that waits for everything before it, stores included: after a locked instruction, or from an address that
+    /// was just loaded.
     OrderedLoad,
     /// A store.
     Store,
-    /// The system is asked to copy bytes of a file into the program's memory. The accesses of the copy follow as steps.
+    /// A system call that copies bytes of a file to the program's memory. The accesses of the copy follow as steps.
     Read,
-    /// The system is asked to copy bytes into a file. The accesses of the copy follow as steps.
+    /// A system call that copies bytes to a file. The accesses of the copy follow as steps.
     Write,
-    /// The system is asked to make what was written to a file durable (fsync).
+    /// A system call that makes the data written to a file durable (fsync).
     Sync,
-    /// The thread waits until all threads of all programs that say so have come as far: what is measured begins there.
+    /// A barrier: the thread waits for all threads of all programs that have this step. Measurement begins there.
     Begin,
 }
 
-/// Instructions that touch no memory, and then one that does.
+/// Instructions without memory access, followed by an access or a system call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// Instructions before it.
+    /// Number of instructions before it.
     pub instructions: u32,
-    /// What it is. Loads and stores are an instruction themselves.
+    /// Kind of the access or call. Loads and stores count as an instruction themselves.
     pub act: Act,
-    /// Bytes: of an access within a line, of a call any number.
+    /// Bytes: within a line for an access, any number for a call.
     pub bytes: u32,
-    /// The first byte's virtual address.
+    /// Virtual address of the first byte.
     pub address: u64,
 }
 
-/// Where steps come from: what the threads of a workload do.
+/// A source of steps: the threads of a workload.
 pub trait Steps {
-    /// Appends the next steps of `thread` to `steps`; none where it has ended.
+    /// Appends the next steps of `thread` to `steps`, or none if it has ended.
     fn next(&mut self, thread: u16, steps: &mut Vec<Step>);
 }

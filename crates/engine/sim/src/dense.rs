@@ -1,34 +1,35 @@
-//! Tables whose indices are right by construction.
+//! Tables whose indices are valid by construction.
 
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
-/// A vector that is indexed by numbers known to be below its length: of a free list that runs through it, of a part that was
-/// counted when it was made, of a place that was just added. Debug builds check each of them, others do not: on the hot paths
-/// such checks are a tenth of all instructions.
+/// A vector indexed by numbers that are known to be below its length, such as entries of a free list that runs through
+/// it, numbers of parts counted at construction, or an entry just added. Only debug builds check indices: on the hot
+/// paths, checks are a tenth of all instructions.
 ///
-/// Whoever makes such a table promises that for its whole life, and says why. What comes from outside, a user's file or another
-/// part's address, is checked before it is an index: the slice that the table is does so ([`slice::get`]).
+/// The code that creates such a table promises valid indices for the table's whole life and documents the reason. Input
+/// from outside, such as a user's file or another part's address, must be checked before it is used as an index; the
+/// dereferenced slice does so ([`slice::get`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dense<T>(Vec<T>);
 
 impl<T> Dense<T> {
-    /// A table of `items`.
+    /// Creates a table of `items`.
     ///
     /// # Safety
-    /// No index that the table is ever used with is at or beyond its length then.
+    /// No index that is ever used with the table may be equal to or above its length at that time.
     #[inline]
     pub const unsafe fn new(items: Vec<T>) -> Dense<T> {
         Dense(items)
     }
 
-    /// Adds an item at the end.
+    /// Appends an item.
     #[inline]
     pub fn push(&mut self, item: T) {
         self.0.push(item);
     }
 
-    /// The `length` items from `from` on, all of which are in the table.
-    #[inline(always)]
+    /// Returns `length` items starting at `from`, all of which must be in the table.
+    #[inline]
     pub fn part(&self, from: usize, length: usize) -> &[T] {
         debug_assert!(
             from + length <= self.0.len(),
@@ -36,12 +37,12 @@ impl<T> Dense<T> {
             from + length,
             self.0.len()
         );
-        // SAFETY: as of an index.
+        // SAFETY: the contract of `new` covers these indices.
         unsafe { self.0.get_unchecked(from..from + length) }
     }
 
-    /// The same, to be changed.
-    #[inline(always)]
+    /// Like [`part`](Self::part), but mutable.
+    #[inline]
     pub fn part_mut(&mut self, from: usize, length: usize) -> &mut [T] {
         debug_assert!(
             from + length <= self.0.len(),
@@ -49,11 +50,11 @@ impl<T> Dense<T> {
             from + length,
             self.0.len()
         );
-        // SAFETY: as of an index.
+        // SAFETY: the contract of `new` covers these indices.
         unsafe { self.0.get_unchecked_mut(from..from + length) }
     }
 
-    /// Adds copies of `item` until the length is `length`, if it is less.
+    /// Appends copies of `item` until the length is at least `length`.
     pub fn grow(&mut self, length: usize, item: T)
     where
         T: Clone,
@@ -67,19 +68,19 @@ impl<T> Dense<T> {
 impl<T> Index<usize> for Dense<T> {
     type Output = T;
 
-    #[inline(always)]
+    #[inline]
     fn index(&self, index: usize) -> &T {
         debug_assert!(index < self.0.len(), "index {index} into a table of {}", self.0.len());
-        // SAFETY: whoever made the table has promised that indices are below its length, which never shrinks.
+        // SAFETY: the contract of `new` says that indices are below the length, which never shrinks.
         unsafe { self.0.get_unchecked(index) }
     }
 }
 
 impl<T> IndexMut<usize> for Dense<T> {
-    #[inline(always)]
+    #[inline]
     fn index_mut(&mut self, index: usize) -> &mut T {
         debug_assert!(index < self.0.len(), "index {index} into a table of {}", self.0.len());
-        // SAFETY: as above.
+        // SAFETY: like `index`.
         unsafe { self.0.get_unchecked_mut(index) }
     }
 }
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_table_grows_and_never_shrinks() {
-        // SAFETY: the indices below are 0 and 1, and the table has one more each time before they are used.
+        // SAFETY: the indices below are 0 and 1, and the table has been extended each time before they are used.
         let mut table = unsafe { Dense::new(vec![7]) };
         table[0] += 1;
         table.push(3);
@@ -141,7 +142,7 @@ mod tests {
     #[cfg(debug_assertions)]
     #[should_panic(expected = "index 2 into a table of 2")]
     fn debug_builds_check() {
-        // SAFETY: broken on purpose, where it is noticed.
+        // SAFETY: violated on purpose; a debug build panics.
         let table = unsafe { Dense::new(vec![1, 2]) };
         let _ = table[2];
     }

@@ -1,51 +1,51 @@
-//! Energy that loses nothing: whole attojoules in 128 bits.
+//! Energy without rounding: whole attojoules in 128 bits.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
 
 use crate::Time;
 
-/// An amount of energy. One microwatt for one picosecond is one attojoule, so that power times time is exact; 10^12
-/// events of a joule each still fit with 20 decimal digits to spare.
+/// An amount of energy. One microwatt for one picosecond is one attojoule, so power times time is exact, and 10^12
+/// events of one joule each still fit with several decimal digits to spare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Energy {
     attojoules: u128,
 }
 
 impl Energy {
-    /// None.
+    /// Zero energy.
     pub const ZERO: Energy = Energy { attojoules: 0 };
 
-    /// `microwatts` drawn for `span`.
+    /// Returns the energy of `microwatts` drawn for `span`.
     #[inline]
     pub const fn of_power(microwatts: u64, span: Time) -> Energy {
         Energy { attojoules: microwatts as u128 * span.ps() as u128 }
     }
 
-    /// `pj` picojoules.
+    /// Returns `pj` picojoules.
     #[inline]
     pub const fn from_pj(pj: u64) -> Energy {
         Energy { attojoules: pj as u128 * 1_000_000 }
     }
 
-    /// `aj` attojoules.
+    /// Returns `aj` attojoules.
     #[inline]
     pub const fn from_aj(aj: u128) -> Energy {
         Energy { attojoules: aj }
     }
 
-    /// `part` of `whole` equal shares of it, rounded down.
+    /// Returns `part` of `whole` equal shares, rounded down.
     pub const fn share(self, part: u64, whole: u64) -> Energy {
         let (all, part, whole) = (self.attojoules, part as u128, whole as u128);
         Energy { attojoules: all / whole * part + all % whole * part / whole }
     }
 
-    /// Picojoules, with their fraction.
+    /// Returns the energy in picojoules, with its fraction.
     pub fn pj_f64(self) -> f64 {
         self.attojoules as f64 / 1e6
     }
 
-    /// Joules, with their fraction.
+    /// Returns the energy in joules, with its fraction.
     pub fn joules(self) -> f64 {
         self.attojoules as f64 / 1e18
     }
@@ -69,7 +69,7 @@ impl AddAssign for Energy {
 impl Sub for Energy {
     type Output = Energy;
 
-    /// Energy drawn between two readings of the same counter.
+    /// Returns the energy drawn between two readings of the same counter.
     fn sub(self, earlier: Energy) -> Energy {
         Energy { attojoules: self.attojoules - earlier.attojoules }
     }

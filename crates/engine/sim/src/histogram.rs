@@ -1,42 +1,42 @@
-//! Latency histograms with the buckets of HDR histograms (Tene), three significant digits, in nanoseconds.
+//! Latency histograms in nanoseconds with the buckets of HDR histograms (Tene) at three significant digits.
 
 use std::ops::Range;
 
 use crate::Time;
 
-/// Values below this have buckets of their own; above, each power of two has half as many.
+/// Values below `1 << LINEAR_BITS` have a bucket each; above, each power of two has half as many buckets.
 const LINEAR_BITS: u32 = 11;
 const HALF: usize = 1 << (LINEAR_BITS - 1);
 
-/// The bucket of `ns`.
-#[inline(always)]
+/// Returns the bucket of `ns`.
+#[inline]
 fn index_of(ns: u64) -> usize {
     let shift = (63 - LINEAR_BITS + 1) - (ns | ((1 << LINEAR_BITS) - 1)).leading_zeros();
     shift as usize * HALF + (ns >> shift) as usize
 }
 
-/// The least value in bucket `index`.
+/// Returns the smallest value in bucket `index`.
 fn lower_edge(index: usize) -> u64 {
     let shift = (index / HALF).saturating_sub(1);
     ((index - shift * HALF) as u64) << shift
 }
 
-/// The largest value in bucket `index`.
+/// Returns the largest value in bucket `index`.
 fn upper_edge(index: usize) -> u64 {
     let shift = (index / HALF).saturating_sub(1);
     lower_edge(index) + ((1 << shift) - 1)
 }
 
-/// Counts of so many buckets are looked at and cleared together.
+/// Number of buckets that are checked and cleared together.
 const BLOCK: usize = 64;
 
-/// Counts of [`BLOCK`] buckets in a row.
+/// Counts of [`BLOCK`] consecutive buckets.
 type Block = [u64; BLOCK];
 
-/// Times, counted in buckets whose width is 0.1 % of their value; exact count, sum, minimum and maximum beside them.
+/// A distribution of times in buckets whose width is 0.1 % of their value, with exact count, sum, minimum and maximum.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    /// Samples in each bucket, whole blocks, as far as the largest sample so far or beyond.
+    /// Samples in each bucket, in whole blocks, at least up to the largest sample so far.
     counts: Vec<u64>,
     count: u64,
     sum_ps: u128,
@@ -52,7 +52,7 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// An empty one. Its buckets reach as far as the largest sample so far.
+    /// Creates an empty histogram. Its buckets grow to the largest sample.
     pub fn new() -> Histogram {
         let (min, max) = (Time::MAX, Time::ZERO);
         Histogram { counts: Vec::new(), count: 0, sum_ps: 0, sum_squares_ns: 0.0, min, max }
@@ -65,7 +65,7 @@ impl Histogram {
         self.add(index_of(ns), 1);
         self.count += 1;
         self.sum_ps += u128::from(sample.ps());
-        // Fewer than 2^63: conversion of a signed number is an instruction, of an unsigned one several.
+        // The value is below 2^63. Converting a signed number takes one instruction, an unsigned number several.
         let ns = ns as i64 as f64;
         self.sum_squares_ns += ns * ns;
         if sample < self.min {
@@ -76,7 +76,7 @@ impl Histogram {
         }
     }
 
-    /// Counts `count` samples of no time at all.
+    /// Counts `count` samples of zero.
     pub fn record_zeros(&mut self, count: u64) {
         if count > 0 {
             self.add(0, count);
@@ -86,7 +86,7 @@ impl Histogram {
     }
 
     /// Adds `count` samples to a bucket.
-    #[inline(always)]
+    #[inline]
     fn add(&mut self, index: usize, count: u64) {
         match self.counts.get_mut(index) {
             Some(bucket) => *bucket += count,
@@ -97,15 +97,14 @@ impl Histogram {
         }
     }
 
-    /// Has buckets as far as `index`.
+    /// Extends the buckets up to `index`.
     #[cold]
-    #[inline(never)]
     fn grow(&mut self, index: usize) {
         let buckets = (index / HALF + 1) * HALF;
         self.counts.resize(buckets.max(self.counts.len()), 0);
     }
 
-    /// Numbers of the blocks that may hold samples.
+    /// Returns the range of blocks that may contain samples.
     fn range(&self) -> Range<usize> {
         if self.count == 0 { 0..0 } else { index_of(self.min.ns()) / BLOCK..index_of(self.max.ns()) / BLOCK + 1 }
     }
@@ -114,22 +113,22 @@ impl Histogram {
         self.counts.as_chunks_mut().0
     }
 
-    /// Number of samples.
+    /// Returns the number of samples.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Sum of all samples in picoseconds: exact.
+    /// Returns the exact sum of all samples in picoseconds.
     pub fn sum_ps(&self) -> u128 {
         self.sum_ps
     }
 
-    /// Mean in nanoseconds; 0 without samples.
+    /// Returns the mean in nanoseconds; 0 without samples.
     pub fn mean_ns(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum_ps as f64 / 1e3 / self.count as f64 }
     }
 
-    /// Standard deviation in nanoseconds; 0 without samples.
+    /// Returns the standard deviation in nanoseconds; 0 without samples.
     pub fn stddev_ns(&self) -> f64 {
         if self.count == 0 {
             return 0.0;
@@ -138,17 +137,17 @@ impl Histogram {
         (self.sum_squares_ns / self.count as f64 - mean * mean).max(0.0).sqrt()
     }
 
-    /// Least sample; zero without samples.
+    /// Returns the smallest sample; zero without samples.
     pub fn min(&self) -> Time {
         if self.count == 0 { Time::ZERO } else { self.min }
     }
 
-    /// Largest sample; zero without samples.
+    /// Returns the largest sample; zero without samples.
     pub fn max(&self) -> Time {
         self.max
     }
 
-    /// The value in ns that `percent` of the samples do not exceed, to 0.1 %.
+    /// Returns the value in ns that `percent` of the samples do not exceed, accurate to 0.1 %.
     pub fn percentile_ns(&self, percent: f64) -> u64 {
         let share = (percent / 100.0).min(1.0);
         let wanted = ((share * self.count as f64).ceil() as u64).max(1);
@@ -163,12 +162,12 @@ impl Histogram {
         0
     }
 
-    /// The distribution as (upper edge of bucket in ns, samples in it), buckets with samples only, ascending.
+    /// Returns the nonempty buckets in ascending order, as pairs of upper edge in ns and number of samples.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.counts().map(|(index, count)| (upper_edge(index), count))
     }
 
-    /// The same by number of the bucket.
+    /// Returns the nonempty buckets as pairs of bucket number and number of samples.
     fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let Range { start, end } = self.range();
         let counts = (start * BLOCK..).zip(&self.counts[start * BLOCK..end * BLOCK]);
@@ -176,10 +175,11 @@ impl Histogram {
     }
 }
 
-/// The samples of a histogram in the least space: only the buckets that have any. Of many jobs, each has few in a window.
+/// The samples of a histogram in a compact form with only the nonempty buckets. With many jobs, each has few samples in
+/// a window.
 #[derive(Clone, Debug, Default)]
 pub struct Compact {
-    /// Numbers of buckets, ascending, and their counts.
+    /// Bucket numbers in ascending order, and their counts.
     buckets: Vec<(u32, u64)>,
     count: u64,
     sum_ps: u128,
@@ -218,14 +218,14 @@ impl Compact {
         self.buckets = both;
     }
 
-    /// Sum of all samples in picoseconds.
+    /// Returns the sum of all samples in picoseconds.
     pub fn sum_ps(&self) -> u128 {
         self.sum_ps
     }
 }
 
 impl Histogram {
-    /// The samples so far, compactly; the histogram is empty afterwards.
+    /// Takes the samples in compact form and leaves the histogram empty.
     pub fn take(&mut self) -> Compact {
         if self.count == 0 {
             return Compact::default();
@@ -267,7 +267,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against the original.
+        /// Compares with the original implementation.
         #[test]
         fn buckets_and_percentiles_are_those_of_hdr(
             samples in prop::collection::vec((0u32..64, any::<u64>()), 1..200),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     proptest! {
-        /// Samples that were taken out in windows, some of which were merged, are the samples.
+        /// Samples taken in windows, some of which are merged, add up to all samples.
         #[test]
         fn windows_add_up_to_the_whole(
             windows in prop::collection::vec((prop::collection::vec((0u32..64, any::<u64>()), 0..20), 0u64..3), 0..8),

@@ -1,7 +1,8 @@
-//! Time, events, randomness and measures: what every simulated part stands on.
+//! Time, events, random numbers and measurements: the basis of every simulated part.
 //!
-//! Nothing here knows what a flash chip or a queue pair is.
+//! This crate knows nothing about flash chips or queue pairs.
 
+pub mod contract;
 pub mod dense;
 pub mod energy;
 pub mod histogram;
@@ -13,6 +14,7 @@ pub mod time;
 pub mod timeline;
 pub mod units;
 
+pub use contract::{Machine, Part, Timer};
 pub use dense::Dense;
 pub use energy::Energy;
 pub use histogram::{Compact, Histogram};

@@ -4,17 +4,18 @@ use crate::Rng;
 
 const ROUNDS: usize = 4;
 
-/// The leading bits of the factors: fractions of the golden ratio and of the roots of 2, 3 and 7, which no small ratio
-/// comes near. A factor near a small ratio leaves neighbours in step.
+/// The leading bits of the factors: fractions of the golden ratio and of the roots of 2, 3 and 7, all far from any
+/// small ratio. A factor near a small ratio would leave neighbors in step.
 const LEADS: [u64; ROUNDS] =
     [0x9e37_79b9_7f4a_7c15, 0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b, 0xa54f_f53a_5f1d_36f1];
 
-/// A random-looking bijection of `0..len`.
+/// A bijection of `0..len` that looks random.
 ///
-/// The smallest power of two that holds the range is permuted by rounds of a multiplication by an odd number and a fold
-/// of the upper half of the bits onto the lower, each of which can be undone; what falls beyond the range is permuted
-/// again until it does not (cycle walking: Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002), which
-/// takes fewer than two turns on average. Not a cipher: good enough that neighbours and passes look independent, and cheap.
+/// The smallest power of two that contains the range is permuted by rounds, each of which multiplies by an odd number
+/// and folds the upper half of the bits onto the lower; both are invertible. Values beyond the range are permuted again
+/// until they are inside (cycle walking: Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002),
+/// which takes fewer than two rounds of permutation on average. This is not a cipher, but it is cheap, and neighbors
+/// and passes look independent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation {
     len: u64,
@@ -25,8 +26,8 @@ pub struct Permutation {
     inverses: [u64; ROUNDS],
 }
 
-/// The inverse of an odd number modulo 2^64, by Newton's iteration: each step doubles the bits that are right, from the
-/// three of an odd number itself.
+/// Returns the inverse of an odd number modulo 2^64 by Newton's iteration. Each step doubles the number of correct
+/// bits; an odd number is its own inverse in the lowest three.
 const fn inverse(odd: u64) -> u64 {
     let (mut inverse, mut step) = (odd, 0);
     while step < 5 {
@@ -37,10 +38,10 @@ const fn inverse(odd: u64) -> u64 {
 }
 
 impl Permutation {
-    /// One of the permutations of `0..len`, chosen by draws from `rng`.
+    /// Creates one of the permutations of `0..len`, chosen by draws from `rng`.
     ///
     /// # Panics
-    /// If `len` is zero or more than 2^62.
+    /// Panics if `len` is zero or more than 2^62.
     pub fn new(len: u64, rng: &mut Rng) -> Permutation {
         assert!(len > 0 && len <= 1 << 62, "{len} elements");
         let mask = len.next_power_of_two() - 1;
@@ -50,9 +51,8 @@ impl Permutation {
         permutation
     }
 
-    /// Becomes another permutation of the same range.
+    /// Changes to another permutation of the same range.
     #[cold]
-    #[inline(never)]
     pub fn rekey(&mut self, rng: &mut Rng) {
         self.start = rng.bits();
         let half = self.mask >> self.fold;
@@ -63,16 +63,16 @@ impl Permutation {
         self.inverses = self.factors.map(inverse);
     }
 
-    /// Elements.
+    /// Returns the number of elements.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub const fn len(&self) -> u64 {
         self.len
     }
 
-    /// Where `index` goes.
+    /// Returns the image of `index`.
     ///
     /// # Panics
-    /// In debug builds, if `index` is not below the length.
+    /// Panics in debug builds if `index` is not below the length.
     #[inline]
     pub fn at(&self, index: u64) -> u64 {
         debug_assert!(index < self.len);
@@ -85,10 +85,10 @@ impl Permutation {
         }
     }
 
-    /// The inverse: the index that goes to `value`. Four multiplications more than [`at`](Self::at).
+    /// Returns the index whose image is `value`, at the cost of four multiplications more than [`at`](Self::at).
     ///
     /// # Panics
-    /// In debug builds, if `value` is not below the length.
+    /// Panics in debug builds if `value` is not below the length.
     #[inline]
     pub fn index_of(&self, value: u64) -> u64 {
         debug_assert!(value < self.len);
@@ -101,7 +101,7 @@ impl Permutation {
         }
     }
 
-    /// Undoes [`scramble`](Self::scramble). The fold is its own inverse, since two of them shift all bits out.
+    /// Inverts [`scramble`](Self::scramble). The fold is its own inverse, because two folds shift all bits out.
     #[inline]
     fn unscramble(&self, value: u64) -> u64 {
         let mut value = value;
@@ -112,7 +112,7 @@ impl Permutation {
         value.wrapping_sub(self.start) & self.mask
     }
 
-    /// One turn: a bijection of the power of two that holds the range.
+    /// Applies one permutation of the power of two that contains the range.
     #[inline]
     fn scramble(&self, index: u64) -> u64 {
         let mut value = index.wrapping_add(self.start);
@@ -124,30 +124,31 @@ impl Permutation {
     }
 }
 
-/// Walks a range in a seeded order, each element exactly once a pass; then again in another order.
+/// Walks a range in a seeded order, visiting each element exactly once per pass, and changes the order for the next
+/// pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pass {
     permutation: Permutation,
-    // Walks the power of two, so that no element needs a second turn.
+    // Position in the power of two, so that no element needs a second round.
     index: u64,
 }
 
 impl Pass {
-    /// A pass over `0..len`.
+    /// Creates a pass over `0..len`.
     ///
     /// # Panics
-    /// If `len` is zero or more than 2^62.
+    /// Panics if `len` is zero or more than 2^62.
     pub fn new(len: u64, rng: &mut Rng) -> Pass {
         Pass { permutation: Permutation::new(len, rng), index: 0 }
     }
 
-    /// Elements of a pass.
+    /// Returns the number of elements in a pass.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub const fn len(&self) -> u64 {
         self.permutation.len
     }
 
-    /// The next element. Draws from `rng` only where a new pass begins.
+    /// Returns the next element. Draws from `rng` only at the start of a new pass.
     #[inline]
     pub fn draw(&mut self, rng: &mut Rng) -> u64 {
         loop {
@@ -203,7 +204,7 @@ mod tests {
         }
     }
 
-    /// Chi-squared of `counts` against a flat distribution, per degree of freedom: about 1 for random draws.
+    /// Returns chi-squared of `counts` against a uniform distribution per degree of freedom: about 1 for random draws.
     fn flatness(counts: &[u64]) -> f64 {
         let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
         counts.iter().map(|c| (*c as f64 - expected).powi(2) / expected).sum::<f64>() / (counts.len() - 1) as f64
@@ -212,7 +213,7 @@ mod tests {
     #[test]
     fn a_pass_looks_random() {
         for seed in 0..8 {
-            // A 1 TiB drive in 4 KiB blocks, a small odd one, and a 512 GB drive.
+            // A 1 TiB drive in 4 KiB blocks, a small odd range, and a 512 GB drive.
             for len in [1u64 << 28, 1_000_003, 125_026_902] {
                 let mut rng = Streams::new(seed).stream("looks");
                 let mut pass = Pass::new(len, &mut rng);
@@ -226,7 +227,7 @@ mod tests {
                     steps[cell((pair[1] + len - pair[0]) % len)] += 1;
                     pairs[cell(pair[0]) * 32 + cell(pair[1])] += 1;
                 }
-                // 31 and 1,023 degrees of freedom: beyond these bounds once in some 10^4 tests.
+                // With 31 and 1,023 degrees of freedom, random draws exceed these bounds about once in 10^4 tests.
                 for counts in [single, residues, steps] {
                     assert!(flatness(&counts) < 2.2, "length {len}, seed {seed}: {}", flatness(&counts));
                 }

@@ -1,11 +1,11 @@
-//! The event queue: FIFO lanes, their heads kept in order, and a heap for what fits no lane.
+//! The event queue: FIFO lanes with their heads kept in order, and a heap for events out of lane order.
 //!
-//! Most events of a storage system come after a delay that never changes (a page read, a command on the bus, a
-//! firmware step) or leave a serial resource in order (a link). Such a source pushes in time order, so its events
-//! wait in a ring, a *lane*, and only the lane's head is compared with others. Of the lanes few are in use at a time,
-//! so their heads are a short sorted array, and a new head is mostly among the last: that beats every tree, whatever
-//! the number outstanding. A push that is out of its lane's order goes to a heap, whose head waits in a lane of its own:
-//! a lane is a hint and never a promise.
+//! Most events of a storage system come after a constant delay (a page read, a command on the bus, a firmware step) or
+//! leave a serial resource in order (a link). Such a source pushes in time order, so its events wait in a ring, a
+//! *lane*, and only the lane's head is compared with others. Few lanes are in use at a time, so their heads form a
+//! short sorted array, and a new head usually belongs near its end. This is faster than any tree, however many events
+//! are outstanding. A push out of its lane's order goes to a heap, whose head waits in a lane of its own: a lane is a
+//! hint, not a guarantee.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -17,55 +17,45 @@ use crate::timeline::Track;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lane(pub u8);
 
-/// What a part needs of the world in virtual time: a place for its future events, and for what it was doing when.
+/// A part's access to virtual time: schedules its future events and records its busy spans.
 ///
-/// A part is generic over this, so that it knows neither the other parts' events nor the queue.
+/// A part is generic over this trait, so that it depends neither on other parts' events nor on the queue.
 pub trait Schedule<E> {
-    /// Hands `event` back to the part at `when`. `lane` says which other events it tends to follow in time.
+    /// Schedules `event`, which will be handed back to the part at `when`. `lane` names the source whose events it
+    /// tends to follow in time.
     fn at(&mut self, lane: Lane, when: Time, event: E);
 
-    /// Somebody looks at what each part was doing when. If not, nothing need be said of it.
-    const WATCHED: bool = true;
-
-    /// If an event at `when` would be the next of all, whosoever: moves on to that time, as if the event had been pushed
-    /// and were now handed back. False where that is not so, or the world does not look ahead; then it is to be pushed.
-    fn skip_to(&mut self, when: Time) -> bool {
-        let _ = when;
-        false
-    }
-
-    /// Notes that `track` (numbered within the part) was busy with `name` from `from` to `to`. Costs a branch when
-    /// no timeline is kept.
+    /// Records that `track` (numbered within the part) was busy with `name` from `from` to `to`. Costs one branch if no
+    /// timeline is kept.
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         let _ = (track, name, from, to);
     }
 }
 
-/// When an event comes; and its sequence number, by which ties in time go, above the lane that it waits in (the low
-/// byte).
+/// Time of an event and its sequence number, which breaks ties. The low byte of `order` is the number of its lane.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     time: u64,
     order: u64,
 }
 
-/// Bytes of a key.
+/// Bytes per key.
 const SIZE: usize = size_of::<Key>();
 
 impl Key {
-    /// Behind all.
+    /// A key after all others.
     const NEVER: Key = Key { time: u64::MAX, order: u64::MAX };
 
-    #[inline(always)]
+    #[inline]
     fn is_before(self, other: Key) -> bool {
         self.time < other.time || (self.time == other.time && self.order < other.order)
     }
 }
 
-/// Lanes, the last that of the heap.
+/// Number of lanes; the last is that of the heap.
 const LANES: usize = 64;
 const ASTRAY: usize = LANES - 1;
-/// Places of a lane, one of which stays free: so many that a byte counts them.
+/// Entries per lane, one of which stays free. A byte can index all of them.
 const PLACES: usize = 256;
 
 #[derive(Clone, Copy, Default)]
@@ -78,21 +68,21 @@ struct Entry<E> {
 #[derive(Clone, Copy)]
 struct Ring<E> {
     entries: [Entry<E>; PLACES],
-    /// Time of the last entry put: in the past, if the lane is empty.
+    /// Time of the last entry pushed, which is in the past if the lane is empty.
     last: u64,
-    /// Where they begin and end.
+    /// Index of the first entry, and of the first free place.
     head: u8,
     tail: u8,
 }
 
 impl<E: Copy> Ring<E> {
-    #[inline(always)]
+    #[inline]
     fn waiting(&self) -> u8 {
         self.tail.wrapping_sub(self.head)
     }
 
-    /// Puts an event behind the others. There is a place.
-    #[inline(always)]
+    /// Appends an event. There must be a free place.
+    #[inline]
     fn put(&mut self, key: Key, event: E) {
         self.last = key.time;
         self.entries[self.tail as usize] = Entry { key, event };
@@ -100,28 +90,26 @@ impl<E: Copy> Ring<E> {
     }
 }
 
-/// A queue of timed events, popped in order of time and, within one time, of pushing.
+/// A queue of timed events, popped in order of time and, at the same time, of pushing.
 ///
-/// The sizes are powers of two and fixed, so that no index needs a check.
+/// All sizes are fixed powers of two, so that no index needs a check.
 pub struct EventQueue<E> {
-    /// The first of the keys of each lane that holds anything.
+    /// The smallest key of all nonempty lanes.
     first: Key,
-    /// The others in descending order, behind two that are behind all; and where the last of them is, in bytes: as many keys
-    /// from the start as there are lanes that hold anything.
+    /// The other lanes' keys in descending order, after two sentinels, and the byte offset of the last of them: the
+    /// number of nonempty lanes times the size of a key.
     heads: [Key; LANES],
     last: usize,
     lanes: Box<[Ring<E>; LANES]>,
-    /// Entries out of their lane's order, or without a place there: a heap with the next first. The first of all of them is
-    /// the only entry of the last lane.
+    /// Entries out of their lane's order, or without a place in it, as a heap with the next entry on top. The first of
+    /// all such entries is the only entry of the last lane.
     overflow: BinaryHeap<Overflowed<E>>,
-    /// The sequence number of the next event to be pushed, above a byte of zeros.
+    /// The sequence number of the next event, above a zero byte.
     order: u64,
-    /// Events that were passed over by [`skip_to`](Self::skip_to).
-    skipped: u64,
     now: Time,
 }
 
-/// An entry of the heap: the greatest is the next.
+/// An entry of the heap, in reverse order, so that the greatest is the next.
 struct Overflowed<E>(Entry<E>);
 
 impl<E> PartialEq for Overflowed<E> {
@@ -141,7 +129,7 @@ impl<E> Ord for Overflowed<E> {
     }
 }
 
-/// Empty lanes, made where they stay: they are large.
+/// Creates empty lanes directly on the heap, because they are large.
 fn lanes<E: Copy + Default>() -> Box<[Ring<E>; LANES]> {
     let ring = Ring { entries: [Entry::default(); PLACES], last: 0, head: 0, tail: 0 };
     let Ok(lanes) = vec![ring; LANES].into_boxed_slice().try_into() else { unreachable!("{LANES} lanes") };
@@ -149,12 +137,12 @@ fn lanes<E: Copy + Default>() -> Box<[Ring<E>; LANES]> {
 }
 
 impl<E: Copy + Default> EventQueue<E> {
-    /// An empty queue at time zero with lanes 0 to `lanes - 1`.
+    /// Creates an empty queue at time zero with lanes 0 to `count - 1`.
     ///
     /// # Panics
-    /// If there are more than 62 lanes.
+    /// Panics if `count` is more than 62.
     pub fn new(count: usize) -> EventQueue<E> {
-        assert!(count < ASTRAY, "{count} lanes, fewer than {ASTRAY} are to be had");
+        assert!(count < ASTRAY, "{count} lanes, expected fewer than {ASTRAY}");
         EventQueue {
             first: Key::NEVER,
             heads: [Key::NEVER; LANES],
@@ -162,49 +150,43 @@ impl<E: Copy + Default> EventQueue<E> {
             lanes: lanes(),
             overflow: BinaryHeap::new(),
             order: 0,
-            skipped: 0,
             now: Time::ZERO,
         }
     }
 
-    /// The time of the last event popped.
+    /// Returns the time of the last event popped.
     #[inline]
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// How many events wait.
+    /// Returns the number of pending events.
     pub fn len(&self) -> usize {
         let lanes = self.lanes.iter().map(|lane| lane.waiting() as usize).sum::<usize>();
         lanes + self.overflow.len()
     }
 
-    /// True when no event waits.
+    /// Returns true if no event is pending.
     pub fn is_empty(&self) -> bool {
         self.first == Key::NEVER
     }
 
-    /// How many events have come, those that were [skipped](Self::skip_to) among them.
-    pub fn come(&self) -> u64 {
-        (self.order >> 8) - self.len() as u64 + self.skipped
-    }
-
-    /// When the next event comes.
+    /// Returns the time of the next event.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
         (!self.is_empty()).then_some(self.next_at())
     }
 
-    /// When the next event comes; [`Time::MAX`] if none waits.
-    #[inline(always)]
+    /// Returns the time of the next event, or [`Time::MAX`] if none is pending.
+    #[inline]
     pub fn next_at(&self) -> Time {
         Time::from_ps(self.first.time)
     }
 
-    /// Adds `event` at `when`, through `lane`.
+    /// Adds `event` at `when` through `lane`.
     ///
     /// # Panics
-    /// If `when` lies before [`now`](Self::now): the past cannot be changed.
+    /// Panics if `when` is before [`now`](Self::now).
     #[inline(always)]
     pub fn push(&mut self, lane: Lane, when: Time, event: E) {
         debug_assert!((lane.0 as usize) < ASTRAY);
@@ -215,7 +197,7 @@ impl<E: Copy + Default> EventQueue<E> {
         if time < lane.last {
             return self.push_astray(key, event);
         }
-        // Mostly others wait, and there is a place: the lane is neither empty nor full.
+        // Usually the lane is neither empty nor full.
         if lane.waiting().wrapping_add(1) <= 1 {
             return self.push_to_end(key, event);
         }
@@ -237,55 +219,41 @@ impl<E: Copy + Default> EventQueue<E> {
         }
     }
 
-    /// The key of what is pushed comes before all.
-    #[inline(always)]
+    /// Makes the key of a new lane head the first of all.
+    #[inline]
     fn put_first(&mut self, key: Key) {
         if key.time < self.now.ps() {
             self.refuse(Time::from_ps(key.time));
         }
-        // Where the queue was empty, what stood for that is now the second.
+        // In an empty queue, the sentinel in `first` becomes the second.
         let second = std::mem::replace(&mut self.first, key);
         self.last += SIZE;
-        // SAFETY: a place of `heads`.
+        // SAFETY: `last_head` points into `heads`.
         unsafe { *self.last_head() = second };
     }
 
-    /// The last of the keys behind the first: the second of all. It may be read and written, and so may those before it.
-    #[inline(always)]
+    /// Returns the last of the keys after the first, which is the second of all. It and all keys before it may be read
+    /// and written.
+    #[inline]
     fn last_head(&mut self) -> *mut Key {
         debug_assert!(self.last < LANES * SIZE && self.last.is_multiple_of(SIZE), "{} bytes of heads", self.last);
-        // SAFETY: lanes are fewer than places, by one.
+        // SAFETY: there is one lane fewer than places in `heads`.
         unsafe { (&raw mut self.heads).cast::<Key>().byte_add(self.last) }
     }
 
-    /// If an event at `when` would be the next: moves on to that time, as if it had been pushed and popped.
-    ///
-    /// # Panics
-    /// In debug builds, as [`push`](Self::push).
-    #[inline(always)]
-    pub fn skip_to(&mut self, when: Time) -> bool {
-        debug_assert!(when >= self.now, "an event at {when}, before now ({})", self.now);
-        let next = when.ps() < self.first.time;
-        if next {
-            self.now = when;
-            self.skipped += 1;
-        }
-        next
-    }
-
-    /// A lane that was empty has an entry, which does not come before all.
-    #[inline(always)]
+    /// Adds the head of a lane that was empty, if it is not the first of all.
+    #[inline]
     fn add_head(&mut self, key: Key) {
         self.last += SIZE;
-        // SAFETY: a place of `heads` and not the first, as a lane held something before.
+        // SAFETY: `last_head` points into `heads` and not to its first entry, because a lane was not empty before.
         unsafe { insert(self.last_head(), key) };
     }
 
-    /// The first key is gone; after it there is `key` in its lane.
+    /// Replaces the first key by `key`, the next in its lane.
     #[inline(always)]
     fn replace_first(&mut self, key: Key) {
         let last = self.last_head();
-        // SAFETY: a place of `heads`, and not the first, as a lane holds something.
+        // SAFETY: `last_head` points into `heads` and not to its first entry, because a lane is not empty.
         unsafe {
             let second = *last;
             if key.is_before(second) {
@@ -297,16 +265,15 @@ impl<E: Copy + Default> EventQueue<E> {
         }
     }
 
-    /// The first key is gone, and nothing is after it in its lane.
-    #[inline(always)]
+    /// Removes the first key, whose lane is now empty.
+    #[inline]
     fn drop_first(&mut self) {
-        // SAFETY: a place of `heads`.
+        // SAFETY: `last_head` points into `heads`.
         self.first = unsafe { *self.last_head() };
         self.last -= SIZE;
     }
 
     #[cold]
-    #[inline(never)]
     fn refuse(&self, when: Time) -> ! {
         panic!("an event at {when}, before now ({})", self.now)
     }
@@ -317,11 +284,11 @@ impl<E: Copy + Default> EventQueue<E> {
         self.pop_until(Time::MAX)
     }
 
-    /// Takes the next event, if it comes at `until` or before.
+    /// Takes the next event if its time is at or before `until`.
     #[inline(always)]
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, E)> {
         let Key { time, order } = self.first;
-        // What stands for an empty queue comes never.
+        // The sentinel of an empty queue never expires.
         if time > until.ps().min(u64::MAX - 1) {
             return None;
         }
@@ -343,9 +310,8 @@ impl<E: Copy + Default> EventQueue<E> {
         Some((now, event))
     }
 
-    /// An entry is out of its lane's order, or its lane is full.
+    /// Adds an entry that is out of its lane's order, or whose lane is full.
     #[cold]
-    #[inline(never)]
     fn push_astray(&mut self, key: Key, event: E) {
         if key.time < self.now.ps() {
             self.refuse(Time::from_ps(key.time));
@@ -361,7 +327,7 @@ impl<E: Copy + Default> EventQueue<E> {
         } else if first.key.is_before(key) {
             self.overflow.push(Overflowed(entry));
         } else {
-            // It takes the place of the first.
+            // The new entry replaces the heap's head.
             let before = std::mem::replace(first, entry);
             self.overflow.push(Overflowed(before));
             if before.key == self.first {
@@ -376,7 +342,7 @@ impl<E: Copy + Default> EventQueue<E> {
         }
     }
 
-    /// The first of what overflowed has this key.
+    /// Adds the key of the heap's head.
     fn put_head(&mut self, key: Key) {
         if key.is_before(self.first) {
             self.put_first(key);
@@ -385,9 +351,8 @@ impl<E: Copy + Default> EventQueue<E> {
         }
     }
 
-    /// The first of what overflowed was the next, and is gone.
+    /// Replaces the heap's head after it was popped.
     #[cold]
-    #[inline(never)]
     fn follow_astray(&mut self) {
         match self.overflow.pop() {
             Some(Overflowed(entry)) => {
@@ -401,14 +366,14 @@ impl<E: Copy + Default> EventQueue<E> {
     }
 }
 
-/// Puts `key` into the descending order of heads, of which the place `last` is free, behind the first, which stays where it is.
+/// Inserts `key` into the descending order of heads, of which the place `last` is free. The first entry stays in place.
 ///
 /// # Safety
-/// `last` is a place of [`heads`](EventQueue::heads), and not the first.
+/// `last` must point into [`heads`](EventQueue::heads), and not to its first entry.
 #[inline(always)]
 unsafe fn insert(last: *mut Key, key: Key) {
     let mut place = last;
-    // SAFETY: the first of the heads is behind all, so that the loop ends before it goes in front of the second.
+    // SAFETY: the first entry is after all keys, so that the loop ends before it would pass it.
     unsafe {
         loop {
             let before = *place.sub(1);
@@ -428,36 +393,27 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against the obvious: a list sorted by (time, order of pushing).
+        /// Compares with the obvious implementation: a list sorted by time and order of pushing.
         #[test]
         fn pops_in_time_then_push_order(
             steps in prop::collection::vec((0u8..8, 0u8..4, 0u64..50), 1..1500)
         ) {
             let mut queue = EventQueue::new(4);
             let mut oracle: Vec<(u64, usize)> = Vec::new();
-            let (mut now, mut come) = (0, 0);
+            let mut now = 0;
             for (i, (what, lane, delay)) in steps.into_iter().enumerate() {
-                // More pushes than pops, so that lanes overflow.
-                if what == 7 && lane == 0 {
-                    // As if an event were pushed and popped, if it would be the next.
-                    let first = oracle.iter().map(|(t, _)| *t).min();
-                    let skips = queue.skip_to(Time::from_ps(now + delay));
-                    prop_assert_eq!(skips, first.is_none_or(|first| now + delay < first));
-                    now += if skips { delay } else { 0 };
-                    come += u64::from(skips);
-                } else if what < 2 {
+                // There are more pushes than pops, so that lanes overflow.
+                if what < 2 {
                     oracle.sort_unstable();
                     let expected = (!oracle.is_empty()).then(|| oracle.remove(0));
                     let got = queue.pop().map(|(t, e)| (t.ps(), e));
                     prop_assert_eq!(got, expected);
                     now = expected.map_or(now, |(t, _)| t);
-                    come += u64::from(expected.is_some());
                 } else {
                     queue.push(Lane(lane), Time::from_ps(now + delay), i);
                     oracle.push((now + delay, i));
                 }
                 prop_assert_eq!(queue.len(), oracle.len());
-                prop_assert_eq!(queue.come(), come);
             }
         }
     }

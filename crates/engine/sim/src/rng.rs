@@ -1,4 +1,4 @@
-//! Named random streams: a part draws from its own, so that adding a part changes no other part's draws.
+//! Named random streams: each part draws from its own, so that adding a part does not change the others' draws.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -10,20 +10,20 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The streams of `seed`.
+    /// Creates the streams of `seed`.
     pub const fn new(seed: u64) -> Streams {
         Streams { seed }
     }
 
-    /// The seed they come from.
+    /// Returns the seed.
     pub const fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The stream called `name` (`"nand.errors"`, `"workload.job0"`): the same draws for the same seed and name,
-    /// on any machine.
+    /// Returns the stream called `name` (`"nand.errors"`, `"workload.job0"`), with the same draws for the same seed and
+    /// name on any machine.
     pub fn stream(&self, name: &str) -> Rng {
-        // FNV-1a: any fixed hash serves; `DefaultHasher` may change between Rust releases.
+        // FNV-1a. Any fixed hash would do, but `DefaultHasher` may change between Rust releases.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         for byte in name.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -32,28 +32,28 @@ impl Streams {
     }
 }
 
-/// One random stream: xoshiro256++ (Blackman and Vigna, 2021).
+/// A random stream: xoshiro256++ (Blackman and Vigna, 2021).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    /// 64 uniform bits.
+    /// Returns 64 uniform bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// 32 uniform bits.
+    /// Returns 32 uniform bits.
     #[inline]
     pub fn half(&mut self) -> u32 {
         (self.bits() >> 32) as u32
     }
 
-    /// Uniform in `0..n` (Lemire's multiply and reject: unbiased).
+    /// Returns a uniform draw from `0..n` (Lemire's multiply and reject, which is unbiased).
     ///
     /// # Panics
-    /// In debug builds, if `n` is zero.
-    #[inline(always)]
+    /// Panics in debug builds if `n` is zero.
+    #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         debug_assert!(n > 0, "a draw from an empty range");
         let mut product = u128::from(self.bits()) * u128::from(n);
@@ -66,19 +66,19 @@ impl Rng {
         (product >> 64) as u64
     }
 
-    /// Uniform in `[0, 1)`, 53 bits.
+    /// Returns a uniform draw from `[0, 1)` with 53 bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// True with probability `p`; draws nothing where `p` is 0 or less, or 1 or more.
+    /// Returns true with probability `p`. Draws nothing if `p` is at most 0 or at least 1.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         p > 0.0 && (p >= 1.0 || self.unit() < p)
     }
 
-    /// A standard normal draw (Marsaglia's polar method). For set-up, not for hot paths.
+    /// Returns a standard normal draw (Marsaglia's polar method). Meant for setup, not for hot paths.
     pub fn normal(&mut self) -> f64 {
         loop {
             let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
@@ -90,7 +90,7 @@ impl Rng {
     }
 }
 
-/// So that the distributions of the `rand` crates draw from our streams.
+/// Lets the distributions of the `rand` crates draw from these streams.
 impl RngCore for Rng {
     #[inline]
     fn next_u32(&mut self) -> u32 {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn streams_are_fixed_by_seed_and_name() {
-        // Pinned: these draws are part of what "same seed, same bytes" promises across releases.
+        // Pinned: these draws are part of the promise "same seed, same bytes" across releases.
         let mut a = Streams::new(1).stream("a");
         let first = a.bits();
         assert_eq!(first, Streams::new(1).stream("a").bits());

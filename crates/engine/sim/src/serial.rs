@@ -1,41 +1,41 @@
-//! A resource that does one thing at a time.
+//! A resource that performs one operation at a time.
 
 use crate::Time;
 
-/// A stretch of time.
+/// An interval of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its start.
+    /// Start of the interval.
     pub from: Time,
-    /// Its end.
+    /// End of the interval.
     pub to: Time,
 }
 
-/// One direction of a wire: work in order of arrival, its end known as soon as it is accepted.
+/// One direction of a wire. It serves work in order of arrival, and the end of work is known as soon as it is accepted.
 ///
-/// Beside the data, which is served first come first served, there are *urgent* packets: a doorbell, a queue entry, an
-/// interrupt. They are sent between the packets of the data and wait for other urgent ones only, and they are often
-/// known before they are due (a fetch follows a doorbell that is still on its way). So an urgent packet is timed by
-/// when it is due, while the wire's time that it takes is accounted for when it becomes known, and taken from the next
-/// data, as far as the wire has not been idle meanwhile. Whatever the order in which things become known, the wire
-/// never carries more than it can, and nothing waits for what comes later. The price is that data already on the wire
-/// is not slowed down, the next is: an error of a short packet.
+/// In addition to data, which is served first come first served, there are *urgent* packets: doorbells, queue entries,
+/// interrupts. They are sent between the packets of the data and only wait for other urgent packets, and they are often
+/// known before they are due (a fetch follows a doorbell that is still in flight). An urgent packet is therefore timed
+/// by its due time, while its time on the wire is charged when it becomes known and delays the next data, unless the
+/// wire has been idle meanwhile. In whatever order packets become known, the wire never exceeds its capacity, and
+/// nothing waits for a later packet. The price is that an urgent packet delays the next data rather than data already
+/// on the wire, an error of one short packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Serial {
-    /// When the accepted data is through.
+    /// End of the accepted data.
     free: Time,
-    /// When the accepted urgent packets would be through without data.
+    /// End of the accepted urgent packets if there were no data.
     urgent_free: Time,
-    /// Time of all data.
+    /// Total time of data.
     data: Time,
-    /// Time of all other packets, and of those of them that data has made way for.
+    /// Total time of all other packets, and the part of it that has already delayed data.
     charged: Time,
     settled: Time,
 }
 
 impl Serial {
-    /// Data that takes `length`, after all that was accepted before and not before `at`. If `at` is later than now,
-    /// whoever comes after must not be due before it.
+    /// Accepts data that takes `length`, after everything accepted before and not before `at`. If `at` is later than
+    /// now, no later data may be due before it.
     #[inline]
     pub fn take(&mut self, at: Time, length: Time) -> Span {
         let from = at.max(self.all_free());
@@ -46,45 +46,45 @@ impl Serial {
         Span { from, to }
     }
 
-    /// When all that is accepted would be through, had the wire not been idle since it has carried data: the next data
-    /// starts then, or when it is due if that is later.
+    /// Returns the time at which everything accepted would be done if the wire had not been idle since its last data.
+    /// The next data starts then, or later when it is due.
     #[inline]
     pub fn all_free(&self) -> Time {
         self.free + (self.charged - self.settled)
     }
 
-    /// When an urgent packet goes that is due at `at`, now or later; `residue` is what it waits where data is on the
-    /// wire. Its time is to be [`charged`](Self::charge_urgent).
+    /// Returns the start of an urgent packet due at `at`, now or later; `residue` is its wait if data is on the wire.
+    /// The caller must [charge](Self::charge_urgent) its time.
     #[inline]
     pub fn due(&self, at: Time, residue: Time) -> Time {
         let from = at.max(self.urgent_free);
         if self.free > from { from + residue } else { from }
     }
 
-    /// The time of urgent packets, known now.
+    /// Charges the time of urgent packets known at `now`.
     #[inline]
     pub fn charge_urgent(&mut self, now: Time, length: Time) {
         self.urgent_free = self.urgent_free.max(now) + length;
         self.charge(length);
     }
 
-    /// The time of packets that nothing waits for.
+    /// Charges the time of packets that nothing waits for.
     #[inline]
     pub fn charge(&mut self, length: Time) {
         self.charged += length;
     }
 
-    /// Busy time until `now`; what is accepted for later is not in it.
+    /// Returns the busy time until `now`, without work accepted for later.
     ///
     /// # Panics
-    /// If that is more than has passed: the model is broken.
+    /// Panics if it exceeds the time passed, which means that the model is broken.
     pub fn busy(&self, now: Time) -> Time {
         let busy = (self.data + self.charged).saturating_sub(self.all_free().saturating_sub(now));
         assert!(busy <= now, "busy for {busy} in {now}");
         busy
     }
 
-    /// Forgets what is accepted for later than `now`.
+    /// Cancels work accepted for after `now`.
     pub fn power_cut(&mut self, now: Time) {
         let done = self.busy(now);
         *self = Serial { free: now, urgent_free: now, data: done, charged: Time::ZERO, settled: Time::ZERO };
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(wire.due(ns(50), ns(0)), ns(50));
         wire.charge_urgent(ns(0), ns(2));
         assert_eq!(wire.take(ns(3), ns(10)).to, ns(13));
-        // But urgent packets alone cannot exceed the wire either.
+        // Urgent packets alone cannot exceed the wire's capacity either.
         for n in 1..=50 {
             wire.charge_urgent(ns(3), ns(2));
             assert!(wire.due(ns(3), ns(0)) >= ns(3 + 2 * n));

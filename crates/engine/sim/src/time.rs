@@ -3,96 +3,96 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// An instant since the start of a run, or a span between two instants: whole picoseconds.
+/// An instant since the start of a run, or a span between two instants, in whole picoseconds.
 ///
-/// 64 bits hold 213 days. Picoseconds because a DDR clock is not a whole number of nanoseconds.
+/// 64 bits hold 213 days. The unit is picoseconds because a DDR clock is not a whole number of nanoseconds.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
 impl Time {
-    /// The start of a run; an empty span.
+    /// The start of a run, or an empty span.
     pub const ZERO: Time = Time(0);
-    /// Later than anything that happens.
+    /// An instant after all events.
     pub const MAX: Time = Time(u64::MAX);
 
-    /// `ps` picoseconds.
+    /// Returns `ps` picoseconds.
     #[inline]
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
 
-    /// `ns` nanoseconds.
+    /// Returns `ns` nanoseconds.
     #[inline]
     pub const fn from_ns(ns: u64) -> Time {
         Time(ns * 1_000)
     }
 
-    /// `us` microseconds.
+    /// Returns `us` microseconds.
     #[inline]
     pub const fn from_us(us: u64) -> Time {
         Time(us * 1_000_000)
     }
 
-    /// `ms` milliseconds.
+    /// Returns `ms` milliseconds.
     #[inline]
     pub const fn from_ms(ms: u64) -> Time {
         Time(ms * 1_000_000_000)
     }
 
-    /// `s` seconds.
+    /// Returns `s` seconds.
     #[inline]
     pub const fn from_s(s: u64) -> Time {
         Time(s * 1_000_000_000_000)
     }
 
-    /// The nearest whole picosecond to `s` seconds. For configuration, never for a hot path.
+    /// Returns the whole picosecond nearest to `s` seconds. Meant for configuration, not for hot paths.
     ///
     /// # Panics
-    /// If `s` is negative, not a number, or beyond 213 days.
+    /// Panics if `s` is negative, not a number, or beyond 213 days.
     pub fn from_secs_f64(s: f64) -> Time {
         let ps = (s * 1e12).round();
         assert!(ps >= 0.0 && ps < u64::MAX as f64, "{s} s is not a simulated time");
         Time(ps as u64)
     }
 
-    /// The time `bytes` take at `bytes_per_s`, rounded up to a picosecond.
+    /// Returns the time of `bytes` at `bytes_per_s`, rounded up to a picosecond.
     ///
     /// # Panics
-    /// If `bytes_per_s` is zero.
+    /// Panics if `bytes_per_s` is zero.
     #[inline]
     pub const fn of_transfer(bytes: u64, bytes_per_s: u64) -> Time {
         Time((bytes as u128 * 1_000_000_000_000).div_ceil(bytes_per_s as u128) as u64)
     }
 
-    /// Whole picoseconds.
+    /// Returns the time in whole picoseconds.
     #[inline]
     pub const fn ps(self) -> u64 {
         self.0
     }
 
-    /// Whole nanoseconds, rounded down.
+    /// Returns the time in whole nanoseconds, rounded down.
     #[inline]
     pub const fn ns(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Microseconds, with their fraction.
+    /// Returns the time in microseconds, with its fraction.
     pub fn us_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// Seconds, with their fraction.
+    /// Returns the time in seconds, with its fraction.
     pub fn secs_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
 
-    /// `self - earlier`, or zero where `earlier` is later.
+    /// Returns `self - earlier`, or zero if `earlier` is later.
     #[inline]
     pub const fn saturating_sub(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self + span`, or [`Time::MAX`].
+    /// Returns `self + span`, or [`Time::MAX`] on overflow.
     #[inline]
     pub const fn saturating_add(self, span: Time) -> Time {
         Time(self.0.saturating_add(span.0))
@@ -147,7 +147,7 @@ impl Div<u64> for Time {
 }
 
 impl fmt::Display for Time {
-    /// The largest unit that keeps the number at 1 or more, three significant decimals at most: `25us`, `1.536ms`.
+    /// Formats in the largest unit that keeps the number at 1 or more, with at most three decimals: `25us`, `1.536ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u64, &str); 5] =
             [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns"), (1, "ps")];

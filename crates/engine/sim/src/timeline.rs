@@ -1,10 +1,10 @@
-//! What was busy when, in the Trace Event Format that Perfetto and chrome://tracing open.
+//! Timelines of busy resources in the Trace Event Format, which Perfetto and chrome://tracing open.
 
 use std::io::{self, Write};
 
 use crate::Time;
 
-/// One row of the timeline: a channel, a die, a queue, a core.
+/// A row of the timeline: a channel, a die, a queue, a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track(pub u32);
 
@@ -15,7 +15,7 @@ struct Span {
     to: Time,
 }
 
-/// A quantity that steps from value to value: how many wait in a queue.
+/// A quantity that changes in steps, such as the length of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter(pub u32);
 
@@ -25,8 +25,8 @@ struct Step {
     at: Time,
 }
 
-/// A recorder of busy spans and of counters, bounded: what comes after `limit` spans and as many steps of counters is
-/// counted and left out, and said so.
+/// A bounded recorder of busy spans and counters. After `limit` spans or `limit` counter steps, further ones are only
+/// counted, and the output reports their number.
 pub struct Timeline {
     tracks: Vec<(String, String)>,
     spans: Vec<Span>,
@@ -37,7 +37,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// An empty timeline that keeps at most `limit` spans (48 bytes each) and as many steps of counters (16).
+    /// Creates an empty timeline that keeps at most `limit` spans (48 bytes each) and as many counter steps (16 bytes
+    /// each).
     pub fn new(limit: usize) -> Timeline {
         let (tracks, spans, counters, steps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Timeline { tracks, spans, counters, steps, limit, left_out: 0 }
@@ -49,7 +50,7 @@ impl Timeline {
         Track(self.tracks.len() as u32 - 1)
     }
 
-    /// `track` was busy with `name` from `from` to `to`.
+    /// Records that `track` was busy with `name` from `from` to `to`.
     pub fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         assert!((track.0 as usize) < self.tracks.len(), "track {} was never added", track.0);
         assert!(to >= from, "{name} ends at {to}, before it starts at {from}");
@@ -63,7 +64,7 @@ impl Timeline {
     /// Adds a counter called `name` within the group `part`.
     ///
     /// # Panics
-    /// If there is one of that name: a viewer tells counters of a part by their names.
+    /// Panics if the name is already taken, because viewers distinguish a part's counters by name.
     pub fn add_counter(&mut self, part: &str, name: &str) -> Counter {
         let new = (part.to_owned(), name.to_owned());
         assert!(!self.counters.contains(&new), "two counters are called {part}: {name}");
@@ -71,7 +72,7 @@ impl Timeline {
         Counter(self.counters.len() as u32 - 1)
     }
 
-    /// `counter` is `value` from `at` on.
+    /// Records that `counter` has `value` from `at` on.
     pub fn count(&mut self, counter: Counter, at: Time, value: u32) {
         assert!((counter.0 as usize) < self.counters.len(), "counter {} was never added", counter.0);
         if self.steps.len() == self.limit {
@@ -81,14 +82,14 @@ impl Timeline {
         self.steps.push(Step { counter: counter.0, value, at });
     }
 
-    /// How many spans and steps did not fit.
+    /// Returns the number of spans and steps left out.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Writes the JSON object of the Trace Event Format: `M` events name each process (part) and thread (track),
-    /// `X` events are the spans, in microseconds, `C` events the steps of counters, which are named by their process and
-    /// themselves.
+    /// Writes the JSON object of the Trace Event Format: `M` events name each process (part) and thread (track), `X`
+    /// events are spans in microseconds, and `C` events are steps of counters, which are identified by process and
+    /// name.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut parts: Vec<&str> = Vec::new();
         let quote = |s: &str| serde_json::Value::from(s).to_string();

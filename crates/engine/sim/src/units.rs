@@ -1,10 +1,10 @@
-//! Quantities as people write them: a number and its unit, `"25us"`, `"8KiB"`, `"400MB/s"`.
+//! Quantities in users' notation, a number with its unit: `"25us"`, `"8KiB"`, `"400MB/s"`.
 //!
-//! A bare number is refused: nobody can say afterwards whether 400 was MB/s or MiB/s. Zero needs its unit too.
+//! A bare number is rejected, because 400 could mean MB/s or MiB/s. Zero needs a unit too.
 
 use crate::Time;
 
-/// Why a quantity was not understood. The message names what was found and what was expected.
+/// Error for a quantity that cannot be parsed. The message names the text found and the form expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnitError(String);
@@ -47,7 +47,7 @@ fn split(text: &str) -> (&str, &str) {
         .char_indices()
         .find(|(i, c)| !(c.is_ascii_digit() || *c == '.' || *c == '_' || (*i == 0 && (*c == '-' || *c == '+'))))
         .map_or(text.len(), |(i, _)| i);
-    // `1e9B` would be ambiguous with a unit that starts with `e`; plain decimals are enough for people.
+    // `1e9B` would be ambiguous with a unit that starts with `e`, so only plain decimals are accepted.
     (&text[..end], text[end..].trim())
 }
 
@@ -82,42 +82,42 @@ fn whole(value: f64, text: &str, what: &str) -> Result<u64, UnitError> {
     Ok(value.round() as u64)
 }
 
-/// A time: `"25us"`, `"3.8ms"`, `"0s"`.
+/// Parses a time: `"25us"`, `"3.8ms"`, `"0s"`.
 pub fn time(text: &str) -> Result<Time, UnitError> {
     whole(parse(text, "a time", "25us", &TIME)?, text, "picoseconds").map(Time::from_ps)
 }
 
-/// A size in bytes: `"8KiB"`, `"512GB"`.
+/// Parses a size in bytes: `"8KiB"`, `"512GB"`.
 pub fn size(text: &str) -> Result<u64, UnitError> {
     whole(parse(text, "a size", "8KiB", &SIZE)?, text, "bytes")
 }
 
-/// A bandwidth in bytes a second: `"400MB/s"`, `"6Gb/s"`.
+/// Parses a bandwidth in bytes per second: `"400MB/s"`, `"6Gb/s"`.
 pub fn rate(text: &str) -> Result<u64, UnitError> {
     Ok(parse(text, "a bandwidth", "400MB/s", &RATE)?.round() as u64)
 }
 
-/// Transfers a second on a bus: `"333MT/s"`.
+/// Parses the transfers per second of a bus: `"333MT/s"`.
 pub fn transfers(text: &str) -> Result<u64, UnitError> {
     Ok(parse(text, "a transfer rate", "333MT/s", &TRANSFERS)?.round() as u64)
 }
 
-/// Cycles a second: `"266MHz"`.
+/// Parses a frequency in Hz: `"266MHz"`.
 pub fn frequency(text: &str) -> Result<u64, UnitError> {
     Ok(parse(text, "a frequency", "266MHz", &FREQUENCY)?.round() as u64)
 }
 
-/// A power in microwatts: `"60mW"`.
+/// Parses a power in microwatts: `"60mW"`.
 pub fn power(text: &str) -> Result<u64, UnitError> {
     whole(parse(text, "a power", "60mW", &POWER)?, text, "microwatts")
 }
 
-/// An energy in picojoules: `"7.2nJ"`.
+/// Parses an energy in picojoules: `"7.2nJ"`.
 pub fn energy(text: &str) -> Result<u64, UnitError> {
     whole(parse(text, "an energy", "7.2nJ", &ENERGY)?, text, "picojoules")
 }
 
-/// A size for people: the largest binary unit that divides it evenly, else bytes: `8KiB`, `4097B`.
+/// Formats a size in the largest binary unit that divides it evenly, else in bytes: `8KiB`, `4097B`.
 pub fn show_size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 6] =
         [(1 << 50, "PiB"), (1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")];

@@ -1,18 +1,18 @@
-//! The cost of a 4 KiB read on its way from the program to the translation layer and back, 32 outstanding, with a
-//! translation layer that answers after a constant time. For callgrind:
+//! Measures the cost of a 4 KiB read on its way from the program to the translation layer and back, with 32 outstanding
+//! reads and a translation layer that answers after a constant time. For callgrind:
 //!
 //! ```text
 //! cargo build --release -p host_interface --example read_path
 //! valgrind --tool=callgrind target/release/examples/read_path 20000 32 150
 //! ```
 //!
-//! Run it with two numbers of reads: the difference of instructions over the difference of reads is the cost of a
-//! read. With a fourth argument, `bare`, program and translation layer are joined without a path between them: what
-//! the loop itself costs.
+//! Run it with two numbers of reads: the difference in instructions divided by the difference in reads is the cost of a
+//! read. With a fourth argument, `bare`, program and translation layer are joined without a path, which gives the cost
+//! of the loop itself.
 
 use host_interface::{Config, Event, HostInterface, Output};
 use media::{Op, Request, Status, Tag};
-use sim::{EventQueue, Lane, Schedule, Time};
+use sim::{EventQueue, Lane, Part, Schedule, Time};
 
 #[derive(Clone, Copy)]
 enum World {
@@ -35,7 +35,7 @@ impl Schedule<Event> for Queue {
     }
 }
 
-/// Runs `reads` reads, `depth` at a time. Returns the sum of their response times.
+/// Runs `reads` reads, `depth` at a time. Returns the time at the end and the sum of response times.
 fn run(reads: u64, depth: u64, back_latency: Time, front: &mut HostInterface, bare: bool) -> (Time, Time) {
     let mut queue = Queue(EventQueue::new(HostInterface::lanes() + 1));
     let back = Lane(HostInterface::lanes() as u8);
@@ -48,7 +48,7 @@ fn run(reads: u64, depth: u64, back_latency: Time, front: &mut HostInterface, ba
             if bare {
                 out.push(Output::Command { tag: Tag(io), io, request });
             } else {
-                front.submit(now, io, 0, &request, queue);
+                front.submit(now, io, 0, request, queue);
             }
             issued += 1;
         }
@@ -77,10 +77,7 @@ fn run(reads: u64, depth: u64, back_latency: Time, front: &mut HostInterface, ba
         }
         let Some((now, event)) = queue.0.pop() else { break };
         match event {
-            World::HostInterface(event) => {
-                let first = front.handle(now, event, &mut queue, &mut out);
-                out.extend(first);
-            }
+            World::HostInterface(event) => front.handle(now, event, &mut queue, &mut out),
             World::Back(tag) if bare => {
                 out.push(Output::Completed { io: tag.0, status: Status::Ok, submitted: now });
             }

@@ -1,19 +1,15 @@
-//! AHCI and SATA.
+//! The path over AHCI and SATA.
 
 use host::Submission;
 use link::sata::{REGISTER, SET_DEVICE_BITS};
 use link::{Direction, Link};
 use media::{Op, Request, Status, Tag};
-use sim::{Schedule, Time, Track};
+use sim::{Part, Schedule, Time, Track};
 
-use super::{
-    Busy, Config, DOORBELL, Event, ISSUED, Output, STEP, Tracks, busy, device_part, host_part, rows, transfer,
-};
+use super::path::Path;
+use super::{Busy, Config, DOORBELL, Event, ISSUED, Output, Tracks, busy, device_part, host_part, rows, transfer};
 
-/// The command has got the drive's data buffer.
-const START: u8 = 0;
-
-/// Driver, host bus adapter, link and drive. A command's slot is its tag.
+/// Driver, host bus adapter, link and drive. A command's slot number is its tag.
 #[derive(Clone, Debug)]
 pub struct Ahci {
     host: host::Ahci,
@@ -75,55 +71,10 @@ impl Ahci {
 
     pub(super) fn submit(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
         self.host.submit(io, job, request);
-        self.issue(now, s);
+        self.issue(now, 0, s);
     }
 
-    fn issue(&mut self, now: Time, s: &mut impl Schedule<Event>) {
-        while let Some(Submission { cid, at, .. }) = self.host.issue(now, &mut host_part(s)) {
-            s.at(DOORBELL, at + self.host.register_write(), Event::Doorbell { queue: 0, cid });
-        }
-    }
-
-    pub(super) fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
-        match event {
-            Event::Doorbell { cid, .. } => {
-                let at = self.host.fetch(now, cid, &mut host_part(s));
-                s.at(ISSUED, at, Event::Issued(cid));
-            }
-            Event::Issued(slot) => {
-                let request = self.host.request(slot);
-                let at = self.frame(now, Direction::ToDevice, REGISTER, "command", s);
-                if !self.host.is_alone(request.op) {
-                    // The drive accepts a queued command, so that the host may send the next.
-                    self.frame(now, Direction::ToHost, REGISTER, "accept", s);
-                }
-                self.device.admit(slot, request, at, &mut device_part(s, self.tracks));
-            }
-            Event::Device(device::Event::Fetched(tag)) => match self.device.fetched(tag) {
-                0 => self.decode(now, tag, s, out),
-                ranges => {
-                    let moved = transfer(&mut self.link, now, Direction::ToDevice, ranges, self.tracks, s);
-                    self.device.listed(tag, moved.arrives, &mut device_part(s, self.tracks));
-                }
-            },
-            Event::Device(device::Event::Listed(tag)) => self.decode(now, tag, s, out),
-            Event::Device(device::Event::Decoded(tag)) => self.run(tag, out),
-            Event::Device(device::Event::Arrived(tag)) => out.push(Output::Arrived { tag: Tag(u32::from(tag)) }),
-            Event::Device(device::Event::Ended(tag)) => self.post(now, tag, s),
-            Event::Host(event) => {
-                if let Some(host::Completed { io, status, submitted }) = self.host.reaped(event) {
-                    out.push(Output::Completed { io, status, submitted });
-                }
-                self.issue(now, s);
-            }
-            Event::Step { step: START, of } => self.run(of as u16, out),
-            Event::Device(device::Event::Coalesced { .. }) | Event::HostMemory(_) | Event::Step { .. } => {
-                unreachable!("{event:?} on a path without NVMe")
-            }
-        }
-    }
-
-    /// Sends a FIS; returns its arrival.
+    /// Sends a FIS and returns its time of arrival.
     fn frame(
         &mut self,
         now: Time,
@@ -135,18 +86,6 @@ impl Ahci {
         let span = self.link.frame(now, direction, bytes);
         s.span(Track(self.tracks.link + direction as u32), name, span.from, span.to);
         span.to
-    }
-
-    fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
-        if self.device.decode(now, tag, &mut device_part(s, self.tracks)) {
-            self.run(tag, out);
-        }
-    }
-
-    fn run(&mut self, tag: u16, out: &mut Vec<Output>) {
-        if let Some(request) = self.device.run(tag) {
-            out.push(Output::Command { tag: Tag(u32::from(tag)), io: self.host.io(tag), request });
-        }
     }
 
     pub(super) fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
@@ -165,20 +104,68 @@ impl Ahci {
 
     pub(super) fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut impl Schedule<Event>) {
         if let Some(tag) = self.device.complete(now, tag, status, &mut device_part(s, self.tracks)) {
-            self.post(now, tag, s);
+            self.post(now, now, tag, s);
+        }
+    }
+}
+
+impl Path for Ahci {
+    fn issue(&mut self, now: Time, _: u16, s: &mut impl Schedule<Event>) {
+        while let Some(Submission { cid, at, .. }) = self.host.issue(now, &mut host_part(s)) {
+            s.at(DOORBELL, at + self.host.register_write(), Event::Doorbell { queue: 0, cid });
         }
     }
 
-    /// The drive tells the adapter of a command's end: a Set Device Bits FIS if it was queued, else a Register FIS.
-    fn post(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) {
+    fn doorbell(&mut self, now: Time, _: u16, cid: u16, s: &mut impl Schedule<Event>) {
+        let at = self.host.fetch(now, cid, &mut host_part(s));
+        s.at(ISSUED, at, Event::Issued(cid));
+    }
+
+    fn send_command(&mut self, now: Time, slot: u16, s: &mut impl Schedule<Event>) {
+        let request = self.host.request(slot);
+        let at = self.frame(now, Direction::ToDevice, REGISTER, "command", s);
+        if !self.host.is_alone(request.op) {
+            // The drive accepts a queued command, so that the host may send the next one.
+            self.frame(now, Direction::ToHost, REGISTER, "accept", s);
+        }
+        self.device.admit(slot, request, at, &mut device_part(s, self.tracks));
+    }
+
+    #[inline]
+    fn device(&mut self, now: Time, event: device::Event, s: &mut impl Schedule<Event>) -> Option<device::Output> {
+        let mut report = None;
+        self.device.handle(now, event, &mut device_part(s, self.tracks), &mut report);
+        report
+    }
+
+    fn read_list(&mut self, now: Time, tag: u16, bytes: u64, s: &mut impl Schedule<Event>) {
+        let moved = transfer(&mut self.link, now, Direction::ToDevice, bytes, self.tracks, s);
+        self.device.listed(tag, moved.arrives, &mut device_part(s, self.tracks));
+    }
+
+    fn io(&self, tag: u16, _: u16, _: u16) -> u32 {
+        self.host.io(tag)
+    }
+
+    /// Reports a command's end to the adapter, with a Set Device Bits FIS if the command was queued, else with a
+    /// Register FIS.
+    fn post(&mut self, now: Time, _: Time, tag: u16, s: &mut impl Schedule<Event>) {
         let status = self.device.post(tag);
         let op: Op = self.host.request(tag).op;
         let bytes = if self.host.is_alone(op) { REGISTER } else { SET_DEVICE_BITS };
         let at = self.frame(now, Direction::ToHost, bytes, "status", s);
         self.interrupts += u64::from(!self.polling);
         self.host.completion(now, tag, status, at, &mut host_part(s));
-        if let Some(next) = self.device.next_turn() {
-            s.at(STEP, now, Event::Step { step: START, of: u32::from(next) });
-        }
+        self.device.next_turn(now, &mut device_part(s, self.tracks));
+    }
+
+    fn reap(&mut self, now: Time, event: host::Event, s: &mut impl Schedule<Event>) -> Option<host::Completed> {
+        let mut completed = None;
+        self.host.handle(now, event, &mut host_part(s), &mut completed);
+        completed
+    }
+
+    fn step(&mut self, _: Time, step: u8, _: u32, _: &mut impl Schedule<Event>, _: &mut Vec<Output>) {
+        unreachable!("step {step} on the path of AHCI")
     }
 }

@@ -1,10 +1,10 @@
-//! A drive behind the bridges of a PC chipset.
+//! The path to a drive behind the bridges of a PC chipset.
 //!
-//! Two ports of the same chipset: SATA, where the South Bridge's DMA moves data over DMI, North Bridge and memory
-//! (`south.rs`); and a DDR port of the North Bridge, where the DMA of the DRAM controller does (`north.rs`). In the terms
-//! of Kim et al. (IEICE Trans. E92-D, 2009, Table 2): A is [`Bridge::submit`] to the drive's having the command, B a
-//! look at the PRD table ([`host::dma`]), C what is below [`Output::Command`], D the port, E memory. Which of them
-//! overlap follows from who has which part when; nothing here says so.
+//! The chipset has two kinds of port. On SATA, the South Bridge's DMA moves data over DMI, North Bridge and memory
+//! (`south.rs`); on a DDR port of the North Bridge, the DMA of the DRAM controller does (`north.rs`). In the terms of
+//! Kim et al. (IEICE Trans. E92-D, 2009, Table 2), A lasts from [`Bridge::submit`] until the drive has the command, B
+//! is a read of the PRD table ([`host::dma`]), C is the work below [`Output::Command`], D the port and E memory. The
+//! overlap of these phases follows from the occupation of the parts; it is not a parameter.
 
 mod north;
 mod south;
@@ -14,26 +14,24 @@ use host::memory::Memory;
 use host::{Chipset, Submission};
 use link::{Direction, Transfer};
 use media::{Request, Status, Tag};
-use sim::{Schedule, Time};
+use sim::{Part as _, Schedule, Time};
 
-use super::{Busy, Config, DOORBELL, Event, ISSUED, LINK, Output, Part, STEP, host_part};
+use super::path::Path;
+use super::{Busy, Config, DOORBELL, Event, ISSUED, LINK, Output, Part, host_part};
 use north::North;
 use south::South;
 
-/// The command has got the drive's data buffer.
-const START: u8 = 0;
-
-/// Memory and the DMA's place in each command's table: what both ports share.
+/// State shared by both ports: memory, and the DMA's position in each command's table.
 #[derive(Clone, Debug)]
 struct Shared {
     memory: Memory,
     walk: Walk,
     path: DataPath,
-    /// Bytes that a look at the table reads.
+    /// Bytes fetched by one read of the table.
     look: u64,
 }
 
-/// Where the drive is attached.
+/// The port that the drive is attached to.
 #[derive(Clone, Debug)]
 enum Port {
     South(Box<South>),
@@ -49,7 +47,7 @@ macro_rules! port {
     };
 }
 
-/// First rows of link, chipset and controller on the timeline; those of the host are the first.
+/// First rows of link, chipset and controller on the timeline. The host's rows precede them.
 #[derive(Clone, Copy, Debug)]
 struct Rows {
     link: u32,
@@ -57,7 +55,7 @@ struct Rows {
     device: u32,
 }
 
-/// Driver, chipset, port and drive. A command's slot is its tag.
+/// Driver, chipset, port and drive. A command's slot number is its tag.
 #[derive(Clone, Debug)]
 pub struct Bridge {
     host: host::Ahci,
@@ -66,7 +64,7 @@ pub struct Bridge {
     device: device::Sata,
     rows: Rows,
     front_side_bus: Time,
-    /// When all data of the command in each slot, as far as moved, is in memory.
+    /// Per slot, the time at which all data transferred so far is in memory.
     landed: [Time; host::slots::SLOTS as usize],
     interrupts: u64,
     polling: bool,
@@ -159,71 +157,10 @@ impl Bridge {
 
     pub(super) fn submit(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
         self.host.submit(io, job, request);
-        self.issue(now, s);
+        self.issue(now, 0, s);
     }
 
-    fn issue(&mut self, now: Time, s: &mut impl Schedule<Event>) {
-        while let Some(Submission { cid, at, .. }) = self.host.issue(now, &mut host_part(s)) {
-            s.at(DOORBELL, at + self.front_side_bus, Event::Doorbell { queue: 0, cid });
-        }
-    }
-
-    pub(super) fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
-        match event {
-            // The register write is in the North Bridge.
-            Event::Doorbell { cid, .. } => {
-                self.shared.walk.begin(cid);
-                self.landed[cid as usize] = now;
-                let at = match &mut self.port {
-                    Port::South(south) => south.fetch(now, &mut self.shared),
-                    Port::North(_) => now,
-                };
-                s.at(ISSUED, at, Event::Issued(cid));
-            }
-            Event::Issued(slot) => {
-                let request = self.host.request(slot);
-                let queued = !self.host.is_alone(request.op);
-                let (rows, s) = (self.rows, s);
-                let at = port!(&mut self.port, at => at.command(now, queued, &mut rows.on(s)));
-                self.device.admit(slot, request, at, &mut rows.device(s));
-            }
-            Event::Device(device::Event::Fetched(tag)) => match self.device.fetched(tag) {
-                0 => self.decode(now, tag, s, out),
-                ranges => {
-                    let moved = self.transfer(now, tag, Direction::ToDevice, ranges, s);
-                    self.device.listed(tag, moved.arrives, &mut self.rows.device(s));
-                }
-            },
-            Event::Device(device::Event::Listed(tag)) => self.decode(now, tag, s, out),
-            Event::Device(device::Event::Decoded(tag)) => self.run(tag, out),
-            Event::Step { step: START, of } => self.run(of as u16, out),
-            Event::Device(device::Event::Arrived(tag)) => out.push(Output::Arrived { tag: Tag(u32::from(tag)) }),
-            Event::Device(device::Event::Ended(tag)) => self.post(now, tag, s),
-            Event::Host(event) => {
-                if let Some(host::Completed { io, status, submitted }) = self.host.reaped(event) {
-                    out.push(Output::Completed { io, status, submitted });
-                }
-                self.issue(now, s);
-            }
-            Event::Device(device::Event::Coalesced { .. }) | Event::HostMemory(_) | Event::Step { .. } => {
-                unreachable!("{event:?} on a path behind bridges")
-            }
-        }
-    }
-
-    fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
-        if self.device.decode(now, tag, &mut self.rows.device(s)) {
-            self.run(tag, out);
-        }
-    }
-
-    fn run(&mut self, tag: u16, out: &mut Vec<Output>) {
-        if let Some(request) = self.device.run(tag) {
-            out.push(Output::Command { tag: Tag(u32::from(tag)), io: self.host.io(tag), request });
-        }
-    }
-
-    /// D, B and E of `bytes` of the command in `slot`, from now on or when the parts are free.
+    /// Transfers `bytes` of the command in `slot` (phases D, B and E), starting now or when the parts are free.
     fn transfer(
         &mut self,
         now: Time,
@@ -257,27 +194,77 @@ impl Bridge {
 
     pub(super) fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut impl Schedule<Event>) {
         if let Some(tag) = self.device.complete(now, tag, status, &mut self.rows.device(s)) {
-            self.post(now, tag, s);
-        }
-    }
-
-    /// The drive tells of a command's end, and the driver can see it once the data is in memory. The drive takes the
-    /// next command.
-    fn post(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) {
-        let status = self.device.post(tag);
-        let queued = !self.host.is_alone(self.host.request(tag).op);
-        let told = port!(&mut self.port, at => at.status(now, queued, &mut self.rows.on(s)));
-        self.interrupts += u64::from(!self.polling);
-        let visible = told.max(self.landed[tag as usize]);
-        self.host.completion(now, tag, status, visible, &mut host_part(s));
-        if let Some(next) = self.device.next_turn() {
-            s.at(STEP, now, Event::Step { step: START, of: u32::from(next) });
+            self.post(now, now, tag, s);
         }
     }
 }
 
-/// The processors: the driver's last row is an adapter that reads commands by itself, which here the chipset does. Of a
-/// core there are two rows on the timeline and one busy time.
+impl Path for Bridge {
+    fn issue(&mut self, now: Time, _: u16, s: &mut impl Schedule<Event>) {
+        while let Some(Submission { cid, at, .. }) = self.host.issue(now, &mut host_part(s)) {
+            s.at(DOORBELL, at + self.front_side_bus, Event::Doorbell { queue: 0, cid });
+        }
+    }
+
+    /// Handles the arrival of a register write at the North Bridge.
+    fn doorbell(&mut self, now: Time, _: u16, cid: u16, s: &mut impl Schedule<Event>) {
+        self.shared.walk.begin(cid);
+        self.landed[cid as usize] = now;
+        let at = match &mut self.port {
+            Port::South(south) => south.fetch(now, &mut self.shared),
+            Port::North(_) => now,
+        };
+        s.at(ISSUED, at, Event::Issued(cid));
+    }
+
+    fn send_command(&mut self, now: Time, slot: u16, s: &mut impl Schedule<Event>) {
+        let request = self.host.request(slot);
+        let queued = !self.host.is_alone(request.op);
+        let rows = self.rows;
+        let at = port!(&mut self.port, at => at.command(now, queued, &mut rows.on(s)));
+        self.device.admit(slot, request, at, &mut rows.device(s));
+    }
+
+    #[inline]
+    fn device(&mut self, now: Time, event: device::Event, s: &mut impl Schedule<Event>) -> Option<device::Output> {
+        let mut report = None;
+        self.device.handle(now, event, &mut self.rows.device(s), &mut report);
+        report
+    }
+
+    fn read_list(&mut self, now: Time, tag: u16, bytes: u64, s: &mut impl Schedule<Event>) {
+        let moved = self.transfer(now, tag, Direction::ToDevice, bytes, s);
+        self.device.listed(tag, moved.arrives, &mut self.rows.device(s));
+    }
+
+    fn io(&self, tag: u16, _: u16, _: u16) -> u32 {
+        self.host.io(tag)
+    }
+
+    /// Reports a command's end. The driver can see it once the data is in memory. The drive takes the next command.
+    fn post(&mut self, now: Time, _: Time, tag: u16, s: &mut impl Schedule<Event>) {
+        let status = self.device.post(tag);
+        let queued = !self.host.is_alone(self.host.request(tag).op);
+        let reported = port!(&mut self.port, at => at.status(now, queued, &mut self.rows.on(s)));
+        self.interrupts += u64::from(!self.polling);
+        let visible = reported.max(self.landed[tag as usize]);
+        self.host.completion(now, tag, status, visible, &mut host_part(s));
+        self.device.next_turn(now, &mut self.rows.device(s));
+    }
+
+    fn reap(&mut self, now: Time, event: host::Event, s: &mut impl Schedule<Event>) -> Option<host::Completed> {
+        let mut completed = None;
+        self.host.handle(now, event, &mut host_part(s), &mut completed);
+        completed
+    }
+
+    fn step(&mut self, _: Time, step: u8, _: u32, _: &mut impl Schedule<Event>, _: &mut Vec<Output>) {
+        unreachable!("step {step} on a path behind bridges")
+    }
+}
+
+/// Returns the rows of the processors. The driver's last row is left out: it stands for an adapter that reads commands
+/// by itself, which the chipset does here. A core has two rows on the timeline but one busy time.
 fn host_rows(host: &host::Ahci) -> Vec<String> {
     let mut rows = host.tracks();
     rows.pop();
@@ -285,18 +272,18 @@ fn host_rows(host: &host::Ahci) -> Vec<String> {
 }
 
 impl Rows {
-    /// The controller's view of the world.
+    /// Returns the controller's view of the scheduler.
     fn device<S>(self, s: &mut S) -> Part<'_, S> {
         Part { s, tracks: self.device }
     }
 
-    /// The rows of the link and the chipset.
+    /// Returns a recorder for the rows of the link and the chipset.
     fn on<S>(self, s: &mut S) -> Spans<'_, S> {
         Spans { s, rows: self }
     }
 }
 
-/// Where a port notes what it was doing when.
+/// Records the spans of a port on the timeline.
 struct Spans<'a, S> {
     s: &'a mut S,
     rows: Rows,
@@ -308,7 +295,7 @@ impl<S: Schedule<Event>> Spans<'_, S> {
         self.s.span(sim::Track(self.rows.link + way as u32), name, span.from, span.to);
     }
 
-    /// A row of the chipset, numbered as its names are.
+    /// Records a span on row `row` of the chipset, numbered like its names.
     #[inline]
     fn chipset(&mut self, row: u32, name: &'static str, from: Time, to: Time) {
         self.s.span(sim::Track(self.rows.chipset + row), name, from, to);

@@ -1,39 +1,41 @@
-//! The Host Memory Buffer between driver and controller: who asks whom for what, and when that arrives.
+//! The Host Memory Buffer between driver and controller: its commands and their timing.
 
 use device::hmb::{Change, DESCRIPTOR, Descriptor, Hmb, Identify, SetFeatures, UNIT};
 use host::hmb::{HmbConfig, Offer, Wish, Without};
 use link::Pcie;
 use sim::Time;
 
-/// What a Set Features command has come to.
+/// Effect of a Set Features command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switched {
-    /// The controller may use the buffer; there is nothing in it.
+    /// The controller may use the buffer, which is empty.
     Enabled,
-    /// The host wants it back: what the controller needs of it is to be fetched.
+    /// The host wants the buffer back: the controller has to fetch the data it still needs.
     Releasing,
 }
 
-/// Both sides of it.
+/// The driver's and the controller's side of the buffer.
 #[derive(Clone, Debug)]
 pub struct HostMemory {
     driver: host::hmb::Hmb,
     controller: Hmb,
     /// Bytes of a memory page of the host.
     page: u64,
-    /// The administrator wants the controller to have one (Linux: `/sys/class/nvme/nvmeN/hmb`).
+    /// True if the administrator allows a buffer (Linux: `/sys/class/nvme/nvmeN/hmb`).
     wanted: bool,
-    /// A command under way, and its list.
+    /// The command in progress and its descriptor list.
     command: Option<(SetFeatures, Vec<Descriptor>)>,
 }
 
-/// Bytes that the host of `config` lends to the controller that says `identify`, as far as it can use them; 0: none.
+/// Returns the bytes that the host of `config` lends to a controller with the fields `identify`, as far as the
+/// controller can use them; 0 if none.
 pub fn lent(config: HmbConfig, identify: Identify, page: u64) -> u64 {
     HostMemory::new(config, identify, page).bytes()
 }
 
 impl HostMemory {
-    /// As it is once the driver has set the controller up: enabled, if the one has a use for a buffer and the other memory.
+    /// Creates the buffer as the driver sets it up: enabled, if the controller wants one and the host has memory for
+    /// it.
     pub fn new(config: HmbConfig, identify: Identify, page: u64) -> HostMemory {
         let mut memory = HostMemory {
             driver: host::hmb::Hmb::new(config),
@@ -46,19 +48,19 @@ impl HostMemory {
         memory
     }
 
-    /// Bytes that the controller can use, while it may.
+    /// Returns the bytes that the controller may currently use.
     pub fn bytes(&self) -> u64 {
         self.controller.bytes()
     }
 
-    /// The driver sets the controller up: it allocates, or returns what it has. True if the controller has what was in
-    /// it before.
+    /// Sets the controller up: allocates the buffer or returns the existing one. Returns true if the buffer still has
+    /// its contents.
     fn set_up(&mut self) -> bool {
         let Ok((command, list)) = self.offer() else { return false };
         let change = self.controller.set_features(command, &list);
         match change {
             Ok(Change::Enabled { kept }) => kept,
-            // The controller works without.
+            // The controller works without a buffer.
             _ => {
                 self.driver.free();
                 false
@@ -66,7 +68,7 @@ impl HostMemory {
         }
     }
 
-    /// The command that enables it.
+    /// Returns the command that enables the buffer, and its descriptors.
     fn offer(&mut self) -> Result<(SetFeatures, Vec<Descriptor>), Without> {
         let Identify { hmpre, hmmin, hmminds, hmmaxd } = self.controller.identify();
         let wish = Wish {
@@ -89,8 +91,8 @@ impl HostMemory {
         Ok((command, descriptors))
     }
 
-    /// The administrator switches it on or off. Returns when the command, and the list that it points to, is in the
-    /// controller; `None` if one is under way, or there is nothing to change.
+    /// Switches the buffer on or off. Returns the time at which the command and its descriptor list are in the
+    /// controller, or `None` if a command is already in progress or nothing would change.
     pub fn switch(&mut self, now: Time, on: bool, link: &mut Pcie) -> Option<Time> {
         if self.command.is_some() || self.wanted == on {
             return None;
@@ -103,9 +105,10 @@ impl HostMemory {
         Some(listed)
     }
 
-    /// The command is in the controller. What it comes to; `None` where the controller aborts it, and works without.
+    /// Handles the command's arrival at the controller. Returns its effect, or `None` if the controller aborts it and
+    /// works without the buffer.
     pub fn arrived(&mut self) -> Option<Switched> {
-        let (command, list) = self.command.take().expect("a command is under way");
+        let (command, list) = self.command.take().expect("a command in progress");
         match self.controller.set_features(command, &list) {
             Ok(Change::Enabled { .. }) => Some(Switched::Enabled),
             Ok(Change::Releasing) => {
@@ -120,15 +123,15 @@ impl HostMemory {
         }
     }
 
-    /// The controller needs nothing of it any more: the command that took it back has ended.
+    /// Completes the command that takes the buffer back, once the controller no longer needs it.
     pub fn released(&mut self) {
         self.controller.released();
         self.command = None;
         self.driver.free();
     }
 
-    /// The controller is reset, and set up again by the driver, which returns the memory as it was (`keep`) or gives
-    /// other. True if what was in it is there.
+    /// Resets the controller. The driver then sets it up again, with the same memory (`keep`) or with other memory.
+    /// Returns true if the buffer still has its contents.
     pub fn reset(&mut self, keep: bool) -> bool {
         let was = self.controller.is_enabled();
         self.controller.reset();
@@ -138,7 +141,7 @@ impl HostMemory {
         self.wanted && self.set_up() && was
     }
 
-    /// The power of host and device is cut, and comes back.
+    /// Cuts and restores the power of host and device.
     pub fn power_cut(&mut self) {
         self.controller.power_cut();
         self.command = None;

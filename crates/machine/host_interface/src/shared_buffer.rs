@@ -1,7 +1,7 @@
-//! Storage behind a shared buffer on the memory bus.
+//! The path to storage behind a shared buffer on the memory bus.
 //!
-//! The driver and the device's firmware work on one region of bytes, through `::shared_buffer`'s state machines. Each
-//! access of the host's goes over the bus and to the buffer's banks, where it wins against the controller's.
+//! Driver and firmware operate on one region of bytes through the state machines of `::shared_buffer`. Every host
+//! access crosses the bus to the buffer's banks, where it has priority over the controller's.
 
 mod memory;
 #[path = "shared_buffer/window.rs"]
@@ -13,8 +13,9 @@ use ::shared_buffer::{Extents, Layout, Region, SECTOR};
 use device::shared_buffer::BOOT;
 use host::shared_buffer::{Event as HostEvent, LANES as HOST_LANES, Said, to_wire};
 use media::{Request, Status, Tag};
-use sim::{Lane, Schedule, Time, Track};
+use sim::{Lane, Part as _, Schedule, Time, Track};
 
+use super::path::Path;
 use super::{Busy, Config, Event, Output, Part, STEP};
 pub use memory::BusReport;
 use memory::Buses;
@@ -30,14 +31,14 @@ pub struct SharedBuffer {
     config: host::Config,
     tracks: u32,
     said: Vec<Said>,
-    /// Payload of the read that was moved out of the buffer last; bytes of payload a sector, once any was put there.
+    /// Payload of the last read moved out of the buffer, and bytes of payload per sector once any has been stored.
     outbox: Vec<u8>,
     sector: usize,
 }
 
-/// The step of this path, behind those of the driver: a completion is prepared.
+/// Step that posts a prepared completion. It follows the driver's steps.
 const POST: u8 = HOST_LANES;
-/// Sources of events.
+/// Number of event sources.
 pub(super) const STEPS: u8 = POST + 1;
 
 fn step(event: HostEvent) -> Event {
@@ -72,7 +73,7 @@ fn host_event(step: u8, of: u32) -> HostEvent {
     }
 }
 
-/// The driver's view of the world.
+/// The driver's view of the scheduler.
 struct HostPart<'a, S>(&'a mut S);
 
 impl<S: Schedule<Event>> Schedule<HostEvent> for HostPart<'_, S> {
@@ -84,7 +85,7 @@ impl<S: Schedule<Event>> Schedule<HostEvent> for HostPart<'_, S> {
     }
 }
 
-/// What the processor and its DMA engine reach: the buses, and at the end of one the device's buffer.
+/// The memory that the processor and its DMA engine can reach: the buses and the device's buffer.
 struct Reach<'a> {
     buses: &'a mut Buses,
     buffer: &'a mut device::EmulatedDram,
@@ -108,7 +109,7 @@ impl host::shared_buffer::Memory for Reach<'_> {
         let words = bytes.div_ceil(u64::from(word));
         let length = period * words;
         self.buses.words(words - 1, store);
-        // Several words lie in one line: a line is a burst of as many words' time.
+        // Several words lie in one line; its burst takes as long as those words.
         let lines = bytes.div_ceil(u64::from(self.buses.line())).max(1);
         let pace = Time::from_ps(length.ps() / lines);
         self.buffer.host_stream(from, from + length, offset as u64, bytes, 1, pace);
@@ -196,41 +197,15 @@ impl SharedBuffer {
         self.host.submit(now, io, job, request, &mut reach, &mut HostPart(s));
     }
 
-    pub(super) fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
-        match event {
-            Event::Step { step: POST, of } => self.post(now, of as u16, s),
-            Event::Step { step, of } => {
-                let mut reach = Reach { buses: &mut self.buses, buffer: &mut self.device.buffer };
-                let (event, region) = (host_event(step, of), &*self.region);
-                self.host.handle(now, event, region, &mut reach, &mut HostPart(s), &mut self.said);
-                self.heed(now, s, out);
-            }
-            Event::Device(device::Event::Decoded(tag)) if self.device.bypasses() => {
-                self.device.skip(now, tag, &mut Part { s, tracks: self.tracks });
-            }
-            Event::Device(device::Event::Decoded(tag)) => {
-                let request = self.device.run(tag);
-                let tag = Tag(u32::from(tag));
-                out.push(Output::Command { tag, io: self.io(tag), request });
-            }
-            Event::Device(device::Event::Arrived(tag)) => out.push(Output::Arrived { tag: Tag(u32::from(tag)) }),
-            Event::Device(device::Event::Ended(tag)) => {
-                let at = self.device.ended(now, &mut Part { s, tracks: self.tracks });
-                s.at(Lane(STEP.0 + POST), at, Event::Step { step: POST, of: u32::from(tag) });
-            }
-            other => unreachable!("{other:?} on a path through a shared buffer"),
-        }
-    }
-
-    /// The request that a command in the device is (part) of.
-    fn io(&self, tag: Tag) -> u32 {
+    /// Returns the request that a command in the device is, or is part of.
+    fn request_of(&self, tag: Tag) -> u32 {
         match self.device.origin(tag) {
             (BOOT, _) => self.host.boot_io(),
             (queue, id) => self.host.piece(self.host.submitted(queue, id)).io,
         }
     }
 
-    /// Does what the driver's words come to.
+    /// Acts on the outputs of the driver.
     fn heed(&mut self, now: Time, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
         let mut all = std::mem::take(&mut self.said);
         for said in all.drain(..) {
@@ -261,8 +236,8 @@ impl SharedBuffer {
         self.device.fetch(now, &*self.region, &mut part);
     }
 
-    /// A completion is prepared: it is posted, and the host told.
-    fn post(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) {
+    /// Posts a prepared completion and notifies the host.
+    fn notify(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) {
         let status = self.device.status(tag);
         let posted = self.device.post(now, tag, &*self.region, to_wire(status));
         if posted.queue == BOOT {
@@ -292,7 +267,8 @@ impl SharedBuffer {
 
     // ---- payload ----
 
-    /// Puts the payload of a command into its place in the data buffer. Returns which it is until it is emptied.
+    /// Stores a command's payload in its place in the data buffer. Returns the place, which is valid until it is
+    /// emptied.
     pub(super) fn put(&mut self, tag: Tag, data: &[u8]) -> u32 {
         let extents = self.device.extents(tag);
         if let Some(each) = data.len().checked_div(extents.sectors() as usize) {
@@ -305,7 +281,7 @@ impl SharedBuffer {
         }
     }
 
-    /// Takes the payload of a command from its place in the data buffer.
+    /// Copies a command's payload from its place in the data buffer.
     pub(super) fn take(&self, tag: Tag, data: &mut [u8]) {
         let extents = self.device.extents(tag);
         if let Some(each) = data.len().checked_div(extents.sectors() as usize) {
@@ -313,12 +289,12 @@ impl SharedBuffer {
         }
     }
 
-    /// The payload that was moved out last.
+    /// Returns the payload moved out last.
     pub(super) fn emptied(&self) -> &[u8] {
         &self.outbox
     }
 
-    /// What was counted.
+    /// Returns the counters of the path.
     pub(super) fn report(&self, now: Time, decoded: u64, encoded: u64) -> Report {
         Report {
             host: *self.host.counts(),
@@ -336,34 +312,81 @@ impl SharedBuffer {
     }
 }
 
-/// What a path through a shared buffer counted.
+impl Path for SharedBuffer {
+    fn issue(&mut self, _: Time, queue: u16, _: &mut impl Schedule<Event>) {
+        unreachable!("the driver issues the commands of queue {queue} by itself")
+    }
+
+    fn doorbell(&mut self, _: Time, queue: u16, _: u16, _: &mut impl Schedule<Event>) {
+        unreachable!("the doorbell of queue {queue} is a word of the buffer")
+    }
+
+    fn send_command(&mut self, _: Time, slot: u16, _: &mut impl Schedule<Event>) {
+        unreachable!("a shared buffer has no slot {slot}")
+    }
+
+    #[inline]
+    fn device(&mut self, now: Time, event: device::Event, s: &mut impl Schedule<Event>) -> Option<device::Output> {
+        let mut report = None;
+        self.device.handle(now, event, &mut Part { s, tracks: self.tracks }, &mut report);
+        report
+    }
+
+    fn read_list(&mut self, _: Time, tag: u16, _: u64, _: &mut impl Schedule<Event>) {
+        unreachable!("command {tag} has its list in its entry")
+    }
+
+    fn io(&self, tag: u16, _: u16, _: u16) -> u32 {
+        self.request_of(Tag(u32::from(tag)))
+    }
+
+    fn post(&mut self, _: Time, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
+        s.at(Lane(STEP.0 + POST), at, Event::Step { step: POST, of: u32::from(tag) });
+    }
+
+    fn reap(&mut self, _: Time, event: host::Event, _: &mut impl Schedule<Event>) -> Option<host::Completed> {
+        unreachable!("{event:?} on a path through a shared buffer")
+    }
+
+    fn step(&mut self, now: Time, step: u8, of: u32, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+        if step == POST {
+            return self.notify(now, of as u16, s);
+        }
+        let mut reach = Reach { buses: &mut self.buses, buffer: &mut self.device.buffer };
+        let (event, region) = (host_event(step, of), &*self.region);
+        self.host.handle(now, event, region, &mut reach, &mut HostPart(s), &mut self.said);
+        self.heed(now, s, out);
+    }
+}
+
+/// Counters of a path through a shared buffer.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// The driver's counts.
+    /// Counters of the driver.
     pub host: host::shared_buffer::Counts,
-    /// Bytes that the host's DMA engine moved.
+    /// Bytes moved by the host's DMA engine.
     pub dma_bytes: u64,
-    /// Transfers that it made.
+    /// Number of DMA transfers.
     pub dma_transfers: u64,
-    /// Time that it was busy.
+    /// Busy time of the DMA engine.
     pub dma_busy: Time,
-    /// Bytes of a whole command.
+    /// Maximum bytes of one command.
     pub split_bytes: u64,
     /// Bytes of the data buffer.
     pub data_buffer_bytes: u64,
     /// Bytes of the whole region: queues, registers, data buffer.
     pub region_bytes: u64,
-    /// The buffer's banks.
+    /// Counters of the buffer's banks.
     pub banks: device::emulated_dram::BankStats,
-    /// Completions that the device told the host of.
+    /// Completions that the device notified the host of.
     pub interrupts: u64,
     /// Energy of the controller.
     pub energy: device::shared_buffer::ControllerEnergy,
-    /// The memory channels.
+    /// Counters of the memory channels.
     pub buses: Vec<BusReport>,
 }
 
-/// Number among the command's, and first word, of each sector of some extents.
+/// Returns the index and the first word of each sector of `extents`.
 fn sectors<'a>(layout: &'a Layout, extents: &'a Extents) -> impl Iterator<Item = (usize, usize)> + 'a {
     let sectors = extents.as_slice().iter().flat_map(|extent| extent.index..extent.index + extent.sectors);
     sectors.enumerate().map(|(number, sector)| (number, layout.db_sector(sector)))

@@ -1,38 +1,39 @@
-//! UFS: a host controller with a doorbell register, UPIUs over UniPro, a device with one queue of tasks.
+//! The path of UFS: a host controller with a doorbell register, UPIUs over UniPro, and a device with one task queue.
 //!
-//! Descriptors, commands, calls for data, data and responses each take their time of the controller's way to memory and
-//! of the link; a write's data moves piece by piece, so that commands share both.
+//! Descriptors, commands, calls for data, data and responses each occupy the controller's path to memory and the link.
+//! A write's data is transferred in segments, so that commands share both.
 
 use host::Submission;
 use link::ufs::{SENSE, UPIU};
 use link::{Direction, Transfer};
 use media::{Op, Request, Status, Tag};
-use sim::{Lane, Schedule, Time, Track};
+use sim::{Lane, Part, Schedule, Time, Track};
 
+use super::path::Path;
 use super::{Busy, Config, DOORBELL, Event, ISSUED, Output, STEP, Tracks, busy, device_part, host_part, rows};
 
-/// The controller has the descriptor of a slot's transfer request.
+/// Step: the controller has read the descriptor of a slot's transfer request.
 const DESCRIBED: u8 = 0;
-/// A READY TO TRANSFER is in the controller.
+/// Step: a READY TO TRANSFER has arrived at the host controller.
 const CALLED: u8 = 1;
-/// The controller has the data that was called for.
+/// Step: the host controller has read the requested data.
 const READ: u8 = 2;
-/// A DATA OUT is in the device.
+/// Step: a DATA OUT has arrived at the device.
 const ARRIVED: u8 = 3;
-/// The time of aggregation of an interrupt is over.
+/// Step: the aggregation time of an interrupt is over.
 const AGGREGATED: u8 = 4;
 
-/// Bits of the number of bytes in what a step is of; the slot stands above them.
+/// Bits of a step's operand that hold the number of bytes; the slot is above them.
 const BYTES: u32 = 18;
 
-/// Driver, host controller, link and device. A command's slot is its tag.
+/// Driver, host controller, link and device. A command's slot number is its tag.
 #[derive(Clone, Debug)]
 pub struct Ufs {
     host: host::Ufshci,
     link: link::Ufs,
     device: device::Ufs,
     tracks: Tracks,
-    /// The firmware answers by itself.
+    /// True if the firmware answers without the translation layer.
     bypass: bool,
 }
 
@@ -87,55 +88,11 @@ impl Ufs {
 
     pub(super) fn submit(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
         self.host.submit(io, job, request);
-        self.issue(now, s);
+        self.issue(now, 0, s);
     }
 
-    fn issue(&mut self, now: Time, s: &mut impl Schedule<Event>) {
-        while let Some(Submission { cid, at, .. }) = self.host.issue(now, &mut host_part(s)) {
-            s.at(DOORBELL, at + self.host.register_write(), Event::Doorbell { queue: 0, cid });
-        }
-    }
-
-    pub(super) fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
-        match event {
-            Event::Doorbell { cid, .. } => {
-                let at = self.host.read_descriptor(now, &mut host_part(s));
-                step(DESCRIBED, at, cid, 0, s);
-            }
-            Event::Issued(slot) => {
-                let request = self.host.request(slot);
-                let sent = self.upiu(now, Direction::ToDevice, UPIU, "command", s);
-                self.device.admit(slot, request, sent.arrives, &mut device_part(s, self.tracks));
-            }
-            Event::Device(device::Event::Fetched(tag)) => {
-                if self.device.fetched(now, tag) {
-                    self.decode(now, tag, s, out);
-                } else {
-                    self.call(now, s);
-                }
-            }
-            Event::Device(device::Event::Listed(tag)) => self.decode(now, tag, s, out),
-            Event::Device(device::Event::Decoded(tag)) => self.run(now, tag, s, out),
-            Event::Device(device::Event::Arrived(tag)) if self.bypass => {
-                self.complete(now, Tag(u32::from(tag)), Status::Ok, s);
-            }
-            Event::Device(device::Event::Arrived(tag)) => out.push(Output::Arrived { tag: Tag(u32::from(tag)) }),
-            Event::Device(device::Event::Ended(tag)) => self.post(now, tag, s),
-            Event::Host(event) => {
-                if let Some(host::Completed { io, status, submitted }) = self.host.reaped(event) {
-                    out.push(Output::Completed { io, status, submitted });
-                }
-                self.issue(now, s);
-            }
-            Event::Step { step: AGGREGATED, of } => self.host.aggregated(now, of as u16, &mut host_part(s)),
-            Event::Step { step, of } => self.step(now, step, ((of >> BYTES) as u16, of & ((1 << BYTES) - 1)), s),
-            Event::Device(device::Event::Coalesced { .. }) | Event::HostMemory(_) => {
-                unreachable!("{event:?} on the path of UFS")
-            }
-        }
-    }
-
-    fn step(&mut self, now: Time, which: u8, (slot, bytes): (u16, u32), s: &mut impl Schedule<Event>) {
+    /// Performs a step of a command's fetch or of a write's data.
+    fn move_data(&mut self, now: Time, which: u8, (slot, bytes): (u16, u32), s: &mut impl Schedule<Event>) {
         match which {
             DESCRIBED => {
                 let at = self.host.read_command(now, slot, &mut host_part(s));
@@ -157,7 +114,7 @@ impl Ufs {
         }
     }
 
-    /// The device calls for as much of what it wants as may be under way.
+    /// Lets the device request as much of its outstanding data as may be in flight.
     fn call(&mut self, now: Time, s: &mut impl Schedule<Event>) {
         while let Some((tag, bytes)) = self.device.call() {
             let sent = self.upiu(now, Direction::ToHost, UPIU, "ready to transfer", s);
@@ -176,27 +133,6 @@ impl Ufs {
     ) -> Transfer {
         let first = self.tracks.link;
         self.link.upiu(now, direction, bytes, |way, span| s.span(Track(first + way as u32), name, span.from, span.to))
-    }
-
-    fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
-        if self.device.decode(now, tag, &mut device_part(s, self.tracks)) {
-            self.run(now, tag, s, out);
-        }
-    }
-
-    /// The command goes to the translation layer, or is answered at once: what is read is nobody's data.
-    fn run(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
-        let (request, id) = (self.device.run(tag), Tag(u32::from(tag)));
-        if !self.bypass {
-            out.push(Output::Command { tag: id, io: self.host.io(tag), request });
-            return;
-        }
-        match request.op {
-            Op::Write => return self.ready(now, id, s),
-            Op::Read => self.data(now, id, request.bytes as u32, s),
-            Op::Trim | Op::Flush => {}
-        }
-        self.complete(now, id, Status::Ok, s);
     }
 
     pub(super) fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
@@ -218,12 +154,73 @@ impl Ufs {
 
     pub(super) fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut impl Schedule<Event>) {
         if let Some(tag) = self.device.complete(now, tag, status, &mut device_part(s, self.tracks)) {
-            self.post(now, tag, s);
+            self.post(now, now, tag, s);
+        }
+    }
+}
+
+impl Path for Ufs {
+    fn issue(&mut self, now: Time, _: u16, s: &mut impl Schedule<Event>) {
+        while let Some(Submission { cid, at, .. }) = self.host.issue(now, &mut host_part(s)) {
+            s.at(DOORBELL, at + self.host.register_write(), Event::Doorbell { queue: 0, cid });
         }
     }
 
-    /// The device sends a command's response.
-    fn post(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) {
+    fn doorbell(&mut self, now: Time, _: u16, cid: u16, s: &mut impl Schedule<Event>) {
+        let at = self.host.read_descriptor(now, &mut host_part(s));
+        step(DESCRIBED, at, cid, 0, s);
+    }
+
+    fn send_command(&mut self, now: Time, slot: u16, s: &mut impl Schedule<Event>) {
+        let request = self.host.request(slot);
+        let sent = self.upiu(now, Direction::ToDevice, UPIU, "command", s);
+        self.device.admit(slot, request, sent.arrives, &mut device_part(s, self.tracks));
+    }
+
+    #[inline]
+    fn device(&mut self, now: Time, event: device::Event, s: &mut impl Schedule<Event>) -> Option<device::Output> {
+        let mut report = None;
+        self.device.handle(now, event, &mut device_part(s, self.tracks), &mut report);
+        report
+    }
+
+    /// Lets the device request the list, which is transferred like a write's data.
+    fn read_list(&mut self, now: Time, _: u16, _: u64, s: &mut impl Schedule<Event>) {
+        self.call(now, s);
+    }
+
+    fn io(&self, tag: u16, _: u16, _: u16) -> u32 {
+        self.host.io(tag)
+    }
+
+    /// Passes the command to the translation layer, or answers it immediately if there is none.
+    fn command(
+        &mut self,
+        now: Time,
+        (tag, ..): (u16, u16, u16),
+        request: Request,
+        s: &mut impl Schedule<Event>,
+        out: &mut Vec<Output>,
+    ) {
+        let id = Tag(u32::from(tag));
+        if !self.bypass {
+            return out.push(Output::Command { tag: id, io: self.host.io(tag), request });
+        }
+        match request.op {
+            Op::Write => return self.ready(now, id, s),
+            Op::Read => self.data(now, id, request.bytes as u32, s),
+            Op::Trim | Op::Flush => {}
+        }
+        self.complete(now, id, Status::Ok, s);
+    }
+
+    fn arrived(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+        let tag = Tag(u32::from(tag));
+        if self.bypass { self.complete(now, tag, Status::Ok, s) } else { out.push(Output::Arrived { tag }) }
+    }
+
+    /// Sends a command's response.
+    fn post(&mut self, now: Time, _: Time, tag: u16, s: &mut impl Schedule<Event>) {
         let status = self.device.post(tag);
         let bytes = if status == Status::Ok { UPIU } else { UPIU + SENSE };
         let sent = self.upiu(now, Direction::ToHost, bytes, "response", s);
@@ -232,9 +229,22 @@ impl Ufs {
             s.at(lane(AGGREGATED), at, Event::Step { step: AGGREGATED, of: u32::from(epoch) });
         }
     }
+
+    fn reap(&mut self, now: Time, event: host::Event, s: &mut impl Schedule<Event>) -> Option<host::Completed> {
+        let mut completed = None;
+        self.host.handle(now, event, &mut host_part(s), &mut completed);
+        completed
+    }
+
+    fn step(&mut self, now: Time, step: u8, of: u32, s: &mut impl Schedule<Event>, _: &mut Vec<Output>) {
+        match step {
+            AGGREGATED => self.host.aggregated(now, of as u16, &mut host_part(s)),
+            _ => self.move_data(now, step, ((of >> BYTES) as u16, of & ((1 << BYTES) - 1)), s),
+        }
+    }
 }
 
-/// Events of a step mostly come in the order in which they are pushed.
+/// Returns the lane of a step. Events of one step are mostly pushed in time order.
 fn lane(step: u8) -> Lane {
     Lane(STEP.0 + step)
 }

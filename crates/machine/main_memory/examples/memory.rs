@@ -125,7 +125,7 @@ fn play(memory: &mut MainMemory, start: Time, lines: &[u64], depth: u32) -> Time
         ask(memory, now, id);
     }
     while left > 0 {
-        memory.go_on(Time::MAX, &mut done);
+        memory.advance_to_completion(Time::MAX, &mut done);
         now = done.last().expect("something is under way").1;
         left -= done.len();
         for (id, _) in done.drain(..) {

@@ -1,18 +1,18 @@
-//! Main memory that is all DRAM.
+//! Main memory built from DRAM alone.
 
 use dram::{Ack, Channel, Completion, Config, ConfigError, Kind, Memory, Ranks, Request};
 use media::line::{LINE, LineKind, LineRequest};
 use sim::{Energy, Time};
 use system::parts::DramConfig;
 
-/// DRAM, and what stands behind its chip selects.
+/// DRAM channels and the ranks that are populated but never addressed.
 pub(crate) struct Modules {
     pub(crate) memory: Memory,
-    /// A channel to which nothing ever comes: what those draw that are not selected.
+    /// A channel without requests, which stands for the unaddressed ranks' power.
     idle: Option<Channel>,
-    /// How many ranks are not selected, for each rank of the idle channel.
+    /// Unaddressed ranks per rank of the idle channel.
     others: u64,
-    /// Bytes that are there, of how many that can be addressed.
+    /// Populated bytes, and addressable bytes.
     populated: (u64, u64),
 }
 
@@ -34,7 +34,7 @@ impl Modules {
         })
     }
 
-    /// The energy of all ranks until `now`.
+    /// Returns the energy of all ranks until `now`.
     pub(crate) fn energy(&mut self, now: Time) -> Energy {
         let used = self.memory.energy_by_use(now);
         let mut background = used.background();
@@ -47,20 +47,20 @@ impl Modules {
     }
 }
 
-/// Main memory that is all DRAM.
+/// Main memory built from DRAM alone.
 pub struct DramMemory {
     modules: Modules,
     bytes: u64,
     done: Vec<Completion>,
-    /// When it is to be called next, if nothing was asked for or done since that was found.
+    /// The next event, if nothing has changed since it was computed.
     next: Option<Option<Time>>,
 }
 
 impl DramMemory {
-    /// Idle memory.
+    /// Creates idle memory.
     ///
     /// # Errors
-    /// If the configuration cannot work.
+    /// If the configuration is invalid.
     pub fn new(config: &DramConfig) -> Result<DramMemory, ConfigError> {
         Ok(DramMemory { modules: Modules::new(config, 1)?, bytes: config.bytes(), done: Vec::new(), next: None })
     }
@@ -101,8 +101,8 @@ impl DramMemory {
         completions.extend(self.done.drain(..).map(|completion| (completion.id as u32, completion.at)));
     }
 
-    /// See [`super::MainMemory::go_on`].
-    pub fn go_on(&mut self, until: Time, completions: &mut Vec<(u32, Time)>) {
+    /// See [`super::MainMemory::advance_to_completion`].
+    pub fn advance_to_completion(&mut self, until: Time, completions: &mut Vec<(u32, Time)>) {
         let before = completions.len();
         while completions.len() == before
             && let Some(next) = self.next_event()
@@ -112,17 +112,17 @@ impl DramMemory {
         }
     }
 
-    /// Bytes that can be addressed.
+    /// Returns the addressable bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The DRAM behind it, for its counters.
+    /// Returns the DRAM, for its counters.
     pub fn memory(&self) -> &Memory {
         &self.modules.memory
     }
 
-    /// The energy of all DRAM until `now`.
+    /// Returns the energy of all DRAM until `now`.
     pub fn energy(&mut self, now: Time) -> Energy {
         self.next = None;
         self.modules.energy(now)
@@ -162,7 +162,7 @@ mod tests {
         let second = Time::from_ms(1000);
         let of = |config| DramMemory::new(config).expect("it can work").energy(second).joules();
         let (four, one) = (of(&stacked), of(&plain));
-        // Ranks of a channel take turns in refreshing, so that not all have done as many at any time.
+        // Ranks of a channel refresh in turn, so their counts differ at times.
         assert!((four / one - 4.0).abs() < 1e-3, "{four} J and {one} J");
     }
 

@@ -1,4 +1,4 @@
-//! Files and swap on a drive: the kernel that manages memory over them, and the machine that is the drive.
+//! Files and swap space on a drive: the kernel that manages memory over them, and the simulated drive.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use media::{Op, Request, Status, Step};
 use nand::PayloadKind;
 use serde_json::{Map, Value, json};
 use sim::{Energy, Histogram, Streams, Time};
-use workload::program::{Backing, Before, Programs};
+use workload::program::{Backing, InitialState, Programs};
 
 use super::run::{MemoryError, World};
 use storage::prepare::{Preparation, prepare};
@@ -16,7 +16,7 @@ use storage::{Completion, Machine};
 use system::System;
 use system::parts::Parts;
 
-/// Programs' regions as a kernel sees them.
+/// The programs' regions as the kernel manages them.
 pub(super) fn areas(programs: &Programs) -> Vec<Area> {
     let kind = |backing| match backing {
         Backing::Anonymous => AreaKind::Anonymous,
@@ -31,20 +31,20 @@ pub(super) fn areas(programs: &Programs) -> Vec<Area> {
     programs.regions().iter().map(area).collect()
 }
 
-/// A kernel over a drive.
+/// A kernel and its drive.
 pub struct Drive {
     linux: Linux,
     drive: Machine,
     ended: Vec<Completion>,
-    /// What the drive had done when measuring began.
+    /// The drive's counters when measuring began.
     begun: (ftl::Stats, Energy),
 }
 
 impl Drive {
-    /// A kernel for `programs`, with its memory empty, over a drive that is filled.
+    /// Creates a kernel for `programs`, with empty memory, over a filled drive.
     ///
     /// # Errors
-    /// If the drive cannot be made, or is too small.
+    /// If the drive's configuration is invalid, or the drive is too small.
     pub fn new(
         system: &System,
         programs: &Programs,
@@ -55,10 +55,10 @@ impl Drive {
         let mut linux = Linux::new(config, areas(programs), programs.threads(), streams);
         for region in programs.regions() {
             let (first, pages) = (region.base / PAGE, region.bytes.div_ceil(PAGE));
-            match region.before {
-                Before::Found => {}
-                Before::Written => linux.was_written(first, pages),
-                Before::Allocated => linux.is_allocated(first, pages),
+            match region.initial {
+                InitialState::Existing => {}
+                InitialState::Written => linux.was_written(first, pages),
+                InitialState::Allocated => linux.is_allocated(first, pages),
             }
         }
         let parts = Parts::new(system, PayloadKind::None)?;
@@ -89,7 +89,6 @@ impl Drive {
 }
 
 impl Kernel for Drive {
-    #[inline(always)]
     fn translate(&mut self, thread: u16, page: u64, store: bool) -> Option<u64> {
         self.linux.translate(thread, page, store)
     }

@@ -1,7 +1,8 @@
-//! Frames as an operating system's allocator leaves them: pages that follow one another in a program lie anywhere in memory.
+//! Physical frames as an operating system's allocator leaves them: consecutive pages of a program are scattered over
+//! memory.
 //!
-//! The permutation is computed, not a table: a Feistel network over the frames' numbers, rounded up to a power of two, that is
-//! walked until it comes back to a frame (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002).
+//! The permutation is computed rather than stored: a Feistel network over frame numbers, rounded up to a power of two,
+//! applied until it yields a valid frame (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002).
 
 use sim::Streams;
 use system::System;
@@ -11,21 +12,21 @@ const ROUNDS: usize = 4;
 /// A permutation of a memory's frames.
 #[derive(Clone, Debug)]
 pub struct Frames {
-    /// Bytes of a frame: log2.
+    /// Binary logarithm of the frame size.
     shift: u32,
     count: u64,
-    /// Bits of the two halves of a frame's number.
+    /// Bits of each half of a frame number.
     halves: [u32; 2],
     keys: [u64; ROUNDS],
 }
 
 impl Frames {
-    /// The frames of `system`; `None` where addresses are those of memory.
+    /// Returns the frames of `system`; `None` if addresses are physical.
     pub fn of(system: &System, streams: &Streams) -> Option<Frames> {
         system.memory.frames.map(|bytes| Frames::new(bytes, system.usable_memory(), streams))
     }
 
-    /// Frames of `bytes`, a power of two, in a memory of `memory` bytes. What is left over at its end stays in place.
+    /// Creates frames of `bytes`, a power of two, in a memory of `memory` bytes. A remainder at its end stays in place.
     pub fn new(bytes: u64, memory: u64, streams: &Streams) -> Frames {
         let count = memory / bytes;
         let bits = count.next_power_of_two().trailing_zeros().max(2);
@@ -38,7 +39,7 @@ impl Frames {
         }
     }
 
-    /// Where an address is.
+    /// Returns the physical address.
     pub fn place(&self, address: u64) -> u64 {
         let mut frame = address >> self.shift;
         if frame >= self.count {
@@ -52,12 +53,12 @@ impl Frames {
         }
     }
 
-    /// A permutation of all numbers of as many bits.
+    /// Permutes all numbers with this many bits.
     fn permute(&self, number: u64) -> u64 {
         let [mut low_bits, mut high_bits] = self.halves;
         let (mut low, mut high) = (number & ((1 << low_bits) - 1), number >> low_bits);
         for key in self.keys {
-            // The upper bits of a product depend on all bits of what is multiplied.
+            // The upper bits of a product depend on all bits of its factors.
             let mixed = (low ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
             high ^= mixed >> (64 - high_bits);
@@ -67,7 +68,7 @@ impl Frames {
         high << low_bits | low
     }
 
-    /// Parts of `[address, address + bytes)` that stay together: where each is, and its bytes.
+    /// Splits `[address, address + bytes)` into parts that stay contiguous: the physical address and bytes of each.
     pub fn parts(&self, address: u64, bytes: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (end, frame) = (address + bytes, 1 << self.shift);
         let next = move |at: u64| (at / frame + 1) * frame;
@@ -97,7 +98,7 @@ mod tests {
         let frames = Frames::new(4096, count * 4096, &Streams::new(1));
         let apart = |frame: u64| frames.place(frame * 4096).abs_diff(frames.place((frame + 1) * 4096)) as f64;
         let mean = (0..100_000).map(apart).sum::<f64>() / 1e5 / 4096.0 / count as f64;
-        // Two random places of a line are a third of its length apart.
+        // Two random points on a line are a third of its length apart on average.
         assert!((mean - 1.0 / 3.0).abs() < 0.01, "{mean}");
     }
 

@@ -1,6 +1,6 @@
-//! Main memory: what stands below the last-level cache, in virtual time.
+//! Main memory below the last-level cache, in virtual time.
 //!
-//! Whatever it is made of, it takes lines ([`LineRequest`]) and answers each once, with its number.
+//! All kinds accept requests for lines ([`LineRequest`]) and answer each once, by its number.
 
 pub mod dram;
 pub mod drive;
@@ -22,29 +22,29 @@ pub use system::parts::{DramConfig, HybridConfig};
 /// The counters of main memory at one point in time.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
-    /// Drawn until then.
+    /// Energy drawn so far.
     pub energy: Energy,
     hybrid: Option<hybrid::Reading>,
 }
 
-/// Main memory of any kind. Time never goes back: neither between calls of [`submit`](MainMemory::submit) nor of
+/// Main memory of any kind. Time must not decrease between calls of [`submit`](MainMemory::submit), nor of
 /// [`advance`](MainMemory::advance).
 #[allow(clippy::large_enum_variant, reason = "a machine has one")]
 pub enum MainMemory {
-    /// All of it is DRAM.
+    /// DRAM alone.
     Dram(DramMemory),
-    /// Flash behind a cache of DRAM.
+    /// Flash behind a DRAM cache.
     Hybrid(Box<HybridMemory>),
 }
 
 impl MainMemory {
-    /// The main memory of `system`.
+    /// Creates the main memory of `system`.
     ///
     /// # Errors
-    /// If its parts cannot work or do not fit.
+    /// If its parts are invalid or do not fit together.
     ///
     /// # Panics
-    /// If the system simulates none.
+    /// If the system has no main memory.
     pub fn new(system: &System, streams: &Streams) -> Result<MainMemory, HybridError> {
         Ok(match system.memory.kind {
             Kind::None => panic!("this system simulates no main memory"),
@@ -53,7 +53,7 @@ impl MainMemory {
         })
     }
 
-    /// Reads its counters at `now`, to which it comes; with its energy until then.
+    /// Advances to `now` and reads the counters and the energy so far.
     pub fn reading(&mut self, now: Time) -> Reading {
         match self {
             MainMemory::Dram(dram) => Reading { energy: dram.energy(now), hybrid: None },
@@ -64,8 +64,8 @@ impl MainMemory {
         }
     }
 
-    /// What the memory did from an earlier reading (else from the beginning) until `end`, for a run's summary: its caches,
-    /// its table, its flash. Empty where it is DRAM only.
+    /// Returns the memory's section of a run's summary (caches, page table, flash) from an earlier reading, or from the
+    /// beginning, until `end`. Empty for DRAM alone.
     pub fn report(&mut self, end: &Reading, from: Option<&Reading>) -> Map<String, Value> {
         match (self, &end.hybrid) {
             (MainMemory::Hybrid(hybrid), Some(end)) => hybrid.report(end, from.and_then(|from| from.hybrid.as_ref())),
@@ -73,7 +73,7 @@ impl MainMemory {
         }
     }
 
-    /// Why what it holds is not what was written any more, if it is not.
+    /// Returns why the content is no longer what was written, if so.
     pub fn fault(&self) -> Option<&nvmm::Error> {
         match self {
             MainMemory::Dram(_) => None,
@@ -81,7 +81,7 @@ impl MainMemory {
         }
     }
 
-    /// Before time begins: `bytes` from `address` on were written, from their beginning to their end.
+    /// Marks `bytes` from `address` on as written sequentially, before the simulation begins.
     pub fn was_written(&mut self, address: u64, bytes: u64) {
         match self {
             MainMemory::Dram(_) => {}
@@ -89,7 +89,7 @@ impl MainMemory {
         }
     }
 
-    /// Before time begins: `bytes` from `address` on are allocated, and nothing was ever written to them.
+    /// Marks `bytes` from `address` on as allocated and never written, before the simulation begins.
     pub fn is_allocated(&mut self, address: u64, bytes: u64) {
         match self {
             MainMemory::Dram(_) => {}
@@ -97,10 +97,10 @@ impl MainMemory {
         }
     }
 
-    /// Asks for a line at `now`.
+    /// Requests a line at `now`.
     ///
     /// # Panics
-    /// If the line is not within the memory, or not at a multiple of its length.
+    /// If the line is outside the memory, or its address is no multiple of its length.
     pub fn submit(&mut self, now: Time, request: LineRequest) {
         match self {
             MainMemory::Dram(dram) => dram.submit(now, request),
@@ -108,7 +108,7 @@ impl MainMemory {
         }
     }
 
-    /// When [`advance`](MainMemory::advance) is to be called next at the latest; `None` while nothing is under way.
+    /// Returns when [`advance`](MainMemory::advance) must be called at the latest; `None` while nothing is under way.
     pub fn next_event(&mut self) -> Option<Time> {
         match self {
             MainMemory::Dram(dram) => dram.next_event(),
@@ -116,7 +116,7 @@ impl MainMemory {
         }
     }
 
-    /// Comes to `now`; appends the numbers of the requests that are done, each with when, in order of time.
+    /// Advances to `now` and appends the numbers of completed requests with their times, in order.
     pub fn advance(&mut self, now: Time, completions: &mut Vec<(u32, Time)>) {
         match self {
             MainMemory::Dram(dram) => dram.advance(now, completions),
@@ -124,17 +124,17 @@ impl MainMemory {
         }
     }
 
-    /// Comes to the first time at which requests are done, or to `until`, if that is before, and appends as
-    /// [`advance`](MainMemory::advance) does: as often as that, called at each [`next_event`](MainMemory::next_event), would
-    /// append nothing.
-    pub fn go_on(&mut self, until: Time, completions: &mut Vec<(u32, Time)>) {
+    /// Advances to the first completion, or to `until` if that is earlier, and appends completed requests like
+    /// [`advance`](MainMemory::advance). Equivalent to calling that at each [`next_event`](MainMemory::next_event)
+    /// until it appends something.
+    pub fn advance_to_completion(&mut self, until: Time, completions: &mut Vec<(u32, Time)>) {
         match self {
-            MainMemory::Dram(dram) => dram.go_on(until, completions),
-            MainMemory::Hybrid(hybrid) => hybrid.go_on(until, completions),
+            MainMemory::Dram(dram) => dram.advance_to_completion(until, completions),
+            MainMemory::Hybrid(hybrid) => hybrid.advance_to_completion(until, completions),
         }
     }
 
-    /// Bytes that can be addressed, from 0 on.
+    /// Returns the addressable bytes, from 0 on.
     pub fn bytes(&self) -> u64 {
         match self {
             MainMemory::Dram(dram) => dram.bytes(),
@@ -142,7 +142,7 @@ impl MainMemory {
         }
     }
 
-    /// The energy of all of it until `now`.
+    /// Returns the total energy until `now`.
     pub fn energy(&mut self, now: Time) -> Energy {
         match self {
             MainMemory::Dram(dram) => dram.energy(now),
@@ -150,3 +150,24 @@ impl MainMemory {
         }
     }
 }
+
+impl sim::Machine for MainMemory {
+    type Request = LineRequest;
+    /// The request's number, and when it was done.
+    type Completion = (u32, Time);
+
+    fn submit(&mut self, now: Time, request: LineRequest) {
+        MainMemory::submit(self, now, request);
+    }
+
+    fn next_event(&mut self) -> Option<Time> {
+        MainMemory::next_event(self)
+    }
+
+    fn advance(&mut self, until: Time, completions: &mut Vec<(u32, Time)>) {
+        self.advance_to_completion(until, completions);
+    }
+}
+
+/// Main memory keeps the contract of a machine.
+const _: () = sim::contract::assert_machine::<MainMemory>();

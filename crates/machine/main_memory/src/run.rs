@@ -1,4 +1,4 @@
-//! A run of programs on a machine that simulates their loads and stores, and what came of it.
+//! A run of programs on a machine that simulates their loads and stores, and its results.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use media::{LINE, LineRequest, Op, Status};
 use serde_json::{Map, Value, json};
 use sim::{Energy, Streams, Time};
 use workload::JobInfo;
-use workload::program::{Before, Programs};
+use workload::program::{InitialState, Programs};
 
 use super::drive::Drive;
 use super::frames::Frames;
@@ -19,72 +19,73 @@ use storage::summary::whole;
 use system::System;
 use system::memory::Files;
 
-/// Why programs were not run, or not to their end.
+/// The reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
-    /// The programs are wrong.
+    /// The programs are invalid.
     #[error(transparent)]
     Workload(#[from] workload::Error),
-    /// The DRAM or the flash behind it cannot work so.
+    /// The main memory's configuration is invalid.
     #[error(transparent)]
     Memory(#[from] HybridError),
-    /// The memory is worn out, or full of versions: what was written is lost.
+    /// The memory is worn out, or full of versions: writes are lost.
     #[error("main memory failed: {0}")]
     Failed(nvmm::Error),
-    /// The drive cannot be made so.
+    /// The drive's configuration is invalid.
     #[error(transparent)]
     Config(#[from] ftl::config::ConfigError),
-    /// It cannot be filled.
+    /// The drive cannot be filled.
     #[error(transparent)]
     Prepare(#[from] storage::prepare::PrepareError),
-    /// It is too small for files and swap.
+    /// The drive is too small for files and swap space.
     #[error(
         "found a drive of {found}, expected at least {wanted} for files, swap area and journal (flash, ftl.capacity)"
     )]
     Drive {
-        /// What it has.
+        /// The bytes that it has.
         found: String,
-        /// What is needed.
+        /// The bytes needed.
         wanted: String,
     },
-    /// They need more memory than there is.
+    /// The programs need more memory than exists.
     #[error("{file}: found programs that use {found}, expected at most the {room} of main memory (memory.size)")]
     Room {
-        /// Of the programs.
+        /// The file of the programs.
         file: String,
-        /// What they use.
+        /// The bytes used.
         found: String,
-        /// What there is.
+        /// The bytes available.
         room: String,
     },
-    /// Programs without a step.
+    /// Programs without any step.
     #[error("{file}: found no access")]
     Empty {
-        /// Of the programs.
+        /// The file of the programs.
         file: String,
     },
-    /// Whoever watched asked for the end.
+    /// The caller's `watch` ended the run.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// A kernel, with the devices that it drives.
+/// A kernel and the devices that it drives.
 pub trait World: Kernel {
-    /// When it has something to do next.
+    /// Returns the time of its next event.
     fn next_event(&self) -> Option<Time>;
-    /// Comes to `now`.
+    /// Advances to `now`.
     fn advance(&mut self, now: Time);
-    /// What it did since it was last asked.
+    /// Returns its actions since the last call.
     fn effects(&mut self) -> &mut Effects;
-    /// The energy of its devices until `end`, from when measuring began and of the whole run; `None` if it has none.
+    /// Returns the energy of its devices until `end`, since measuring began and for the whole run; `None` without
+    /// devices.
     fn energy(&self, end: Time) -> Option<(Energy, Energy)>;
-    /// Counters since measuring began, and those of the whole run that it keeps, for the summary.
+    /// Returns the counters since measuring began and for the whole run, for the summary.
     fn report(&mut self, end: Time) -> (Map<String, Value>, Map<String, Value>);
-    /// Measuring begins.
+    /// Begins measuring.
     fn begin(&mut self, now: Time);
 }
 
-/// A kernel that has all in memory, and no device.
+/// A kernel with all data in memory and without devices.
 pub(super) struct InMemory {
     kernel: Resident,
     effects: Effects,
@@ -93,7 +94,7 @@ pub(super) struct InMemory {
 impl InMemory {
     fn new(programs: &Programs, config: LinuxConfig, streams: &Streams) -> InMemory {
         let mut kernel = Resident::new(config, &super::drive::areas(programs), streams);
-        for region in programs.regions().iter().filter(|region| region.before == Before::Written) {
+        for region in programs.regions().iter().filter(|region| region.initial == InitialState::Written) {
             kernel.was_written(region.base / PAGE, region.bytes.div_ceil(PAGE));
         }
         InMemory { kernel, effects: Effects::default() }
@@ -101,7 +102,6 @@ impl InMemory {
 }
 
 impl Kernel for InMemory {
-    #[inline(always)]
     fn translate(&mut self, thread: u16, page: u64, store: bool) -> Option<u64> {
         self.kernel.translate(thread, page, store)
     }
@@ -135,9 +135,9 @@ impl World for InMemory {
     }
 }
 
-/// A run that ended.
+/// A completed run.
 pub struct MemoryOutcome {
-    /// What was measured: of each program, the lines that it waited for.
+    /// Measurements: for each program, the lines that it waited for.
     pub recorder: Recorder,
     /// The programs, in the recorder's order.
     pub jobs: Vec<JobInfo>,
@@ -145,32 +145,32 @@ pub struct MemoryOutcome {
     pub begun: Time,
     /// When the last thread ended.
     pub end: Time,
-    /// Lines that memory was asked for.
+    /// Lines requested from memory.
     pub fills: u64,
-    /// The inside of the summary.
+    /// The summary's counters.
     pub inside: Value,
 }
 
 impl MemoryOutcome {
-    /// What was measured.
+    /// Returns the measurements.
     pub fn measured(&self) -> Measured<'_> {
         Measured::new(&self.recorder, &self.jobs, self.end, self.begun)
     }
 
-    /// The summary of the run: the same bytes for the same system, programs and options.
+    /// Returns the run's summary: identical bytes for the same system, programs and options.
     pub fn summary(&self) -> Value {
         whole(self.measured(), self.inside.clone())
     }
 }
 
-/// Runs the programs of a file on the machine that `system` describes. `watch` is told how far it is, and says whether to go
-/// on.
+/// Runs the programs of a file on the machine of `system`. `watch` receives the progress and returns whether to
+/// continue.
 ///
 /// # Errors
-/// If the programs are wrong, or do not fit.
+/// If the programs are invalid or do not fit.
 ///
 /// # Panics
-/// If the system simulates no main memory, or the model breaks one of its own invariants.
+/// If the system has no main memory, or the model breaks one of its invariants.
 pub fn run(
     system: &System,
     path: &Path,
@@ -192,14 +192,14 @@ pub fn run(
     }
     let frames = Frames::of(system, &streams);
     for region in programs.regions() {
-        match (region.before, &frames) {
-            (Before::Found, _) => {}
-            (Before::Written, None) => memory.was_written(region.base, region.bytes),
-            (Before::Written, Some(frames)) => {
+        match (region.initial, &frames) {
+            (InitialState::Existing, _) => {}
+            (InitialState::Written, None) => memory.was_written(region.base, region.bytes),
+            (InitialState::Written, Some(frames)) => {
                 frames.parts(region.base, region.bytes).for_each(|(at, bytes)| memory.was_written(at, bytes));
             }
-            (Before::Allocated, None) => memory.is_allocated(region.base, region.bytes),
-            (Before::Allocated, Some(frames)) => {
+            (InitialState::Allocated, None) => memory.is_allocated(region.base, region.bytes),
+            (InitialState::Allocated, Some(frames)) => {
                 frames.parts(region.base, region.bytes).for_each(|(at, bytes)| memory.is_allocated(at, bytes));
             }
         }
@@ -208,20 +208,20 @@ pub fn run(
     Flight::new(system, programs, memory, frames, world).fly(system, &file, watch)
 }
 
-/// Digits behind the point that show four of a number that is not zero.
+/// Returns the decimals that show four significant digits of a nonzero number.
 fn digits(number: f64) -> usize {
     if number > 0.0 { (3.0 - number.log10().floor()).clamp(4.0, 12.0) as usize } else { 4 }
 }
 
-/// Numbers of lines that devices ask for; those of the processor are below.
+/// First request number of devices; those of the processor are lower.
 const DEVICE: u32 = 1 << 31;
 
-/// Programs, a processor, a kernel and main memory at work.
+/// The running machine: programs, a processor, a kernel and main memory.
 pub(crate) struct Flight<W: World> {
     programs: Programs,
     cpu: Cpu,
     memory: MainMemory,
-    /// Where pages lie; none: one after the other.
+    /// Placement of pages; `None`: consecutive.
     frames: Option<Frames>,
     world: W,
     recorder: Recorder,
@@ -229,7 +229,7 @@ pub(crate) struct Flight<W: World> {
     program_of: Vec<u16>,
     device_lines: u32,
     fills: u64,
-    /// Whether measuring has begun; since when, until memory's counters then are read; the reading.
+    /// Measuring: whether it has begun; when, until the counters at that time are read; and that reading.
     begun: bool,
     unread: Option<Time>,
     reading: Option<Reading>,
@@ -287,7 +287,7 @@ impl<W: World> Flight<W> {
                 self.read_memory();
             }
             if memory == next {
-                self.memory.go_on(world.min(cpu), &mut done);
+                self.memory.advance_to_completion(world.min(cpu), &mut done);
                 for (id, at) in done.drain(..) {
                     self.answered(id, at);
                 }
@@ -327,7 +327,7 @@ impl<W: World> Flight<W> {
         Ok(self.outcome(system))
     }
 
-    /// Reads memory's counters at the time at which measuring began: nothing earlier is still to come.
+    /// Reads the memory's counters at the time at which measuring began, once no earlier event remains.
     fn read_memory(&mut self) {
         if let Some(begun) = self.unread.take() {
             self.reading = Some(self.memory.reading(begun));
@@ -338,9 +338,9 @@ impl<W: World> Flight<W> {
         if id >= DEVICE {
             return;
         }
-        if let Some(filled) = self.cpu.answered(id, at) {
+        if let Some(filled) = self.cpu.complete(id, at) {
             self.fills += 1;
-            let asked = filled.asked;
+            let asked = filled.requested;
             if asked < self.cpu.begun() {
                 return;
             }

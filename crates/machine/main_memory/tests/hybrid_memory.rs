@@ -240,7 +240,7 @@ fn the_same_seed_gives_the_same_times() {
 }
 
 /// Requests at random times, whether others are done or not: all answers. What is due before the next request is done event by
-/// event, or by `go_on`, from answer to answer.
+/// event, or by `advance_to_completion`, from answer to answer.
 fn answers(memory: &mut MainMemory, seed: u64, goes_on: bool) -> Vec<(u32, Time)> {
     let mut rng = Streams::new(seed).stream("times");
     let (mut now, mut all, mut done) = (Time::ZERO, Vec::new(), Vec::new());
@@ -252,7 +252,7 @@ fn answers(memory: &mut MainMemory, seed: u64, goes_on: bool) -> Vec<(u32, Time)
         let until = if id == 2999 { Time::from_s(1) } else { now + Time::from_ns(rng.below(4) * rng.below(3000)) };
         while let Some(next) = memory.next_event().filter(|next| *next <= until) {
             if goes_on {
-                memory.go_on(until, &mut done);
+                memory.advance_to_completion(until, &mut done);
                 let first = done.first().map_or(until, |(_, at)| *at);
                 assert!(done.iter().all(|(_, at)| *at == first) && first >= next, "{done:?} after {next}");
             } else {
@@ -300,5 +300,5 @@ fn what_cannot_work_says_why() {
     assert!(found.starts_with("memory.dram: found 4294967296 bytes, expected at least 34426847232"), "{found}");
     let mut config = small(8192);
     config.nvmm.segments = 5;
-    assert_eq!(error(&config), "nvmm: 5 segments a page, expected 4, 8 or 16");
+    assert_eq!(error(&config), "nvmm: 5 segments per page, expected 4, 8 or 16");
 }

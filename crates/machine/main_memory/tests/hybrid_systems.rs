@@ -123,7 +123,7 @@ fn what_cannot_work_is_told_in_one_line() {
         ),
         (
             &["[nvmm]", "versions = 1073741824"],
-            "bad.toml:3:1: nvmm: 1073741824 entries for versions, expected 32 to 2^30 - 16777216 pages",
+            "bad.toml:3:1: nvmm: 1073741824 version entries, expected 32 to 2^30 - 16777216 pages",
         ),
         (&["[nvmm]", "die_queue = 0"], "bad.toml:3:13: nvmm.die_queue: found 0, expected 1 to 65535"),
         (
@@ -132,7 +132,7 @@ fn what_cannot_work_is_told_in_one_line() {
         ),
         (
             &["[memory.cache]", r#"size = "64GiB""#],
-            r#"bad.toml:3:1: memory.cache.size is "64GiB", expected with its tags at most what memory.channels, ranks and stack make, which is 64GiB"#,
+            r#"bad.toml:3:1: memory.cache.size is "64GiB", expected with its tags at most 64GiB, the capacity given by memory.channels, ranks and stack"#,
         ),
         (
             &["[memory.cache]", "ways = 12"],

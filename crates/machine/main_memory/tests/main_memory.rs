@@ -39,7 +39,7 @@ fn drive(
         asked += 1;
     }
     while ended < count {
-        memory.go_on(Time::MAX, &mut done);
+        memory.advance_to_completion(Time::MAX, &mut done);
         for (id, at) in done.drain(..) {
             now = now.max(at);
             ended += 1;
@@ -84,8 +84,9 @@ fn sequential_streams_of_any_power_of_two_keep_up_with_random_reads() {
                 let streams = sequential(&mut open(name, &[]), Time::ZERO, 1 << shift, agents, count).0 / 1e9;
                 println!("{name} {shift} {agents}: {streams:.1} GB/s in order, {random:.1} at random");
                 assert!(streams >= 0.9 * random, "{name}, 2^{shift} B, {agents}: {streams} and {random} GB/s");
-                // Where the bus is all but full, changes of rank move bandwidth by up to a clock in sixty; see the next test.
-                let floor = if before > 0.96 * peak { 0.98 } else { 0.99 };
+                // Near the peak the bus loses two clocks (tRTRS) each time it changes rank, at worst every 32 bursts of four:
+                // `streams_lose_bandwidth_only_to_changes_of_rank` in the DRAM's `tests/bounds.rs` counts them.
+                let floor = if before > 0.96 * peak { 128.0 / 130.0 } else { 0.995 };
                 assert!(streams >= floor * before, "{name}, 2^{shift} B, {agents}: {streams} after {before} GB/s");
                 before = streams;
             }

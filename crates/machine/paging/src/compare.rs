@@ -1,4 +1,4 @@
-//! Policies side by side on a page trace, at several SRAM sizes, in memory that does not grow with the trace.
+//! Compares policies on a page trace at several SRAM sizes, in memory independent of the length of the trace.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Seek, Write};
@@ -12,92 +12,89 @@ use pager::{Counts, Numbering, Policy, Weights, bound};
 
 use super::{PagingError, Requests, frames};
 
-/// Requests that are served at a time: enough that threads are worth their start.
+/// Number of requests served at a time: enough to make starting threads worthwhile.
 const BATCH: usize = 1 << 19;
 
-/// Longest trace whose lower bound is looked for, in requests: the bound takes 150 bytes for each run of a page.
+/// Maximum length, in requests, of a trace whose lower bound is computed: the bound takes 150 bytes per run of a page.
 pub const BOUND_REQUESTS_MAX: u64 = 1 << 22;
 
-/// What is to be known of a trace.
+/// The parameters of a comparison.
 #[derive(Clone, Debug)]
-pub struct Question {
-    /// Which policies.
+pub struct Options {
+    /// The policies.
     pub policies: Vec<Name>,
-    /// With how much SRAM, in bytes.
+    /// SRAM sizes in bytes.
     pub sram_bytes: Vec<u64>,
-    /// With how many buffers.
+    /// Number of buffers.
     pub buffers: u32,
-    /// How PM-XIP is read.
+    /// Interpretation of PM-XIP.
     pub reading: Reading,
-    /// What each of the four things costs in time: what rent-or-buy keeps low, and the first bound.
+    /// Time of each operation: minimized by rent-or-buy, and the unit of the first bound.
     pub time: Weights,
-    /// And in energy: the second bound.
+    /// Energy of each operation: the unit of the second bound.
     pub energy: Weights,
-    /// Rounds of the bounds; 0 for none.
+    /// Rounds of the bounds; 0 for no bounds.
     pub bound_rounds: u32,
-    /// Of the trace, at most the first so many requests.
+    /// Maximum number of requests to read from the trace.
     pub requests_max: Option<u64>,
 }
 
-/// A policy at an SRAM size.
+/// The counts of a policy at an SRAM size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
     /// The policy.
     pub policy: Name,
-    /// SRAM, in bytes.
+    /// SRAM size in bytes.
     pub sram_bytes: u64,
-    /// What it did.
+    /// Operation counts.
     pub counts: Counts,
 }
 
-/// What no schedule can beat at an SRAM size.
+/// Lower bounds on the cost of any schedule at an SRAM size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// SRAM, in bytes.
+    /// SRAM size in bytes.
     pub sram_bytes: u64,
-    /// In picoseconds.
+    /// Time bound in picoseconds.
     pub time_ps: u64,
-    /// In picojoules.
+    /// Energy bound in picojoules.
     pub energy_pj: u64,
 }
 
-/// What is known of a trace.
+/// The result of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
-    /// Requests of the trace.
+    /// Number of requests.
     pub requests: u64,
-    /// Different pages.
+    /// Number of distinct pages.
     pub pages: u32,
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page_bytes: u32,
-    /// By SRAM size, then in the order of the policies.
+    /// Results by SRAM size, then in the order of the policies.
     pub served: Vec<Served>,
-    /// By SRAM size; empty if none were asked for, or the trace is longer than [`BOUND_REQUESTS_MAX`].
+    /// Bounds by SRAM size; empty if not requested, or if the trace is longer than [`BOUND_REQUESTS_MAX`].
     pub bounds: Vec<Bounds>,
 }
 
-/// Serves the trace of a file with every policy at every SRAM size. `watch` is told the requests served so far, and says
-/// whether to go on.
+/// Serves a page trace with every policy at every SRAM size. `watch` receives the number of requests served so far and
+/// returns whether to continue.
 ///
-/// On-line policies see the trace once; LRU is known at all sizes from its stack distances. MIN sees it twice: what it
-/// must know is kept in the folder for temporary files meanwhile, eight bytes a request.
+/// Online policies process the trace once; LRU is derived at all sizes from stack distances. MIN processes the trace
+/// twice and stores what it needs in the folder for temporary files, eight bytes per request.
 ///
 /// # Errors
-/// If the trace cannot be read or is empty, an SRAM is not made of its pages, or there is no room for what MIN needs.
+/// If the trace cannot be read or is empty, an SRAM size is not a multiple of the page size, or there is no space for
+/// the temporary files.
 ///
 /// # Panics
-/// If there are no buffers, policies or sizes.
-pub fn compare(
-    path: &Path,
-    question: &Question,
-    watch: &mut dyn FnMut(u64) -> bool,
-) -> Result<Comparison, PagingError> {
-    let mut reader = Requests::open(path, question.requests_max)?;
+/// If `options` has no buffers, policies or sizes.
+pub fn compare(path: &Path, options: &Options, watch: &mut dyn FnMut(u64) -> bool) -> Result<Comparison, PagingError> {
+    let mut reader = Requests::open(path, options.requests_max)?;
     let page_bytes = reader.page_bytes();
-    let frames = frames(path, page_bytes, &question.sram_bytes)?;
-    let mut all = Everyone::new(question, &frames);
-    let mut kept = if question.policies.contains(&Name::Min) { Some(Kept::new()?) } else { None };
-    let mut whole = (question.bound_rounds > 0).then(Vec::new);
+    let frames = frames(path, page_bytes, &options.sram_bytes)?;
+    let mut all = OnlinePolicies::new(options, &frames);
+    let mut stored = if options.policies.contains(&Name::Min) { Some(StoredTrace::new()?) } else { None };
+    let mut whole = (options.bound_rounds > 0).then(Vec::new);
     let (mut numbering, mut chunk, mut batch) = (Numbering::new(), Vec::new(), Vec::new());
     let mut requests = 0;
     loop {
@@ -111,8 +108,8 @@ pub fn compare(
         }
         requests += batch.len() as u64;
         all.serve(numbering.pages(), &batch);
-        if let Some(kept) = &mut kept {
-            kept.append(&batch)?;
+        if let Some(stored) = &mut stored {
+            stored.append(&batch)?;
         }
         if requests > BOUND_REQUESTS_MAX {
             whole = None;
@@ -129,31 +126,31 @@ pub fn compare(
     if requests == 0 {
         return Err(PagingError::Empty { file: path.display().to_string() });
     }
-    let min = match kept {
-        Some(kept) => kept.min(pages, &frames, requests, watch)?,
+    let min = match stored {
+        Some(stored) => stored.min(pages, &frames, requests, watch)?,
         None => Vec::new(),
     };
-    let served = all.served(question, &frames, &min);
-    let bounds = whole.map_or_else(Vec::new, |whole| bounds(pages, &whole, question, &frames, &served));
+    let served = all.served(options, &frames, &min);
+    let bounds = whole.map_or_else(Vec::new, |whole| bounds(pages, &whole, options, &frames, &served));
     Ok(Comparison { requests, pages, page_bytes, served, bounds })
 }
 
-/// All on-line policies at all sizes.
-struct Everyone {
-    /// By size, then in the order of those policies that are on line and not LRU.
+/// All online policies at all sizes.
+struct OnlinePolicies {
+    /// By size, then in the order of the online policies other than LRU.
     online: Vec<Mutex<(Online, Counts)>>,
     lru: Option<StackDistances>,
 }
 
-impl Everyone {
-    fn new(question: &Question, frames: &[u32]) -> Everyone {
+impl OnlinePolicies {
+    fn new(options: &Options, frames: &[u32]) -> OnlinePolicies {
         let online = frames.iter().flat_map(|&frames| {
-            let names = question.policies.iter().filter(|&&name| name != Name::Lru);
-            names.filter_map(move |&name| Online::new(name, frames, question.buffers, question.reading, &question.time))
+            let names = options.policies.iter().filter(|&&name| name != Name::Lru);
+            names.filter_map(move |&name| Online::new(name, frames, options.buffers, options.reading, &options.time))
         });
-        Everyone {
+        OnlinePolicies {
             online: online.map(|policy| Mutex::new((policy, Counts::default()))).collect(),
-            lru: question.policies.contains(&Name::Lru).then(|| StackDistances::new(0)),
+            lru: options.policies.contains(&Name::Lru).then(|| StackDistances::new(0)),
         }
     }
 
@@ -169,18 +166,18 @@ impl Everyone {
         });
     }
 
-    fn served(self, question: &Question, frames: &[u32], min: &[Counts]) -> Vec<Served> {
+    fn served(self, options: &Options, frames: &[u32], min: &[Counts]) -> Vec<Served> {
         let lru = self.lru.map(|distances| (distances.misses(), distances.requests()));
         let mut online = self.online.into_iter().map(|both| both.into_inner().expect("no job panicked").1);
         let mut served = Vec::new();
-        for (size, (&frames, &sram_bytes)) in frames.iter().zip(&question.sram_bytes).enumerate() {
-            for &policy in &question.policies {
+        for (size, (&frames, &sram_bytes)) in frames.iter().zip(&options.sram_bytes).enumerate() {
+            for &policy in &options.policies {
                 let counts = match (policy, &lru) {
                     (Name::Lru, Some((misses, requests))) => {
                         Counts::conventional(*requests, misses[(frames as usize).min(misses.len() - 1)])
                     }
                     (Name::Min, _) => min[size],
-                    _ => online.next().expect("one a size and policy"),
+                    _ => online.next().expect("one entry per size and policy"),
                 };
                 served.push(Served { policy, sram_bytes, counts });
             }
@@ -189,21 +186,21 @@ impl Everyone {
     }
 }
 
-fn bounds(pages: u32, whole: &[u32], question: &Question, frames: &[u32], served: &[Served]) -> Vec<Bounds> {
+fn bounds(pages: u32, whole: &[u32], options: &Options, frames: &[u32], served: &[Served]) -> Vec<Bounds> {
     let mut found = parallel(2 * frames.len(), cores(), |job| {
         let size = job / 2;
-        let weights = if job % 2 == 0 { &question.time } else { &question.energy };
-        let here = served.iter().filter(|each| each.sram_bytes == question.sram_bytes[size]);
+        let weights = if job % 2 == 0 { &options.time } else { &options.energy };
+        let here = served.iter().filter(|each| each.sram_bytes == options.sram_bytes[size]);
         let known = here.map(|each| weights.total(&each.counts)).min().expect("there are policies");
-        bound::lower_bound(pages, whole, frames[size], question.buffers, weights, known, question.bound_rounds)
+        bound::lower_bound(pages, whole, frames[size], options.buffers, weights, known, options.bound_rounds)
     });
     tighten(frames, &mut found);
-    let pairs = question.sram_bytes.iter().zip(found.chunks_exact(2));
+    let pairs = options.sram_bytes.iter().zip(found.chunks_exact(2));
     pairs.map(|(&sram_bytes, two)| Bounds { sram_bytes, time_ps: two[0], energy_pj: two[1] }).collect()
 }
 
-/// Raises each size's pair of bounds to the highest of all larger sizes: more frames never cost more, so that what bounds a
-/// larger size bounds the smaller ones too.
+/// Raises each pair of bounds to the maximum over all larger sizes: more frames never cost more, so a bound for a
+/// larger size also holds for smaller ones.
 fn tighten(frames: &[u32], bounds: &mut [u64]) {
     let mut by_size: Vec<usize> = (0..frames.len()).collect();
     by_size.sort_by_key(|&size| std::cmp::Reverse(frames[size]));
@@ -214,42 +211,42 @@ fn tighten(frames: &[u32], bounds: &mut [u64]) {
     }
 }
 
-/// The numbered trace in a file that has no name: it is gone with the process.
-struct Kept {
+/// The numbered trace in an unlinked temporary file, which disappears with the process.
+struct StoredTrace {
     trace: BufWriter<File>,
 }
 
-fn nameless() -> Result<File, PagingError> {
+fn temporary_file() -> Result<File, PagingError> {
     let folder = std::env::temp_dir();
-    let kept = |error| PagingError::Kept { folder: folder.display().to_string(), error };
+    let stored = |error| PagingError::Temporary { folder: folder.display().to_string(), error };
     for number in 0..u32::MAX {
         let path = folder.join(format!("nandram-{}-{number}", std::process::id()));
         match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
             Ok(file) => {
-                std::fs::remove_file(&path).map_err(kept)?;
+                std::fs::remove_file(&path).map_err(stored)?;
                 return Ok(file);
             }
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(kept(error)),
+            Err(error) => return Err(stored(error)),
         }
     }
-    unreachable!("a folder with 2^32 of our files")
+    unreachable!("2^32 temporary files of this process")
 }
 
 fn failed(error: std::io::Error) -> PagingError {
-    PagingError::Kept { folder: std::env::temp_dir().display().to_string(), error }
+    PagingError::Temporary { folder: std::env::temp_dir().display().to_string(), error }
 }
 
-impl Kept {
-    fn new() -> Result<Kept, PagingError> {
-        Ok(Kept { trace: BufWriter::with_capacity(1 << 20, nameless()?) })
+impl StoredTrace {
+    fn new() -> Result<StoredTrace, PagingError> {
+        Ok(StoredTrace { trace: BufWriter::with_capacity(1 << 20, temporary_file()?) })
     }
 
     fn append(&mut self, batch: &[u32]) -> Result<(), PagingError> {
         batch.iter().try_for_each(|page| self.trace.write_all(&page.to_le_bytes())).map_err(failed)
     }
 
-    /// The counts of MIN at each size.
+    /// Computes the counts of MIN at each size.
     fn min(
         self,
         pages: u32,
@@ -258,7 +255,7 @@ impl Kept {
         watch: &mut dyn FnMut(u64) -> bool,
     ) -> Result<Vec<Counts>, PagingError> {
         let mut trace = self.trace.into_inner().map_err(|error| failed(error.into_error()))?;
-        let mut ahead = nameless()?;
+        let mut ahead = temporary_file()?;
         write_ahead(pages, &mut trace, &mut ahead).map_err(failed)?;
         trace.rewind().and_then(|()| ahead.rewind()).map_err(failed)?;
         let mut foreseeing = Foreseeing::new(trace, ahead);
@@ -293,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_is_the_highest_of_all_sizes_as_large() {
+    fn a_bound_is_the_maximum_over_all_larger_sizes() {
         let frames = [8, 2, 32, 16, 4];
         let found = [70, 7, 100, 9, 60, 8, 80, 5, 75, 6];
         let mut bounds = found;

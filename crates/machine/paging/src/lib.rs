@@ -1,4 +1,4 @@
-//! Demand paging: page traces through policies, and through a OneNAND device in virtual time.
+//! Demand paging: evaluates page traces with policies, and on a OneNAND device in virtual time.
 
 pub mod compare;
 pub mod onenand;
@@ -10,82 +10,82 @@ use std::path::Path;
 use workload::pages::{Options, Reader};
 use workload::trace::TraceError;
 
-/// Why page traces were not evaluated.
+/// Why a page trace could not be evaluated.
 #[derive(Debug, thiserror::Error)]
 pub enum PagingError {
-    /// A trace cannot be read.
+    /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// A trace without a request.
-    #[error("{file}: found no request")]
+    /// The trace has no requests.
+    #[error("{file}: found no requests, expected at least one")]
     Empty {
         /// The trace.
         file: String,
     },
-    /// An SRAM that is not made of pages.
-    #[error("sram: found {found} bytes, expected a multiple of the pages of {file} ({page_bytes} bytes), not zero")]
+    /// The SRAM size is not a positive multiple of the page size.
+    #[error("sram: found {found} bytes, expected a positive multiple of the page size of {file} ({page_bytes} bytes)")]
     Sram {
-        /// In bytes.
+        /// SRAM size in bytes.
         found: u64,
         /// The trace.
         file: String,
-        /// Of its pages.
+        /// Page size of the trace in bytes.
         page_bytes: u32,
     },
-    /// A trace of other pages than the machine's.
+    /// The page size of the trace differs from that of the machine.
     #[error("{file}: found pages of {found} bytes, expected {expected} bytes (flash.page)")]
     Page {
         /// The trace.
         file: String,
-        /// Bytes of its pages.
+        /// Page size of the trace in bytes.
         found: u32,
-        /// Bytes of the machine's.
+        /// Page size of the machine in bytes.
         expected: u64,
     },
-    /// A program that is larger than the flash.
-    #[error("{file}: found {found} different pages, expected at most the {room} of the flash")]
+    /// The program is larger than the flash.
+    #[error("{file}: found {found} distinct pages, expected at most the {room} pages of the flash")]
     Room {
         /// The trace.
         file: String,
-        /// Its pages.
+        /// Number of distinct pages of the trace.
         found: u32,
-        /// Those of the flash.
+        /// Number of pages of the flash.
         room: u64,
     },
-    /// What MIN needs of the trace could not be kept beside it.
-    #[error("{folder}: cannot keep what MIN needs to know: {error}")]
-    Kept {
+    /// The temporary files of MIN could not be written.
+    #[error("{folder}: cannot write the temporary files of MIN: {error}")]
+    Temporary {
         /// Folder for temporary files.
         folder: String,
-        /// What the system says.
+        /// Error of the operating system.
         error: std::io::Error,
     },
-    /// Whoever watched asked for the end.
+    /// The caller's watch function ended the evaluation.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// The first requests of a page trace, or all.
+/// A reader of all or the first requests of a page trace.
 pub struct Requests {
     reader: Reader,
     left: u64,
 }
 
 impl Requests {
-    /// Opens a trace, of which at most so many requests are wanted.
+    /// Opens a trace to read at most `most` requests.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the trace cannot be read.
     pub fn open(path: &Path, most: Option<u64>) -> Result<Requests, PagingError> {
         Ok(Requests { reader: Reader::open(path, &Options::default())?, left: most.unwrap_or(u64::MAX) })
     }
 
-    /// Bytes of a page.
+    /// Returns the page size in bytes.
     pub fn page_bytes(&self) -> u32 {
         self.reader.page_bytes()
     }
 
-    /// Replaces `chunk` by the next requests' pages; empty where no more are there, or wanted.
+    /// Replaces `chunk` with the pages of the next requests; empty at the end or once the limit is reached.
     ///
     /// # Errors
     /// If the trace cannot be read.
@@ -100,10 +100,10 @@ impl Requests {
     }
 }
 
-/// SRAM sizes as frames of a trace's pages.
+/// Converts SRAM sizes to numbers of page frames.
 ///
 /// # Errors
-/// If one is no multiple of a page, or zero.
+/// If a size is not a positive multiple of the page size.
 pub fn frames(path: &Path, page_bytes: u32, sram_bytes: &[u64]) -> Result<Vec<u32>, PagingError> {
     let each = sram_bytes.iter().map(|&bytes| {
         let frames = bytes / u64::from(page_bytes);

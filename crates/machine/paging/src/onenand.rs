@@ -1,9 +1,10 @@
-//! A OneNAND, an on-chip SRAM and a policy that says which page is where, in virtual time.
+//! A machine with a OneNAND, on-chip SRAM and a paging policy, in virtual time.
 //!
-//! A program asks for one line after the other. What the policy does for a request (loads, moves, discards, a read) is
-//! done in that order, one after the other. With `host.paging.overlap` moves go on by themselves: while the array loads
-//! another page, and while the program reads what is in SRAM. A load still waits for a free buffer, a read for its page
-//! and, in a buffer, for the bus; so each thing is done as often as without, begins no later, and takes the same energy.
+//! A program requests one line after another. The operations of the policy for a request (loads, moves, discards, a
+//! read) are executed in order, one after another. With `host.paging.overlap`, moves proceed in the background while
+//! the array loads another page and while the program reads from SRAM. A load still waits for a free buffer, and a read
+//! waits for its page and, in a buffer, for the bus. Each operation therefore occurs as often as without overlap,
+//! starts no later, and consumes the same energy.
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,7 @@ use sim::{Energy, EventQueue, Lane, Schedule, Streams, Time, Timeline, Track};
 use system::System;
 use system::parts;
 
-/// What a policy did for a request, in order.
+/// An operation of the policy for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Load(u32),
@@ -56,10 +57,10 @@ impl Memory for Steps {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Event {
     Flash(nand::Event),
-    /// What the program waits for: a line, or a move.
+    /// The completion of what the program waits for: a line fetch or a move.
     #[default]
     Program,
-    /// The end of the move under way, unless it was held up meanwhile.
+    /// The end of the current move, unless it was delayed meanwhile.
     Moved,
 }
 
@@ -81,7 +82,7 @@ impl Schedule<nand::Event> for World {
     }
 }
 
-/// Rows of the timeline.
+/// Tracks of the timeline.
 const BUS: Track = Track(0);
 const PORT: Track = Track(1);
 const FLASH: u32 = 2;
@@ -94,28 +95,28 @@ impl World {
     }
 }
 
-/// The configurations of a machine that pages.
+/// The configuration of a paging machine.
 #[derive(Clone, Debug)]
 pub struct PagingParts {
     /// The flash array.
     pub nand: nand::Config,
-    /// Buffers and bus.
+    /// The OneNAND buffers and bus.
     pub onenand: OneNandConfig,
-    /// Frames.
+    /// The SRAM frames.
     pub sram: SramConfig,
-    /// Bytes that a request fetches.
+    /// Bytes fetched per request.
     pub line: u64,
-    /// Whether moves go on while the program does.
+    /// Whether moves overlap with the program.
     pub overlap: bool,
 }
 
 impl PagingParts {
-    /// The parts of `system`.
+    /// Returns the parts of `system`.
     ///
     /// # Panics
-    /// If it has no OneNAND, which whoever calls this looks at first.
+    /// If the system has no OneNAND; callers must check first.
     pub fn new(system: &System) -> PagingParts {
-        assert_eq!(system.link.kind, system::link::LinkType::OneNand, "no OneNAND");
+        assert_eq!(system.link.kind, system::link::LinkType::OneNand, "expected a OneNAND link");
         let (l, s) = (&system.link, &system.host.sram);
         PagingParts {
             nand: parts::flash(system, system.geometry(), PayloadKind::None, 0),
@@ -138,8 +139,7 @@ impl PagingParts {
         }
     }
 
-    /// What each of the four things takes that the policies count, when nothing overlaps: measured on the parts, each
-    /// done once.
+    /// Returns the cost of one operation of each kind without overlap, measured by executing each once on the parts.
     pub fn costs(&self) -> Costs {
         let page = self.page_bytes();
         let read = |bytes| {
@@ -165,7 +165,7 @@ impl PagingParts {
         u64::from(self.nand.geometry.page_bytes)
     }
 
-    /// A load by an idle array.
+    /// Returns the cost of a load by an idle array.
     fn load(&self) -> Cost {
         let mut nand = Nand::new(&self.nand, &Streams::new(0));
         let mut world = World { queue: EventQueue::new(MOVED.0 as usize + 1), events: 0, timeline: None };
@@ -180,7 +180,7 @@ impl PagingParts {
         }
     }
 
-    /// The read of a page of the image, which lies in the array page after page.
+    /// Returns the read of an image page; the image is stored page after page in the array.
     fn read(&self, page: u32) -> ReadOp {
         let geometry = &self.nand.geometry;
         let (block, inside) = (page / geometry.pages, page % geometry.pages);
@@ -194,13 +194,13 @@ impl PagingParts {
         }
     }
 
-    /// Pages that the array has.
+    /// Returns the number of pages in the array.
     pub fn pages(&self) -> u64 {
         (self.nand.geometry.bytes() / u128::from(self.nand.geometry.page_bytes)) as u64
     }
 }
 
-/// A move under way; later than it began it ends where it was held up.
+/// The current move. `end` is postponed when the move is delayed.
 #[derive(Clone, Copy, Debug)]
 struct Moving {
     page: u32,
@@ -208,7 +208,7 @@ struct Moving {
     end: Time,
 }
 
-/// A program's memory.
+/// The memory of a program.
 pub struct OneNandMachine {
     parts: PagingParts,
     world: World,
@@ -217,20 +217,20 @@ pub struct OneNandMachine {
     sram: Sram,
     policy: Online,
     steps: Steps,
-    /// The page that the array is at.
+    /// The page that the array is loading.
     loading: Option<u32>,
-    /// Pages to be moved, in order; with `overlap` alone.
+    /// Pages waiting to be moved, in order; used only with `overlap`.
     moves: VecDeque<u32>,
-    /// The move under way.
+    /// The current move.
     moving: Option<Moving>,
-    /// What was done for the policy.
+    /// Counts of the executed operations.
     counts: Counts,
-    /// Loads that came uncorrectable, after all retries: the program is given what there is.
+    /// Loads that remained uncorrectable after all retries; the program receives the data as they are.
     lost: u64,
 }
 
 impl OneNandMachine {
-    /// An idle machine. `policy` is one over as many frames and buffers as `parts` have.
+    /// Creates an idle machine. `policy` must have the same numbers of frames and buffers as `parts`.
     pub fn new(parts: PagingParts, policy: Online, streams: &Streams) -> OneNandMachine {
         OneNandMachine {
             world: World { queue: EventQueue::new(MOVED.0 as usize + 1), events: 0, timeline: None },
@@ -248,15 +248,15 @@ impl OneNandMachine {
         }
     }
 
-    /// The policy that `system` names.
+    /// Creates the policy named by `system`.
     pub fn policy(system: &System, parts: &PagingParts) -> Online {
         let paging = &system.host.paging;
         let weights = Weights::time(&parts.costs());
         let policy = Online::new(paging.name(), parts.sram.frames, parts.onenand.buffers, paging.reading(), &weights);
-        policy.expect("systems name policies that are on line")
+        policy.expect("systems name online policies")
     }
 
-    /// Keeps a timeline of at most `limit` spans from now on.
+    /// Records a timeline of at most `limit` spans from now on.
     pub fn keep_timeline(&mut self, limit: usize) {
         let mut timeline = Timeline::new(limit);
         timeline.add_track("link", "bus");
@@ -267,12 +267,12 @@ impl OneNandMachine {
         self.world.timeline = Some(Box::new(timeline));
     }
 
-    /// The timeline, if one was kept.
+    /// Returns the timeline, if one is recorded.
     pub fn timeline(&self) -> Option<&Timeline> {
         self.world.timeline.as_deref()
     }
 
-    /// The time of the last event.
+    /// Returns the time of the last event.
     pub fn now(&self) -> Time {
         self.world.queue.now()
     }
@@ -282,20 +282,20 @@ impl OneNandMachine {
         self.policy.grow(pages);
     }
 
-    /// The program fetches a line of `page`, and goes on when it has it: returns when that is.
+    /// Fetches a line of `page` for the program. Returns the time at which the program receives it.
     pub fn request(&mut self, page: u32) -> Time {
         self.steps.0.clear();
         self.policy.request(page, &mut self.steps);
         for number in 0..self.steps.0.len() {
             let step = self.steps.0[number];
-            if self.parts.overlap { self.overlapped(step) } else { self.in_turn(step) }
+            if self.parts.overlap { self.overlapped(step) } else { self.sequential(step) }
         }
         self.now()
     }
 
-    // -- one after the other
+    // -- without overlap
 
-    fn in_turn(&mut self, step: Step) {
+    fn sequential(&mut self, step: Step) {
         let now = self.now();
         match step {
             Step::Load(page) => {
@@ -317,12 +317,12 @@ impl OneNandMachine {
         }
     }
 
-    // -- overlapped
+    // -- with overlap
 
     fn overlapped(&mut self, step: Step) {
         match step {
             Step::Load(page) => {
-                // A page that the policy has moved may still be on its way.
+                // A page that the policy has moved may still be in its buffer.
                 self.run_until(|machine| machine.onenand.has_free_buffer());
                 self.load(page);
             }
@@ -346,7 +346,7 @@ impl OneNandMachine {
         }
     }
 
-    /// The first of the moves begins, if its page is there and the bus is free.
+    /// Starts the first pending move if its page is loaded and the bus is free.
     fn begin_move(&mut self) {
         let Some(&page) = self.moves.front() else { return };
         if self.moving.is_none() && self.onenand.is_ready(page) {
@@ -365,14 +365,14 @@ impl OneNandMachine {
         self.counts.buffer_to_sram += 1;
     }
 
-    /// An access of the program's to SRAM goes before those of the move under way, which has the same port.
+    /// Delays the current move: an SRAM access of the program takes precedence on the shared port.
     fn hold_up(&mut self, by: Time) {
         if let Some(moving) = &mut self.moving {
             moving.end += by;
         }
     }
 
-    // -- both
+    // -- common
 
     fn load(&mut self, page: u32) {
         assert!(self.loading.is_none(), "the array loads one page at a time");
@@ -384,7 +384,7 @@ impl OneNandMachine {
     }
 
     fn read_buffer(&mut self, page: u32) {
-        assert!(self.onenand.is_ready(page), "page {page} is read in a buffer where it is not");
+        assert!(self.onenand.is_ready(page), "page {page} is read from a buffer but is not in one");
         let time = self.onenand.burst(self.parts.line);
         self.counts.buffer_reads += 1;
         let now = self.now();
@@ -393,7 +393,7 @@ impl OneNandMachine {
     }
 
     fn read_sram(&mut self, page: u32) {
-        assert!(self.sram.holds(page), "page {page} is read in SRAM where it is not");
+        assert!(self.sram.holds(page), "page {page} is read from SRAM but is not there");
         let time = self.sram.access(self.parts.line);
         self.hold_up(time);
         self.counts.sram_reads += 1;
@@ -402,7 +402,7 @@ impl OneNandMachine {
         self.wait(time);
     }
 
-    /// The program waits so long.
+    /// Advances the program by `time`.
     fn wait(&mut self, time: Time) {
         let now = self.now();
         self.world.queue.push(PROGRAM, now + time, Event::Program);
@@ -417,7 +417,7 @@ impl OneNandMachine {
 
     /// Handles the next event.
     fn handle(&mut self) -> Event {
-        let (now, event) = self.world.queue.pop().expect("who waits has something to wait for");
+        let (now, event) = self.world.queue.pop().expect("a pending operation has an event");
         self.world.events += 1;
         match event {
             Event::Program => {}
@@ -444,44 +444,44 @@ impl OneNandMachine {
         event
     }
 
-    /// What is still under way ends.
+    /// Completes all pending operations.
     pub fn finish(&mut self) {
         self.run_until(|machine| machine.moving.is_none() && machine.moves.is_empty() && machine.loading.is_none());
     }
 
-    // -- what came of it
+    // -- results
 
-    /// What was done, how often.
+    /// Returns the counts of the executed operations.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Pages loaded that could not be corrected.
+    /// Returns the number of uncorrectable page loads.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Events handled.
+    /// Returns the number of handled events.
     pub fn events(&self) -> u64 {
         self.world.events
     }
 
-    /// The flash array.
+    /// Returns the flash array.
     pub fn nand(&self) -> &Nand {
         &self.nand
     }
 
-    /// The buffers and their bus.
+    /// Returns the buffers and their bus.
     pub fn onenand(&self) -> &OneNand {
         &self.onenand
     }
 
-    /// The frames.
+    /// Returns the SRAM.
     pub fn sram(&self) -> &Sram {
         &self.sram
     }
 
-    /// All energy until now.
+    /// Returns the total energy so far.
     pub fn energy(&self) -> Energy {
         self.nand.energy(self.now()).total() + self.onenand.energy() + self.sram.energy()
     }

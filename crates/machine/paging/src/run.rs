@@ -1,4 +1,4 @@
-//! A run of a page trace on a machine with a OneNAND, and what came of it.
+//! Runs a page trace on a machine with a OneNAND and summarizes the results.
 
 use std::path::Path;
 
@@ -15,37 +15,37 @@ use storage::run::{Measured, Progress, RunOptions, WATCH_EVERY};
 use storage::summary::{part_of, whole};
 use system::System;
 
-/// A run that ended.
+/// A completed run.
 pub struct PagingOutcome {
-    /// The machine as the run left it.
+    /// The machine in its final state.
     pub machine: OneNandMachine,
-    /// What was measured.
+    /// The recorded measurements.
     pub recorder: Recorder,
-    /// The one job: the trace.
+    /// The only job: the trace.
     pub jobs: Vec<JobInfo>,
-    /// When the last request ended.
+    /// Completion time of the last request.
     pub end: Time,
-    /// Requests that ended.
+    /// Number of completed requests.
     pub requests: u64,
-    /// Different pages.
+    /// Number of distinct pages.
     pub pages: u32,
 }
 
 impl PagingOutcome {
-    /// What was measured.
+    /// Returns the measurements.
     pub fn measured(&self) -> Measured<'_> {
         Measured::new(&self.recorder, &self.jobs, self.end, Time::ZERO)
     }
 }
 
-/// Plays the page trace of a file on the machine that `system` describes: each request as soon as the one before it has
-/// its line. `watch` is told how far it is, and says whether to go on.
+/// Runs a page trace on the machine described by `system`, each request as soon as the previous one has completed.
+/// `watch` receives the progress and returns whether to continue.
 ///
 /// # Errors
-/// If the trace cannot be read, is empty, or is not of this machine's pages.
+/// If the trace cannot be read, is empty, or does not fit the page size or capacity of the machine.
 ///
 /// # Panics
-/// If the system has no OneNAND, or the model breaks one of its own invariants.
+/// If the system has no OneNAND, or the model violates one of its own invariants.
 pub fn run(
     system: &System,
     path: &Path,
@@ -113,7 +113,7 @@ pub fn run(
     Ok(PagingOutcome { machine, recorder, jobs, end, requests, pages: numbering.pages() })
 }
 
-/// The summary of a run: the same bytes for the same system, trace and options.
+/// Summarizes a run; byte-identical for the same system, trace and options.
 pub fn summary(system: &System, outcome: &PagingOutcome) -> Value {
     whole(outcome.measured(), inside(system, outcome))
 }
@@ -141,7 +141,6 @@ fn inside(system: &System, outcome: &PagingOutcome) -> Value {
         "raw_bytes": system.raw_bytes,
         "simulated_s": end.secs_f64(),
         "requests": outcome.requests,
-        "events": machine.events(),
         "preparation": { "kind": "none", "passes": 0, "write_amplification": null, "approximate": false },
         "warm_up": { "cut_s": 0.0, "rule": "as asked" },
         "paging": {

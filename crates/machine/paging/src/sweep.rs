@@ -1,4 +1,4 @@
-//! PM-XIP at every threshold of many windows.
+//! Sweeps PM-XIP over all thresholds of many windows.
 
 use std::path::Path;
 
@@ -8,44 +8,44 @@ use pager::{Counts, Numbering};
 
 use super::{PagingError, Requests, frames};
 
-/// What is swept.
+/// The parameters of a sweep.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// SRAM sizes, in bytes.
+    /// SRAM sizes in bytes.
     pub sram_bytes: Vec<u64>,
-    /// Buffers.
+    /// Number of buffers.
     pub buffers: u32,
-    /// Windows, in requests.
+    /// Windows in requests.
     pub windows: Vec<u32>,
-    /// How PM-XIP is read.
+    /// Interpretation of PM-XIP.
     pub reading: Reading,
-    /// Of the trace, at most the first so many requests.
+    /// Maximum number of requests to read from the trace.
     pub requests_max: Option<u64>,
 }
 
-/// A sweep over one trace.
+/// The result of a sweep over one trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Swept {
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page_bytes: u32,
-    /// Different pages.
+    /// Number of distinct pages.
     pub pages: u32,
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
-    /// By SRAM size, then by window, then by threshold from 0 to the window.
+    /// Points by SRAM size, then by window, then by threshold from 0 to the window.
     pub points: Vec<Point>,
-    /// LRU at each SRAM size.
+    /// LRU counts at each SRAM size.
     pub lru: Vec<Counts>,
 }
 
-/// Every threshold from 0 to the window, of each window at each SRAM size, and LRU beside them; on all cores. The trace is
-/// held in memory, four bytes a request.
+/// Evaluates every threshold from 0 to the window, for each window at each SRAM size, and LRU for comparison, on all
+/// cores. Keeps the trace in memory, four bytes per request.
 ///
 /// # Errors
-/// If the trace cannot be read or is empty, or an SRAM is not made of its pages.
+/// If the trace cannot be read or is empty, or an SRAM size is not a multiple of the page size.
 ///
 /// # Panics
-/// If there is no buffer, or a window of no request.
+/// If there are no buffers, or a window is zero.
 pub fn sweep(path: &Path, sweep: &Sweep) -> Result<Swept, PagingError> {
     let mut reader = Requests::open(path, sweep.requests_max)?;
     let page_bytes = reader.page_bytes();

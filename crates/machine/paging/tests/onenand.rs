@@ -1,4 +1,4 @@
-//! A OneNAND put together from its parts: what follows from them is the paper's, and events agree with the formula.
+//! The costs of a OneNAND machine follow from its parts and match the paper; event-driven runs match the formula.
 
 use pager::policy::{Name, Online, Reading};
 use pager::synthetic::{LOCALITIES, Locality};
@@ -13,7 +13,7 @@ fn parts(sets: &[(&str, &str)]) -> PagingParts {
     PagingParts::new(&System::load("onenand-xip", sets).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// Serves a trace event by event: counts, time and energy; and the counts of the policy alone.
+/// Serves a trace event by event. Returns counts, time and energy, and the counts of the policy alone.
 fn serve(parts: &PagingParts, name: Name, reading: Reading, pages: u32, trace: &[u32]) -> (Counts, Cost, Counts) {
     let weights = Weights::time(&parts.costs());
     let policy = || Online::new(name, parts.sram.frames, parts.onenand.buffers, reading, &weights).unwrap();
@@ -50,14 +50,14 @@ fn the_costs_of_table_3_follow_from_the_parts() {
     ];
     for (found, printed) in both {
         assert_eq!(found.time, printed.time);
-        // Printed to 0.01 nJ.
+        // The paper prints 0.01 nJ.
         let off = found.energy.pj_f64() - printed.energy.pj_f64();
         assert!(off.abs() <= 5.0, "{} and {}", found.energy, printed.energy);
     }
 }
 
 #[test]
-fn events_that_do_not_overlap_add_up_to_the_formula_exactly() {
+fn runs_without_overlap_match_the_formula_exactly() {
     for size in ["2KiB", "8KiB"] {
         let parts = parts(&[("host.sram.size", size)]);
         for (name, locality) in LOCALITIES {
@@ -73,7 +73,7 @@ fn events_that_do_not_overlap_add_up_to_the_formula_exactly() {
 }
 
 #[test]
-fn overlapped_nothing_is_done_more_often_nor_takes_more_and_some_is_faster() {
+fn overlap_saves_time_without_changing_counts_or_energy() {
     for size in ["1KiB", "4KiB"] {
         for buffers in ["1", "2", "4"] {
             let sets = [("host.sram.size", size), ("device.onenand.buffers", buffers), ("host.paging.overlap", "true")];
@@ -91,7 +91,7 @@ fn overlapped_nothing_is_done_more_often_nor_takes_more_and_some_is_faster() {
                         assert_eq!(counts, alone, "{name}, {policy}, {size}");
                         assert_eq!(cost.energy, apart.energy, "{name}, {policy}, {size}");
                         assert!(cost.time <= apart.time, "{name}, {policy}: {} > {}", cost.time, apart.time);
-                        // The array is one, and so is each load.
+                        // There is a single array, so loads cannot overlap each other.
                         assert!(cost.time >= parts.costs().flash_to_buffer.time * counts.flash_to_buffer);
                         if policy == "lru" {
                             // A page is moved as soon as it is loaded, and the program waits for it.
@@ -107,12 +107,12 @@ fn overlapped_nothing_is_done_more_often_nor_takes_more_and_some_is_faster() {
     let parts = parts(&[("host.paging.overlap", "true")]);
     let name = Name::PmXip { window: 8, threshold: 4 };
     let (counts, cost, _) = serve(&parts, name, Reading::FIGURE_5, jpeg.pages, &trace);
-    assert!(cost.time < parts.costs().total(&counts).time, "PM-XIP moves the page beside the one it loads");
+    assert!(cost.time < parts.costs().total(&counts).time, "PM-XIP moves one page while loading another");
 }
 
 #[test]
-fn a_fault_that_moves_the_other_page_takes_what_the_load_takes() {
-    // 0 often, then 1: PM-XIP(4,2) moves 0 at that fault, since it was requested three times.
+fn a_move_during_a_fault_is_hidden_by_the_load() {
+    // Page 0 several times, then page 1: PM-XIP(4,2) moves page 0 at that fault, since it was requested three times.
     let in_turn = parts(&[]);
     let overlapped = parts(&[("host.paging.overlap", "true")]);
     let name = Name::PmXip { window: 4, threshold: 2 };

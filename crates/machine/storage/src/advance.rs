@@ -1,228 +1,207 @@
-//! The loop over events: requests go in, what happens is handed to the part that it happens to, ends come out.
+//! The event loop of a drive: accepts requests, passes each event to its part and collects completions.
 
-use host::Completed;
-use media::{Request, Tag};
-use sim::Time;
+use media::{Op, Request, Status, Tag};
+use nand::Done;
+use sim::{Part, Time};
 
-use super::{Completion, Event, HostInterface, HostInterfaceView, Kind, Machine, NandView};
+use super::{Completion, Event, HostInterfaceView, Machine, NandView};
+use host_interface::Output;
+use host_interface::hmb::Switched;
 
 impl Machine {
-    /// A request of `job`. `io` names it until it has ended: a dense number, free for reuse afterwards.
+    /// Submits a request of `job`. `io` names it until its completion: a dense number that may be reused afterwards.
     pub fn submit(&mut self, now: Time, io: u32, job: u16, request: Request) {
-        self.submit_alone(now, Time::ZERO, io, job, &request);
+        self.host_interface.submit(now, io, job, request, &mut HostInterfaceView(&mut self.world));
     }
 
-    /// As [`submit`](Self::submit), by a caller that will not submit anything, nor look at anything, before `until` unless
-    /// a request has ended. So events before that, if they come before all others, may be handled now.
-    #[inline(always)]
-    pub fn submit_alone(&mut self, now: Time, until: Time, io: u32, job: u16, request: &Request) {
-        if self.world.timeline.is_some() {
-            return self.submit_watched(now, io, job, request.by_field());
-        }
-        self.world.until = until;
-        self.take_in(now, io, job, request);
-    }
-
-    /// A request of `job`, by a caller that does nothing else before a request has ended, as the first of which this
-    /// returns: [`submit_alone`](Self::submit_alone) and [`next_end`](Self::next_end) in one, where no timeline is kept.
-    #[inline(always)]
-    pub fn serve(
-        &mut self,
-        now: Time,
-        io: u32,
-        job: u16,
-        request: &Request,
-        others: &mut Vec<Completion>,
-    ) -> Option<Completion> {
-        debug_assert!(self.world.timeline.is_none(), "a timeline is kept");
-        self.world.until = Time::MAX;
-        self.take_in(now, io, job, request);
-        self.run::<false>(Time::MAX, others)
-    }
-
-    #[inline(always)]
-    fn take_in(&mut self, now: Time, io: u32, job: u16, request: &Request) {
-        let view = &mut HostInterfaceView::<false>(&mut self.world);
-        if let Some((tag, at)) = self.host_interface.submit(now, io, job, request, view) {
-            self.command::<false>(at, tag, io, request);
-        }
-    }
-
-    /// With a timeline kept, queues are looked at after each point in time: none is passed over.
-    #[cold]
-    #[inline(never)]
-    fn submit_watched(&mut self, now: Time, io: u32, job: u16, request: Request) {
-        self.world.until = Time::ZERO;
-        let at_once =
-            self.host_interface.submit(now, io, job, &request, &mut HostInterfaceView::<true>(&mut self.world));
-        debug_assert_eq!(at_once, None, "time has moved on");
-    }
-
-    /// When the next event comes.
+    /// Returns the time of the next event.
     #[inline]
     pub fn next_event(&self) -> Option<Time> {
         self.world.queue.next_time()
     }
 
-    /// Handles the events up to `until`, and stops after one that ended a request. True if it stopped there.
+    /// Handles events up to `until`, stopping after the first one that completes requests. Appends the completions to
+    /// `completions` and returns true if it stopped there.
     pub fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        let mut others = Vec::new();
-        let end = self.next_end(until, &mut others);
-        completions.extend(end);
-        completions.append(&mut others);
-        end.is_some()
-    }
-
-    /// Handles the events up to `until`, and stops after one that ended a request, which is returned; if several ended
-    /// together, those after the first are added to `others`, which is empty before.
-    #[inline(always)]
-    pub fn next_end(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<Completion> {
-        if self.world.timeline.is_some() {
-            return self.next_end_watched(until, others);
-        }
-        self.world.until = until;
-        self.run::<false>(until, others)
-    }
-
-    /// [`next_end`](Self::next_end), with `SPANS` noted on a timeline if one is kept.
-    #[inline(always)]
-    pub(super) fn run<const SPANS: bool>(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<Completion> {
-        debug_assert!(others.is_empty(), "requests that have ended and are not taken");
+        let before = completions.len();
         while let Some((now, event)) = self.world.queue.pop_until(until) {
-            // What every read has, each by itself, so that what handles it knows which it is. (Few enough for a comparison each:
-            // a table of jumps costs more.)
-            match event.kind {
-                Kind::Array => {
-                    if let Some(end) = self.flash_event::<SPANS>(now, nand::Event::Array(event.of as u16)) {
-                        return Some(end);
-                    }
-                }
-                Kind::Transfer => {
-                    if let Some(end) = self.transferred::<SPANS>(now, event.of as usize) {
-                        return Some(end);
-                    }
-                }
-                Kind::Ended if matches!(self.host_interface, HostInterface::Nvme(_)) => {
-                    if let Some(end) = self.ended::<SPANS>(now, event.of as u16) {
-                        return Some(end);
-                    }
-                }
-                _ => {
-                    if let Some(end) = self.common_event::<SPANS>(now, event, others) {
-                        return Some(end);
-                    }
-                }
-            }
-        }
-        None
-    }
-
-    /// What happens to many a request, if not to each. Returns the first of the requests that have ended with it; the others
-    /// are added to `others`.
-    #[inline(never)]
-    fn common_event<const SPANS: bool>(
-        &mut self,
-        now: Time,
-        event: Event,
-        others: &mut Vec<Completion>,
-    ) -> Option<Completion> {
-        match (event.kind, &self.host_interface) {
-            (Kind::Wake, _) => {
-                self.nand.woken(now, event.of as usize, &mut NandView::<SPANS>(&mut self.world));
-                return None;
-            }
-            (Kind::Decoded, HostInterface::Nvme(_)) => {
-                self.decoded::<SPANS>(now, event.of as u16);
-                return None;
-            }
-            (Kind::Arrived, HostInterface::Nvme(_)) => {
-                self.arrived(now, Tag(event.of));
+            if self.handle(now, event, completions) {
                 self.perform(now);
-                return None;
             }
-            (Kind::Reaped, HostInterface::Nvme(_)) => return self.reaped::<SPANS>(now, event.of),
-            _ => self.other_event(now, event, others),
-        }
-        (!others.is_empty()).then(|| others.remove(0))
-    }
-
-    fn host_interface_event(&mut self, now: Time, event: host_interface::Event, completions: &mut Vec<Completion>) {
-        match self.host_interface.handle(now, event, &mut HostInterfaceView::<true>(&mut self.world), &mut self.outputs)
-        {
-            Some(host_interface::Output::Completed { io, status, submitted }) => {
-                completions.push(Completion { io, status, submitted, at: now });
+            let stops = completions.len() > before;
+            if self.queue_tracks.is_some() && (stops || self.next_event() != Some(now)) {
+                self.note_queues(now);
             }
-            Some(host_interface::Output::Command { tag, io, request }) => self.command::<true>(now, tag, io, &request),
-            Some(output) => self.outputs.push(output),
-            None => {}
+            if stops {
+                return true;
+            }
         }
-        if !self.outputs.is_empty() {
-            self.outputs(now, completions);
-        }
+        false
     }
 
+    /// Handles an event. True if the translation layer was involved, so that there may be actions to perform.
     #[inline(always)]
-    fn decoded<const SPANS: bool>(&mut self, now: Time, tag: u16) {
-        let HostInterface::Nvme(path) = &mut self.host_interface else { unreachable!("an event of NVMe") };
-        let (tag, io, request) = path.decoded(tag);
-        self.command::<SPANS>(now, tag, io, &request);
-    }
-
-    #[inline(always)]
-    fn ended<const SPANS: bool>(&mut self, now: Time, tag: u16) -> Option<Completion> {
-        let HostInterface::Nvme(path) = &mut self.host_interface else { unreachable!("an event of NVMe") };
-        path.ended(now, tag, &mut HostInterfaceView::<SPANS>(&mut self.world)).map(end)
-    }
-
-    #[inline(always)]
-    fn reaped<const SPANS: bool>(&mut self, now: Time, of: u32) -> Option<Completion> {
-        let HostInterface::Nvme(path) = &mut self.host_interface else { unreachable!("an event of NVMe") };
-        let event = host::Event { queue: (of >> 16) as u16, cid: of as u16 };
-        path.reaped(now, event, &mut HostInterfaceView::<SPANS>(&mut self.world)).map(|ended| end((ended, now)))
-    }
-
-    /// A command for the translation layer. Most are reads that it answers with a read of flash.
-    #[inline(always)]
-    pub(super) fn command<const SPANS: bool>(&mut self, now: Time, tag: Tag, io: u32, request: &Request) {
-        if self.checker.is_some() {
-            self.check_command(tag, io, request.by_field());
-        }
-        match self.ftl.command(now, tag, request, &mut self.out) {
-            Some(read) => self.nand.submit_read(now, read, &mut NandView::<SPANS>(&mut self.world)),
-            None => self.perform(now),
+    fn handle(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) -> bool {
+        match event {
+            Event::HostInterface(event) => {
+                self.host_interface.handle(now, event, &mut HostInterfaceView(&mut self.world), &mut self.outputs);
+                self.outputs(now, completions)
+            }
+            Event::Flash(event) => {
+                let done = self.nand.handle(now, event, &mut NandView(&mut self.world));
+                if let Some(done) = done {
+                    self.flash_done(done);
+                }
+                done.is_some()
+            }
+            Event::Timer => {
+                self.timer = Time::MAX;
+                self.ftl.timer(now, &mut self.out);
+                true
+            }
         }
     }
 
-    /// The data of a read have left their die through a channel.
-    #[inline(always)]
-    fn transferred<const SPANS: bool>(&mut self, now: Time, channel: usize) -> Option<Completion> {
-        let (id, status) = self.nand.transferred(now, channel, &mut NandView::<SPANS>(&mut self.world))?;
-        self.read_done::<SPANS>(now, id, status)
+    /// Acts on the outputs of the host interface. Returns whether any is for the translation layer.
+    #[inline]
+    fn outputs(&mut self, now: Time, completions: &mut Vec<Completion>) -> bool {
+        if self.outputs.is_empty() {
+            return false;
+        }
+        let mut asks = false;
+        let mut outputs = std::mem::take(&mut self.outputs);
+        for output in &outputs {
+            asks |= !matches!(output, Output::Completed { .. });
+            match *output {
+                Output::Completed { io, status, submitted } => {
+                    completions.push(Completion { io, status, submitted, at: now });
+                }
+                Output::Command { tag, io, ref request } => {
+                    self.check_command(tag, io, request);
+                    self.ftl.command(now, tag, request, &mut self.out);
+                }
+                Output::Arrived { tag } => self.arrived(now, tag),
+                Output::HostMemory { id } => self.access_done(media::OpId(id)),
+                Output::HostMemorySwitched(Switched::Enabled) => self.ftl.enable_host_memory(),
+                Output::HostMemorySwitched(Switched::Releasing) => self.ftl.release_host_memory(&mut self.out),
+                Output::Emptied { place } => {
+                    if let Some(checker) = &mut self.checker {
+                        checker.read_from(place, self.host_interface.emptied());
+                    }
+                }
+            }
+        }
+        outputs.clear();
+        self.outputs = outputs;
+        asks
     }
 
-    #[inline(always)]
-    fn flash_event<const SPANS: bool>(&mut self, now: Time, event: nand::Event) -> Option<Completion> {
-        let done = self.nand.handle(now, event, &mut NandView::<SPANS>(&mut self.world))?;
-        self.flash_done::<SPANS>(now, done)
+    /// Handles the arrival of a write's data in the controller.
+    fn arrived(&mut self, now: Time, tag: Tag) {
+        if let Some(checker) = &mut self.checker {
+            self.host_interface.take(tag, self.data.data_mut(tag));
+            checker.arrived(tag, self.data.data(tag));
+        }
+        self.ftl.arrived(now, tag, &mut self.out);
     }
 
-    /// An event that is rare, or is on a path that is. Adds the requests that it ended to `completions`.
-    #[inline(never)]
-    fn other_event(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) {
-        if let Some(event) = event.of_flash() {
-            completions.extend(self.flash_event::<true>(now, event));
-        } else if event.kind == Kind::Timer {
-            self.timer = Time::MAX;
-            self.ftl.timer(now, &mut self.out);
-            self.perform(now);
+    /// Handles the end of a flash operation: applies its effect to the contents, then notifies the translation layer.
+    #[inline]
+    fn flash_done(&mut self, done: Done) {
+        let Done { id, status, kind } = done;
+        if kind == nand::Kind::Read {
+            self.ftl.done(id, status, self.nand.store(), &mut self.out);
         } else {
-            self.host_interface_event(now, event.of_host_interface(), completions);
+            self.write_done(done);
+        }
+    }
+
+    /// Handles the end of a program or an erase.
+    fn write_done(&mut self, done: Done) {
+        let Done { id, status, kind } = done;
+        let (page, slc) = self.nand.place_of(id);
+        let plain = kind == nand::Kind::Program && status == Status::Ok && self.ftl.is_plain(id);
+        let sequence = self.ftl.program_sequence(id);
+        match plain.then(|| self.nand.store_mut().program_plain(page, sequence, slc)).flatten() {
+            Some(spare) => self.ftl.program_done(id, Some(spare), &mut self.out),
+            None => {
+                self.apply_write(done);
+                self.ftl.done(id, status, self.nand.store(), &mut self.out);
+            }
+        }
+    }
+
+    /// Applies a program or an erase to the contents.
+    pub(super) fn apply_write(&mut self, done: Done) {
+        let Done { id, status, kind } = done;
+        let (page, slc) = self.nand.place_of(id);
+        let store = self.nand.store_mut();
+        match (kind, status) {
+            (nand::Kind::Program, Status::Ok) => crate::fast::apply_program(&self.ftl, store, id, page, slc),
+            (nand::Kind::Program, _) => store.tear(page, slc),
+            (_, Status::Ok) => store.erase(page.block()),
+            _ => store.tear_erase(page.block()),
+        }
+    }
+
+    /// Opens the data of a new command, if payload is kept. The data of a write are generated here.
+    fn check_command(&mut self, tag: Tag, io: u32, request: &Request) {
+        if let Some(checker) = &mut self.checker {
+            let sectors = if request.op == Op::Trim { 0 } else { request.bytes / media::SECTOR };
+            let data = self.data.open(tag, sectors as u32);
+            checker.begin(tag, io, request, data);
+            if request.op == Op::Write {
+                self.host_interface.put(tag, data);
+            }
+        }
+    }
+
+    /// Handles the end of a command. If payload is kept, a successful read must have returned the data last written.
+    pub(super) fn check_end(&mut self, tag: Tag, status: Status) {
+        if let Some(checker) = &mut self.checker
+            && status == Status::Ok
+            && checker.request(tag).op == Op::Read
+        {
+            // Behind a data buffer, the read is checked when its data reach the host.
+            let found = self.data.data(tag);
+            match self.host_interface.put(tag, found) {
+                Some(place) => checker.keep(tag, place),
+                None => checker.read(tag, found),
+            }
         }
     }
 }
 
-/// The end of a request, and when.
-#[inline(always)]
-pub(super) fn end((Completed { io, status, submitted }, at): (Completed, Time)) -> Completion {
-    Completion { io, status, submitted, at }
+impl sim::Machine for Machine {
+    /// The request's number, its job and the request itself.
+    type Request = (u32, u16, Request);
+    type Completion = Completion;
+
+    fn submit(&mut self, now: Time, (io, job, request): (u32, u16, Request)) {
+        Machine::submit(self, now, io, job, request);
+    }
+
+    fn next_event(&mut self) -> Option<Time> {
+        Machine::next_event(self)
+    }
+
+    fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) {
+        Machine::advance(self, until, completions);
+    }
 }
+
+/// Asserts at compile time that every part of the machine, and the machine itself, implements the contract.
+const _: () = {
+    use sim::contract::{assert_machine, assert_part};
+    assert_part::<host::Nvme>();
+    assert_part::<host::Ahci>();
+    assert_part::<host::Ufshci>();
+    assert_part::<device::Nvme>();
+    assert_part::<device::Sata>();
+    assert_part::<device::Ufs>();
+    assert_part::<device::SharedBuffer>();
+    assert_part::<host_interface::HostInterface>();
+    assert_part::<ftl::Ftl>();
+    assert_part::<nand::Nand>();
+    assert_machine::<Machine>();
+};

@@ -1,6 +1,7 @@
-//! Readings of every counter of a machine, so that figures cover a part of a run.
+//! Snapshots of every counter of a machine, from which the figures for part of a run are computed.
 //!
-//! A reading is taken at the first request that ends after an interval: at most 64 are kept, whatever the run's length.
+//! A snapshot is taken at the first request that ends after an interval. At most 64 are kept, whatever the length of
+//! the run.
 
 use ftl::{Occupancy, Stats};
 use nand::{DieStats, EccStats, EnergyByPart};
@@ -9,29 +10,30 @@ use sim::Time;
 use crate::machine::Machine;
 use host_interface::shared_buffer::Report;
 
-/// Counters at one point in time, or the difference between two.
+/// Counters at one point in time, or the difference between two such points.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
-    /// When they were read; of a difference, the time between.
+    /// Time of the snapshot; in a difference, the time between the two.
     pub at: Time,
-    /// Requests that had ended.
+    /// Number of requests that had ended.
     pub requests: u64,
-    /// Of the translation layer.
+    /// Counters of the translation layer.
     pub ftl: Stats,
-    /// Of the flash.
+    /// Energy of the flash.
     pub energy: EnergyByPart,
     /// Busy time of each serial resource of host, link and controller, then of each flash channel ([`busy_names`]).
     pub busy: Vec<Time>,
-    /// Of each die.
+    /// Counters of each die.
     pub dies: Vec<DieStats>,
-    /// Interrupts.
+    /// Number of interrupts.
     pub interrupts: u64,
-    /// Of a path through a shared buffer, with the flash's ECC engines, whose energy is the controller's.
+    /// Report on the path through a shared buffer, and counters of the flash's ECC engines, whose energy is part of the
+    /// controller's.
     pub shared_buffer: Option<Box<(Report, EccStats)>>,
 }
 
 impl Counters {
-    /// Reads the counters of `machine` at `at`, when `requests` had ended.
+    /// Reads the counters of `machine` at `at`, when `requests` requests had ended.
     pub fn read(machine: &Machine, at: Time, requests: u64) -> Counters {
         let (interface, nand) = (machine.host_interface(), machine.nand());
         let geometry = nand.config().geometry;
@@ -52,7 +54,7 @@ impl Counters {
         }
     }
 
-    /// The difference to an earlier reading; to `None`, this reading.
+    /// Returns the difference from an earlier snapshot, or a copy of this one if `earlier` is `None`.
     pub fn since(&self, earlier: Option<&Counters>) -> Counters {
         let Some(earlier) = earlier else { return self.clone() };
         Counters {
@@ -60,7 +62,8 @@ impl Counters {
             requests: self.requests - earlier.requests,
             ftl: self.ftl.since(&earlier.ftl),
             energy: self.energy.since(&earlier.energy),
-            busy: self.busy.iter().zip(&earlier.busy).map(|(now, then)| *now - *then).collect(),
+            // Work accepted ahead of time is apportioned by estimate, so a reading may be lower than an earlier one.
+            busy: self.busy.iter().zip(&earlier.busy).map(|(now, then)| now.saturating_sub(*then)).collect(),
             dies: self.dies.iter().zip(&earlier.dies).map(|(now, then)| now.since(then)).collect(),
             interrupts: self.interrupts - earlier.interrupts,
             shared_buffer: self.shared_buffer.as_deref().zip(earlier.shared_buffer.as_deref()).map(|(now, then)| {
@@ -77,7 +80,7 @@ impl Counters {
     }
 }
 
-/// Names of [`Counters::busy`], in its order.
+/// Returns the names of the entries of [`Counters::busy`], in order.
 pub fn busy_names(machine: &Machine) -> Vec<String> {
     let paths =
         machine.host_interface().utilisation(machine.now()).into_iter().map(|u| format!("{} {}", u.part, u.name));
@@ -88,13 +91,13 @@ pub fn busy_names(machine: &Machine) -> Vec<String> {
 /// State of a machine at one point in time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct State {
-    /// Of the translation layer.
+    /// State of the translation layer.
     pub occupancy: Occupancy,
-    /// Dies that erase.
+    /// Number of dies that are erasing.
     pub dies_erasing: u32,
-    /// Operations of flash that wait or are under way, over all dies.
+    /// Flash operations waiting or in progress, over all dies.
     pub die_queue: u32,
-    /// Commands in the queues between the driver and the translation layer.
+    /// Commands queued between the driver and the translation layer.
     pub host_interface_queue: u32,
 }
 
@@ -113,45 +116,45 @@ impl State {
     }
 }
 
-/// A reading at the end of an interval.
+/// A snapshot at the end of an interval.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// The end of the interval; the reading may be later, by the time to the next request's end.
+    /// End of the interval. The snapshot may be later, by the time until the next request ends.
     pub boundary: Time,
-    /// The reading.
+    /// The counters.
     pub counters: Counters,
-    /// The state then.
+    /// The state at the same time.
     pub state: State,
 }
 
-/// Readings at the ends of a recorder's windows.
+/// Snapshots at the ends of a recorder's windows.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     marks: Vec<Mark>,
 }
 
 impl Marks {
-    /// Adds a reading for the window that ends at `boundary`.
+    /// Adds a snapshot.
     pub(crate) fn add(&mut self, mark: Mark) {
         self.marks.push(mark);
     }
 
-    /// Forgets readings at ends of windows that have been merged.
+    /// Drops the snapshots at the ends of windows that have since been merged.
     pub(crate) fn thin(&mut self, origin: Time, window: Time) {
         self.marks.retain(|mark| (mark.boundary - origin).ps().is_multiple_of(window.ps()));
     }
 
-    /// The last reading for a boundary up to `at`.
+    /// Returns the snapshot of the last boundary that is not after `at`.
     pub fn at(&self, at: Time) -> Option<&Mark> {
         self.marks[..self.marks.partition_point(|mark| mark.boundary <= at)].last()
     }
 
-    /// How many there are.
+    /// Returns the number of snapshots.
     pub fn len(&self) -> usize {
         self.marks.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no snapshots.
     pub fn is_empty(&self) -> bool {
         self.marks.is_empty()
     }

@@ -1,24 +1,25 @@
-//! How far a run was from steady state: write amplification over its course, beside what its drive was prepared for.
+//! How far a run was from steady state: its write amplification over time, compared with the value the drive was
+//! prepared for.
 //!
-//! A prepared steady state is that of uniform random overwrites. Under another workload (skewed, sequential, of several
-//! sizes) the drive leaves it for one of its own, and until it is there its figures are of neither.
+//! A prepared steady state is that of uniform random overwrites. Under another workload (skewed, sequential, mixed
+//! sizes) the drive moves to a different steady state; until it arrives, its figures belong to neither.
 
 use ftl::{Ftl, Stats};
 
 use crate::prepare::Prepared;
 
-/// Samples are kept at equal distances, at most so many.
+/// Maximum number of samples, which are equally spaced.
 const SAMPLES: usize = 128;
-/// Difference that is worth a note. Runs of uniform writes come within 5 % of theory (`tests/laid_out.rs`).
+/// Relative difference that is worth a note. Runs of uniform writes come within 5 % of theory (`tests/laid_out.rs`).
 const NOTABLE: f64 = 0.05;
-/// Parts of the drive that a run must have written before its write amplification means anything.
+/// Share of the drive that a run must have written before its write amplification means anything.
 const LEAST_WRITTEN: f64 = 0.005;
 
-/// Units that the host had programmed, and all units programmed, again and again.
+/// Samples of the units programmed for the host and of all units programmed.
 #[derive(Clone, Debug)]
 pub struct Course {
     samples: Vec<(u64, u64)>,
-    /// One call in so many is kept.
+    /// One call in `every` is kept.
     every: u64,
     calls: u64,
 }
@@ -30,7 +31,7 @@ impl Default for Course {
 }
 
 impl Course {
-    /// Takes a sample, at about equal distances in requests.
+    /// Takes a sample. Calls should be about equally spaced in requests.
     pub fn sample(&mut self, stats: &Stats) {
         self.calls += 1;
         if !self.calls.is_multiple_of(self.every) {
@@ -47,13 +48,14 @@ impl Course {
         }
     }
 
-    /// What a reader of the results should know, at the end of a run on a drive that was `prepared`.
+    /// Returns a note for the reader of the results if the run on a drive that was `prepared` ended away from the
+    /// prepared steady state.
     pub fn note(mut self, ftl: &Ftl, prepared: &Prepared) -> Option<String> {
         let stats = ftl.stats();
         let expected = prepared.write_amplification?;
         self.samples.push(counts(stats));
         let written = stats.programmed_host as f64 / f64::from(ftl.user_units());
-        // Collection goes by the block, and a third may have one more or less.
+        // Collection works in whole blocks, so that the counts of a third are uncertain by one block each.
         let grain = 3.0 * f64::from(ftl.block_shape().0) / (stats.programmed_host.max(1)) as f64;
         let last = self.amplification(2)?;
         let off = last / expected - 1.0;
@@ -76,7 +78,8 @@ impl Course {
         ))
     }
 
-    /// Write amplification in a third of what the host had programmed: 0 is the first. None if nothing was.
+    /// Returns the write amplification in one third (0 to 2) of the units programmed for the host, or `None` if that
+    /// third is empty.
     fn amplification(&self, third: u64) -> Option<f64> {
         let total = self.samples.last()?.0;
         let at = |part: u64| {

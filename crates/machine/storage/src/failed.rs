@@ -1,23 +1,23 @@
-//! Jobs that ended by an error.
+//! Jobs that an error ended.
 
 use media::Status;
 use serde_json::{Value, json};
 use sim::Time;
 use workload::JobInfo;
 
-/// A job that ended by the error of one of its requests.
+/// A job ended by the error of one of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailedJob {
-    /// Its number.
+    /// The job's number.
     pub job: u16,
-    /// How the request ended.
+    /// Status of the failed request.
     pub status: Status,
-    /// When it ended.
+    /// Time at which the job ended.
     pub at: Time,
 }
 
 impl FailedJob {
-    /// Its entry in a summary.
+    /// Returns the job's entry in a summary.
     pub(crate) fn entry(&self, jobs: &[JobInfo]) -> Value {
         json!({
             "jobname": jobs[self.job as usize].name,
@@ -27,7 +27,7 @@ impl FailedJob {
     }
 }
 
-/// The Linux error number that a program sees.
+/// Returns the Linux error number that a program would see.
 pub(crate) fn errno(status: Option<Status>) -> u32 {
     match status {
         None | Some(Status::Ok) => 0,

@@ -1,15 +1,15 @@
-//! The translation layer over flash without time: every operation ends at once. For preparing drives, and for whatever
-//! only counts.
+//! The translation layer over flash without time: every operation ends immediately. Used to prepare drives and wherever
+//! only counts matter.
 
 use std::collections::VecDeque;
 
-use ftl::{Actions, Delivery, Ftl, ProgramUnit};
+use ftl::{Actions, Ftl, ProgramUnit};
 use media::{Action, Op, OpId, PageAddr, Request, Status, Tag};
 use nand::{Store, TagBuffers, UnitWrite};
 use sim::Time;
 
-/// Puts what the program `id` of `ftl` holds into `page` of `store`.
-#[inline(always)]
+/// Writes the units of program `id` of `ftl` into `page` of `store`.
+#[inline]
 pub fn apply_program(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, slc: bool) {
     match store.program_plain(page, ftl.program_sequence(id), slc) {
         Some(to) => {
@@ -21,7 +21,7 @@ pub fn apply_program(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, slc
     }
 }
 
-/// As [`apply_program`], of whatever there is to a page.
+/// The general case of [`apply_program`], for pages with holes, notes or lost units.
 #[inline(never)]
 fn apply_units(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, slc: bool) {
     let user_units = ftl.user_units();
@@ -36,7 +36,7 @@ fn apply_units(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, slc: bool
     }
 }
 
-/// The layer's own units bring their content along; and which units are `lost` is to be said, if it was not.
+/// Stores the notes of the layer's own units and, with `lost`, marks the lost units.
 #[cold]
 fn keep_rest(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, lost: bool) {
     let per_page = store.geometry().units_per_page();
@@ -51,7 +51,7 @@ fn keep_rest(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, lost: bool)
     }
 }
 
-/// A translation layer and its flash, one command at a time.
+/// A translation layer and its flash, driven one command at a time.
 pub struct Fast<'a> {
     ftl: &'a mut Ftl,
     store: &'a mut Store,
@@ -63,7 +63,7 @@ pub struct Fast<'a> {
 const TAG: Tag = Tag(0);
 
 impl<'a> Fast<'a> {
-    /// Drives `ftl` over `store`.
+    /// Creates a driver of `ftl` over `store`.
     pub fn new(ftl: &'a mut Ftl, store: &'a mut Store) -> Fast<'a> {
         let data = TagBuffers::new(store.payload());
         Fast { ftl, store, out: Actions::default(), data, pending: VecDeque::new() }
@@ -74,17 +74,16 @@ impl<'a> Fast<'a> {
         self.ftl
     }
 
-    /// Does `request`, and everything that follows from it. Data written is zeros where payload is kept.
+    /// Executes `request` and everything that follows from it. Where payload is kept, writes store zeros.
     pub fn request(&mut self, request: Request) -> Status {
         debug_assert!(self.pending.is_empty());
         self.data.open(TAG, if request.op == Op::Trim { 0 } else { (request.bytes / media::SECTOR) as u32 });
-        let read = self.ftl.command(Time::ZERO, TAG, &request, &mut self.out);
-        self.out.actions.extend(read.map(Action::Read));
-        self.settle().expect("every command is answered once nothing is under way")
+        self.ftl.command(Time::ZERO, TAG, &request, &mut self.out);
+        self.settle().expect("every command is answered once no action is pending")
     }
 
-    /// Writes what changed of the map back to flash, as a drive does before it is switched off in order. Collection that
-    /// this sets off changes the map in turn: that is written back, too.
+    /// Writes changed parts of the map back to flash, like a drive before an orderly shutdown. This may trigger
+    /// collection, which changes the map again; those changes are written back as well.
     pub fn write_back_map(&mut self) {
         loop {
             let written = self.ftl.stats().programmed_system;
@@ -99,7 +98,7 @@ impl<'a> Fast<'a> {
         }
     }
 
-    /// Does all that is asked for, and what follows from it.
+    /// Performs all pending actions and everything that follows from them.
     fn settle(&mut self) -> Option<Status> {
         let mut answer = None;
         self.collect();
@@ -118,10 +117,7 @@ impl<'a> Fast<'a> {
     }
 
     fn act(&mut self, action: Action, answer: &mut Option<Status>) {
-        let mut done = |ftl: &mut Ftl, store: &Store, id: OpId| {
-            let delivery = ftl.done(id, Status::Ok, store, &mut self.out);
-            self.out.actions.extend(delivery.into_iter().flat_map(Delivery::actions));
-        };
+        let mut done = |ftl: &mut Ftl, store: &Store, id: OpId| ftl.done(id, Status::Ok, store, &mut self.out);
         match action {
             Action::Program(op) => {
                 apply_program(self.ftl, self.store, op.id, op.page, op.slc);

@@ -1,4 +1,4 @@
-//! What fio's JSON has of a job beside its directions: how deep the queue was, where latencies fell, the job's processor.
+//! The job-level fields of fio's JSON output: queue depths, latency classes and processor usage.
 
 use serde_json::{Map, Value, json};
 use sim::{Histogram, Time};
@@ -6,22 +6,22 @@ use workload::{DEPTHS, Player};
 
 use crate::record::Point;
 
-/// What the player knows of its jobs when a run is over.
+/// Counts of the player's jobs at the end of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Issued {
-    /// Of each job, its requests by the number that were outstanding.
+    /// For each job, its requests classified by the number outstanding.
     depths: Vec<[u64; DEPTHS]>,
-    /// Of each job, the outstanding requests that it came to, and the target that they were searched for.
+    /// For each job, the queue depth it reached and the latency target that the depth was searched for.
     latency: Vec<(u32, Option<Target>)>,
-    /// The keys of the `[global]` sections, and their values.
+    /// Keys and values of the `[global]` sections.
     globals: Vec<(String, String)>,
 }
 
-/// A latency, the time in which it is judged, and the percent of requests that must keep to it.
+/// A latency target: the latency, the window in which it is judged and the percentage of requests that must meet it.
 type Target = (Time, Time, f64);
 
 impl Issued {
-    /// What `player` has issued of `jobs` jobs.
+    /// Collects the counts of `jobs` jobs from `player`.
     pub fn new(player: &Player, jobs: usize, globals: &[(String, String)]) -> Issued {
         Issued {
             depths: (0..jobs).map(|job| player.depths(job)).collect(),
@@ -30,17 +30,17 @@ impl Issued {
         }
     }
 
-    /// The keys of the `[global]` sections.
+    /// Returns the keys of the `[global]` sections.
     pub(crate) fn globals(&self) -> Map<String, Value> {
         self.globals.iter().map(|(key, value)| (key.clone(), json!(value))).collect()
     }
 }
 
-/// Adds to a job's section what fio has beside its directions. `latencies` are those of its directions.
+/// Adds fio's job-level fields to a job's section. `latencies` are those of its three directions.
 ///
-/// Each request has a submission and a completion of its own here, so that `iodepth_submit` and `iodepth_complete` are
-/// in the class of 1 to 4. What a job costs the host's processor is not known by job: those figures are 0, as is the
-/// time of day.
+/// Every request is submitted and completed on its own, so `iodepth_submit` and `iodepth_complete` put all requests in
+/// the class from 1 to 4. The simulator does not know a job's processor usage: those fields are 0, as is the time of
+/// day.
 pub(crate) fn complete(job: &mut Value, issued: Option<&Issued>, number: usize, latencies: [&Histogram; 3]) {
     let levels = issued.and_then(|issued| issued.depths.get(number)).copied().unwrap_or_default();
     let all: u64 = levels.iter().sum();
@@ -75,7 +75,8 @@ fn share(count: u64, all: u64) -> Value {
     json!(if all > 0 { 100.0 * count as f64 / all as f64 } else { 0.0 })
 }
 
-/// Percent of the requests by latency, each class up to the value of its name and from the one before.
+/// Returns the percentage of requests in each latency class. A class is named by its upper edge and begins at the one
+/// before.
 fn latency_classes(latencies: [&Histogram; 3]) -> [(&'static str, Value); 3] {
     const EDGES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
     let (mut counts, mut beyond) = ([[0; 11]; 3], 0);
@@ -107,15 +108,16 @@ fn latency_classes(latencies: [&Histogram; 3]) -> [(&'static str, Value); 3] {
     [("latency_ns", classes(0)), ("latency_us", classes(1)), ("latency_ms", classes(2))]
 }
 
-/// The samples of a distribution by latency in ns, as fio's `json+` has them.
+/// Returns the samples of a distribution by latency in ns, in the format of fio's `json+`.
 pub(crate) fn bins(latencies: &Histogram) -> Value {
     Value::Object(latencies.buckets().map(|(ns, count)| (ns.to_string(), json!(count))).collect())
 }
 
-/// The span of fio's samples of bandwidth and requests (`bwavgtime`, `iopsavgtime`).
+/// The interval of fio's bandwidth and IOPS samples (`bwavgtime`, `iopsavgtime`).
 const SAMPLE: Time = Time::from_ms(500);
 
-/// Windows joined to samples of at least 500 ms each: bytes and requests a second. What is left at the end is no sample.
+/// Joins windows into samples of at least 500 ms and returns the bytes and requests per second of each. A shorter
+/// remainder is dropped.
 pub(crate) fn samples(points: &[Point]) -> Vec<(f64, f64)> {
     let (mut samples, mut span, mut bytes, mut ios) = (Vec::new(), Time::ZERO, 0, 0);
     for point in points {

@@ -1,4 +1,4 @@
-//! Machines: system files, the composition of parts they describe, and runs of workloads on them.
+//! Simulated drives: composes the parts that a system file describes and runs workloads on them.
 
 pub mod counters;
 mod course;

@@ -1,4 +1,4 @@
-//! What was run: enough to run it again, and what its numbers rest on.
+//! The manifest of a run: the information needed to repeat it, and the basis of its parameters.
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -7,9 +7,9 @@ use workload::{Beyond, Replay};
 use crate::run::{RunOptions, WarmUp};
 use system::System;
 
-/// The manifest of a run: the resolved system with the place and the basis of each value, the options, versions and
-/// content hashes. `named` is how the user named the system, `changes` what `--set` changed;
-/// `restored` says that the prepared drive was one that was kept.
+/// Returns the manifest of a run: the resolved system with the origin and the basis of each value, the options,
+/// versions and content hashes. `named` is the system's name on the command line, `changes` are the `--set` arguments,
+/// and `restored` means that the prepared drive came from the cache.
 pub fn manifest(
     system: &System,
     named: &str,
@@ -41,7 +41,7 @@ pub fn manifest(
     })
 }
 
-/// Every value that applies, with its place and its basis.
+/// Returns every value that applies, with its origin and its basis.
 pub fn settings(system: &System) -> Map<String, Value> {
     let applying = system.settings().iter().filter(|setting| setting.applies);
     applying
@@ -59,7 +59,7 @@ pub fn settings(system: &System) -> Map<String, Value> {
         .collect()
 }
 
-/// As the user writes it.
+/// Formats `replay` in the user's notation.
 fn replay(replay: Replay) -> String {
     match replay {
         Replay::OpenLoop => "open".to_owned(),
@@ -68,7 +68,7 @@ fn replay(replay: Replay) -> String {
     }
 }
 
-/// As the user writes it.
+/// Formats `warm_up` in the user's notation.
 fn warm_up(warm_up: WarmUp) -> String {
     match warm_up {
         WarmUp::Detect => "detect".to_owned(),

@@ -1,4 +1,4 @@
-//! Measurements of a run without its warm-up, by job and by group.
+//! Measurements of a run without its warm-up, per job and per group.
 
 use sim::Time;
 use workload::JobInfo;
@@ -6,41 +6,43 @@ use workload::JobInfo;
 use crate::fio_json::Issued;
 use crate::record::{Direction, Point, Recorder, Totals};
 
-/// Measurements of a run, on any kind of machine.
+/// Measurements of a run on any kind of machine.
 #[derive(Clone, Copy)]
 pub struct Measured<'a> {
-    /// Requests that ended; those before a warm-up that the user asked to cut are in `before`.
+    /// The requests that ended. Requests before a user-defined warm-up cut are in `before`.
     pub recorder: &'a Recorder,
-    /// Requests that ended in a warm-up that the user asked to cut.
+    /// The requests that ended before a user-defined warm-up cut.
     pub before: Option<&'a Recorder>,
     /// The jobs, in the recorder's order.
     pub jobs: &'a [JobInfo],
-    /// When the last request ended.
+    /// End of the last request.
     pub end: Time,
-    /// What is cut off the statistics, up to here.
+    /// End of the warm-up, which the statistics leave out.
     pub warm_up: Time,
-    /// Counts of the player that issued the requests, where there was one.
+    /// Counts of the player that issued the requests, if there was one.
     pub issued: Option<&'a Issued>,
 }
 
-/// Jobs whose totals are of interest together.
+/// Jobs that are reported together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The name that all its jobs share, as clones of `numjobs` do; none for different jobs that run together.
+    /// The name shared by all jobs of the group, like clones made by `numjobs`; `None` for different jobs that run
+    /// together.
     pub name: Option<String>,
-    /// Number of the group of jobs that run together (between two stonewalls).
+    /// Number of the group of jobs that run together, between two stonewalls.
     pub number: u32,
-    /// Its jobs.
+    /// Numbers of the group's jobs.
     pub jobs: Vec<usize>,
 }
 
 impl<'a> Measured<'a> {
-    /// Measurements whose warm-up is recorded with the rest.
+    /// Creates measurements whose warm-up is in the same recorder.
     pub fn new(recorder: &'a Recorder, jobs: &'a [JobInfo], end: Time, warm_up: Time) -> Measured<'a> {
         Measured { recorder, before: None, jobs, end, warm_up, issued: None }
     }
 
-    /// The recorder and the start of what counts for `job`: a job that ends inside the warm-up counts whole.
+    /// Returns the recorder for `job` and the start of its measured part. A job that ends within the warm-up is
+    /// measured as a whole.
     fn part(&self, job: usize) -> (&'a Recorder, Time) {
         match self.before {
             Some(before) if self.recorder.extent(job).is_none() => (before, Time::ZERO),
@@ -49,7 +51,7 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// Whether `job` ended inside the warm-up, and so counts whole.
+    /// Returns true if `job` ended within the warm-up and is therefore measured as a whole.
     pub fn ended_in_warm_up(&self, job: usize) -> bool {
         let of = |recorder: Option<&Recorder>| recorder.and_then(|recorder| recorder.extent(job));
         self.warm_up > Time::ZERO
@@ -59,12 +61,12 @@ impl<'a> Measured<'a> {
             }
     }
 
-    /// Totals of `job` in `direction`.
+    /// Returns the totals of `job` in `direction`.
     pub fn totals(&self, job: usize, direction: Direction) -> Totals {
         self.group_totals(&[job], direction)
     }
 
-    /// Totals of `jobs` in `direction`: the sum of each job's.
+    /// Returns the totals of `jobs` in `direction`, the sum over the jobs.
     pub fn group_totals(&self, jobs: &[usize], direction: Direction) -> Totals {
         let mut totals = Totals::default();
         for job in jobs {
@@ -74,13 +76,13 @@ impl<'a> Measured<'a> {
         totals
     }
 
-    /// Bytes of `job` in `direction`.
+    /// Returns the bytes of `job` in `direction`.
     pub fn bytes(&self, job: usize, direction: Direction) -> u64 {
         let (recorder, from) = self.part(job);
         recorder.bytes(job, direction, from)
     }
 
-    /// Time from the first request of `jobs` that counts to the end of the last.
+    /// Returns the time from the first measured request of `jobs` to the end of the last.
     pub fn runtime(&self, jobs: &[usize]) -> Time {
         let extents = jobs.iter().filter_map(|job| {
             let (recorder, from) = self.part(*job);
@@ -90,7 +92,7 @@ impl<'a> Measured<'a> {
         last.saturating_sub(first)
     }
 
-    /// Whole intervals of `job` in `direction` that count, from the first with a request to the last.
+    /// Returns the whole measured intervals of `job` in `direction`, from the first with a request to the last.
     pub fn points(&self, job: usize, direction: Direction) -> Vec<Point> {
         let (recorder, from) = self.part(job);
         let mut all = recorder.job_points(job, direction);
@@ -100,12 +102,12 @@ impl<'a> Measured<'a> {
         all
     }
 
-    /// How the first request of `job` that ended badly ended, warm-up included.
+    /// Returns the status of the first request of `job` that failed, warm-up included.
     pub fn first_error(&self, job: usize) -> Option<media::Status> {
         self.before.and_then(|before| before.first_error(job)).or_else(|| self.recorder.first_error(job))
     }
 
-    /// Groups with several jobs: clones of one job, and all jobs that run together.
+    /// Returns the groups of several jobs: clones of one job, and all jobs that run together.
     pub fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let mut add = |name: Option<&str>, number: u32, job: usize| match groups
@@ -122,7 +124,7 @@ impl<'a> Measured<'a> {
             add(None, info.group, job);
         }
         groups.retain(|group| group.jobs.len() > 1);
-        // All that run together are clones of one job: their total is there already.
+        // If all jobs that run together are clones of one job, the clones' group already covers them.
         let clones: Vec<(u32, usize)> =
             groups.iter().filter(|g| g.name.is_some()).map(|g| (g.number, g.jobs.len())).collect();
         groups.retain(|g| g.name.is_some() || !clones.contains(&(g.number, g.jobs.len())));

@@ -1,92 +1,65 @@
-//! What the translation layer wants done, action by action.
+//! Performs the translation layer's actions on flash and host interface.
 
-use media::{Action, ProgramOp, ReadOp, Status, Tag};
+use media::{Action, OpId, Status};
 use sim::Time;
 
-use super::{HostInterfaceView, Machine, NandView};
+use super::{Event, HostInterfaceView, Machine, NandView, TIMER};
 
 impl Machine {
-    /// Each action is a call of its own, so that the loop around them, mostly of one, costs little.
-    #[inline(never)]
-    pub(super) fn perform_actions(&mut self, now: Time) {
-        loop {
-            if !self.out.moves.is_empty() {
-                self.perform_moves();
-            }
-            let mut next = 0;
-            while let Some(action) = self.out.actions.get(next) {
-                next += 1;
-                match *action {
-                    Action::Read(op) => self.ask_read(now, op),
-                    Action::Program(op) => self.ask_program(now, op),
-                    Action::Ready { tag } => self.ready(now, tag),
-                    Action::Complete { tag, status } => self.complete(now, tag, status),
-                    other => self.other_action(now, other),
-                }
-            }
-            self.out.actions.clear();
-            if self.barriers.is_empty() {
-                return;
-            }
-            for id in std::mem::take(&mut self.barriers) {
-                self.ftl_done(id);
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn perform_moves(&mut self) {
-        for movement in self.out.moves.drain(..) {
-            self.nand.store_mut().apply(&movement, &mut self.data);
-        }
-    }
-
+    /// Performs all pending actions of the translation layer and sets its timer.
     #[inline(always)]
-    fn ask_read(&mut self, now: Time, op: ReadOp) {
-        self.nand.submit_read(now, op, &mut NandView::<true>(&mut self.world));
-    }
-
-    #[inline(always)]
-    fn ask_program(&mut self, now: Time, op: ProgramOp) {
-        self.nand.submit_program(now, op, &mut NandView::<true>(&mut self.world));
-    }
-
-    #[inline(never)]
-    fn ready(&mut self, now: Time, tag: Tag) {
-        self.host_interface.ready(now, tag, &mut HostInterfaceView::<true>(&mut self.world));
-    }
-
-    #[inline(never)]
-    fn complete(&mut self, now: Time, tag: Tag, status: Status) {
-        self.host_interface.complete(now, tag, status, &mut HostInterfaceView::<true>(&mut self.world));
-        if self.checker.is_some() {
-            self.check_end(tag, status);
+    pub(super) fn perform(&mut self, now: Time) {
+        while !(self.out.actions.is_empty() && self.out.moves.is_empty()) {
+            for movement in &self.out.moves {
+                self.nand.store_mut().apply(movement, &mut self.data);
+            }
+            self.out.moves.clear();
+            let mut actions = std::mem::take(&mut self.out.actions);
+            for action in &actions {
+                self.act(now, action);
+            }
+            actions.clear();
+            self.out.actions = actions;
+            // Flash needs no barrier: a finished program is durable.
+            for at in 0..self.barriers.len() {
+                self.access_done(self.barriers[at]);
+            }
+            self.barriers.clear();
+        }
+        if self.timer == Time::MAX
+            && let Some(at) = self.ftl.next_timer()
+        {
+            self.timer = at.max(now);
+            self.world.queue.push(TIMER, self.timer, Event::default());
         }
     }
 
-    /// The rare actions.
-    #[inline(never)]
-    pub(super) fn other_action(&mut self, now: Time, action: Action) {
-        match action {
-            Action::Data { tag, bytes } => {
-                self.host_interface.data(now, tag, bytes, &mut HostInterfaceView::<true>(&mut self.world))
-            }
-            Action::Erase(op) => self.nand.submit_erase(now, op, &mut NandView::<true>(&mut self.world)),
+    #[inline]
+    pub(super) fn act(&mut self, now: Time, action: &Action) {
+        match *action {
+            Action::Read(op) => self.nand.submit_read(now, op, &mut NandView(&mut self.world)),
+            Action::Program(op) => self.nand.submit_program(now, op, &mut NandView(&mut self.world)),
+            Action::Erase(op) => self.nand.submit_erase(now, op, &mut NandView(&mut self.world)),
             Action::Retire(block) => self.nand.store_mut().mark_bad(block),
             Action::Barrier(id) => self.barriers.push(id),
+            Action::Ready { tag } => self.host_interface.ready(now, tag, &mut HostInterfaceView(&mut self.world)),
+            Action::Data { tag, bytes } => {
+                self.host_interface.data(now, tag, bytes, &mut HostInterfaceView(&mut self.world));
+            }
+            Action::Complete { tag, status } => {
+                self.host_interface.complete(now, tag, status, &mut HostInterfaceView(&mut self.world));
+                self.check_end(tag, status);
+            }
             Action::HostMemory { id, bytes, store } => {
-                self.host_interface.host_memory(
-                    now,
-                    bytes,
-                    store,
-                    id.0,
-                    &mut HostInterfaceView::<true>(&mut self.world),
-                );
+                let view = &mut HostInterfaceView(&mut self.world);
+                self.host_interface.host_memory(now, bytes, store, id.0, view);
             }
             Action::HostMemoryReleased => self.host_interface.host_memory_released(now),
-            Action::Read(_) | Action::Program(_) | Action::Ready { .. } | Action::Complete { .. } => {
-                unreachable!("{action:?} is performed on the spot")
-            }
         }
+    }
+
+    /// Reports the end of a barrier or an access to host memory to the translation layer.
+    pub(super) fn access_done(&mut self, id: OpId) {
+        self.ftl.done(id, Status::Ok, self.nand.store(), &mut self.out);
     }
 }

@@ -1,4 +1,4 @@
-//! The power of the whole machine fails, and comes back.
+//! Power failures and orderly shutdown of the whole machine.
 
 use ftl::config::ConfigError;
 use ftl::{Ftl, MountReport};
@@ -10,35 +10,34 @@ use super::{Event, Machine, NandView, TIMER};
 use crate::fast::Fast;
 use system::parts::Parts;
 
-/// What a power cut came to.
+/// Result of a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerCut {
-    /// What the translation layer found when the power came back.
+    /// The translation layer's report on the mount that followed.
     pub mount: MountReport,
-    /// How long the drive lived on to write out protected buffers.
+    /// Time for which the drive ran on to write out protected buffers.
     pub hold_up: Time,
-    /// They were all written out, if they are protected. False only of a drive that took no more writes.
+    /// False if the drive could not write out its protected buffers because it had become read-only. True otherwise.
     pub complete: bool,
 }
 
 impl Machine {
-    /// The power of host and drive is cut after the last event handled, and comes back at once: requests under way are
-    /// gone and will not be completed, the arrays' programs and erases are torn, RAM is lost, and the translation
-    /// layer is mounted from what the flash holds. Time goes on; the mount itself takes none (see
-    /// [`MountReport::time`]), and what the parts counted stays, but for the translation layer's counts.
+    /// Cuts the power of host and drive after the last event handled, and restores it at once. Requests in progress are
+    /// lost and will not complete, programs and erases of the arrays are torn, RAM is lost, and the translation layer
+    /// is mounted from the flash. The clock goes on; the mount itself takes no time (see [`MountReport::time`]). All
+    /// counters survive except the translation layer's.
     ///
-    /// Where the controller's buffers are protected (`config.buffers.protected`) only the host's power goes at first:
-    /// the drive lives on capacitors, writes what is dirty to flash in the time that the flash takes, and is cut off
-    /// then. [`now`](Self::now) has moved by that hold-up time.
+    /// With protected controller buffers (`config.buffers.protected`), only the host loses power at first. The drive
+    /// runs on from its capacitors, writes dirty data to flash at the flash's speed, and loses power then.
+    /// [`now`](Self::now) advances by that hold-up time.
     ///
     /// # Errors
-    /// If `parts` are not those that the machine was made of.
+    /// Fails if `parts` are not those that the machine was made of.
     pub fn power_cut(&mut self, parts: &Parts, streams: &Streams) -> Result<PowerCut, ConfigError> {
-        let (cut, events) = (self.now(), self.events());
+        let cut = self.now();
         let complete = !parts.ftl.buffers.protected || self.write_out();
         let now = self.now();
         self.forget_events();
-        self.handled(events);
         self.host_interface.power_cut(now);
         self.nand.power_cut(now);
         self.out.actions.clear();
@@ -54,18 +53,18 @@ impl Machine {
         Ok(PowerCut { mount, hold_up: now - cut, complete })
     }
 
-    /// Switches the drive off in order: it writes out its buffers, and what changed of the map. Returns the flash.
+    /// Shuts the drive down in order: writes out its buffers and the changed parts of its map. Returns the flash.
     ///
     /// # Panics
-    /// If the drive takes no more writes.
+    /// Panics if the drive is read-only.
     pub fn switch_off(mut self) -> Store {
-        assert!(self.write_out(), "a drive that takes no more writes cannot be switched off in order");
+        assert!(self.write_out(), "a read-only drive cannot be shut down in order");
         let mut store = self.nand.into_store();
         Fast::new(&mut self.ftl, &mut store).write_back_map();
         store
     }
 
-    /// Nothing that was to come comes any more. The queue's clock stays.
+    /// Drops all pending events and keeps the queue's clock.
     fn forget_events(&mut self) {
         let now = self.now();
         self.world.queue = EventQueue::new(TIMER.0 as usize + 1);
@@ -74,20 +73,20 @@ impl Machine {
         self.timer = Time::MAX;
     }
 
-    /// The host is gone, and the drive writes out what it has promised. False if it cannot.
+    /// Lets the drive write out its buffers without a host. Returns false if it cannot.
     fn write_out(&mut self) -> bool {
         self.ftl.write_out(&mut self.out);
         self.perform_alone();
         while !self.ftl.is_written_out() {
             match self.world.queue.pop() {
                 Some((now, event)) => {
-                    // Nobody is there to see what host, link and front end would have done next.
-                    if let Some(event) = event.of_flash() {
-                        if let Some(done) = self.nand.handle(now, event, &mut NandView::<true>(&mut self.world)) {
+                    // Host, link and front end have no power: drop their events.
+                    if let Event::Flash(event) = event {
+                        if let Some(done) = self.nand.handle(now, event, &mut NandView(&mut self.world)) {
                             if done.kind != nand::Kind::Read {
                                 self.apply_write(done);
                             }
-                            // Data that the host asked for goes nowhere.
+                            // Data read for the host is dropped.
                             self.ftl.done(done.id, done.status, self.nand.store(), &mut self.out);
                         }
                         self.perform_alone();
@@ -105,8 +104,8 @@ impl Machine {
         true
     }
 
-    /// Performs what the translation layer wants of the flash. Answers to the host go nowhere, and a map in the host's
-    /// memory is gone: its controller goes by what the flash has, which costs nothing here.
+    /// Performs the translation layer's flash operations without a host. Responses to the host are dropped. The part of
+    /// the map in host memory is lost; the controller uses the flash's copy instead, at no cost here.
     fn perform_alone(&mut self) {
         let now = self.now();
         let mut answers: Vec<OpId> = Vec::new();
@@ -116,9 +115,9 @@ impl Machine {
             }
             for action in std::mem::take(&mut self.out.actions) {
                 match action {
-                    Action::Read(op) => self.nand.submit_read(now, op, &mut NandView::<true>(&mut self.world)),
-                    Action::Program(op) => self.nand.submit_program(now, op, &mut NandView::<true>(&mut self.world)),
-                    Action::Erase(_) | Action::Retire(_) => self.other_action(now, action),
+                    Action::Read(op) => self.nand.submit_read(now, op, &mut NandView(&mut self.world)),
+                    Action::Program(op) => self.nand.submit_program(now, op, &mut NandView(&mut self.world)),
+                    Action::Erase(_) | Action::Retire(_) => self.act(now, &action),
                     Action::Barrier(id) | Action::HostMemory { id, .. } => answers.push(id),
                     Action::Ready { .. }
                     | Action::Data { .. }

@@ -1,7 +1,8 @@
-//! The state of a drive before a run: erased, filled, overwritten until it is in steady state, or laid out so.
+//! The state of a drive before a run: erased, filled, overwritten until steady, or laid out in the computed steady
+//! state.
 //!
-//! A prepared drive is a flash and nothing else: it is always switched off and mounted before it is used, so that a
-//! drive prepared now and one prepared last week and read from disk run alike.
+//! A prepared drive consists of its flash alone: it is always shut down and mounted before use, so that a freshly
+//! prepared drive and one read from disk behave identically.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -20,23 +21,23 @@ use crate::prepared_cache::{restore, save};
 use system::System;
 use system::parts::Parts;
 
-/// What is done to a drive before a run.
+/// Preparation of a drive before a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preparation {
-    /// Nothing: it is as it left the factory.
+    /// None: the drive is in its factory state.
     Erased,
-    /// All of it is written once, in order; its SLC cache has been folded since.
+    /// The whole drive is written once, sequentially; the SLC cache has been folded since.
     Filled,
-    /// It is filled, then overwritten at random in mapping units until write amplification settles.
+    /// The drive is filled, then overwritten at random in mapping units until write amplification settles.
     Overwritten,
-    /// It is laid out as [`Preparation::Overwritten`] would leave it, from theory.
+    /// The drive is laid out, from theory, in the state that [`Preparation::Overwritten`] would leave.
     Steady,
-    /// As [`Preparation::Steady`], after a pause: its SLC cache is folded, space is collected ahead.
+    /// Like [`Preparation::Steady`], after a pause: the SLC cache is folded and space has been collected ahead.
     Rested,
 }
 
 impl Preparation {
-    /// Names, as users write them.
+    /// User-visible names of all preparations.
     pub const NAMES: [(&'static str, Preparation); 5] = [
         ("none", Preparation::Erased),
         ("fill", Preparation::Filled),
@@ -53,32 +54,33 @@ impl fmt::Display for Preparation {
     }
 }
 
-/// Why a drive could not be prepared.
+/// Reasons why a drive could not be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
-    /// The parts do not fit together, or leave no steady state.
+    /// The parts do not fit together, or have no steady state.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The translation layer ran out of usable flash.
-    #[error("the drive took no more writes while it was prepared: too many of its blocks are bad")]
+    #[error("the drive became read-only during preparation: too many of its blocks are bad")]
     NoSpace,
 }
 
-/// Raised whenever the same settings prepare another drive than before, so that older ones on disk are not taken.
+/// Version of the preparation. Raise it whenever the same settings prepare a different drive, so that older images on
+/// disk are ignored.
 const PREPARED_VERSION: u32 = 4;
 
 /// How a drive was prepared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prepared {
-    /// What was done.
+    /// The preparation performed.
     pub preparation: Preparation,
-    /// It was read from disk, where an earlier run had left it.
+    /// True if the drive was read from disk, where an earlier run had saved it.
     pub restored: bool,
-    /// Units overwritten at random, for each unit of the drive.
+    /// Number of random overwrites per unit of the drive.
     pub passes: f64,
-    /// Write amplification at the end, as counted (overwritten) or as theory has it (steady).
+    /// Write amplification at the end: counted (overwritten) or computed (steady).
     pub write_amplification: Option<f64>,
-    /// Theory does not cover the collection policy; greedy's was taken.
+    /// True if theory does not cover the collection policy and that of greedy collection was used.
     pub approximate: bool,
 }
 
@@ -88,12 +90,12 @@ impl Prepared {
     }
 }
 
-/// Prepares flash for `parts`. What can be laid out is a rule and costs nothing; the rest is written. With a `cache`
-/// folder, what was written before is read from there, and what is written now is left there.
+/// Prepares flash for `parts`. A state that can be laid out is expressed as a rule, which costs nothing; any other is
+/// produced by writes. With a `cache` folder, drives prepared by writes are read from there or saved there.
 ///
 /// # Errors
-/// If the parts do not fit together, or the drive runs out of usable blocks. A cache that cannot be read or written is
-/// no error: the drive is prepared anew.
+/// Fails if the parts do not fit together or the drive runs out of usable blocks. A cache that cannot be read or
+/// written is not an error: the drive is then prepared again.
 pub fn prepare(
     system: &System,
     parts: &Parts,
@@ -129,7 +131,8 @@ pub fn prepare(
     Ok((store, prepared))
 }
 
-/// The drive as a rule, which takes no time and no room on disk; none if it must be written.
+/// Lays the drive out as a rule, which takes no time and no disk space. Returns `None` if the drive must be written
+/// instead.
 fn lay_out(
     parts: &Parts,
     preparation: Preparation,
@@ -156,7 +159,7 @@ fn lay_out(
     Ok(Some((store, prepared)))
 }
 
-/// Which physical blocks (die, plane, block) may be used.
+/// Returns a predicate for the usable physical blocks (die, plane, block).
 fn usable(store: &Store) -> impl Fn(u16, u32, u32) -> bool + use<> {
     let bad: HashSet<usize> = (0..).zip(store.blocks()).filter(|(_, block)| block.bad).map(|(at, _)| at).collect();
     let g = *store.geometry();
@@ -180,16 +183,16 @@ fn prepare_anew(parts: &Parts, preparation: Preparation, streams: &Streams) -> R
         }
         Preparation::Steady | Preparation::Rested => {
             let found =
-                "flash.order: found any, expected in-order, the only one that a steady state is laid out in".to_owned();
+                "flash.order: found any, expected in-order, the only order for a steady state layout".to_owned();
             return Err(ConfigError(found).into());
         }
     };
-    // What is read from disk later must be the same drive.
+    // The drive must be identical to the one that is later read from disk.
     store.forget_rule();
     Ok((store, prepared))
 }
 
-/// Writes all of the drive in order.
+/// Writes the whole drive sequentially.
 fn fill(parts: &Parts, store: Store, streams: &Streams) -> Result<Store, PrepareError> {
     let (nand, mut ftl, _) = parts.mount(store, streams)?;
     let mut store = nand.into_store();
@@ -213,7 +216,7 @@ fn write(fast: &mut Fast<'_>, offset: u64, bytes: u64) -> Result<(), PrepareErro
     }
 }
 
-/// Switches a drive off in order: its data is in flash, and so is the map where the controller cannot hold all of it.
+/// Shuts a drive down in order: writes out its data and, where the controller cannot hold the whole map, the map.
 fn switch_off(fast: &mut Fast<'_>) -> Result<(), PrepareError> {
     match fast.request(Request::flush()) {
         media::Status::Ok => fast.write_back_map(),
@@ -222,9 +225,10 @@ fn switch_off(fast: &mut Fast<'_>) -> Result<(), PrepareError> {
     Ok(())
 }
 
-/// Most passes over the drive before what has not settled is taken as it is.
+/// Maximum number of passes over the drive if write amplification does not settle.
 const PASSES_MAX: u32 = 40;
-/// Write amplification has settled when two windows of this part of a pass differ by less than this part of it.
+/// Write amplification has settled when two consecutive windows, each `1 / WINDOW` of a pass, differ by less than
+/// `SETTLED`.
 const WINDOW: u32 = 2;
 const SETTLED: f64 = 0.005;
 

@@ -1,4 +1,4 @@
-//! Prepared drives on disk: those that had to be written, as far as a bound allows.
+//! Prepared drives saved on disk, within a size limit. Only drives that had to be written are saved.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter};
@@ -10,13 +10,13 @@ use nand::Store;
 use crate::prepare::{Preparation, Prepared};
 use system::parts::Parts;
 
-/// Most bytes that prepared drives take.
+/// Maximum total size of the saved drives in bytes.
 const BYTES_MAX: u64 = 2_000_000_000;
 
-/// A prepared drive from disk; `None` if it is not there, or is not whole.
+/// Restores a prepared drive from disk. Returns `None` if the file is missing or damaged.
 pub(crate) fn restore(path: &Path, parts: &Parts, preparation: Preparation) -> Option<(Store, Prepared)> {
     let file = File::open(path).ok()?;
-    // The cache's bound takes what was used longest ago.
+    // The cache evicts by modification time.
     let _ = file.set_modified(SystemTime::now());
     let mut stream = zstd::Decoder::new(BufReader::new(file)).ok()?;
     let mut head = [0u8; 17];
@@ -37,7 +37,8 @@ pub(crate) fn restore(path: &Path, parts: &Parts, preparation: Preparation) -> O
     ))
 }
 
-/// Leaves a prepared drive on disk. It is written beside its place and then moved there, so that no reader finds half.
+/// Saves a prepared drive. The file is written under a temporary name and then renamed, so that no reader sees half of
+/// it.
 pub(crate) fn save(path: &Path, store: &Store, prepared: &Prepared) {
     let write = || -> std::io::Result<()> {
         if let Some(folder) = path.parent() {
@@ -54,7 +55,7 @@ pub(crate) fn save(path: &Path, store: &Store, prepared: &Prepared) {
         stream.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
         fs::rename(&beside, path)
     };
-    // A cache that cannot be written costs time, not truth.
+    // A cache that cannot be written costs time but does not affect results.
     if write().is_ok()
         && let Some(folder) = path.parent()
     {
@@ -62,7 +63,7 @@ pub(crate) fn save(path: &Path, store: &Store, prepared: &Prepared) {
     }
 }
 
-/// Removes the prepared drives in `folder` that were used longest ago, until those left take at most `bytes`.
+/// Removes the least recently used drives in `folder` until the rest take at most `bytes`.
 fn make_room(folder: &Path, bytes: u64) {
     let Ok(files) = fs::read_dir(folder) else { return };
     let mut drives: Vec<(SystemTime, u64, PathBuf)> = files
@@ -85,7 +86,7 @@ fn make_room(folder: &Path, bytes: u64) {
     }
 }
 
-/// True for the names that [`prepare`](crate::prepare::prepare) gives.
+/// Returns true for file names chosen by [`prepare`](crate::prepare::prepare).
 fn is_drive(name: &str) -> bool {
     name.strip_prefix("drive-").is_some_and(|rest| rest.ends_with(".zst"))
 }

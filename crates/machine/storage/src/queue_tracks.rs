@@ -1,23 +1,23 @@
-//! How long the queues are, on the timeline: at the host, in the controller, at each die.
+//! Queue lengths on the timeline: in the host, in the controller and at each die.
 //!
-//! The parts do not tell of their queues: they are looked at after each point in time at which something happened, and
-//! only where a timeline is kept.
+//! The parts do not report changes of their queues. The machine reads the lengths after each point in time with an
+//! event, and only if it keeps a timeline.
 
 use nand::Nand;
 use sim::Time;
 use sim::timeline::{Counter, Timeline};
 
-use super::{Completion, Machine};
+use super::Machine;
 use host_interface::HostInterface;
 
-/// The queues' counters on the timeline, and how long each was when it was last looked at.
+/// The queue counters on the timeline, and the last recorded length of each.
 pub(super) struct QueueTracks {
     last: Vec<u32>,
     now: Vec<u32>,
 }
 
 impl QueueTracks {
-    /// Adds a counter for each queue, none of which anything is in yet.
+    /// Adds a counter for each queue. All queues are empty.
     pub(super) fn new(interface: &HostInterface, nand: &Nand, timeline: &mut Timeline) -> QueueTracks {
         let dies = nand.config().geometry.all_dies();
         let names = interface
@@ -34,7 +34,7 @@ impl QueueTracks {
         QueueTracks { last: vec![0; count as usize], now: Vec::with_capacity(count as usize) }
     }
 
-    /// Notes the queues whose length has changed.
+    /// Records the queues whose length has changed.
     fn look(&mut self, at: Time, interface: &HostInterface, nand: &Nand, timeline: &mut Timeline) {
         self.now.clear();
         interface.queue_lengths(&mut self.now);
@@ -50,21 +50,11 @@ impl QueueTracks {
 }
 
 impl Machine {
-    /// [`next_end`](Machine::next_end), and a look at the queues after each point in time.
+    /// Records the queue lengths after the events at `now`.
     #[cold]
-    pub(super) fn next_end_watched(&mut self, until: Time, others: &mut Vec<Completion>) -> Option<Completion> {
-        let mut tracks = self.queue_tracks.take().expect("the queues are watched");
-        let end = loop {
-            let Some(at) = self.next_event().filter(|at| *at <= until) else { break None };
-            self.world.until = at;
-            let end = self.run::<true>(at, others);
-            let timeline = self.world.timeline.as_deref_mut().expect("a timeline is kept");
-            tracks.look(at, &self.host_interface, &self.nand, timeline);
-            if end.is_some() {
-                break end;
-            }
-        };
-        self.queue_tracks = Some(tracks);
-        end
+    pub(super) fn note_queues(&mut self, now: Time) {
+        if let (Some(tracks), Some(timeline)) = (&mut self.queue_tracks, &mut self.world.timeline) {
+            tracks.look(now, &self.host_interface, &self.nand, timeline);
+        }
     }
 }

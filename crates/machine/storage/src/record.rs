@@ -1,16 +1,16 @@
-//! What is measured of a run: latencies, throughput over time, and where the warm-up ends.
+//! The measurements of a run: latencies, throughput over time and errors.
 //!
-//! Latencies are kept in windows of simulated time, so that a warm-up can be cut off afterwards: 64 of them, merged in
-//! pairs when they run out.
+//! Latencies are kept per window of simulated time, so that a warm-up can be cut off afterwards. There are at most 64
+//! windows; when they run out, pairs are merged.
 
 use media::{Op, Status};
 use sim::{Compact, Dense, Histogram, Time};
 
-/// Windows kept; when all are used, pairs are merged and each is twice as long.
+/// Maximum number of windows. When all are used, they are merged in pairs and each is twice as long.
 const WINDOWS: usize = 64;
 const FIRST_WINDOW: Time = Time::from_ms(1);
 
-/// Which of a job's requests.
+/// Class of a job's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Reads.
@@ -24,10 +24,10 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// All of them.
+    /// All directions.
     pub const ALL: [Direction; 4] = [Direction::Read, Direction::Write, Direction::Trim, Direction::Sync];
 
-    /// Of a request.
+    /// Returns the direction of a request.
     #[inline]
     pub const fn of(op: Op) -> Direction {
         match op {
@@ -41,18 +41,18 @@ impl Direction {
 
 const DIRECTIONS: usize = Direction::ALL.len();
 
-/// Latencies of some requests: submission, completion, and both together (with the wait before submission).
+/// Latencies of requests: submission, completion, and the total including the wait before submission.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies {
     /// From the request's issue to the doorbell.
     pub submission: Histogram,
-    /// From the doorbell to the program's knowing.
+    /// From the doorbell to the notification of the program.
     pub completion: Histogram,
-    /// From the request's arrival to the program's knowing.
+    /// From the request's arrival to the notification of the program.
     pub total: Histogram,
 }
 
-/// One window: what ended in it.
+/// Requests that ended in one window.
 #[derive(Clone, Debug, Default)]
 struct Window {
     ios: u64,
@@ -60,7 +60,7 @@ struct Window {
     errors: u64,
     submission: Compact,
     completion: Compact,
-    /// None where all were as their completion latencies.
+    /// `None` if all total latencies equal the completion latencies.
     total: Option<Compact>,
 }
 
@@ -83,23 +83,23 @@ impl Window {
     }
 }
 
-/// A job's requests of one direction: the windows that ended, and the one that has not.
+/// The requests of a job in one direction: closed windows and the open one.
 #[derive(Clone, Debug, Default)]
 struct Series {
     windows: Vec<Window>,
     bytes: u64,
     errors: u64,
-    /// The total is left empty as long as it would be as the completion latencies: where no request has waited to be
-    /// submitted, and submission costs nothing. Requests whose submission took no time are not in its histogram.
+    /// The total stays empty while it would equal the completion latencies, that is, while no request has waited to be
+    /// submitted and submission takes no time. Requests submitted in no time are not in the submission histogram.
     latencies: Latencies,
     apart: bool,
-    /// When the first request was issued, of those that have ended, and when the last has ended.
+    /// Issue time of the first request that has ended, and end of the last.
     first: Time,
     last: Time,
 }
 
 impl Series {
-    #[inline(always)]
+    #[inline]
     fn record(&mut self, io: &Ended) {
         if io.issued < self.first {
             self.first = io.issued;
@@ -120,7 +120,7 @@ impl Series {
         }
     }
 
-    /// Ends the open window, which is number `index`.
+    /// Closes the open window, whose number is `index`.
     fn end(&mut self, index: usize) {
         let latencies = &mut self.latencies;
         let ios = latencies.completion.count();
@@ -140,16 +140,16 @@ impl Series {
     }
 }
 
-/// What a job did in one direction, the warm-up left out.
+/// Totals of a job in one direction, without the warm-up.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
-    /// Requests that ended well.
+    /// Requests that succeeded.
     pub ios: u64,
     /// Their bytes.
     pub bytes: u64,
     /// Requests that failed.
     pub errors: u64,
-    /// Their latencies.
+    /// Latencies of the requests that succeeded.
     pub latencies: Latencies,
 }
 
@@ -164,37 +164,37 @@ pub struct Point {
     pub ios: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Mean of their latencies in ns; 0 without any.
+    /// Mean latency in ns; 0 without requests.
     pub mean_ns: f64,
-    /// Their median latency in ns; 0 without any.
+    /// Median latency in ns; 0 without requests.
     pub p50_ns: u64,
-    /// Latency in ns that 99 % of them kept; 0 without any.
+    /// 99th percentile of latency in ns; 0 without requests.
     pub p99_ns: u64,
-    /// Their longest latency in ns; 0 without any.
+    /// Maximum latency in ns; 0 without requests.
     pub max_ns: u64,
 }
 
-/// A run's recorder.
+/// Records the requests of a run.
 pub struct Recorder {
-    /// By job, and then by direction.
+    /// One series per job and direction.
     series: Dense<Series>,
-    /// How each job's first request that ended badly ended.
+    /// Status of each job's first failed request.
     first_errors: Vec<Option<Status>>,
-    /// When the first window begins.
+    /// Start of the first window.
     origin: Time,
     window: Time,
-    /// Number of the window that time is in, and when it ends.
+    /// Number of the open window, and its end.
     index: usize,
     ends: Time,
-    /// Windows up to the last in which something ended.
+    /// Number of windows up to the last that is not empty.
     used: usize,
 }
 
 impl Recorder {
-    /// A recorder for `jobs` jobs.
+    /// Creates a recorder for `jobs` jobs.
     pub fn new(jobs: usize) -> Recorder {
         Recorder {
-            // SAFETY: jobs are those of the player, the same that they were counted for.
+            // SAFETY: the series are indexed by job numbers of the player, of which there are `jobs`.
             series: unsafe { Dense::new(vec![Series { first: Time::MAX, ..Series::default() }; jobs * DIRECTIONS]) },
             first_errors: vec![None; jobs],
             origin: Time::ZERO,
@@ -205,13 +205,13 @@ impl Recorder {
         }
     }
 
-    /// A recorder for `jobs` jobs whose windows begin at `origin`, where measuring begins.
+    /// Creates a recorder for `jobs` jobs whose first window begins at `origin`.
     pub fn beginning(jobs: usize, origin: Time) -> Recorder {
         Recorder { origin, ends: origin + FIRST_WINDOW, ..Recorder::new(jobs) }
     }
 
-    /// A request has ended.
-    #[inline(always)]
+    /// Records a request that has ended.
+    #[inline]
     pub fn ended(&mut self, io: &Ended) {
         if io.at >= self.ends {
             self.advance(io.at);
@@ -220,14 +220,14 @@ impl Recorder {
         if io.status == Status::Ok {
             series.record(io);
         } else {
-            // A failed request has moved nothing: it counts as an error and nowhere else.
+            // A failed request has transferred nothing: it only counts as an error.
             series.errors += 1;
             series.last = io.at;
             self.first_errors[io.job as usize].get_or_insert(io.status);
         }
     }
 
-    /// Nothing more comes: ends the last window. To be called before anything is asked.
+    /// Closes the last window. Must be called before any result is read.
     pub fn finish(&mut self) {
         for series in &mut self.series {
             series.end(self.index);
@@ -235,28 +235,28 @@ impl Recorder {
         self.used = self.series.iter().map(|series| series.windows.len()).max().unwrap_or(0);
     }
 
-    /// How many jobs it records.
+    /// Returns the number of jobs.
     pub fn jobs(&self) -> usize {
         self.first_errors.len()
     }
 
-    /// End of the open window.
-    #[inline(always)]
+    /// Returns the end of the open window.
+    #[inline]
     pub fn ends(&self) -> Time {
         self.ends
     }
 
-    /// Length of a window now.
+    /// Returns the current length of a window.
     pub fn window(&self) -> Time {
         self.window
     }
 
-    /// Start of the first window.
+    /// Returns the start of the first window.
     pub fn origin(&self) -> Time {
         self.origin
     }
 
-    /// Closes windows until the open one holds `now`.
+    /// Closes windows until the open one contains `now`.
     #[cold]
     pub(crate) fn advance(&mut self, now: Time) {
         self.finish();
@@ -282,17 +282,17 @@ impl Recorder {
         }
     }
 
-    /// When a window ends.
+    /// Returns the end of window `index`.
     fn end_of(&self, index: usize) -> Time {
         self.origin + self.window * (index as u64 + 1)
     }
 
-    /// Throughput and latency over time: a point a window, all jobs and directions together.
+    /// Returns throughput and latency over time: one point per window, over all jobs and directions.
     pub fn points(&self) -> Vec<Point> {
         self.points_of(&self.series)
     }
 
-    /// The same of one job and direction.
+    /// Like [`points`](Self::points), for one job and direction.
     pub fn job_points(&self, job: usize, direction: Direction) -> Vec<Point> {
         self.points_of(self.series.part(job * DIRECTIONS + direction as usize, 1))
     }
@@ -320,7 +320,7 @@ impl Recorder {
             .collect()
     }
 
-    /// Totals of `job` in `direction` after `from`, which is the end of a window or the start of the first.
+    /// Returns the totals of `job` in `direction` after `from`, which is the end of a window or the start of the first.
     pub fn totals(&self, job: usize, direction: Direction, from: Time) -> Totals {
         let mut totals = Totals::default();
         self.add_totals(job, direction, from, &mut totals);
@@ -343,18 +343,18 @@ impl Recorder {
         }
     }
 
-    /// Bytes of what `job` did in `direction` after `from`, as in [`totals`](Self::totals).
+    /// Returns the bytes of `job` in `direction` after `from`, like [`totals`](Self::totals).
     pub fn bytes(&self, job: usize, direction: Direction, from: Time) -> u64 {
         let windows = self.series[job * DIRECTIONS + direction as usize].windows.iter().enumerate();
         windows.filter(|(index, _)| self.end_of(*index) > from).map(|(_, window)| window.bytes).sum()
     }
 
-    /// How the first request of `job` that ended badly ended, warm-up included.
+    /// Returns the status of the first failed request of `job`, warm-up included.
     pub fn first_error(&self, job: usize) -> Option<Status> {
         self.first_errors[job]
     }
 
-    /// When the first of `job`'s requests was issued and when the last ended; `None` if none has ended.
+    /// Returns the issue time of the first of `job`'s requests and the end of the last, or `None` if none has ended.
     pub fn extent(&self, job: usize) -> Option<(Time, Time)> {
         let series = self.series.part(job * DIRECTIONS, DIRECTIONS);
         let first = series.iter().map(|s| s.first).min().expect("a job has directions");
@@ -362,29 +362,29 @@ impl Recorder {
         (first < Time::MAX).then_some((first, last))
     }
 
-    /// Time from `job`'s first request to its last end, without the part before `from`.
+    /// Returns the time from `job`'s first request to the end of its last, without the part before `from`.
     pub fn runtime(&self, job: usize, from: Time) -> Time {
         self.extent(job).map_or(Time::ZERO, |(first, last)| last.saturating_sub(first.max(from)))
     }
 }
 
-/// A request that ended, for the recorder.
+/// A completed request, as input to the recorder.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Its job.
+    /// Number of its job.
     pub job: u16,
-    /// What it was.
+    /// Operation of the request.
     pub op: Op,
-    /// Its bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// How it ended.
+    /// Final status.
     pub status: Status,
-    /// When it arrived.
+    /// Time of arrival.
     pub due: Time,
-    /// When it was issued.
+    /// Time of issue.
     pub issued: Time,
-    /// When the driver rang the doorbell.
+    /// Time at which the driver rang the doorbell.
     pub submitted: Time,
-    /// When the program knew.
+    /// Time at which the program was notified.
     pub at: Time,
 }

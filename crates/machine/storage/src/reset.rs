@@ -1,38 +1,38 @@
-//! The controller is reset, and the host's memory that it uses is switched, or lost.
+//! Controller resets, and switching or losing the host memory that the controller uses.
 
 use ftl::HostMemoryLoss;
 use sim::{EventQueue, Time};
 
-use super::{Event, HostInterfaceView, Kind, Machine, TIMER};
+use super::{Event, HostInterfaceView, Machine, TIMER};
 
 impl Machine {
-    /// Bytes of the host's memory that the controller may use now (NVMe: the Host Memory Buffer).
+    /// Returns the bytes of host memory that the controller may currently use (NVMe Host Memory Buffer).
     pub fn host_memory_bytes(&self) -> u64 {
         self.host_interface.host_memory_bytes()
     }
 
-    /// The translation layer starts with what the driver has lent the controller.
+    /// Enables host memory in the translation layer if the driver has lent any.
     pub(super) fn enable_host_memory(&mut self) {
         if self.host_interface.host_memory_bytes() > 0 {
             self.ftl.enable_host_memory();
         }
     }
 
-    /// The host's administrator switches the Host Memory Buffer on or off (Linux: `/sys/class/nvme/nvmeN/hmb`): a Set
-    /// Features command is on its way. Before one that takes the memory back ends, the controller has fetched from it what
-    /// it needs; meanwhile it serves commands. False if a command is under way already, or there is nothing to switch.
+    /// Switches the Host Memory Buffer on or off, like an administrator of the host (Linux:
+    /// `/sys/class/nvme/nvmeN/hmb`), with a Set Features command. Before a command that takes the memory back
+    /// completes, the controller fetches from it the data it needs, while continuing to serve commands. Returns false
+    /// if such a command is already in progress or nothing would change.
     pub fn switch_host_memory(&mut self, now: Time, on: bool) -> bool {
-        self.host_interface.switch_host_memory(now, on, &mut HostInterfaceView::<true>(&mut self.world))
+        self.host_interface.switch_host_memory(now, on, &mut HostInterfaceView(&mut self.world))
     }
 
-    /// The controller is reset after the last event handled, and set up again at once: requests under way are gone and
-    /// will not be completed; the flash goes on, and what is in the controller's own memory stays. The driver returns the
-    /// Host Memory Buffer as it was (`keep`), or what was in it is lost: then the clock is where the controller has found
-    /// again what it alone had of the map.
+    /// Resets the controller after the last event handled and sets it up again at once. Requests in progress are lost
+    /// and will not complete; flash operations continue, and the controller's own memory keeps its contents. With
+    /// `keep` the driver returns the Host Memory Buffer unchanged. Otherwise its contents are lost, and the clock
+    /// advances by the time in which the controller recovers the map entries that were nowhere else.
     pub fn reset_controller(&mut self, keep: bool) -> HostMemoryLoss {
-        let (now, events) = (self.now(), self.events());
+        let now = self.now();
         self.forget_all_but_flash(now);
-        self.handled(events);
         let (_, kept) = self.host_interface.reset(now, keep);
         self.out.actions.clear();
         self.out.moves.clear();
@@ -52,22 +52,22 @@ impl Machine {
         loss
     }
 
-    /// Nobody is served until `until`; what the flash is at goes on.
+    /// Advances to `until` without serving requests. Flash operations continue.
     fn pass(&mut self, until: Time) -> Time {
         if until > self.now() {
             let mut ends = Vec::new();
             self.world.queue.push(TIMER, until, Event::default());
             let ended = self.advance(until, &mut ends);
-            assert!(!ended && ends.is_empty(), "a request ends that is gone: {ends:?}");
+            assert!(!ended && ends.is_empty(), "a request completed after the reset dropped it: {ends:?}");
         }
         until
     }
 
-    /// Events of host, link and front end do not come any more; those of the flash do.
+    /// Drops pending events of host, link and front end, and keeps those of the flash.
     fn forget_all_but_flash(&mut self, now: Time) {
         let mut kept = Vec::new();
         while let Some((at, event)) = self.world.queue.pop() {
-            if event.of_flash().is_some() || event.kind == Kind::Timer {
+            if !matches!(event, Event::HostInterface(_)) {
                 kept.push((at, event));
             }
         }

@@ -1,16 +1,16 @@
-//! Whether a trace leaves a drive the time to rest, so that the steady state it would have left is that of a rested drive.
+//! Decides whether a trace gives a drive time to rest, in which case its steady state is that of a rested drive.
 
 use sim::Time;
 use workload::{Replay, Workload};
 
 use system::System;
 
-/// What a reader of the results should know.
+/// Note for the reader of the results.
 pub(crate) const NOTE: &str =
     "the trace leaves time to fold and to collect: the steady drive is one that has rested (precondition: rested)";
 
-/// True if `workload` replays a trace by its times, and its pauses suffice to copy all that it writes: once to fold it, and
-/// as often again as collection does.
+/// Returns true if `workload` replays a trace by its timestamps and its pauses are long enough to copy all the data it
+/// writes: once to fold it, and as many times as collection copies it.
 pub(crate) fn rests(system: &System, workload: &Workload, replay: Replay) -> bool {
     let factor = match replay {
         Replay::OpenLoop => 1.0,
@@ -21,12 +21,13 @@ pub(crate) fn rests(system: &System, workload: &Workload, replay: Replay) -> boo
     let idle = system.ftl.gc.idle.secs_f64();
     let paused = pauses.beyond(Time::from_secs_f64(idle / factor)).secs_f64() * factor;
     let spare = (system.raw_bytes - system.user_bytes) as f64 / system.user_bytes as f64;
-    // Copies for each unit written under uniform random writes, roughly: once more where half of the flash is spare.
+    // Rough number of copies of each unit under uniform random writes: one for folding, and one more where half of the
+    // flash is spare.
     let copies = 1.0 + 0.5 / spare.max(0.01);
     paused * copy_bandwidth(system) >= copies * pauses.written as f64
 }
 
-/// Bytes a second that the dies program with all their bits a cell.
+/// Returns the bytes per second that the dies program at their full number of bits per cell.
 fn copy_bandwidth(system: &System) -> f64 {
     let flash = &system.flash;
     let program = flash.program.iter().map(|time| time.secs_f64()).sum::<f64>() / flash.program.len() as f64;

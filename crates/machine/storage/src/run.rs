@@ -1,10 +1,10 @@
-//! A run: a workload played on a machine, and what came of it.
+//! Plays a workload on a machine and collects the results.
 
 use std::path::PathBuf;
 
 use ftl::MountReport;
 use ftl::config::ConfigError;
-use media::{Request, Status};
+use media::Status;
 use nand::PayloadKind;
 use sim::{Streams, Time};
 use workload::{Beyond, ContinueOnError, Io, JobInfo, Next, Options, Player, Replay, Workload};
@@ -21,38 +21,38 @@ use crate::warm_up::{Steadiness, detect};
 use system::System;
 use system::parts::Parts;
 
-/// What is cut off the beginning of a run's statistics.
+/// The part of a run cut off from its statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
-    /// For generated workloads what MSER-5 finds; nothing where a job has a `ramp_time` of its own, where jobs run one
-    /// after another, or of a trace.
+    /// The part found by MSER-5, for generated workloads. Nothing is cut for traces, if a job has its own `ramp_time`,
+    /// or if jobs run one after another.
     Detect,
     /// Nothing.
     Keep,
-    /// So much.
+    /// A fixed time.
     Cut(Time),
 }
 
-/// How a run is made.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// Seed of every random stream.
     pub seed: u64,
-    /// Payload that is kept and checked.
+    /// Kind of payload that is kept and checked.
     pub payload: PayloadKind,
-    /// Most spans of the timeline, if one is kept.
+    /// Maximum number of spans on the timeline, if one is kept.
     pub timeline: Option<usize>,
-    /// How traces keep time.
+    /// Timing of trace replay.
     pub replay: Replay,
-    /// What becomes of a trace's addresses beyond the drive.
+    /// Treatment of trace addresses beyond the end of the drive.
     pub beyond: Beyond,
-    /// Errors that do not end a job, where the job does not say.
+    /// Errors that do not end a job, unless the job has its own setting.
     pub continue_on_error: ContinueOnError,
     /// State of the drive at the start.
     pub preparation: Preparation,
-    /// Folder in which prepared drives are kept.
+    /// Folder for prepared drives.
     pub cache: Option<PathBuf>,
-    /// What is cut off the beginning.
+    /// Warm-up to cut off.
     pub warm_up: WarmUp,
 }
 
@@ -72,7 +72,7 @@ impl Default for RunOptions {
     }
 }
 
-/// Why a run did not take place, or not to its end.
+/// Reasons why a run did not start or finish.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The parts do not fit together.
@@ -84,68 +84,68 @@ pub enum RunError {
     /// The workload cannot be played, or not on this drive.
     #[error(transparent)]
     Workload(#[from] workload::Error),
-    /// The warm-up that the user asked to cut leaves nothing.
+    /// A user-defined warm-up cut covers the whole run.
     #[error("warm_up: found {cut}, expected less than the run's {end}")]
     WarmUp {
-        /// As asked.
+        /// The cut requested.
         cut: Time,
-        /// When the last request ended.
+        /// End of the last request.
         end: Time,
     },
-    /// Whoever watched it asked for its end.
+    /// The watcher stopped the run.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Part that is done, 0 to 1.
+    /// Fraction done, 0 to 1.
     pub fraction: f64,
     /// Simulated time.
     pub now: Time,
-    /// Requests that have ended.
+    /// Number of requests that have ended.
     pub done: u64,
 }
 
-/// A run that ended.
+/// Results of a completed run.
 pub struct Outcome {
-    /// The machine as the run left it.
+    /// The machine at the end of the run.
     pub machine: Machine,
-    /// What was measured.
+    /// Recorded measurements.
     pub recorder: Recorder,
-    /// Counters at the ends of the recorder's windows.
+    /// Counters at the end of each of the recorder's windows.
     pub marks: Marks,
-    /// The same of the warm-up that the user asked to cut.
+    /// The recorder and counters of a user-defined warm-up that was cut.
     pub before: Option<(Recorder, Marks)>,
-    /// Counters where the statistics begin; `None` at the start of the run.
+    /// Counters at the start of the statistics; `None` if that is the start of the run.
     pub begin: Option<Counters>,
     /// The jobs, in the recorder's order.
     pub jobs: Vec<JobInfo>,
     /// How the drive was prepared.
     pub prepared: Prepared,
-    /// What the translation layer found when it was switched on.
+    /// The translation layer's report on mounting the prepared drive.
     pub mounted: MountReport,
-    /// When the last request ended.
+    /// End of the last request.
     pub end: Time,
-    /// What is cut off the statistics, up to here.
+    /// End of the warm-up, which the statistics leave out.
     pub warm_up: Time,
-    /// It was found by MSER-5, and not said.
+    /// True if the warm-up was found by MSER-5 rather than set by the user.
     pub warm_up_detected: bool,
-    /// The run is too short to be steady: it would have to take at least this long.
+    /// Set if the run is too short to be steady: the minimum length it would need.
     pub run_at_least: Option<Time>,
-    /// Remarks on the workload that its reader should see.
+    /// Notes on the workload for the reader of the results.
     pub notes: Vec<String>,
-    /// Requests that ended.
+    /// Number of requests that ended.
     pub requests: u64,
-    /// What the player knows of its jobs.
+    /// Counts of the player's jobs.
     pub issued: Issued,
-    /// Jobs that ended by an error.
+    /// Jobs ended by an error.
     pub failed: Vec<FailedJob>,
 }
 
 impl Outcome {
-    /// What was measured.
+    /// Returns the recorded measurements.
     pub fn measured(&self) -> Measured<'_> {
         let before = self.before.as_ref().map(|(recorder, _)| recorder);
         Measured {
@@ -155,27 +155,29 @@ impl Outcome {
         }
     }
 
-    /// Counters of the whole run.
+    /// Returns the counters of the whole run.
     pub fn whole_run(&self) -> Counters {
         Counters::read(&self.machine, self.end.max(self.machine.now()), self.requests)
     }
 
-    /// Counters of the window that the statistics cover.
+    /// Returns the counters of the part that the statistics cover.
     pub fn window(&self) -> Counters {
         self.whole_run().since(self.begin.as_ref())
     }
 }
 
-/// Requests between two calls of the watcher.
+/// Number of requests between two calls of the watcher.
 pub const WATCH_EVERY: u64 = 1 << 14;
 
-/// Plays `workload` on the machine that `system` describes. `watch` is told how far it is, and says whether to go on.
+/// Plays `workload` on the machine that `system` describes. `watch` receives the progress and returns false to stop the
+/// run.
 ///
 /// # Errors
-/// If the parts do not fit together, the workload does not fit the drive, or a trace cannot be read to its end.
+/// Fails if the parts do not fit together, the workload does not fit the drive, a trace cannot be read to its end, or
+/// `watch` stops the run.
 ///
 /// # Panics
-/// If the model breaks one of its own invariants.
+/// Panics if the model violates one of its own invariants.
 pub fn run(
     system: &System,
     workload: &Workload,
@@ -215,7 +217,7 @@ pub fn run(
     }
     let requests = player.completed();
     recorder.finish();
-    // One cut for all would fall into jobs that run one after another.
+    // A common cut would fall inside some of the jobs if they run one after another.
     let together = jobs.iter().all(|job| !job.starts_later);
     let is_detected = options.warm_up == WarmUp::Detect && together && !own_ramp && !workload.is_trace();
     let (mut warm_up, mut run_at_least) = (if before.is_some() { cut } else { Time::ZERO }, None);
@@ -254,19 +256,19 @@ pub fn run(
     })
 }
 
-/// A player, a machine and a recorder at work.
+/// The state of a run: player, machine and recorder.
 struct Flight<'a> {
     machine: &'a mut Machine,
     player: &'a mut Player,
     recorder: &'a mut Recorder,
-    /// Requests that ended together with another.
-    others: Vec<Completion>,
+    /// Completions being processed.
+    completions: Vec<Completion>,
     now: Time,
-    /// Where the user asked to cut the warm-up, until it is cut; else never.
+    /// Time of a user-defined warm-up cut until it is made, else `Time::MAX`.
     cut: Time,
-    /// Jobs have a `ramp_time`, and no request after it has ended.
+    /// True while jobs have a `ramp_time` and no request after it has ended.
     ramp: bool,
-    /// When counters are read next: at the end of a window, at the cut.
+    /// Time of the next snapshot of the counters: the end of a window or the cut.
     next_mark: Time,
     marks: Marks,
     before: Option<(Recorder, Marks)>,
@@ -288,7 +290,7 @@ impl<'a> Flight<'a> {
             machine,
             player,
             recorder,
-            others: Vec::new(),
+            completions: Vec::new(),
             now: Time::ZERO,
             cut,
             ramp,
@@ -301,9 +303,8 @@ impl<'a> Flight<'a> {
         }
     }
 
-    /// Reads the counters before the first request that ends at `at` or later counts.
+    /// Takes a snapshot of the counters before the first request that ends at or after `at` is recorded.
     #[cold]
-    #[inline(never)]
     fn mark(&mut self, at: Time) {
         let counters = Counters::read(self.machine, at, self.player.completed().saturating_sub(1));
         let state = State::read(self.machine);
@@ -334,15 +335,14 @@ impl<'a> Flight<'a> {
                 Next::At(at) => at,
                 _ => Time::MAX,
             };
-            if let Some(end) = self.machine.next_end(wake, &mut self.others) {
-                let end = if self.machine.timeline().is_none() { self.go_on(&end, watched) } else { end };
-                self.now = end.at;
-                self.take(&end);
-                if !self.others.is_empty() {
-                    self.take_others();
+            if self.machine.advance(wake, &mut self.completions) {
+                self.now = self.machine.now();
+                for at in 0..self.completions.len() {
+                    self.take(self.completions[at]);
                 }
+                self.completions.clear();
             } else {
-                assert!(wake < Time::MAX, "requests wait for an end, and nothing is under way");
+                assert!(wake < Time::MAX, "requests are outstanding but no event is pending");
                 self.now = wake;
             }
             let done = self.player.completed();
@@ -357,57 +357,19 @@ impl<'a> Flight<'a> {
         }
     }
 
-    /// Takes the end of a request and goes on to the next, as long as jobs replace what has ended, and nothing else is to be
-    /// done before `watched` requests have ended. Returns an end with which it is not so.
-    #[inline(never)]
-    fn go_on(&mut self, first: &Completion, watched: u64) -> Completion {
-        let mut end = *first;
-        while self.others.is_empty() && self.player.completed() + 1 < watched {
-            let Some((ended, io)) = self.player.replace(end.at, end.io) else { break };
-            self.record(&ended, &end);
-            let next = self.machine.serve(end.at, io.id, io.job, &io.request, &mut self.others);
-            end = next.expect("requests wait for an end, and something is under way");
-        }
-        end
-    }
-
-    /// Issues what is due; returns why no more is.
-    #[inline(never)]
+    /// Issues all requests that are due and returns the reason why no more can be issued.
     fn issue(&mut self) -> Result<Next, RunError> {
         loop {
             match self.player.next(self.now)? {
-                Next::Issue(Io { id, job, request, .. }) => _ = self.submit(id, job, &request),
+                Next::Issue(Io { id, job, request, .. }) => self.machine.submit(self.now, id, job, request),
                 other => return Ok(other),
             }
         }
     }
 
-    /// Returns until when the player submits nothing more, unless a request ends.
-    #[inline(always)]
-    fn submit(&mut self, io: u32, job: u16, request: &Request) -> Time {
-        let idle = self.player.idle_until();
-        self.machine.submit_alone(self.now, idle, io, job, request);
-        idle
-    }
-
-    #[inline(never)]
-    fn take_others(&mut self) {
-        let mut others = std::mem::take(&mut self.others);
-        for end in others.drain(..) {
-            self.take(&end);
-        }
-        self.others = others;
-    }
-
-    fn take(&mut self, end: &Completion) {
-        let ended = self.player.complete(end.at, end.io);
-        self.record(&ended, end);
-    }
-
-    #[inline(always)]
-    fn record(&mut self, ended: &workload::Ended, end: &Completion) {
-        let workload::Ended { job, op, bytes, due, issued, measured } = *ended;
-        let Completion { status, submitted, at, .. } = *end;
+    fn take(&mut self, completion: Completion) {
+        let Completion { io, status, submitted, at } = completion;
+        let workload::Ended { job, op, bytes, due, issued, measured } = self.player.complete(at, io);
         if measured {
             if at >= self.next_mark {
                 self.mark(at);

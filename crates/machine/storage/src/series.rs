@@ -1,4 +1,4 @@
-//! What the drive did over time: one row per interval, as many as the recorder has windows.
+//! The activity of the drive over time: one row for each of the recorder's windows.
 
 use sim::Time;
 
@@ -10,17 +10,17 @@ use crate::run::Outcome;
 /// One interval of a run.
 #[derive(Clone, Debug)]
 pub struct Interval {
-    /// Its start.
+    /// Start of the interval.
     pub from: Time,
-    /// Its end.
+    /// End of the interval.
     pub to: Time,
-    /// What the machine did in it.
+    /// Counters of the interval.
     pub counters: Counters,
-    /// The machine's state at its end.
+    /// State of the machine at the end.
     pub state: State,
 }
 
-/// The intervals of a run; their counters add up to those of the whole run.
+/// Returns the intervals of a run. Their counters add up to those of the whole run.
 pub fn intervals(outcome: &Outcome) -> Vec<Interval> {
     let mut found = Vec::new();
     let mut last: Option<Counters> = None;
@@ -54,17 +54,17 @@ fn add(
         }
         found.push(Interval { from, to, counters, state: *state });
     }
-    // The recorder has no windows after the last request.
+    // The recorder has no window after the last request.
     if let Some(interval) = found.last_mut() {
         interval.to = interval.to.max(end);
     }
 }
 
-/// The rest, after the last reading, belongs to the last interval.
+/// Adds the counts after the last snapshot to the last interval.
 fn close(machine: &Machine, outcome: &Outcome, last: Option<&Counters>, found: &mut [Interval]) {
     let Some(interval) = found.last_mut() else { return };
     let rest = Counters::read(machine, outcome.end.max(machine.now()), outcome.requests).since(last);
-    assert_eq!(interval.counters.at, Time::ZERO, "the last interval ends with the run, not with a reading");
+    assert_eq!(interval.counters.at, Time::ZERO, "the last interval ends with the run, not with a snapshot");
     interval.counters = rest;
     interval.state = State::read(machine);
 }

@@ -1,5 +1,5 @@
-//! A run in JSON: the jobs as fio's JSON has them, so that its tools read them, and beside them what only a simulator
-//! knows.
+//! The JSON summary of a run: jobs in fio's format, readable by fio's tools, and a section with data that only a
+//! simulator has.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,8 @@ fn spread(h: &Histogram, percentiles: bool) -> Value {
     all
 }
 
-/// Bytes a second of each group of jobs that run together, by direction: the sum of its jobs' own.
+/// Returns the bytes per second of each group of jobs that run together, by direction: the sum of the rates of its
+/// jobs.
 fn group_rates(outcome: Measured<'_>) -> BTreeMap<u32, [f64; 4]> {
     let mut rates = BTreeMap::new();
     for (number, info) in outcome.jobs.iter().enumerate() {
@@ -56,7 +57,8 @@ fn group_rates(outcome: Measured<'_>) -> BTreeMap<u32, [f64; 4]> {
     rates
 }
 
-/// Requests and bytes over `runtime`, `group_bytes_s` of all jobs that ran with it, as fio's `read` and `write` sections have it.
+/// Returns fio's `read` or `write` section for `totals` over `runtime`. `group_bytes_s` is the bandwidth of all jobs
+/// that ran together.
 fn direction(totals: &Totals, runtime: Time, group_bytes_s: f64, points: &[crate::record::Point]) -> Value {
     let seconds = runtime.secs_f64();
     let rate = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
@@ -131,7 +133,7 @@ fn job(outcome: Measured<'_>, number: usize, groups: &BTreeMap<u32, [f64; 4]>) -
     section
 }
 
-/// Counts of the translation layer.
+/// Returns the counters of the translation layer.
 fn ftl_counts(stats: &ftl::Stats, unit_bytes: u32) -> Value {
     json!({
         "write_amplification": stats.write_amplification(),
@@ -160,7 +162,7 @@ fn ftl_counts(stats: &ftl::Stats, unit_bytes: u32) -> Value {
     })
 }
 
-/// Energy of the flash.
+/// Returns the energy of the flash.
 fn energy_parts(energy: &nand::EnergyByPart) -> Value {
     json!({
         "read": energy.read.joules(),
@@ -172,12 +174,12 @@ fn energy_parts(energy: &nand::EnergyByPart) -> Value {
     })
 }
 
-/// Part of the time that each resource was busy.
+/// Returns the share of time in which each resource was busy.
 fn busy_parts(names: &[String], counters: &Counters) -> Map<String, Value> {
     names.iter().zip(&counters.busy).map(|(name, busy)| (name.clone(), json!(part_of(*busy, counters.at)))).collect()
 }
 
-/// Counters of the window that the jobs' statistics cover, and of the whole run under a name of its own.
+/// Returns the counters of the part that the jobs' statistics cover, and under a key of its own those of the whole run.
 fn inside(system: &System, outcome: &Outcome) -> Value {
     let machine = &outcome.machine;
     let (ftl, nand, end) = (machine.ftl(), machine.nand(), outcome.end.max(machine.now()));
@@ -199,7 +201,6 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
         "raw_bytes": system.raw_bytes,
         "simulated_s": end.secs_f64(),
         "requests": outcome.requests,
-        "events": machine.events(),
         "preparation": {
             "kind": prepared.preparation.to_string(),
             "passes": prepared.passes,
@@ -283,8 +284,8 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
     all
 }
 
-/// What a path through a shared buffer did: the interface and the protocol as the driver sees them, the buffer's banks,
-/// the memory buses. `None` on any other path.
+/// Returns the figures of a path through a shared buffer: interface, protocol, buffer banks and memory buses. `None`
+/// for any other path.
 fn shared_buffer(counters: &Counters) -> Option<Value> {
     let (report, ecc) = counters.shared_buffer.as_deref()?;
     let end = counters.at;
@@ -371,17 +372,17 @@ fn shared_buffer(counters: &Counters) -> Option<Value> {
     }))
 }
 
-/// The share of `end` that `busy` is; 0 before any time has passed.
+/// Returns the share of `end` that `busy` takes; 0 if `end` is zero.
 pub fn part_of(busy: Time, end: Time) -> f64 {
     if end == Time::ZERO { 0.0 } else { busy.secs_f64() / end.secs_f64() }
 }
 
-/// The summary of a run: the same bytes for the same system, workload and options.
+/// Returns the summary of a run. The same system, workload and options give the same bytes.
 pub fn summary(system: &System, outcome: &Outcome) -> Value {
     whole(outcome.measured(), inside(system, outcome))
 }
 
-/// Totals of jobs that belong together.
+/// Returns the totals of a group of jobs.
 fn group(outcome: Measured<'_>, group: &Group) -> Value {
     let runtime = outcome.runtime(&group.jobs);
     let of = |d: Direction| outcome.group_totals(&group.jobs, d);
@@ -403,18 +404,18 @@ fn group(outcome: Measured<'_>, group: &Group) -> Value {
     })
 }
 
-/// A summary of what was measured, with what only a simulator knows.
+/// Returns a summary of measurements together with the simulator's own section.
 pub fn whole(measured: Measured<'_>, mut inside: Value) -> Value {
     let groups = group_rates(measured);
     let jobs: Vec<Value> = (0..measured.jobs.len()).map(|number| job(measured, number, &groups)).collect();
     inside["groups"] = measured.groups().iter().map(|each| group(measured, each)).collect();
     if inside.get("window").is_none() {
-        // Counters that have no window cover the whole run.
+        // Counters without a window cover the whole run.
         inside["window"] = json!({ "from_s": 0.0, "span_s": inside["simulated_s"], "requests": inside["requests"] });
     }
     json!({
         "fio version": concat!("nandram-", env!("CARGO_PKG_VERSION")),
-        // A run's clock begins at 0, whenever it is made.
+        // The clock of a run always begins at 0.
         "timestamp": 0,
         "timestamp_ms": 0,
         "time": "Thu Jan  1 00:00:00 1970",

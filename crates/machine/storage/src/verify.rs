@@ -1,8 +1,8 @@
-//! Every read checked against every write: with payload kept, each sector written carries a number of its own.
+//! Checks every read against all writes. If payload is kept, each sector written carries a unique number, its stamp.
 
 use media::{Op, Request, SECTOR, Tag};
 
-/// What is in a sector: the number written last, and when it changed, counted in changes.
+/// Expected content of a sector: the stamp last written, and the change counter at that write.
 #[derive(Clone, Copy, Default)]
 struct Sector {
     stamp: u64,
@@ -19,52 +19,53 @@ struct Kept {
 
 const CHUNK: usize = 1 << 12;
 
-/// What the checker saw, for a judge of its own.
+/// An observation of the checker, logged for an independent check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// A command of the request `io` began. Of a write, the sectors get the numbers from `stamp` on.
+    /// A command of request `io` began. If it is a write, its sectors receive the stamps from `stamp` on.
     Began {
-        /// The request that it is, or is part of.
+        /// The request that the command is, or is part of.
         io: u32,
-        /// What it asks.
+        /// The command's request.
         request: Request,
-        /// Number of the first sector written.
+        /// Stamp of the first sector written.
         stamp: u64,
     },
-    /// A read that is, or is part of, the request `io` ended well with these numbers.
+    /// A read that is, or is part of, request `io` succeeded with these stamps.
     Read {
         /// The request.
         io: u32,
-        /// What it asked.
+        /// The read command's request.
         request: Request,
-        /// A number a sector.
+        /// One stamp per sector.
         stamps: Vec<u64>,
     },
 }
 
-/// The numbers of all sectors, as they must read.
+/// The expected stamps of all sectors.
 pub struct Checker {
     chunks: Vec<Option<Box<[Sector; CHUNK]>>>,
     unit_sectors: u64,
     changes: u64,
     stamps: u64,
-    /// Of each read under way: changes before it began.
+    /// For each read in progress, the change counter at its start.
     began: Vec<u64>,
     requests: Vec<Request>,
     ios: Vec<u32>,
-    /// Reads that have ended in the controller, by their place in a data buffer that they have to pass.
+    /// Reads that have ended in the controller and wait to leave a data buffer, by place in the buffer.
     kept: Vec<Option<Kept>>,
-    /// What was not written since is known: zeros. After a power cut it is what is read first.
+    /// True if sectors not written since are known to be zero. After a power cut, the first value read is taken as the
+    /// content.
     known: bool,
     log: Option<Vec<Seen>>,
-    /// Sectors that were read and were what they had to be.
+    /// Number of sectors that were read and had the expected content.
     pub checked: u64,
-    /// Sectors that were read while they were being written: either value is right.
+    /// Number of sectors read while being written, when either value is correct.
     pub contended: u64,
 }
 
 impl Checker {
-    /// A drive of `bytes` on which nothing was written, with mapping units of `unit_bytes`.
+    /// Creates a checker for an empty drive of `bytes` bytes with mapping units of `unit_bytes`.
     pub fn new(bytes: u64, unit_bytes: u64) -> Checker {
         let chunks = (bytes / SECTOR).div_ceil(CHUNK as u64) as usize;
         Checker {
@@ -100,7 +101,7 @@ impl Checker {
         chunk[sector as usize % CHUNK] = to;
     }
 
-    /// A command of the request `io` begins. For a write, `data` (8 bytes a sector) gets the numbers to write.
+    /// Begins a command of request `io`. For a write, fills `data` (8 bytes per sector) with new stamps.
     pub fn begin(&mut self, tag: Tag, io: u32, request: &Request, data: &mut [u8]) {
         let at = tag.0 as usize;
         if at >= self.began.len() {
@@ -137,7 +138,7 @@ impl Checker {
         }
     }
 
-    /// The data of a write is in the drive: from now on reads return it.
+    /// Records that the data of a write are in the drive; from now on reads return them.
     pub fn arrived(&mut self, tag: Tag, data: &[u8]) {
         self.changes += 1;
         let first = self.requests[tag.0 as usize].offset / SECTOR;
@@ -146,16 +147,16 @@ impl Checker {
         }
     }
 
-    /// A read has ended well with `data`.
+    /// Checks a read that succeeded with `data`.
     ///
     /// # Panics
-    /// If a sector is not what was written to it: the model is broken.
+    /// Panics if a sector does not have the content last written to it, which means that the model is broken.
     pub fn read(&mut self, tag: Tag, data: &[u8]) {
         let at = tag.0 as usize;
         self.compare(Kept { io: self.ios[at], request: self.requests[at], began: self.began[at] }, data);
     }
 
-    /// A read has ended well in the controller; its data are at `place` of a data buffer.
+    /// Defers the check of a read that succeeded in the controller until its data leave `place` of a data buffer.
     pub fn keep(&mut self, tag: Tag, place: u32) {
         let at = tag.0 as usize;
         let kept = Kept { io: self.ios[at], request: self.requests[at], began: self.began[at] };
@@ -165,12 +166,12 @@ impl Checker {
         self.kept[place as usize] = Some(kept);
     }
 
-    /// What was at `place` of the data buffer has come to the host as `data`.
+    /// Checks `data`, which has left `place` of the data buffer for the host.
     ///
     /// # Panics
-    /// As [`read`](Self::read).
+    /// Panics like [`read`](Self::read).
     pub fn read_from(&mut self, place: u32, data: &[u8]) {
-        // Reads that ended without being executed left nothing there.
+        // Reads that ended without being executed left no data there.
         if let Some(kept) = self.kept.get_mut(place as usize).and_then(Option::take) {
             self.compare(kept, data);
         }
@@ -199,8 +200,8 @@ impl Checker {
         }
     }
 
-    /// The power was cut: of what was not durable nobody knows what is left. What each sector reads first is what it
-    /// holds, until it is written again.
+    /// Records a power cut: the content of sectors without durable data is unknown. The first value read from a sector
+    /// becomes its expected content until it is written again.
     pub fn power_cut(&mut self) {
         self.chunks.fill_with(|| None);
         self.kept.clear();
@@ -208,17 +209,17 @@ impl Checker {
         self.changes += 1;
     }
 
-    /// Keeps a log from now on; grows until it is taken.
+    /// Keeps a log from now on. It grows until it is taken.
     pub fn keep_log(&mut self) {
         self.log.get_or_insert_default();
     }
 
-    /// The log since the last call; empty if none is kept.
+    /// Returns the log since the last call; empty if none is kept.
     pub fn take_log(&mut self) -> Vec<Seen> {
         self.log.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// What was requested as `tag`.
+    /// Returns the request of command `tag`.
     pub fn request(&self, tag: Tag) -> &Request {
         &self.requests[tag.0 as usize]
     }

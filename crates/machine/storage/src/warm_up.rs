@@ -1,37 +1,37 @@
-//! Where the warm-up of a run ends, by the rule MSER-5 (White, 1997).
+//! Detection of a run's warm-up by the rule MSER-5 (White, 1997).
 //!
-//! The rule looks for the cut that makes the standard error of the rest least, and trusts it only in the first half: a
-//! minimum in the second half means that the series is still changing, and that nothing may be cut.
+//! The rule finds the cut that minimizes the standard error of the remaining series, and trusts it only in the first
+//! half. A minimum in the second half means that the series is still changing, so that no cut is valid.
 
 use sim::Time;
 
 use crate::record::Point;
 
-/// Intervals with requests that the rule needs.
+/// Minimum number of intervals with requests.
 const LEAST: usize = 20;
-/// Intervals that a cut leaves at least: White's batch size.
+/// Minimum number of intervals left after a cut: White's batch size.
 const BATCH: usize = 5;
-/// A cut in the second half counts as a sign of change only if it makes the standard error this much smaller: the error
-/// of a few intervals is small by chance.
+/// A cut in the second half counts as a sign of change only if it reduces the standard error by this factor. The error
+/// of a few intervals may be small by chance.
 const CLEARLY: f64 = 0.5;
 
-/// Verdict on a run's beginning.
+/// Verdict on the beginning of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steadiness {
     /// The run is steady from here on.
     From(Time),
-    /// The run ends before it is steady, or too early to judge; it has to take at least this long.
+    /// The run ends before it is steady, or is too short to judge. It needs to take at least this long.
     TooShort(Time),
 }
 
-/// Finds the warm-up of a run from its intervals (the last of which may be cut short, and is left out).
+/// Finds the warm-up of a run from its intervals. The last interval may be incomplete and is ignored.
 pub fn detect(points: &[Point]) -> Steadiness {
     let Some((last, points)) = points.split_last() else { return Steadiness::From(Time::ZERO) };
     let (start, end) = (points.first().unwrap_or(last).at - last.span, last.at);
     let busy: Vec<&Point> = points.iter().filter(|p| p.ios > 0).collect();
     let count = busy.len();
     if count < LEAST {
-        // As many intervals with requests as are needed, at the rate at which they come.
+        // The time in which the minimum number of intervals with requests would occur at the observed rate.
         let intervals = ((LEAST + 1) * points.len().max(1)).div_ceil(count.max(1));
         return Steadiness::TooShort(last.span * intervals as u64);
     }
@@ -56,8 +56,8 @@ pub fn detect(points: &[Point]) -> Steadiness {
     Steadiness::From(if best == 0 { Time::ZERO } else { cut_at(best) })
 }
 
-/// The shortest run of which a warm-up of `cut` with `before` of `all` requests is at most half, in time and in requests,
-/// if the rate after it stays.
+/// Returns the length of the shortest run in which a warm-up of `cut` with `before` of `all` requests is at most half,
+/// both in time and in requests, if the rate after the warm-up stays the same.
 fn at_least(cut: Time, run: Time, before: u64, all: u64) -> Time {
     let after = (all - before).max(1) as f64;
     let as_many = Time::from_ps(((run - cut).ps() as f64 * before as f64 / after) as u64);
@@ -68,7 +68,7 @@ fn at_least(cut: Time, run: Time, before: u64, all: u64) -> Time {
 mod tests {
     use super::*;
 
-    /// Intervals of a millisecond with these requests and mean latencies, and a short one at the end.
+    /// Returns intervals of one millisecond with these requests and mean latencies, and a short one at the end.
     fn points(of: impl Iterator<Item = (u64, f64)>) -> Vec<Point> {
         let span = Time::from_ms(1);
         let point = |(i, (ios, mean_ns)): (u64, (u64, f64))| Point {
@@ -93,22 +93,22 @@ mod tests {
 
     #[test]
     fn a_warm_up_of_more_than_half_is_not_cut() {
-        // It changes at 30 ms of 50, and a cut of the first half would hide that.
+        // The mean changes at 30 ms of 50, where no cut in the first half can see it.
         let found = detect(&points((0..50).map(|i| (10, noise(i) + if i < 30 { 400.0 } else { 100.0 }))));
         let Steadiness::TooShort(least) = found else { panic!("{found:?}") };
         assert!(least >= Time::from_ms(60) && least < Time::from_ms(62), "{least}");
-        // A steady slope is never steady.
+        // A constant slope is never steady.
         let Steadiness::TooShort(least) = detect(&points((0..50).map(|i| (10, 10.0 * i as f64)))) else {
-            panic!("a slope was taken for steady")
+            panic!("a slope was judged steady")
         };
         assert!(least > Time::from_ms(51), "{least}");
     }
 
     #[test]
     fn a_short_warm_up_with_most_of_the_requests_is_not_cut() {
-        // An SLC cache of 12 ms that takes 100 requests a millisecond, then 10.
+        // An SLC cache that takes 100 requests per millisecond for 12 ms, then 10.
         let found = detect(&points((0..50).map(|i| if i < 12 { (100, noise(i)) } else { (10, 100.0 + noise(i)) })));
-        // After it, 1200 requests take 39 ms / 380 * 1200.
+        // After the cache, 1200 requests take 39 ms / 380 * 1200.
         let Steadiness::TooShort(least) = found else { panic!("{found:?}") };
         assert!(least > Time::from_ms(135) && least < Time::from_ms(136), "{least}");
     }

@@ -1,8 +1,8 @@
-//! Write amplification against theory, and the analytic start against brute force.
+//! Write amplification compared with theory, and the analytic layout compared with brute-force overwriting.
 //!
-//! Theory: Desnoyers (ACM TOS 2014) and Xiang and Kurkoski (2012) for FIFO, Bux and Iliadis (2010) for greedy, Van Houdt
-//! (SIGMETRICS 2013) for d-choices, as `steady` solves them; see there for the correction for blocks that are free
-//! or open, which a drive of finite size needs.
+//! Theory: Desnoyers (ACM TOS 2014) and Xiang and Kurkoski (2012) for FIFO, Bux and Iliadis (2010) for greedy, Van
+//! Houdt (SIGMETRICS 2013) for d-choices, as solved by `steady`. That crate also documents the correction for free and
+//! open blocks that a drive of finite size needs.
 
 use media::{Op, Request, Status};
 use nand::{PayloadKind, Store};
@@ -16,7 +16,7 @@ use system::parts::Parts;
 const BLOCKS: u32 = 1024;
 const PAGES: u32 = 64;
 
-/// A drive of one die that is all about its translation layer.
+/// Creates a drive of one die with a minimal controller, so that the translation layer decides everything.
 fn drive(over_provisioning: f64, policy: &str) -> System {
     let over = over_provisioning.to_string();
     let (blocks, pages) = (BLOCKS.to_string(), PAGES.to_string());
@@ -43,7 +43,7 @@ fn drive(over_provisioning: f64, policy: &str) -> System {
     System::from_toml("drive", "title = \"a drive\"", &sets).expect("a drive")
 }
 
-/// Overwrites `passes` of the drive at random; returns write amplification and the closed blocks' valid counts.
+/// Overwrites `passes` of the drive at random. Returns the write amplification and the closed blocks' valid counts.
 fn overwrite(parts: &Parts, store: Store, passes: f64, seed: u64) -> (f64, Vec<u32>) {
     let streams = Streams::new(seed);
     let (nand, mut ftl, _) = parts.mount(store, &streams).expect("it mounts");
@@ -60,7 +60,8 @@ fn overwrite(parts: &Parts, store: Store, passes: f64, seed: u64) -> (f64, Vec<u
 }
 
 fn theory(parts: &Parts, policy: Policy) -> steady::Steady {
-    // A lane chooses its victim with three blocks free, one more block's worth of room in the two open ones, and the slack.
+    // A parallel unit chooses its victim when three blocks are free. Its two open blocks have room for one more block
+    // in total, and the slack adds an eighth.
     let pool = Pool {
         blocks: f64::from(BLOCKS),
         free_blocks: 3.125,
@@ -106,7 +107,7 @@ fn the_analytic_start_is_where_brute_force_ends() {
     let ((laid_out, laid_out_blocks), _) = from(Preparation::Steady);
     assert!(prepared.passes >= 1.5, "it settled after {} passes", prepared.passes);
     assert!((laid_out / brute - 1.0).abs() < 0.03, "laid out {laid_out}, brute force {brute}");
-    // Kolmogorov-Smirnov distance of the distributions of valid units over closed blocks.
+    // Kolmogorov-Smirnov distance between the distributions of valid units over closed blocks.
     let share = |blocks: &[u32], at: u32| blocks.iter().filter(|v| **v <= at).count() as f64 / blocks.len() as f64;
     let distance = (0..=PAGES).map(|at| (share(&brute_blocks, at) - share(&laid_out_blocks, at)).abs());
     let distance = distance.fold(0.0, f64::max);

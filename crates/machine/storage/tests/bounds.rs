@@ -1,5 +1,6 @@
-//! What is known without any simulator, of the whole machine: Little's law, busy time within elapsed time, what a die and
-//! a channel can do in their time, conservation of requests and bytes; and that the same seed gives the same bytes.
+//! Checks of the whole machine against laws that hold for any system: Little's law, busy time within elapsed time, the
+//! bounds of dies and channels, and conservation of requests and bytes. Also checks that the same seed gives the same
+//! bytes.
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
@@ -20,7 +21,7 @@ use storage::warm_up::{Steadiness, detect};
 use system::System;
 use system::parts::Parts;
 
-/// A drive that is prepared in a moment.
+/// A drive small enough to be prepared quickly.
 const SMALL: [(&str, &str); 8] = [
     ("flash.channels", "2"),
     ("flash.chips", "2"),
@@ -36,10 +37,10 @@ fn small(preset: &str, more: &[(&'static str, &'static str)]) -> System {
     system(preset, &[&SMALL[..], more].concat())
 }
 
-/// A job is not over when it has been through its region once.
+/// Keeps a job running after one pass over its region.
 const FOR_EVER: &str = "time_based\nruntime=100000";
 
-/// No part is ever busy for more than its time.
+/// Asserts that no part was busy for longer than the time that passed.
 fn assert_within(outcome: &Outcome) {
     let end = outcome.machine.now().max(outcome.end);
     let (nand, g) = (outcome.machine.nand(), outcome.machine.nand().config().geometry);
@@ -73,7 +74,8 @@ fn closed_loops_obey_littles_law() {
             let outcome = play(&system, &job, &options(Preparation::Filled));
             let (ios, mean) = requests(&outcome);
             assert_eq!((ios, outcome.requests), (100_000, 100_000), "{name} {rw}");
-            // Mean number outstanding = throughput x mean response, over all of the run; the end of it is not full.
+            // The mean number outstanding is throughput times mean response time. The ramp-down at the end explains the
+            // tolerance.
             let found = ios as f64 / outcome.end.secs_f64() * mean;
             let expected = f64::from(depth);
             assert!((found / expected - 1.0).abs() < 1e-3, "{name} {rw}: {found} outstanding, expected {expected}");
@@ -82,7 +84,7 @@ fn closed_loops_obey_littles_law() {
     }
 }
 
-/// A machine over a filled drive.
+/// Creates a machine over a filled drive.
 fn machine(system: &System, payload: PayloadKind) -> (Machine, Parts) {
     let (streams, parts) = (Streams::new(1), Parts::new(system, payload).expect("parts"));
     let (store, _) = prepare(system, &parts, Preparation::Filled, &streams, None).expect("a filled drive");
@@ -103,21 +105,21 @@ fn mixed(parts: &Parts, seed: u64) -> impl FnMut() -> Request + use<> {
     }
 }
 
-fn fly_mixed(system: &System, payload: PayloadKind, seed: u64) -> (Flown, u64) {
+fn fly_mixed(system: &System, payload: PayloadKind, seed: u64) -> Flown {
     let (mut machine, parts) = machine(system, payload);
     let flown = fly(&mut machine, 48, 6000, mixed(&parts, seed));
     machine.nand().assert_bounds(machine.now());
     machine.host_interface().utilisation(machine.now());
-    (flown, machine.events())
+    flown
 }
 
 #[test]
 fn every_request_ends_once_and_the_area_is_the_sum() {
     let nvme = ["mqsim-ideal-map", "mqsim-default", "nvme-client-tlc", "nvme-enterprise-tlc"];
     for preset in nvme.into_iter().chain(["sata-mlc", "ufs2", "drambus"]) {
-        let (flown, _) = fly_mixed(&mixed_drive(preset), PayloadKind::Stamp, 7);
+        let flown = fly_mixed(&mixed_drive(preset), PayloadKind::Stamp, 7);
         assert_eq!(flown.each.len(), 6000, "{preset}");
-        // Both are whole numbers of picoseconds: equal, not nearly so.
+        // Both are integer picoseconds, so they must be exactly equal.
         assert_eq!(flown.area, u128::from(flown.responses.ps()), "{preset}");
     }
 }
@@ -136,11 +138,11 @@ fn mixed_drive(preset: &str) -> System {
 fn payload_changes_no_time() {
     for preset in ["mqsim-default", "sata-mlc", "nvme-client-tlc", "nvme-enterprise-tlc", "ufs2", "drambus"] {
         let system = mixed_drive(preset);
-        let (stamp, stamp_events) = fly_mixed(&system, PayloadKind::Stamp, 3);
-        let (none, none_events) = fly_mixed(&system, PayloadKind::None, 3);
+        let stamp = fly_mixed(&system, PayloadKind::Stamp, 3);
+        let none = fly_mixed(&system, PayloadKind::None, 3);
         let first = stamp.each.iter().zip(&none.each).position(|(a, b)| a != b);
         assert_eq!(first, None, "{preset}: responses differ from request {first:?} on");
-        assert_eq!((stamp.end, stamp_events), (none.end, none_events), "{preset}");
+        assert_eq!(stamp.end, none.end, "{preset}");
     }
 }
 
@@ -157,7 +159,7 @@ fn bytes_are_conserved() {
     };
     assert_eq!(reads.bytes, 5000 * 4096);
     assert_eq!(moved(&machine), (reads.bytes, 0), "each read leaves the flash once");
-    // Commands and completions are part of what the link carries: 64 and 16 bytes each, and some registers.
+    // The link also carries commands and completions (64 and 16 bytes each) and some register accesses.
     let to_host = machine.host_interface().link(machine.now())[1].payload;
     assert!((reads.bytes..reads.bytes + 5000 * 100).contains(&to_host), "and crosses the link once: {to_host}");
     let before = machine.now();
@@ -183,10 +185,10 @@ fn saturated_dies_and_channels_reach_their_bounds() {
         let (ios, _) = requests(&outcome);
         ios as f64 / outcome.end.secs_f64()
     };
-    // Slow dies: with cache reads an array never waits for its data to leave. Four dies, 1 ms a read.
+    // Slow dies: with cache reads, an array never waits for its data to be transferred. Four dies, 1 ms per read.
     let dies = rate(&[("flash.read", "1ms"), ("flash.cache_read", "true"), ("flash.commands_first", "true")]);
     assert!((0.98..=1.0).contains(&(dies / 4000.0)), "{dies} reads a second of 4 dies of 1 ms");
-    // A slow channel: 4 KiB at 10 MT/s and 290 ns of command.
+    // A slow channel: 4 KiB at 10 MT/s and 290 ns of command cycles.
     let channels = rate(&[("flash.rate", "10MT/s"), ("flash.cache_read", "true"), ("flash.commands_first", "true")]);
     let bound = 2.0 / (4096.0 / 10e6 + 290e-9);
     assert!((0.98..=1.0).contains(&(channels / bound)), "{channels} reads a second, bound {bound}");
@@ -206,11 +208,11 @@ fn the_same_seed_gives_the_same_bytes() {
     assert_eq!(first, summary_of(1, PayloadKind::None).0);
     assert_ne!(first, summary_of(2, PayloadKind::None).0);
     let (stamped, payload) = summary_of(1, PayloadKind::Stamp);
-    assert_eq!(first, stamped, "payload changes nothing but what is said of it");
+    assert_eq!(first, stamped, "payload only changes its own section");
     assert!(payload.is_some_and(|p| p["sectors_checked"].as_u64() > Some(1000)));
 }
 
-/// A recorder of ten requests a millisecond, with these response times in microseconds.
+/// Returns a recorder of ten requests per millisecond with these response times in microseconds.
 fn recorded(responses: &[f64]) -> Recorder {
     let mut recorder = Recorder::new(1);
     for (i, response) in (10..).zip(responses) {
@@ -223,7 +225,8 @@ fn recorded(responses: &[f64]) -> Recorder {
     recorder
 }
 
-/// MSER over batch means as White (1997) has it: the cut, in the first half, with the least standard error of the rest.
+/// MSER over batch means after White (1997): returns the cut in the first half that minimizes the standard error of the
+/// rest.
 fn mser(means: &[f64]) -> usize {
     let statistic = |cut: usize| {
         let rest = &means[cut..];
@@ -242,7 +245,7 @@ fn the_warm_up_is_what_mser_cuts() {
     for transient in [0, 50, 120, 200] {
         let responses = series(transient);
         let recorder = recorded(&responses);
-        // The first request ends in the second window; the last window is left out, as it may be cut short.
+        // The first request ends in the second window. The last window may be incomplete and is left out.
         let points = recorder.points();
         let busy: Vec<_> = points[..points.len() - 1].iter().filter(|p| p.ios > 0).collect();
         let windows: Vec<f64> = busy.iter().map(|p| p.mean_ns).collect();

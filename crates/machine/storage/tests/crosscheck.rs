@@ -1,6 +1,6 @@
-//! Against another simulator, MQSim (CMU-SAFARI/MQSim, 2022-10; Tavakkol et al., FAST 2018), on its own default drive:
-//! 4 KiB random reads over a full drive, 32 outstanding. The drive is the preset with fewer blocks, which changes the
-//! mean of a random read by nothing: dies, channels and the rest stay.
+//! Comparison with the simulator MQSim (CMU-SAFARI/MQSim, 2022-10; Tavakkol et al., FAST 2018) on its default drive: 4
+//! KiB random reads over a full drive, 32 outstanding. The preset is shrunk to fewer blocks, which does not change the
+//! mean of a random read: dies, channels and everything else stay.
 
 #[path = "support/play.rs"]
 mod play;
@@ -17,7 +17,7 @@ use storage::run::{Outcome, run};
 use workload::Workload;
 
 const JOB: &str = "rw=randread\nbs=4k\niodepth=32\nnumber_ios=60000\nnorandommap";
-/// 64 blocks a plane for 2048.
+/// 64 blocks per plane instead of 2048.
 const SHRUNK: [(&str, &str); 3] = [("flash.blocks", "64"), ("ftl.gc.start", "3"), ("ftl.over_provisioning", "0.2")];
 
 #[test]
@@ -29,12 +29,12 @@ fn random_reads_with_the_whole_map_take_as_long_as_in_mqsim() {
     assert!((mean / 166e-6 - 1.0).abs() < 0.05, "mean response {} us, MQSim has 166 us", mean * 1e6);
 }
 
-/// The preset's 2 MiB hold under 1 % of the map, so that demand loading reads about one map page a request, of which it
-/// moves one sector.
+/// The preset's 2 MiB hold under 1 % of the map, so demand loading reads about one map page per request and transfers
+/// one sector of it.
 ///
-/// In a closed network whose queues all get more work by one factor, the response grows by that factor: a request was
-/// one read of 4 KiB, and is now that and a read of 512 B. MQSim itself counts 424 reads of mapping pages a thousand
-/// requests and has 209 us: see `pages_being_written_back_explain_why_mqsim_reads_so_few`.
+/// In a closed network, if the work at every queue grows by one factor, so does the response time. Here a request
+/// changes from one read of 4 KiB to a read of 4 KiB and one of 512 B. MQSim itself counts 424 reads of mapping pages
+/// per thousand requests and 209 us: see `pages_being_written_back_explain_why_mqsim_reads_so_few`.
 #[test]
 fn a_small_map_cache_costs_one_map_read_a_request() {
     let over = |preset, more: &[(&'static str, &'static str)]| {
@@ -43,7 +43,7 @@ fn a_small_map_cache_costs_one_map_read_a_request() {
         (mean, outcome.machine.ftl().stats().map_reads as f64 / ios as f64)
     };
     let (ideal, _) = over("mqsim-ideal-map", &[]);
-    // The same part of the map as 2 MiB are of the whole drive's.
+    // The same fraction of the map as 2 MiB of the whole drive's.
     let (mean, each) = over("mqsim-default", &[("ftl.map_cache.size", "56KiB")]);
     println!(
         "mqsim-default: mean response {:.2} us, {each:.3} map reads a request; ideal {:.2}",
@@ -56,13 +56,13 @@ fn a_small_map_cache_costs_one_map_read_a_request() {
     assert!((mean / expected - 1.0).abs() < 0.15, "mean response {mean}, by the work of a request {expected}");
 }
 
-/// The rules of MQSim's published source, counted for its million random reads. It makes up an entry for a page that was
-/// never written, which is changed then; evicting it writes its map page back, which reads that first; writes wait behind
-/// all reads; and until its write has ended, a map page counts as cached.
+/// The rules of MQSim's published source, counted for its million random reads. MQSim invents an entry for a page that
+/// was never written and marks it dirty. Evicting the entry writes its map page back, which first reads that page.
+/// Writes wait behind all reads, and a map page counts as cached until its write has ended.
 #[test]
 fn pages_being_written_back_explain_why_mqsim_reads_so_few() {
     const UNITS: u64 = 62_411_243;
-    /// Of 6 bytes in a page of 8 KiB, and of 9 bytes in 2 MiB.
+    /// A page of 8 KiB holds entries of 6 bytes; 2 MiB hold cached entries of 9 bytes.
     const PER_PAGE: u64 = 8192 / 6;
     const CACHED: usize = (2 << 20) / 9;
     let mut rng = sim::Streams::new(1).stream("test.mqsim");
@@ -74,7 +74,7 @@ fn pages_being_written_back_explain_why_mqsim_reads_so_few() {
     for _ in 0..1_000_000 {
         let unit = rng.below(UNITS);
         if changed.contains_key(&unit) {
-            // So few that the order of use is the order of arrival.
+            // There are so few hits that LRU order equals the order of arrival.
             continue;
         }
         if order.len() == CACHED {
@@ -99,8 +99,9 @@ fn pages_being_written_back_explain_why_mqsim_reads_so_few() {
     assert!((reads as f64 / 424e3 - 1.0).abs() < 0.05, "{reads} map reads, MQSim has 424,000");
 }
 
-/// MQSim's own trace, if `NANDRAM_TRACES` names the folder that has it: each request is split at the pages of the drive
-/// where `split` is true, since MQSim's mean is that of a flash transaction, and a request may be several.
+/// Plays MQSim's own trace if `NANDRAM_TRACES` names the folder that contains it. With `split`, each request is split
+/// at page boundaries of the drive, because MQSim reports the mean of a flash transaction and a request may consist of
+/// several.
 fn tpcc(split: bool) -> Option<Outcome> {
     const PAGE: u64 = 16;
     let folder = std::env::var_os("NANDRAM_TRACES").map(PathBuf::from)?;

@@ -1,7 +1,7 @@
-//! What the two PC architectures of Kim et al. (IEICE Trans. E92-D, 2009) come to: 64 KB transfers over the bridges and
-//! on a DDR port, one drive and one host. Nothing is fitted to any of these figures.
+//! Results of the two PC architectures of Kim et al. (IEICE Trans. E92-D, 2009): 64 KB transfers over the bridges and
+//! on a DDR port, with one drive and one host. No parameter is fitted to any of these figures.
 //!
-//! `cargo test -p storage --test ddrssd -- --nocapture` prints all ten.
+//! `cargo test -p storage --test ddrssd -- --nocapture` prints all ten results.
 
 #[allow(dead_code)]
 #[path = "support/play.rs"]
@@ -18,17 +18,18 @@ use workload::Workload;
 const BRIDGES: &str = "sata-ssd-southbridge";
 const PORT: &str = "ddrssd";
 
-/// A preset with few blocks, so that it is filled in a moment: what a request takes does not depend on them.
+/// Creates a preset with few blocks, which is filled quickly. The number of blocks does not affect the time of a
+/// request.
 fn system(name: &str, sets: &[(&str, &str)]) -> System {
     play::system(name, &[&[("flash.blocks", "1024")], sets].concat())
 }
 
-/// 64 KB at a time through 32 MB, `depth` at once.
+/// A job of 64 KB requests over 32 MB, with `depth` outstanding.
 fn through(rw: &str, depth: u32) -> String {
     format!("[job]\nrw={rw}\nbs=64k\nsize=32m\niodepth={depth}\n")
 }
 
-/// What fits the cache buffer is read, and then read again and again.
+/// A job that reads data that fits in the cache buffer, and then reads it again repeatedly.
 fn hits(depth: u32) -> String {
     format!(
         "[warm]\nrw=read\nbs=64k\nsize=8m\n[job]\nstonewall\nrw=randread\nnorandommap\nbs=64k\nsize=8m\n\
@@ -36,7 +37,7 @@ fn hits(depth: u32) -> String {
     )
 }
 
-/// 52 % writes, over as much that a cache buffer of 16 MiB has what 2.35 % of the reads want.
+/// A job of 52 % writes over a region of which a cache buffer of 16 MiB serves 2.35 % of the reads.
 fn mix(depth: u32) -> String {
     format!("[job]\nrw=randrw\nrwmixread=48\nbs=64k\nsize=680m\nnorandommap\nnumber_ios=4000\niodepth={depth}\n")
 }
@@ -49,7 +50,8 @@ fn outcome(system: &System, jobs: &str, preparation: Preparation) -> (Outcome, V
     (outcome, all)
 }
 
-/// Of the last job: MB/s and, from the doorbell to the program's knowing, the mean response time in microseconds.
+/// Returns the last job's MB/s and its mean response time in microseconds, from the doorbell to the notification of the
+/// program.
 fn measured(system: &System, jobs: &str, preparation: Preparation, direction: &str) -> (f64, f64) {
     let (_, all) = outcome(system, jobs, preparation);
     let job = &all["jobs"].as_array().unwrap().last().unwrap()[direction];
@@ -60,7 +62,7 @@ struct Row {
     id: &'static str,
     paper: f64,
     ours: f64,
-    /// Deviation that is promised.
+    /// The deviation that the documents promise.
     within: Option<f64>,
 }
 
@@ -75,7 +77,7 @@ fn the_ten_claims() {
     let (filled, erased) = (Preparation::Filled, Preparation::Erased);
     ratio("response_ratio.read_miss", 1.16, Some(0.1), &through("read", 1), filled, "read");
     ratio("response_ratio.read_hit", 8.7, Some(0.1), &hits(1), filled, "read");
-    // The paper's own bandwidths say 1.27, its figure 1.50.
+    // The paper's own bandwidths give 1.27, its figure 1.50.
     ratio("response_ratio.write", 1.50, None, &through("write", 1), erased, "write");
     let mut bandwidth = |id, paper, system, jobs: &str, preparation, direction| {
         rows.push(Row { id, paper, ours: measured(system, jobs, preparation, direction).0, within: Some(0.1) });
@@ -86,7 +88,7 @@ fn the_ten_claims() {
     bandwidth("bandwidth.read_miss.ddr", 57.97, &port, &through("read", 2), filled, "read");
     bandwidth("bandwidth.read_hit.sata", 296.53, &bridges, &hits(4), filled, "read");
     bandwidth("bandwidth.read_hit.ddr", 3175.19, &port, &hits(4), filled, "read");
-    // The 32 GB of the presets have room for what is written; so must the few blocks of here.
+    // The presets' 32 GB have room for all the writes; the few blocks of this test need it too.
     let ends = [BRIDGES, PORT].map(|name| {
         let (outcome, all) = outcome(&system(name, &[("ftl.over_provisioning", "0.45")]), &mix(1), filled);
         let ftl = &all["nandram"]["ftl"];
@@ -102,7 +104,7 @@ fn the_ten_claims() {
     }
 }
 
-/// No row has parameters of its own: the two presets differ in the link.
+/// No row has parameters of its own: the two presets differ only in the link.
 #[test]
 fn both_presets_are_one_drive_and_one_host() {
     let (bridges, port) = (system(BRIDGES, &[]), system(PORT, &[]));
@@ -110,13 +112,13 @@ fn both_presets_are_one_drive_and_one_host() {
         let link = a.key.table() == "link" || a.key.name == "title";
         assert!(link || (a.value == b.value && a.applies == b.applies), "{} differs", a.key.name);
     }
-    // And nothing in them was fitted to what they are compared with.
+    // No value is fitted to the figures that the presets are compared with.
     for setting in bridges.settings().iter().chain(port.settings()) {
         assert!(setting.basis.as_ref().is_none_or(|basis| basis.kind() != "calibrated"), "{}", setting.key.name);
     }
 }
 
-/// The drive alone, its host out of the way, is the one that was announced in 2007: 64 MB/s read, 45 MB/s written.
+/// With an infinitely fast host, the drive matches the product announced in 2007: 64 MB/s reads, 45 MB/s writes.
 #[test]
 fn the_drive_is_of_2007() {
     let drive = system(PORT, &[("link.rate", "800GT/s"), ("host.memory.bandwidth", "6400GB/s")]);
@@ -125,8 +127,8 @@ fn the_drive_is_of_2007() {
     assert!((read / 64.0 - 1.0).abs() < 0.03 && (written / 45.0 - 1.0).abs() < 0.03, "{read} and {written} MB/s");
 }
 
-/// Table 3's other half: how busy each interface is when every read hits. The run but for its warm-up, which is run alone
-/// as well.
+/// The other half of Table 3: the utilization of each interface when every read hits. The warm-up is also run on its
+/// own and subtracted.
 #[test]
 fn hits_saturate_sata_and_half_of_the_port() {
     for (name, least, most) in [(BRIDGES, 0.97, 1.0), (PORT, 0.47, 0.5)] {
@@ -142,7 +144,8 @@ fn hits_saturate_sata_and_half_of_the_port() {
     }
 }
 
-/// Reads overlap but for the drive, writes do not: two at once gain what is outside of the drive, and no more.
+/// Outside the drive, reads overlap; writes do not. Two outstanding requests gain the time spent outside the drive, and
+/// more requests gain nothing.
 #[test]
 fn what_two_at_once_gain() {
     for name in [BRIDGES, PORT] {
@@ -155,7 +158,8 @@ fn what_two_at_once_gain() {
     }
 }
 
-/// A drive with room for two would hide its interface behind its flash: the alternation is what Table 3 shows.
+/// A drive with two buffers would hide its interface behind its flash. Table 3 shows that the drive alternates between
+/// the two.
 #[test]
 fn a_streaming_drive_hides_its_interface() {
     let read =

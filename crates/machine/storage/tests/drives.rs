@@ -1,4 +1,4 @@
-//! Presets that are fitted to a measured drive stay as near to it as they were fitted.
+//! Presets fitted to a measured drive must stay within the error of the fit.
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
@@ -12,8 +12,8 @@ use storage::prepare::{Preparation, prepare};
 use system::System;
 use system::parts::Parts;
 
-/// Random reads of a Samsung 980 PRO of 1 TB on PCIe 3.0 by four jobs of io_uring: outstanding reads of 4 KiB in all, and
-/// how many ended a second (stonet-research/icpe24_io_scheduler_study_artifact, MIT).
+/// Random 4 KiB reads of a Samsung 980 PRO of 1 TB on PCIe 3.0 by four io_uring jobs: total queue depth and reads per
+/// second (stonet-research/icpe24_io_scheduler_study_artifact, MIT).
 const READS_4KIB: [(u32, f64); 9] = [
     (4, 59_042.0),
     (8, 115_908.0),
@@ -26,7 +26,7 @@ const READS_4KIB: [(u32, f64); 9] = [
     (1024, 778_853.0),
 ];
 
-/// The same of one job, by bytes, at depths where its core is no limit.
+/// Reads of one job by size and depth, at depths where its core is no limit.
 const READS_BY_SIZE: [(u64, u32, f64); 8] = [
     (8192, 1, 8_676.0),
     (8192, 256, 297_606.0),
@@ -38,7 +38,7 @@ const READS_BY_SIZE: [(u64, u32, f64); 8] = [
     (65536, 128, 32_350.0),
 ];
 
-/// Reads a second of the preset with its dies, but few pages.
+/// Returns the reads per second of the preset with all its dies but few pages.
 fn rate(bytes: u64, depth: u32, count: u32) -> f64 {
     let small = [
         ("flash.blocks", "24"),

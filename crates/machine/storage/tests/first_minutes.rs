@@ -1,10 +1,10 @@
-//! The first minutes of a drive that was laid out in steady state against those of one that was overwritten until it got
-//! there: the latencies that a run begins with are the same.
+//! Compares the first minutes of a drive laid out in steady state with those of a drive overwritten until steady: both
+//! must begin with the same latencies.
 //!
-//! Both starts are made with several seeds, which also draw the workload. What a statistic varies by from seed to seed
-//! of the brute-forced drive is the tolerance: whoever takes the other start must not be further off than by taking
-//! another seed. With 32 seeds the mean of writes can be told apart, by 2 %: overwriting leaves a drive anywhere between
-//! two collections, the layout always in the same place. Nothing else can.
+//! Both are started with several seeds, which also determine the workload. The tolerance of each statistic is its
+//! variation over the seeds of the brute-forced drive: choosing the other start must change no more than choosing
+//! another seed. With 32 seeds only the mean of writes differs measurably, by 2 %: overwriting ends anywhere between
+//! two collections, the layout always at the same point.
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
@@ -19,7 +19,7 @@ use system::System;
 use system::parts::Parts;
 
 const SEEDS: u64 = 12;
-/// Two fifths of the drive are written in them: the start is not yet forgotten.
+/// They write two fifths of the drive, so that the initial state still matters.
 const REQUESTS: u32 = 24_000;
 const DEPTH: u32 = 8;
 
@@ -53,7 +53,7 @@ fn of(mut times: Vec<f64>) -> [f64; 3] {
     [times.iter().sum::<f64>() / times.len() as f64, at(0.5), at(0.99)]
 }
 
-/// The first requests of a drive prepared so.
+/// Measures the first requests on a drive prepared with `preparation`.
 fn first(system: &System, parts: &Parts, preparation: Preparation, seed: u64) -> Statistics {
     let streams = Streams::new(seed);
     let (store, _) = prepare(system, parts, preparation, &streams, None).expect("a prepared drive");
@@ -75,7 +75,7 @@ fn first(system: &System, parts: &Parts, preparation: Preparation, seed: u64) ->
     [a, b, c, d, e, f]
 }
 
-/// Mean and variance of each statistic over the seeds.
+/// Returns mean and variance of each statistic over the seeds.
 fn over_seeds(system: &System, parts: &Parts, preparation: Preparation) -> [(f64, f64); 6] {
     let all: Vec<Statistics> = (0..SEEDS).map(|seed| first(system, parts, preparation, seed)).collect();
     std::array::from_fn(|i| {
@@ -84,8 +84,8 @@ fn over_seeds(system: &System, parts: &Parts, preparation: Preparation) -> [(f64
     })
 }
 
-/// Two runs of the brute-forced drive with different seeds differ by no more, nineteen times of twenty. Percentiles that
-/// are the same with every seed are told apart no finer than by one per cent.
+/// Returns the difference that two runs of the brute-forced drive with different seeds stay within in 95 % of cases. It
+/// is at least one percent, for percentiles that are the same for every seed.
 fn tolerance((mean, variance): (f64, f64)) -> f64 {
     (2.0 * (2.0 * variance).sqrt()).max(0.01 * mean)
 }
@@ -100,11 +100,12 @@ fn an_analytic_start_has_the_latencies_of_a_brute_forced_one() {
         let ((one, _), (other, _), tolerance) = (brute[i], laid_out[i], tolerance(brute[i]));
         println!("{name}: brute force {one:.1} us, laid out {other:.1} us, tolerance {tolerance:.1} us");
         assert!((one - other).abs() <= tolerance, "{name}: brute force {one}, laid out {other}, tolerance {tolerance}");
-        // A few per cent, or the tolerance says nothing; the tail of the writes is a matter of a few collections.
+        // The tolerance must be a few percent, or the test would show nothing. The tail of the writes depends on a few
+        // collections.
         let most = if *name == "write p99" { 0.5 } else { 0.06 };
         assert!(tolerance < most * one, "{name}: {one} varies by {tolerance}");
     }
-    // And the test can tell: a drive that was only filled does not collect at first.
+    // The test must be able to see a difference: a drive that was only filled does not collect at first.
     for i in [0, 3, 4] {
         assert!((brute[i].0 - filled[i].0).abs() > tolerance(brute[i]), "a filled drive has the same {}", NAMES[i]);
     }

@@ -1,4 +1,5 @@
-//! The presets with a Host Memory Buffer: where the map in it ends, what switching it and a reset come to.
+//! The presets with a Host Memory Buffer: the capacity of the map in it, and the effects of switching it and of a
+//! reset.
 
 use media::{Op, Request};
 use nand::PayloadKind;
@@ -14,8 +15,8 @@ fn machine(preset: &str, sets: &[(&str, &str)]) -> (Machine, u64) {
     (machine, parts.user_bytes)
 }
 
-/// Reads the beginning of each of `sections` parts of the drive, one after another. An erased drive looks its map up like
-/// a full one; it has nothing to fetch.
+/// Reads the beginning of each of `sections` parts of the drive in turn. An erased drive looks up its map like a full
+/// one, but has no data to fetch.
 fn pass(machine: &mut Machine, bytes: u64, sections: u64) {
     let mut ends: Vec<Completion> = Vec::new();
     for section in 0..sections {
@@ -28,7 +29,7 @@ fn pass(machine: &mut Machine, bytes: u64, sections: u64) {
     }
 }
 
-/// Misses of the map's cache in the second of two passes.
+/// Returns the map cache misses in the second of two passes.
 fn misses(preset: &str, size: &str, sections: u64) -> u64 {
     let (mut machine, bytes) = machine(preset, &[("device.hmb.size", size)]);
     pass(&mut machine, bytes, sections);
@@ -41,7 +42,8 @@ fn misses(preset: &str, size: &str, sections: u64) -> u64 {
 fn the_map_in_host_memory_ends_where_its_size_says() {
     for preset in ["hmb-a", "hmb-c"] {
         for (size, knee) in [("8MiB", 2000), ("16MiB", 4000), ("32MiB", 8000), ("64MiB", 16000)] {
-            // The paper's counts are multiples of 100: the first that is too many is no further from its own.
+            // The paper's counts are multiples of 100, so the first count above capacity is within one step of the
+            // paper's.
             let found = [knee - 200, knee].map(|sections| misses(preset, size, sections));
             assert_eq!(found, [0, knee], "{preset} with {size}, at and two steps before {knee} sections");
         }
@@ -57,7 +59,7 @@ fn it_is_switched_off_and_on_while_the_drive_works() {
     assert_eq!(machine.host_memory_bytes(), 64 << 20);
     assert!(!machine.switch_host_memory(machine.now(), true), "it is on");
     assert!(machine.switch_host_memory(machine.now(), false));
-    assert!(!machine.switch_host_memory(machine.now(), true), "a command is under way");
+    assert!(!machine.switch_host_memory(machine.now(), true), "a command is in progress");
     pass(&mut machine, bytes, 100);
     assert_eq!((machine.host_memory_bytes(), machine.ftl().uses_host_memory()), (0, false));
     let hits = machine.ftl().stats().map_host_hits;
@@ -79,7 +81,7 @@ fn a_reset_leaves_what_the_driver_returns() {
         assert_eq!(loss, ftl::HostMemoryLoss::default(), "nothing was written");
         let before = machine.ftl().stats().map_misses;
         pass(&mut machine, bytes, 1000);
-        // The controller's own three units are there in any case.
+        // The controller's own three units survive in any case.
         let missed = machine.ftl().stats().map_misses - before;
         assert_eq!(missed, if keep { 0 } else { 997 });
     }
@@ -87,10 +89,10 @@ fn a_reset_leaves_what_the_driver_returns() {
 
 #[test]
 fn what_is_lost_with_host_memory_is_read_again_from_all_dies_at_once() {
-    // Changes do not wait in the controller.
+    // The controller does not hold changes back.
     let (mut machine, _) = machine("hmb-a", &[("ftl.map_cache.updates", "0")]);
     let mut ends: Vec<Completion> = Vec::new();
-    // Each write changes another page of the map; a flush has the data in flash, and not the map.
+    // Each write changes another page of the map. A flush brings the data to flash, but not the map.
     let writes = (0..512u64).map(|i| Request::new(Op::Write, i << 22, 4096));
     for request in writes.chain([Request::flush()]) {
         machine.submit(machine.now(), 0, 0, request);
@@ -106,7 +108,7 @@ fn what_is_lost_with_host_memory_is_read_again_from_all_dies_at_once() {
     let (dies, busiest) = (16, loss.pages_of_busiest_die);
     assert!(busiest * dies >= loss.pages_read && busiest <= loss.pages_read, "{loss:?}");
     assert_eq!(loss.time(Time::from_us(65)), Time::from_us(65) * busiest);
-    // Meanwhile it serves nobody. A read of an array takes 65 us, and its command some.
+    // Meanwhile the drive serves no requests. An array read takes 65 us plus its command cycles.
     let passed = machine.now() - before;
     assert!(passed >= loss.time(Time::from_us(65)) && passed <= loss.time(Time::from_us(67)), "{passed}");
 }

@@ -1,4 +1,4 @@
-//! What a drive does with a pause: the SLC cache is folded, and space is collected ahead.
+//! Work done in idle time: the SLC cache is folded, and space is collected ahead.
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
@@ -25,7 +25,7 @@ fn machine(system: &System, preparation: Preparation) -> (Machine, u64) {
     (Machine::new(&parts, ftl, nand), u64::from(parts.ftl.user_units) * 4096)
 }
 
-/// No request comes for `pause`.
+/// Lets the drive idle for `pause`.
 fn rest(machine: &mut Machine, pause: Time) {
     let until = machine.now() + pause;
     let mut none = Vec::new();
@@ -35,7 +35,7 @@ fn rest(machine: &mut Machine, pause: Time) {
     assert!(none.is_empty());
 }
 
-/// Bytes a second of `bytes` written in order from `offset` on.
+/// Writes `bytes` sequentially from `offset` and returns the bytes per second.
 fn burst(machine: &mut Machine, offset: u64, bytes: u64) -> f64 {
     let begin = machine.now();
     let mut next = offset;
@@ -72,7 +72,31 @@ fn a_pause_collects_ahead() {
         let flown = fly(&mut machine, 64, 20_000, &mut draw);
         20_000.0 / (flown.end - begin).secs_f64()
     };
-    // Six superblocks are 73,728 units: the whole burst finds room that was made before.
+    // Six superblocks are 73,728 units: the whole burst fits in space collected before.
     let (without, with) = (written(Time::from_ms(1)), written(Time::from_ms(5000)));
     assert!(with > 2.0 * without, "{without} IOPS without a pause, {with} after one");
+}
+
+/// A drive with slow flash receives no new command for longer than `ftl.gc.idle`, because all commands wait for it.
+/// This does not count as a pause of the host, and collection does not work ahead.
+#[test]
+fn commands_that_wait_for_room_are_no_pause() {
+    let copied = |ahead: &str| {
+        let system = drive(&[
+            ("ftl.over_provisioning", "0.3"),
+            ("ftl.group", "drive"),
+            ("ftl.gc.ahead", ahead),
+            ("ftl.gc.idle", "1ms"),
+            ("flash.program", "8ms"),
+            ("device.write_cache.size", "2MiB"),
+            ("device.write_cache.resume", "0.9"),
+        ]);
+        let (mut machine, capacity) = machine(&system, Preparation::Steady);
+        let mut rng = Streams::new(2).stream("test.writes");
+        fly(&mut machine, 16, 20_000, || Request::new(Op::Write, rng.below(capacity / 4096) * 4096, 4096));
+        machine.ftl().stats().programmed_copy
+    };
+    let (none, six) = (copied("0"), copied("6"));
+    assert!(none > 5_000, "{none} units copied");
+    assert_eq!(six, none, "units copied with and without blocks to collect ahead");
 }

@@ -1,5 +1,5 @@
-//! A drive that was laid out by a rule is the drive that the work it stands for would have left, and costs what is
-//! touched.
+//! A drive laid out by a rule must be identical to the drive that the corresponding writes would have left, and must
+//! only use memory for the parts that are accessed.
 
 #[path = "support/play.rs"]
 #[allow(dead_code)]
@@ -16,7 +16,7 @@ use system::parts::Parts;
 
 const UNIT: u64 = 4096;
 
-/// A small drive with changes.
+/// Creates a small drive with changed keys.
 fn small(sets: &[(&str, &str)]) -> System {
     let mut all = vec![
         ("flash.channels", "2"),
@@ -36,13 +36,13 @@ fn small(sets: &[(&str, &str)]) -> System {
     System::from_toml("drive", "title = \"drive\"", &all).unwrap_or_else(|error| panic!("{sets:?}: {error}"))
 }
 
-/// How much of the rule a flash keeps.
+/// The part of the rule that a flash keeps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rule {
     Kept,
-    /// Every block has its content, and the rule says what was laid out.
+    /// Every block has its own content; the rule still describes the layout.
     Settled,
-    /// As if it had been written: a mount scans all of it.
+    /// The rule is gone, like after real writes: a mount scans the whole drive.
     Forgotten,
 }
 
@@ -93,12 +93,12 @@ const DRIVES: [&[(&str, &str)]; 12] = [
         ("ftl.slc_cache.size", "2MB"),
         ("ftl.map_cache.size", "64KiB"),
     ],
-    // The map among the data, each of its units in a program of its own; and the map in the SLC cache.
+    // The map among the data, each of its units in its own program; and the map in the SLC cache.
     &[("ftl.group", "drive"), ("ftl.map_cache.size", "4KiB"), ("device.write_cache.mode", "write-through")],
     &[("ftl.group", "die"), ("flash.cell", "tlc"), ("ftl.slc_cache.size", "2MB"), ("ftl.map_cache.size", "64KiB")],
 ];
 
-/// Rounds of random requests and mounts without a warning, over flash without time.
+/// Runs rounds of random requests and sudden remounts over flash without time.
 fn live(parts: &Parts, mut store: Store, rounds: u32) -> (Vec<ftl::MountReport>, Vec<ftl::Stats>, Store) {
     let streams = Streams::new(7);
     let mut rng = streams.stream("test.life");
@@ -126,7 +126,7 @@ fn a_rule_and_its_content_live_the_same_life() {
             let life = |rule| live(&parts, prepared(&system, &parts, preparation, rule), 12);
             let (mounts, stats, store) = life(Rule::Kept);
             let kept = image(store);
-            // Without a rule the map's units count as older than what they map.
+            // Without a rule, the map's units count as older than the units they map.
             let rules: &[Rule] =
                 if parts.ftl.map_cache.is_some() { &[Rule::Settled] } else { &[Rule::Settled, Rule::Forgotten] };
             for rule in rules {
@@ -140,7 +140,7 @@ fn a_rule_and_its_content_live_the_same_life() {
     }
 }
 
-/// The same with time, and with programs and erases torn by power cuts.
+/// Like the test above, but with time, and with programs and erases torn by power cuts.
 #[test]
 fn power_cuts_find_the_same_drive_by_rule_and_by_scan() {
     for sets in DRIVES {
@@ -175,7 +175,8 @@ fn power_cuts_find_the_same_drive_by_rule_and_by_scan() {
     }
 }
 
-/// Write amplification over the first 2 % of a drive-write after a steady preparation, and what it was laid out for.
+/// Returns the write amplification over the first 2 % of a drive-write after steady preparation, and the value that the
+/// layout assumed.
 fn first_percents(sets: &[(&str, &str)], seed: u64) -> (f64, f64) {
     let system = small(sets);
     let parts = Parts::new(&system, PayloadKind::None).expect("parts");
@@ -218,9 +219,9 @@ fn the_first_percents_of_a_steady_drive_amplify_like_the_long_run() {
     }
 }
 
-/// At 7 % of spare on blocks of 64 units: Desnoyers (ACM TOS 2014) for FIFO, Bux and Iliadis (2010) for greedy, Van Houdt
-/// (SIGMETRICS 2013) for d-choices, as `steady` solves them for endless drives. This one has 8,192 blocks, of which
-/// free and open ones cost about a percent.
+/// 7 % spare capacity on blocks of 64 units: Desnoyers (ACM TOS 2014) for FIFO, Bux and Iliadis (2010) for greedy, Van
+/// Houdt (SIGMETRICS 2013) for d-choices, solved by `steady` for infinite drives. This drive has 8,192 blocks; its free
+/// and open blocks cost about one percent.
 #[test]
 fn policies_come_out_in_the_order_of_theory() {
     let of = |policy: &str, expected: f64| {

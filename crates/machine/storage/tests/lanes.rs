@@ -1,4 +1,5 @@
-//! Lanes that allocate by themselves hold no more than they can collect, however unequal what is written to them.
+//! Parallel units that allocate independently must hold no more data than they can collect, however unevenly they are
+//! written.
 
 use nand::PayloadKind;
 use sim::Streams;
@@ -6,8 +7,9 @@ use storage::prepare::{Preparation, prepare};
 use system::System;
 use system::parts::Parts;
 
-/// Five units at a time, each durable before the next five come, over two lanes in turn: one gets programs of four units,
-/// the other programs of one. The first came to hold four fifths of the drive, and its collection went round for ever.
+/// Writes five units at a time, each batch durable before the next, alternating between two parallel units: one gets
+/// programs of four units, the other programs of one. The first used to grow to four fifths of the drive, and its
+/// collection never ended.
 #[test]
 fn a_drive_of_unequal_lanes_can_be_filled() {
     let sets = [

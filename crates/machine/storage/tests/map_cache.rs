@@ -1,4 +1,4 @@
-//! The cache of the map: entries or whole pages, cold or warm.
+//! The map cache: entries or whole pages, cold or warm.
 
 #[path = "support/play.rs"]
 mod play;
@@ -40,7 +40,7 @@ fn look_ups_join_the_read_of_their_map_page() {
 fn a_cached_entry_is_found_again_and_its_neighbor_is_not() {
     let twice = "rw=randread\nbs=4k\niodepth=1\nsize=4m\nio_size=8m";
     let stats = stats(&ENTRIES, twice);
-    // Each of 1,024 units twice, in 4,096 entries of 8 bytes.
+    // Each of 1,024 units is read twice, with room for 4,096 entries of 8 bytes.
     assert_eq!((stats.map_misses, stats.map_hits, stats.map_reads), (1024, 1024, 1024));
     assert_eq!(stats.programmed_system, 0, "nothing changed");
 }
@@ -48,7 +48,7 @@ fn a_cached_entry_is_found_again_and_its_neighbor_is_not() {
 #[test]
 fn an_evicted_change_takes_the_changes_of_its_map_page_along() {
     let small = [("ftl.map_cache.grain", "entry"), ("ftl.map_cache.size", "4KiB")];
-    // 512 entries, of 1,024 that each round changes in each map page.
+    // There is room for 512 entries. Each round changes 1,024 in each map page.
     let stats = stats(&small, "rw=write\nbs=4k\niodepth=1\nsize=64m");
     assert_eq!(stats.host_units, 16384);
     let written = stats.programmed_system;

@@ -1,4 +1,4 @@
-//! The map goes back to flash once for each change, whatever of it waits for its program already.
+//! Each change of the map is written to flash once, even if its translation unit is already waiting for a program.
 
 use media::{Op, Request, Status};
 use nand::PayloadKind;
@@ -8,11 +8,11 @@ use system::System;
 use system::parts::Parts;
 
 const UNIT: u64 = 4096;
-/// User's units that a translation unit maps, at 4 bytes each.
+/// User units mapped by one translation unit, at 4 bytes each.
 const MAPPED: u64 = UNIT / 4;
 
-/// A cache of one translation unit evicts one for the other; those wait for a whole program of eight units, and are
-/// changed, and at hand, again. Switching off must write each to one place.
+/// A cache of one translation unit evicts each unit for the next. Evicted units wait until eight fill a program;
+/// meanwhile they are loaded and changed again. A shutdown must write each of them exactly once.
 #[test]
 fn a_translation_unit_that_waits_is_not_written_twice() {
     let sets = [
@@ -36,8 +36,8 @@ fn a_translation_unit_that_waits_is_not_written_twice() {
     let mut store = nand.into_store();
     let mut fast = Fast::new(&mut ftl, &mut store);
     for round in 0..4 {
-        // Of several translation units by turns, and one program of them all. The cache evicts one for the other; what
-        // it evicts waits, being less than a program, and comes back to be changed once more.
+        // The writes alternate between translation units that fit in one program. The cache evicts one for the next; an
+        // evicted unit waits, because there is less than a program, and comes back to be changed once more.
         for unit in [0, MAPPED, 2 * MAPPED, 1, MAPPED + 1, 2 * MAPPED + 1, 2, MAPPED + 2] {
             assert_eq!(fast.request(Request::new(Op::Write, (unit + round) * UNIT, UNIT)), Status::Ok);
         }

@@ -1,4 +1,4 @@
-//! Each mechanism of flash and controller that a key switches on moves the statistic that it is for, in a whole machine.
+//! Every optional mechanism of flash and controller must change the statistic it exists for, in a whole machine.
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
@@ -24,7 +24,7 @@ const SMALL: [(&str, &str); 8] = [
     ("ftl.slc_cache.size", "0B"),
 ];
 
-/// The small drive with `sets`, prepared; and its mapping units.
+/// Creates the small drive with `sets`, prepared, and returns it with its number of mapping units.
 fn drive(sets: &[(&str, &str)], preparation: Preparation) -> (Machine, u64) {
     let all: Vec<(&str, &str)> = SMALL.iter().chain(sets).copied().collect();
     let system = System::load("nvme-client-tlc", &all).unwrap_or_else(|error| panic!("{error}"));
@@ -35,7 +35,7 @@ fn drive(sets: &[(&str, &str)], preparation: Preparation) -> (Machine, u64) {
     (Machine::new(&parts, ftl, nand), u64::from(parts.ftl.user_units))
 }
 
-/// Response times in ascending order, in microseconds, and requests a second.
+/// Response times in ascending order, in microseconds, and requests per second.
 struct Measured {
     times: Vec<f64>,
     rate: f64,
@@ -51,7 +51,7 @@ impl Measured {
     }
 }
 
-/// Random requests of `units` units each.
+/// Measures random requests of `units` units each.
 fn random(sets: &[(&str, &str)], op: Op, units: u64, depth: u32, count: u32) -> Measured {
     let (mut machine, all) = drive(sets, if op == Op::Read { Preparation::Filled } else { Preparation::Erased });
     let mut rng = Streams::new(7).stream("test.random");
@@ -61,7 +61,7 @@ fn random(sets: &[(&str, &str)], op: Op, units: u64, depth: u32, count: u32) -> 
     measured(&flown, start, count)
 }
 
-/// Requests one behind the other over a part of the drive that was written so.
+/// Measures sequential requests over a region of the drive that was written sequentially.
 fn sequential(sets: &[(&str, &str)], op: Op, bytes: u64, depth: u32, count: u32) -> Measured {
     let (mut machine, all) = drive(sets, Preparation::Erased);
     let (room, mut next) = (all * 4096 / 2, 0);
@@ -93,7 +93,7 @@ fn independent_reads_raise_the_rate_of_random_reads() {
     let off = random(&[], Op::Read, 1, 64, 6000);
     let on = random(&[("flash.independent_reads", "true")], Op::Read, 1, 64, 6000);
     assert!(on.rate > 1.7 * off.rate, "{} {}", on.rate, off.rate);
-    // Alone, a read takes what it takes.
+    // A single read takes the same time with and without it.
     let alone = |sets| random(sets, Op::Read, 1, 1, 100).mean();
     assert_eq!(alone(&[("flash.independent_reads", "true")]), alone(&[]));
 }
@@ -143,7 +143,7 @@ fn writes_that_continue_none_are_slower() {
     let sets = [("device.firmware.write", "3.28us"), ("device.firmware.cores", "1"), ("device.firmware.jump", "480ns")];
     let (sequential, random) =
         (sequential(&sets, Op::Write, 4096, 16, 1500).rate, random(&sets, Op::Write, 1, 16, 1500).rate);
-    // 305,000 and 266,000 writes a second were measured of a data-centre drive.
+    // Measurements of a data-center drive show 305,000 and 266,000 writes per second.
     assert!((random / sequential / (266.0 / 305.0) - 1.0).abs() < 0.03, "{random} {sequential}");
 }
 
@@ -179,8 +179,8 @@ fn queued_reads_of_a_page_share_its_sensing() {
 
 #[test]
 fn units_of_one_page_are_sensed_once() {
-    // 16 KiB are one page: against a read of 4 KiB, 12 KiB more cross the channel (1,400 MB/s) and the link (a fourth
-    // generation of four lanes, 7.1 GB/s with packets), and nothing else takes longer.
+    // 16 KiB are one page. Compared with a read of 4 KiB, 12 KiB more cross the channel (1,400 MB/s) and the link (PCIe
+    // 4.0 x4, 7.1 GB/s with packets); nothing else takes longer.
     let (unit, page) =
         (sequential(&[], Op::Read, 4096, 1, 2000).mean(), sequential(&[], Op::Read, 16384, 1, 2000).mean());
     let least = unit + 12288.0 / 1400.0 + 12288.0 / 7100.0;
@@ -201,7 +201,7 @@ fn pcie_4_carries_the_writes_that_products_reach() {
     assert!(default > 6.9e9 && split < 6.0e9, "{default} {split}");
 }
 
-/// Reads of a filled drive that end badly, of a hundred.
+/// Returns how many of a hundred reads of a filled drive fail.
 fn lost(sets: &[(&str, &str)]) -> usize {
     let (mut machine, all) = drive(sets, Preparation::Filled);
     let mut rng = Streams::new(7).stream("test.lost");

@@ -1,4 +1,4 @@
-//! Parity across dies in a whole machine: what it costs, what it saves, and how long rebuilding takes.
+//! Parity across dies in a whole machine: its cost, its benefit and the time to rebuild.
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
@@ -12,7 +12,7 @@ use storage::prepare::{Preparation, prepare};
 use system::System;
 use system::parts::Parts;
 
-/// Four dies of two planes: a stripe of three programs and their parity is a row of a superblock.
+/// Four dies of two planes: a stripe of three programs and their parity forms one row of a superblock.
 const SMALL: [(&str, &str); 10] = [
     ("flash.channels", "2"),
     ("flash.chips", "1"),
@@ -26,7 +26,7 @@ const SMALL: [(&str, &str); 10] = [
     ("device.write_cache.size", "2MiB"),
 ];
 const PARITY: (&str, &str) = ("ftl.parity.stripe", "3");
-/// Mapping units of the three programs of data of a stripe.
+/// Mapping units of the three data programs of a stripe.
 const STRIPE_UNITS: u64 = 3 * 2 * 4;
 
 fn system(sets: &[(&str, &str)]) -> System {
@@ -47,7 +47,7 @@ fn drive(sets: &[(&str, &str)], preparation: Preparation) -> (Machine, u64) {
     drive_with(PayloadKind::None, sets, preparation)
 }
 
-/// Bytes a second of sequential writes of half of the drive.
+/// Writes half of the drive sequentially and returns the bytes per second.
 fn sequential(machine: &mut Machine, units: u64) -> f64 {
     let (start, count, mut next) = (machine.now(), units / 2 / 32, 0);
     let flown = fly(machine, 16, count as u32, || {
@@ -57,7 +57,7 @@ fn sequential(machine: &mut Machine, units: u64) -> f64 {
     flown.bytes as f64 / (flown.end - start).secs_f64()
 }
 
-/// Random reads of single units below `units`, one after another: how each ended, and after how many microseconds.
+/// Reads random single units below `units`, one after another. Returns the status and the time in microseconds of each.
 fn reads(machine: &mut Machine, units: u64, count: u32) -> Vec<(Status, f64)> {
     let mut rng = Streams::new(7).stream("test.reads");
     let mut ends = Vec::new();
@@ -117,7 +117,7 @@ fn a_dead_die_costs_data_only_without_parity() {
     let gone = lost(&reads(&mut without, units, 2000));
     assert!((400..600).contains(&gone), "{gone} of 2000 reads: a fourth of the data is on that die");
     let (mut with, units) = drive(&[die, PARITY], Preparation::Filled);
-    // The last stripe may not be whole.
+    // The last stripe may be incomplete.
     let ends = reads(&mut with, units / STRIPE_UNITS * STRIPE_UNITS, 2000);
     let stats = *with.ftl().stats();
     println!("{gone} of 2000 reads lost without parity; with it {} lost, {} rebuilt", lost(&ends), stats.rebuilt);
@@ -125,7 +125,7 @@ fn a_dead_die_costs_data_only_without_parity() {
     assert!(stats.rebuilt > 500 && stats.rebuild_reads == 3 * stats.rebuilt, "{stats:?}");
 }
 
-/// What was written and read back is checked sector by sector.
+/// All data written and read back is checked sector by sector.
 #[test]
 fn what_is_rebuilt_is_what_was_written() {
     let sets = [PARITY, ("flash.failures.read", "0.02"), ("flash.blocks", "24")];
@@ -156,7 +156,7 @@ fn rebuilding_lengthens_the_tail_of_reads() {
     let (clean, fails, rebuilds) = (time(&[PARITY]), time(&[failing]), time(&[failing, PARITY]));
     println!("p50 and p99 in us: {clean:?} clean, {fails:?} failing, {rebuilds:?} failing and rebuilt");
     assert!((rebuilds.0 / clean.0 - 1.0).abs() < 0.1, "half of the reads need none");
-    // The other pages are read at once, each in a read's 50 us and its transfer.
+    // The other pages are read in parallel, each in 50 us plus its transfer.
     assert!(rebuilds.1 > fails.1 + 45.0 && rebuilds.1 > 3.0 * clean.1, "{clean:?} {fails:?} {rebuilds:?}");
 }
 
@@ -167,8 +167,8 @@ fn two_failures_in_a_stripe_are_uncorrectable() {
     let ends = reads(&mut machine, units / STRIPE_UNITS * STRIPE_UNITS, 1000);
     let stats = machine.ftl().stats();
     assert!(ends.iter().all(|(status, _)| matches!(status, Status::Ok | Status::Uncorrectable)));
-    // A read of the dead die fails, and one of the three others with 1 - 0.7^3. A read of another die fails with 0.3, and
-    // then the dead die is one of the others.
+    // A read of the dead die is lost if one of the three other reads fails, with probability 1 - 0.7^3. A read of
+    // another die fails with probability 0.3, and is then lost because its stripe includes the dead die.
     let expected = 1000.0 * (0.25 * (1.0 - 0.7f64.powi(3)) + 0.75 * 0.3);
     let found = lost(&ends) as f64;
     println!("{found} of 1000 reads lost, {expected:.0} expected; {} rebuilt", stats.rebuilt);
@@ -204,7 +204,7 @@ fn steady_writes_amplify_as_theory_says_with_their_parity() {
     assert!((on / without / (4.0 / 3.0) - 1.0).abs() < 0.01, "{on} with parity, {without} without");
 }
 
-/// Random writes beside a dead die: it is retired block by block, and no read fails but of stripes that were open.
+/// Random writes with a dead die: it is retired block by block, and only reads of stripes that were open may fail.
 #[test]
 fn a_steady_drive_goes_on_with_a_dead_die() {
     let sets = [PARITY, ("flash.failures.die", "2"), ("ftl.over_provisioning", "0.8")];
@@ -215,7 +215,7 @@ fn a_steady_drive_goes_on_with_a_dead_die() {
     let stats = machine.ftl().stats();
     println!("{} of 2000 reads lost, {} units lost, {} reads rebuilt", lost(&ends), stats.lost_units, stats.rebuilt);
     assert!(!machine.ftl().is_read_only());
-    // Two superblocks were open, each with a stripe of 24 units of which eight were on the die.
+    // Two superblocks were open, each with a stripe of 24 units, eight of them on the dead die.
     assert!(stats.lost_units <= 16, "{} units were lost", stats.lost_units);
     assert!(lost(&ends) < 5, "{} of 2000 reads", lost(&ends));
     assert!(stats.rebuilt > 100 && stats.failures > 0, "{stats:?}");

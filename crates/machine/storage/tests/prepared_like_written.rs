@@ -1,4 +1,4 @@
-//! A drive that was prepared is the drive that a job leaves: pages, array reads per request and bandwidth agree.
+//! A prepared drive must match a drive written by a job in its pages, array reads per request and bandwidth.
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
@@ -15,13 +15,13 @@ use storage::prepare::{Preparation, prepare};
 use system::System;
 use system::parts::Parts;
 
-/// Array reads of all dies.
+/// Returns the array reads of all dies.
 fn array_reads(machine: &Machine) -> u64 {
     let dies = machine.nand().config().geometry.all_dies() as u16;
     (0..dies).map(|die| machine.nand().die_stats(machine.now(), die).reads).sum()
 }
 
-/// Array reads per request, and bytes per second, of reads of one size, sequential or random.
+/// Array reads per request, and bytes per second, for reads of one size, sequential or random.
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code, reason = "shown where a test fails")]
 struct ReadFigures {
@@ -31,7 +31,7 @@ struct ReadFigures {
     rate: f64,
 }
 
-/// Each size and order with `passes` times the drive.
+/// Measures each size and order over `passes` times the drive.
 fn read_figures(machine: &mut Machine, system: &System, passes: f64) -> Vec<ReadFigures> {
     let (most, user_bytes) = (system.host.max_transfer, system.user_bytes);
     let mut figures = Vec::new();
@@ -55,14 +55,14 @@ fn read_figures(machine: &mut Machine, system: &System, passes: f64) -> Vec<Read
     figures
 }
 
-/// The logical units of each page of a physical block.
+/// Returns the logical units of each page of a physical block.
 fn pages_of(store: &Store, die: u16, plane: u32, block: u32) -> Vec<Vec<u32>> {
     let pages = 0..store.block(die, plane, block).programmed;
     let at = |page| PageAddr { die, planes: PlaneMask::one(plane), block, page };
     pages.map(|page| Flash::logical(store, at(page), plane).to_vec()).collect()
 }
 
-/// Fails unless both flashes have the same pages on each plane. Which blocks of the plane these are does not matter.
+/// Panics unless both flashes hold the same pages on each plane, in any order of blocks.
 fn assert_same_pages(what: &str, rule: &Store, job: &Store) {
     let g = *rule.geometry();
     for (die, plane) in (0..g.all_dies() as u16).flat_map(|die| (0..g.planes).map(move |plane| (die, plane))) {
@@ -75,7 +75,7 @@ fn assert_same_pages(what: &str, rule: &Store, job: &Store) {
     }
 }
 
-/// No request comes until the drive has nothing left to do.
+/// Lets the drive idle until it has no work left.
 fn rest(machine: &mut Machine) {
     let mut none = Vec::new();
     while machine.next_event().is_some_and(|at| at < Time::MAX) {
@@ -84,7 +84,7 @@ fn rest(machine: &mut Machine) {
     assert!(none.is_empty());
 }
 
-/// A drive that a job of sequential writes filled, switched off after a rest.
+/// Returns a drive that a job of sequential writes filled, shut down after a rest.
 fn filled_by_a_job(system: &System, parts: &Parts, streams: &Streams) -> Store {
     let step = system.host.max_transfer.min(128 << 10);
     let mut machine = Machine::erased(parts, streams).expect("a machine");
@@ -118,8 +118,9 @@ fn a_filled_drive_holds_the_pages_that_a_job_wrote() {
     }
 }
 
-/// Where a job went through the SLC cache, folding decides which superblock holds what: pages differ, figures hardly. On
-/// `hmb-b` and `hmb-c` a short read is one array read per unit, and 128 KiB at random meet other dies.
+/// After a job that went through the SLC cache, the order of folding determines which superblock holds which data: the
+/// pages differ, but the figures hardly do. On `hmb-b` and `hmb-c` a short read is one array read per unit, and random
+/// reads of 128 KiB meet different dies.
 #[test]
 fn a_filled_drive_with_an_slc_cache_reads_as_the_drive_that_a_job_wrote() {
     for preset in drives() {
@@ -137,8 +138,8 @@ fn a_filled_drive_with_an_slc_cache_reads_as_the_drive_that_a_job_wrote() {
     }
 }
 
-/// Sequential writes that find the write cache full wait for longer than the time without a write after which the drive
-/// writes its cache out. The host has not paused, and no program may be padded.
+/// Sequential writes that find the write cache full wait for longer than the idle time after which the drive writes its
+/// cache out. The host has not paused, so no program may be padded.
 #[test]
 fn writes_that_wait_for_room_leave_no_padding() {
     for resume in ["0", "0.9"] {
@@ -157,7 +158,7 @@ fn writes_that_wait_for_room_leave_no_padding() {
     }
 }
 
-/// Fails unless array reads per request agree within 1 %, and bandwidth within `bound`.
+/// Panics unless array reads per request agree within 1 % and bandwidths within `bound`.
 fn compare(drive: &str, prepared: &[ReadFigures], written: &[ReadFigures], bound: f64) {
     let off = prepared.iter().zip(written).filter(|(rule, job)| {
         let (reads, rate) = (rule.array_reads / job.array_reads - 1.0, rule.rate / job.rate - 1.0);
@@ -167,8 +168,8 @@ fn compare(drive: &str, prepared: &[ReadFigures], written: &[ReadFigures], bound
     assert!(off.is_empty(), "{drive}: {off:#?}");
 }
 
-/// Writes of a job at random places, the same number and places as the preparation makes. Where a unit lies is drawn for
-/// each drive: figures are sums over several.
+/// Writes by a job to random places, the same in number and address as the preparation's. The location of a unit varies
+/// from drive to drive, so figures are means over several drives.
 #[test]
 fn a_drive_overwritten_at_random_reads_as_the_drive_that_a_job_overwrote() {
     for changes in [&[("ftl.group", "die")][..], &[("ftl.group", "drive"), ("ftl.map_cache.size", "64KiB")]] {
@@ -189,7 +190,7 @@ fn a_drive_overwritten_at_random_reads_as_the_drive_that_a_job_overwrote() {
         let parts = Parts::new(&system, PayloadKind::None).expect("parts");
         let (unit, units) = (system.ftl.unit, parts.user_bytes / system.ftl.unit);
         let (mut laid_out, mut written) = (Vec::new(), Vec::new());
-        for seed in 1..=8 {
+        for seed in 1..=16 {
             let streams = Streams::new(seed);
             let laid = |preparation| prepare(&system, &parts, preparation, &streams, None).expect("a prepared drive");
             let (overwritten, prepared) = laid(Preparation::Overwritten);
@@ -206,7 +207,7 @@ fn a_drive_overwritten_at_random_reads_as_the_drive_that_a_job_overwrote() {
     }
 }
 
-/// The mean of each figure over drives.
+/// Returns the mean of each figure over all drives.
 fn mean(drives: &[Vec<ReadFigures>]) -> Vec<ReadFigures> {
     let each =
         |i: usize, of: fn(&ReadFigures) -> f64| drives.iter().map(|d| of(&d[i])).sum::<f64>() / drives.len() as f64;

@@ -1,4 +1,4 @@
-//! Background refresh: data that is old, or in a block that is read often, is rewritten before it is lost.
+//! Background refresh: data that is old, or in a frequently read block, is rewritten before it is lost.
 
 use media::{Op, Request, Status};
 use nand::PayloadKind;
@@ -8,7 +8,7 @@ use storage::prepare::{Preparation, prepare};
 use system::System;
 use system::parts::Parts;
 
-/// A drive of small blocks after 3000 cycles, without a cache of what is read.
+/// A drive of small blocks after 3000 cycles, without a read cache.
 const WORN: [(&str, &str); 14] = [
     ("flash.channels", "2"),
     ("flash.chips", "1"),
@@ -32,7 +32,8 @@ struct Read {
     refreshed: u64,
 }
 
-/// Reads `hot`, one after another, with a pause after every `busy`; what came of the last quarter of the reads.
+/// Reads the units that `hot` returns, one after another, with a pause after every `busy` reads. Returns figures for
+/// the last quarter.
 fn read(sets: &[(&str, &str)], count: u32, busy: u32, pause: Time, hot: impl Fn(u32, u64) -> u64) -> Read {
     let all: Vec<(&str, &str)> = WORN.iter().chain(sets).copied().collect();
     let system = System::load("nvme-client-tlc", &all).unwrap_or_else(|error| panic!("{error}"));
@@ -66,7 +67,7 @@ fn read(sets: &[(&str, &str)], count: u32, busy: u32, pause: Time, hot: impl Fn(
     Read { lost, retries_a_read: retries as f64 / (reads - retries) as f64, refreshed }
 }
 
-/// Array reads of all dies, and those of them that were retries.
+/// Returns the array reads of all dies, and the number of those that were retries.
 fn sensed(machine: &Machine) -> (u64, u64) {
     let nand = machine.nand();
     let dies = nand.store().geometry().all_dies() as u16;
@@ -74,7 +75,7 @@ fn sensed(machine: &Machine) -> (u64, u64) {
     stats.fold((0, 0), |(reads, retries), die| (reads + die.reads, retries + die.retries))
 }
 
-/// Every read of a block adds 1e-5 to its bit error rate, of which 4e-3 are corrected without a retry.
+/// Every read of a block adds 1e-5 to its bit error rate; up to 4e-3 are corrected without a retry.
 const DISTURBED: (&str, &str) = ("flash.errors.disturb", "0.00001");
 
 #[test]
@@ -86,7 +87,7 @@ fn a_block_that_is_read_often_is_rewritten_beside_the_reads() {
     println!("{} lost, {} retries a read with, {} refreshed", with.lost, with.retries_a_read, with.refreshed);
     assert!(without.lost > 0 && without.retries_a_read > 1.0 && without.refreshed == 0);
     assert!(with.lost == 0 && with.retries_a_read < 0.01, "{} lost, {}", with.lost, with.retries_a_read);
-    // At most every 300 reads (the limit, and a quarter more); copying beside reads takes a while.
+    // At most one per 300 reads (the limit plus a quarter). Copying alongside reads takes a while.
     assert!((8..=40).contains(&with.refreshed), "{} blocks were refreshed", with.refreshed);
 }
 
@@ -96,7 +97,7 @@ fn a_pause_rewrites_what_has_reached_its_limit() {
     let with = |pause| read(&[DISTURBED, ("ftl.refresh.reads", "240")], 12_000, 30, pause, one);
     let (busy, idle) = (with(Time::from_us(10)).refreshed, with(Time::from_ms(60)).refreshed);
     println!("{busy} blocks refreshed without idle time, {idle} with it");
-    // Every 240 reads, not every 300.
+    // One per 240 reads, not one per 300.
     assert!((45..=52).contains(&idle) && idle > busy + 5, "{busy} {idle}");
 }
 

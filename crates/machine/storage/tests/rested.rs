@@ -1,4 +1,4 @@
-//! A trace with long pauses is replayed on the steady drive that it would have left: one that has rested.
+//! A trace with long pauses is replayed on the steady drive that it would have left: a rested one.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use storage::run::{Outcome, RunOptions, run};
 use system::System;
 use workload::{Replay, Workload};
 
-/// A trace of `count` writes of 4 KiB, one every `gap_ms`, in the format of MSR Cambridge.
+/// Writes a trace of `count` 4 KiB writes, one every `gap_ms`, in the format of MSR Cambridge.
 fn trace(name: &str, count: u64, gap_ms: u64) -> PathBuf {
     let mut text = String::new();
     for number in 0..count {
@@ -35,7 +35,7 @@ fn pauses_of_a_trace_decide_what_a_steady_drive_is() {
     let kind = |path, replay| replayed(path, replay).prepared.preparation;
     assert_eq!(kind(&slow, Replay::OpenLoop), Preparation::Rested);
     assert_eq!(kind(&fast, Replay::OpenLoop), Preparation::Steady);
-    // Without its times, or with shorter ones, it leaves no pauses.
+    // Without its timestamps, or with compressed ones, the trace has no pauses.
     assert_eq!(kind(&slow, Replay::ClosedLoop { depth: 8 }), Preparation::Steady);
     assert_eq!(kind(&slow, Replay::Scaled(0.01)), Preparation::Steady);
     let outcome = replayed(&slow, Replay::OpenLoop);

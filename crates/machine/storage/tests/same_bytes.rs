@@ -1,5 +1,5 @@
-//! The same bytes in every build: this one, in whatever profile the tests are built, and Python's, which is a release
-//! build and tested against the same pin (`tests/test_summary.py`). A changed pin is explained in the change log.
+//! Every build must produce the same bytes: this one, in any test profile, and the release build of the Python module,
+//! which is tested against the same hash (`tests/test_summary.py`). CHANGELOG.md explains every change of the hash.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Memory: what was never written costs nothing, and what goes on for ever costs no more the longer it goes on.
+//! Memory use: unwritten space must cost nothing, and memory must not grow with the length of a run.
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
@@ -14,7 +14,7 @@ use system::parts::Parts;
 
 use sim::Streams;
 
-/// Resident bytes of this process (Linux).
+/// Returns the resident bytes of this process (Linux).
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     pages.split(' ').nth(1).and_then(|n| n.parse::<u64>().ok()).expect("resident pages") * 4096
@@ -22,7 +22,7 @@ fn resident() -> u64 {
 
 const MB: u64 = 1_000_000;
 
-/// All in one test: others would allocate meanwhile.
+/// All checks are in one test, because parallel tests would allocate memory in between.
 #[test]
 fn memory_is_what_is_written() {
     if !std::path::Path::new("/proc/self/statm").exists() {
@@ -55,7 +55,7 @@ fn a_drive_of_16_tb_opens_in_little() {
     let mut machine = Machine::erased(&parts, &Streams::new(1)).expect("a machine");
     let opened = resident().saturating_sub(before);
     assert!(opened < 400 * MB, "{} MB of a drive that holds nothing", opened / MB);
-    // 64 MB here and there cost what their pages of tables take.
+    // 64 MB of scattered writes cost their pages of the tables.
     let mut at = 0;
     fly(&mut machine, 8, 1024, || {
         at += system.user_bytes / 1025 / 65536 * 65536;
@@ -132,7 +132,7 @@ fn machines_take_no_more(idle: &str) {
     let mut rng = streams.stream("test.overwrite");
     let units = u64::from(parts.ftl.user_units);
     let mut write = |count: u32| {
-        // Not all at once: what the driver keeps of each is its own, and given back.
+        // Runs in batches, because the driver of the test keeps a record of each request until the end of a batch.
         for _ in 0..count / 10_000 {
             fly(&mut machine, 16, 10_000, || Request::new(Op::Write, rng.below(units) * 4096, 4096));
         }

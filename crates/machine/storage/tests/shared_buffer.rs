@@ -1,5 +1,5 @@
-//! A storage device behind a shared buffer: its times against hand-computed ones, what its parts carry, and what the
-//! buffer's size, the split and the memory's use by others do to it.
+//! A storage device behind a shared buffer: request times compared with hand-computed ones, conservation of bytes, and
+//! the effects of buffer size, split and other memory traffic.
 
 #[path = "support/play.rs"]
 mod play;
@@ -32,7 +32,7 @@ fn bandwidth(outcome: &Outcome) -> f64 {
     bytes as f64 / outcome.end.secs_f64()
 }
 
-/// One request, every step of which is known: what each costs is set to a number of its own, the bus's share left over.
+/// One request with all steps known: each step has a distinct cost, and the remainder is the bus's share.
 #[test]
 fn one_read_takes_the_sum_of_its_steps() {
     let sets = [
@@ -53,19 +53,20 @@ fn one_read_takes_the_sum_of_its_steps() {
     ];
     let (outcome, _) = run(&sets, "rw=read\nbs=4k\nsize=4k");
     let (_, mean) = requests(&outcome);
-    // Two words, an extent and the doorbell are written; status and entry are read, the head is written.
+    // Two words, an extent and the doorbell are written; status and entry are read; the head is written.
     let words = 7.0 * 1000.0;
     let invalidations = 2.0 * 16384.0 * 4.0 / 512.0;
-    // Three words of the entry are loaded, two stored, by an interconnect of eight bytes a microsecond: a line of 32 each.
+    // Three words of the entry are loaded and two stored, over an interconnect of eight bytes per microsecond, in lines
+    // of 32 bytes.
     let banks = 4.0;
     let known = 1.0 + 2.0 + 4.0 + 8.0 + 16.0 + 32.0 + 64.0 + words + invalidations + 256.0 + 512.0 + banks;
     let rest = mean * 1e6 - known;
-    // The transfer of 4 KiB takes 1 us at that rate, or what the bus takes; the words some 50 ns each on it.
+    // The transfer of 4 KiB takes the longer of 1 us and the bus's time; each word takes about 50 ns on the bus.
     assert!((0.9..4.0).contains(&rest), "{} us, of which {known} are known", mean * 1e6);
 }
 
-/// Requests by one thread: what the driver sees of the interface is the transfers and their maintenance, and the protocol
-/// costs the less of it the larger they are.
+/// Requests by one thread: the driver's interface time consists of transfers and cache maintenance, and the protocol's
+/// share shrinks as requests grow.
 #[test]
 fn the_protocols_share_shrinks_with_the_request() {
     let overheads: Vec<f64> = ["4k", "16k", "64k", "128k", "256k", "512k"]
@@ -82,7 +83,7 @@ fn the_protocols_share_shrinks_with_the_request() {
 
 const FOUR: &str = "numjobs=4\nsize=8m\noffset_increment=8m";
 
-/// More buffer than all threads can use gains nothing; less makes large requests slower than small ones.
+/// A buffer larger than all threads can use gains nothing. A smaller one makes large requests slower than small ones.
 #[test]
 fn threads_vie_for_the_data_buffer() {
     let read = |buffer: &str, bs: &str| {
@@ -95,8 +96,8 @@ fn threads_vie_for_the_data_buffer() {
     assert!((more / enough - 1.0).abs() < 0.03, "{enough} with 512 KiB, {more} with 2 MiB");
 }
 
-/// What the driver moved is what was asked for, and each byte was decoded, passed the buffer's banks from both sides, and
-/// crossed the bus.
+/// The driver transfers exactly the bytes requested, and each byte is decoded, passes the buffer's banks from both
+/// sides and crosses the bus once.
 #[test]
 fn bytes_are_conserved() {
     let (outcome, all) = run(&[("ftl.map_cache.size", "all")], &format!("rw=read\nbs=128k\n{FOUR}"));
@@ -107,10 +108,10 @@ fn bytes_are_conserved() {
     }
     let words = number(&all, "/protocol/words");
     assert_eq!(number(&all, "/banks/host_lines"), bytes / 32.0 + words);
-    // Beside data the controller loads entries and stores completions.
+    // Apart from data, the controller loads entries and stores completions.
     let accesses = number(&all, "/banks/accesses");
     assert!((bytes / 32.0..bytes / 32.0 + 4.0 * number(&all, "/commands")).contains(&accesses), "{accesses}");
-    // Energy is of the same bytes, and its parts are its sum.
+    // The energy covers the same bytes, and its parts add up to the total.
     let joules = |part: &str| number(&all, &format!("/energy_j/{part}"));
     assert!((joules("decode") / (170e-12 * bytes) - 1.0).abs() < 1e-9);
     assert!((joules("interface") / (80e-12 * (bytes + 32.0 * words)) - 1.0).abs() < 1e-9);
@@ -119,8 +120,8 @@ fn bytes_are_conserved() {
     assert!((number(&all, "/power_w") * outcome.end.secs_f64() / joules("total") - 1.0).abs() < 1e-9);
 }
 
-/// The host wins at the banks, rarely: eight of them, and a bus that is mostly idle. With one bank it wins often, and the
-/// controller takes longer.
+/// The host has priority at the banks, but conflicts are rare with eight banks and a mostly idle bus. With one bank
+/// they are frequent, and the controller takes longer.
 #[test]
 fn the_controller_is_preempted_at_the_banks() {
     let job = format!("rw=read\nbs=128k\n{FOUR}");
@@ -132,7 +133,7 @@ fn the_controller_is_preempted_at_the_banks() {
     assert!(number(&one, "/banks/held_up_s") > number(&eight, "/banks/held_up_s"));
 }
 
-/// On one channel the same data take the bus twice; other programs' accesses then take longer.
+/// On one channel the same data cross the bus twice, and other programs' accesses take longer.
 #[test]
 fn a_shared_channel_carries_data_twice() {
     let job = "rw=read\nbs=128k\nsize=2m\nnumjobs=2\noffset_increment=2m";
@@ -148,7 +149,7 @@ fn a_shared_channel_carries_data_twice() {
     assert!(number(bus, "/utilisation") > 2.0 * own_busy + 0.15, "{bus} for {own_busy}");
 }
 
-/// The processor's own copying, byte by byte, takes many times as long as the engine.
+/// Copying by the processor, word by word, takes many times as long as DMA.
 #[test]
 fn copying_is_slower_than_dma() {
     let job = "rw=randread\nbs=4k\nnumjobs=4\nnumber_ios=200\nsize=32m";
@@ -158,8 +159,8 @@ fn copying_is_slower_than_dma() {
     assert_eq!(number(&all, "/dma/bytes"), 0.0);
 }
 
-/// What is written passes the data buffer, and is read back through it: with every kind of room for a command, and with
-/// commands whose data lie in pieces.
+/// Data written through the data buffer is read back through it, for command spaces of every size and for scattered
+/// data.
 #[test]
 fn payload_passes_the_data_buffer() {
     for sets in [
@@ -177,8 +178,8 @@ fn payload_passes_the_data_buffer() {
     }
 }
 
-/// Until the first command the first megabyte can be read without any: by two registers and loads, at the cost of the
-/// processor's time. What else is asked ends that.
+/// Until the first command, the first megabyte can be read without commands, by writing two registers and loading, at
+/// the cost of processor time. Any other request ends this mode.
 #[test]
 fn the_first_megabyte_can_be_read_without_commands() {
     let read = |sets: &[(&str, &str)], job: &str| {
@@ -192,7 +193,7 @@ fn the_first_megabyte_can_be_read_without_commands() {
     let job = "rw=read\nbs=256k\nsize=1m";
     let (all, end, checked) = read(&boot, job);
     assert_eq!((number(&all, "/commands"), number(&all, "/protocol/interrupts"), checked), (0.0, 0.0, 2048));
-    // A window of 128 KiB is two words, and loads of four bytes.
+    // A window of 128 KiB takes two words, and loads of four bytes.
     assert_eq!(number(&all, "/protocol/words"), 16.0);
     let loads = (1 << 18) as f64 * 120e-9;
     assert!(end.secs_f64() > loads && end.secs_f64() < 2.0 * loads, "{end} for loads of {loads} s");

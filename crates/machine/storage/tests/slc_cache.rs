@@ -1,5 +1,5 @@
-//! The SLC cache over time: folding goes by what the host wrote and by the pauses that it leaves, and a dynamic part is as
-//! large as the drive is empty.
+//! The SLC cache over time: folding follows the host's writes and pauses, and the dynamic part grows with the unused
+//! capacity of the drive.
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
@@ -20,7 +20,7 @@ const UNIT: u64 = 4096;
 /// Units of a superblock, and of one in SLC mode.
 const BLOCK: u64 = 12_288;
 const SLC_BLOCK: u64 = BLOCK / 3;
-/// Copies in flight at most: two programs of eight units for each of eight dies.
+/// Maximum number of copies in flight: two programs of eight units for each of eight dies.
 const IN_FLIGHT: u64 = 128;
 
 fn machine(system: &System, preparation: Preparation) -> (Machine, u64) {
@@ -31,7 +31,7 @@ fn machine(system: &System, preparation: Preparation) -> (Machine, u64) {
     (Machine::new(&parts, ftl, nand), u64::from(parts.ftl.user_units))
 }
 
-/// No request comes until `until`.
+/// Lets the drive idle until `until`.
 fn rest_until(machine: &mut Machine, until: Time) {
     let mut none = Vec::new();
     while machine.next_event().is_some_and(|at| at <= until) {
@@ -44,7 +44,7 @@ fn rest(machine: &mut Machine, pause: Time) {
     rest_until(machine, machine.now() + pause);
 }
 
-/// `count` requests, one every `gap`.
+/// Submits `count` requests, one every `gap`.
 fn trickle(machine: &mut Machine, gap: Time, count: u32, mut draw: impl FnMut() -> Request) {
     let begin = machine.now();
     let mut ended = Vec::new();
@@ -63,8 +63,8 @@ fn copies(machine: &Machine) -> u64 {
     machine.ftl().stats().programmed_copy
 }
 
-/// Copies that `count` random writes of eight units, one every `gap`, cause, and those that write amplification calls for: one
-/// to fold each unit, the others to collect the space that it takes.
+/// Returns the copies that `count` random writes of eight units, one every `gap`, cause, and the copies required by
+/// write amplification: one to fold each unit, and the rest to collect its space.
 fn light_load(preparation: Preparation, gap: Time, count: u32) -> (f64, f64) {
     let system = drive(&[("ftl.over_provisioning", "0.3"), ("ftl.slc_cache.size", "96MiB")]);
     let parts = Parts::new(&system, PayloadKind::None).expect("parts");
@@ -83,10 +83,10 @@ fn a_light_load_copies_what_it_calls_for() {
     // A write every 5 ms leaves no idle time.
     let (copied, called_for) = light_load(Preparation::Steady, Time::from_ms(5), 400);
     assert!(copied > 0.5 * called_for && copied < 1.2 * called_for, "{copied} {called_for}");
-    // One every 50 ms does: a drive that has rested has nothing else to do.
+    // A write every 50 ms does, but a rested drive has no other work.
     let (copied, called_for) = light_load(Preparation::Rested, Time::from_ms(50), 1600);
     assert!(copied > 2.0 * SLC_BLOCK as f64 && copied < 1.2 * called_for, "{copied} {called_for}");
-    // The full cache of a drive in a hurry is folded in such pauses, and space is collected ahead.
+    // In such pauses, a drive that was busy folds its full cache and collects space ahead.
     let (copied, called_for) = light_load(Preparation::Steady, Time::from_ms(50), 400);
     assert!(copied > 3.0 * called_for, "{copied} {called_for}");
 }
@@ -104,7 +104,7 @@ fn folding_ends_where_a_request_comes() {
     rest(&mut machine, Time::from_ms(60));
     let idle = copies(&machine);
     assert!(idle > before + 4 * IN_FLIGHT, "{} units were folded in a pause", idle - before);
-    // What is in flight ends; the rest of the cache stays where it is.
+    // Copies in flight finish; the rest of the cache stays in place.
     let mut rng = Streams::new(2).stream("test.reads");
     trickle(&mut machine, Time::from_ms(2), 100, || Request::new(Op::Read, rng.below(units) * UNIT, UNIT));
     let after = copies(&machine);
@@ -128,7 +128,23 @@ fn idle_time_leaves_what_is_to_be_kept() {
     assert_eq!((all, half), (4 * SLC_BLOCK, SLC_BLOCK));
 }
 
-/// Writes `units` in order from `first` on, 32 at a time; returns units a second in windows of 1024.
+/// With `ftl.slc_cache.fold = 0` a full cache is left alone while the host writes; the writes go to other blocks.
+#[test]
+fn a_full_cache_may_wait_for_a_pause() {
+    let copied = |fold: &str| {
+        let sets = [("ftl.over_provisioning", "0.3"), ("ftl.slc_cache.size", "96MiB"), ("ftl.slc_cache.fold", fold)];
+        let (mut machine, _) = machine(&drive(&sets), Preparation::Filled);
+        burst(&mut machine, 0, 8 * SLC_BLOCK);
+        let beside = copies(&machine);
+        rest(&mut machine, Time::from_ms(5000));
+        (beside, copies(&machine) - beside)
+    };
+    assert_eq!(copied("0"), (0, 6 * SLC_BLOCK), "units folded beside writes, and in the pause");
+    let (beside, _) = copied("2");
+    assert!(beside > 0, "{beside} units folded beside writes");
+}
+
+/// Writes `units` sequentially from `first`, 32 at a time. Returns the units per second in windows of 1024 units.
 fn burst(machine: &mut Machine, first: u64, units: u64) -> Vec<f64> {
     let mut next = first * UNIT;
     let windows = units / 1024;
@@ -144,7 +160,7 @@ fn burst(machine: &mut Machine, first: u64, units: u64) -> Vec<f64> {
         .collect()
 }
 
-/// Units that a burst writes at full speed to a drive of which `fill` is in use.
+/// Returns the units that a burst writes at full speed to a drive filled to `fill`, and the number of unused units.
 fn knee(sets: &[(&str, &str)], fill: f64, most: u64) -> (u64, u64) {
     let sets: Vec<(&str, &str)> = [("ftl.over_provisioning", "0.3")].iter().chain(sets).copied().collect();
     let (mut machine, units) = machine(&drive(&sets), Preparation::Erased);
@@ -152,14 +168,14 @@ fn knee(sets: &[(&str, &str)], fill: f64, most: u64) -> (u64, u64) {
     burst(&mut machine, 0, used);
     rest(&mut machine, Time::from_ms(20_000));
     let rates = burst(&mut machine, used, most.min(units - used));
-    // Sorted, the middle of the first few: what fits the write cache is faster still.
+    // The median of the first few windows. The very first is faster still, because it fits in the write cache.
     let mut first = rates[1..6].to_vec();
     first.sort_by(f64::total_cmp);
     let at = rates.iter().position(|rate| *rate < 0.7 * first[2]).unwrap_or(rates.len());
     (at as u64 * 1024, units - used)
 }
 
-/// The dynamic part holds a third of the unused capacity in whole blocks, and at most what it is given.
+/// The dynamic part holds a third of the unused capacity in whole blocks, up to its configured size.
 #[test]
 fn a_dynamic_cache_shrinks_as_the_drive_fills() {
     let mut last = u64::MAX;
@@ -193,7 +209,7 @@ fn a_pause_gives_lent_blocks_back() {
     assert!((7 * SLC_BLOCK..=8 * SLC_BLOCK).contains(&lent), "{lent} units in SLC mode");
     rest(&mut machine, Time::from_ms(60_000));
     assert!(machine.ftl().dynamic_slc_units() <= SLC_BLOCK, "{} units", machine.ftl().dynamic_slc_units());
-    // The second burst has its full size again, and the next cut of the power finds what is in which mode.
+    // The second burst has its full size again, and a mount after a power cut finds each block's mode.
     let second = burst(&mut machine, 7 * SLC_BLOCK, 7 * SLC_BLOCK);
     let slowest = second.iter().copied().fold(f64::MAX, f64::min);
     let mean = first.iter().sum::<f64>() / first.len() as f64;

@@ -1,5 +1,5 @@
-//! Write amplification of the first 2 % of a drive-write after `steady`, with time: requests overlap, and collection is
-//! metered against the host's programs.
+//! Write amplification of the first 2 % of a drive-write after `steady`, in simulated time: requests overlap, and
+//! collection is paced by the host's programs.
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
@@ -15,7 +15,7 @@ use system::parts::Parts;
 
 const UNIT: u64 = 4096;
 
-/// Measured write amplification, and the mean-field value that the drive was laid out for.
+/// Returns the measured write amplification and the mean-field value that the layout assumed.
 fn amplification(sets: &[(&str, &str)], depth: u32) -> (f64, f64) {
     let mut all = vec![
         ("flash.channels", "2"),
@@ -58,7 +58,7 @@ fn over_provisioning_amplifies_as_the_mean_field_says() {
     }
 }
 
-/// At 7 % of spare on blocks of 64 units: greedy 7.01 (Bux and Iliadis 2010), FIFO 7.82 (Desnoyers, ACM TOS 2014).
+/// 7 % spare capacity on blocks of 64 units: greedy 7.01 (Bux and Iliadis 2010), FIFO 7.82 (Desnoyers, ACM TOS 2014).
 #[test]
 fn policies_come_out_in_the_order_of_theory() {
     let of = |policy: &str, theory: f64| {

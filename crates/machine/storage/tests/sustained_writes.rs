@@ -1,4 +1,4 @@
-//! Random writes that go on for ever: collection is paced, so that no write waits for a whole block to be collected.
+//! Sustained random writes: collection is paced, so that no write waits until a whole block is collected.
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
@@ -22,7 +22,7 @@ const READ_US: f64 = 50.0;
 const ERASE_US: f64 = 3500.0;
 const BLOCK_PAGES: f64 = 192.0;
 
-/// Parts of a window in which the arrays of the dies programmed and sensed.
+/// Shares of a window in which the dies' arrays programmed and sensed.
 struct Budget {
     programming: f64,
     sensing: f64,
@@ -38,8 +38,9 @@ impl Budget {
     }
 }
 
-/// Writes a second that the arrays of the dies allow at a write amplification, in programs of `units`. An array does one
-/// thing at a time; for each program it senses one page of a victim and erases its part of a block: no schedule saves that.
+/// Returns the writes per second that the dies' arrays allow at a write amplification, in programs of `units`. An array
+/// performs one operation at a time. For each program it also senses one page of a victim and does its part of a block
+/// erase; no schedule can avoid that.
 fn allowed_iops(units: f64, amplification: f64) -> f64 {
     f64::from(DIES) * units / amplification / ((PROGRAM_US + READ_US + ERASE_US / BLOCK_PAGES) * 1e-6)
 }
@@ -48,7 +49,8 @@ fn dies(machine: &Machine) -> Vec<DieStats> {
     (0..DIES as u16).map(|die| machine.nand().die_stats(machine.now(), die)).collect()
 }
 
-/// Writes a drive at random from steady state; returns what came of it, write amplification, and the dies' time.
+/// Overwrites a drive at random from steady state. Returns the measurements, the write amplification and the dies'
+/// time.
 fn write(system: &System, parts: &Parts, count: u32) -> (Flown, f64, Budget) {
     let streams = Streams::new(1);
     let (store, _) = prepare(system, parts, Preparation::Steady, &streams, None).expect("a steady drive");
@@ -57,7 +59,7 @@ fn write(system: &System, parts: &Parts, count: u32) -> (Flown, f64, Budget) {
     let mut rng = streams.stream("test.writes");
     let units = u64::from(parts.ftl.user_units);
     let mut draw = || Request::new(Op::Write, rng.below(units) * 4096, 4096);
-    // The caches fill.
+    // Fill the caches.
     fly(&mut machine, DEPTH, 20_000, &mut draw);
     let before = *machine.ftl().stats();
     let (begin, dies_before) = (machine.now(), dies(&machine));
@@ -96,7 +98,7 @@ fn collection_never_stops_the_host_whatever_group_and_policy() {
             assert!((0.97..1.03).contains(&senses), "{name}: {senses} pages are sensed for each program");
             let transfer = units * 4096.0 / 1400.0;
             if policy == "greedy" {
-                // All that waits goes first; an erase, and what each die has queued, may come on top.
+                // The write waits for all queued data, and possibly for an erase and the operations queued at each die.
                 let programmed = ftl::programmed_before(&parts.ftl, u64::from(DEPTH) + units as u64) as f64;
                 let bound_us = programmed / units / f64::from(DIES) * (PROGRAM_US + READ_US + transfer)
                     + ERASE_US
@@ -109,7 +111,7 @@ fn collection_never_stops_the_host_whatever_group_and_policy() {
     }
 }
 
-/// Read page by page, each program waits for two transfers through its die's cache register.
+/// If pages are read one by one, each program waits for two transfers through its die's cache register.
 #[test]
 fn batches_save_turns_between_reading_and_programming() {
     let share = |batch: &str| {
@@ -119,7 +121,7 @@ fn batches_save_turns_between_reading_and_programming() {
         flown.each.len() as f64 / flown.end.secs_f64() / allowed_iops(8.0, amplification)
     };
     let (single, four, eight) = (share("1"), share("4"), share("8"));
-    // What two transfers of 32 KiB leave.
+    // The share of time that two transfers of 32 KiB leave.
     let expected = 568.0 / (568.0 + 2.0 * 23.4);
     assert!((single - expected).abs() < 0.02, "page by page {single}, {expected} expected");
     assert!(single + 0.03 < four && four < eight, "{single}, {four}, {eight}");

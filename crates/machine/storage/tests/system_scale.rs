@@ -1,4 +1,4 @@
-//! Smaller copies of drives: `--scale`.
+//! Smaller copies of drives, made with `--scale`.
 
 #[path = "support/play.rs"]
 mod play;
@@ -28,7 +28,7 @@ fn every_drive_has_a_copy_at_a_sixty_fourth() {
         assert_eq!(shape(&small), shape(&whole), "{name}: as parallel as before");
         assert_eq!((small.flash.read.clone(), small.link.kind), (whole.flash.read.clone(), whole.link.kind));
         assert!(small.device.write_cache.size <= whole.device.write_cache.size);
-        // It works: it is filled, and written and read at random.
+        // The copy works: it can be filled, and read and written at random.
         let job = "rw=randrw\nbs=4k\niodepth=8\nnumber_ios=2000\nnorandommap";
         let outcome = play(&small, job, &options(Preparation::Erased));
         assert_eq!(requests(&outcome).0, 2000, "{name}");

@@ -1,5 +1,5 @@
-//! Drives end by what their parameters say, when they say: by failures, by wear, by reads that disturb; and a worn cache
-//! ends none.
+//! The end of a drive's life must follow from its parameters: program failures, wear and read disturb. A worn SLC cache
+//! must not end it.
 
 #[allow(dead_code)]
 #[path = "support/play.rs"]
@@ -17,7 +17,7 @@ use system::System;
 use system::parts::Parts;
 use workload::Workload;
 
-/// Eight dies of two planes with 28 % of spare.
+/// Eight dies of two planes with 28 % spare capacity.
 const SMALL: [(&str, &str); 9] = [
     ("flash.channels", "4"),
     ("flash.chips", "1"),
@@ -34,13 +34,13 @@ fn small(sets: &[(&str, &str)]) -> System {
     system("nvme-client-tlc", &[SMALL.as_slice(), sets].concat())
 }
 
-/// Blocks of single planes that are retired, and all of them.
+/// Returns the number of retired blocks of single planes, and the number of all blocks.
 fn bad(machine: &Machine) -> (usize, usize) {
     let blocks = machine.nand().store().blocks();
     blocks.fold((0, 0), |(bad, all), block| (bad + usize::from(block.bad), all + 1))
 }
 
-/// Overwrites a filled drive at random until it takes no more, then reads all of it.
+/// Overwrites a filled drive at random until it is read-only, then reads all of it.
 fn worn_out(sets: &[(&str, &str)], payload: PayloadKind) -> Outcome {
     let jobs =
         "[global]\nbs=4k\n[write]\nrw=randwrite\niodepth=16\nnorandommap\nio_size=100g\n[read]\nstonewall\nrw=read\n";
@@ -56,7 +56,8 @@ fn worn_out(sets: &[(&str, &str)], payload: PayloadKind) -> Outcome {
     outcome
 }
 
-/// Whatever the group, at least nine tenths of the spare are retired before the drive is read-only, and nothing is lost.
+/// With any group, at least nine tenths of the spare blocks are retired before the drive is read-only, and no data is
+/// lost.
 #[test]
 fn program_failures_use_up_the_spare() {
     for group in ["drive", "die", "plane"] {
@@ -77,7 +78,7 @@ fn endurance_ends_a_drive_at_its_cycles() {
     };
     let (twenty, forty) = (cycles("20"), cycles("40"));
     println!("mean erases at the end: {twenty} of 20, {forty} of 40");
-    // Blocks fail by their worst page, some deviations below the mean.
+    // A block fails by its worst page, some deviations below the mean.
     for (found, mean) in [(twenty, 20.0), (forty, 40.0)] {
         assert!((0.8 * mean..1.05 * mean).contains(&found), "{found} erases, {mean} endured");
     }
@@ -122,12 +123,12 @@ fn reads_that_disturb_lose_data_when_their_rate_says() {
     let (often, seldom) = (reads("0.00002"), reads("0.00001"));
     println!("reads of a block before data is lost: {often} at 2e-5 a read, {seldom} at 1e-5");
     assert!((f64::from(seldom) / f64::from(often) - 2.0).abs() < 0.2, "{often} {seldom}");
-    // 72 of 8,192 bits can be corrected, and a tenth of the errors remains at every retry.
+    // 72 of 8,192 bits can be corrected, and a tenth of the errors remains after each retry.
     let expected = 72.0 / 8192.0 / 0.1 / 1e-5;
     assert!((0.6 * expected..1.1 * expected).contains(&f64::from(seldom)), "{seldom} reads, {expected} expected");
 }
 
-/// A machine that serves one request after another.
+/// A machine that serves one request at a time.
 struct Drive {
     machine: Machine,
     units: u64,

@@ -1,5 +1,5 @@
-//! Figures of a run cover one window: those of the jobs, of the translation layer, of energy and utilization; what is cut
-//! off, what is not, and sums over groups and over time.
+//! The figures of a run cover one window: those of jobs, translation layer, energy and utilization. Also tests which
+//! part is cut off, and sums over groups and over time.
 
 #[path = "support/play.rs"]
 mod play;
@@ -23,7 +23,7 @@ const SMALL: [(&str, &str); 5] = [
     ("device.write_cache.size", "1MiB"),
 ];
 
-/// A small drive under random writes, in many intervals.
+/// Runs `job` on a small drive under random writes, over many intervals.
 fn worn(job: &str, options: &RunOptions) -> (system::System, Outcome) {
     let system = system("mqsim-ideal-map", &SMALL);
     let outcome = play(&system, job, options);
@@ -44,7 +44,7 @@ fn figures_beside_a_table_cover_its_window() {
     let (system, outcome) = worn(WRITES, &steady);
     let whole = outcome.whole_run();
     let window = outcome.window();
-    // The host's units are those of the table, but for the requests under way at the cut.
+    // The host's units are those of the table, except for requests in progress at the cut.
     let units = written(&outcome) / 4096;
     assert!(window.ftl.host_units.abs_diff(units) <= 8, "{} units, {units} in the table", window.ftl.host_units);
     assert!(whole.ftl.host_units > units + 100, "the whole run has {}, the window {units}", whole.ftl.host_units);
@@ -69,7 +69,7 @@ fn figures_beside_a_table_cover_its_window() {
 
 #[test]
 fn a_cut_in_an_interval_is_exact() {
-    // 13 ms are in the middle of the intervals of a run of this length.
+    // 13 ms is in the middle of an interval for a run of this length.
     let exact = RunOptions { warm_up: WarmUp::Cut(Time::from_us(13_137)), ..options(Preparation::Steady) };
     let (_, cut) = worn(WRITES, &exact);
     let (_, whole) = worn(WRITES, &options(Preparation::Steady));
@@ -93,10 +93,10 @@ fn a_warm_up_longer_than_the_run_is_an_error() {
 
 #[test]
 fn a_detected_warm_up_begins_every_figure() {
-    // Empty at first: write amplification rises when collection begins.
+    // The drive is empty at first, and write amplification rises when collection begins.
     let (_, outcome) = worn(WRITES, &RunOptions { warm_up: WarmUp::Detect, ..RunOptions::default() });
     if let Some(least) = outcome.run_at_least {
-        assert!(outcome.warm_up == Time::ZERO && outcome.begin.is_none(), "nothing is cut of what is too short");
+        assert!(outcome.warm_up == Time::ZERO && outcome.begin.is_none(), "a run that is too short is not cut");
         assert!(least > outcome.end, "{least} is not longer than {}", outcome.end);
     }
     let (_, outcome) = worn(WRITES, &RunOptions { warm_up: WarmUp::Detect, ..options(Preparation::Steady) });
@@ -111,7 +111,7 @@ fn a_ramp_begins_every_figure() {
     let units = written(&outcome) / 4096;
     let window = outcome.window();
     assert!(outcome.whole_run().ftl.host_units > units + 100);
-    // A request that was issued in the ramp does not count, wherever it ends.
+    // A request issued during the ramp does not count, even if it ends later.
     assert!(window.ftl.host_units.abs_diff(units) <= 8, "{} units, {units} in the table", window.ftl.host_units);
 }
 
@@ -195,7 +195,7 @@ fn series_add_up_to_the_totals() {
         let before = outcome.before.as_ref().map_or(0, |(recorder, _)| ios(recorder));
         assert_eq!(before + ios(&outcome.recorder), outcome.requests);
     }
-    // With pauses longer than intervals.
+    // With pauses longer than an interval.
     let (_, outcome) =
         worn("rw=randwrite\nbs=4k\nrate_iops=100\nnumber_ios=40\nnorandommap", &options(Preparation::Filled));
     check_series(&outcome);
@@ -252,7 +252,7 @@ fn the_first_error_ends_its_job() {
     let outcome = play(&system, WRITES, &RunOptions { warm_up: WarmUp::Keep, ..options(Preparation::Erased) });
     let [failed] = outcome.failed.as_slice() else { panic!("{:?}", outcome.failed) };
     let (errors, all) = (outcome.measured().totals(0, Direction::Write).errors, summary(&system, &outcome));
-    // What was outstanding ends too.
+    // The outstanding requests fail too.
     assert!((1..=64).contains(&errors) && failed.at <= outcome.end, "{errors} requests failed");
     assert_eq!(all["jobs"][0]["error"], 28);
     assert_eq!(all["nandram"]["failed_jobs"][0]["error"], 28);

@@ -1,4 +1,4 @@
-//! What goes among the host's programs: erases, and pages of the journal of trims.
+//! Work interleaved with the host's programs: erases, and pages of the trim journal.
 
 #[path = "support/closed_loop.rs"]
 mod closed_loop;
@@ -14,7 +14,8 @@ use storage::Machine;
 use storage::prepare::{Preparation, prepare};
 use system::parts::Parts;
 
-/// Random writes of a steady drive at depth 64, each 64th replaced by `other`; and what the drive did.
+/// Overwrites a steady drive at random at depth 64, with every 64th write replaced by `other`. Returns the measurements
+/// and the drive's counters.
 fn overwrite(sets: &[(&str, &str)], mut other: impl FnMut(u64) -> Request) -> (Flown, ftl::Stats) {
     let base = [("ftl.over_provisioning", "0.3"), ("ftl.group", "die"), ("flash.suspend.erase", "false")];
     let system = drive(&base.iter().chain(sets).copied().collect::<Vec<_>>());
@@ -62,4 +63,20 @@ fn journal_pages_go_among_host_programs() {
     println!("{} units of the journal without trims, {} with", without.programmed_system, with.programmed_system);
     assert_eq!(without.programmed_system, 0);
     assert!(with.programmed_system >= 100, "{}", with.programmed_system);
+}
+
+/// If commands wait for room, a full cache of data below its high mark must be written out anyway, on all dies.
+#[test]
+fn a_full_cache_is_written_out_below_its_high_mark() {
+    let seconds = |high| {
+        let sets = [
+            ("device.write_cache.high", high),
+            ("device.write_cache.resume", "0.9"),
+            ("device.write_cache.idle", "never"),
+        ];
+        let (flown, _) = overwrite(&sets, |at| Request::new(Op::Write, at, 4096));
+        flown.end.secs_f64()
+    };
+    let (early, late) = (seconds("0"), seconds("0.6"));
+    assert!(late < 1.2 * early, "{early} s, {late} s with a high mark of 0.6");
 }

@@ -1,4 +1,4 @@
-//! What writes cost in flash: padding, write-through, trims, no write cache.
+//! Flash costs of writes: padding, write-through, trims, and drives without a write cache.
 
 #[path = "support/play.rs"]
 mod play;
@@ -7,7 +7,7 @@ use play::{options, play, requests, system};
 use storage::prepare::Preparation;
 use storage::run::Outcome;
 
-/// 64 MiB in units of 4 KiB, programs of 32 KiB.
+/// 64 MiB in units of 4 KiB, with programs of 32 KiB.
 const DRIVE: [(&str, &str); 10] = [
     ("flash.channels", "2"),
     ("flash.chips", "1"),
@@ -40,13 +40,13 @@ fn queued_writes_share_programs_with_write_through() {
     let stats = outcome.machine.ftl().stats();
     let share = stats.programmed_padding as f64 / stats.programmed_host as f64;
     assert!(share < 0.5, "{} units of padding for {} written", stats.programmed_padding, stats.programmed_host);
-    // Alone, a write has a program of its own.
+    // A single write has a program of its own.
     let outcome = run(&through, "rw=randwrite\nbs=4k\niodepth=1\nnumber_ios=400");
     let stats = outcome.machine.ftl().stats();
     assert_eq!((requests(&outcome).0, stats.programmed_padding), (400, 400 * 7));
 }
 
-/// Mean latency of the trims of `bytes` in microseconds, with `sets`.
+/// Returns the mean latency in microseconds of trims of `bytes`, with `sets`, and the counters.
 fn trims(sets: &[(&str, &str)], bytes: &str) -> (f64, ftl::Stats) {
     let outcome = run(sets, &format!("rw=trim\nbs={bytes}\niodepth=1\nnumber_ios=8"));
     (requests(&outcome).1 * 1e6, *outcome.machine.ftl().stats())
@@ -55,7 +55,7 @@ fn trims(sets: &[(&str, &str)], bytes: &str) -> (f64, ftl::Stats) {
 #[test]
 fn a_larger_trim_takes_longer() {
     let (small, large) = (trims(&[], "4k").0, trims(&[], "8m").0);
-    // 1 ms for 1 GiB.
+    // 1 ms per GiB.
     let expected = 1000.0 * (8.0 * 1024.0 - 4.0) / (1024.0 * 1024.0);
     assert!((large - small - expected).abs() < 0.1, "{large} us for 8 MiB, {small} us for 4 KiB");
     let flat = [("device.firmware.trim_gib", "0s")];
@@ -66,11 +66,11 @@ fn a_larger_trim_takes_longer() {
 fn a_trim_changes_its_map_pages() {
     for grain in ["page", "entry"] {
         let sets = [("ftl.map_cache.size", "4KiB"), ("ftl.map_cache.grain", grain)];
-        // In 16 map pages of 1,024 entries, of which one fits.
+        // In 16 map pages of 1,024 entries, of which one fits in the cache.
         let outcome = run(&sets, "rw=randtrim\nbs=4k\niodepth=1\nnumber_ios=40");
         let reads = outcome.machine.ftl().stats().map_reads;
         assert!((10..=40).contains(&reads), "{grain}: {reads} map pages read for 40 trims");
-        // A page that a trim covers whole is forgotten; a part of one is not.
+        // A map page that a trim covers completely is discarded without a read; a partly covered one is read.
         assert_eq!(trims(&sets, "4m").1.map_reads, 0, "{grain}");
         assert_eq!(trims(&sets, "6m").1.map_reads, 4, "{grain}");
     }
@@ -83,10 +83,10 @@ fn a_drive_without_a_write_cache_ends_writes_in_flash() {
     let outcome = run(&none, one);
     let program = system("", &DRIVE).flash.program.iter().copied().min().expect("a program time");
     assert!(requests(&outcome).1 > program.secs_f64(), "a write ended before its program");
-    // What write-through costs with a cache, it costs without one.
+    // A write costs the same as with a write-through cache.
     let through = [("device.write_cache.mode", "write-through")];
     assert_eq!(requests(&outcome).1, requests(&run(&through, one)).1);
-    // Capacitors protect a cache; a transfer buffer is none.
+    // Capacitors protect a cache, but not a transfer buffer.
     let protected = [none[0], ("device.power_loss_protection", "true")];
     assert_eq!(requests(&outcome).1, requests(&run(&protected, one)).1);
     // Large writes keep both dies busy.
@@ -102,11 +102,11 @@ fn write_amplification_by_bytes_counts_what_the_host_wrote() {
         let by_units = stats.write_amplification().expect("units in flash");
         (by_units, stats.write_amplification_by_bytes(4096).expect("bytes written"), stats)
     };
-    // Whole units, none of them written over in RAM: the same.
+    // With whole units, none of them overwritten in RAM, both values are equal.
     let (units, bytes, stats) = both("rw=write\nbs=4k\niodepth=8\nsize=32m");
     assert_eq!((stats.overwritten_in_ram, stats.host_bytes), (0, 32 << 20));
     assert!((bytes / units - 1.0).abs() < 1e-9, "{units} by units, {bytes} by bytes");
-    // An eighth of a unit each: eight times as much.
+    // With an eighth of a unit per write, the value by bytes is eight times as high.
     let (units, bytes, stats) = both("rw=randwrite\nbs=512\niodepth=8\nnumber_ios=4000");
     let share = stats.programmed_host as f64 / stats.host_units as f64;
     assert!((bytes / (8.0 * units * share) - 1.0).abs() < 1e-9, "{units} by units, {bytes} by bytes");

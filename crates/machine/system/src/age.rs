@@ -1,13 +1,13 @@
-//! Ages: times beyond a run's clock, kept in seconds.
+//! Ages: durations beyond a run's clock, in seconds.
 
 const UNITS: [(&str, u64); 5] = [("y", 365 * 86400), ("d", 86400), ("h", 3600), ("min", 60), ("s", 1)];
 
-/// Names of the units, the largest first. A year has 365 days.
+/// Returns the names of the units, largest first. A year has 365 days.
 pub(super) fn units() -> impl Iterator<Item = &'static str> {
     UNITS.iter().map(|(name, _)| *name)
 }
 
-/// An age in seconds: `"90d"`, `"1.5y"`, `"0s"`.
+/// Parses an age in seconds: `"90d"`, `"1.5y"`, `"0s"`.
 pub(super) fn parse(text: &str) -> Result<u64, String> {
     const EXPECTED: &str = "expected a long time such as \"90d\" (y, d, h, min, s)";
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -26,7 +26,7 @@ pub(super) fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The largest unit that divides `seconds` evenly: `90d`.
+/// Formats an age in the largest unit that divides it evenly: `90d`.
 pub(super) fn show(seconds: u64) -> String {
     let (name, scale) =
         UNITS.iter().find(|(_, scale)| seconds >= *scale && seconds.is_multiple_of(*scale)).unwrap_or(&("s", 1));
@@ -38,7 +38,7 @@ mod tests {
     use super::{parse, show};
 
     #[test]
-    fn ages_read_back() {
+    fn ages_round_trip() {
         assert_eq!(parse("90d"), Ok(90 * 86400));
         assert_eq!(parse("1.5y"), Ok(547 * 86400 + 43200));
         for seconds in [0, 1, 59, 60, 3600, 86400, 365 * 86400, 366 * 86400, 100_001] {

@@ -1,4 +1,4 @@
-//! Finding a system, and the systems it extends.
+//! Loads a system and the systems that it extends.
 
 use std::path::{Path, PathBuf};
 
@@ -7,29 +7,29 @@ use super::layer::Layer;
 use super::nearest::nearest;
 use super::presets::{preset, presets};
 
-/// Bytes of a file at most: the largest preset has a few thousand.
+/// Maximum file size in bytes; the largest preset has a few thousand.
 const FILE_MAX: u64 = 1 << 20;
 
-/// The files of a system, the one that extends no other first.
+/// The files of a system, base first.
 #[derive(Clone)]
 pub(super) struct Chain {
     pub layers: Vec<Layer>,
-    /// Name without folder and `.toml`, the title of a file that has none.
+    /// File name without folder and `.toml`; the default title.
     pub stem: String,
 }
 
-/// One file of a chain.
+/// A file of a chain.
 struct Found {
-    /// What no other file has: a preset's name, a file's full path.
+    /// Unique identity: a preset's name, or a file's full path.
     identity: String,
-    /// For messages.
+    /// Name for messages.
     name: String,
     text: String,
-    /// Where the files that it extends are sought.
+    /// Folder for relative paths of extended files.
     folder: PathBuf,
 }
 
-/// The files of a preset or a path.
+/// Opens a preset or a path.
 pub(super) fn open(name: &str) -> Result<Chain, SystemError> {
     let found = find(name, Path::new(""))?;
     let path = found.name.clone();
@@ -40,7 +40,7 @@ pub(super) fn open(name: &str) -> Result<Chain, SystemError> {
     }
 }
 
-/// The files of a text that stands for a file.
+/// Parses a text in place of a file.
 pub(super) fn parse(name: &str, text: &str) -> Result<Chain, SystemError> {
     let folder = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
     follow(Found { identity: identity(Path::new(name)), name: name.to_owned(), text: text.to_owned(), folder })
@@ -64,7 +64,7 @@ fn follow(first: Found) -> Result<Chain, SystemError> {
         seen.push((next.identity, next.name.clone()));
         if again {
             let names: Vec<&str> = seen.iter().map(|(_, name)| name.as_str()).collect();
-            return Err(fail(format!("the files extend each other in a circle: {}", names.join(" -> "))));
+            return Err(fail(format!("the files extend each other in a cycle: {}", names.join(" -> "))));
         }
         layers.push(Layer::parse(&next.name, &next.text)?);
         folder = next.folder;
@@ -93,11 +93,11 @@ fn find(name: &str, folder: &Path) -> Result<Found, SystemError> {
     let unreadable = |why: String| SystemError::Unreadable { path: shown.clone(), why };
     let told = |error: std::io::Error| {
         unreadable(match error.kind() {
-            std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+            std::io::ErrorKind::NotFound => "the file does not exist".to_owned(),
             _ => error.to_string(),
         })
     };
-    // A pipe or a device may never end, and a file that is checked first is read twice.
+    // Pipes and devices may never end, and a file may be read twice: once to check it.
     let about = std::fs::metadata(&path).map_err(told)?;
     if !about.is_file() {
         let found = if about.is_dir() { "a folder" } else { "a pipe or a device" };
@@ -108,7 +108,7 @@ fn find(name: &str, folder: &Path) -> Result<Found, SystemError> {
     }
     let text = std::fs::read(&path).map_err(told)?;
     let text = String::from_utf8(text)
-        .map_err(|_| SystemError::Unreadable { path: shown.clone(), why: "it is not UTF-8 text".to_owned() })?;
+        .map_err(|_| SystemError::Unreadable { path: shown.clone(), why: "the text is not UTF-8".to_owned() })?;
     Ok(Found {
         identity: identity(&path),
         name: shown,

@@ -1,4 +1,4 @@
-//! Values that are each fine, and together are not.
+//! Checks across keys.
 
 use media::{Geometry, SECTOR};
 use sim::Time;
@@ -12,16 +12,16 @@ use super::host::{Chipset, Completion};
 use super::link::LinkType;
 use super::{System, Value};
 
-/// Bytes of the map that one mapping unit needs.
+/// Bytes of map per mapping unit.
 const MAP_ENTRY: u64 = 4;
 
-/// Checks a system whose values have all been read, and fills in what follows from them.
+/// Checks a system after all its values have been parsed, and computes derived values.
 pub(super) fn check(system: &mut System) -> Result<(), SystemError> {
     if system.memory.kind != super::memory::MainMemory::None {
         super::memory::check(system)?;
     }
     if system.memory.kind == super::memory::MainMemory::Hybrid {
-        // What is behind the DRAM is flash, and not a drive's.
+        // The flash behind DRAM is not that of a drive.
         system.expect(
             system.link.kind == LinkType::None,
             &["link.type", "memory.type"],
@@ -47,8 +47,8 @@ pub(super) fn check(system: &mut System) -> Result<(), SystemError> {
 }
 
 impl System {
-    /// The line that says that `keys` together do not work, at the place of the one that was set last. Where all of them
-    /// are defaults, that is the place of the kind of machine, for which they are too few.
+    /// Returns an error about a combination of `keys`, at the position of the last one set. If all are defaults,
+    /// reports the position of the machine's type.
     pub(super) fn conflict(&self, keys: &[&str], why: String) -> Result<(), SystemError> {
         let last = keys.iter().map(|key| self.setting(key)).rev().max_by_key(|setting| setting.layer);
         if let Some(place) = last.and_then(|setting| setting.place.clone()) {
@@ -60,10 +60,10 @@ impl System {
                 return Err(SystemError::Conflict { place, why });
             }
         }
-        panic!("the defaults of {keys:?} contradict one another: {why}")
+        panic!("the defaults of {keys:?} are inconsistent: {why}")
     }
 
-    /// `key is value`, as it was written.
+    /// Formats `key is value`, as in the file.
     pub(super) fn is(&self, key: &str) -> String {
         format!("{key} is {}", self.setting(key).value)
     }
@@ -85,13 +85,13 @@ impl System {
     }
 }
 
-/// A machine without storage has main memory at least.
+/// A machine without storage needs main memory.
 fn nothing(s: &System) -> Result<(), SystemError> {
     let memory = s.memory.kind != super::memory::MainMemory::None;
     s.expect(memory, &["link.type", "memory.type"], "a link where memory.type is \"none\"")
 }
 
-/// A size to be compared with another one.
+/// Formats a size for comparison with another.
 fn about(bytes: u64) -> String {
     match Value::Size(bytes).plain() {
         short if short.len() <= 8 => short,
@@ -161,7 +161,7 @@ fn link(s: &System) -> Result<(), SystemError> {
 
 fn chipset(s: &System) -> Result<(), SystemError> {
     if s.link.kind == LinkType::Ddr {
-        let bridges = "\"bridges\" where link.type is \"ddr\": the port is one of the North Bridge";
+        let bridges = "\"bridges\" where link.type is \"ddr\": the port belongs to the North Bridge";
         s.expect(s.host.chipset == Chipset::Bridges, &["host.chipset", "link.type"], bridges)?;
         s.expect(matches!(s.link.burst_length, 4 | 8), &["link.burst_length"], "4 or 8")?;
         s.power_of_two("link.width", s.link.width)?;
@@ -171,7 +171,7 @@ fn chipset(s: &System) -> Result<(), SystemError> {
     let (interval, refresh) = ("host.memory.refresh_interval", "host.memory.refresh");
     let works = memory.refresh_interval == Time::ZERO || memory.refresh * 2 <= memory.refresh_interval;
     s.expect(works, &[refresh, interval], &format!("at most half of {interval}"))?;
-    // A sector on its way to memory is not cut by a refresh, so that it must fit between two.
+    // A refresh does not interrupt the transfer of a sector, so a sector must fit between two refreshes.
     let sector = Time::of_transfer(SECTOR, memory.bandwidth) + memory.refresh;
     let fits = memory.refresh_interval == Time::ZERO || sector <= memory.refresh_interval;
     s.expect(fits, &["host.memory.bandwidth", interval], "a sector between two refreshes")
@@ -190,7 +190,7 @@ fn shared_buffer(s: &System) -> Result<(), SystemError> {
     s.power_of_two("device.emulated.width", s.device.emulated.width)?;
     s.power_of_two("device.emulated.banks", u64::from(s.device.emulated.banks))?;
     let (depth, link) = ("host.queue_depth", "link.type");
-    let most = "a power of two, at most 32768, where link.type is \"shared-buffer\"";
+    let most = "a power of two up to 32768 where link.type is \"shared-buffer\"";
     let fits = s.host.queue_depth.is_power_of_two() && s.host.queue_depth <= 32768;
     s.expect(fits, &[depth, link], most)?;
     let pairs = s.host.queue_pairs.unwrap_or(s.host.cores);
@@ -284,7 +284,7 @@ fn geometry(s: &System) -> Result<(), SystemError> {
     shape(s)
 }
 
-/// As many times as there are types of pages, or one.
+/// Checks that there are as many times as page types, or one.
 fn times(s: &System) -> Result<(), SystemError> {
     let flash = &s.flash;
     let types = flash.cell.bits() as usize;
@@ -306,7 +306,7 @@ fn shape(s: &System) -> Result<(), SystemError> {
     }
 }
 
-/// A OneNAND, and who pages from it.
+/// Checks a OneNAND and its demand paging.
 fn onenand(s: &mut System) -> Result<(), SystemError> {
     times(s)?;
     shape(s)?;
@@ -320,14 +320,14 @@ fn onenand(s: &mut System) -> Result<(), SystemError> {
 }
 
 impl System {
-    /// Written and read data have one pool of memory.
+    /// Returns whether the read and write caches share one pool of memory.
     pub fn shares_cache(&self) -> bool {
         self.device.cache_sharing == CacheSharing::Shared && self.device.read_cache.size > 0
     }
 
-    /// The flash as the translation layer sees it; without one, in pages.
+    /// Returns the geometry that the translation layer sees. Without a translation layer, units are pages.
     pub fn geometry(&self) -> Geometry {
-        // Without a translation layer there are pages only.
+        // Without a translation layer, units are pages.
         let pages = matches!(self.link.kind, LinkType::OneNand | LinkType::None);
         let unit = if pages { self.flash.page } else { self.ftl.unit };
         Geometry {
@@ -348,7 +348,7 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
     s.raw_bytes = raw;
     let (given, key) = match (s.ftl.capacity, s.ftl.over_provisioning) {
         (Some(bytes), None) => (bytes, "ftl.capacity"),
-        // The fraction is exact to 2^-53; what is left of a unit is nobody's.
+        // The fraction is exact to 2^-53. The remainder of a partial unit is unused.
         (None, Some(spare)) => {
             ((s.without_parity(raw) as f64 / (1.0 + spare)) as u64 / s.ftl.unit * s.ftl.unit, "ftl.over_provisioning")
         }
@@ -364,12 +364,12 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
     let slc_block = u64::from(s.flash.pages) * s.flash.page / u64::from(s.flash.cell.bits());
     let slc_blocks = s.ftl.slc_cache.size.div_ceil(s.without_parity(planes * slc_block));
     let copy_blocks = copy_blocks(s, planes, slc_block);
-    // Good blocks of a plane, less what collection holds back, must hold what the host sees.
+    // The good blocks of a plane, minus the collection reserve, must hold the host's data.
     let blocks = (f64::from(s.flash.blocks) * (1.0 - s.flash.bad_blocks)) as u64;
     let dynamic = s.ftl.slc_cache.dynamic > 0;
     let frontiers = if s.ftl.gc.streams { 2 } else { 1 } + u64::from(dynamic);
     let block = u64::from(s.flash.pages) * s.flash.page;
-    // A map that is not all at hand is kept in flash.
+    // A map that is not fully cached is also stored in flash.
     let map = if s.ftl.map_cache.size.is_some() { given / s.ftl.unit * MAP_ENTRY } else { 0 };
     let data = (given + map).div_ceil(s.without_parity(planes * block));
     let needed = data + u64::from(s.ftl.gc.start) + frontiers + slc_blocks + copy_blocks;
@@ -377,7 +377,7 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
         let slc = if slc_blocks > 0 { format!(", {slc_blocks} of the SLC cache") } else { String::new() };
         let copies = if copy_blocks > 0 { format!(", {copy_blocks} of the read cache") } else { String::new() };
         let why = format!(
-            "{}, which needs {needed} good blocks a plane ({data} of data, {} of ftl.gc.start, {frontiers} being \
+            "{}, which needs {needed} good blocks per plane ({data} of data, {} of ftl.gc.start, {frontiers} being \
              written{slc}{copies}), expected at most {blocks}",
             s.is(key),
             s.ftl.gc.start
@@ -392,8 +392,8 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
     Ok(())
 }
 
-/// Blocks of each plane for a read cache in flash: twice its size, since programs of copies need not be full, and two groups
-/// more, of which one is written and the other erased meanwhile.
+/// Returns the blocks per plane for the read cache in flash: twice its size, because programs of copies may be partial,
+/// plus two groups, one being written while the other is erased.
 fn copy_blocks(s: &System, planes: u64, slc_block: u64) -> u64 {
     let cache = &s.device.read_cache;
     if cache.place != ReadPlace::Slc || cache.size == 0 {

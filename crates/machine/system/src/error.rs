@@ -1,18 +1,18 @@
-//! What can be wrong with a system file, each in one line.
+//! Errors of system files, each in one line.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Where something was written.
+/// Position of an assignment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In a file.
     File {
-        /// As it was named by the user, or by the file that extends it.
+        /// Name given by the user, or by the file that extends it.
         name: Arc<str>,
-        /// Counted from 1.
+        /// Line, from 1.
         line: u32,
-        /// In characters, counted from 1.
+        /// Column in characters, from 1.
         column: u32,
     },
     /// On the command line.
@@ -31,15 +31,15 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why there is no such system. The message is one line: where, which key, what was found and what was expected.
+/// Error in a system. The message is one line: the position, the key, what was found and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SystemError {
     /// Neither a file nor a preset has this name.
     #[error("no system \"{name}\": neither a file nor a preset, the nearest preset is \"{nearest}\"")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The preset whose name is most like it.
+        /// The preset with the most similar name.
         nearest: String,
     },
     /// The file cannot be read.
@@ -47,7 +47,7 @@ pub enum SystemError {
     Unreadable {
         /// The file.
         path: String,
-        /// What the operating system says.
+        /// The operating system's error.
         why: String,
     },
     /// The file sets nothing.
@@ -59,43 +59,43 @@ pub enum SystemError {
     /// The text is not TOML.
     #[error("{place}: not TOML: {why}")]
     Syntax {
-        /// Where.
+        /// The position.
         place: Place,
-        /// What the TOML parser says.
+        /// The TOML parser's message.
         why: String,
     },
-    /// There is no such key.
+    /// The key does not exist.
     #[error("{place}: unknown key \"{key}\", the nearest is \"{nearest}\"")]
     UnknownKey {
-        /// Where.
+        /// The position.
         place: Place,
-        /// What was found.
+        /// The key found.
         key: String,
-        /// The key whose name is most like it.
+        /// The key with the most similar name.
         nearest: String,
     },
-    /// The key exists; its value is not one for it: wrong type, no unit, out of range, an unknown word.
+    /// The key exists, but its value is invalid: wrong type, no unit, out of range, or an unknown word.
     #[error("{place}: {key}: {why}")]
     Value {
-        /// Where.
+        /// The position.
         place: Place,
         /// The key.
         key: String,
-        /// What was found, what was expected.
+        /// The value found, and a description of valid values.
         why: String,
     },
-    /// Each value is fine and together they are not.
+    /// Values that are valid individually, but not in combination.
     #[error("{place}: {why}")]
     Conflict {
-        /// Where the last of them was set.
+        /// Position of the last of them.
         place: Place,
-        /// Which keys, and what was expected.
+        /// The keys, and what was expected.
         why: String,
     },
-    /// A `--set` that is not `key=value`.
+    /// A `--set` without a `=`.
     #[error("--set {text}: found no \"=\", expected key=value such as flash.channels=8")]
     NotSet {
-        /// What was given.
+        /// The option's text.
         text: String,
     },
 }
@@ -106,10 +106,10 @@ impl SystemError {
     }
 }
 
-/// Characters of a user's text that a message repeats.
+/// Maximum number of characters of user text in a message.
 const SHOWN: usize = 400;
 
-/// `text` with what would break its line written as in a string of TOML, and the end of a long one left out.
+/// Escapes characters that would break the line, as in a TOML string, and truncates long text.
 pub(super) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(SHOWN));
     for (count, c) in text.chars().enumerate() {

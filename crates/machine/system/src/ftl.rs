@@ -7,31 +7,31 @@ use sim::Time;
 words! {
     /// Unit of allocation, collection and erase.
     Group {
-        /// A block: each plane by itself.
+        /// A single block of one plane.
         Plane = "plane",
-        /// The blocks of one number on the planes of a die.
+        /// The blocks with the same number on all planes of a die.
         Die = "die",
-        /// The blocks of one number on all dies: a superblock.
+        /// The blocks with the same number on all dies: a superblock.
         Drive = "drive",
     }
 }
 
 words! {
-    /// How garbage collection chooses its victim.
+    /// Selection of garbage collection victims.
     GcPolicy {
-        /// The fewest valid units.
+        /// The block with the fewest valid units.
         Greedy = "greedy",
-        /// The greatest free space times age over cost (Rosenblum and Ousterhout, 1992).
+        /// The block with the highest ratio of free space times age to cost (Rosenblum and Ousterhout, 1992).
         CostBenefit = "cost-benefit",
-        /// The one closed longest ago.
+        /// The block that was closed first.
         Fifo = "fifo",
-        /// The fewest valid units of some drawn at random (Van Houdt, SIGMETRICS 2013).
+        /// The block with the fewest valid units among some drawn at random (Van Houdt, SIGMETRICS 2013).
         DChoices = "d-choices",
     }
 }
 
 words! {
-    /// Where the controller's cache of the map is; what device.hmb holds of it is in the host's memory.
+    /// Location of the controller's map cache, apart from the part that device.hmb keeps in host memory.
     MapPlace {
         /// In the controller's SRAM.
         Sram = "sram",
@@ -41,31 +41,31 @@ words! {
 }
 
 words! {
-    /// What the cache of the map holds.
+    /// Granularity of the map cache.
     MapGrain {
-        /// Map pages: the entries of as many consecutive units as fit in one.
+        /// Map pages: the entries of all consecutive units that fit in one.
         Page = "page",
-        /// Single entries, each with its number.
+        /// Single entries, each with its unit number.
         Entry = "entry",
     }
 }
 
 words! {
-    /// What the cache of the map holds at the start.
+    /// Contents of the map cache at the start.
     MapStart {
-        /// Nothing.
+        /// Empty.
         Cold = "cold",
-        /// As much as fits, drawn at random from the whole map.
+        /// Full, with random parts of the map.
         Warm = "warm",
     }
 }
 
 words! {
-    /// A direction to stripe over.
+    /// A dimension of striping.
     Axis {
         /// Channels.
         Channel = "C",
-        /// Ways: the chips of a channel.
+        /// Ways: the chips on a channel.
         Way = "W",
         /// Dies of a chip.
         Die = "D",
@@ -74,7 +74,7 @@ words! {
     }
 }
 
-/// Every order of the four directions.
+/// All orders of the four dimensions.
 const STRIPES: &[&str] = &[
     "CWDP", "CWPD", "CDWP", "CDPW", "CPWD", "CPDW", "WCDP", "WCPD", "WDCP", "WDPC", "WPCD", "WPDC", "DCWP", "DCPW",
     "DWCP", "DWPC", "DPCW", "DPWC", "PCWD", "PCDW", "PWCD", "PWDC", "PDCW", "PDWC",
@@ -99,35 +99,36 @@ section! {
     /// The flash translation layer.
     Ftl {
         "ftl.unit" unit: u64 = SIZE.within(512.0, 32768.0),
-            assumed("4KiB", "the page of the hosts' file systems"),
-            "Bytes that one entry of the map stands for: a power of two that divides flash.page.";
+            assumed("4KiB", "the page size of host file systems"),
+            "Data bytes covered by one map entry: a power of two that divides flash.page.";
         "ftl.capacity" capacity: Option<u64> = SIZE.least(4096.0).or("auto"),
             given("auto", "follows from ftl.over_provisioning"),
-            "Bytes that the host sees. Exactly one of this and ftl.over_provisioning; the other is auto.";
+            "Capacity visible to the host, in bytes. Set either this or ftl.over_provisioning; the other is auto.";
         "ftl.over_provisioning" over_provisioning: Option<f64> = FRACTION.within(0.001, 10.0).or("auto"),
-            assumed("0.07", "what the difference between GB and GiB leaves, rounded"),
+            assumed("0.07", "the difference between GB and GiB, rounded"),
             "(Raw bytes - parity - user bytes) / user bytes.";
         "ftl.group" group: Group = Kind::words(Group::WORDS),
             assumed("drive", "superblocks keep the metadata of large drives small"),
-            "Unit of allocation, collection and erase: a block, the blocks of a die, or of all dies.";
+            "Unit of allocation, collection and erase: a block, the blocks of a die, or the blocks of all dies.";
         "ftl.stripe" stripe: [Axis; 4] = Kind::words(STRIPES),
-            assumed("CWDP", "channels first: the least wait for a bus"),
-            "Order in which consecutive programs go over channels, ways, dies and planes, the first letter fastest.";
+            assumed("CWDP", "channels first, which minimizes waiting for a bus"),
+            "Order in which consecutive programs are spread over channels, ways, dies and planes, fastest-changing \
+             letter first.";
         "ftl.multi_plane" multi_plane: bool = BOOL,
-            assumed("true", "twice the bandwidth of a program"),
+            assumed("true", "doubles program bandwidth"),
             "Programs and erases cover all planes of a die at once.";
 
         /// Garbage collection.
         table gc: Gc;
         /// The cache of the map.
         table map_cache: MapCache;
-        /// Blocks that hold one bit a cell and take writes first.
+        /// Blocks in SLC mode (one bit per cell) that take writes first.
         table slc_cache: SlcCache;
         /// Parity across dies.
         table parity: Parity;
         /// Background refresh.
         table refresh: Refresh;
-        /// Wear levelling.
+        /// Wear leveling.
         table wear_levelling: WearLevelling;
     }
 }
@@ -136,33 +137,37 @@ section! {
     /// Garbage collection.
     Gc {
         "ftl.gc.policy" policy: GcPolicy = Kind::words(GcPolicy::WORDS),
-            assumed("greedy", "the best for uniform traffic, and simple"),
-            "How the victim is chosen.";
+            assumed("greedy", "best for uniform traffic, and simple"),
+            "Selection of the victim.";
         "ftl.gc.choices" choices: u32 = COUNT.within(1.0, 65536.0),
             assumed("10", "close to greedy (Van Houdt, SIGMETRICS 2013)"),
-            "Blocks drawn at random, of which the best is the victim.",
+            "Number of randomly drawn blocks, of which the best is the victim.",
             when "ftl.gc.policy" is "d-choices";
         "ftl.gc.start" start: u32 = COUNT.within(3.0, 1048576.0),
-            assumed("4", "few, so that over-provisioning serves collection"),
-            "Free groups (of a plane, a die or the drive, as ftl.group says) below which space is collected.";
+            assumed("4", "few, so that over-provisioning is used for collection"),
+            "Number of free groups (per plane, die or drive, according to ftl.group) below which collection runs.";
         "ftl.gc.ahead" ahead: u32 = COUNT.within(0.0, 1048576.0),
-            assumed("2", "a burst of writes after a pause finds room; 0 to 16 are plausible, each costs over-provisioning"),
-            "Free groups beyond ftl.gc.start that idle time collects where a victim gives back an eighth; it folds the SLC cache, too.";
+            assumed("2", "lets a burst of writes after a pause find free space; 0 to 16 are plausible, and each costs \
+                over-provisioning"),
+            "Free groups beyond ftl.gc.start that are collected in idle time if a victim frees at least an eighth; \
+             idle time also folds the SLC cache.";
         "ftl.gc.idle" idle: Time = TIME,
             assumed("10ms", "longer than the gaps between requests of a busy host; products wait 1 ms to 1 s"),
-            "Time without a command after which idle time begins.";
+            "Time without a command after which the drive counts as idle.";
         "ftl.gc.streams" streams: bool = BOOL,
-            assumed("true", "what was copied is colder than what was just written"),
-            "Host writes and copies go to blocks of their own.";
+            assumed("true", "copied data is colder than newly written data"),
+            "Host writes and copies use separate blocks.";
         "ftl.gc.batch" batch: u32 = COUNT.within(1.0, 64.0),
-            assumed("1", "the least memory for copies"),
-            "Pages of each die that collection reads in a row before their data is programmed: a die that turns from reading to programming idles for the transfers of both.";
+            assumed("1", "needs the least memory for copies"),
+            "Pages that collection reads from each die in a row before it programs their data; each change from \
+             reading to programming leaves the die idle during the transfers.";
         "ftl.gc.copies" copies: Option<u32> = COUNT.within(1.0, 65536.0).or("auto"),
             assumed("auto", "two batches for each die of the group, and at least 64 units"),
-            "Units of a group that are being copied at once; auto: what keeps its dies busy.";
+            "Maximum number of units of a group that are being copied at once; auto: enough to keep its dies busy.";
         "ftl.gc.slack" slack: Option<u32> = COUNT.within(1.0, 4294967295.0).or("auto"),
-            assumed("auto", "long enough that bursts of the host need not wait, short against ftl.gc.start"),
-            "Units by which the host may take a group's free space below its target before it waits for copies, two programs at least; auto: an eighth of a block.";
+            assumed("auto", "enough that bursts of the host need not wait, and small compared with ftl.gc.start"),
+            "Units by which the host may reduce a group's free space below its target before it waits for copies, at \
+             least two programs; auto: an eighth of a block.";
     }
 }
 
@@ -170,43 +175,45 @@ section! {
     /// The cache of the map.
     MapCache {
         "ftl.map_cache.size" size: Option<u64> = SIZE.least(4096.0).or("all"),
-            assumed("all", "drives with DRAM hold their whole map in it"),
-            "Bytes of the map that are at hand, at 4 a unit; all: the whole map, and none of it in flash.";
+            assumed("all", "drives with DRAM hold their entire map in it"),
+            "Cached part of the map in bytes, at 4 per unit; all: the entire map is cached, and none of it is stored \
+             in flash.";
         "ftl.map_cache.grain" grain: MapGrain = Kind::words(MapGrain::WORDS),
-            assumed("page", "one read of flash brings in a whole page of the map"),
-            "What it holds: pages of the map, or single entries, of which a miss brings in one.";
+            assumed("page", "one flash read fetches a whole page of the map"),
+            "Granularity of the cache: pages of the map, or single entries, of which a miss fetches one.";
         "ftl.map_cache.entry" entry: u64 = SIZE.within(4.0, 64.0),
-            assumed("8B", "4 bytes for the unit's number and 4 for its place"),
-            "Bytes that a cached entry takes.",
+            assumed("8B", "4 bytes for the unit number and 4 for its address"),
+            "Size of a cached entry in bytes.",
             when "ftl.map_cache.grain" is "entry";
         "ftl.map_cache.start" start: MapStart = Kind::words(MapStart::WORDS),
-            assumed("cold", "what the drive was switched on with"),
-            "What it holds at the start of a run: nothing, or parts of the map drawn at random, as uniform traffic leaves it.";
+            assumed("cold", "the state after power-on"),
+            "Contents at the start of a run: empty, or random parts of the map, as after uniform traffic.";
         "ftl.map_cache.place" place: MapPlace = Kind::words(MapPlace::WORDS),
             assumed("dram", "drives with DRAM hold their map in it"),
-            "Where it is.";
+            "Location of the cache.";
         "ftl.map_cache.updates" updates: u32 = COUNT.within(0.0, 1048576.0),
-            assumed("0", "as DFTL has it, which keeps no list of changes"),
-            "Changes that wait for their part of the map, so that bringing it in serves many; 0: each has it brought in.",
+            assumed("0", "as in DFTL, which keeps no list of pending updates"),
+            "Maximum number of updates that wait for their part of the map, so that one fetch serves many; 0: each \
+             update triggers a fetch.",
             when "ftl.map_cache.place" is "sram";
     }
 }
 
 section! {
-    /// Blocks that hold one bit a cell and take the host's writes first.
+    /// Blocks in SLC mode (one bit per cell) that take host writes first.
     SlcCache {
         "ftl.slc_cache.size" size: u64 = SIZE,
-            assumed("0B", "none unless somebody asks for it"),
-            "Data it holds, rounded up to whole blocks of every plane; 0B: none.";
-        "ftl.slc_cache.fold" fold: u32 = COUNT.within(1.0, 1048576.0),
+            assumed("0B", "disabled by default"),
+            "Capacity for data, rounded up to whole blocks of every plane; 0B: none.";
+        "ftl.slc_cache.fold" fold: u32 = COUNT.within(0.0, 1048576.0),
             assumed("2", "few, so that the cache is used before it is emptied"),
-            "SLC groups' worth of free space that folding into the other blocks keeps while the host writes.";
+            "Free space, in SLC groups, that folding into the other blocks maintains while the host writes.";
         "ftl.slc_cache.keep" keep: f64 = FRACTION,
-            assumed("0", "a pause gives the next burst the whole cache; products differ"),
-            "Part of the cache that idle time leaves unfolded.";
+            assumed("0", "after a pause the next burst finds the whole cache free; products differ"),
+            "Fraction of the cache that idle time leaves unfolded.";
         "ftl.slc_cache.dynamic" dynamic: u64 = SIZE,
-            assumed("0B", "none unless somebody asks for it"),
-            "Data that a dynamic part holds at most, in blocks in SLC mode for unused capacity: it shrinks as the drive fills.";
+            assumed("0B", "disabled by default"),
+            "Maximum data in the dynamic part, which uses free capacity in SLC mode and shrinks as the drive fills.";
     }
 }
 
@@ -214,11 +221,13 @@ section! {
     /// Background refresh.
     Refresh {
         "ftl.refresh.reads" reads: Option<u32> = COUNT.within(4.0, 4294967295.0).or("off"),
-            assumed("off", "flash.errors is off, too: nothing to refresh for"),
-            "Reads of a block since its erase at which idle time rewrites its data; a quarter beyond, beside requests.";
+            assumed("off", "flash.errors is also off, so there is no need to refresh"),
+            "Reads of a block since its erase after which idle time rewrites its data; after a quarter more, it is \
+             rewritten under load as well.";
         "ftl.refresh.age" age: Option<u64> = AGE.within(4.0, 4294967295.0).or("off"),
-            assumed("off", "flash.errors is off, too: nothing to refresh for"),
-            "Age of a block's data at which idle time rewrites it; a quarter beyond, beside requests.";
+            assumed("off", "flash.errors is also off, so there is no need to refresh"),
+            "Age of a block's data after which idle time rewrites it; after a quarter more, it is rewritten under load as \
+             well.";
     }
 }
 
@@ -226,20 +235,22 @@ section! {
     /// Parity across dies.
     Parity {
         "ftl.parity.stripe" stripe: Option<u32> = COUNT.within(1.0, 65535.0).or("off"),
-            assumed("off", "not known of most drives; Micron's P320h has 7, its P400m and the Crucial M500 have 15"),
-            "Data programs of a stripe, each on another die, which one program of their parity follows; off: no parity.",
+            assumed("off", "unknown for most drives; Micron's P320h has 7, its P400m and the Crucial M500 have 15"),
+            "Data programs per stripe, each on a different die, followed by one program of their parity; off: no \
+             parity.",
             when "ftl.group" is "drive";
     }
 }
 
 section! {
-    /// Wear levelling.
+    /// Wear leveling.
     WearLevelling {
         "ftl.wear_levelling.dynamic" dynamic: bool = BOOL,
-            assumed("true", "it costs nothing"),
-            "The free block that was erased least is opened next.";
+            assumed("true", "it has no cost"),
+            "Allocate the free block with the fewest erases first.";
         "ftl.wear_levelling.static" static_threshold: Option<u32> = COUNT.within(1.0, 4294967295.0).or("off"),
-            assumed("100", "small against the endurance, large against the spread that collection makes"),
-            "Erases by which a block may lag behind the most worn one before its data is moved; off: never moved.";
+            assumed("100", "small compared with the endurance, and large compared with the spread caused by \
+                collection"),
+            "Erase count difference from the most worn block at which a block's data is moved; off: never.";
     }
 }

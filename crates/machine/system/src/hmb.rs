@@ -1,4 +1,4 @@
-//! `[device.hmb]`: what of its keys goes together, and what follows from them.
+//! `[device.hmb]`: checks across its keys, and derived values.
 
 use super::device::{HmbUse, WriteMode};
 use super::error::SystemError;
@@ -8,14 +8,14 @@ use super::{System, Value};
 /// The unit of HMPRE, HMMIN and HMMINDS.
 const PAGE: u64 = 4096;
 
-/// Parts of the Host Memory Buffer, each of all of it.
+/// Fractions of the Host Memory Buffer by use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
-    /// Of the map's cache.
+    /// Fraction for the map cache.
     pub map: f64,
-    /// Of the read cache.
+    /// Fraction for the read cache.
     pub read: f64,
-    /// Of the write cache.
+    /// Fraction for the write cache.
     pub write: f64,
 }
 
@@ -24,7 +24,7 @@ impl System {
         self.device.hmb.size > 0 && self.device.hmb.uses.contains(&what)
     }
 
-    /// What each use has of the Host Memory Buffer.
+    /// Returns the share of each use in the Host Memory Buffer.
     pub fn hmb_shares(&self) -> Shares {
         let h = &self.device.hmb;
         let equal = 1.0 / h.uses.len().max(1) as f64;
@@ -64,13 +64,19 @@ pub(super) fn check(s: &System) -> Result<(), SystemError> {
     s.expect(h.minimum <= h.size, &["device.hmb.minimum", size], &most)?;
     if s.uses_hmb(HmbUse::Map) && s.ftl.map_cache.size.is_none() {
         let map = "ftl.map_cache.size";
-        let why = format!("{uses} has \"map\", but {}, expected less: it is all in the controller", s.is(map));
+        let why = format!(
+            "{uses} has \"map\", but {}, expected less, because the entire map is already in the \
+            controller",
+            s.is(map)
+        );
         return s.conflict(&[uses, size, "ftl.map_cache.size"], why);
     }
     let grain = "ftl.map_cache.grain";
     if s.uses_hmb(HmbUse::Map) && s.ftl.map_cache.size.is_some() && s.ftl.map_cache.grain == MapGrain::Entry {
-        let why =
-            format!("{uses} has \"map\", but {}, expected \"page\": the host's memory holds pages of it", s.is(grain));
+        let why = format!(
+            "{uses} has \"map\", but {}, expected \"page\", because host memory holds pages of the map",
+            s.is(grain)
+        );
         return s.conflict(&[uses, size, grain], why);
     }
     let data = s.uses_hmb(HmbUse::ReadCache) || s.uses_hmb(HmbUse::WriteBuffer);
@@ -81,7 +87,7 @@ pub(super) fn check(s: &System) -> Result<(), SystemError> {
     if s.uses_hmb(HmbUse::WriteBuffer) {
         let protected = "device.power_loss_protection";
         let why =
-            format!("{}, but {}, expected false: the host's memory is not protected", s.is(uses), s.is(protected));
+            format!("{}, but {}, expected false, because host memory is not protected", s.is(uses), s.is(protected));
         if s.device.power_loss_protection {
             return s.conflict(&[uses, size, protected], why);
         }

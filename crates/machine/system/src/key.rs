@@ -1,20 +1,20 @@
-//! How a key of a system file is described: once, in a row from which everything else follows.
+//! Descriptions of system keys: each key is one row, from which everything else is derived.
 
 use super::value::Value;
 
-/// On what a value rests.
+/// Basis of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// A paper, a data sheet or a standard states it: which.
+    /// Stated by the named paper, data sheet or standard.
     Given(String),
-    /// Chosen: why.
+    /// Chosen, for the stated reason.
     Assumed(String),
-    /// Fitted: against which claim. That claim is then no reproduction.
+    /// Fitted to the named claim, which therefore does not count as reproduced.
     Calibrated(String),
 }
 
 impl Basis {
-    /// `given`, `assumed` or `calibrated`.
+    /// Returns `given`, `assumed` or `calibrated`.
     pub fn kind(&self) -> &'static str {
         match self {
             Basis::Given(_) => "given",
@@ -23,7 +23,7 @@ impl Basis {
         }
     }
 
-    /// The source, the reason or the claim.
+    /// Returns the source, reason or claim.
     pub fn text(&self) -> &str {
         match self {
             Basis::Given(text) | Basis::Assumed(text) | Basis::Calibrated(text) => text,
@@ -40,22 +40,22 @@ impl Basis {
     }
 }
 
-/// What a key's value looks like.
+/// Syntax of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
     /// A time with its unit: `"25us"`.
     Time,
-    /// A time, or one for each type of page: `["300us", "800us", "1.5ms"]`.
+    /// One time, or one per page type: `["300us", "800us", "1.5ms"]`.
     Times,
-    /// Long times, kept in whole seconds: `"90d"`.
+    /// A long duration in whole seconds: `"90d"`.
     Age,
-    /// Bytes with their unit: `"8KiB"`.
+    /// Bytes with a unit: `"8KiB"`.
     Size,
-    /// Bytes a second: `"4GB/s"`.
+    /// Bytes per second: `"4GB/s"`.
     Rate,
-    /// Transfers a second on a bus: `"1400MT/s"`.
+    /// Bus transfers per second: `"1400MT/s"`.
     Transfers,
-    /// Cycles a second: `"266MHz"`.
+    /// Cycles per second: `"266MHz"`.
     Frequency,
     /// A power: `"60mW"`.
     Power,
@@ -63,31 +63,31 @@ pub enum Shape {
     Energy,
     /// A whole number.
     Count,
-    /// A part of something: `0.07` or `"7%"`.
+    /// A fraction: `0.07` or `"7%"`.
     Fraction,
     /// A number without a unit.
     Number,
     /// `true` or `false`.
     Bool,
-    /// One of these words.
+    /// One of the words.
     Word(&'static [&'static str]),
-    /// One or several of these words.
+    /// One or more of the words.
     Words(&'static [&'static str]),
     /// Any text.
     Text,
 }
 
-/// What a key takes: a shape, its range (in picoseconds, seconds, bytes, microwatts, picojoules, … as the shape keeps
-/// it), and perhaps a word that may stand in a value's place.
+/// Values that a key accepts: a shape, a range (in the shape's base unit: picoseconds, seconds, bytes, microwatts,
+/// picojoules, …), and optionally a word in place of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Kind {
-    /// What a value looks like.
+    /// Syntax of the value.
     pub shape: Shape,
-    /// The least value.
+    /// Minimum.
     pub min: f64,
-    /// The greatest value; infinite if there is none.
+    /// Maximum; infinite if there is none.
     pub max: f64,
-    /// A word instead of a value: `"auto"`, `"all"`, `"none"`.
+    /// Word that may replace a value: `"auto"`, `"all"`, `"none"`.
     pub or: Option<&'static str>,
 }
 
@@ -100,7 +100,7 @@ impl Kind {
         Kind::new(Shape::Word(words))
     }
 
-    /// Its words, where it is a choice of them.
+    /// Returns the words of a choice.
     #[cfg(test)]
     pub(super) fn words_of(&self) -> &'static [&'static str] {
         match self.shape {
@@ -137,7 +137,7 @@ pub(super) const NUMBER: Kind = Kind::new(Shape::Number);
 pub(super) const BOOL: Kind = Kind::new(Shape::Bool);
 pub(super) const TEXT: Kind = Kind::new(Shape::Text);
 
-/// A default as it would be written in a file (quantities without their quotes), and on what it rests.
+/// A default as written in a file (quantities without quotes), with its basis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Choice {
     /// The value.
@@ -166,60 +166,60 @@ pub(super) const fn by_assumed(word: &'static str, text: &'static str, why: &'st
     (word, Choice { text, kind: "assumed", why })
 }
 
-/// What a key is where no file sets it.
+/// Default of a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fallback {
-    /// Always this.
+    /// A fixed value.
     Is(Choice),
-    /// It follows another key, which has one of these words.
+    /// A value for each word of another key.
     By(&'static str, &'static [(&'static str, Choice)]),
 }
 
 /// One key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Key {
-    /// Dotted: `flash.ecc.codeword`.
+    /// Dotted name: `flash.ecc.codeword`.
     pub name: &'static str,
-    /// What it takes.
+    /// Values that the key accepts.
     pub kind: Kind,
-    /// What it is where no file sets it.
+    /// Value if no file sets the key.
     pub default: Fallback,
-    /// It has a meaning only where this other key is one of these words.
+    /// The key only applies if this other key has one of these words.
     pub when: Option<(&'static str, &'static [&'static str])>,
-    /// What it means, in a sentence.
+    /// Meaning, in a sentence.
     pub help: &'static str,
 }
 
 impl Key {
-    /// The table it stands in: `flash.ecc`; empty at the top.
+    /// Returns the key's table: `flash.ecc`; empty at the top level.
     pub fn table(&self) -> &'static str {
         self.name.rsplit_once('.').map_or("", |(table, _)| table)
     }
 
-    /// Its name within its table: `codeword`.
+    /// Returns the key's name within its table: `codeword`.
     pub fn last(&self) -> &'static str {
         self.name.rsplit_once('.').map_or(self.name, |(_, last)| last)
     }
 }
 
-/// Values in the table's order, on their way into the typed structs.
+/// Iterator over the settings in the table's order, used to fill the typed structs.
 pub(super) struct Values<'a>(pub std::slice::Iter<'a, super::Setting>);
 
 impl Values<'_> {
     pub fn next<T: FromValue>(&mut self, name: &str) -> T {
-        let setting = self.0.next().expect("one setting a row of the table");
+        let setting = self.0.next().expect("one setting per row of the table");
         assert_eq!(setting.key.name, name, "settings are in the table's order");
         T::from_value(&setting.value)
-            .unwrap_or_else(|| panic!("{name} is kept as {}, which is not its field's type", setting.value))
+            .unwrap_or_else(|| panic!("{name} has the value {}, which does not match its field's type", setting.value))
     }
 }
 
-/// From a value into the type of the field that it is for; `None` is a mistake in the table.
+/// Conversion from a value to the type of its field; `None` indicates an error in the table.
 pub(super) trait FromValue: Sized {
     fn from_value(value: &Value) -> Option<Self>;
 }
 
-/// The condition of a row that has one.
+/// Returns the condition of a row, if it has one.
 pub(super) const fn first(
     when: &[(&'static str, &'static [&'static str])],
 ) -> Option<(&'static str, &'static [&'static str])> {
@@ -229,7 +229,7 @@ pub(super) const fn first(
     }
 }
 
-/// A table of keys and the struct it is read into: each row gives the key, the field and the docstring of both.
+/// Defines a table of keys and the struct it is read into. Each row gives the key, its field, and the docs of both.
 macro_rules! section {
     (
         $(#[$meta:meta])*
@@ -274,7 +274,7 @@ macro_rules! section {
     };
 }
 
-/// A choice of words and the enum it is read into.
+/// Defines a choice of words and the enum it is read into.
 macro_rules! words {
     ($(#[$meta:meta])* $enum:ident { $( $(#[$variantmeta:meta])* $variant:ident = $word:literal, )* }) => {
         $(#[$meta])*
@@ -284,10 +284,10 @@ macro_rules! words {
         }
 
         impl $enum {
-            /// As system files write them.
+            /// The words, as written in system files.
             pub const WORDS: &'static [&'static str] = &[$( $word, )*];
 
-            /// As system files write it.
+            /// Returns the word, as written in system files.
             pub const fn word(self) -> &'static str {
                 match self { $( $enum::$variant => $word, )* }
             }

@@ -1,4 +1,4 @@
-//! One file of a chain, or the `--set`s after it: which keys it sets, where, and on what they rest.
+//! One layer: a file of the chain, or the `--set`s, with its keys, their positions and their bases.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use super::nearest::nearest;
 use super::table::{self, Entry};
 use super::value::{Value, describe};
 
-/// Keys that a file or the `--set`s give, by their row in the table.
+/// Values and bases of a layer, by row of the table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layer {
-    /// Name of the system or the file that this one changes.
+    /// Name of the extended system or file.
     pub extends: Option<(String, Option<Place>)>,
-    /// Values, and where they stand.
+    /// Values and their positions.
     pub values: BTreeMap<usize, (Value, Place)>,
-    /// Bases, of these values or of ones further down the chain.
+    /// Bases of these values, or of values in extended files.
     pub bases: BTreeMap<usize, Basis>,
 }
 
-/// Where the bytes of a text are.
+/// Text of a file, used to find positions.
 struct Source<'a> {
     name: Arc<str>,
     text: &'a str,
@@ -42,7 +42,7 @@ impl Source<'_> {
 }
 
 impl Layer {
-    /// Reads a file's text.
+    /// Parses a file's text.
     pub fn parse(name: &str, text: &str) -> Result<Layer, SystemError> {
         let source = Source { name: name.into(), text };
         let document = DeTable::parse(text).map_err(|error| SystemError::Syntax {
@@ -65,19 +65,19 @@ impl Layer {
         Ok(layer)
     }
 
-    /// Whether it sets nothing and extends nothing.
+    /// Returns whether the layer sets and extends nothing.
     pub fn is_empty(&self) -> bool {
         self.extends.is_none() && self.values.is_empty() && self.bases.is_empty()
     }
 
-    /// Reads what the command line sets; a later one wins.
+    /// Parses the assignments of the command line. Later ones take precedence.
     pub fn from_sets(sets: &[(&str, &str)]) -> Result<Layer, SystemError> {
         let mut layer = Layer::default();
         for (key, text) in sets {
             let place = Place::Set { text: one_line(&format!("{key}={text}")).into() };
             let first = key.split('.').next().unwrap_or_default();
             if ["extends", "basis"].contains(&first) {
-                return Err(SystemError::value(&place, first, "found in a --set, expected in a file"));
+                return Err(SystemError::value(&place, first, "only allowed in a file, not in a --set"));
             }
             with_value(text, |value| match table::find(key) {
                 Some(Entry::Key(row)) => {
@@ -128,7 +128,7 @@ impl Layer {
         let DeValue::Table(table) = found else {
             return Err(SystemError::value(place, "basis", format!("found {}, expected a table", describe(found))));
         };
-        // A table's basis is that of all keys that this file sets in it, but for those that have one of their own.
+        // The basis of a table applies to all keys that this file sets in it, except those with their own basis.
         let mut groups = Vec::new();
         for (key, value) in in_order(table) {
             let place = source.place(key.span().start);
@@ -143,7 +143,7 @@ impl Layer {
                 }
             }
         }
-        // The innermost table is the most particular.
+        // The innermost table takes precedence.
         groups.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
         for (group, basis) in groups {
             for row in self.values.keys() {
@@ -157,7 +157,7 @@ impl Layer {
     }
 }
 
-/// Keys of a table as the file has them, so that the first mistake is the one that is told.
+/// Returns a table's keys in file order, so that the first error is reported.
 fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Spanned<std::borrow::Cow<'i, str>>, &'t Spanned<DeValue<'i>>)> {
     let mut entries: Vec<_> = table.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
@@ -197,7 +197,7 @@ fn basis(name: &str, found: &DeValue<'_>, place: &Place) -> Result<Basis, System
         "assumed" => "the reason",
         "calibrated" => "the claim",
         _ if matches!(text.get_ref(), DeValue::Table(_)) => {
-            // `flash.read = { … }` without quotes is a table within a table: the dotted key is meant.
+            // An unquoted `flash.read = { … }` is a nested table; suggest the quoted key.
             let key = unquoted(&format!("{name}.{kind}"), text.get_ref());
             return fail(format!("found a table of tables, expected the key in quotes: \"{key}\""));
         }
@@ -207,14 +207,12 @@ fn basis(name: &str, found: &DeValue<'_>, place: &Place) -> Result<Basis, System
         }
     };
     match text.get_ref() {
-        DeValue::String(text) if !text.trim().is_empty() => {
-            Ok(Basis::new(kind, text.trim()).expect("its kind is one of the three"))
-        }
+        DeValue::String(text) if !text.trim().is_empty() => Ok(Basis::new(kind, text.trim()).expect("a valid kind")),
         found => fail(format!("found {}, expected {expected} in quotes", describe(found))),
     }
 }
 
-/// The dotted key that tables within tables spell, down to the one that is no table of tables.
+/// Returns the dotted key that nested tables spell, down to the first value that is not a nested table.
 fn unquoted(name: &str, found: &DeValue<'_>) -> String {
     match found {
         DeValue::Table(table) => match table.iter().next() {
@@ -227,12 +225,12 @@ fn unquoted(name: &str, found: &DeValue<'_>) -> String {
     }
 }
 
-/// `text` as TOML reads it where it is a value of TOML, else as a plain word.
+/// Parses `text` as a TOML value if possible, otherwise as a plain word.
 pub(super) fn with_value<T>(text: &str, use_it: impl FnOnce(&DeValue<'_>) -> T) -> T {
     let line = format!("value = {text}");
     match DeTable::parse(&line) {
         Ok(document) if document.get_ref().len() == 1 => {
-            let value = document.get_ref().values().next().expect("it has one");
+            let value = document.get_ref().values().next().expect("one value");
             use_it(value.get_ref())
         }
         _ => use_it(&DeValue::String(text.into())),

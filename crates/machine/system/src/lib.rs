@@ -1,9 +1,9 @@
-//! System files: which parts a machine is made of, and with which numbers.
+//! System files: the parts of a machine and their parameters.
 //!
-//! A system is a TOML file that may extend another one or a preset, with `--set key=value` on top. Every key is one
-//! row of a table (the `section!`s of [`host`], [`link`], [`device`], [`flash`], [`ftl`]): its name, what it takes, its
-//! default and on what that rests, its help and the field it is read into. The loader, the checks of single values,
-//! the resolved file, the JSON Schema and the nearest name of a typo all read that table.
+//! A system is a TOML file. It may extend a preset or another file, and `--set key=value` overrides both. Each key is
+//! one row of a table (the `section!`s of [`host`], [`link`], [`device`], [`flash`], [`ftl`]): name, kind of value,
+//! default with its basis, help, and the field it is read into. The loader, range checks, resolved files, JSON Schema
+//! and suggestions for misspelled names all use that table.
 
 mod age;
 mod chain;
@@ -46,12 +46,12 @@ pub use presets::{preset, presets};
 pub use table::keys;
 pub use value::Value;
 
-/// A machine as a file describes it, with every default, checked.
+/// A complete, validated description of a machine, defaults included.
 ///
-/// Two systems are equal if all their values are, wherever these come from.
+/// Two systems are equal if all their values are, whatever files the values come from.
 #[derive(Clone, Debug)]
 pub struct System {
-    /// What it is, in a line.
+    /// One-line description.
     pub title: String,
     /// `[host]`
     pub host: Host,
@@ -73,58 +73,62 @@ pub struct System {
     pub kernel: kernel::Kernel,
     /// Raw capacity of the flash in bytes.
     pub raw_bytes: u64,
-    /// What the host sees, in bytes: `ftl.capacity`, or as `ftl.over_provisioning` leaves it, in whole mapping units.
+    /// Capacity visible to the host in bytes: `ftl.capacity`, or the result of `ftl.over_provisioning` in whole mapping
+    /// units.
     pub user_bytes: u64,
-    /// Blocks of each plane that the SLC cache takes.
+    /// Blocks per plane that the SLC cache occupies.
     pub slc_blocks: u32,
-    /// Other blocks of each plane that it may use while the drive is not full.
+    /// Further blocks per plane that the SLC cache may use while the drive is not full.
     pub dynamic_blocks: u32,
-    /// Blocks of each plane for copies of what was read.
+    /// Blocks per plane for the read cache in flash.
     pub copy_blocks: u32,
     settings: Vec<Setting>,
 }
 
-/// The value of one key, where it was set and on what it rests.
+/// The value of a key, the position that sets it, and its basis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// The key.
     pub key: &'static Key,
     /// Its value.
     pub value: Value,
-    /// Where it was set; `None` if it is the default.
+    /// Position of the assignment; `None` for a default.
     pub place: Option<Place>,
-    /// On what it rests; `None` if the file that sets it does not say.
+    /// Basis of the value; `None` if the file that sets it does not state one.
     pub basis: Option<Basis>,
-    /// False if another key makes it meaningless (lanes of a SATA link); it then is the default.
+    /// Whether the key applies. If another key makes it meaningless (lanes of a SATA link), it has its default.
     pub applies: bool,
-    /// A file that this one extends set it: its basis may speak of another product.
+    /// Whether an extended file set it, so that its basis may refer to another product.
     pub inherited: bool,
-    /// The file of the chain that set it, from 1; 0 if none did.
+    /// Number of the file in the chain that set it, from 1; 0 if none did.
     layer: usize,
-    /// A file states the basis.
+    /// Whether a file states the basis.
     stated: bool,
 }
 
 impl System {
-    /// Loads a preset or a file and what it extends, with `sets` (dotted key, TOML value or plain word) on top.
+    /// Loads a preset or a file with everything that it extends, and applies `sets` (dotted key, TOML value or plain
+    /// word).
     ///
-    /// A name that ends in `.toml` or has a `/` is a file; any other is a preset, or a file if there is no such preset.
+    /// A name that ends in `.toml` or contains a `/` is a file. Any other name is a preset, or a file if no such preset
+    /// exists.
     ///
     /// # Errors
-    /// The first mistake found, in one line with its place.
+    /// Returns the first error found, in one line with its position.
     pub fn load(name_or_path: &str, sets: &[(&str, &str)]) -> Result<System, SystemError> {
         System::new(chain::open(name_or_path)?, sets)
     }
 
-    /// The same from a file's text; `name` stands for the file in messages, and what it extends is sought beside it.
+    /// Like [`System::load`], from a file's text. `name` is used in messages, and extended files are relative to its
+    /// folder.
     ///
     /// # Errors
-    /// The first mistake found, in one line with its place.
+    /// Returns the first error found, in one line with its position.
     pub fn from_toml(name: &str, text: &str, sets: &[(&str, &str)]) -> Result<System, SystemError> {
         System::new(chain::parse(name, text)?, sets)
     }
 
-    /// Splits the `key=value` of a `--set`.
+    /// Splits a `--set` option into key and value.
     ///
     /// # Errors
     /// If there is no `=`.
@@ -161,54 +165,54 @@ impl System {
             copy_blocks: 0,
             settings: Vec::new(),
         };
-        assert!(values.0.next().is_none(), "every row of the table has a field");
+        assert!(values.0.next().is_none(), "every row of the table is read into a field");
         system.settings = settings;
         check::check(&mut system)?;
         Ok(system)
     }
 
-    /// All keys in the table's order, with where their values come from.
+    /// Returns all settings in the table's order.
     pub fn settings(&self) -> &[Setting] {
         &self.settings
     }
 
-    /// The setting of a key.
+    /// Returns the setting of a key.
     ///
     /// # Panics
-    /// If there is no such key.
+    /// If the key does not exist.
     pub fn setting(&self, key: &str) -> &Setting {
         &self.settings[table::row(key)]
     }
 
-    /// The whole system as one file: every value with its unit, and in a comment where it comes from.
+    /// Returns the whole system as one file: every value with its unit, and a comment about its origin.
     pub fn resolved_toml(&self) -> String {
         print::print(self)
     }
 
-    /// The values that the file itself or a `--set` gives, as a file: without defaults and what it extends.
+    /// Returns a file with the values that the file itself or a `--set` sets, without defaults and extended files.
     pub fn changed_toml(&self) -> String {
         print::print_changed(self)
     }
 
-    /// A JSON Schema (draft 2020-12) of system files, so that editors complete and check them.
+    /// Returns a JSON Schema (draft 2020-12) of system files, for completion and validation in editors.
     pub fn schema() -> serde_json::Value {
         schema::schema()
     }
 
-    /// SHA-256 (hexadecimal) of all values that influence results: the title and the bases do not.
+    /// Returns the SHA-256 (hexadecimal) of all values that influence results, which excludes title and bases.
     pub fn content_hash(&self) -> String {
         self.hash_of(&[""])
     }
 
-    /// The same of the tables `tables` alone: a prepared drive is the same drive behind another link.
+    /// Like [`System::content_hash`], restricted to `tables`: a prepared drive is the same whatever link it is behind.
     pub fn hash_of(&self, tables: &[&str]) -> String {
         let inside = |key: &Key| tables.iter().any(|table| key.table().starts_with(table));
         let mut hash = Sha256::new();
         for setting in self.settings.iter().filter(|s| s.applies && !std::ptr::eq(s.key, &keys()[table::TITLE])) {
-            // A system without what could not be simulated before is the system that it was then.
+            // Keys added later do not change the hash while they are off.
             let absent = [("memory.type", "none"), ("ftl.parity.stripe", "off"), ("flash.failures.die", "none")];
             let is_absent = |(key, word)| setting.key.name == key && setting.value == Value::Word(word);
-            // Nor is one that reads page by page another than before batches could be set.
+            // Neither does `ftl.gc.batch`, added later, at one page per batch.
             let no_batches = setting.key.name == "ftl.gc.batch" && setting.value == Value::Count(1);
             if inside(setting.key) && !absent.into_iter().any(is_absent) && !no_batches {
                 hash.update(format!("{} = {}\n", setting.key.name, setting.value));

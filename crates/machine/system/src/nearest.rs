@@ -1,27 +1,27 @@
-//! The name that somebody probably meant.
+//! Suggestions for misspelled names.
 
 use strsim::damerau_levenshtein;
 
-/// Characters of what was found that are compared.
+/// Number of compared characters.
 const LONGEST: usize = 64;
 
-/// The one of `names` most like `found`; the first of equals. Dotted names are compared whole, and by their last part:
-/// `flash.queue_depth` is most like `host.queue_depth`.
+/// Returns the name most similar to `found`, or the first of several. Dotted names are compared as a whole and by their
+/// last part: `flash.queue_depth` is most similar to `host.queue_depth`.
 ///
 /// # Panics
-/// If there are no names.
+/// If `names` is empty.
 pub(super) fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> &'a str {
-    // The comparison takes the product of the lengths, and no name is that long.
+    // The cost is the product of both lengths, and no name is this long.
     let end = found.char_indices().nth(LONGEST).map_or(found.len(), |(at, _)| at);
     let found = &found[..end];
     let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
     let score = |name: &str| {
-        // The very same key of another table beats a name that is only alike.
+        // The same key in another table takes precedence over a merely similar name.
         let whole = 2 * damerau_levenshtein(found, name);
         let part = 3 * damerau_levenshtein(&last(found), &last(name)) + 5;
         whole.min(part)
     };
-    names.into_iter().min_by_key(|name| score(name)).expect("there are names to choose from")
+    names.into_iter().min_by_key(|name| score(name)).expect("at least one name")
 }
 
 #[cfg(test)]
@@ -29,7 +29,7 @@ mod tests {
     use super::nearest;
 
     #[test]
-    fn a_long_key_is_compared_at_once() {
+    fn long_keys_are_compared_quickly() {
         let begun = std::time::Instant::now();
         let names = ["flash.channels", "ftl.unit"];
         for long in ["flash.channels".repeat(100_000), "ä".repeat(500_000)] {
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_and_wrong_tables_are_both_found() {
+    fn typing_errors_and_wrong_tables_are_found() {
         let names = ["flash.channels", "flash.chips", "host.queue_depth", "flash.erase", "flash.ecc.codeword"];
         assert_eq!(nearest("flash.chanels", names), "flash.channels");
         assert_eq!(nearest("flash.queue_depth", names), "host.queue_depth");

@@ -6,10 +6,10 @@ use sim::Time;
 use super::key::{BOOL, COUNT, Kind, POWER, SIZE, TIME, given, section, words};
 
 const SRAM: &str = "xip: Table 3, a line of 16 bytes from SRAM in 40 ns at 100 MHz";
-const FIGURE_5: &str = "xip: Figure 5 line by line; the text leaves it open";
+const FIGURE_5: &str = "xip: consistent with Figure 5, line by line; the text does not specify it";
 
 words! {
-    /// Which page is where.
+    /// Paging policy.
     Paging {
         /// Least recently used.
         Lru = "lru",
@@ -23,29 +23,29 @@ words! {
         Arc = "arc",
         /// S3-FIFO.
         S3Fifo = "s3-fifo",
-        /// PM-XIP: pages requested often lately are moved, others are executed in place.
+        /// PM-XIP: moves pages that were recently requested often, executes others in place.
         PmXip = "pm-xip",
-        /// Rent or buy, this project's.
+        /// Rent or buy, a policy of this project.
         RentOrBuy = "rent-or-buy",
     }
 }
 
 words! {
-    /// Whether PM-XIP's window holds the request that is being served.
+    /// Whether PM-XIP's window includes the current request.
     History {
-        /// It does not.
+        /// Excluded.
         Before = "before",
-        /// It does.
+        /// Included.
         With = "with",
     }
 }
 
 words! {
-    /// When PM-XIP tests the pages in the buffers at a fault.
+    /// When PM-XIP tests the pages in the buffers during a fault.
     Tested {
         /// After the victim was discarded and the page loaded.
         After = "after",
-        /// Before, so that the would-be victim has its chance.
+        /// Before that, so that the victim is tested as well.
         First = "first",
     }
 }
@@ -55,83 +55,83 @@ words! {
     Promoted {
         /// At a fault.
         Fault = "fault",
-        /// Also when it is requested in its buffer.
+        /// At a fault, and when the page is requested while in its buffer.
         Hit = "hit",
     }
 }
 
 section! {
-    /// Demand paging: who asks for pages, and which page is where.
+    /// Demand paging: source of page requests, and paging policy.
     DemandPaging {
         "host.paging.policy" policy: Paging = Kind::words(Paging::WORDS),
             given("pm-xip", "xip: 4"),
-            "Which page is in SRAM, which in a buffer.",
+            "Policy that assigns pages to SRAM and buffers.",
             when "link.type" is "onenand";
         "host.paging.window" window: u32 = COUNT.within(1.0, 1048576.0),
             given("8", "xip: 5.2, the best with 4 KB of SRAM"),
-            "Requests of PM-XIP's page history window.",
+            "Number of requests in PM-XIP's page history window.",
             when "host.paging.policy" is "pm-xip";
         "host.paging.threshold" threshold: u32 = COUNT.within(0.0, 1048576.0),
             given("4", "xip: 5.2, the best with 4 KB of SRAM"),
-            "Occurrences in the window that a page exceeds to be moved into SRAM.",
+            "Number of occurrences in the window above which a page is moved into SRAM.",
             when "host.paging.policy" is "pm-xip";
         "host.paging.history" history: History = Kind::words(History::WORDS),
             given("before", FIGURE_5),
-            "Whether the window, when the threshold is tested, holds the current request.",
+            "Whether the window includes the current request when the threshold is tested.",
             when "host.paging.policy" is "pm-xip";
         "host.paging.test" test: Tested = Kind::words(Tested::WORDS),
             given("after", FIGURE_5),
-            "Whether pages are tested after a victim left its buffer, or first.",
+            "Whether pages are tested after a victim has left its buffer, or before.",
             when "host.paging.policy" is "pm-xip";
         "host.paging.promotion" promotion: Promoted = Kind::words(Promoted::WORDS),
             given("fault", FIGURE_5),
-            "Whether a page is moved at a fault only, or also when it is hit in its buffer.",
+            "Whether a page is moved only at a fault, or also when it is hit in its buffer.",
             when "host.paging.policy" is "pm-xip";
         "host.paging.line" line: u64 = SIZE.within(1.0, 1024.0),
             given("16B", "xip: 5.1, an instruction cache with blocks of four words"),
-            "Bytes that a request fetches: a line of the instruction cache.",
+            "Bytes per request: a line of the instruction cache.",
             when "link.type" is "onenand";
         "host.paging.overlap" overlap: bool = BOOL,
-            given("false", "xip: 3.3 adds the times of all transfers up"),
-            "Moves into SRAM go on while the program does, and while the array loads the other buffer.",
+            given("false", "xip: 3.3 adds up the times of all transfers"),
+            "Moves into SRAM overlap with the program, and with the array's load of the other buffer.",
             when "link.type" is "onenand";
     }
 }
 
 section! {
-    /// On-chip SRAM that pages are moved into.
+    /// On-chip SRAM into which pages are moved.
     Sram {
         "host.sram.size" size: u64 = SIZE.within(512.0, 1073741824.0),
             given("4KiB", "xip: 5.1, the smallest of 4, 8, 16 and 32 KB"),
-            "Bytes of the page frames.",
+            "Total size of the page frames in bytes.",
             when "link.type" is "onenand";
         "host.sram.access" access: Time = TIME.within(1.0, 1e9),
             given("10ns", SRAM),
-            "Time of an access.",
+            "Access time.",
             when "link.type" is "onenand";
         "host.sram.width" width: u64 = SIZE.within(1.0, 64.0),
             given("4B", SRAM),
-            "Bytes of an access.",
+            "Bytes per access.",
             when "link.type" is "onenand";
         "host.sram.power" power: u64 = POWER,
-            given("44.75mW", "xip: Table 3, 1.79 nJ a line"),
-            "Power while it is accessed.",
+            given("44.75mW", "xip: Table 3, 1.79 nJ per line"),
+            "Power during accesses.",
             when "link.type" is "onenand";
     }
 }
 
 section! {
-    /// The SRAM buffers of a OneNAND, through which all pages come.
+    /// The SRAM buffers of a OneNAND, through which all pages pass.
     OneNand {
         "device.onenand.buffers" buffers: u32 = COUNT.within(1.0, 16.0),
             given("2", "xip: 3.1"),
-            "Buffers of a page each, which the host can read in place.",
+            "Number of page buffers, which the host can read in place.",
             when "link.type" is "onenand";
     }
 }
 
 impl DemandPaging {
-    /// The policy.
+    /// Returns the policy.
     pub fn name(&self) -> Name {
         match self.policy {
             Paging::Lru => Name::Lru,
@@ -145,7 +145,7 @@ impl DemandPaging {
         }
     }
 
-    /// How PM-XIP is read.
+    /// Returns the selected interpretation of PM-XIP.
     pub fn reading(&self) -> Reading {
         Reading {
             window: match self.history {

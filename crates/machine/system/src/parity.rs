@@ -1,4 +1,4 @@
-//! Parity across dies: whether its stripes fit the flash, and what they leave to data. And the die that it is for.
+//! Parity across dies: checks of the stripe and of the failing die, and the capacity that is left for data.
 
 use super::System;
 use super::device::ReadPlace;
@@ -6,19 +6,19 @@ use super::error::SystemError;
 
 const STRIPE: &str = "ftl.parity.stripe";
 
-/// Checks that the die that fails is one.
+/// Checks that the failing die exists.
 pub(super) fn check_die(s: &System) -> Result<(), SystemError> {
     let (failing, dies) = (s.flash.failures.die, s.geometry().all_dies());
     let keys = ["flash.failures.die", "flash.channels", "flash.chips", "flash.dies"];
     s.expect(failing.is_none_or(|die| die < dies), &keys, &format!("less than the {dies} dies"))
 }
 
-/// Checks that each stripe lies on different dies and that stripes fill a superblock.
+/// Checks that the programs of a stripe are on different dies, and that stripes fill a superblock.
 pub(super) fn check(s: &System) -> Result<(), SystemError> {
     let (flash, dies) = (&s.flash, s.geometry().all_dies());
     let Some(data) = s.ftl.parity.stripe else { return Ok(()) };
     let keys = [STRIPE, "flash.channels", "flash.chips", "flash.dies"];
-    s.expect(data < dies, &keys, &format!("less than the {dies} dies, each with one program of a stripe"))?;
+    s.expect(data < dies, &keys, &format!("less than the {dies} dies, each with one program per stripe"))?;
     let whole = s.ftl.multi_plane || flash.planes == 1;
     let planes = "ftl.multi_plane true: the planes of a die fail together, and must share a program";
     s.expect(whole, &[STRIPE, "ftl.multi_plane", "flash.planes"], planes)?;
@@ -34,7 +34,7 @@ pub(super) fn check(s: &System) -> Result<(), SystemError> {
 }
 
 impl System {
-    /// Of `bytes` of superblocks, those that are not parity.
+    /// Returns the part of `bytes` of superblocks that is not parity.
     pub(super) fn without_parity(&self, bytes: u64) -> u64 {
         let Some(data) = self.ftl.parity.stripe else { return bytes };
         (u128::from(bytes) * u128::from(data) / (u128::from(data) + 1)) as u64

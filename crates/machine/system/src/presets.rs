@@ -1,4 +1,4 @@
-//! Systems that come with the program: the files of the folder `systems/`, as they are at build time.
+//! Systems included in the program: the files of the folder `systems/` at build time.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ macro_rules! files {
     };
 }
 
-/// Name and text, in the order in which they are listed.
+/// Name and text of each preset, in the order of listings.
 const FILES: &[(&str, &str)] = files![
     "nvme-client-tlc",
     "nvme-enterprise-tlc",
@@ -61,12 +61,12 @@ static TITLES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
 static LISTED: LazyLock<Vec<(&'static str, &'static str)>> =
     LazyLock::new(|| TITLES.iter().map(|(name, title)| (*name, title.as_str())).collect());
 
-/// Name and title of each preset.
+/// Returns name and title of each preset.
 pub fn presets() -> &'static [(&'static str, &'static str)] {
     &LISTED
 }
 
-/// The text of a preset's file.
+/// Returns the text of a preset's file.
 pub fn preset(name: &str) -> Option<&'static str> {
     FILES.iter().find(|(file, _)| *file == name).map(|(_, text)| *text)
 }
@@ -76,11 +76,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_the_folder_is_a_preset() {
+    fn every_file_in_systems_is_a_preset() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../systems");
         let mut there: Vec<String> = std::fs::read_dir(folder)
-            .expect("the folder is there")
-            .map(|entry| entry.expect("it can be read").file_name().to_string_lossy().into_owned())
+            .expect("the folder exists")
+            .map(|entry| entry.expect("a readable entry").file_name().to_string_lossy().into_owned())
             .filter_map(|name| name.strip_suffix(".toml").map(str::to_owned))
             .collect();
         there.sort();

@@ -1,4 +1,4 @@
-//! The whole system as one file again: values that apply, then their bases, then keys that do not apply.
+//! Prints the whole system as one file: values that apply, then their bases, then keys that do not apply.
 
 use std::fmt::Write;
 
@@ -7,9 +7,9 @@ use super::key::Key;
 use super::show::quote;
 use super::{Setting, System, Value};
 
-/// Where the comments begin, if the values before them leave room.
+/// Column of comments, if the values leave enough space.
 const COMMENT: usize = 34;
-/// Where a line of names ends.
+/// Maximum line length.
 const WIDTH: usize = 120;
 
 pub(super) fn print(system: &System) -> String {
@@ -21,7 +21,7 @@ pub(super) fn print(system: &System) -> String {
     out
 }
 
-/// What the file itself and `--set` give.
+/// Prints only the values set by the file itself and by `--set`.
 pub(super) fn print_changed(system: &System) -> String {
     let mut out = String::new();
     let changed = || system.settings().iter().filter(|s| s.applies && s.place.is_some() && !s.inherited);
@@ -37,7 +37,7 @@ fn values<'a>(settings: impl Iterator<Item = &'a Setting>, out: &mut String) {
         let key = setting.key;
         if key.table() != table {
             table = key.table();
-            write!(out, "\n[{table}]\n").expect("a string takes all");
+            write!(out, "\n[{table}]\n").expect("writing to a string succeeds");
         }
         let value = format!("{} = {}", key.last(), setting.value);
         let line = match comment(setting) {
@@ -65,7 +65,7 @@ pub(super) fn alternatives(words: &[&str]) -> String {
     match quoted.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, others)) => format!("{} or {last}", others.join(", ")),
-        None => unreachable!("a condition names a word"),
+        None => unreachable!("a condition has at least one word"),
     }
 }
 
@@ -87,7 +87,7 @@ fn comment(setting: &Setting) -> String {
     }
 }
 
-/// The bases that the files state, so that the printed file says all that they say.
+/// Prints the bases stated in files, so that no information is lost.
 fn bases<'a>(settings: impl Iterator<Item = &'a Setting>, out: &mut String) {
     out.push_str("\n[basis]\n");
     for setting in settings.filter(|setting| setting.stated) {
@@ -102,7 +102,7 @@ fn bases<'a>(settings: impl Iterator<Item = &'a Setting>, out: &mut String) {
     }
 }
 
-/// Keys that do not apply, by what would make them apply.
+/// Prints the keys that do not apply, grouped by the condition under which they would.
 fn inactive(system: &System, out: &mut String) {
     let mut groups: Vec<(String, Vec<&Key>)> = Vec::new();
     for setting in system.settings().iter().filter(|setting| !setting.applies) {

@@ -1,4 +1,4 @@
-//! Which value each key has: the last file that sets it, or its default.
+//! Determines each key's value: the last assignment, or the default.
 
 use super::Setting;
 use super::chain::Chain;
@@ -8,19 +8,19 @@ use super::layer::{self, Layer};
 use super::table::{TITLE, keys, row};
 use super::value::Value;
 
-/// Keys of which exactly one is given; the other is `"auto"`.
+/// Keys of which exactly one is set; the other is `"auto"`.
 const EITHER: (&str, &str) = ("ftl.capacity", "ftl.over_provisioning");
 
-/// A value that a file or a `--set` gives.
+/// A value set by a file or a `--set`.
 #[derive(Clone)]
 struct Given {
     value: Value,
     place: Place,
-    /// Number of its layer in the chain.
+    /// Index of its layer in the chain.
     layer: usize,
 }
 
-/// The settings of all keys, in the table's order.
+/// Returns the settings of all keys, in the table's order.
 pub(super) fn resolve(chain: Chain, sets: Layer) -> Result<Vec<Setting>, SystemError> {
     let files = chain.layers.len();
     let mut layers = chain.layers;
@@ -33,14 +33,14 @@ pub(super) fn resolve(chain: Chain, sets: Layer) -> Result<Vec<Setting>, SystemE
             last.map(|(layer, (value, place))| Given { value: value.clone(), place: place.clone(), layer })
         })
         .collect();
-    // A title belongs to the file that has it, not to those that extend it.
+    // A title applies to its own file only, not to files that extend it.
     given[TITLE] = given[TITLE].take().filter(|title| title.layer + 1 >= files);
     either(&mut given)?;
     let resolver = Resolver { layers: &layers, files, given: &given, stem: &chain.stem };
     (0..keys().len()).map(|row| resolver.setting(row)).collect()
 }
 
-/// Of the two, the later one is meant; both at once is a contradiction.
+/// Makes the later layer take precedence for the two exclusive keys. Setting both in one layer is an error.
 fn either(given: &mut [Option<Given>]) -> Result<(), SystemError> {
     let auto = Value::Word("auto");
     let (a, b) = (row(EITHER.0), row(EITHER.1));
@@ -62,7 +62,7 @@ fn either(given: &mut [Option<Given>]) -> Result<(), SystemError> {
         }
         (None, Some(_)) => Ok(()),
         (None, None) if set_auto(b) => {
-            let place = given[b].as_ref().map(|g| g.place.clone()).expect("it is set");
+            let place = given[b].as_ref().map(|g| g.place.clone()).expect("a value");
             Err(SystemError::Conflict {
                 place,
                 why: format!("{} and {} are both \"auto\", expected one of them", EITHER.0, EITHER.1),
@@ -74,7 +74,7 @@ fn either(given: &mut [Option<Given>]) -> Result<(), SystemError> {
 
 struct Resolver<'a> {
     layers: &'a [Layer],
-    /// How many of the layers are files.
+    /// Number of layers that are files.
     files: usize,
     given: &'a [Option<Given>],
     stem: &'a str,
@@ -86,7 +86,7 @@ impl Resolver<'_> {
         let applies = self.applies(key);
         let given = self.given[row].as_ref();
         if let (false, Some(given), Some((other, words))) = (applies, given, key.when) {
-            // Said by somebody who knew better, it is a mistake; left over from what is extended, it gives way.
+            // Setting a key that does not apply is an error, unless a later layer than the key's made it inapplicable.
             let chosen = self.given[self::row(other)].as_ref();
             if chosen.is_none_or(|chosen| chosen.layer <= given.layer) {
                 let words = super::print::alternatives(words);
@@ -106,9 +106,9 @@ impl Resolver<'_> {
         let basis = match (stated, given) {
             (Some(stated), _) => Some(stated.clone()),
             (None, _) if own => Basis::new(choice.kind, choice.why),
-            // Of the two that rule each other out one is a matter of course.
+            // An exclusive key that is auto follows from the other.
             (None, Some(Given { value: Value::Word("auto"), .. })) if [EITHER.0, EITHER.1].contains(&key.name) => {
-                Some(Basis::Given("it follows from the other".to_owned()))
+                Some(Basis::Given("follows from the other key".to_owned()))
             }
             (None, _) => None,
         };
@@ -124,7 +124,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// The value of a key that others look at.
+    /// Returns the value of a key that other keys depend on.
     fn value(&self, name: &str) -> Value {
         let key = &keys()[row(name)];
         let given = self.given[row(name)].as_ref().filter(|_| self.applies(key));
@@ -142,8 +142,8 @@ impl Resolver<'_> {
         match key.default {
             Fallback::Is(choice) => choice,
             Fallback::By(other, choices) => {
-                let Value::Word(word) = self.value(other) else { panic!("{other} is no choice of words") };
-                // A key that does not apply needs some value, whichever.
+                let Value::Word(word) = self.value(other) else { panic!("{other} is not a choice of words") };
+                // A key that does not apply still needs some value.
                 let meaningless = || choices.first().filter(|_| !self.applies(key));
                 let choice = choices.iter().find(|(of, _)| *of == word).or_else(meaningless);
                 choice.unwrap_or_else(|| panic!("{} has no default for {other} = {word}", key.name)).1

@@ -1,8 +1,8 @@
-//! A smaller copy of a drive: `--scale 1/64`, or `--set scale=1/64`.
+//! Scaled-down copies of a drive: `--scale 1/64`, or `--set scale=1/64`.
 //!
-//! Capacity and flash shrink by the same factor, so that over-provisioning stays what it was; caches shrink with them, down
-//! to what the controller needs to work. Channels, dies, planes and all times stay: the copy answers as fast as the drive,
-//! and fills, wears and collects so much sooner.
+//! Capacity and flash shrink by the same factor, which preserves over-provisioning. Caches shrink with them, down to
+//! the minimum that the controller needs. Channels, dies, planes and all times stay the same: the copy is as fast as
+//! the drive, but fills, wears and collects sooner by that factor.
 
 use nand::PayloadKind;
 
@@ -12,15 +12,15 @@ use super::error::{Place, SystemError, one_line};
 use super::{LinkType, System};
 use crate::parts::Parts;
 
-/// What stands before the `=`.
+/// Name of the option.
 pub(super) const KEY: &str = "scale";
 const LARGEST: u64 = 65536;
-/// Blocks of a plane that a copy has if it can: what collection holds back is a small part of so many.
+/// Preferred number of blocks per plane, so that the reserve for collection is a small fraction.
 const BLOCKS: u64 = 128;
 
-/// The system of `chain` with `sets`, of which one is the scale.
+/// Returns the system of `chain` with `sets`, which include the scale.
 pub(super) fn scaled(chain: &Chain, sets: &[(&str, &str)]) -> Result<System, SystemError> {
-    let (_, text) = sets.iter().rev().find(|(key, _)| *key == KEY).expect("a scale is set");
+    let (_, text) = sets.iter().rev().find(|(key, _)| *key == KEY).expect("a scale");
     let rest: Vec<(&str, &str)> = sets.iter().filter(|(key, _)| *key != KEY).copied().collect();
     let place = Place::Set { text: format!("{KEY}={}", one_line(text)).into() };
     let part = denominator(text).ok_or_else(|| {
@@ -36,7 +36,7 @@ pub(super) fn scaled(chain: &Chain, sets: &[(&str, &str)]) -> Result<System, Sys
         return Ok(whole);
     }
     let mut refused = None;
-    // What is spared for collection is a part of the blocks, if they are enough; a few are needed to go on at all.
+    // The collection reserve shrinks with the number of blocks if enough are left; otherwise try small fixed reserves.
     for (start, with_hmb) in [(None, true), (Some(4), true), (Some(2), true), (Some(4), false), (Some(2), false)] {
         for pages in pages(&whole, part) {
             let Some(changes) = changes(&whole, part, pages, start, with_hmb) else { continue };
@@ -51,7 +51,7 @@ pub(super) fn scaled(chain: &Chain, sets: &[(&str, &str)]) -> Result<System, Sys
             }
         }
     }
-    let why = refused.unwrap_or_else(|| "it has too few pages".to_owned());
+    let why = refused.unwrap_or_else(|| "too few pages".to_owned());
     Err(SystemError::value(&place, KEY, format!("found 1/{part}, expected a larger copy: {why}")))
 }
 
@@ -61,7 +61,7 @@ fn denominator(text: &str) -> Option<u64> {
     (one.trim() == "1" && (1..=LARGEST).contains(&part)).then_some(part)
 }
 
-/// Pages a block that a copy may have, in whole word lines, the largest first of those that leave enough blocks.
+/// Returns the numbers of pages per block that a copy may have, in whole word lines, largest first.
 fn pages(whole: &System, part: u64) -> Vec<u64> {
     let line = u64::from(whole.flash.cell.bits());
     let (pages, blocks) = (u64::from(whole.flash.pages), u64::from(whole.flash.blocks));
@@ -69,16 +69,16 @@ fn pages(whole: &System, part: u64) -> Vec<u64> {
     if !found.contains(&pages) {
         found.insert(0, pages);
     }
-    // With fewer blocks than that only if the drive has no more.
-    let wanted = BLOCKS.min(blocks);
-    found.retain(|each| pages * blocks / part >= wanted * each || *each == line);
+    // Accept fewer blocks only if the drive itself has fewer.
+    let required = BLOCKS.min(blocks);
+    found.retain(|each| pages * blocks / part >= required * each || *each == line);
     found.truncate(64);
     found
 }
 
-/// The keys of a copy of 1/`part` whose blocks have `pages` pages; `None` if it would have no block. `start`: free groups
-/// at which it collects, else as many of its blocks as before. `with_hmb`: what it borrows of the host shrinks too, which a
-/// drive that borrows little does not allow.
+/// Returns the changed keys of a copy of 1/`part` whose blocks have `pages` pages, or `None` if it would have no block.
+/// `start` is the number of free groups at which collection starts; by default it is scaled too. `with_hmb` also scales
+/// the Host Memory Buffer, which fails if that is small.
 fn changes(
     whole: &System,
     part: u64,
@@ -92,7 +92,7 @@ fn changes(
     if blocks == 0 {
         return None;
     }
-    // As the flash has shrunk, in whole units.
+    // Scaled like the flash, in whole units.
     let capacity =
         (u128::from(whole.user_bytes) * u128::from(blocks * pages) / u128::from(before)) as u64 / unit * unit;
     let size = |bytes: u64, least: u64| (bytes / part).max(least).min(bytes).next_multiple_of(unit);

@@ -1,4 +1,4 @@
-//! A JSON Schema of system files, for editors (Taplo, Even Better TOML) and for other programs' checks.
+//! JSON Schema of system files, for editors (Taplo, Even Better TOML) and other validators.
 
 use serde_json::{Map, Value, json};
 
@@ -8,7 +8,7 @@ use super::table::keys;
 
 const NUMBER: &str = r"[0-9_]+(\.[0-9_]+)?\s*";
 
-/// JSON Schema, draft 2020-12.
+/// Returns the schema, JSON Schema draft 2020-12.
 pub(super) fn schema() -> Value {
     let mut root = table("A machine: its host, its link and its storage device.");
     let properties = |table: &mut Map<String, Value>| match table.get_mut("properties") {
@@ -24,7 +24,7 @@ pub(super) fn schema() -> Value {
         }
         inner.insert(key.last().to_owned(), property(key));
     }
-    let extends = "A preset's name, or a file beside this one: what this system changes.";
+    let extends = "The preset, or file relative to this one, that this system changes.";
     top.insert("extends".into(), json!({ "type": "string", "description": extends }));
     top.insert("basis".into(), basis());
     root.insert("properties".into(), Value::Object(top));
@@ -119,13 +119,13 @@ fn basis() -> Value {
     names.dedup();
     json!({
         "type": "object",
-        "description": "On what each value rests: the dotted key in quotes, or that of a table for all keys set in it.",
+        "description": "Basis of each value: the dotted key in quotes, or a table for all keys that are set in it.",
         "propertyNames": { "enum": names },
         "additionalProperties": {
             "oneOf": [
-                one("given", "The paper, data sheet or standard that states it."),
-                one("assumed", "Why it was chosen."),
-                one("calibrated", "The claim that it was fitted to."),
+                one("given", "The paper, data sheet or standard that states the value."),
+                one("assumed", "The reason for the choice."),
+                one("calibrated", "The claim to which the value was fitted."),
             ],
         },
     })
@@ -137,9 +137,9 @@ mod tests {
 
     use super::*;
 
-    /// The units are named in this file a second time: each must be one that the loader knows.
+    /// This file lists units a second time; the loader must know each of them.
     #[test]
-    fn units_of_the_patterns_are_units() {
+    fn units_in_patterns_are_known() {
         for key in keys() {
             for alternative in alternatives(&key.kind) {
                 let Some(pattern) = alternative["pattern"].as_str() else { continue };

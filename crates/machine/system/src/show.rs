@@ -1,4 +1,4 @@
-//! Values as people write them: in the unit that shows them exactly and shortly.
+//! Formats values in the unit that is exact and short.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use sim::{Time, units};
 use super::age;
 use super::value::Value;
 
-/// `scaled` in the largest of `units` that shows it exactly with at most three decimals; the last must be 1.
+/// Formats `scaled` in the largest of `units` that represents it exactly with up to three decimals. The last unit must
+/// be 1.
 fn exact(scaled: u64, units: &[(u64, &str)]) -> String {
     let (scale, unit) = units
         .iter()
@@ -32,20 +33,20 @@ const ENERGIES: [(u64, &str); 5] =
 const POWERS: [(u64, &str); 3] = [(1_000_000, "W"), (1000, "mW"), (1, "uW")];
 
 impl Value {
-    /// As people write it, without quotes.
+    /// Formats the value without quotes.
     pub(super) fn plain(&self) -> String {
         match self {
             Value::Time(time) if *time == Time::ZERO => "0s".to_owned(),
             Value::Time(time) => exact(time.ps(), &TIMES),
             Value::Age(seconds) => age::show(*seconds),
             Value::Size(bytes) => {
-                // Whichever is shorter to read, 256GB or 1000MiB; what neither says shortly is said in bytes.
+                // Use the shorter of both forms, 256GB or 1000MiB; if neither is short, use bytes.
                 let (binary, decimal) = (units::show_size(*bytes), exact(*bytes, &SIZES));
                 let short = if decimal.len() < binary.len() { decimal } else { binary };
                 if short.len() <= 10 { short } else { format!("{bytes}B") }
             }
             Value::Rate(rate) => exact(*rate, &RATES),
-            // Flash buses are known by their MT/s, up to 3600 and beyond.
+            // Flash bus rates are customary in MT/s, even above 3600.
             Value::Frequency(rate) => match rate {
                 rate if rate.is_multiple_of(1_000_000) => format!("{}MHz", rate / 1_000_000),
                 rate if rate.is_multiple_of(1_000) => format!("{}kHz", rate / 1_000),
@@ -62,13 +63,13 @@ impl Value {
             Value::Bool(yes) => yes.to_string(),
             Value::Word(word) => (*word).to_owned(),
             Value::Text(text) => text.clone(),
-            Value::Times(_) | Value::Words(_) => unreachable!("a list is shown by its parts"),
+            Value::Times(_) | Value::Words(_) => unreachable!("lists are formatted element by element"),
         }
     }
 }
 
 impl fmt::Display for Value {
-    /// As a system file writes it: `"25us"`, `8`, `["lower", "upper"]`.
+    /// Formats the value as in a system file: `"25us"`, `8`, `["lower", "upper"]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |parts: Vec<String>| match parts.as_slice() {
             [one] => one.clone(),
@@ -86,7 +87,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// A text as TOML writes it.
+/// Formats a string in TOML syntax.
 pub(super) fn quote(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_reads_back_exactly() {
+    fn formatted_values_parse_back_exactly() {
         for ps in [1, 999, 1000, 1234, 25_000_000, 1_536_000_000, 3_800_000_000, 334, 1_000_001, 90_000_000_000_000] {
             let time = Time::from_ps(ps);
             assert_eq!(units::time(&Value::Time(time).plain()), Ok(time));
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_shown_as_they_are_sold() {
+    fn sizes_use_the_shorter_of_binary_and_decimal_units() {
         let show = |bytes| Value::Size(bytes).plain();
         assert_eq!(show(8192), "8KiB");
         assert_eq!(show(960_000_000_000), "960GB");

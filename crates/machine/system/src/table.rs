@@ -1,4 +1,4 @@
-//! The table of all keys: the sections' rows, one after the other.
+//! The table of all keys: the rows of all sections, in order.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -14,16 +14,21 @@ use super::link::Link;
 use super::memory::{Cpu, Memory};
 use super::nearest::nearest;
 
-/// Links of block storage: a OneNAND has neither driver nor controller nor translation layer.
+/// Link types of block storage. A OneNAND has no driver, controller or translation layer.
 const STORAGE: &[&str] = &["pcie", "sata", "ufs", "ddr", "shared-buffer"];
 
-/// Row of the title, which influences no result.
+/// Row of the title, which does not influence results.
 pub(super) const TITLE: usize = 0;
 
 static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     const UNTITLED: Fallback = given("", "the name of the file");
-    let mut keys =
-        vec![Key { name: "title", kind: TEXT, default: UNTITLED, when: None, help: "What this system is, in a line." }];
+    let mut keys = vec![Key {
+        name: "title",
+        kind: TEXT,
+        default: UNTITLED,
+        when: None,
+        help: "One-line description of a system.",
+    }];
     Host::keys(&mut keys);
     Link::keys(&mut keys);
     Device::keys(&mut keys);
@@ -42,7 +47,7 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     keys
 });
 
-/// Names of the tables that keys stand in, and of those that these stand in.
+/// Names of all tables, including tables of tables.
 static TABLES: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
     let mut tables = BTreeSet::new();
     for key in keys() {
@@ -55,12 +60,12 @@ static TABLES: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
     tables
 });
 
-/// Every key a system file may have, in the order in which `nandram check` prints them.
+/// Returns all keys of system files, in the order in which `nandram check` prints them.
 pub fn keys() -> &'static [Key] {
     &KEYS
 }
 
-/// What a dotted name stands for.
+/// Meaning of a dotted name.
 pub(super) enum Entry {
     /// The key of this row.
     Key(usize),
@@ -75,15 +80,15 @@ pub(super) fn find(name: &str) -> Option<Entry> {
     }
 }
 
-/// The row of a key that exists.
+/// Returns the row of an existing key.
 ///
 /// # Panics
-/// If there is no such key.
+/// If the key does not exist.
 pub(super) fn row(name: &str) -> usize {
-    keys().iter().position(|key| key.name == name).unwrap_or_else(|| panic!("no key is called {name}"))
+    keys().iter().position(|key| key.name == name).unwrap_or_else(|| panic!("there is no key {name}"))
 }
 
-/// The key or table whose name is most like `name`.
+/// Returns the key or table with the most similar name.
 pub(super) fn nearest_name(name: &str) -> &'static str {
     let others = ["extends", "basis"];
     nearest(name, keys().iter().map(|key| key.name).chain(TABLES.iter().copied()).chain(others))
@@ -94,11 +99,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_sound() {
+    fn rows_are_valid() {
         let mut seen = BTreeSet::new();
         for key in keys() {
-            assert!(seen.insert(key.name), "{} stands twice in the table", key.name);
-            assert!(!TABLES.contains(key.name), "{} is a key and a table", key.name);
+            assert!(seen.insert(key.name), "{} is in the table twice", key.name);
+            assert!(!TABLES.contains(key.name), "{} is both a key and a table", key.name);
             assert!(key.help.ends_with('.'), "{}: the help is a sentence", key.name);
             assert!(key.kind.min <= key.kind.max, "{}: an empty range", key.name);
             if let Some((other, words)) = key.when {
@@ -111,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_table_stand_together() {
+    fn keys_of_a_table_are_adjacent() {
         let mut tables: Vec<&str> = keys().iter().map(|key| key.table()).collect();
         tables.dedup();
         let distinct: BTreeSet<&str> = tables.iter().copied().collect();

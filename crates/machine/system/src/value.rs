@@ -1,4 +1,4 @@
-//! Values: read from TOML by their key's kind, kept in base units, shown again as people write them.
+//! Values: parsed from TOML according to their key's kind, stored in base units, and printed in readable units.
 
 use std::fmt;
 
@@ -14,17 +14,17 @@ use super::nearest::nearest;
 pub enum Value {
     /// A time.
     Time(Time),
-    /// A time a type of page; one if all are alike.
+    /// One time per page type, or a single one if all are equal.
     Times(Vec<Time>),
     /// Whole seconds.
     Age(u64),
     /// Bytes.
     Size(u64),
-    /// Bytes a second.
+    /// Bytes per second.
     Rate(u64),
-    /// Transfers a second.
+    /// Transfers per second.
     Transfers(u64),
-    /// Cycles a second.
+    /// Cycles per second.
     Frequency(u64),
     /// Microwatts.
     Power(u64),
@@ -34,9 +34,9 @@ pub enum Value {
     Count(u64),
     /// A fraction or another number.
     Number(f64),
-    /// Yes or no.
+    /// A boolean.
     Bool(bool),
-    /// A word of the key's choice, or the one that stands instead of a value.
+    /// A word of the key's choice, or the word that replaces a value.
     Word(&'static str),
     /// Several words of the key's choice.
     Words(Vec<&'static str>),
@@ -45,11 +45,11 @@ pub enum Value {
 }
 
 impl Kind {
-    /// What is expected, for messages.
+    /// Describes valid values, for messages.
     pub fn expected(&self) -> String {
         let plain = match self.shape {
             Shape::Time => "a time such as \"25us\"".to_owned(),
-            Shape::Times => "a time such as \"25us\", or a list of one a type of page".to_owned(),
+            Shape::Times => "a time such as \"25us\", or a list with one per page type".to_owned(),
             Shape::Age => "a long time such as \"90d\"".to_owned(),
             Shape::Size => "a size such as \"8KiB\"".to_owned(),
             Shape::Rate => "a bandwidth such as \"400MB/s\"".to_owned(),
@@ -62,8 +62,8 @@ impl Kind {
             Shape::Number => format!("a number{}", self.range_after(" of", " from")),
             Shape::Bool => "true or false".to_owned(),
             Shape::Word(words) => choice(words),
-            Shape::Words(words) => format!("{}, or a list of them", choice(words)),
-            Shape::Text => "a text in quotes".to_owned(),
+            Shape::Words(words) => format!("one or more of {}", choice(words)),
+            Shape::Text => "a string in quotes".to_owned(),
         };
         match self.or {
             Some(word) => format!("{plain}, or \"{word}\""),
@@ -78,7 +78,7 @@ impl Kind {
         }
     }
 
-    /// The range of a value: `1 to 64`, `at least 512B`.
+    /// Returns the range of a value: `1 to 64`, `at least 512B`.
     pub fn range(&self) -> String {
         match self.max.is_finite() {
             true => format!("{} to {}", self.show(self.min), self.show(self.max)),
@@ -99,12 +99,12 @@ impl Kind {
             Shape::Energy => Value::Energy(whole),
             Shape::Count => Value::Count(whole),
             Shape::Fraction | Shape::Number => Value::Number(bound),
-            Shape::Bool | Shape::Word(_) | Shape::Words(_) | Shape::Text => unreachable!("it has no range"),
+            Shape::Bool | Shape::Word(_) | Shape::Words(_) | Shape::Text => unreachable!("this shape has no range"),
         };
         value.plain()
     }
 
-    /// Reads a value; the error says what was found and what was expected.
+    /// Parses a value. The error states what was found and what was expected.
     pub(super) fn read(&self, found: &DeValue<'_>) -> Result<Value, String> {
         if let (DeValue::String(text), Some(word)) = (found, self.or)
             && text == word
@@ -188,7 +188,7 @@ impl Kind {
         if times.is_empty() {
             return Err(self.mismatch(found));
         }
-        // One canonical form: what is alike for all is said once.
+        // Canonical form: a single time if all are equal.
         if times.len() > 1 && times.iter().all(|time| *time == times[0]) {
             times.truncate(1);
         }
@@ -228,19 +228,19 @@ impl Kind {
     }
 }
 
-/// `"pcie" or "sata"`; long lists are cut.
+/// Formats a choice: `"pcie" or "sata"`. Long lists are shortened.
 fn choice(words: &[&str]) -> String {
     const SHOWN: usize = 6;
     let quoted: Vec<String> = words.iter().take(SHOWN).map(|word| format!("\"{word}\"")).collect();
     match quoted.as_slice() {
-        _ if words.len() > SHOWN => format!("one of {}, … ({} in all)", quoted.join(", "), words.len()),
+        _ if words.len() > SHOWN => format!("one of {}, … ({} in total)", quoted.join(", "), words.len()),
         [one] => one.clone(),
         [first @ .., last] => format!("{} or {last}", first.join(", ")),
         [] => unreachable!("a choice has words"),
     }
 }
 
-/// What was found, for messages.
+/// Describes the value found, for messages.
 pub(super) fn describe(found: &DeValue<'_>) -> String {
     match found {
         DeValue::String(text) => format!("\"{text}\""),
@@ -279,7 +279,7 @@ from_value! {
     String: Value::Text(text) => Some(text.clone());
 }
 
-/// Where a word may stand instead of the value, the word is `None`.
+/// A word that replaces a value becomes `None`.
 impl<T: FromValue> FromValue for Option<T> {
     fn from_value(value: &Value) -> Option<Option<T>> {
         match value {
@@ -294,9 +294,9 @@ mod tests {
     use super::*;
     use crate::show::quote;
 
-    /// What is printed of any key reads back as the same value, at both ends of its range.
+    /// Every key's printed values parse back to the same value, at both ends of the range.
     #[test]
-    fn every_key_reads_what_it_shows() {
+    fn printed_values_parse_back() {
         for key in crate::keys() {
             let kind = key.kind;
             let values = match kind.shape {

@@ -1,13 +1,18 @@
-//! Every mistake in a system file gets one line: where, which key, what was found, what was expected.
+//! Every error in a system file is one line: the position, the key, what was found and what was expected.
 
 use std::fs;
 
 use system::System;
 
-/// Lines of the file `bad.toml`, what the command line sets, and the message.
+/// Lines of the file `bad.toml`, assignments of the command line, and the expected message.
 type Case = (&'static [&'static str], &'static [(&'static str, &'static str)], &'static str);
 
 const CASES: &[Case] = &[
+    (
+        &["link.type = \"none\"", "[memory]", "type = \"dram\"", "refresh = \"same-bank\""],
+        &[],
+        r#"bad.toml:4:1: memory.refresh is "same-bank", expected all-bank but for ddr5-4800"#,
+    ),
     (&["[flash]", "chanels = 8"], &[], r#"bad.toml:2:1: unknown key "flash.chanels", the nearest is "flash.channels""#),
     (&["[flsh]", "channels = 8"], &[], r#"bad.toml:1:2: unknown key "flsh", the nearest is "flash""#),
     (&["chanels = 8"], &[], r#"bad.toml:1:1: unknown key "chanels", the nearest is "flash.channels""#),
@@ -52,7 +57,7 @@ const CASES: &[Case] = &[
     (
         &["[flash]", "read = 75"],
         &[],
-        r#"bad.toml:2:8: flash.read: found 75 without a unit, expected a time such as "25us", or a list of one a type of page"#,
+        r#"bad.toml:2:8: flash.read: found 75 without a unit, expected a time such as "25us", or a list with one per page type"#,
     ),
     (
         &["[flash]", r#"read = "75""#],
@@ -74,7 +79,7 @@ const CASES: &[Case] = &[
     (
         &["[flash]", "read = []"],
         &[],
-        r#"bad.toml:2:8: flash.read: found an empty list, expected a time such as "25us", or a list of one a type of page"#,
+        r#"bad.toml:2:8: flash.read: found an empty list, expected a time such as "25us", or a list with one per page type"#,
     ),
     (
         &["[flash]", r#"cell = "tlc""#, r#"read = ["50us", "60us"]"#],
@@ -84,7 +89,7 @@ const CASES: &[Case] = &[
     (
         &["[flash]", r#"read = ["50us", 60, "70us"]"#],
         &[],
-        r#"bad.toml:2:8: flash.read: found 60 without a unit, expected a time such as "25us", or a list of one a type of page"#,
+        r#"bad.toml:2:8: flash.read: found 60 without a unit, expected a time such as "25us", or a list with one per page type"#,
     ),
     (
         &["[flash]", r#"rate = "333MHz""#],
@@ -125,12 +130,12 @@ const CASES: &[Case] = &[
     (
         &["[link]", r#"type = "pci""#],
         &[],
-        r#"bad.toml:2:8: link.type: found "pci", expected one of "pcie", "sata", "ufs", "ddr", "shared-buffer", "onenand", … (7 in all); the nearest is "pcie""#,
+        r#"bad.toml:2:8: link.type: found "pci", expected one of "pcie", "sata", "ufs", "ddr", "shared-buffer", "onenand", … (7 in total); the nearest is "pcie""#,
     ),
     (
         &["[link]", "type = 4"],
         &[],
-        r#"bad.toml:2:8: link.type: found 4, expected one of "pcie", "sata", "ufs", "ddr", "shared-buffer", "onenand", … (7 in all)"#,
+        r#"bad.toml:2:8: link.type: found 4, expected one of "pcie", "sata", "ufs", "ddr", "shared-buffer", "onenand", … (7 in total)"#,
     ),
     (&["[link]", "lanes = 3"], &[], "bad.toml:2:1: link.lanes is 3, expected 1, 2, 4, 8, 12, 16 or 32"),
     (
@@ -151,7 +156,7 @@ const CASES: &[Case] = &[
     (
         &["[host]", r#"chipset = "hidden""#, "[link]", r#"type = "ddr""#],
         &[],
-        r#"bad.toml:2:1: host.chipset is "hidden", expected "bridges" where link.type is "ddr": the port is one of the North Bridge"#,
+        r#"bad.toml:2:1: host.chipset is "hidden", expected "bridges" where link.type is "ddr": the port belongs to the North Bridge"#,
     ),
     (&["[link]", r#"type = "ddr""#, "burst_length = 5"], &[], "bad.toml:3:1: link.burst_length is 5, expected 4 or 8"),
     (
@@ -273,7 +278,7 @@ const CASES: &[Case] = &[
     (
         &["[device.hmb]", r#"size = "64MiB""#, r#"use = ["map"]"#],
         &[],
-        r#"bad.toml:3:1: device.hmb.use has "map", but ftl.map_cache.size is "all", expected less: it is all in the controller"#,
+        r#"bad.toml:3:1: device.hmb.use has "map", but ftl.map_cache.size is "all", expected less, because the entire map is already in the controller"#,
     ),
     (
         &[
@@ -284,7 +289,7 @@ const CASES: &[Case] = &[
             r#"map_cache = { size = "64KiB", grain = "entry" }"#,
         ],
         &[],
-        r#"bad.toml:3:1: device.hmb.use has "map", but ftl.map_cache.grain is "entry", expected "page": the host's memory holds pages of it"#,
+        r#"bad.toml:3:1: device.hmb.use has "map", but ftl.map_cache.grain is "entry", expected "page", because host memory holds pages of the map"#,
     ),
     (
         &["[ftl]", r#"map_cache = { size = "64KiB", place = "sram", updates = 4, grain = "entry" }"#],
@@ -299,7 +304,7 @@ const CASES: &[Case] = &[
     (
         &["[device.hmb]", r#"use = ["map", "write-cache"]"#],
         &[],
-        r#"bad.toml:2:7: device.hmb.use: found "write-cache", expected "map", "read-cache" or "write-buffer", or a list of them; the nearest is "read-cache""#,
+        r#"bad.toml:2:7: device.hmb.use: found "write-cache", expected one or more of "map", "read-cache" or "write-buffer"; the nearest is "read-cache""#,
     ),
     (
         &["[device.hmb]", r#"use = ["map", "map"]"#],
@@ -325,7 +330,7 @@ const CASES: &[Case] = &[
     (
         &["[device]", "power_loss_protection = true", r#"hmb = { size = "64MiB", use = "write-buffer" }"#],
         &[],
-        r#"bad.toml:3:25: device.hmb.use is "write-buffer", but device.power_loss_protection is true, expected false: the host's memory is not protected"#,
+        r#"bad.toml:3:25: device.hmb.use is "write-buffer", but device.power_loss_protection is true, expected false, because host memory is not protected"#,
     ),
     (
         &[
@@ -380,7 +385,7 @@ const CASES: &[Case] = &[
     (
         &["[host]", "queue_depth = 24", "[link]", r#"type = "shared-buffer""#],
         &[],
-        r#"bad.toml:2:1: host.queue_depth is 24, expected a power of two, at most 32768, where link.type is "shared-buffer""#,
+        r#"bad.toml:2:1: host.queue_depth is 24, expected a power of two up to 32768 where link.type is "shared-buffer""#,
     ),
     (
         &["[link]", r#"type = "shared-buffer""#, "[host.mover]", r#"transfer = "copy""#, r#"piece = "64KiB""#],
@@ -430,7 +435,7 @@ const CASES: &[Case] = &[
     (
         &["[host]", r#"queue_priority = ["high", "med"]"#, "[device]", r#"arbitration = "weighted-round-robin""#],
         &[],
-        r#"bad.toml:2:18: host.queue_priority: found "med", expected "urgent", "high", "medium" or "low", or a list of them; the nearest is "medium""#,
+        r#"bad.toml:2:18: host.queue_priority: found "med", expected one or more of "urgent", "high", "medium" or "low"; the nearest is "medium""#,
     ),
     (
         &["[device]", "coalescing = { threshold = 8 }"],
@@ -465,7 +470,7 @@ const CASES: &[Case] = &[
     (
         &["[ftl]", r#"stripe = "CWDX""#],
         &[],
-        r#"bad.toml:2:10: ftl.stripe: found "CWDX", expected one of "CWDP", "CWPD", "CDWP", "CDPW", "CPWD", "CPDW", … (24 in all); the nearest is "CWDP""#,
+        r#"bad.toml:2:10: ftl.stripe: found "CWDX", expected one of "CWDP", "CWPD", "CDWP", "CDPW", "CPWD", "CPDW", … (24 in total); the nearest is "CWDP""#,
     ),
     (&["[ftl]", r#"unit = "3KiB""#], &[], r#"bad.toml:2:1: ftl.unit is "3KiB", expected a power of two"#),
     (
@@ -491,12 +496,12 @@ const CASES: &[Case] = &[
     (
         &["[ftl]", "over_provisioning = 0.001"],
         &[],
-        "bad.toml:2:1: ftl.over_provisioning is 0.001, which needs 918 good blocks a plane (912 of data, 4 of ftl.gc.start, 2 being written), expected at most 912",
+        "bad.toml:2:1: ftl.over_provisioning is 0.001, which needs 918 good blocks per plane (912 of data, 4 of ftl.gc.start, 2 being written), expected at most 912",
     ),
     (
         &["[ftl.gc]", "start = 900"],
         &[],
-        "bad.toml:2:1: ftl.over_provisioning is 0.07, which needs 1755 good blocks a plane (853 of data, 900 of ftl.gc.start, 2 being written), expected at most 912",
+        "bad.toml:2:1: ftl.over_provisioning is 0.07, which needs 1755 good blocks per plane (853 of data, 900 of ftl.gc.start, 2 being written), expected at most 912",
     ),
     (
         &["[ftl.gc]", "choices = 4"],
@@ -553,7 +558,7 @@ const CASES: &[Case] = &[
     (
         &[r#"extends = "nowhere.toml""#],
         &[],
-        "bad.toml:1:1: extends: nowhere.toml cannot be read: there is no such file",
+        "bad.toml:1:1: extends: nowhere.toml cannot be read: the file does not exist",
     ),
     (&["extends = 8"], &[], "bad.toml:1:1: extends: found 8, expected the name of a preset or of a file"),
     (&["[flash]", "channels = 8", "channels = 9"], &[], "bad.toml:3:1: not TOML: duplicate key"),
@@ -611,11 +616,11 @@ const CASES: &[Case] = &[
     (
         &[],
         &[("flash.read", "75")],
-        r#"--set flash.read=75: flash.read: found 75 without a unit, expected a time such as "25us", or a list of one a type of page"#,
+        r#"--set flash.read=75: flash.read: found 75 without a unit, expected a time such as "25us", or a list with one per page type"#,
     ),
     (&[], &[("flash", "8")], "--set flash=8: flash: found 8, expected a table"),
-    (&[], &[("extends", "sata-mlc")], "--set extends=sata-mlc: extends: found in a --set, expected in a file"),
-    (&[], &[("basis.flash", "x")], "--set basis.flash=x: basis: found in a --set, expected in a file"),
+    (&[], &[("extends", "sata-mlc")], "--set extends=sata-mlc: extends: only allowed in a file, not in a --set"),
+    (&[], &[("basis.flash", "x")], "--set basis.flash=x: basis: only allowed in a file, not in a --set"),
     (
         &[],
         &[("link.type", "sata"), ("link.lanes", "2")],
@@ -624,7 +629,7 @@ const CASES: &[Case] = &[
     (
         &["[ftl]", "over_provisioning = 0.1"],
         &[("flash.blocks", "20")],
-        "--set flash.blocks=20: ftl.over_provisioning is 0.1, which needs 25 good blocks a plane (19 of data, 4 of ftl.gc.start, 2 being written), expected at most 20",
+        "--set flash.blocks=20: ftl.over_provisioning is 0.1, which needs 25 good blocks per plane (19 of data, 4 of ftl.gc.start, 2 being written), expected at most 20",
     ),
     (
         &[],
@@ -639,11 +644,11 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn every_mistake_has_its_message() {
+fn every_error_has_its_message() {
     for (lines, sets, expected) in CASES {
         let text = lines.join("\n");
         let message = match System::from_toml("bad.toml", &text, sets) {
-            Ok(_) => panic!("no mistake was found in {text:?} with {sets:?}"),
+            Ok(_) => panic!("no error in {text:?} with {sets:?}"),
             Err(error) => error.to_string(),
         };
         assert_eq!(message, *expected, "for {text:?} with {sets:?}");
@@ -652,20 +657,20 @@ fn every_mistake_has_its_message() {
 }
 
 #[test]
-fn a_name_that_is_neither_file_nor_preset_says_so() {
+fn names_that_are_neither_file_nor_preset_are_reported() {
     let message = |name: &str| System::load(name, &[]).unwrap_err().to_string();
     assert_eq!(
         message("nvme-clint-tlc"),
         "no system \"nvme-clint-tlc\": neither a file nor a preset, the nearest preset is \"nvme-client-tlc\""
     );
-    assert_eq!(message("nowhere/drive.toml"), "nowhere/drive.toml: cannot be read: there is no such file");
+    assert_eq!(message("nowhere/drive.toml"), "nowhere/drive.toml: cannot be read: the file does not exist");
     assert_eq!(
         System::split_set("flash.channels").unwrap_err().to_string(),
         "--set flash.channels: found no \"=\", expected key=value such as flash.channels=8"
     );
 }
 
-/// A folder of its own for a test's files, gone at its end.
+/// A temporary folder for one test.
 struct Folder(std::path::PathBuf);
 
 impl Folder {
@@ -677,12 +682,12 @@ impl Folder {
 
     fn write(&self, name: &str, text: &[u8]) -> String {
         let path = self.0.join(name);
-        fs::create_dir_all(path.parent().expect("it has a folder")).expect("the temporary folder can be written");
+        fs::create_dir_all(path.parent().expect("a parent folder")).expect("the temporary folder can be written");
         fs::write(&path, text).expect("the temporary folder can be written");
         path.display().to_string()
     }
 
-    /// The message, with this folder left out.
+    /// Returns the error message without the path of this folder.
     fn message(&self, path: &str) -> String {
         let message = System::load(path, &[]).unwrap_err().to_string();
         message.replace(&format!("{}/", self.0.display()), "")
@@ -696,25 +701,25 @@ impl Drop for Folder {
 }
 
 #[test]
-fn files_that_extend_each_other_in_a_circle_are_named() {
+fn cycles_of_extended_files_are_named() {
     let folder = Folder::new("circle");
     let a = folder.write("a.toml", b"extends = \"b.toml\"\n");
     folder.write("b.toml", b"title = \"b\"\nextends = \"sub/c.toml\"\n");
     folder.write("sub/c.toml", b"extends = \"../a.toml\"\n");
     assert_eq!(
         folder.message(&a),
-        "sub/c.toml:1:1: extends: the files extend each other in a circle: \
+        "sub/c.toml:1:1: extends: the files extend each other in a cycle: \
          a.toml -> b.toml -> sub/c.toml -> sub/../a.toml"
     );
     let own = folder.write("own.toml", b"extends = \"own.toml\"\n");
     assert_eq!(
         folder.message(&own),
-        "own.toml:1:1: extends: the files extend each other in a circle: own.toml -> own.toml"
+        "own.toml:1:1: extends: the files extend each other in a cycle: own.toml -> own.toml"
     );
 }
 
 #[test]
-fn a_mistake_in_a_file_further_down_names_that_file() {
+fn errors_in_extended_files_name_that_file() {
     let folder = Folder::new("further-down");
     folder.write("base.toml", b"[flash]\nchannels = 8\npages = 0\n");
     let top = folder.write("top.toml", b"extends = \"base.toml\"\n");
@@ -722,15 +727,16 @@ fn a_mistake_in_a_file_further_down_names_that_file() {
 }
 
 #[test]
-fn a_file_that_is_no_text_says_so() {
+fn files_that_are_not_text_are_reported() {
     let folder = Folder::new("no-text");
     let path = folder.write("drive.toml", b"title = \"\xff\"\n");
-    assert_eq!(folder.message(&path), "drive.toml: cannot be read: it is not UTF-8 text");
+    assert_eq!(folder.message(&path), "drive.toml: cannot be read: the text is not UTF-8");
 }
 
-/// What one file sets and another makes meaningless is told where somebody knew both, and gives way where not.
+/// A conflict is an error at the last value set by a file that knew both; values that a later file makes meaningless
+/// are dropped.
 #[test]
-fn contradictions_are_told_at_the_value_that_was_set_last() {
+fn conflicts_are_reported_at_the_value_set_last() {
     let folder = Folder::new("last");
     folder.write("base.toml", b"[device]\nwrite_cache = { low = 0.5, high = 0.75 }\n");
     let top = folder.write("top.toml", b"extends = \"base.toml\"\n[device]\nwrite_cache = { high = 0.25 }\n");
@@ -741,11 +747,11 @@ fn contradictions_are_told_at_the_value_that_was_set_last() {
 }
 
 #[test]
-fn what_is_no_file_of_a_system_is_refused_at_once() {
+fn devices_folders_and_large_files_are_rejected_at_once() {
     let folder = Folder::new("no-file");
     let refused = |path: &std::path::Path| {
         let path = path.to_str().expect("a path");
-        let error = System::load(path, &[]).expect_err("a mistake").to_string();
+        let error = System::load(path, &[]).expect_err("an error").to_string();
         error.strip_prefix(path).unwrap_or_else(|| panic!("{error}")).to_owned()
     };
     let file = |name: &str, text: &str| std::path::PathBuf::from(folder.write(name, text.as_bytes()));

@@ -1,4 +1,4 @@
-//! Which of several files has its way, and what is said of where a value comes from.
+//! Precedence of files, and the reported origin of values.
 
 use sim::Time;
 use system::device::WriteMode;
@@ -12,7 +12,7 @@ fn system(text: &str, sets: &[(&str, &str)]) -> System {
 }
 
 #[test]
-fn the_last_one_wins() {
+fn the_last_assignment_takes_precedence() {
     let s = system("extends = \"mqsim-default\"\n[flash]\nchannels = 4\npages = 512\n", &[("flash.pages", "128")]);
     assert_eq!((s.flash.channels, s.flash.pages, s.flash.chips), (4, 128, 4));
     assert_eq!(s.ftl.map_cache.size, Some(2 << 20));
@@ -51,7 +51,7 @@ fn sets_are_toml_or_plain_words() {
 }
 
 #[test]
-fn tables_may_be_written_in_every_way_of_toml() {
+fn every_toml_syntax_for_tables_is_accepted() {
     let ways = [
         "[flash.ecc]\ndecode = \"5us\"\n",
         "[flash]\necc = { decode = \"5us\" }\n",
@@ -65,7 +65,7 @@ fn tables_may_be_written_in_every_way_of_toml() {
 }
 
 #[test]
-fn defaults_follow_what_they_depend_on() {
+fn defaults_follow_the_keys_they_depend_on() {
     let depth = |text| system(text, &[]).host.queue_depth;
     assert_eq!((depth(""), depth("[link]\ntype = \"sata\"\n")), (1024, 32));
     let lanes = |text| system(text, &[]).link.lanes;
@@ -76,12 +76,12 @@ fn defaults_follow_what_they_depend_on() {
 }
 
 #[test]
-fn what_an_extended_file_sets_for_another_link_gives_way() {
+fn inapplicable_keys_of_an_extended_file_are_dropped() {
     let s = system("extends = \"nvme-client-tlc\"\n[link]\ntype = \"sata\"\ngeneration = 3\n", &[]);
     let lanes = s.setting("link.lanes");
     assert!(!lanes.applies && lanes.place.is_none());
     let text = s.resolved_toml();
-    let (_, inactive) = text.split_once("# Keys that do not apply").expect("some do not");
+    let (_, inactive) = text.split_once("# Keys that do not apply").expect("a section of inactive keys");
     assert!(inactive.contains("# only where link.type is \"pcie\" or \"ufs\":\n#   link.lanes"), "{inactive}");
     let weighted = "[device]\narbitration = \"weighted-round-robin\"\n[host]\nqueue_priority = [\"urgent\", \"low\"]\n";
     let s = system(weighted, &[]);
@@ -90,7 +90,7 @@ fn what_an_extended_file_sets_for_another_link_gives_way() {
 }
 
 #[test]
-fn capacity_and_over_provisioning_replace_each_other() {
+fn capacity_and_over_provisioning_override_each_other() {
     let by_capacity = system("extends = \"mqsim-default\"\n[ftl]\ncapacity = \"400GiB\"\n", &[]);
     assert_eq!((by_capacity.ftl.capacity, by_capacity.ftl.over_provisioning), (Some(400 << 30), None));
     assert_eq!(by_capacity.user_bytes, 400 << 30);
@@ -102,7 +102,7 @@ fn capacity_and_over_provisioning_replace_each_other() {
 }
 
 #[test]
-fn a_basis_belongs_to_the_file_that_sets_the_value() {
+fn a_basis_applies_to_the_value_of_its_file() {
     let basis = |s: &System, key: &str| s.setting(key).basis.clone();
     let s = system("extends = \"sata-mlc\"\n[flash]\nread = \"60us\"\n", &[]);
     assert_eq!(basis(&s, "flash.read"), None, "the data sheet gave another value");
@@ -110,7 +110,7 @@ fn a_basis_belongs_to_the_file_that_sets_the_value() {
     let s = system("extends = \"sata-mlc\"\n[basis]\n\"flash.read\" = { calibrated = \"a.claim\" }\n", &[]);
     assert_eq!(basis(&s, "flash.read"), Some(Basis::Calibrated("a.claim".into())));
     assert_eq!(s.flash.read, [Time::from_us(75)]);
-    // A table's basis is that of the keys set in it by that file, but for those with their own.
+    // A table's basis applies to the keys set in it by that file, except those with their own basis.
     let text = "[flash]\nread = \"60us\"\necc = { decode = \"1us\", retries = 3 }\n\
                 [basis]\nflash = { given = \"a sheet\" }\n\"flash.ecc\" = { assumed = \"a guess\" }\n\
                 \"flash.ecc.retries\" = { given = \"a table\" }\n";
@@ -118,14 +118,14 @@ fn a_basis_belongs_to_the_file_that_sets_the_value() {
     assert_eq!(basis(&s, "flash.read"), Some(Basis::Given("a sheet".into())));
     assert_eq!(basis(&s, "flash.ecc.decode"), Some(Basis::Assumed("a guess".into())));
     assert_eq!(basis(&s, "flash.ecc.retries"), Some(Basis::Given("a table".into())));
-    assert_eq!(basis(&s, "flash.erase").map(|b| b.kind()), Some("given"), "the default's own");
+    assert_eq!(basis(&s, "flash.erase").map(|b| b.kind()), Some("given"), "the basis of the default");
 }
 
 #[test]
-fn files_extend_files_beside_them() {
+fn extended_files_are_relative_to_the_extending_file() {
     let folder = std::env::temp_dir().join(format!("nandram-{}-beside", std::process::id()));
     std::fs::create_dir_all(folder.join("sub")).expect("the temporary folder can be written");
-    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("it can be written");
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).expect("a writable file");
     write("base.toml", "extends = \"mqsim-ideal-map\"\n[flash]\nrate = \"400MT/s\"\n");
     write("sub/top.toml", "extends = \"../base.toml\"\n[flash]\nerase = \"5ms\"\n");
     let path = folder.join("sub/top.toml");

@@ -1,4 +1,4 @@
-//! What the presets resolve to: pinned, so that a change of any value is seen.
+//! Pinned results of all presets, so that a change of any value is detected.
 
 use insta::assert_snapshot;
 use system::{System, keys, preset, presets};
@@ -20,7 +20,7 @@ fn the_presets_are_listed_with_their_titles() {
     ufs2                  UFS 2.0 HS-G3 x2 MLC device, 64 GB, on a phone of 2015
     ufs2-galaxy-s6        The UFS 2.0 device of a Galaxy S6 with 64 GB: one lane of HS-G2
     sata-ssd-southbridge  PC of 2007: SLC drive on SATA 3 Gb/s behind North and South Bridge (Kim et al., 2009)
-    ddrssd                PC of 2007: that SLC drive on a DDR2-800 port of the North Bridge (Kim et al., 2009)
+    ddrssd                PC of 2007: the same SLC drive on a DDR2-800 port of the North Bridge (Kim et al., 2009)
     drambus               Storage on the DRAM bus: LPDDR3 shared buffer, 32 GB MLC (2015 prototype)
     hmb-a                 DRAM-less NVMe TLC drive with Host Memory Buffer and a write buffer, 512 GB (SSD-A of the hmb paper)
     hmb-b                 DRAM-less NVMe TLC drive with a Host Memory Buffer of 64 MiB, 256 GB (SSD-B of the hmb paper)
@@ -28,9 +28,9 @@ fn the_presets_are_listed_with_their_titles() {
     hmb-d                 NVMe TLC drive with DRAM, 512 GB (SSD-D of the hmb paper)
     hmb-e                 NVMe TLC drive with DRAM, 256 GB (SSD-E of the hmb paper)
     hmb-f                 Eight-channel NVMe MLC drive with DRAM, 512 GB (SSD-F of the hmb paper)
-    onenand-xip           OneNAND with two buffers that code is paged from or executed in (Joo et al., 2006)
+    onenand-xip           OneNAND whose two buffers serve paging and execution of code in place (Joo et al., 2006)
     dram-only             All-DRAM: 8 MB LLC, 1 TB of DDR3 on four channels
-    dram-ddr5             All-DRAM of today: 512 GB of DDR5-4800 on eight modules
+    dram-ddr5             All-DRAM, current: 512 GB of DDR5-4800 on eight modules
     dram-ssd              DRAM + SSD: 32 GB of DDR3, 1 TB MLC drive on PCIe 3.0 x16, Linux-like kernel
     nvmm                  NVMM: 1 TB of MLC flash as main memory behind a 32 GB DRAM cache, journaled (Jacob et al.)
     nvmm-slc              NVMM of SLC flash: 25 us to read
@@ -41,7 +41,7 @@ fn the_presets_are_listed_with_their_titles() {
     nvmm-pcm-optimistic   NVMM of phase-change memory, optimistic: 50 ns to read
     cxl-ssd               CXL-SSD: 1 TB of TLC on CXL.mem behind a 16 GB DRAM cache
     hbf                   High-Bandwidth Flash: 512 GB of fast SLC on an HBM-like link behind 16 GB of DRAM
-    hbf-accelerator       High-Bandwidth Flash beside an accelerator: 64 contexts with 256 reads each under way
+    hbf-accelerator       High-Bandwidth Flash next to an accelerator: 64 contexts with 256 outstanding reads each
     ");
 }
 
@@ -59,9 +59,9 @@ fn defaults_resolve_as_pinned() {
     assert_snapshot!("defaults", system.resolved_toml());
 }
 
-/// What is printed is the same system again, down to what each value rests on.
+/// A printed system parses back to the same system, bases included.
 #[test]
-fn a_resolved_system_reads_back() {
+fn a_resolved_system_parses_back() {
     let eccentric = "title = \"a \\\"quoted\\\" title\"\nextends = \"sata-mlc\"\n\
                      [flash]\nread = [\"50us\", \"75us\"]\nage = \"1.5y\"\nfailures = { read = 1e-6 }\n\
                      [basis]\n\"flash.read\" = { calibrated = \"some.claim\" }\n\
@@ -86,7 +86,7 @@ fn a_resolved_system_reads_back() {
     }
 }
 
-/// Everything that a preset sets, its title aside, says on what it rests.
+/// Every value that a preset sets, except its title, has a basis.
 #[test]
 fn every_value_of_a_preset_has_a_basis() {
     for (name, _) in presets() {
@@ -115,7 +115,7 @@ fn presets_have_the_capacity_they_are_sold_with() {
     assert_eq!(load("nvme-client-tlc").slc_blocks, 15);
 }
 
-/// A hash changes only with a value (or a key) that results depend on: a changed pin is explained in the change log.
+/// A hash changes only with a value (or a key) that affects results. Explain changed pins in the change log.
 #[test]
 fn content_hashes_are_pinned() {
     let list: String = presets().iter().map(|(name, _)| format!("{name:22}{}\n", load(name).content_hash())).collect();
@@ -123,7 +123,7 @@ fn content_hashes_are_pinned() {
 }
 
 #[test]
-fn titles_bases_and_meaningless_keys_change_no_hash() {
+fn hashes_ignore_titles_bases_and_inapplicable_keys() {
     let system = |text: &str| System::from_toml("x.toml", text, &[]).unwrap_or_else(|error| panic!("{error}"));
     let plain = system("").content_hash();
     assert_eq!(system("title = \"x\"\n[basis]\n\"flash.read\" = { given = \"x\" }\n").content_hash(), plain);
@@ -136,7 +136,7 @@ fn titles_bases_and_meaningless_keys_change_no_hash() {
 }
 
 #[test]
-fn the_schema_knows_every_key_and_nothing_else() {
+fn the_schema_contains_exactly_the_keys() {
     let schema = System::schema();
     for key in keys() {
         let mut at = &schema;

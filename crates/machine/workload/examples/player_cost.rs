@@ -1,13 +1,13 @@
-//! What a request costs the player, to be run under callgrind:
+//! Measures the player's cost per request under callgrind:
 //!
 //! ```text
 //! cargo build --release -p workload --example player_cost
 //! valgrind --tool=callgrind --toggle-collect='*turn*' target/release/examples/player_cost [JOBFILE] [REQUESTS]
 //! ```
 //!
-//! JOBFILE `-` is 4 KiB random reads, 32 outstanding. Instructions collected, divided by the requests, are those of one
-//! `complete`, the `next` that issues, and the `next` that has nothing more to issue, with some 25 of the function that
-//! holds them. The drive completes requests in their order, 1 us apart.
+//! JOBFILE `-` stands for 4 KiB random reads, 32 outstanding. The collected instructions, divided by the number of
+//! requests, are those of one `complete`, the `next` that issues a request, and the `next` that has nothing more to
+//! issue, plus about 25 for the enclosing function. The drive completes requests in order, 1 us apart.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// One request completes and the next one is issued.
+/// Completes one request and issues the next. Never inlined, so that callgrind can toggle collection at it.
 #[inline(never)]
 fn turn(player: &mut Player, now: Time, id: u32) -> Option<(u32, u64)> {
     player.complete(now, id);

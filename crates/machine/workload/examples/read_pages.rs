@@ -1,6 +1,6 @@
-//! Reads a trace of pages from end to end: `cargo run --release -p workload --example read_pages TRACE`.
+//! Reads a page trace from start to end: `cargo run --release -p workload --example read_pages TRACE`.
 //!
-//! For its speed, and for its memory: run it under `/usr/bin/time -v`.
+//! Measures speed, and memory use if run under `/usr/bin/time -v`.
 
 use std::path::Path;
 
@@ -17,6 +17,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             last = Some(page);
         }
     }
-    println!("{} requests, {changes} of another page than the one before", reader.requests());
+    println!("{} requests, {changes} of a different page than the previous request", reader.requests());
     Ok(())
 }

@@ -1,24 +1,25 @@
-//! What can be wrong with a workload.
+//! Errors of a workload.
 
 use crate::fio::JobFileError;
 use crate::trace::{Place, TraceError};
 
-/// Why a workload cannot be opened or go on. The message is one line that names the file and the place in it.
+/// Error that prevents a workload from being opened or continued. The message is one line that names the file and the
+/// position in it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The system would not read the file.
+    /// The operating system could not read the file.
     #[error("{file}: {source}")]
     Io {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A job file is not one, or asks for what the drive cannot do.
+    /// A job file is invalid, or requires something that the drive cannot do.
     #[error(transparent)]
     JobFile(#[from] JobFileError),
-    /// A file of programs is not one.
+    /// A file of programs is invalid.
     #[error("{file}:{line}: {message}")]
     Program {
         /// The file.
@@ -31,32 +32,32 @@ pub enum Error {
     /// A trace cannot be read.
     #[error(transparent)]
     Trace(Box<TraceError>),
-    /// A trace has an address that the drive does not.
+    /// A trace contains an address beyond the end of the drive.
     #[error(transparent)]
     Beyond(Box<Beyond>),
-    /// A trace has a time that a run's clock cannot hold.
+    /// A trace contains a time that does not fit the run's clock.
     #[error("{file}{place}: found a request due {days:.0} days after the first, expected at most 213 days")]
     Late {
         /// The trace.
         file: String,
         /// The line or record.
         place: Place,
-        /// Days after the first request, scaled.
+        /// Days since the first request, after scaling.
         days: f64,
     },
-    /// An option of the replay makes no sense.
+    /// A replay option is invalid.
     #[error("{option}: found {found}, expected {expected}")]
     Option {
         /// The option.
         option: &'static str,
-        /// What was given.
+        /// The value that was given.
         found: String,
-        /// What would have been right.
+        /// Description of a valid value.
         expected: &'static str,
     },
 }
 
-/// A request of a trace that reaches beyond the drive.
+/// A trace request that extends beyond the drive.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{file}{place}: found a request that ends at byte {end}{of}, expected at most the drive's {capacity} bytes; \
@@ -67,11 +68,11 @@ pub struct Beyond {
     pub file: String,
     /// The line or record.
     pub place: Place,
-    /// Where the request ends on the drive, in bytes.
+    /// End of the request on the drive, in bytes.
     pub end: u64,
-    /// Which of several devices it was for: ` of "name"`, or nothing.
+    /// The device, if the trace has several: ` of "name"`, otherwise empty.
     pub of: String,
-    /// The drive's bytes.
+    /// The drive's capacity in bytes.
     pub capacity: u64,
 }
 

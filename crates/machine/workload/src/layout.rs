@@ -1,4 +1,4 @@
-//! Where a trace's devices lie on the one drive, and its bytes in sectors ([`crate::Workload::open`] tells the rules).
+//! Places a trace's devices on one drive and rounds its requests to sectors (rules: [`crate::Workload::open`]).
 
 use std::path::{Path, PathBuf};
 
@@ -11,24 +11,24 @@ use crate::trace::{Format, Place, Reader, Record, RecordOp};
 
 const ALIGN: u64 = 1 << 20;
 
-/// A trace that has been read once.
+/// Summary of a trace from a complete first reading.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     pub path: PathBuf,
     pub format: Format,
-    /// Requests that have an effect on a drive, flushes included.
+    /// Requests that affect a drive, flushes included.
     pub requests: u64,
-    /// Every request has a time of its own.
+    /// Whether every request has its own timestamp.
     pub timed: bool,
-    /// Requests that were not whole sectors.
+    /// Requests that did not cover whole sectors.
     pub unaligned: u64,
-    /// Requests whose time was before the one of the request before.
+    /// Requests with an earlier timestamp than the preceding request.
     pub reordered: u64,
-    /// Entries that ask nothing of a drive.
+    /// Entries that request nothing from a drive.
     pub skipped: u64,
-    /// Of them, requests of no bytes.
+    /// Entries of `skipped` that transfer zero bytes.
     pub empty: u64,
-    /// Its clock counts whole seconds, in which several requests come.
+    /// Whether the timestamps count whole seconds, with several requests in some of them.
     pub whole_seconds: bool,
     pub devices: Vec<Device>,
     pub pauses: Pauses,
@@ -38,16 +38,16 @@ pub(crate) struct Trace {
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
     pub name: String,
-    /// Where it starts on the drive.
+    /// First byte on the drive.
     pub base: u64,
     /// Bytes up to the highest address used.
     pub bytes: u64,
-    /// The request that uses it.
+    /// Position of the request with the highest address.
     pub peak: Place,
 }
 
 impl Trace {
-    /// Reads a trace through.
+    /// Reads a trace from start to end.
     pub fn survey(path: &Path, format: Option<Format>, keys: &ReplayKeys) -> Result<Trace, Error> {
         let mut reader = Reader::open(path, format)?;
         let mut trace = Trace {
@@ -106,12 +106,12 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Several devices lie one after another.
+    /// Whether several devices are laid out one after another.
     pub fn has_layout(&self) -> bool {
         self.devices.len() > 1 && self.format.has_devices_apart()
     }
 
-    /// The error of the request that reaches furthest beyond a drive of `capacity` bytes, if one does.
+    /// Returns the error of the request that extends furthest beyond a drive of `capacity` bytes, if any does.
     pub fn beyond(&self, capacity: u64) -> Option<Error> {
         let end = |device: &Device| device.base.saturating_add(device.bytes);
         let device = self.devices.iter().max_by_key(|device| end(device)).filter(|device| end(device) > capacity)?;
@@ -127,13 +127,13 @@ impl Trace {
 }
 
 impl Format {
-    /// Whether a trace's devices have addresses of their own. MQSim reads a device number and does not look at it.
+    /// Returns whether a trace's devices have separate address spaces. MQSim reads a device number but ignores it.
     fn has_devices_apart(self) -> bool {
         self != Format::Mqsim
     }
 }
 
-/// Where a reader stands.
+/// Returns the reader's current position.
 pub(crate) fn place(reader: &Reader) -> Place {
     if matches!(reader.format(), Format::Vscsi | Format::OracleGeneral) {
         Place::Record(reader.line())
@@ -142,7 +142,8 @@ pub(crate) fn place(reader: &Reader) -> Place {
     }
 }
 
-/// Offset and bytes of a record in whole sectors; none where a trim does not hold one. A flush is an empty range.
+/// Returns the offset and length of a record in whole sectors, or `None` for a trim without a whole sector. A flush has
+/// an empty range.
 pub(crate) fn sectors(record: &Record) -> Option<(u64, u64)> {
     let end = record.offset.saturating_add(record.bytes);
     let (start, end) = match record.op {

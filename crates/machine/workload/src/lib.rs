@@ -1,9 +1,9 @@
-//! What a host asks of a drive: fio job files, address distributions, block traces, and the player that issues them.
-//! And what a program asks of memory: traces of its accesses ([`memory`]) and of the pages of its code ([`pages`]), and
-//! programs made up from a few numbers ([`program`]).
+//! Workloads of a drive: fio job files, address distributions, block traces, and the player that issues their requests.
+//! Also workloads of memory: traces of accesses ([`memory`]) and of code pages ([`pages`]), and synthetic programs
+//! ([`program`]).
 //!
-//! A [`Workload`] is read from a job file or a trace and is valid in itself; a [`Player`] brings it to a drive of some
-//! size and issues its requests, in virtual or in real time.
+//! A [`Workload`] is read from a job file or a trace and is valid on its own. A [`Player`] fits it to a drive of a
+//! given size and issues its requests in virtual or real time.
 //!
 //! ```
 //! use sim::{Streams, Time};
@@ -11,7 +11,7 @@
 //!
 //! let workload = Workload::parse_fio("job.fio", "[a]\nrw=randread\nbs=4k\nsize=1m\n")?;
 //! let mut player = Player::new(&workload, &Options::new(1 << 30), &Streams::new(1))?;
-//! // A drive that takes 100 us a request, for a job that has one outstanding.
+//! // A drive that takes 100 us per request, for a job with one request outstanding.
 //! let mut now = Time::ZERO;
 //! while let Next::Issue(io) = player.next(now)? {
 //!     now += Time::from_us(100);

@@ -1,16 +1,16 @@
-//! The valid name that is nearest to a mistyped one.
+//! Finds the valid name nearest to a mistyped one.
 
-/// The name of `names` that the fewest insertions, deletions, replacements and swaps of neighbours turn `found` into;
-/// the first of several. Letters' case does not count.
+/// Returns the name with the fewest insertions, deletions, replacements and swaps of neighbors relative to `found`, or
+/// the first of several such names. Ignores case.
 ///
 /// # Panics
-/// If there are no names.
+/// If `names` is empty.
 pub(crate) fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> &'a str {
     let found: Vec<char> = found.to_lowercase().chars().take(64).collect();
     names.into_iter().min_by_key(|name| distance(&found, name)).expect("at least one valid name")
 }
 
-/// The same, if it is near enough to be what was meant: fewer than half of the letters are wrong.
+/// Like [`nearest`], but only if the name is close enough to be a typing error: fewer than half of the letters differ.
 pub(crate) fn near<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let mut names = names.into_iter().peekable();
     names.peek()?;
@@ -19,7 +19,7 @@ pub(crate) fn near<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) ->
     (2 * distance(&letters, name) < letters.len()).then_some(name)
 }
 
-/// The optimal string alignment distance.
+/// Returns the optimal string alignment distance.
 fn distance(found: &[char], name: &str) -> usize {
     let name: Vec<char> = name.chars().collect();
     let mut rows = vec![vec![0; name.len() + 1]; found.len() + 1];
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_what_was_meant() {
+    fn the_nearest_name_is_the_intended_one() {
         let names = ["iodepth", "size", "offset", "rw", "runtime"];
         for (found, meant) in [("iodpeth", "iodepth"), ("Size", "size"), ("rnutime", "runtime"), ("r", "rw")] {
             assert_eq!(nearest(found, names), meant);

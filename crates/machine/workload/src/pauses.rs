@@ -1,13 +1,13 @@
-//! How much a trace writes, and how long its pauses are.
+//! Write volume and idle gaps of a trace.
 
 use sim::Time;
 
-/// Gaps between the requests of a trace, by their length, and the bytes that it writes.
+/// Gaps between a trace's requests, grouped by length, and the number of bytes written.
 #[derive(Clone, Debug)]
 pub struct Pauses {
     /// Bytes written.
     pub written: u64,
-    /// Number and sum of the gaps of 2^i picoseconds and more.
+    /// Number and sum of the gaps from 2^i up to 2^(i+1) picoseconds.
     gaps: Vec<(u64, Time)>,
     last: Time,
 }
@@ -17,7 +17,7 @@ impl Pauses {
         Pauses { written: 0, gaps: vec![(0, Time::ZERO); 64], last: Time::ZERO }
     }
 
-    /// A request comes `at`, and writes so many bytes.
+    /// Records a request at `at` that writes `written` bytes.
     pub(crate) fn add(&mut self, at: Time, written: u64) {
         let gap = at.saturating_sub(self.last);
         self.last = self.last.max(at);
@@ -28,7 +28,8 @@ impl Pauses {
         }
     }
 
-    /// What is left of the gaps after the first `idle` of each: a lower bound, within the gaps' octave.
+    /// Returns the total of all gaps beyond the first `idle` of each. This is a lower bound: gaps are grouped by
+    /// octave.
     pub fn beyond(&self, idle: Time) -> Time {
         let longer = self.gaps.iter().skip(idle.ps().max(1).next_power_of_two().ilog2() as usize);
         longer.fold(Time::ZERO, |all, (count, sum)| all + sum.saturating_sub(idle * *count))

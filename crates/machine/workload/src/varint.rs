@@ -1,10 +1,9 @@
-//! Whole numbers in as few bytes as they need (LEB128), and differences of either sign as such numbers.
+//! Variable-length integers (LEB128), and zigzag encoding of signed differences.
 
-/// Bytes of the longest number.
+/// Maximum length of an encoded number in bytes.
 pub(crate) const LONGEST: usize = 10;
 
-/// Appends `value`, seven bits a byte, lowest first; all bytes but the last have their upper bit set.
-#[inline]
+/// Appends `value`, seven bits per byte, lowest bits first. All bytes but the last have their top bit set.
 pub(crate) fn push(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
@@ -13,9 +12,8 @@ pub(crate) fn push(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// The number that `bytes` begins with and how many of them it takes: none if it does not end within them or within
-/// 64 bits.
-#[inline]
+/// Decodes the number at the start of `bytes`. Returns it with its length in bytes, or `None` if the encoding is
+/// incomplete or exceeds 64 bits.
 pub(crate) fn read(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = *bytes.first()?;
     if first < 0x80 {
@@ -35,14 +33,12 @@ pub(crate) fn read(bytes: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-/// 0, -1, 1, -2, … as 0, 1, 2, 3, …
-#[inline]
+/// Maps 0, -1, 1, -2, … to 0, 1, 2, 3, …
 pub(crate) fn zigzag(difference: i64) -> u64 {
     ((difference << 1) ^ (difference >> 63)) as u64
 }
 
 /// Undoes [`zigzag`].
-#[inline]
 pub(crate) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
@@ -54,7 +50,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_pushed_is_read(value in any::<u64>(), bits in 0u32..64, behind in any::<u8>()) {
+        fn encoded_numbers_decode_to_themselves(value in any::<u64>(), bits in 0u32..64, behind in any::<u8>()) {
             let value = value >> bits;
             let mut out = Vec::new();
             push(&mut out, value);
@@ -76,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_64_bits_are_refused() {
+    fn more_than_64_bits_are_rejected() {
         assert_eq!(read(&[0xff; 11]), None);
         let mut most = [0xff; 10];
         most[9] = 1;

@@ -1,4 +1,4 @@
-//! What was parsed: a set of jobs, or a trace.
+//! Parsed workloads: a set of jobs, or a trace.
 
 use std::fs;
 use std::io::Read;
@@ -12,7 +12,7 @@ use crate::layout::Trace;
 use crate::pauses::Pauses;
 use crate::trace::Format;
 
-/// A workload that was read and found valid; what it meets of the drive is checked by the player.
+/// A workload that was read and validated. The player checks it against the drive.
 #[derive(Clone, Debug)]
 pub struct Workload {
     pub(crate) file: String,
@@ -22,61 +22,61 @@ pub struct Workload {
     globals: Vec<(String, String)>,
 }
 
-/// What results say of a job: one entry for each clone of `numjobs`.
+/// Description of a job in results; each clone of `numjobs` has its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobInfo {
-    /// Its name; clones share it, as in fio.
+    /// The job's name. Clones share it, as in fio.
     pub name: String,
-    /// Its group in the results, from 0: fio begins another at `new_group` and at `stonewall`.
+    /// The job's group in the results, from 0. As in fio, `new_group` and `stonewall` start a new group.
     pub group: u32,
-    /// It does not start with the run: it waits for others, or for a time.
+    /// Whether the job starts after the run does: it waits for other jobs or for a time.
     pub starts_later: bool,
-    /// Its keys and their values as the file has them, those of `[global]` included.
+    /// Keys and values as written in the file, including those of `[global]`.
     pub options: Vec<(String, String)>,
-    /// How many of its keys, the first ones, come from `[global]`.
+    /// Number of leading `options` that come from `[global]`.
     pub inherited: usize,
 }
 
-/// What a player makes a job of.
+/// Specification of one player job.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// The stage it runs in: jobs between two stonewalls start together, when all before them have ended.
+    /// Stage of the job. Jobs between two stonewalls start together, once all earlier jobs have ended.
     pub stage: u32,
-    /// The plans whose ends it waits for.
+    /// Indices of the plans that must end first.
     pub waits_for: Vec<u16>,
-    /// The name of its random stream.
+    /// Name of the job's random stream.
     pub stream: String,
-    pub what: What,
+    pub source: PlanSource,
 }
 
-/// Where a job's requests come from.
+/// Source of a job's requests.
 #[derive(Clone, Debug)]
-pub(crate) enum What {
-    /// The pattern of a job file's job; which of its clones.
+pub(crate) enum PlanSource {
+    /// The pattern of a job from a job file, and the index of the clone.
     Generate(Box<Job>, u32),
-    /// A trace, and the job of the job file that names it.
+    /// A trace, and the job that names it, if any.
     Replay(Box<Trace>, Option<Box<Job>>),
 }
 
 impl Workload {
-    /// Opens a job file or a trace. With a `format` it is a trace; without one, a file whose first line that is not a
-    /// comment is a section (`[global]`), or whose name ends in `.fio`, is a job file, and anything else is a trace whose
-    /// format is found out.
+    /// Opens a job file or a trace. If `format` is given, the file is a trace. Otherwise it is a job file if its name
+    /// ends in `.fio` or its first line that is not a comment is a section (`[global]`); any other file is a trace
+    /// whose format is detected.
     ///
-    /// Traces are read through once, so that an unreadable line is found here, and to lay out their devices:
+    /// A trace is read once from start to end, to find unreadable lines and to lay out its devices:
     ///
-    /// * A trace of one device keeps its addresses, and so does one in MQSim's format, as in MQSim: it does not look at
-    ///   the device number. The devices or files of a trace of several lie one after another, in
-    ///   the order in which the trace names them, each from a multiple of 1 MiB on and as large as the highest address
-    ///   that the trace uses on it.
-    /// * Traces of files have addresses and lengths of any byte. A read or write becomes the whole sectors that enclose
-    ///   it, as a block layer would have it; a trim becomes the whole sectors within it, since it must not take more than
-    ///   was given up. What is left of a trim of less than a sector is nothing.
+    /// * A trace of one device keeps its addresses. So does a trace in MQSim's format, because MQSim ignores the device
+    ///   number. The devices or files of a trace of several are placed one after another, in the order in which the
+    ///   trace names them. Each starts at a multiple of 1 MiB and ends at the highest address that the trace uses on
+    ///   it.
+    /// * Traces of files have addresses and lengths in bytes. A read or write is widened to whole sectors, as a block
+    ///   layer does. A trim is narrowed to whole sectors, so that it never discards more than the trace does; a trim
+    ///   without a whole sector is dropped.
     ///
-    /// [`Workload::notes`] says where either was done.
+    /// [`Workload::notes`] reports both adjustments.
     ///
     /// # Errors
-    /// If the file cannot be read or is not valid.
+    /// If the file is unreadable or invalid.
     pub fn open(path: &Path, format: Option<Format>) -> Result<Workload, Error> {
         let name = path.display().to_string();
         if format.is_none() && is_job_file(path).map_err(|source| Error::Io { file: name.clone(), source })? {
@@ -102,7 +102,7 @@ impl Workload {
                 stage: 0,
                 waits_for: Vec::new(),
                 stream: "workload.trace".to_owned(),
-                what: What::Replay(Box::new(trace), None),
+                source: PlanSource::Replay(Box::new(trace), None),
             }],
             jobs: vec![JobInfo { name: stem, group: 0, starts_later: false, options, inherited: 0 }],
             notes,
@@ -110,11 +110,11 @@ impl Workload {
         })
     }
 
-    /// Parses the text of a job file. `name` is its path: it stands in messages, and `read_iolog` is relative to its
+    /// Parses the text of a job file. `name` is its path: it appears in messages, and `read_iolog` is relative to its
     /// folder.
     ///
     /// # Errors
-    /// If the text is not a valid job file, or a trace that it names cannot be read.
+    /// If the text is not a valid job file, or if a trace that it names cannot be read.
     pub fn parse_fio(name: &str, text: &str) -> Result<Workload, Error> {
         let JobFile { file, jobs, globals } = fio::parse(name, text)?;
         let mut workload = Workload { file, plans: Vec::new(), jobs: Vec::new(), notes: Vec::new(), globals };
@@ -138,7 +138,7 @@ impl Workload {
         }
         if job.time_based && job.runtime.is_none() && job.iolog.is_none() {
             self.notes.push(format!(
-                "{}: job \"{}\": time_based counts for nothing without a runtime, as in fio",
+                "{}: job \"{}\": time_based has no effect without a runtime, as in fio",
                 self.file, job.name
             ));
         }
@@ -163,21 +163,21 @@ impl Workload {
             }
             let trace = Trace::survey(path, Some(Format::FioIolog), &job.replay)?;
             self.notes.extend(trace_notes(&path.display().to_string(), &trace));
-            let what = What::Replay(Box::new(trace), Some(Box::new(job.clone())));
-            self.plans.push(Plan { stage, waits_for, stream: self.stream(&job.name), what });
+            let source = PlanSource::Replay(Box::new(trace), Some(Box::new(job.clone())));
+            self.plans.push(Plan { stage, waits_for, stream: self.stream(&job.name), source });
             self.jobs.push(info);
             return Ok(());
         }
         for clone in 0..job.clones {
-            let what = What::Generate(Box::new(job.clone()), clone);
+            let source = PlanSource::Generate(Box::new(job.clone()), clone);
             let stream = self.stream(&job.name);
-            self.plans.push(Plan { stage, waits_for: waits_for.clone(), stream, what });
+            self.plans.push(Plan { stage, waits_for: waits_for.clone(), stream, source });
             self.jobs.push(info.clone());
         }
         Ok(())
     }
 
-    /// Names the keys that were accepted and change nothing, a line for each reason.
+    /// Adds one note per reason for keys that were accepted but have no effect.
     fn note_keys_without_effect(&mut self, jobs: &[Job]) {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for (key, why) in jobs.iter().flat_map(|job| &job.without_effect) {
@@ -188,41 +188,43 @@ impl Workload {
             }
         }
         for (why, keys) in reasons {
-            self.notes.push(format!("{}: no effect of {}: {why}", self.file, keys.join(", ")));
+            self.notes.push(format!("{}: keys without effect: {}: {why}", self.file, keys.join(", ")));
         }
     }
 
-    /// The random stream of the next job: named after the job, so that a job that is added changes no other's draws.
+    /// Returns the name of the next job's random stream. It is derived from the job's name, so that adding a job does
+    /// not change the draws of others.
     fn stream(&self, name: &str) -> String {
         let namesakes = self.jobs.iter().rev().take_while(|job| job.name == name).count();
         let earlier = self.jobs[..self.jobs.len() - namesakes].iter().filter(|job| job.name == name).count();
         format!("workload.{name}.{}", earlier + namesakes)
     }
 
-    /// The jobs, in the order in which [`crate::Io::job`] counts them.
+    /// Returns the jobs in the order of [`crate::Io::job`].
     pub fn jobs(&self) -> &[JobInfo] {
         &self.jobs
     }
 
-    /// True if every job replays a trace: what came before its first request is not for the player to know.
+    /// Returns whether every job replays a trace. The drive's history before a trace is unknown to the player.
     pub fn is_trace(&self) -> bool {
-        self.plans.iter().all(|plan| matches!(plan.what, What::Replay(..)))
+        self.plans.iter().all(|plan| matches!(plan.source, PlanSource::Replay(..)))
     }
 
-    /// The pauses of the one trace that is replayed, if that is all and it has times of its own.
+    /// Returns the pauses of the trace, if the workload is a single trace with timestamps.
     pub fn pauses(&self) -> Option<&Pauses> {
         match &self.plans[..] {
-            [Plan { what: What::Replay(trace, None), .. }] if trace.timed => Some(&trace.pauses),
+            [Plan { source: PlanSource::Replay(trace, None), .. }] if trace.timed => Some(&trace.pauses),
             _ => None,
         }
     }
 
-    /// What the job file's `[global]` sections say: keys and values.
+    /// Returns the keys and values of the job file's `[global]` sections.
     pub fn globals(&self) -> &[(String, String)] {
         &self.globals
     }
 
-    /// What a user should know and no error is, a line each: a capped depth, how a trace was fitted to one drive.
+    /// Returns notes for the user that are not errors, one line each: a capped depth, the layout of a trace on the
+    /// drive.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -243,39 +245,43 @@ fn trace_notes(name: &str, trace: &Trace) -> Vec<String> {
         ));
     }
     if !trace.timed {
-        notes.push(format!("{name}: its requests have no times and follow one another"));
+        notes.push(format!("{name}: its requests have no timestamps and are issued one after another"));
     }
     if trace.unaligned > 0 {
-        notes.push(format!("{name}: {} of {} requests are fitted to whole sectors", trace.unaligned, trace.requests));
+        notes.push(format!("{name}: {} of {} requests are rounded to whole sectors", trace.unaligned, trace.requests));
     }
     if matches!(trace.format, Format::OracleGeneral | Format::Objects) {
-        notes.push(format!("{name}: its format has no operations: all requests are reads"));
+        notes.push(format!("{name}: its format does not record operations; all requests are reads"));
     }
     if trace.whole_seconds {
         notes.push(format!(
-            "{name}: its clock counts whole seconds: the requests of a second arrive at once, and their response times are \
-             those of a burst"
+            "{name}: its timestamps are whole seconds; the requests of each second arrive together, so response times \
+             are those of a burst"
         ));
     }
     if trace.empty > 0 {
-        notes.push(format!("{name}: {} requests of no bytes are left out", trace.empty));
+        notes.push(format!("{name}: {} requests of zero bytes are skipped", trace.empty));
     }
     if trace.skipped > trace.empty {
-        notes.push(format!("{name}: {} entries ask nothing of a drive and are left out", trace.skipped - trace.empty));
+        notes.push(format!(
+            "{name}: {} entries request nothing from the drive and are skipped",
+            trace.skipped - trace.empty
+        ));
     }
     if trace.reordered > 0 {
         notes.push(format!(
-            "{name}: {} of {} requests are stamped earlier than the one before and follow it at once",
+            "{name}: {} of {} requests have earlier timestamps than their predecessors, and follow them immediately",
             trace.reordered, trace.requests
         ));
     }
     notes
 }
 
-/// A byte order mark, which is no part of the text behind it.
+/// A byte order mark, which precedes the text.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Whether the first line that is neither empty nor a comment is a section.
+/// Returns whether the file is a job file by name, or has a section in its first line that is neither blank nor a
+/// comment.
 fn is_job_file(path: &Path) -> std::io::Result<bool> {
     if path.extension().is_some_and(|extension| extension == "fio") {
         return Ok(true);

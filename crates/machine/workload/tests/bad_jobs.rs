@@ -1,9 +1,9 @@
-//! What is wrong with a job file is said in one line: the file, the line, the key, what was found and expected.
+//! Errors in job files are one line: the file, the line, the key, what was found and what was expected.
 
 use sim::Streams;
 use workload::{Options, Player, Workload};
 
-/// The message for a job file on a drive of 1 GiB.
+/// Returns the error message of a job file on a drive of 1 GiB.
 fn message(text: &str) -> String {
     let workload = match Workload::parse_fio("mix.fio", text) {
         Ok(workload) => workload,
@@ -26,7 +26,7 @@ fn bad_job_files_are_explained() {
         ("[a]\n=4k\n", "mix.fio:2: found \"=4k\", expected key=value"),
         (
             "[a]\ninclude more.fio\n",
-            "mix.fio:2: found an include, expected its keys in this file: files are not included",
+            "mix.fio:2: found an include, which is not supported; expected its keys in this file",
         ),
         (
             "[a]\nsize=${NO_SUCH_SIZE}\n",
@@ -37,7 +37,7 @@ fn bad_job_files_are_explained() {
             "[global]\nblock_size=4k\n[a]\n",
             "mix.fio:2: unknown key \"block_size\", the nearest known key is \"blocksize\"",
         ),
-        ("[a]\nsize=${SIZE\n", "mix.fio:2: size: found \"${SIZE\", expected a } behind each ${"),
+        ("[a]\nsize=${SIZE\n", "mix.fio:2: size: found \"${SIZE\", expected a } after each ${"),
         (
             "[a]\nstartdelay=5-1\n",
             "mix.fio:2: startdelay: found \"5-1\", expected a time such as 30s or 200ms, or an ascending range such as 1s-5s",
@@ -48,21 +48,21 @@ fn bad_job_files_are_explained() {
         ),
         (
             "[a]\nrw=randread:x\n",
-            "mix.fio:2: rw: found \"randread:x\", expected a number of requests behind the colon, such as randread:8",
+            "mix.fio:2: rw: found \"randread:x\", expected a number of requests after the colon, such as randread:8",
         ),
         (
             "[a]\nrw=read:100\n",
-            "mix.fio:2: rw: found \"read:100\", expected a multiple of the 512-byte sector behind the colon, such as read:8k or read:-8k",
+            "mix.fio:2: rw: found \"read:100\", expected a multiple of the 512-byte sector after the colon, such as read:8k or read:-8k",
         ),
         ("[a]\nrw\n", "mix.fio:2: rw: found no value, expected rw=str[:N]"),
-        ("[a]\nrw=\n", "mix.fio:2: rw: found nothing behind the =, expected a value"),
+        ("[a]\nrw=\n", "mix.fio:2: rw: found nothing after the =, expected a value"),
         (
             "[a]\nbs=1000\n",
-            "mix.fio:2: bs: found \"1000\", expected a multiple of the 512-byte sector, or read,write,trim of them, such as 4k or 8k,32k",
+            "mix.fio:2: bs: found \"1000\", expected a multiple of the 512-byte sector, or read,write,trim values, such as 4k or 8k,32k",
         ),
         (
             "[a]\nbs=4k,8k,16k,32k\n",
-            "mix.fio:2: bs: found \"4k,8k,16k,32k\", expected a multiple of the 512-byte sector, or read,write,trim of them, such as 4k or 8k,32k",
+            "mix.fio:2: bs: found \"4k,8k,16k,32k\", expected a multiple of the 512-byte sector, or read,write,trim values, such as 4k or 8k,32k",
         ),
         (
             "[a]\nbs=2g\n",
@@ -70,11 +70,11 @@ fn bad_job_files_are_explained() {
         ),
         (
             "[a]\nbsrange=4k\n",
-            "mix.fio:2: bsrange: found \"4k\", expected an ascending range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim of them",
+            "mix.fio:2: bsrange: found \"4k\", expected an ascending range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim values",
         ),
         (
             "[a]\nbsrange=64k-4k\n",
-            "mix.fio:2: bsrange: found \"64k-4k\", expected an ascending range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim of them",
+            "mix.fio:2: bsrange: found \"64k-4k\", expected an ascending range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim values",
         ),
         (
             "[a]\nbssplit=4k/60:8k/60\n",
@@ -86,12 +86,12 @@ fn bad_job_files_are_explained() {
         ),
         ("[a]\niodepth=0\n", "mix.fio:2: iodepth: found \"0\", expected a whole number from 1 to 1048576"),
         ("[a]\niodepth=many\n", "mix.fio:2: iodepth: found \"many\", expected a whole number from 1 to 1048576"),
-        ("[a]\nnumjobs=70000\n", "mix.fio:2: numjobs: found \"70000\", expected a whole number from 1 to 65535"),
+        ("[a]\nnumjobs=70000\n", "mix.fio:2: numjobs: found \"70000\", expected a whole number from 1 to 4096"),
         (
-            "[a]\nnumjobs=40000\n[b]\nnumjobs=40000\n",
-            "mix.fio:1: numjobs: found 80000 jobs with their clones, expected at most 65535",
+            "[a]\nnumjobs=4000\n[b]\nnumjobs=4000\n",
+            "mix.fio:1: numjobs: found 8000 jobs with their clones, expected at most 4096",
         ),
-        ("[a]\nsize=0\n", "mix.fio:2: size: found \"0\", expected a size of more than 0"),
+        ("[a]\nsize=0\n", "mix.fio:2: size: found \"0\", expected a size greater than 0"),
         (
             "[a]\nsize=120%\n",
             "mix.fio:2: size: found \"120%\", expected a size such as 4k, 16m or 1.5g, or a percentage of the drive such as 20%",
@@ -141,11 +141,11 @@ fn bad_job_files_are_explained() {
         ),
         (
             "[a]\nrate=fast\n",
-            "mix.fio:2: rate: found \"fast\", expected bytes a second, or read,write,trim of them, such as 10m or ,500k",
+            "mix.fio:2: rate: found \"fast\", expected bytes per second, or read,write,trim values, such as 10m or ,500k",
         ),
         (
             "[a]\nrate=1m\nrate_iops=100\n",
-            "mix.fio:3: rate_iops: found it beside rate, expected one of the two for a direction",
+            "mix.fio:3: rate_iops: found together with rate, expected only one of the two per direction",
         ),
         (
             "[a]\nthinktime=5x\n",
@@ -153,7 +153,7 @@ fn bad_job_files_are_explained() {
         ),
         (
             "[a]\nthinktime_blocks=4\n",
-            "mix.fio:2: thinktime_blocks: found it without thinktime, expected thinktime=TIME too",
+            "mix.fio:2: thinktime_blocks: found without thinktime, expected thinktime=TIME as well",
         ),
         (
             "[a]\nruntime=300d\n",
@@ -165,7 +165,7 @@ fn bad_job_files_are_explained() {
         ),
         (
             "[a]\nrw=randtrim\nverify=md5\n",
-            "mix.fio:3: verify: found it on a job that only trims, expected one that reads or writes",
+            "mix.fio:3: verify: found on a job that only trims, expected a job that reads or writes",
         ),
         (
             "[a]\nioengine=cpuio\n",
@@ -179,7 +179,7 @@ fn bad_job_files_are_explained() {
         ("[a]\nwait_for=b\n[b]\n", "mix.fio:2: wait_for: found \"b\", expected the name of a job above"),
         (
             "[a]\nrwmixread=70\nrwmixwrite=70\n",
-            "mix.fio:3: rwmixwrite: found it beside a rwmixread that does not leave as much, expected 100 in all",
+            "mix.fio:3: rwmixwrite: found a sum with rwmixread other than 100, expected 100",
         ),
         (
             "[a]\nrw=randread\nzonemode=strided\nzonesize=1m\n",
@@ -200,11 +200,11 @@ fn bad_job_files_are_explained() {
         ),
         (
             "[a]\nfilename=/dev/sda:/dev/sdb\n",
-            "mix.fio:2: filename: found \"/dev/sda:/dev/sdb\", expected one file: there is one drive",
+            "mix.fio:2: filename: found \"/dev/sda:/dev/sdb\", expected a single file, because there is only one drive",
         ),
         (
             "[a]\nread_iolog=none.log\nbs=4k\n",
-            "mix.fio:3: bs: found it beside read_iolog, expected a job that replays or one that generates",
+            "mix.fio:3: bs: found together with read_iolog, expected either a replay or a generated pattern",
         ),
         ("[a]\nread_iolog=none.log\n", "mix.fio:2: read_iolog: none.log: No such file or directory (os error 2)"),
     ];

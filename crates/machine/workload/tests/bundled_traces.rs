@@ -1,4 +1,4 @@
-//! The page traces that come with the package: each is whole and what the manifest says.
+//! Checks that the bundled page traces are complete and match their manifest.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,7 +11,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../python/nandram/traces/xip")
 }
 
-/// The manifest's tables, each `key = value` of text.
+/// Parses the manifest's tables, each with entries `key = value`.
 fn manifest() -> Vec<HashMap<String, String>> {
     let text = fs::read_to_string(folder().join("manifest.toml")).unwrap();
     let mut traces = Vec::new();
@@ -27,7 +27,7 @@ fn manifest() -> Vec<HashMap<String, String>> {
 }
 
 #[test]
-fn all_are_there_and_read() {
+fn all_bundled_traces_exist_and_are_readable() {
     let manifest = manifest();
     assert_eq!(manifest.len(), 40);
     let mut bytes = 0;
@@ -49,7 +49,7 @@ fn all_are_there_and_read() {
     }
     assert!(bytes < 3_000_000);
     let files = fs::read_dir(folder()).unwrap().count();
-    assert_eq!(files, manifest.len() + 1, "nothing but the traces and the manifest");
+    assert_eq!(files, manifest.len() + 1, "only the traces and the manifest");
 }
 
 #[test]
@@ -72,12 +72,12 @@ fn a_captured_memory_trace_is_read() {
 }
 
 #[test]
-fn what_lackey_writes_is_read() {
+fn lackey_output_is_readable() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sample.lackey.gz");
     let mut reader = memory::Reader::open(&path, None).unwrap();
     let mut accesses = Vec::new();
     reader.next_chunk(&mut accesses).unwrap();
-    // Lines that begin with == are no access.
+    // Lines that begin with == are not accesses.
     assert_eq!((accesses.len(), reader.instructions()), (4_000, 3_293));
     let mut reader = Reader::open(&path, &Options { page_bytes: Some(4096), ..Options::default() }).unwrap();
     let mut pages = Vec::new();

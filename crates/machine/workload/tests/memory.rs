@@ -1,4 +1,4 @@
-//! Memory traces: what is written is read, other formats, and what is wrong.
+//! Memory traces: round trips, other formats, and errors.
 
 use proptest::prelude::*;
 use workload::memory::{Access, Cache, Format, Header, Op, Reader, Writer};
@@ -25,7 +25,7 @@ fn written(records: &[Record], behind: u64) -> Vec<u8> {
     writer.finish(behind).unwrap()
 }
 
-/// All accesses and how many instructions there are.
+/// Reads all accesses and the number of instructions.
 fn read(bytes: impl Into<Vec<u8>>, format: Option<Format>) -> Result<(Vec<Access>, u64), String> {
     let mut reader = Reader::from_bytes("t", bytes, format).map_err(|error| error.to_string())?;
     let (mut accesses, mut chunk) = (Vec::new(), Vec::new());
@@ -51,7 +51,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(records in records(), behind in 0u64..1000) {
+    fn written_records_read_back(records in records(), behind in 0u64..1000) {
         let expected: Vec<Access> = records
             .iter()
             .map(|&(line, store, instructions)| {
@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn one_that_is_cut_off_is_refused(records in records(), cut in any::<prop::sample::Index>()) {
+    fn truncated_traces_are_rejected(records in records(), cut in any::<prop::sample::Index>()) {
         let mut bytes = written(&records, 3);
         bytes.truncate(cut.index(bytes.len()));
         prop_assert!(read(bytes, Some(Format::Nandram)).is_err());
@@ -72,7 +72,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn no_bytes_at_all_make_it_panic(
+    fn no_input_causes_a_panic(
         start in prop_oneof![
             Just(String::new()),
             Just(String::from_utf8(written(&[], 0)).unwrap()[..].trim_end_matches('\0').to_owned()),
@@ -100,7 +100,7 @@ proptest! {
 }
 
 #[test]
-fn chunks_cross_the_buffer() {
+fn chunks_may_span_two_buffers() {
     let records: Vec<Record> = (0..150_000u64).map(|i| (i * i * 7919 % (1 << 30), i % 3 == 0, i % 500)).collect();
     let (accesses, _) = read(zstd::encode_all(&written(&records, 0)[..], 3).unwrap(), None).unwrap();
     assert_eq!(accesses.len(), records.len());
@@ -127,7 +127,7 @@ fn ramulator() {
     assert_eq!(load_store, (vec![access(0, Op::Read, 0x40, 1), access(0, Op::Write, 100, 1)], 0));
     let memory = read("0x40 R\n0X8f W\n", None).unwrap();
     assert_eq!(memory, (vec![access(0, Op::Read, 0x40, 1), access(0, Op::Write, 0x8f, 1)], 0));
-    // Three instructions and the load; then a load that pushes a line out.
+    // Three instructions and the load; then a load that evicts a line.
     let processor = read("3 20734016\n0 20846400 20841280\n", None).unwrap();
     let expected =
         vec![access(4, Op::Read, 20734016, 1), access(1, Op::Read, 20846400, 1), access(0, Op::Write, 20841280, 1)];
@@ -135,7 +135,7 @@ fn ramulator() {
 }
 
 #[test]
-fn complaints() {
+fn errors_name_position_and_field() {
     let lackey = Some(Format::Lackey);
     let ramulator = Some(Format::Ramulator);
     let hexadecimal = "a hexadecimal address below 2^64, without 0x";
@@ -150,8 +150,8 @@ fn complaints() {
         (ramulator, "LD 0xg\n", format!("t:1: address: found \"0xg\", expected {address}")),
         (ramulator, "LD 1\nLDR 1\n", "t:2: first word: found \"LDR\", expected LD, ST, an address or a number of instructions".to_owned()),
         (ramulator, "0x40 Q\n", "t:1: last word: found \"Q\", expected R or W, or an address to load".to_owned()),
-        (ramulator, "1 2 3 4\n", "t:1: line: found \"4\", expected its end there".to_owned()),
-        (None, "17\n", "t: cannot tell the trace format: found the first line \"17\", expected one of nandram-memory, lackey, ramulator, dram".to_owned()),
+        (ramulator, "1 2 3 4\n", "t:1: line: found \"4\", expected the end of the line".to_owned()),
+        (None, "17\n", "t: cannot detect the trace format: found the first line \"17\", expected one of nandram-memory, lackey, ramulator, dram".to_owned()),
     ];
     for (format, text, complaint) in cases {
         assert_eq!(read(text, format), Err(complaint));
@@ -163,20 +163,20 @@ fn complaints() {
         change(&mut bytes);
         read(bytes, Some(Format::Nandram)).unwrap_err()
     };
-    assert_eq!(with(&|bytes| bytes[end - 2] = 2), "t record 1: records: found 2, expected the 1 that are there");
+    assert_eq!(with(&|bytes| bytes[end - 2] = 2), "t record 1: records: found 2, expected 1, the number of records");
     assert_eq!(
         with(&|bytes| bytes[end - 1] = 6),
-        "t record 1: instructions: found 6, expected at least the 7 of the records"
+        "t record 1: instructions: found 6, expected at least 7, the sum of the records"
     );
-    assert_eq!(with(&|bytes| bytes.push(1)), "t record 1: end: found 1 bytes more, expected the end of the file");
+    assert_eq!(with(&|bytes| bytes.push(1)), "t record 1: end: found 1 more bytes, expected the end of the file");
     assert_eq!(
         with(&|bytes| bytes.truncate(end - 1)),
-        "t record 2: line: found the end of the file, expected a line, or 0 and how many there are"
+        "t record 2: line: found the end of the file, expected a line, or 0 and the number of records"
     );
     let text = String::from_utf8_lossy(&whole[..end - 5]).replace("64,", "48,");
     let odd = read(text.into_bytes(), None).unwrap_err();
     assert_eq!(odd, "t:2: line_bytes: found 48, expected a power of two up to 65536");
-    // Line 5 - 6.
+    // Line 5 - 6, which is negative.
     assert_eq!(
         with(&|bytes| bytes[end - 5] = 2 * 11 + 1),
         "t record 1: line: found 18446744073709551610, expected a line whose address is below 2^64"

@@ -1,11 +1,11 @@
-//! Page traces: what is written is read, and a wrong one is said to be wrong.
+//! Page traces: round trips and errors.
 
 use std::io::Write;
 
 use proptest::prelude::*;
 use workload::pages::{Format, Header, Icache, Kind, Options, Reader, Writer};
 
-/// Not told by the content, which the tests damage.
+/// Options with a fixed format, because the tests corrupt the content used for detection.
 fn ours() -> Options {
     Options { format: Some(Format::Nandram), ..Options::default() }
 }
@@ -48,7 +48,7 @@ fn page() -> impl Strategy<Value = u64> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(pages in proptest::collection::vec(page(), 0..300), compressed in any::<bool>()) {
+    fn written_pages_read_back(pages in proptest::collection::vec(page(), 0..300), compressed in any::<bool>()) {
         let mut bytes = written(&pages);
         if compressed {
             bytes = zstd::encode_all(&bytes[..], 3).unwrap();
@@ -57,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn one_that_is_cut_off_is_refused(pages in proptest::collection::vec(page(), 0..40), cut in any::<prop::sample::Index>()) {
+    fn truncated_traces_are_rejected(pages in proptest::collection::vec(page(), 0..40), cut in any::<prop::sample::Index>()) {
         let mut bytes = written(&pages);
         bytes.truncate(cut.index(bytes.len()));
         let outcome = Reader::from_bytes("t", bytes, &ours()).and_then(|mut reader| {
@@ -85,14 +85,14 @@ fn chunks_cross_the_buffer_and_end_at_65536() {
 }
 
 #[test]
-fn a_run_of_one_page_is_a_byte_a_request_and_nothing_once_compressed() {
+fn repeats_of_a_page_take_a_byte_each_and_compress_to_nothing() {
     let bytes = written(&[77; 1_000_000]);
     assert!(bytes.len() < 1_000_400);
     assert!(zstd::encode_all(&bytes[..], 3).unwrap().len() < 400);
 }
 
 #[test]
-fn complaints() {
+fn errors_name_position_and_field() {
     let whole = written(&[3, 4]);
     let end = whole.len();
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
@@ -105,11 +105,11 @@ fn complaints() {
     assert_eq!(with(&|bytes| bytes.clear()), "t:1: format: found \"\", expected \"nandram page trace 1\"");
     assert_eq!(
         with(&|bytes| bytes.truncate(end - 1)),
-        "t record 3: page: found the end of the file, expected a page, or 0 and how many there are"
+        "t record 3: page: found the end of the file, expected a page, or 0 and the number of records"
     );
-    assert_eq!(with(&|bytes| bytes[end - 1] = 3), "t record 2: requests: found 3, expected the 2 that are there");
-    assert_eq!(with(&|bytes| bytes.push(0)), "t record 2: end: found 1 bytes more, expected the end of the file");
-    // -2 behind page 4 - 1: below 0.
+    assert_eq!(with(&|bytes| bytes[end - 1] = 3), "t record 2: requests: found 3, expected 2, the number of requests");
+    assert_eq!(with(&|bytes| bytes.push(0)), "t record 2: end: found 1 more bytes, expected the end of the file");
+    // A difference that makes the page negative.
     assert_eq!(
         with(&|bytes| bytes[end - 4] = 4),
         "t record 1: page: found 18446744073709551614, expected a page below 2^63"
@@ -128,7 +128,7 @@ fn complaints() {
     assert_eq!(zero, "t:2: page_bytes: found 0, expected at least 1");
 }
 
-/// The pages of a trace of another format, which must be told by its content.
+/// Reads the pages of a trace in another format, which must be detected by its content.
 fn foreign(name: &str, bytes: impl Into<Vec<u8>>, options: &Options) -> Result<Vec<u64>, String> {
     let mut reader = Reader::from_bytes(name, bytes, options).map_err(|error| error.to_string())?;
     assert!(reader.header().is_none());
@@ -163,7 +163,7 @@ fn oracle_general() {
     let by_content = foreign("t", whole.clone(), &Options::default());
     assert_eq!(by_content, Ok(vec![7, u64::MAX, 7]));
     assert_eq!(foreign("w01.oracleGeneral.bin", whole.clone(), &Options::default()), by_content);
-    // A request of nothing is none.
+    // Requests of zero bytes are skipped.
     let empty = [whole.clone(), object(2, 9, 0, -1), object(2, 8, 1, -1)].concat();
     assert_eq!(foreign("t", empty, &Options::default()), Ok(vec![7, u64::MAX, 7, 8]));
     let named = Options { format: Some("oracleGeneral".parse().unwrap()), ..Options::default() };
@@ -177,7 +177,7 @@ fn oracle_general() {
 #[test]
 fn addresses_are_divided_by_the_page() {
     let of = |kind, page_bytes| Options { kind, page_bytes, ..Options::default() };
-    // Fetches, unless it is said otherwise; one that crosses into a page asks for both.
+    // By default fetches count, and one that spans two pages requests both.
     assert_eq!(foreign("t", LACKEY, &of(None, None)), Ok(vec![0x10004, 0x10004, 0x10005, 0x10005]));
     assert_eq!(foreign("t", LACKEY, &of(None, Some(4096))), Ok(vec![0x4001; 3]));
     let data = foreign("t", LACKEY, &of(Some(Kind::Data), Some(4096)));
@@ -191,25 +191,28 @@ fn addresses_are_divided_by_the_page() {
 }
 
 #[test]
-fn a_page_trace_has_the_pages_it_has() {
+fn the_page_size_must_match_the_header() {
     let options = Options { page_bytes: Some(4096), ..Options::default() };
     let error = Reader::from_bytes("t", written(&[1]), &options).err().unwrap().to_string();
-    assert_eq!(error, "t:2: page_bytes: found 1024, expected 4096, as was asked for");
+    assert_eq!(error, "t:2: page_bytes: found 1024, expected 4096, as requested");
     let reader = Reader::from_bytes("t", written(&[1]), &Options::default()).unwrap();
     assert_eq!((reader.page_bytes(), reader.format().to_string()), (1024, "nandram-pages".to_owned()));
 }
 
 #[test]
-fn what_is_no_trace() {
+fn unknown_formats_are_described() {
     let names = "nandram-pages, text, oracleGeneral, nandram-memory, lackey, ramulator, dram";
     let tell = |bytes: &[u8]| Reader::from_bytes("t", bytes, &Options::default()).err().unwrap().to_string();
     let expected = format!("expected one of {names}");
-    assert_eq!(tell(b"what\n"), format!("t: cannot tell the trace format: found the first line \"what\", {expected}"));
-    assert_eq!(tell(b""), format!("t: cannot tell the trace format: found an empty file, {expected}"));
+    assert_eq!(
+        tell(b"what\n"),
+        format!("t: cannot detect the trace format: found the first line \"what\", {expected}")
+    );
+    assert_eq!(tell(b""), format!("t: cannot detect the trace format: found an empty file, {expected}"));
     assert_eq!(
         tell(&object(0, 1, 1, -7)),
         format!(
-            "t: cannot tell the trace format: found binary data that begin with 00 00 00 00 01 00 00 00, {expected}"
+            "t: cannot detect the trace format: found binary data that begins with 00 00 00 00 01 00 00 00, {expected}"
         )
     );
     let unknown = "lakcey".parse::<Format>().unwrap_err().to_string();

@@ -1,8 +1,8 @@
-//! Programs made up from a few numbers: what they access, and what is wrong with a file of them.
+//! Synthetic programs: their accesses, and errors in program files.
 
 use media::{Act, Step, Steps};
 use sim::Streams;
-use workload::program::{Backing, Before, Programs};
+use workload::program::{Backing, InitialState, Programs};
 
 fn parse(text: &str) -> Programs {
     Programs::parse("program.toml", text, &Streams::new(1)).unwrap_or_else(|error| panic!("{error}"))
@@ -24,7 +24,7 @@ fn accesses(steps: &[Step], act: Act) -> Vec<u64> {
 }
 
 #[test]
-fn updates_are_shared_out_and_load_what_they_store() {
+fn updates_are_divided_among_threads_and_load_before_they_store() {
     let mut programs = parse("kind = \"gups\"\ntable = \"1MiB\"\nupdates = 1001\nthreads = 4\n");
     let threads: Vec<_> = (0..4).map(|thread| all(&mut programs, thread)).collect();
     let counts: Vec<_> = threads.iter().map(|steps| accesses(steps, Act::Store).len()).collect();
@@ -37,12 +37,12 @@ fn updates_are_shared_out_and_load_what_they_store() {
 }
 
 #[test]
-fn a_table_that_is_created_is_written_whole_before_it_is_measured() {
+fn create_writes_the_whole_table_before_measurement() {
     let mut programs = parse("kind = \"gups\"\ntable = \"1MiB\"\nupdates = 10\nthreads = 2\ncreate = true\n");
     let mut written = vec![false; 1 << 14];
     for thread in 0..2 {
         let steps = all(&mut programs, thread);
-        let begin = steps.iter().position(|step| step.act == Act::Begin).expect("it begins to measure");
+        let begin = steps.iter().position(|step| step.act == Act::Begin).expect("a start of measurement");
         steps[..begin].iter().for_each(|step| written[step.address as usize / 64] = true);
         assert_eq!(accesses(&steps[begin..], Act::OrderedLoad).len(), 5);
     }
@@ -50,22 +50,25 @@ fn a_table_that_is_created_is_written_whole_before_it_is_measured() {
 }
 
 #[test]
-fn a_table_that_was_created_says_so_and_is_not_written() {
+fn created_marks_the_table_as_written_without_writing_it() {
     let mut programs = parse("kind = \"gups\"\ntable = \"1MiB\"\nupdates = 10\ncreated = true\n");
-    assert_eq!(programs.regions()[0].before, Before::Written);
+    assert_eq!(programs.regions()[0].initial, InitialState::Written);
     assert_eq!(all(&mut programs, 0).len(), 20);
     let found = parse("kind = \"gups\"\ntable = \"1MiB\"\nupdates = 10\n");
-    assert_eq!(found.regions()[0].before, Before::Found);
+    assert_eq!(found.regions()[0].initial, InitialState::Existing);
 }
 
 #[test]
-fn a_token_reads_its_experts_and_the_context_and_adds_its_own() {
+fn a_token_reads_its_experts_and_the_context_and_appends_to_it() {
     let text = "kind = \"inference\"\nweights = \"1MiB\"\nlayers = 4\nexperts = 8\nactive = 2\nkv = \"1KiB\"\ncontext = 10\n\
                 tokens = 3\nthreads = 2\n";
     let mut programs = parse(text);
     let (weights, context) = (programs.regions()[0].clone(), programs.regions()[1].clone());
-    assert_eq!((weights.backing, weights.bytes, weights.before), (Backing::Mapped, 1 << 20, Before::Found));
-    assert_eq!((context.backing, context.bytes, context.before), (Backing::Anonymous, 4 * 256 * 13, Before::Written));
+    assert_eq!((weights.backing, weights.bytes, weights.initial), (Backing::Mapped, 1 << 20, InitialState::Existing));
+    assert_eq!(
+        (context.backing, context.bytes, context.initial),
+        (Backing::Anonymous, 4 * 256 * 13, InitialState::Written)
+    );
     let threads = [all(&mut programs, 0), all(&mut programs, 1)];
     let of = |region: &workload::program::Region, at: &u64| (region.base..region.base + region.bytes).contains(at);
     let mut matrices = std::collections::BTreeMap::new();
@@ -75,15 +78,15 @@ fn a_token_reads_its_experts_and_the_context_and_adds_its_own() {
             if of(&weights, &at) {
                 *matrices.entry((at - weights.base) / (32 << 10)).or_insert(0) += 1;
             } else {
-                assert!(of(&context, &at), "{at:#x} is in no region");
+                assert!(of(&context, &at), "{at:#x} is outside all regions");
                 *lines.entry(at).or_insert(0) += 1;
             }
         }
     }
-    // Three tokens, four layers, two experts of 512 lines each, whole and by both threads alike.
+    // Three tokens, four layers, two experts of 512 lines each, divided evenly between the threads.
     assert_eq!(matrices.values().sum::<u64>(), 3 * 4 * 2 * 512);
     assert!(matrices.values().all(|count| count % 512 == 0) && matrices.len() > 8, "{matrices:?}");
-    // Of each layer 10 tokens of four lines, read three times; one more twice, and one once.
+    // In each layer, 10 tokens of four lines are read three times, one twice, and one once.
     let counted = |times: u64| lines.values().filter(|count| **count == times).count();
     assert_eq!([counted(3), counted(2), counted(1)], [4 * 40, 4 * 4, 4 * 4]);
     let stores = accesses(&threads[0], Act::Store);
@@ -95,17 +98,17 @@ fn a_token_reads_its_experts_and_the_context_and_adds_its_own() {
 }
 
 #[test]
-fn a_part_of_a_mix_is_random() {
+fn mix_has_the_given_fraction_of_random_accesses() {
     for (random, least, most) in [(0.0, 9999, 9999), (0.3, 6800, 7200), (1.0, 0, 20)] {
         let text = format!("kind = \"mix\"\ntable = \"64MiB\"\naccesses = 10000\nrandom = {random}\n");
         let at = accesses(&all(&mut parse(&text), 0), Act::OrderedLoad);
         let next = at.windows(2).filter(|two| two[1] == (two[0] + 4096) % (64 << 20)).count();
-        assert!((least..=most).contains(&next), "{next} of 10000 are sequential where {random} are random");
+        assert!((least..=most).contains(&next), "{next} of 10000 accesses are sequential at random = {random}");
     }
 }
 
 #[test]
-fn dd_goes_through_a_file_once() {
+fn dd_accesses_each_byte_of_the_file_once() {
     for (kind, file_act) in [("dd-read", Act::Load), ("dd-write", Act::Store)] {
         let mut programs = parse(&format!("kind = \"{kind}\"\nfile = \"1MiB\"\nblock = \"100KiB\"\nthreads = 2\n"));
         let file = programs.regions()[0].clone();
@@ -126,7 +129,7 @@ fn dd_goes_through_a_file_once() {
 }
 
 #[test]
-fn personalities_stay_in_their_regions_and_do_what_they_say() {
+fn personalities_stay_in_their_regions_and_follow_their_flows() {
     for kind in ["fileserver", "webproxy", "webserver", "varmail", "oltp", "videoserver"] {
         let text = format!("kind = \"{kind}\"\nfiles = 20\nsize = \"320KiB\"\nthreads = 3\noperations = 60\n");
         let mut programs = parse(&text);
@@ -136,9 +139,9 @@ fn personalities_stay_in_their_regions_and_do_what_they_say() {
             for step in all(&mut programs, thread) {
                 let of =
                     regions.iter().find(|region| (region.base..region.base + region.bytes).contains(&step.address));
-                let of = of.unwrap_or_else(|| panic!("{kind}: {step:?} is in no region of {regions:?}"));
+                let of = of.unwrap_or_else(|| panic!("{kind}: {step:?} is outside of {regions:?}"));
                 assert!(step.address + u64::from(step.bytes) <= of.base + of.bytes, "{kind}: {step:?} leaves {of:?}");
-                assert!(step.bytes <= 64 || step.act > Act::Store, "{step:?} is more than a line");
+                assert!(step.bytes <= 64 || step.act > Act::Store, "{step:?} is longer than a line");
                 syncs += u32::from(step.act == Act::Sync);
                 written += if step.act == Act::Write { step.bytes } else { 0 };
                 read += if step.act == Act::Read { step.bytes } else { 0 };
@@ -146,7 +149,7 @@ fn personalities_stay_in_their_regions_and_do_what_they_say() {
         }
         let expected = match kind {
             "varmail" => 120,
-            // Every tenth turn of 20 of each thread.
+            // Every tenth of 20 turns, for each thread.
             "oltp" => 6,
             _ => 0,
         };
@@ -157,7 +160,7 @@ fn personalities_stay_in_their_regions_and_do_what_they_say() {
 }
 
 #[test]
-fn programs_at_once_have_memory_of_their_own() {
+fn concurrent_programs_have_separate_memory() {
     let text = "[[program]]\nkind = \"gups\"\ntable = \"100KiB\"\nupdates = 5\n\n[[program]]\nkind = \"mmap\"\nfile = \"1MiB\"\nreads = 7\n";
     let programs = parse(text);
     assert_eq!(programs.threads(), 2);
@@ -167,10 +170,10 @@ fn programs_at_once_have_memory_of_their_own() {
 }
 
 #[test]
-fn mistakes_are_told_in_a_line() {
+fn errors_are_one_line() {
     let gups = "kind = \"gups\"\ntable = \"1MiB\"\nupdates = 5\n";
     let message = |text: &str| match Programs::parse("p.toml", text, &Streams::new(1)) {
-        Ok(_) => panic!("{text} is right"),
+        Ok(_) => panic!("{text} is valid"),
         Err(error) => error.to_string(),
     };
     let found = [
@@ -193,16 +196,16 @@ fn mistakes_are_told_in_a_line() {
 }
 
 #[test]
-fn servers_append_to_one_log_whose_pages_nobody_wrote() {
+fn servers_append_to_one_log_without_initial_data() {
     let mut programs = parse("kind = \"webserver\"\noperations = 60\nthreads = 4\n");
-    let log = programs.regions().iter().find(|region| region.name == "log").expect("it has a log").clone();
-    assert_eq!((log.backing, log.before), (Backing::File, Before::Allocated));
-    let buffers = programs.regions().iter().find(|region| region.name == "buffers").expect("it has buffers");
-    assert_eq!(buffers.before, Before::Allocated);
+    let log = programs.regions().iter().find(|region| region.name == "log").expect("a log").clone();
+    assert_eq!((log.backing, log.initial), (Backing::File, InitialState::Allocated));
+    let buffers = programs.regions().iter().find(|region| region.name == "buffers").expect("buffers");
+    assert_eq!(buffers.initial, InitialState::Allocated);
     let mut end = log.base;
     for thread in 0..4 {
         for step in all(&mut programs, thread).iter().filter(|step| step.act == Act::Write) {
-            assert_eq!(step.address, end, "behind what was appended before");
+            assert_eq!(step.address, end, "right after the previous append");
             end += u64::from(step.bytes);
         }
     }
@@ -210,12 +213,12 @@ fn servers_append_to_one_log_whose_pages_nobody_wrote() {
 }
 
 #[test]
-fn tokens_that_warm_are_not_measured() {
+fn warm_tokens_are_not_measured() {
     let text = "kind = \"inference\"\nweights = \"1MiB\"\nkv = \"1KiB\"\nlayers = 4\nthreads = 2\ntokens = 2\n";
     let (mut cold, mut warm) = (parse(text), parse(&format!("{text}warm = 1\ncontext = 3\n")));
     let (cold, warm) = (all(&mut cold, 1), all(&mut warm, 1));
-    let begin = warm.iter().position(|step| step.act == Act::Begin).expect("it begins to measure");
-    // Half of the weights for each token, and of what three to five tokens left.
+    let begin = warm.iter().position(|step| step.act == Act::Begin).expect("a start of measurement");
+    // Half of the weights for each token, and the context of three to five tokens.
     let weights = (1 << 20) / 64 / 2;
     assert_eq!((begin, warm.len() - begin - 1), (weights + 3 * 8, 2 * weights + 4 * 8 + 5 * 8));
     assert!(cold.len() == 2 * weights + 8 && cold.iter().all(|step| step.act == Act::Load));

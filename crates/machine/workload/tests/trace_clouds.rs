@@ -1,4 +1,4 @@
-//! Traces of clouds and caches, and of any columns, on lines as their publishers show them; what they refuse, in one line.
+//! Traces of clouds and caches, and of user-defined columns: lines as published, and errors.
 
 use std::path::Path;
 
@@ -99,7 +99,7 @@ fn libcachesim_objects_are_sectors_in_records_and_blocks_in_text() {
 }
 
 #[test]
-fn named_columns_read_what_no_format_fits() {
+fn user_defined_columns_read_other_traces() {
     use RecordOp::{Read, Trim, Write};
     let columns: Columns = "time=0:us,op=2,offset=3:sectors,bytes=4,device=1".parse().unwrap();
     let text = "time,disk,op,lba,bytes\n10.5,sda,Read,8,4096\n12,sdb,w,0,512\n14,sda,D,16,1024\n";
@@ -125,7 +125,7 @@ fn named_columns_read_what_no_format_fits() {
     );
 }
 
-/// The notes of a workload in a file of this text.
+/// Returns the notes of a workload with this text.
 fn notes(name: &str, text: &[u8]) -> Vec<String> {
     let path = std::env::temp_dir().join(format!("nandram-{}-{name}", std::process::id()));
     std::fs::write(&path, text).unwrap();
@@ -141,24 +141,24 @@ fn clocks_of_whole_seconds_and_empty_requests_are_noted() {
     assert_eq!(
         notes("tencent.csv", b"1538323199,8,8,0,1\n1538323200,8,8,0,1\n1538323200,0,0,1,1\n1538323200,16,8,1,1\n"),
         [
-            "tencent.csv: its clock counts whole seconds: the requests of a second arrive at once, and their response times \
+            "tencent.csv: its timestamps are whole seconds; the requests of each second arrive together, so response times \
              are those of a burst",
-            "tencent.csv: 1 requests of no bytes are left out",
+            "tencent.csv: 1 requests of zero bytes are skipped",
         ]
     );
     assert_eq!(
         notes("back.csv", b"0,R,0,4096,20\n0,R,0,4096,10\n"),
-        ["back.csv: 1 of 2 requests are stamped earlier than the one before and follow it at once"]
+        ["back.csv: 1 of 2 requests have earlier timestamps than their predecessors, and follow them immediately"]
     );
 }
 
 #[test]
-fn a_byte_order_mark_hides_no_job_file() {
+fn a_byte_order_mark_does_not_hide_a_job_file() {
     assert_eq!(notes("marked.txt", "\u{feff}[a]\nsize=4k\nbuffered=1\n".as_bytes()).len(), 1);
 }
 
 #[test]
-fn addresses_beyond_the_drive_name_the_option_that_wraps_them() {
+fn errors_about_addresses_beyond_the_drive_name_the_wrap_option() {
     let path = std::env::temp_dir().join(format!("nandram-{}-beyond.csv", std::process::id()));
     std::fs::write(&path, ALIBABA).unwrap();
     let workload = Workload::open(Path::new(&path), None).unwrap();

@@ -1,12 +1,12 @@
-//! What a wrong trace is answered with, to the letter.
+//! Exact error messages of invalid traces.
 
 use std::io::Write;
 
 use proptest::prelude::Strategy;
 use workload::trace::{Format, Reader, TraceError};
 
-/// The first complaint about a trace, or how many records it has.
-fn complaint(name: &str, bytes: &[u8], format: Option<Format>) -> String {
+/// Returns the first error of a trace, or "no error".
+fn first_error(name: &str, bytes: &[u8], format: Option<Format>) -> String {
     let reader = match Reader::from_bytes(name, bytes, format) {
         Ok(reader) => reader,
         Err(error) => return error.to_string(),
@@ -14,10 +14,10 @@ fn complaint(name: &str, bytes: &[u8], format: Option<Format>) -> String {
     let mut reader = reader.skip_while(Result::is_ok);
     match reader.next() {
         Some(error) => {
-            assert!(reader.next().is_none(), "nothing comes after an error");
+            assert!(reader.next().is_none(), "the iterator ends after an error");
             error.unwrap_err().to_string()
         }
-        None => "no complaint".to_owned(),
+        None => "no error".to_owned(),
     }
 }
 
@@ -48,7 +48,7 @@ fn lines() {
             "1,usr,0,Read,8,512",
             "t:1: ResponseTime: found the end of the line, expected a whole number of 100 ns".into(),
         ),
-        (Msr, "1,usr,0,Read,8,512,3,4\r\n", "t:1: line: found \"4\", expected its end there".into()),
+        (Msr, "1,usr,0,Read,8,512,3,4\r\n", "t:1: line: found \"4\", expected the end of the line".into()),
         (Msr, "1,,0,Read,8,512,3", "t:1: Hostname: found \"\", expected the name of the traced server".into()),
         (Msr, "1,usr,C:,Read,8,512,3", "t:1: DiskNumber: found \"C:\", expected a whole number".into()),
         (
@@ -84,7 +84,7 @@ fn lines() {
         (Mqsim, "5 0 8 8", "t:1: type: found the end of the line, expected 1 (read) or 0 (write)".into()),
         (Mqsim, "5 0 8 8 1\n6,0,8,8,1", "t:2: arrival time: found \"6,0,8,8,1\", expected a whole number of ns".into()),
         (Mqsim, "5 sda 8 8 1", "t:1: device: found \"sda\", expected a whole number".into()),
-        (Mqsim, "5 0 8 8 1 1", "t:1: line: found \"1\", expected its end there".into()),
+        (Mqsim, "5 0 8 8 1 1", "t:1: line: found \"1\", expected the end of the line".into()),
         (Mqsim, "5 0 8 0x8 1", "t:1: sectors: found \"0x8\", expected a whole number of 512-byte sectors".into()),
         // CloudPhysics.
         (CloudPhysics, "version,time,op,size,lbn\n3,7,2a,512,1", "t:2: version: found \"3\", expected 1 or 2".into()),
@@ -131,7 +131,11 @@ fn lines() {
             "fio version 2 iolog\n/a add\n/a wait soon 0\n",
             "t:3: offset: found \"soon\", expected a whole number of us".into(),
         ),
-        (FioIolog, "fio version 2 iolog\n/a add now\n", "t:2: line: found \"now\", expected its end there".into()),
+        (
+            FioIolog,
+            "fio version 2 iolog\n/a add now\n",
+            "t:2: line: found \"now\", expected the end of the line".into(),
+        ),
         // blkparse.
         (
             Blkparse,
@@ -159,7 +163,7 @@ fn lines() {
     ];
     assert!(cases.len() >= 20);
     for (format, trace, expected) in cases {
-        assert_eq!(complaint("t", trace.as_bytes(), Some(*format)), *expected, "{trace}");
+        assert_eq!(first_error("t", trace.as_bytes(), Some(*format)), *expected, "{trace}");
     }
 }
 
@@ -197,12 +201,12 @@ fn binary_records() {
         ),
     ];
     for (bytes, expected) in cases {
-        assert_eq!(complaint("t", &bytes, Some(Format::Vscsi)), expected);
+        assert_eq!(first_error("t", &bytes, Some(Format::Vscsi)), expected);
     }
 }
 
 #[test]
-fn formats_that_cannot_be_told() {
+fn undetectable_formats_are_described() {
     let long = format!("{} {}", "lorem ipsum".repeat(10), "1 2 3");
     let cases: [(&[u8], String); 7] = [
         (b"", "an empty file".into()),
@@ -210,12 +214,12 @@ fn formats_that_cannot_be_told() {
         (b"time;disk;op\n1;2;r\n", "the first line \"time;disk;op\"".into()),
         (b"1,2,3\n", "the first line \"1,2,3\"".into()),
         (b"1 2 3 4 5\n", "the first line \"1 2 3 4 5\"".into()),
-        (b"\x7fELF\x02\x01\x01\0\0\0", "binary data that begin with 7f 45 4c 46 02 01 01 00".into()),
+        (b"\x7fELF\x02\x01\x01\0\0\0", "binary data that begins with 7f 45 4c 46 02 01 01 00".into()),
         (long.as_bytes(), format!("the first line \"{}…\"", &long[..40])),
     ];
     for (bytes, saw) in cases {
-        let expected = format!("t.csv: cannot tell the trace format: found {saw}, expected one of {ALL}");
-        assert_eq!(complaint("t.csv", bytes, None), expected);
+        let expected = format!("t.csv: cannot detect the trace format: found {saw}, expected one of {ALL}");
+        assert_eq!(first_error("t.csv", bytes, None), expected);
     }
 }
 
@@ -240,17 +244,17 @@ fn other_compressions() {
         (b"\x04\x22\x4d\x18\x60", "lz4"),
         (b"PK\x03\x04\x14", "zip"),
     ] {
-        assert_eq!(complaint("t", magic, None), format!("t: found {name} data, expected plain, gzip or zstd"));
+        assert_eq!(first_error("t", magic, None), format!("t: found {name} data, expected plain, gzip or zstd"));
     }
 }
 
-/// 20,000 lines, which is more than is ever held at once.
+/// Returns 20,000 lines, more than the reader ever buffers.
 fn long_trace() -> String {
     (0..20_000u64).map(|i| format!("{} 0 {} 8 {}\n", i * 1000, i * 7919 % 1_000_000 * 8, i % 2)).collect()
 }
 
 #[test]
-fn compressed_data_that_are_cut_off() {
+fn truncated_compressed_data_is_an_error() {
     let long = long_trace();
     for text in [&long[..1000], &long] {
         cut_off(text);
@@ -263,13 +267,13 @@ fn cut_off(text: &str) {
     for (compression, bytes) in
         [("gzip", gzip.finish().unwrap()), ("zstd", zstd::encode_all(text.as_bytes(), 3).unwrap())]
     {
-        // Whatever is cut off, all that came before is read and the place is named.
+        // Wherever the data is truncated, all preceding lines are read, and the error names the position.
         for length in [12, 20, bytes.len() / 2, bytes.len() - 1] {
             let opened = Reader::from_bytes("t", &bytes[..length], Some(Format::Mqsim));
             let (read, error) = match opened {
                 Ok(mut reader) => {
                     let read = reader.by_ref().take_while(Result::is_ok).count() as u64;
-                    // take_while has swallowed the error; a second reader shows it.
+                    // take_while has consumed the error; a second reader returns it again.
                     let mut again = Reader::from_bytes("t", &bytes[..length], Some(Format::Mqsim)).unwrap();
                     (read, again.find_map(Result::err).unwrap())
                 }
@@ -279,50 +283,48 @@ fn cut_off(text: &str) {
             let TraceError::Damaged { bytes: out, .. } = error else { panic!("{message}") };
             let lines = text.as_bytes()[..out as usize].iter().filter(|byte| **byte == b'\n').count() as u64;
             assert_eq!(read, lines, "{compression} cut off at {length}: {message}");
-            let start = format!(
-                "t:{}: the {compression} data end after {out} bytes of trace, expected them to go on (",
-                read + 1
-            );
+            let start =
+                format!("t:{}: the {compression} data ends after {out} bytes of trace, expected more (", read + 1);
             assert!(message.starts_with(&start), "{message}");
         }
     }
 }
 
 #[test]
-fn compressed_data_that_are_damaged() {
+fn damaged_compressed_data_is_an_error() {
     let text = long_trace();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     gzip.write_all(text.as_bytes()).unwrap();
     let mut bytes = gzip.finish().unwrap();
     let length = bytes.len();
-    // The checksum of gzip's trailer.
+    // The checksum in gzip's trailer.
     bytes[length - 8] ^= 1;
-    let message = complaint("t", &bytes, Some(Format::Mqsim));
+    let message = first_error("t", &bytes, Some(Format::Mqsim));
     assert_eq!(
         message,
         format!(
-            "t:20001: the gzip data are damaged after {} bytes of trace, expected them to go on (corrupt gzip stream does not have a matching checksum)",
+            "t:20001: the gzip data is damaged after {} bytes of trace, expected more (corrupt gzip stream does not have a matching checksum)",
             text.len()
         )
     );
 }
 
 #[test]
-fn files_that_are_not_there() {
+fn missing_files_are_errors() {
     let error = Reader::open(std::path::Path::new("/no/such/trace.csv"), None).err().unwrap().to_string();
     assert_eq!(error, "/no/such/trace.csv: No such file or directory (os error 2)");
 }
 
 #[test]
 fn errors_stay_small() {
-    // They travel by value beside every record.
+    // They are returned by value with every record.
     assert!(size_of::<TraceError>() <= 128, "{}", size_of::<TraceError>());
 }
 
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
     #[test]
-    fn no_bytes_at_all_make_it_panic(
+    fn no_input_causes_a_panic(
         start in proptest::prelude::prop_oneof![
             proptest::prelude::Just(""),
             proptest::prelude::Just("fio version 3 iolog\n0 a add\n"),

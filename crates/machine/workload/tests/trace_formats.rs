@@ -1,4 +1,4 @@
-//! Every format read: the sample in each, what is particular to one, detection, compression.
+//! All trace formats: a sample of each, special cases, detection, compression.
 
 use std::path::{Path, PathBuf};
 
@@ -36,7 +36,7 @@ const SAMPLES: [(&str, Format, &str); 11] = [
 ];
 
 #[test]
-fn the_same_requests_come_out_of_every_format() {
+fn every_format_yields_the_same_requests() {
     let expected = read_all(Reader::open(&sample("sample.mqsim"), None).unwrap());
     assert_eq!(expected.len(), 64);
     assert_eq!(expected[0], record(0, 0, RecordOp::Read, 847_876_096, 4096));
@@ -57,7 +57,7 @@ fn the_same_requests_come_out_of_every_format() {
 }
 
 #[test]
-fn a_format_is_told_by_its_content_whatever_the_name() {
+fn content_determines_the_format_whatever_the_name() {
     for (name, format, _) in SAMPLES {
         let bytes = std::fs::read(sample(name)).unwrap();
         let reader = Reader::from_bytes("some.txt", bytes, None).unwrap();
@@ -66,7 +66,7 @@ fn a_format_is_told_by_its_content_whatever_the_name() {
 }
 
 #[test]
-fn one_line_is_enough_to_tell_a_format() {
+fn one_line_suffices_to_detect_a_format() {
     let cases = [
         ("fio version 3 iolog", Format::FioIolog),
         ("\n# comment\r\n128166372003061629,usr,0,Read,7014609920,24576,41286\r\n", Format::Msr),
@@ -88,7 +88,7 @@ fn one_line_is_enough_to_tell_a_format() {
 }
 
 #[test]
-fn a_name_tells_the_format_where_the_content_does_not() {
+fn the_name_determines_the_format_of_inconclusive_content() {
     for (name, format) in [("a.spc", Format::Spc), ("b.MQSIM.gz", Format::Mqsim), ("c.iolog.zst", Format::FioIolog)] {
         assert_eq!(Format::detect(Path::new(name), b"").unwrap(), format);
     }
@@ -96,7 +96,7 @@ fn a_name_tells_the_format_where_the_content_does_not() {
 }
 
 #[test]
-fn names_of_formats_read_back() {
+fn format_names_round_trip() {
     for (_, format, _) in SAMPLES {
         assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
     }
@@ -131,7 +131,7 @@ fn spc_may_have_blanks_and_further_fields() {
 }
 
 #[test]
-fn inversions_are_moved_up_and_counted() {
+fn inversions_are_moved_forward_and_counted() {
     let trace = "5000 0 0 1 0\n7000 0 0 1 0\n6000 0 0 1 0\n4000 0 0 1 0\n8000 0 0 1 1\n";
     let mut reader = Reader::from_bytes("t", trace, Some(Format::Mqsim)).unwrap();
     let at: Vec<u64> = reader.by_ref().map(|record| record.unwrap().at.ns()).collect();
@@ -140,15 +140,15 @@ fn inversions_are_moved_up_and_counted() {
 }
 
 #[test]
-fn transfers_of_nothing_are_counted_and_not_yielded() {
+fn empty_transfers_are_counted_but_not_yielded() {
     let mut reader = Reader::from_bytes("t", "1 0 0 0 0\n5 0 0 1 0\n9 0 8 0 1\n", Some(Format::Mqsim)).unwrap();
-    // The first record is the first that asks for something.
+    // The first record is the first request with data.
     assert_eq!(reader.by_ref().map(Result::unwrap).collect::<Vec<_>>(), [record(0, 0, RecordOp::Write, 0, 512)]);
     assert_eq!(reader.skipped(), 2);
 }
 
 #[test]
-fn blkparse_flags_are_understood() {
+fn blkparse_flags_are_parsed() {
     let line = |time: &str, rest: &str| format!("  8,0    3        1     {time}   697  {rest}\n");
     let trace = line("0.000000100", "Q  WS 8 + 8 [a b] c]")
         + &line("0.000000200", "D  WS 8 + 8 [a]")
@@ -236,7 +236,7 @@ fn scsi_commands_become_requests() {
         ("42", RecordOp::Trim),
     ];
     for (code, op) in ops {
-        // INQUIRY leaves the medium alone; a synchronize cache's range does not count.
+        // INQUIRY does not access the medium; the range of a synchronize cache is ignored.
         let trace = format!("version,time,op,size,lbn\n1,7,12,96,0\n2,7,{code},1024,3\n");
         let mut reader = Reader::from_bytes("t", trace, None).unwrap();
         let (offset, bytes) = if op == RecordOp::Flush { (0, 0) } else { (1536, 1024) };
@@ -257,7 +257,7 @@ fn a_vscsi_trace_may_have_one_record_or_none() {
 }
 
 #[test]
-fn joined_gzip_and_zstd_files_read_as_one() {
+fn concatenated_gzip_and_zstd_files_are_read_as_one() {
     use flate2::write::GzEncoder;
     use std::io::Write;
     let halves = ["1000 0 0 1 0\n2000 0 8 ", "1 1\n3000 0 16 1 0"];
@@ -277,12 +277,12 @@ fn joined_gzip_and_zstd_files_read_as_one() {
 }
 
 #[test]
-fn a_reader_may_move_to_another_thread() {
+fn a_reader_can_move_to_another_thread() {
     let reader = Reader::open(&sample("sample.v3.iolog.zst"), None).unwrap();
     assert_eq!(std::thread::spawn(move || read_all(reader).len()).join().unwrap(), 64);
 }
 
-/// The traces that libCacheSim and MQSim come with, if `NANDRAM_TRACES` names the folder that has them.
+/// Reads the sample traces of libCacheSim and MQSim, if `NANDRAM_TRACES` names the folder that contains them.
 #[test]
 fn real_traces() {
     let Some(folder) = std::env::var_os("NANDRAM_TRACES").map(PathBuf::from) else { return };
@@ -292,16 +292,16 @@ fn real_traces() {
     assert_eq!((csv.len(), vscsi.len()), (113_872, 113_872));
     for (csv, vscsi) in csv.iter().zip(&vscsi) {
         assert_eq!(Record { at: Time::ZERO, ..*csv }, Record { at: Time::ZERO, ..*vscsi });
-        // The text has the same clock in whole seconds; the first record is 0.368802 s into one.
+        // The text has the same clock in whole seconds; the first record is 0.368802 s into a second.
         let into = vscsi.at + Time::from_us(368_802);
         assert_eq!(csv.at, Time::from_s(into.ns() / 1_000_000_000));
     }
 }
 
-/// A request in the terms that all text formats share: ticks of a microsecond, sectors.
+/// A request in the units that all text formats share: ticks of a microsecond, and sectors.
 type Request = (u64, u32, bool, u64, u64);
 
-/// Each format's line for a request, and what goes before the first.
+/// Formats requests as lines of a format, with its header.
 fn formatted(format: Format, requests: &[Request]) -> String {
     let line = |(at, device, read, sector, sectors): &Request| {
         let (s, us) = (at / 1_000_000, at % 1_000_000);
@@ -321,7 +321,7 @@ fn formatted(format: Format, requests: &[Request]) -> String {
             Format::Columns(_) => {
                 format!("{device} {}.{:03} {sector} {bytes} {}", at / 1000, at % 1000, rw(["w", "READ"]))
             }
-            // Of whole seconds, of no operations, or not text.
+            // Formats with whole seconds or without operations, and binary formats.
             Format::Tencent | Format::OracleGeneral | Format::Objects | Format::Vscsi => {
                 unreachable!("not in the table")
             }
@@ -341,7 +341,7 @@ fn formatted(format: Format, requests: &[Request]) -> String {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
     #[test]
-    fn requests_read_back_from_every_text_format(
+    fn requests_round_trip_through_every_text_format(
         requests in proptest::collection::vec((0u64..1 << 40, 0u32..300, proptest::prelude::any::<bool>(), 0u64..1 << 40, 1u64..1 << 20), 1..50),
         crlf in proptest::prelude::any::<bool>(),
     ) {

@@ -1,4 +1,4 @@
-//! What is written as a fio iolog reads back.
+//! Round trips through the fio iolog writer.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use sim::Time;
 use workload::trace::{IologWriter, Reader, Record, RecordOp};
 
-/// A file of this test's own, removed at the end.
+/// A file of a single test, removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -49,14 +49,14 @@ prop_compose! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn what_is_written_reads_back(
+    fn written_records_read_back(
         steps in prop::collection::vec(a_record(), 0..60),
         extension in prop_oneof![Just(""), Just(".gz"), Just(".zst")],
         prefix in "[!-~]{1,40}",
     ) {
         let mut at = Time::ZERO;
         let records: Vec<Record> = steps.into_iter().enumerate().map(|(i, (gap_us, record))| {
-            // The first record is the zero of the clock.
+            // The first record is at the clock's zero.
             at += if i == 0 { Time::ZERO } else { Time::from_us(gap_us) };
             Record { at, ..record }
         }).collect();
@@ -71,7 +71,7 @@ proptest! {
 }
 
 #[test]
-fn the_text_is_what_fio_reads() {
+fn the_text_is_valid_for_fio() {
     let path = Scratch::new("text", "");
     let record = Record {
         at: Time::from_ps(2_999_999),
@@ -93,7 +93,7 @@ fn the_text_is_what_fio_reads() {
 }
 
 #[test]
-fn the_extension_chooses_the_compression_and_the_bytes_are_the_same_every_time() {
+fn the_extension_selects_the_compression_and_output_is_deterministic() {
     let record =
         Record { at: Time::ZERO, device: 0, op: RecordOp::Read, fua: false, offset: 0, bytes: 512, timed: true };
     for (extension, magic) in [(".gz", &[0x1f, 0x8b][..]), (".ZST", &[0x28, 0xb5, 0x2f, 0xfd][..]), (".txt", b"fio ")] {
@@ -108,7 +108,7 @@ fn the_extension_chooses_the_compression_and_the_bytes_are_the_same_every_time()
 }
 
 #[test]
-fn names_that_fio_cannot_read_are_refused() {
+fn names_that_fio_cannot_read_are_rejected() {
     let path = Scratch::new("names", "");
     let mut writer = IologWriter::create(&path.0).unwrap();
     let expected = "expected 1 to 255 bytes without blanks, as fio reads them";
@@ -120,7 +120,7 @@ fn names_that_fio_cannot_read_are_refused() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_named() {
+fn errors_name_a_missing_folder() {
     let error = IologWriter::create(std::path::Path::new("/no/such/folder/t.iolog")).err().unwrap().to_string();
     assert_eq!(error, "/no/such/folder/t.iolog: No such file or directory (os error 2)");
 }

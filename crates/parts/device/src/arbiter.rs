@@ -1,16 +1,16 @@
-//! Which submission queue is served next (NVM Express Base Specification 2.0, 3.4.4).
+//! Arbitration among submission queues (NVM Express Base Specification 2.0, 3.4.4).
 
 use crate::{Arbitration, Priority};
 
-/// Queues of one priority class, each in its turn.
+/// Queues of one priority class, served in turn.
 #[derive(Clone, Debug, Default)]
 struct Class {
     queues: Vec<u16>,
-    /// Whose turn it is.
+    /// Index of the queue whose turn it is.
     at: usize,
-    /// Commands that it may still give in this turn.
+    /// Commands that the queue may still supply in this turn.
     left: u32,
-    /// Commands that wait in all of its queues.
+    /// Commands waiting in all queues of the class.
     pending: u32,
 }
 
@@ -20,13 +20,13 @@ pub struct Arbiter {
     classes: [Class; 4],
     /// Class of each queue.
     class: Vec<u8>,
-    /// Commands that wait in each queue.
+    /// Commands waiting in each queue.
     pending: Vec<u32>,
-    /// Commands a round of the high, medium and low class.
+    /// Commands per round of the high, medium and low class.
     weights: [u32; 3],
     /// The weighted class whose turn it is.
     turn: usize,
-    /// Commands that it may still give in this round.
+    /// Commands that the class may still supply in this round.
     credit: u32,
     burst: u32,
     waiting: u32,
@@ -35,15 +35,15 @@ pub struct Arbiter {
 const URGENT: usize = 0;
 
 impl Arbiter {
-    /// An arbiter of `queues` empty queues.
+    /// Creates an arbiter of `queues` empty queues.
     ///
     /// # Panics
-    /// If the burst or a weight is none that the specification has.
+    /// Panics if the burst or a weight is outside the specification's range.
     pub fn new(arbitration: Arbitration, burst: Option<u32>, priorities: &[Priority], queues: u16) -> Arbiter {
         let fits = burst.is_none_or(|burst| burst.is_power_of_two() && burst <= 64);
         assert!(fits, "an arbitration burst of {burst:?} commands, expected a power of two up to 64");
         let class_of = |queue: u16| match arbitration {
-            // One class for all: the medium one, whose weight is then without meaning.
+            // All queues are in one class, the medium one, whose weight then has no effect.
             Arbitration::RoundRobin => Priority::Medium,
             Arbitration::WeightedRoundRobin { .. } => {
                 priorities.get(queue as usize).copied().unwrap_or(Priority::Medium)
@@ -69,18 +69,18 @@ impl Arbiter {
         Arbiter { classes, class, pending, weights, turn: 0, credit: weights[0], burst, waiting: 0 }
     }
 
-    /// Commands that wait in all queues.
+    /// Returns the number of commands waiting in all queues.
     #[inline]
     pub fn waiting(&self) -> u32 {
         self.waiting
     }
 
-    /// How many wait in `queue`.
+    /// Returns the number of commands waiting in `queue`.
     pub fn pending(&self, queue: u16) -> u32 {
         self.pending[queue as usize]
     }
 
-    /// `count` more commands wait in `queue`.
+    /// Adds `count` waiting commands to `queue`.
     #[inline]
     pub fn add(&mut self, queue: u16, count: u32) {
         self.pending[queue as usize] += count;
@@ -88,7 +88,8 @@ impl Arbiter {
         self.waiting += count;
     }
 
-    /// Takes up to `limit` commands from the queue whose turn it is: the queue and how many, `None` if nothing waits.
+    /// Takes up to `limit` commands from the queue whose turn it is. Returns the queue and the number of commands, or
+    /// `None` if no command waits.
     pub fn next(&mut self, limit: u32) -> Option<(u16, u32)> {
         if self.waiting == 0 || limit == 0 {
             return None;
@@ -96,7 +97,7 @@ impl Arbiter {
         let (class, credit) = if self.classes[URGENT].pending > 0 {
             (URGENT, u32::MAX)
         } else {
-            // Some class has commands, and a round gives every class credit again.
+            // Terminates, because some class has commands and a round gives every class credit again.
             while self.credit == 0 || self.classes[URGENT + 1 + self.turn].pending == 0 {
                 self.turn = (self.turn + 1) % 3;
                 self.credit = self.weights[self.turn];
@@ -121,7 +122,7 @@ impl Arbiter {
         Some((queue, count))
     }
 
-    /// Takes `count` commands from `queue`, whoever's turn it is: for a queue that has no rival.
+    /// Takes `count` commands from `queue` without arbitration, for a queue without competitors.
     #[inline]
     pub fn remove(&mut self, queue: u16, count: u32) {
         self.pending[queue as usize] -= count;
@@ -129,7 +130,7 @@ impl Arbiter {
         self.waiting -= count;
     }
 
-    /// All queues are empty.
+    /// Empties all queues.
     pub fn clear(&mut self) {
         self.pending.fill(0);
         for class in &mut self.classes {
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Commands taken from each queue over `turns` takes of one command, all queues always full.
+    /// Returns the commands taken from each queue over `turns` single-command turns, with all queues always full.
     fn shares(arbiter: &mut Arbiter, queues: u16, turns: usize) -> Vec<u32> {
         let mut got = vec![0; queues as usize];
         for queue in 0..queues {
@@ -190,7 +191,7 @@ mod tests {
     fn classes_share_by_weight_and_urgent_goes_first() {
         use Priority::{High, Low, Medium, Urgent};
         let weighted = Arbitration::WeightedRoundRobin { high: 8, medium: 4, low: 2 };
-        // Two high queues share the weight of their class.
+        // Two high-priority queues share the weight of their class.
         let mut arbiter = Arbiter::new(weighted, Some(2), &[High, Medium, Low, High], 4);
         assert_eq!(shares(&mut arbiter, 4, 14 * 100), [400, 400, 200, 400]);
         let mut arbiter = Arbiter::new(weighted, Some(2), &[High, Urgent, Low, High], 4);
@@ -215,7 +216,8 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing is invented or lost, no take exceeds its limits, and a waiting queue is served in the end.
+        /// Commands are neither invented nor lost, no turn exceeds its limits, and every waiting queue is served
+        /// eventually.
         #[test]
         fn commands_are_conserved(
             weighted: bool,

@@ -1,49 +1,49 @@
-//! What a controller is made of.
+//! Configuration of a controller front end.
 
 use media::Op;
 use sim::Time;
 
 use crate::shared_buffer::SharedBufferConfig;
 
-/// A storage controller's front end.
+/// Configuration of a storage controller's front end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Commands in the controller at a time, from fetch to completion: 1 to 65,535. (SATA: at most 32, the tags of
-    /// native command queuing; UFS: at most 32 tasks.)
+    /// Maximum number of commands in the controller, from fetch to completion: 1 to 65,535. (SATA: at most 32, the tags
+    /// of native command queuing; UFS: at most 32 tasks.)
     pub max_commands: u32,
-    /// NVMe: submission queue entries read from the host at once, 1 and up.
+    /// NVMe: submission queue entries fetched at once, at least 1.
     pub fetch_burst: u32,
-    /// NVMe: which queue is served next.
+    /// NVMe: arbitration among submission queues.
     pub arbitration: Arbitration,
-    /// NVMe: commands taken from a queue before the next has its turn (Arbitration Burst: a power of two up to 64);
+    /// NVMe: commands taken from a queue before the next queue's turn (Arbitration Burst: a power of two up to 64);
     /// `None` is no limit.
     pub arbitration_burst: Option<u32>,
-    /// NVMe: priority class of each submission queue as the host created it (QPRIO), counted in weighted round robin
-    /// only. Queues beyond the list are medium, as Linux creates all of its queues.
+    /// NVMe: priority class of each submission queue, set by the host at its creation (QPRIO). Only weighted round
+    /// robin uses it. Queues beyond the list have medium priority, like all queues created by Linux.
     pub priorities: Vec<Priority>,
-    /// NVMe: interrupts held back until several completions can be told at once (Feature 08h); `None` is off, as after
-    /// a reset.
+    /// NVMe: coalescing of interrupts for several completions (Feature 08h); `None` is off, the state after a reset.
     pub coalescing: Option<Coalescing>,
     /// NVMe: bytes of a memory page of the host (CC.MPS; 4096 on most). A transfer of more than two pages has a list of
     /// their addresses, 8 bytes each, that the controller reads first.
     pub host_page: u32,
-    /// NVMe: what the controller says of a Host Memory Buffer in Identify Controller.
+    /// NVMe: the fields of Identify Controller about a Host Memory Buffer.
     pub hmb: crate::hmb::Identify,
-    /// What the controller's processors do for a command.
+    /// Processor time per command.
     pub firmware: Firmware,
     /// NVMe, SATA, UFS: command costs besides processor time.
     pub handling: crate::handling::Handling,
-    /// Bytes a second of the controller's DRAM, through which a command's data passes (written and read: twice its
-    /// bytes); `None` where buffers are SRAM or fast enough not to matter.
+    /// Bandwidth in bytes per second of the controller's DRAM, which a command's data passes twice, written and then
+    /// read; `None` if the buffers are SRAM or fast enough not to matter.
     pub dram_bandwidth: Option<u64>,
-    /// UFS, shared buffer: the firmware answers at once, without translation layer and flash; data moves, and is nobody's.
+    /// UFS, shared buffer: the firmware answers immediately, without translation layer and flash. Data is transferred
+    /// but has no content.
     pub bypass_flash: bool,
-    /// What only a device behind a shared buffer has.
+    /// Configuration specific to a device behind a shared buffer.
     pub shared_buffer: SharedBufferConfig,
-    /// UFS: pieces in which data moves.
+    /// UFS: segmentation of data transfers.
     pub utp: Utp,
-    /// SATA: a command has the drive's only data buffer until its data has passed. Flash fills it, then the interface
-    /// empties it, or the other way round, and the next command starts when that is over.
+    /// SATA: a command occupies the drive's only data buffer until its data has passed. Flash fills the buffer and then
+    /// the interface empties it, or the other way round; the next command starts after that.
     pub single_buffer: bool,
 }
 
@@ -52,7 +52,7 @@ impl Default for Config {
         Config {
             // Assumed: more than hosts commonly keep outstanding, less than a queue can hold.
             max_commands: 512,
-            // Assumed: a cache line of entries' worth several times over; one fetch is then one PCIe read of 512 bytes.
+            // Assumed: several cache lines of entries, so that a fetch is one PCIe read of 512 bytes.
             fetch_burst: 8,
             arbitration: Arbitration::RoundRobin,
             // Assumed: drives recommend 1 to 8 commands (Identify Controller, RAB).
@@ -72,18 +72,18 @@ impl Default for Config {
     }
 }
 
-/// How queues share the controller (NVM Express Base Specification 2.0, 3.4.4).
+/// Arbitration mechanism (NVM Express Base Specification 2.0, 3.4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arbitration {
-    /// Queue after queue.
+    /// All queues in turn.
     RoundRobin,
-    /// Urgent queues first; then the classes by weight, queue after queue within a class.
+    /// Urgent queues first, then the other classes by weight; queues of one class in turn.
     WeightedRoundRobin {
-        /// Commands of high-priority queues a round (1 to 256; Arbitration feature, HPW + 1).
+        /// Commands of high-priority queues per round (1 to 256; Arbitration feature, HPW + 1).
         high: u32,
-        /// Commands of medium-priority queues a round.
+        /// Commands of medium-priority queues per round.
         medium: u32,
-        /// Commands of low-priority queues a round.
+        /// Commands of low-priority queues per round.
         low: u32,
     },
 }
@@ -91,46 +91,46 @@ pub enum Arbitration {
 /// Priority class of a submission queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Before all others.
+    /// Strictly before all others.
     Urgent,
-    /// Weighted.
+    /// High weight.
     High,
-    /// Weighted.
+    /// Medium weight.
     Medium,
-    /// Weighted.
+    /// Low weight.
     Low,
 }
 
 /// Interrupt coalescing (NVM Express Base Specification 2.0, Feature 08h), for each interrupt vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coalescing {
-    /// Completions that make an interrupt: 2 to 256 (the feature's THR + 1; THR 0 is no coalescing).
+    /// Completions that trigger an interrupt: 2 to 256 (the feature's THR + 1; THR 0 is no coalescing).
     pub threshold: u32,
-    /// Longest delay of an interrupt: the feature's TIME x 100 us, not zero.
+    /// Maximum delay of an interrupt: the feature's TIME x 100 us, not zero.
     pub time: Time,
 }
 
-/// Processor time a command. Zero is hardware that does it in passing.
+/// Processor time per command. Zero stands for hardware that takes no extra time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Firmware {
-    /// Processors that share the work, first come first served.
+    /// Number of processors, which share the work first come first served.
     pub cores: u32,
-    /// Decoding a read.
+    /// Time to decode a read.
     pub read: Time,
-    /// Decoding a write.
+    /// Time to decode a write.
     pub write: Time,
-    /// Decoding a trim.
+    /// Time to decode a trim.
     pub trim: Time,
-    /// More for each GiB that a trim covers.
+    /// Additional time per GiB that a trim covers.
     pub trim_gib: Time,
-    /// Decoding a flush.
+    /// Time to decode a flush.
     pub flush: Time,
-    /// Ending a command of any kind.
+    /// Time to complete a command of any kind.
     pub complete: Time,
 }
 
 impl Default for Firmware {
-    /// Assumed: a few hundred instructions a command on processors of about 1 GHz, completions by hardware.
+    /// Assumed: a few hundred instructions per command on processors of about 1 GHz; completion by hardware.
     fn default() -> Self {
         Firmware {
             cores: 2,
@@ -146,12 +146,12 @@ impl Default for Firmware {
 }
 
 impl Firmware {
-    /// What a trim of `bytes` takes beyond decoding it.
+    /// Returns the time of a trim of `bytes` beyond its decoding.
     pub fn trimming(&self, bytes: u64) -> Time {
         Time::from_ps(((u128::from(self.trim_gib.ps()) * u128::from(bytes)) >> 30) as u64)
     }
 
-    /// Time of decoding a command.
+    /// Returns the time to decode a command.
     #[inline]
     pub const fn decode(&self, op: Op) -> Time {
         match op {
@@ -166,9 +166,10 @@ impl Firmware {
 /// Transfers of the UFS transport protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Utp {
-    /// Most data of a DATA IN or DATA OUT UPIU in bytes (attributes bMaxDataInSize and bMaxDataOutSize): up to 130,560.
+    /// Maximum data of a DATA IN or DATA OUT UPIU in bytes (attributes bMaxDataInSize and bMaxDataOutSize): up to
+    /// 130,560.
     pub segment: u32,
-    /// READY TO TRANSFER UPIUs that wait for their data at a time (attribute bMaxNumOfRTT).
+    /// Maximum number of READY TO TRANSFER UPIUs that wait for their data (attribute bMaxNumOfRTT).
     pub ready_to_transfers: u32,
 }
 

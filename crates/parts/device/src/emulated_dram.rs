@@ -1,39 +1,39 @@
-//! A buffer of SRAM that looks like a DRAM to the host (Seo et al., "Design and Implementation of A Mobile Storage
+//! An SRAM buffer that emulates a DRAM towards the host (Seo et al., "Design and Implementation of A Mobile Storage
 //! Leveraging the DRAM Interface", 4.1).
 //!
-//! Towards the host: a parser of commands and addresses, and a register that keeps the open row of each bank of the
-//! DRAM that it pretends to be; row and column together are an address in the buffer, and what is read there leaves by
-//! the serialiser in step with the host's clock. The buffer itself is eight (by default) single-ported SRAM banks,
-//! neighbouring lines in neighbouring banks, so that a burst takes one bank.
+//! Towards the host, a parser decodes commands and addresses, and a register holds the open row of each bank of the
+//! emulated DRAM. Row and column together form an address in the buffer; data read there leaves through the serializer
+//! in step with the host's clock. The buffer itself consists of eight (by default) single-ported SRAM banks with
+//! neighboring lines in neighboring banks, so that a burst occupies one bank.
 //!
-//! The host's access always wins: the DRAM interface knows no waiting. The controller's own access to the bank that a
-//! burst has is held up until the burst is over.
+//! The host's access always wins, because the DRAM interface has no wait states. A controller access to the bank
+//! occupied by a burst is delayed until the burst is over.
 //!
 //! # How preemption is simulated
 //!
-//! The controller's accesses are simulated one by one, a line each, in a loop and not as events: a transfer between
-//! buffer and controller is accepted whole. A host transfer is a stream of bursts at a fixed pace, known when it starts:
-//! where it is at any time is a division. So each access of the controller sees which bank the host's streams have at
-//! that very moment, waits where it is the same, and all that follows is later by as much. What a stream that becomes known
-//! while an accepted transfer is under way would do to the rest of it is left out; transfers accepted at once are the data
-//! of a flash read, or of a written command: some ten microseconds.
+//! The controller's accesses are simulated one line at a time in a loop, not as events: a transfer between buffer and
+//! controller is accepted as a whole. A host transfer is a stream of bursts at a fixed pace, known when it starts, so
+//! its position at any time is a division. Each controller access therefore sees which bank the host's streams occupy
+//! at that moment and waits on a conflict, which delays all later accesses. A stream that starts while an accepted
+//! transfer is in progress does not affect the rest of that transfer. Transfers accepted at once are the data of a
+//! flash read or of a write command, about ten microseconds.
 
 use sim::Time;
 
-/// The buffer's make.
+/// Configuration of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EmulatedDramConfig {
-    /// SRAM banks, a power of two.
+    /// Number of SRAM banks, a power of two.
     pub banks: u32,
-    /// Bytes of a line: what one burst of the host takes, and one access of the controller.
+    /// Bytes per line: one burst of the host, and one access of the controller.
     pub line: u32,
-    /// Time for which a burst of the host has its bank.
+    /// Time for which a burst of the host occupies its bank.
     pub burst: Time,
-    /// Bytes a second of the controller's interconnect.
+    /// Bandwidth of the controller's interconnect in bytes per second.
     pub bandwidth: u64,
-    /// Banks of the DRAM that the host sees.
+    /// Number of banks of the emulated DRAM.
     pub dram_banks: u32,
-    /// Bytes of a row of it.
+    /// Bytes per row of the emulated DRAM.
     pub row: u32,
 }
 
@@ -51,37 +51,37 @@ impl Default for EmulatedDramConfig {
     }
 }
 
-/// A stream of bursts of the host: `burst` lines back to back every `period`, in ascending order from `first` on.
+/// A stream of host bursts: every `period`, `burst` lines back to back, in ascending order starting at line `first`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// When it begins.
+    /// Start of the stream.
     pub from: Time,
-    /// When it is over.
+    /// End of the stream.
     pub to: Time,
-    /// Number of its first line.
+    /// Number of the first line.
     pub first: u64,
-    /// Lines of a burst.
+    /// Lines per burst.
     pub burst: u32,
-    /// Time from a burst's start to the next one's.
+    /// Time between the starts of two bursts.
     pub period: Time,
 }
 
-/// What the host asks for by its command and address pins.
+/// A command on the host's command and address pins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Open `row` of `bank`.
+    /// Opens `row` of `bank`.
     Activate {
         /// The bank.
         bank: u32,
         /// The row.
         row: u32,
     },
-    /// Close the row of `bank`.
+    /// Closes the row of `bank`.
     Precharge {
         /// The bank.
         bank: u32,
     },
-    /// Read or write a line of the open row of `bank`.
+    /// Reads or writes a line of the open row of `bank`.
     Access {
         /// The bank.
         bank: u32,
@@ -90,45 +90,45 @@ pub enum Command {
     },
 }
 
-/// What the buffer counted.
+/// Counters of the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BankStats {
-    /// Accesses of the controller, a line each.
+    /// Accesses of the controller, one line each.
     pub accesses: u64,
-    /// Of these, while a stream of the host's was going on.
+    /// Controller accesses during a stream of the host.
     pub beside_host: u64,
-    /// Of these, held up by a burst that had the bank.
+    /// Controller accesses delayed by a burst in the same bank.
     pub conflicts: u64,
-    /// Time for which they were held up.
+    /// Total delay of these accesses.
     pub held_up: Time,
-    /// Time of the controller's side of the buffer, holding up included.
+    /// Busy time of the controller's side of the buffer, delays included.
     pub busy: Time,
-    /// Lines that the host accessed.
+    /// Lines accessed by the host.
     pub host_lines: u64,
-    /// Rows that the host opened.
+    /// Rows opened by the host.
     pub activations: u64,
 }
 
-/// The buffer.
+/// An SRAM buffer that emulates a DRAM.
 #[derive(Clone, Debug)]
 pub struct EmulatedDram {
     config: EmulatedDramConfig,
-    /// Time of an undisturbed access of the controller.
+    /// Time of an undisturbed controller access.
     access: Time,
     /// The bank status register: the open row of each bank.
     rows: Vec<Option<u32>>,
-    /// Streams of the host that may not be over.
+    /// Host streams that may still be in progress.
     streams: Vec<Stream>,
-    /// When the controller's side is free.
+    /// Time at which the controller's side is free.
     free: Time,
     stats: BankStats,
 }
 
 impl EmulatedDram {
-    /// A buffer that nobody uses, all rows closed.
+    /// Creates an idle buffer with all rows closed.
     ///
     /// # Panics
-    /// If banks, lines or rows are no powers of two, or a row no whole lines.
+    /// Panics if the banks, line or row are not powers of two, or a row is smaller than a line.
     pub fn new(config: &EmulatedDramConfig) -> EmulatedDram {
         let EmulatedDramConfig { banks, line, row, dram_banks, .. } = *config;
         let powers = [banks, line, row, dram_banks].iter().all(|n| n.is_power_of_two());
@@ -143,17 +143,17 @@ impl EmulatedDram {
         }
     }
 
-    /// Bank and row that the host's byte `offset` is in: rows of one bank after the other.
+    /// Returns the bank and row of byte `offset`. Consecutive rows are in consecutive banks.
     pub fn place(&self, offset: u64) -> (u32, u32) {
         let row = offset / u64::from(self.config.row);
         let banks = u64::from(self.config.dram_banks);
         ((row % banks) as u32, (row / banks) as u32)
     }
 
-    /// What the parser makes of a command. For an access, the byte of the buffer that the line begins at.
+    /// Executes a command in the parser. For an access, returns the byte of the buffer at which the line begins.
     ///
     /// # Panics
-    /// If the host breaks the rules that a DRAM has: activates a bank that is open, accesses one that is not.
+    /// Panics if the host breaks the rules of a DRAM: activates an open bank or accesses a closed one.
     pub fn command(&mut self, command: Command) -> Option<u64> {
         match command {
             Command::Activate { bank, row } => {
@@ -167,15 +167,15 @@ impl EmulatedDram {
                 None
             }
             Command::Access { bank, column } => {
-                let row = self.rows[bank as usize].unwrap_or_else(|| panic!("bank {bank} is accessed and not open"));
+                let row = self.rows[bank as usize].unwrap_or_else(|| panic!("bank {bank} is accessed while not open"));
                 let rows = u64::from(row) * u64::from(self.config.dram_banks) + u64::from(bank);
                 Some(rows * u64::from(self.config.row) + u64::from(column / self.config.line * self.config.line))
             }
         }
     }
 
-    /// The host accesses the line at byte `offset` at `at`: the commands that a memory controller with open rows sends.
-    /// True if the row was open.
+    /// Accesses the line at byte `offset` at `at`, with the commands of a memory controller that keeps rows open.
+    /// Returns true if the row was open.
     pub fn host_line(&mut self, at: Time, offset: u64) -> bool {
         let (bank, row) = self.place(offset);
         let hit = self.open(bank, row);
@@ -188,7 +188,7 @@ impl EmulatedDram {
         hit
     }
 
-    /// Has `row` of `bank` open; true if it was.
+    /// Opens `row` of `bank`. Returns true if it was already open.
     fn open(&mut self, bank: u32, row: u32) -> bool {
         match self.rows[bank as usize] {
             Some(open) if open == row => return true,
@@ -199,7 +199,7 @@ impl EmulatedDram {
         false
     }
 
-    /// The host streams `bytes` from byte `offset` on; it opens the rows in passing. Returns how many it opened.
+    /// Streams `bytes` from byte `offset` for the host, and opens rows as needed. Returns the number of rows opened.
     pub fn host_stream(&mut self, from: Time, to: Time, offset: u64, bytes: u64, burst: u32, period: Time) -> u64 {
         let (line, row) = (u64::from(self.config.line), u64::from(self.config.row));
         let mut opened = 0;
@@ -215,12 +215,12 @@ impl EmulatedDram {
     }
 
     fn stream(&mut self, stream: Stream) {
-        // The controller, which accesses the buffer for every command, forgets those that are over.
+        // The controller, which accesses the buffer for every command, drops streams that are over.
         self.streams.push(stream);
     }
 
-    /// The controller reads or writes `bytes` from byte `offset` on, from `at` or when its side of the buffer is free.
-    /// Returns the end.
+    /// Reads or writes `bytes` from byte `offset` for the controller, starting at `at` or when its side of the buffer
+    /// is free. Returns the end.
     pub fn controller(&mut self, at: Time, offset: u64, bytes: u64) -> Time {
         let line = u64::from(self.config.line);
         let (first, lines) = (offset / line, bytes.div_ceil(line));
@@ -240,7 +240,7 @@ impl EmulatedDram {
         now
     }
 
-    /// When the controller has the bank of `line`, from `now` on.
+    /// Returns the time at which the controller gets the bank of `line`, not before `now`.
     #[inline]
     fn wait(&mut self, now: Time, line: u64) -> Time {
         let mask = u64::from(self.config.banks) - 1;
@@ -266,12 +266,12 @@ impl EmulatedDram {
         at
     }
 
-    /// What was counted until `now`; what is accepted for later is not in the busy time.
+    /// Returns the counters until `now`. Busy time excludes work accepted for later.
     pub fn stats(&self, now: Time) -> BankStats {
         BankStats { busy: self.stats.busy.saturating_sub(self.free.saturating_sub(now)), ..self.stats }
     }
 
-    /// The power is gone.
+    /// Cuts the power.
     pub fn power_cut(&mut self, now: Time) {
         self.stats = self.stats(now);
         self.rows.fill(None);
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(buffer.command(Command::Activate { bank: 3, row: 5 }), None);
         assert_eq!(buffer.command(Command::Access { bank: 3, column: 70 }), Some((5 * 8 + 3) * 2048 + 64));
         buffer.command(Command::Precharge { bank: 3 });
-        assert!(!buffer.host_line(Time::ZERO, 2048 * 3), "another row, opened anew");
+        assert!(!buffer.host_line(Time::ZERO, 2048 * 3), "another row is opened");
         assert!(buffer.host_line(Time::ZERO, 2048 * 3 + 2000));
         assert!(!buffer.host_line(Time::ZERO, 2048 * (3 + 8)), "the same bank, another row");
         assert_eq!(buffer.stats(Time::ZERO).activations, 3);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the obvious: every access looks at every burst of every stream.
+        /// Compares with the obvious implementation, in which every access checks every burst of every stream.
         #[test]
         fn preemption_is_what_every_burst_says(
             streams in prop::collection::vec((0u64..4000, 1u64..200, 0u64..64, 1u32..5, 0u64..40), 0..4),

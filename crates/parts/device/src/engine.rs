@@ -1,5 +1,5 @@
-//! What every front end has: commands by tag, the processors that decode and end them, and the memory that their data
-//! passes through.
+//! State common to all front ends: commands by tag, the processors that decode and complete them, and the memory that
+//! their data passes.
 
 use media::{Op, Request, Status, Tag};
 use sim::{Dense, Schedule, Time, Track};
@@ -8,42 +8,42 @@ use crate::handling::Handler;
 use crate::pool::Pool;
 use crate::{Config, DECODED, ENDED, Event, Firmware};
 
-/// No tag.
+/// Marks the absence of a tag.
 pub(crate) const NONE: u16 = u16::MAX;
 
-/// How far a command is.
+/// State of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Free,
-    /// Taken from the host, not decoded.
+    /// Received from the host, not yet decoded.
     Admitted,
-    /// With the translation layer.
+    /// In the translation layer.
     Running,
-    /// Its end is known.
+    /// Its end time is known.
     Ended,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Command {
     pub request: Request,
-    /// Bytes of its data that were not yet sent to the host or called for. (A trim moves none of what it asks for.)
+    /// Bytes of its data that have not yet been sent to the host or requested from it. (A trim transfers no data.)
     left: u64,
-    /// When the last of them has left.
+    /// Time at which the last of them has left.
     sent: Time,
     pub queue: u16,
     pub cid: u16,
-    /// Tag of the command that was fetched together with it; of a free place, whatever its owner keeps there.
+    /// Link for the owner of the free list.
     pub next: u16,
     pub status: Status,
     state: State,
 }
 
-/// Memory that data passes through: written, then read.
+/// Memory that data passes twice: written, then read.
 #[derive(Clone, Debug)]
 struct Dram {
     port: Pool,
     rate: u64,
-    /// Bytes and time of the last transfer: most are alike.
+    /// Bytes and time of the last transfer, because most transfers have the same size.
     last: (u64, Time),
 }
 
@@ -53,12 +53,10 @@ pub(crate) struct Engine {
     commands: Dense<Command>,
     firmware: Pool,
     costs: Firmware,
-    /// Decoding a command, by its kind.
+    /// Time to decode a command, by operation.
     decode: [Time; 4],
     dram: Option<Dram>,
     handler: Option<Box<Handler>>,
-    /// Nothing delays the end of a read behind its data: no memory of the controller, no firmware.
-    direct: bool,
 }
 
 impl Engine {
@@ -66,7 +64,6 @@ impl Engine {
         let commands = config.max_commands;
         assert!((1..=u32::from(NONE)).contains(&commands), "{commands} commands, expected 1 to 65535");
         let handler = Handler::new(&config.handling).map(Box::new);
-        let delays = handler.as_ref().is_some_and(|handler| handler.delays_reads());
         let command = Command {
             request: Request::flush(),
             left: 0,
@@ -78,85 +75,84 @@ impl Engine {
             state: State::Free,
         };
         Engine {
-            // SAFETY: tags are those that were handed out, from a chain of all; a number from elsewhere goes through `index`.
+            // SAFETY: only tags handed out from the free list are used as indices; `index` checks numbers from outside.
             commands: unsafe { Dense::new(vec![command; commands as usize]) },
             firmware: Pool::new(config.firmware.cores),
             costs: config.firmware,
             decode: [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| config.firmware.decode(op)),
-            direct: config.dram_bandwidth.is_none() && config.firmware.complete == Time::ZERO && !delays,
             handler,
             dram: config.dram_bandwidth.map(|rate| Dram { port: Pool::new(1), rate, last: (0, Time::ZERO) }),
         }
     }
 
-    /// Commands at a time.
+    /// Returns the maximum number of commands.
     pub fn capacity(&self) -> u16 {
         self.commands.len() as u16
     }
 
-    #[inline(always)]
+    #[inline]
     pub fn command(&self, tag: u16) -> &Command {
         &self.commands[tag as usize]
     }
 
-    #[inline(always)]
+    #[inline]
     pub fn chain(&mut self, tag: u16, next: u16) {
         self.commands[tag as usize].next = next;
     }
 
-    /// Takes a command in, which goes to the translation layer at once if it `runs`. Returns what was kept in
-    /// [`Command::next`] before.
-    #[inline(always)]
-    pub fn admit(&mut self, tag: u16, queue: u16, cid: u16, request: &Request, runs: bool) -> u16 {
+    /// Admits a command. Returns the previous value of [`Command::next`].
+    #[inline]
+    pub fn admit(&mut self, tag: u16, queue: u16, cid: u16, request: Request) -> u16 {
         let command = &mut self.commands[tag as usize];
-        debug_assert!(command.state == State::Free, "tag {tag} is taken in in state {:?}", command.state);
+        debug_assert!(command.state == State::Free, "tag {tag} is admitted in state {:?}", command.state);
         let kept = command.next;
         *command = Command {
-            request: request.by_field(),
+            request,
             left: request.bytes,
             sent: Time::ZERO,
             queue,
             cid,
             next: NONE,
             status: Status::Ok,
-            state: if runs { State::Running } else { State::Admitted },
+            state: State::Admitted,
         };
         kept
     }
 
-    /// Has a processor decode the command. True if that takes no time and no event will follow.
+    /// Lets a processor decode the command. Returns true if that takes no time and no event will follow.
     #[inline]
     pub fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) -> bool {
         let request = self.commands[tag as usize].request;
         if self.decode_length(&request) == Time::ZERO && self.handler.is_none() {
             return true;
         }
-        let at = self.decodes(now, &request, s);
-        self.decoded_at(tag, at, s);
+        self.decode_at(now, tag, s);
         false
     }
 
-    /// Has a processor decode a command, a `request`, that is there at `at`. If that is later than now, nothing may be decoded or
-    /// ended by a processor that is there before it. Returns when it is decoded.
-    #[inline(always)]
-    pub fn decodes(&mut self, at: Time, request: &Request, s: &mut impl Schedule<Event>) -> Time {
-        if self.handler.is_some() {
-            return self.handles(at, request.by_field(), s);
-        }
-        let work = self.firmware.take(at, self.decode_length(request));
-        s.span(Track(work.server), name(request.op), work.from, work.to);
-        work.to
+    /// Lets a processor decode the command, which arrives at `at`; [`Event::Decoded`] follows. If `at` is later than
+    /// now, no other processor work may begin before it.
+    #[inline]
+    pub fn decode_at(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
+        let request = self.commands[tag as usize].request;
+        let decoded = if self.handler.is_some() {
+            self.handles(at, request, s)
+        } else {
+            let work = self.firmware.take(at, self.decode_length(&request));
+            s.span(Track(work.server), name(request.op), work.from, work.to);
+            work.to
+        };
+        s.at(DECODED, decoded, Event::Decoded(tag));
     }
 
-    /// Processor time to decode `request`.
+    /// Returns the processor time to decode `request`.
     #[inline]
     fn decode_length(&self, request: &Request) -> Time {
         let length = self.decode[request.op as usize];
         if request.op == Op::Trim { length + self.costs.trimming(request.bytes) } else { length }
     }
 
-    /// Like [`decodes`](Self::decodes), with the configured handling costs.
-    #[inline(never)]
+    /// Lets a processor decode a request with the configured handling costs. Returns the end of decoding.
     fn handles(&mut self, at: Time, request: Request, s: &mut impl Schedule<Event>) -> Time {
         let length = self.decode_length(&request);
         let Some(handler) = &mut self.handler else { return at };
@@ -166,42 +162,35 @@ impl Engine {
         work.to - behind + handler.wait(&request)
     }
 
-    /// True if reads may end in a different order than their data arrive.
+    /// Returns true if reads may end in a different order than their data arrives.
     pub fn reorders(&self) -> bool {
         self.handler.as_ref().is_some_and(|handler| handler.delays_reads())
     }
 
-    /// The command is decoded at `at`: that is an event.
-    #[inline(always)]
-    pub fn decoded_at(&self, tag: u16, at: Time, s: &mut impl Schedule<Event>) {
-        s.at(DECODED, at, Event::Decoded(tag));
-    }
-
-    /// A processor works for `length` on what is there at `at`. Returns when it is done.
+    /// Occupies a processor for `length` with work that arrives at `at`. Returns its end.
     pub fn work(&mut self, at: Time, length: Time, name: &'static str, s: &mut impl Schedule<Event>) -> Time {
         let work = self.firmware.take(at, length);
         s.span(Track(work.server), name, work.from, work.to);
         work.to
     }
 
-    /// The command's data will not move.
+    /// Drops the command's data, which will not be transferred.
     pub fn abandon(&mut self, tag: u16) {
         self.commands[tag as usize].left = 0;
     }
 
-    /// The command goes to the translation layer.
-    #[inline(always)]
+    /// Passes the command to the translation layer.
+    #[inline]
     pub fn run(&mut self, tag: u16) -> &Command {
         let command = &mut self.commands[tag as usize];
-        if command.state != State::Admitted {
-            refuse("decoded", tag, command.state);
-        }
+        assert!(command.state == State::Admitted, "tag {tag} is decoded in state {:?}", command.state);
         command.state = State::Running;
         command
     }
 
-    /// `bytes` of the command's data are to move now; returns when the controller's memory has passed them.
-    #[inline(always)]
+    /// Stages `bytes` of the command's data for transfer. Returns the time at which they have passed the controller's
+    /// memory.
+    #[inline]
     pub fn stage(&mut self, now: Time, tag: u16, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Running, "data for tag {tag} in state {:?}", command.state);
@@ -213,7 +202,6 @@ impl Engine {
     }
 
     /// Sends data through the staging path, if there is one.
-    #[inline(never)]
     fn pass_staging(&mut self, now: Time, tag: u16, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let request = self.commands[tag as usize].request;
         let tracks = self.costs.cores + u32::from(self.dram.is_some());
@@ -222,8 +210,7 @@ impl Engine {
         work.to
     }
 
-    /// Data passes the controller's memory.
-    #[inline(never)]
+    /// Sends data through the controller's memory.
     fn pass(&mut self, now: Time, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let Some(dram) = &mut self.dram else { return now };
         if dram.last.0 != bytes {
@@ -234,77 +221,48 @@ impl Engine {
         work.to
     }
 
-    /// True if all of the command's data was staged.
+    /// Returns true if all of the command's data has been staged.
     #[inline]
     pub fn is_whole(&self, tag: u16) -> bool {
         self.commands[tag as usize].left == 0
     }
 
-    /// The data that was last staged has left at `at`.
+    /// Records that the data last staged has left at `at`.
     #[inline]
     pub fn sent(&mut self, tag: u16, at: Time) {
         let command = &mut self.commands[tag as usize];
         command.sent = command.sent.max(at);
     }
 
-    /// The translation layer is done. Returns when the host can be told.
+    /// Ends the command in the translation layer. Returns the time at which the host can be notified.
     #[inline]
     pub fn complete(&mut self, now: Time, tag: u16, status: Status, s: &mut impl Schedule<Event>) -> Time {
-        self.finish(now, tag, Time::ZERO, status, s)
-    }
-
-    /// Nothing delays the end of a read behind its data.
-    #[inline(always)]
-    pub fn is_direct(&self) -> bool {
-        self.direct
-    }
-
-    /// The last `bytes` of a read's data, which nothing delays, have left at `at`, and the translation layer is done:
-    /// [`stage`](Self::stage) and [`finish`](Self::finish) in one.
-    #[inline(always)]
-    pub fn deliver(&mut self, now: Time, tag: u16, bytes: u64, at: Time, status: Status) -> Time {
-        let command = &mut self.commands[tag as usize];
-        if command.state != State::Running || command.request.op != Op::Read {
-            refuse("delivered as a read", tag, command.state);
-        }
-        let whole = bytes == command.left || (bytes < command.left && status != Status::Ok);
-        assert!(whole, "{:?} ends with {bytes} bytes of the {} left", command.request, command.left);
-        (command.left, command.state, command.status) = (command.left - bytes, State::Ended, status);
-        debug_assert!(at >= now, "data that left at {at} are delivered at {now}");
-        debug_assert!(self.direct, "a read is delivered past memory or firmware");
-        command.sent.max(at)
-    }
-
-    /// The data that was last staged has left at `at`, and the translation layer is done: [`sent`](Self::sent) and
-    /// [`complete`](Self::complete) in one.
-    #[inline(always)]
-    pub fn finish(&mut self, now: Time, tag: u16, at: Time, status: Status, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Running, "tag {tag} completes in state {:?}", command.state);
         let whole = command.left == 0 || status != Status::Ok || command.request.op == Op::Trim;
-        assert!(whole, "{:?} ends well with {} bytes left", command.request, command.left);
+        assert!(whole, "{:?} succeeds with {} bytes left", command.request, command.left);
         command.state = State::Ended;
         command.status = status;
-        let sent = command.sent.max(at).max(now);
+        let sent = command.sent.max(now);
         if self.costs.complete == Time::ZERO { sent } else { self.complete_by_firmware(now, sent, s) }
     }
 
-    /// A processor ends a command whose data have left at `sent`. Returns when the host can be told.
-    #[inline(never)]
+    /// Lets a processor complete a command whose data has left at `sent`. Returns the time at which the host can be
+    /// notified.
     fn complete_by_firmware(&mut self, now: Time, sent: Time, s: &mut impl Schedule<Event>) -> Time {
         let work = self.firmware.take(now, self.costs.complete);
         s.span(Track(work.server), "complete", work.from, work.to);
         sent.max(work.to)
     }
 
-    /// The host is to be told at `at`.
+    /// Schedules the notification of the host for `at`.
     #[inline]
     pub fn end_at(&mut self, tag: u16, at: Time, s: &mut impl Schedule<Event>) {
         s.at(ENDED, at, Event::Ended(tag));
     }
 
-    /// The host is told; the tag is free.
-    #[inline(always)]
+    /// Frees the tag after the host has been notified.
+    #[inline]
     pub fn release(&mut self, tag: u16) -> &mut Command {
         let command = &mut self.commands[tag as usize];
         debug_assert!(command.state == State::Ended, "tag {tag} is released in state {:?}", command.state);
@@ -312,12 +270,12 @@ impl Engine {
         command
     }
 
-    /// Commands in the controller.
+    /// Returns the number of commands in the controller.
     pub fn outstanding(&self) -> u32 {
         self.commands.iter().filter(|command| command.state != State::Free).count() as u32
     }
 
-    /// Names of what shows on a timeline: processors, then memory, then paths of long requests.
+    /// Returns the names of the timeline's rows: processors, memory, staging paths.
     pub fn tracks(&self) -> Vec<String> {
         let firmware = (0..self.costs.cores).map(|core| format!("firmware {core}"));
         let staging = self.handler.iter().flat_map(|handler| handler.busy(Time::ZERO));
@@ -325,7 +283,7 @@ impl Engine {
         firmware.chain(dram).chain(staging.map(|(name, _)| name.to_owned())).collect()
     }
 
-    /// Every track and its busy time until `now`.
+    /// Returns every row and its busy time until `now`.
     pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
         let dram = self.dram.iter().flat_map(|dram| dram.port.busy(now));
         let staging = self.handler.iter().flat_map(|handler| handler.busy(now)).map(|(_, busy)| busy);
@@ -346,7 +304,7 @@ impl Engine {
     }
 }
 
-/// A command's name on a timeline.
+/// Returns the name of an operation on the timeline.
 #[inline]
 fn name(op: Op) -> &'static str {
     match op {
@@ -357,27 +315,12 @@ fn name(op: Op) -> &'static str {
     }
 }
 
-/// A command is not where it should be. (By value: nothing need be in memory for its sake.)
-#[cold]
-#[inline(never)]
-fn refuse(what: &str, tag: u16, state: State) -> ! {
-    panic!("tag {tag} is {what} in state {state:?}")
-}
-
-/// The tag of a command, as the translation layer knows it.
+/// Converts the translation layer's tag to the index of a command.
 ///
 /// # Panics
-/// If it is none of this controller's.
+/// Panics if the tag cannot belong to this controller.
 #[inline]
 pub(crate) fn index(tag: Tag) -> u16 {
-    if tag.0 >= u32::from(NONE) {
-        no_command(tag.0);
-    }
+    assert!(tag.0 < u32::from(NONE), "tag {} does not belong to this controller", tag.0);
     tag.0 as u16
-}
-
-#[cold]
-#[inline(never)]
-fn no_command(tag: u32) -> ! {
-    panic!("{tag} is no command of this controller")
 }

@@ -1,5 +1,5 @@
-//! Command costs besides processor time: waits that occupy no processor, staging paths for requests of more than one
-//! mapping unit, and work behind a write that does not continue an earlier one.
+//! Command costs other than processor time: waits that occupy no processor, staging paths for requests of more than one
+//! mapping unit, and extra work after a write that does not continue an earlier one.
 //!
 //! Everything is off unless configured. These costs describe measured behavior, not its cause inside a drive.
 
@@ -8,7 +8,7 @@ use sim::Time;
 
 use crate::pool::{Pool, Taken};
 
-/// Command costs besides processor time; all off by default.
+/// Command costs other than processor time; all off by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Handling {
     /// Bytes of a mapping unit; a request counts every unit that it touches.
@@ -27,36 +27,36 @@ pub struct Handling {
 /// Waits that occupy no processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// Of a read.
+    /// Wait of a read.
     pub read: Time,
-    /// Of a write.
+    /// Wait of a write.
     pub write: Time,
-    /// Of a trim.
+    /// Wait of a trim.
     pub trim: Time,
-    /// Of a flush.
+    /// Wait of a flush.
     pub flush: Time,
-    /// Of a read or write of more than one mapping unit, in addition.
+    /// Additional wait of a read or write of more than one mapping unit.
     pub split: Time,
-    /// Of each mapping unit of a read or write beyond the first, in addition.
+    /// Additional wait per mapping unit of a read or write beyond the first.
     pub unit: Time,
 }
 
-/// Sequential write streams tracked at a time.
+/// Number of sequential write streams that are tracked.
 pub const STREAMS: usize = 16;
 
-/// State behind [`Handling`].
+/// State of the costs configured by [`Handling`].
 #[derive(Clone, Debug)]
 pub(crate) struct Handler {
     config: Handling,
-    /// Paths for data of reads and of writes.
+    /// Staging paths for the data of reads and of writes.
     staging: [Option<(Pool, u64)>; 2],
-    /// End offset of each stream; the entry that the next new stream replaces.
+    /// End offset of each stream, and the entry that the next new stream replaces.
     ends: [u64; STREAMS],
     next: usize,
 }
 
 impl Handler {
-    /// Returns `None` if every cost is off.
+    /// Creates the state, or returns `None` if every cost is off.
     pub(crate) fn new(config: &Handling) -> Option<Handler> {
         if *config == (Handling { unit: config.unit, ..Handling::default() }) {
             return None;
@@ -71,13 +71,13 @@ impl Handler {
         })
     }
 
-    /// Mapping units that a read or write touches.
+    /// Returns the number of mapping units that a read or write touches.
     fn units(&self, request: &Request) -> u64 {
         let unit = self.config.unit;
         request.end().div_ceil(unit) - request.offset / unit
     }
 
-    /// Wait of the command after its decoding.
+    /// Returns the wait of the command after its decoding.
     pub(crate) fn wait(&self, request: &Request) -> Time {
         let waits = &self.config.waits;
         let kind = match request.op {
@@ -92,7 +92,7 @@ impl Handler {
         }
     }
 
-    /// Processor time after the decoding of the command.
+    /// Returns the extra processor time after the decoding of the command.
     pub(crate) fn behind(&mut self, request: &Request) -> Time {
         if request.op != Op::Write || self.config.jump == Time::ZERO {
             return Time::ZERO;
@@ -106,7 +106,8 @@ impl Handler {
         self.config.jump
     }
 
-    /// Sends `bytes` of the request's data through its staging path, if it has one. Returns the path's track and the time taken.
+    /// Sends `bytes` of the request's data through its staging path, if it has one. Returns the path's track and the time
+    /// taken.
     pub(crate) fn stage(&mut self, now: Time, request: &Request, bytes: u64) -> Option<(u32, Taken)> {
         let track = usize::from(request.op == Op::Write);
         if self.units(request) <= 1 {
@@ -116,19 +117,19 @@ impl Handler {
         Some((track as u32, port.take(now, Time::of_transfer(bytes, *rate))))
     }
 
-    /// True if a read may end later than its data could leave.
+    /// Returns true if a read may end later than its data could leave.
     pub(crate) fn delays_reads(&self) -> bool {
         self.staging[0].is_some()
     }
 
-    /// Names and busy times of both paths until `now`.
+    /// Returns the names and busy times of both paths until `now`.
     pub(crate) fn busy(&self, now: Time) -> [(&'static str, Time); 2] {
         let of = |path: &Option<(Pool, u64)>| path.as_ref().and_then(|(port, _)| port.busy(now).next());
         let [read, write] = &self.staging;
         [("staging of reads", of(read).unwrap_or_default()), ("staging of writes", of(write).unwrap_or_default())]
     }
 
-    /// The power is gone.
+    /// Cuts the power.
     pub(crate) fn power_cut(&mut self, now: Time) {
         for (port, _) in self.staging.iter_mut().flatten() {
             port.power_cut(now);

@@ -1,10 +1,10 @@
-//! The Host Memory Buffer of an NVMe controller: memory that the host lends it (NVM Express Base Specification 1.3,
+//! The Host Memory Buffer of an NVMe controller, memory lent by the host (NVM Express Base Specification 1.3,
 //! 5.21.1.13, Feature 0Dh, with the limits on descriptors of TP 4002).
 //!
-//! The controller says in Identify Controller what it would like; the host enables the buffer by Set Features, with a
-//! list of descriptors that says where it is, and takes it back by the same command. Before the controller completes a
-//! command that disables the buffer it fetches from there what it needs: the buffer is *releasing* until
-//! [`Hmb::released`]. A reset disables it at once.
+//! Identify Controller contains the controller's preferences. The host enables the buffer with a Set Features command
+//! and a list of descriptors of its memory, and disables it with the same command. Before the controller completes a
+//! command that disables the buffer, it fetches the data it still needs: the buffer is *releasing* until
+//! [`Hmb::released`]. A reset disables it immediately.
 
 use std::fmt;
 
@@ -13,23 +13,23 @@ pub const UNIT: u64 = 4096;
 /// Bytes of an entry of the Host Memory Descriptor List.
 pub const DESCRIPTOR: u32 = 16;
 
-/// What Identify Controller says of it.
+/// The fields of Identify Controller about the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Identify {
-    /// Host Memory Buffer Preferred Size, in units of 4 KiB; 0: the controller has no use for one.
+    /// Host Memory Buffer Preferred Size, in units of 4 KiB; 0 if the controller does not use one.
     pub hmpre: u32,
     /// Host Memory Buffer Minimum Size, in units of 4 KiB; at most HMPRE.
     pub hmmin: u32,
-    /// Host Memory Buffer Minimum Descriptor Entry Size, in units of 4 KiB; 0: any.
+    /// Host Memory Buffer Minimum Descriptor Entry Size, in units of 4 KiB; 0 for any size.
     pub hmminds: u32,
-    /// Host Memory Maximum Descriptors Entries; 0: any number.
+    /// Host Memory Maximum Descriptors Entries; 0 for any number.
     pub hmmaxd: u16,
 }
 
 /// An entry of the Host Memory Descriptor List.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Buffer Address (BADD): of the host's memory, aligned to a memory page.
+    /// Buffer Address (BADD) in host memory, aligned to a memory page.
     pub address: u64,
     /// Buffer Size (BSIZE), in memory pages (CC.MPS).
     pub pages: u32,
@@ -40,7 +40,7 @@ pub struct Descriptor {
 pub struct SetFeatures {
     /// Enable Host Memory (EHM, Dword 11 bit 0).
     pub enable: bool,
-    /// Memory Return (MR, Dword 11 bit 1): it is the memory of before a reset, and what is in it is what was.
+    /// Memory Return (MR, Dword 11 bit 1): the memory is the same as before a reset, with its contents intact.
     pub memory_return: bool,
     /// Host Memory Buffer Size (HSIZE, Dword 12), in memory pages.
     pub size: u32,
@@ -51,16 +51,16 @@ pub struct SetFeatures {
 }
 
 impl SetFeatures {
-    /// The command that disables it.
+    /// The command that disables the buffer.
     pub const DISABLE: SetFeatures = SetFeatures { enable: false, memory_return: false, size: 0, list: 0, entries: 0 };
 }
 
-/// Why a command is aborted, by its status code.
+/// Reason why a command is aborted, by its status code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Invalid Field in Command (generic, 02h): which field, and why.
+    /// Invalid Field in Command (generic, 02h), with the field and the reason.
     InvalidField(&'static str),
-    /// Command Sequence Error (generic, 0Ch): why.
+    /// Command Sequence Error (generic, 0Ch), with the reason.
     CommandSequence(&'static str),
 }
 
@@ -73,17 +73,17 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What a command comes to.
+/// Effect of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The buffer may be used. `kept`: what was in it before the reset is there.
+    /// The buffer may be used.
     Enabled {
-        /// Memory was returned.
+        /// True if the host returned the memory with its contents from before a reset.
         kept: bool,
     },
-    /// What is needed of it is to be fetched; the command completes after [`Hmb::released`].
+    /// The controller has to fetch the data it still needs; the command completes after [`Hmb::released`].
     Releasing,
-    /// Nothing changes: it was disabled, and is to be.
+    /// No change: the buffer was already disabled.
     Nothing,
 }
 
@@ -94,51 +94,53 @@ enum State {
     Releasing,
 }
 
-/// A Host Memory Buffer, as its controller sees it.
+/// A Host Memory Buffer as seen by its controller.
 #[derive(Clone, Debug)]
 pub struct Hmb {
     identify: Identify,
-    /// Bytes of a memory page.
+    /// Bytes per memory page.
     page: u64,
     state: State,
-    /// The command and the list that enabled it last, for a host that returns it.
+    /// The command and the list that last enabled the buffer, to recognize memory that the host returns.
     last: Option<(SetFeatures, Vec<Descriptor>)>,
-    /// Bytes that can be used.
+    /// Usable bytes.
     bytes: u64,
 }
 
 impl Hmb {
-    /// A controller that says `identify`, of a host with memory pages of `page` bytes; disabled, as after power on.
+    /// Creates the disabled buffer of a controller with the fields `identify` and a host with memory pages of `page`
+    /// bytes.
     ///
     /// # Panics
-    /// If the least size is more than the preferred one.
+    /// Panics if the minimum size is larger than the preferred size.
     pub fn new(identify: Identify, page: u64) -> Hmb {
         let Identify { hmpre, hmmin, .. } = identify;
         assert!(hmmin <= hmpre, "HMMIN is {hmmin}, more than HMPRE, {hmpre}");
         Hmb { identify, page, state: State::Disabled, last: None, bytes: 0 }
     }
 
-    /// What the host reads.
+    /// Returns the fields of Identify Controller.
     pub fn identify(&self) -> Identify {
         self.identify
     }
 
-    /// True if the controller may use it.
+    /// Returns true if the controller may use the buffer.
     pub fn is_enabled(&self) -> bool {
         self.state == State::Enabled
     }
 
-    /// Bytes that the controller can use, while it is enabled: those of descriptors that are not too small and not too
-    /// many.
+    /// Returns the usable bytes while the buffer is enabled. Descriptors that are too small or beyond the maximum
+    /// number do not count.
     pub fn bytes(&self) -> u64 {
         if self.is_enabled() { self.bytes } else { 0 }
     }
 
-    /// A command, and the list that it points to.
+    /// Executes a command with its descriptor list.
     ///
     /// # Errors
-    /// Why it is aborted; nothing has changed then. (That a size below HMMIN, an empty entry or a memory that is returned
-    /// and is another one are refused is assumed: the specification forbids them to the host and names no status.)
+    /// Fails with the status code if the command is aborted; the buffer is then unchanged. Assumed: sizes below HMMIN,
+    /// empty entries and a return of different memory are aborted. The specification forbids the host to send them but
+    /// names no status.
     pub fn set_features(&mut self, command: SetFeatures, list: &[Descriptor]) -> Result<Change, Refusal> {
         use Refusal::{CommandSequence, InvalidField};
         if self.identify.hmpre == 0 {
@@ -174,7 +176,7 @@ impl Hmb {
         Ok(Change::Enabled { kept })
     }
 
-    /// Bytes of the usable entries, if the command's fields allow it.
+    /// Checks the command's fields. Returns the bytes of the usable entries.
     fn check(&self, command: &SetFeatures, list: &[Descriptor]) -> Result<u64, Refusal> {
         use Refusal::InvalidField;
         if command.entries as usize != list.len() || list.is_empty() {
@@ -206,21 +208,21 @@ impl Hmb {
         Ok(bytes)
     }
 
-    /// Nothing that the controller needs is in the buffer any more: the command that disables it completes.
+    /// Completes the command that disables the buffer, once the controller needs no more data from it.
     ///
     /// # Panics
-    /// If none is under way.
+    /// Panics if no such command is in progress.
     pub fn released(&mut self) {
         assert_eq!(self.state, State::Releasing, "no command disables the Host Memory Buffer");
         self.state = State::Disabled;
     }
 
-    /// A controller level reset: it is disabled at once. The host may return it.
+    /// Performs a controller-level reset, which disables the buffer immediately. The host may return it.
     pub fn reset(&mut self) {
         self.state = State::Disabled;
     }
 
-    /// The power of the host was cut: there is nothing to return.
+    /// Cuts the host's power: its memory loses its contents, so no memory can be returned.
     pub fn power_cut(&mut self) {
         self.reset();
         self.last = None;
@@ -232,7 +234,7 @@ mod tests {
     use super::*;
 
     const MIB: u64 = 1 << 20;
-    /// From 8 to 480 MiB, in at most 16 pieces of at least 16 KiB.
+    /// 8 to 480 MiB in at most 16 extents of at least 16 KiB.
     const IDENTIFY: Identify = Identify { hmpre: 480 * 256, hmmin: 8 * 256, hmminds: 4, hmmaxd: 16 };
 
     fn list(pieces: &[u64]) -> Vec<Descriptor> {

@@ -1,8 +1,8 @@
-//! Storage controllers as their host sees them: command queues, tags, firmware and data buffers. What is behind them
-//! (translation layer, flash) is not known here.
+//! Front ends of storage controllers: command queues, tags, firmware and data buffers. The translation layer and the
+//! flash behind them are not part of this crate.
 //!
-//! A front end is a state machine without a wire: it says what is to be fetched, moved or posted, is told when that
-//! will be done, and hands itself the events that follow.
+//! A front end is a state machine without a wire. Its owner transfers the data and completions that it requests,
+//! reports when they arrive, and passes its events back to it.
 
 pub mod arbiter;
 pub mod config;
@@ -18,7 +18,8 @@ pub mod sata;
 pub mod shared_buffer;
 pub mod ufs;
 
-use sim::Lane;
+use media::Request;
+use sim::{Lane, Time};
 
 pub use config::{Arbitration, Coalescing, Config, Firmware, Priority, Utp};
 pub use emulated_dram::{EmulatedDram, EmulatedDramConfig};
@@ -30,26 +31,60 @@ pub use sata::Sata;
 pub use shared_buffer::{ControllerPower, Cycles, SharedBuffer, SharedBufferConfig};
 pub use ufs::Ufs;
 
-/// What a controller waits for. The number is a command's tag.
+/// An event of a controller. The number is a command's tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The command, and those chained to it, have arrived from the host.
+    /// A command has arrived from the host.
     Fetched(u16),
-    /// The list that the command points to has arrived from the host: addresses of its buffers, ranges to trim.
+    /// The list that a command points to has arrived from the host: buffer addresses or ranges to trim.
     Listed(u16),
-    /// The firmware has decoded the command.
+    /// The firmware has decoded a command.
     Decoded(u16),
     /// A write's data is in the controller's buffer.
     Arrived(u16),
-    /// Firmware and data are done: the host can be told.
+    /// A command's firmware work and data transfer are done, and the host can be notified.
     Ended(u16),
-    /// The aggregation time of a queue's interrupt is over, if the epoch is still the same.
+    /// The aggregation time of a queue's interrupt is over. Ignored if the epoch has changed.
     Coalesced {
         /// The queue pair.
         queue: u16,
-        /// Which interrupt it was for.
+        /// Epoch of the interrupt.
         epoch: u16,
     },
+}
+
+/// An output of a controller to the path between it and its host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The controller needs the list that the command points to before it can decode it.
+    List {
+        /// The command.
+        tag: u16,
+        /// Bytes of the list.
+        bytes: u64,
+    },
+    /// The command is decoded and goes to the translation layer.
+    Command {
+        /// The command.
+        tag: u16,
+        /// The queue pair it came from; zero if there is only one.
+        queue: u16,
+        /// Its number in the queue, or its slot.
+        cid: u16,
+        /// Its request.
+        request: Request,
+    },
+    /// A write's data is in the controller.
+    Arrived(u16),
+    /// The host is to be notified of a command's end.
+    Ended {
+        /// The command.
+        tag: u16,
+        /// Time at which its completion is posted.
+        at: Time,
+    },
+    /// An interrupt of the queue pair is due, for completions posted before.
+    Interrupt(u16),
 }
 
 /// Number of event lanes of a controller.

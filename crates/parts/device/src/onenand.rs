@@ -1,17 +1,18 @@
-//! The buffers of a OneNAND: SRAM on the flash chip, filled from its array page by page and read by the host as memory.
+//! The buffers of a OneNAND: SRAM on the flash chip, filled from its array page by page and read by the host like
+//! memory.
 
 use sim::{Energy, Time};
 
-/// A OneNAND's buffers and its bus.
+/// Configuration of a OneNAND's buffers and its bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneNandConfig {
-    /// Buffers, of a page each.
+    /// Number of buffers, one page each.
     pub buffers: u32,
-    /// Bytes of a word on the bus.
+    /// Bytes per word on the bus.
     pub word_bytes: u64,
-    /// Words a second.
+    /// Words per second.
     pub words_per_s: u64,
-    /// From the address of a burst to its first word.
+    /// Time from the address of a burst to its first word.
     pub burst_latency: Time,
     /// Power during that latency, in microwatts.
     pub latency_uw: u64,
@@ -19,17 +20,17 @@ pub struct OneNandConfig {
     pub transfer_uw: u64,
 }
 
-/// What a buffer holds.
+/// State of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Buffer {
     Free,
-    /// The array is at it.
+    /// The array is loading this page.
     Loading(u32),
     Ready(u32),
 }
 
-/// The buffers: which pages are in them, and what reading them takes. Whoever composes it has the array load pages, and
-/// says when one is loaded; the bus is one, and who uses it takes turns.
+/// The buffers of a OneNAND: their pages and the cost of reading them. The owner lets the array load pages and reports
+/// when they are loaded; it also serializes the use of the single bus.
 #[derive(Clone, Debug)]
 pub struct OneNand {
     config: OneNandConfig,
@@ -40,10 +41,10 @@ pub struct OneNand {
 }
 
 impl OneNand {
-    /// Empty buffers.
+    /// Creates empty buffers.
     ///
     /// # Panics
-    /// If there is none, or the bus is of no width or rate.
+    /// Panics if there are no buffers, or the bus has no width or rate.
     pub fn new(config: &OneNandConfig) -> OneNand {
         assert!(config.buffers > 0 && config.word_bytes > 0 && config.words_per_s > 0, "no OneNAND: {config:?}");
         OneNand {
@@ -59,45 +60,45 @@ impl OneNand {
         self.buffers.iter().position(|&other| other == buffer)
     }
 
-    /// Whether a page can be loaded.
+    /// Returns true if a page can be loaded.
     pub fn has_free_buffer(&self) -> bool {
         self.find(Buffer::Free).is_some()
     }
 
-    /// Whether `page` is in a buffer, wholly.
+    /// Returns true if `page` is completely in a buffer.
     pub fn is_ready(&self, page: u32) -> bool {
         self.find(Buffer::Ready(page)).is_some()
     }
 
-    /// A free buffer is given to `page`, which the array begins to load.
+    /// Assigns a free buffer to `page`, which the array begins to load.
     ///
     /// # Panics
-    /// If no buffer is free, or the page is in one.
+    /// Panics if no buffer is free, or the page already has one.
     pub fn load(&mut self, page: u32) {
         assert!(!self.is_ready(page) && self.find(Buffer::Loading(page)).is_none(), "page {page} is loaded twice");
         let buffer = self.find(Buffer::Free).unwrap_or_else(|| panic!("no buffer is free for page {page}"));
         self.buffers[buffer] = Buffer::Loading(page);
     }
 
-    /// The array has loaded `page`.
+    /// Records that the array has loaded `page`.
     ///
     /// # Panics
-    /// If it was not at it.
+    /// Panics if the page was not being loaded.
     pub fn loaded(&mut self, page: u32) {
         let buffer = self.find(Buffer::Loading(page)).unwrap_or_else(|| panic!("page {page} was not being loaded"));
         self.buffers[buffer] = Buffer::Ready(page);
     }
 
-    /// The buffer of `page` is free.
+    /// Frees the buffer of `page`.
     ///
     /// # Panics
-    /// If the page is not in one, wholly.
+    /// Panics if the page is not completely in a buffer.
     pub fn discard(&mut self, page: u32) {
         let buffer = self.find(Buffer::Ready(page)).unwrap_or_else(|| panic!("page {page} is in no buffer"));
         self.buffers[buffer] = Buffer::Free;
     }
 
-    /// A burst of `bytes` from a buffer: returns how long the bus is busy with it.
+    /// Reads a burst of `bytes` from a buffer. Returns the time for which the bus is busy.
     pub fn burst(&mut self, bytes: u64) -> Time {
         let OneNandConfig { burst_latency, latency_uw, transfer_uw, .. } = self.config;
         let words = bytes.div_ceil(self.config.word_bytes);
@@ -108,17 +109,17 @@ impl OneNand {
         burst_latency + transfer
     }
 
-    /// How long the bus was busy.
+    /// Returns the busy time of the bus.
     pub fn busy(&self) -> Time {
         self.busy
     }
 
-    /// What bus and buffers took.
+    /// Returns the energy of bus and buffers.
     pub fn energy(&self) -> Energy {
         self.energy
     }
 
-    /// Bursts that were read.
+    /// Returns the number of bursts read.
     pub fn bursts(&self) -> u64 {
         self.bursts
     }

@@ -1,15 +1,15 @@
-//! Queue pairs of NVMe: what is fetched from them and posted to them, and where the controller is in them.
+//! NVMe queue pairs as seen by the controller.
 
 use media::Status;
 
-/// Submission queue entries to read: `count` of them from `index` on, round the end of the ring.
+/// Submission queue entries to fetch: `count` entries starting at `index`, wrapping at the end of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetch {
     /// The queue pair.
     pub queue: u16,
     /// First entry.
     pub index: u16,
-    /// How many.
+    /// Number of entries.
     pub count: u16,
 }
 
@@ -20,9 +20,9 @@ pub struct Completion {
     pub cid: u16,
     /// The submission queue's head: entries before it are free for reuse.
     pub sq_head: u16,
-    /// Differs from what the place held before: the entry is new.
+    /// Phase tag, which differs from that of the entry's previous content.
     pub phase: bool,
-    /// How the command ended.
+    /// Status of the command.
     pub status: Status,
 }
 
@@ -33,27 +33,27 @@ pub struct Ended {
     pub queue: u16,
     /// The command's number within its queue.
     pub cid: u16,
-    /// How it ended.
+    /// Status of the command.
     pub status: Status,
-    /// An interrupt follows its completion.
+    /// True if an interrupt follows the completion.
     pub interrupt: bool,
 }
 
 /// The controller's side of a queue pair.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair {
-    /// Next submission queue entry to fetch, and the first that is not there yet.
+    /// Index of the next submission queue entry to fetch, and of the first that the host has not written yet.
     pub sq_head: u16,
     pub sq_tail: u16,
-    /// Next place in the completion queue, and the first that the host has not freed yet.
+    /// Index of the next completion queue entry to write, and of the first that the host has not freed yet.
     pub cq_tail: u16,
     pub cq_head: u16,
     pub phase: bool,
-    /// Completions that no interrupt has told yet.
+    /// Completions not yet covered by an interrupt.
     pub untold: u32,
     pub epoch: u16,
 }
 
-/// As the host created it.
+/// The state of a newly created pair.
 pub(crate) const EMPTY: Pair =
     Pair { sq_head: 0, sq_tail: 0, cq_tail: 0, cq_head: 0, phase: true, untold: 0, epoch: 0 };

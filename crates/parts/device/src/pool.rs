@@ -1,9 +1,9 @@
-//! Several equal servers and one queue.
+//! Several equal servers with one queue.
 
 use sim::Time;
 
-/// Servers that take work first come first served: an idle one if there is one, else whoever is free soonest, takes
-/// the next piece. The end of a piece is known as soon as it is accepted.
+/// Servers that accept work first come first served. The next job goes to an idle server if there is one, else to the
+/// server that becomes free first. The end of a job is known as soon as it is accepted.
 #[derive(Clone, Debug)]
 pub struct Pool {
     first: Server,
@@ -16,7 +16,7 @@ struct Server {
     busy: Time,
 }
 
-/// Who does a piece of work, and when.
+/// A job's server and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// Number of the server.
@@ -28,20 +28,19 @@ pub struct Taken {
 }
 
 impl Pool {
-    /// `servers` idle servers.
+    /// Creates `servers` idle servers.
     ///
     /// # Panics
-    /// If there are none.
+    /// Panics if there are no servers.
     pub fn new(servers: u32) -> Pool {
         assert!(servers > 0, "a pool without servers");
         Pool { first: Server::default(), others: vec![Server::default(); servers as usize - 1] }
     }
 
-    /// Accepts work of `length` that is there at `at`. If that is later than now, whatever comes after must not be
-    /// there before it.
-    #[inline(always)]
+    /// Accepts a job of `length` that arrives at `at`. If `at` is later than now, no later job may arrive before it.
+    #[inline]
     pub fn take(&mut self, at: Time, length: Time) -> Taken {
-        // An idle server is as good as any other.
+        // All idle servers are equivalent, so try the first.
         let first = &mut self.first;
         if first.free <= at {
             first.free = at + length;
@@ -71,10 +70,10 @@ impl Pool {
         (best as u32, from, server.free)
     }
 
-    /// Busy time of each server until `now`.
+    /// Returns the busy time of each server until `now`.
     ///
     /// # Panics
-    /// If one was busy for longer than has passed: the model is broken.
+    /// Panics if a server was busy for longer than the time passed, which means that the model is broken.
     pub fn busy(&self, now: Time) -> impl Iterator<Item = Time> + '_ {
         std::iter::once(&self.first).chain(&self.others).map(move |server| {
             let busy = server.busy.saturating_sub(server.free.saturating_sub(now));
@@ -83,7 +82,7 @@ impl Pool {
         })
     }
 
-    /// What is accepted for later than `now` is not done.
+    /// Cancels work accepted for after `now`.
     pub fn power_cut(&mut self, now: Time) {
         for server in std::iter::once(&mut self.first).chain(&mut self.others) {
             server.busy = server.busy.saturating_sub(server.free.saturating_sub(now));
@@ -98,7 +97,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against the obvious: customers in one line, served at the times at which servers become free, sorted.
+        /// Compares with the obvious implementation: one line of customers, and a sorted list of the times at which
+        /// servers become free.
         #[test]
         fn is_a_first_come_first_served_queue(
             servers in 1u32..6,

@@ -1,33 +1,33 @@
-//! The front end of a device behind a shared buffer: what its firmware does for a command (Seo et al., "Design and
-//! Implementation of A Mobile Storage Leveraging the DRAM Interface", 4.2), with its costs in cycles.
+//! The front end of a device behind a shared buffer: its firmware's work per command (Seo et al., "Design and
+//! Implementation of A Mobile Storage Leveraging the DRAM Interface", 4.2), with costs in cycles.
 //!
-//! The cores share all work, first come first served. The host interface layer (HIL) looks at the submission queue,
+//! The cores share all work, first come first served. The host interface layer (HIL) polls the submission queue,
 //! fetches and interprets an entry, and later prepares a completion; the translation layer (FTL) looks up each unit;
-//! the flash interface layer (FIL) handles each transfer with a chip. What a layer decides is not here: this is what it
-//! takes. Data goes between data buffer and controller by DMA, over the interconnect.
+//! the flash interface layer (FIL) handles each transfer with a chip. Only the costs of these layers are modeled here,
+//! not their decisions. DMA moves data between data buffer and controller over the interconnect.
 
 use ::shared_buffer::{DeviceQueues, Extents, Fetched, Layout, Opcode, Region, SECTOR, WORD};
 use media::{Op, Request, SECTOR as BYTES, Status, Tag};
-use sim::{Energy, Schedule, Time};
+use sim::{Energy, Part, Schedule, Time};
 
 use crate::emulated_dram::{EmulatedDram, EmulatedDramConfig};
 use crate::engine::{Engine, index};
-use crate::{ARRIVED, Config, DECODED, Event, Firmware};
+use crate::{ARRIVED, Config, DECODED, Event, Firmware, Output};
 
-/// What only a device behind a shared buffer has.
+/// Configuration specific to a device behind a shared buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedBufferConfig {
-    /// The buffer.
+    /// Configuration of the buffer.
     pub buffer: EmulatedDramConfig,
-    /// Cycles a second of the cores.
+    /// Clock frequency of the cores in Hz.
     pub clock: u64,
-    /// What the firmware takes.
+    /// Costs of the firmware.
     pub cycles: Cycles,
-    /// Bytes of a mapping unit.
+    /// Bytes per mapping unit.
     pub unit: u32,
     /// Bytes that the flash reads or programs at once.
     pub page: u32,
-    /// What it draws.
+    /// Power consumption.
     pub power: ControllerPower,
 }
 
@@ -45,63 +45,63 @@ impl Default for SharedBufferConfig {
     }
 }
 
-/// Cycles of a core.
+/// Firmware costs in cycles of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycles {
     /// HIL: noticing, fetching and interpreting an entry.
     pub fetch: u64,
     /// HIL: preparing and posting a completion.
     pub complete: u64,
-    /// FTL: looking up a mapping unit, or giving it a place.
+    /// FTL: looking up or allocating a mapping unit.
     pub unit: u64,
-    /// FTL: a command as such.
+    /// FTL: fixed cost per command.
     pub command: u64,
-    /// FIL: a transfer with a chip, from request to the check of its end.
+    /// FIL: a transfer with a chip, from its request to the check of its end.
     pub page: u64,
 }
 
-/// What the controller draws: power in microwatts, energy in picojoules a byte.
+/// Power consumption of the controller: power in microwatts, energy in picojoules per byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControllerPower {
-    /// Always.
+    /// Constant power.
     pub always_uw: u64,
-    /// A core that works.
+    /// Power of a working core.
     pub core_uw: u64,
-    /// A byte that the host reads or writes.
+    /// Energy per byte that the host reads or writes.
     pub interface_pj: u64,
-    /// A byte between the data buffer and the flash interface.
+    /// Energy per byte between the data buffer and the flash interface.
     pub buffer_pj: u64,
-    /// A byte decoded.
+    /// Energy per byte decoded.
     pub decode_pj: u64,
-    /// A byte encoded.
+    /// Energy per byte encoded.
     pub encode_pj: u64,
 }
 
-/// Energy of the controller by what it was spent on.
+/// Energy of the controller by consumer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControllerEnergy {
-    /// What it draws always.
+    /// Constant consumption.
     pub always: Energy,
-    /// Cores at work.
+    /// Working cores.
     pub cores: Energy,
-    /// The interface to the host.
+    /// Interface to the host.
     pub interface: Energy,
-    /// The buffers and the interconnect.
+    /// Buffers and interconnect.
     pub buffer: Energy,
-    /// Decoders.
+    /// ECC decoders.
     pub decode: Energy,
-    /// The encoder.
+    /// ECC encoder.
     pub encode: Energy,
 }
 
 impl ControllerEnergy {
-    /// All of it.
+    /// Returns the total energy.
     pub fn total(&self) -> Energy {
         self.always + self.cores + self.interface + self.buffer + self.decode + self.encode
     }
 }
 
-/// The front end.
+/// The front end of a device behind a shared buffer.
 #[derive(Debug)]
 pub struct SharedBuffer {
     engine: Engine,
@@ -111,11 +111,11 @@ pub struct SharedBuffer {
     bypass: bool,
     /// The emulated DRAM.
     pub buffer: EmulatedDram,
-    /// Tags that no command has.
+    /// Free tags.
     free: Vec<u16>,
-    /// By tag: where its data are, how much of it has passed, and its id on its queue pair.
+    /// By tag, the place of a command's data, the bytes that have passed, and its id on its queue pair.
     commands: Vec<Command>,
-    /// Interrupts sent.
+    /// Number of interrupts sent.
     interrupts: u64,
 }
 
@@ -127,28 +127,28 @@ struct Command {
     id: u16,
 }
 
-/// In a queue pair's place: a window of boot mode, which no queue has.
+/// Stands for the queue pair of a boot-mode window, which belongs to no queue.
 pub const BOOT: u16 = u16::MAX;
 
 const NOTHING: Command = Command { extents: Extents::NONE, passed: 0, queue: 0, id: 0 };
 
-/// A command that has been posted.
+/// A posted completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Posted {
     /// Its queue pair.
     pub queue: u16,
-    /// The host is to be told of it: by an interrupt, if it waits for one.
+    /// True if the host is to be notified, by an interrupt if it waits for one.
     pub notify: bool,
 }
 
 impl SharedBuffer {
-    /// An idle device with its buffer formatted.
+    /// Creates an idle device with a formatted buffer.
     ///
     /// # Panics
-    /// If it is to hold no commands, or more than 65,535.
+    /// Panics if the device is configured for no commands or more than 65,535.
     pub fn new(config: &Config, layout: &Layout) -> SharedBuffer {
         let own = &config.shared_buffer;
-        // What decoding takes is said for each command; completions are prepared once the data has passed.
+        // Decoding time is computed per command; completions are prepared once the data has passed.
         let none = Time::ZERO;
         let firmware = Firmware { read: none, write: none, trim: none, flush: none, complete: none, ..config.firmware };
         let engine = Engine::new(&Config { firmware, dram_bandwidth: None, ..config.clone() });
@@ -169,7 +169,7 @@ impl SharedBuffer {
         Time::of_transfer(cycles, self.config.clock)
     }
 
-    /// Takes the commands that are there as far as it has room; [`Event::Decoded`] follows for each.
+    /// Fetches waiting commands while there is room; [`Event::Decoded`] follows for each.
     pub fn fetch<R: Region + ?Sized>(&mut self, now: Time, region: &R, s: &mut impl Schedule<Event>) {
         while let Some(&tag) = self.free.last() {
             let Some((queue, Fetched { id, command })) = self.queues.fetch(region) else { return };
@@ -184,9 +184,9 @@ impl SharedBuffer {
             };
             let (offset, bytes) = (command.start * BYTES, u64::from(command.sectors) * BYTES);
             let request = Request { op, fua: command.fua, offset, bytes };
-            self.engine.admit(tag, queue, id, &request, false);
+            self.engine.admit(tag, queue, id, request);
             self.commands[tag as usize] = Command { extents: command.extents, passed: 0, queue, id };
-            // The entry's words are loaded through the banks as everything else.
+            // The words of the entry are loaded through the banks like all data.
             let words = 2 + command.extents.len() as u64;
             let loaded =
                 self.buffer.controller(now, (self.layout.sq_entry(queue, 0) * WORD) as u64, words * WORD as u64);
@@ -206,15 +206,16 @@ impl SharedBuffer {
         }
     }
 
-    /// Boot mode: these sectors are wanted in the data buffer, from its first on; [`Event::Decoded`] follows.
+    /// Reads sectors into the data buffer in boot mode, starting at the buffer's first sector; [`Event::Decoded`]
+    /// follows.
     ///
     /// # Panics
-    /// If it has a command: there is none before boot mode is over.
+    /// Panics if there is any command, because boot mode ends with the first.
     pub fn boot(&mut self, now: Time, first: u64, sectors: u32, s: &mut impl Schedule<Event>) {
         assert!(self.free.len() == usize::from(self.engine.capacity()), "commands run in boot mode");
         let tag = self.free.pop().expect("it has a tag");
         let request = Request::new(Op::Read, first * BYTES, u64::from(sectors) * BYTES);
-        self.engine.admit(tag, BOOT, 0, &request, false);
+        self.engine.admit(tag, BOOT, 0, request);
         self.commands[tag as usize] = Command { extents: Extents::one(0, sectors), passed: 0, queue: BOOT, id: 0 };
         let unit = u64::from(self.config.unit);
         let units = request.end().div_ceil(unit) - request.offset / unit;
@@ -223,36 +224,27 @@ impl SharedBuffer {
         s.at(DECODED, at, Event::Decoded(tag));
     }
 
-    /// True if commands end without their being executed.
-    pub fn bypasses(&self) -> bool {
-        self.bypass
-    }
-
-    /// The command goes to the translation layer: what it asks.
-    pub fn run(&mut self, tag: u16) -> Request {
-        self.engine.run(tag).request
-    }
-
-    /// The command ends without being executed; [`Event::Ended`] follows.
-    pub fn skip(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) {
+    /// Ends the command without executing it; [`Event::Ended`] follows.
+    fn skip(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) {
         self.engine.run(tag);
         self.engine.abandon(tag);
         let end = self.engine.complete(now, tag, Status::Ok, s);
         self.engine.end_at(tag, end, s);
     }
 
-    /// The command's queue pair and id.
+    /// Returns the command's queue pair and id.
     pub fn origin(&self, tag: Tag) -> (u16, u16) {
         let command = &self.commands[index(tag) as usize];
         (command.queue, command.id)
     }
 
-    /// Where the command's data are in the data buffer.
+    /// Returns the place of the command's data in the data buffer.
     pub fn extents(&self, tag: Tag) -> &Extents {
         &self.commands[index(tag) as usize].extents
     }
 
-    /// The firmware's and the DMA's part for `bytes` more of a command's data. Returns when they have passed.
+    /// Performs the firmware's and the DMA's work for `bytes` more of a command's data. Returns the time at which they
+    /// have passed.
     fn pass(&mut self, now: Time, tag: u16, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let pages = bytes.div_ceil(u64::from(self.config.page));
         let length = self.cycles(self.config.cycles.page * pages);
@@ -274,11 +266,11 @@ impl SharedBuffer {
                 break;
             }
         }
-        assert!(left == 0, "{left} bytes behind the extents of tag {tag}");
+        assert!(left == 0, "{left} bytes beyond the extents of tag {tag}");
         end
     }
 
-    /// `bytes` more of a read's data are to go to the data buffer.
+    /// Moves `bytes` more of a read's data to the data buffer.
     pub fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) {
         let tag = index(tag);
         self.engine.stage(now, tag, Op::Read, u64::from(bytes), s);
@@ -286,7 +278,7 @@ impl SharedBuffer {
         self.engine.sent(tag, end);
     }
 
-    /// A write's data is to come from the data buffer; [`Event::Arrived`] follows.
+    /// Moves a write's data out of the data buffer; [`Event::Arrived`] follows.
     pub fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
         let tag = index(tag);
         let bytes = self.engine.command(tag).request.bytes;
@@ -295,20 +287,20 @@ impl SharedBuffer {
         s.at(ARRIVED, end, Event::Arrived(tag));
     }
 
-    /// The translation layer is done; [`Event::Ended`] follows, when a read's data is in the data buffer.
+    /// Ends the command in the translation layer; [`Event::Ended`] follows when a read's data is in the data buffer.
     pub fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut impl Schedule<Event>) {
         let tag = index(tag);
         let end = self.engine.complete(now, tag, status, s);
         self.engine.end_at(tag, end, s);
     }
 
-    /// The command has ended: a core prepares its completion. Returns when it is to be posted.
+    /// Lets a core prepare the completion of a command that has ended. Returns the time to post it.
     pub fn ended(&mut self, now: Time, s: &mut impl Schedule<Event>) -> Time {
         let length = self.cycles(self.config.cycles.complete);
         self.engine.work(now, length, "complete", s)
     }
 
-    /// Posts the completion of a command; its tag is free.
+    /// Posts the completion of a command and frees its tag.
     pub fn post<R: Region + ?Sized>(
         &mut self,
         now: Time,
@@ -325,29 +317,30 @@ impl SharedBuffer {
         let pair = self.queues.pair(queue);
         pair.post(region, id, wire);
         let notify = pair.notify(region);
-        // The entry and the status register.
+        // Store the entry and the status register.
         let end = self.buffer.controller(now, (self.layout.cq_entry(queue, 0) * WORD) as u64, WORD as u64);
         self.buffer.controller(end, (self.layout.status(queue) * WORD) as u64, WORD as u64);
         self.interrupts += u64::from(notify);
         Posted { queue, notify }
     }
 
-    /// How the command ended.
+    /// Returns the status of a command.
     pub fn status(&self, tag: u16) -> Status {
         self.engine.command(tag).status
     }
 
-    /// Commands in the controller.
+    /// Returns the number of commands in the controller.
     pub fn outstanding(&self) -> u32 {
         u32::from(self.engine.capacity()) - self.free.len() as u32
     }
 
-    /// Interrupts sent.
+    /// Returns the number of interrupts sent.
     pub fn interrupts(&self) -> u64 {
         self.interrupts
     }
 
-    /// Energy drawn from time zero until `now`, with the bytes that its decoders and encoder have worked on.
+    /// Returns the energy drawn from time zero until `now`, given the bytes that the decoders and the encoder have
+    /// processed.
     pub fn energy(&self, now: Time, decoded: u64, encoded: u64) -> ControllerEnergy {
         let (power, stats) = (&self.config.power, self.buffer.stats(now));
         let line = u64::from(self.config.buffer.line);
@@ -362,25 +355,49 @@ impl SharedBuffer {
         }
     }
 
-    /// Names of what shows on a timeline.
+    /// Returns the names of the timeline's rows.
     pub fn tracks(&self) -> Vec<String> {
         self.engine.tracks()
     }
 
-    /// Every core, then the controller's side of the buffer, and its busy time until `now`.
+    /// Returns the busy times until `now` of every core and of the controller's side of the buffer.
     pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
         let mut busy = self.engine.busy(now);
         busy.push(("buffer".to_owned(), self.buffer.stats(now).busy));
         busy
     }
 
-    /// All commands are gone; the queues begin anew over a region that is formatted again.
+    /// Drops all commands and starts the queues again over a newly formatted region.
     pub fn power_cut(&mut self, now: Time) {
         self.engine.power_cut(now);
         self.buffer.power_cut(now);
         self.queues = DeviceQueues::new(&self.layout);
         self.free = (0..self.engine.capacity()).rev().collect();
         self.commands.fill(NOTHING);
+    }
+}
+
+impl Part for SharedBuffer {
+    type Event = Event;
+    type Output = Option<Output>;
+
+    fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Option<Output>) {
+        match event {
+            Event::Decoded(tag) if self.bypass => self.skip(now, tag, s),
+            Event::Decoded(tag) => {
+                let (queue, cid) = self.origin(Tag(u32::from(tag)));
+                *out = Some(Output::Command { tag, queue, cid, request: self.engine.run(tag).request });
+            }
+            Event::Arrived(tag) => *out = Some(Output::Arrived(tag)),
+            Event::Ended(tag) => {
+                let length = self.cycles(self.config.cycles.complete);
+                let at = self.engine.work(now, length, "complete", s);
+                *out = Some(Output::Ended { tag, at });
+            }
+            Event::Fetched(_) | Event::Listed(_) | Event::Coalesced { .. } => {
+                unreachable!("{event:?} of a controller behind a shared buffer")
+            }
+        }
     }
 }
 

@@ -1,22 +1,22 @@
-//! A UFS device's front end: one queue of tasks, where the host's slot is the task's tag, and the data of writes called
-//! for piece by piece (UFS 2.0, JESD220B). A logical unit's blocks are of 4 KiB and more; here what is asked for moves,
-//! down to a sector, so that any trace can be played.
+//! The front end of a UFS device: one queue of tasks, in which the host's slot is the task's tag, and segments of write
+//! data requested by the device (UFS 2.0, JESD220B). A logical unit has blocks of at least 4 KiB; here requests
+//! transfer their exact size, down to a sector, so that any trace can be played.
 
 use std::collections::VecDeque;
 
 use media::{Op, Request, Status, Tag};
-use sim::{Schedule, Time};
+use sim::{Part, Schedule, Time};
 
 use crate::engine::{Engine, index};
-use crate::{ARRIVED, Config, Event, FETCHED, Utp};
+use crate::{ARRIVED, Config, Event, FETCHED, Output, Utp};
 
-/// Tasks of a queue: the host controller's doorbell has a bit for each.
+/// Tasks per queue: the host controller's doorbell has one bit for each.
 pub const TASKS: u32 = 32;
-/// Bytes of an UNMAP parameter list with one descriptor, whose 32-bit count of blocks covers all that a device of today
-/// has (SBC-3, UNMAP command).
+/// Bytes of an UNMAP parameter list with one descriptor, whose 32-bit block count covers the whole of any current
+/// device (SBC-3, UNMAP command).
 const UNMAP_LIST: u64 = 8 + 16;
 
-/// Data that is wanted of the host.
+/// Data that the device needs from the host.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     tag: u16,
@@ -28,19 +28,19 @@ struct Call {
 pub struct Ufs {
     engine: Engine,
     utp: Utp,
-    /// What is wanted, first come first served; the first may have been called for in part.
+    /// Data to request, first come first served. Part of the first entry may already have been requested.
     calls: VecDeque<Call>,
-    /// Pieces that were called for and are not here.
+    /// Segments requested and not yet received.
     outstanding: u32,
-    /// By tag: bytes that are not here, and when the memory has passed those that are.
+    /// By tag, the bytes not yet received, and the time at which the memory has passed those received.
     missing: Vec<(u64, Time)>,
 }
 
 impl Ufs {
-    /// An idle device.
+    /// Creates an idle device.
     ///
     /// # Panics
-    /// If it is to hold more commands than there are tasks, or its pieces are of no bytes.
+    /// Panics if the device is configured for more commands than there are tasks, or for empty segments.
     pub fn new(config: &Config) -> Ufs {
         assert!(config.max_commands <= TASKS, "{} commands, but UFS has {TASKS} tasks", config.max_commands);
         assert!(config.utp.segment > 0 && config.utp.ready_to_transfers > 0, "{:?}", config.utp);
@@ -53,49 +53,36 @@ impl Ufs {
         }
     }
 
-    /// The command in `slot` arrives at `at`.
+    /// Admits the command in `slot`, which arrives at `at`.
     pub fn admit(&mut self, slot: u16, request: Request, at: Time, s: &mut impl Schedule<Event>) {
         assert!(slot < self.engine.capacity(), "slot {slot} of a device with {} tasks", self.engine.capacity());
-        self.engine.admit(slot, 0, slot, &request, false);
+        self.engine.admit(slot, 0, slot, request);
         s.at(FETCHED, at, Event::Fetched(slot));
     }
 
-    /// The command is here. True if it can be decoded; else it is wanted what it brings: ranges to unmap.
-    pub fn fetched(&mut self, now: Time, tag: u16) -> bool {
-        let whole = self.engine.command(tag).request.op != Op::Trim;
-        if !whole {
-            self.want(tag, UNMAP_LIST, now);
-        }
-        whole
+    /// Passes the command to the translation layer.
+    fn run(&mut self, tag: u16) -> Output {
+        Output::Command { tag, queue: 0, cid: tag, request: self.engine.run(tag).request }
     }
 
-    /// All of the command is here. True if it goes to the translation layer at once; else [`Event::Decoded`] follows.
-    pub fn decode(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) -> bool {
-        self.engine.decode(now, tag, s)
-    }
-
-    /// The command goes to the translation layer.
-    pub fn run(&mut self, tag: u16) -> Request {
-        self.engine.run(tag).request
-    }
-
-    /// `bytes` more of a read's data are to be sent now. Returns the command and when its memory has passed them.
+    /// Stages `bytes` more of a read's data. Returns the command and the time at which they have passed the device's
+    /// memory.
     pub fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) -> (u16, Time) {
         let tag = index(tag);
         (tag, self.engine.stage(now, tag, Op::Read, u64::from(bytes), s))
     }
 
-    /// The most data of a DATA IN UPIU (bMaxDataInSize).
+    /// Returns the maximum data of a DATA IN UPIU (bMaxDataInSize).
     pub fn segment(&self) -> u32 {
         self.utp.segment
     }
 
-    /// The read's data that was last to be sent has left at `at`.
+    /// Records that the data of the read last sent has left at `at`.
     pub fn sent(&mut self, tag: u16, at: Time) {
         self.engine.sent(tag, at);
     }
 
-    /// A write's data is wanted: there is room for it.
+    /// Requests a write's data, for which there is room.
     pub fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
         let tag = index(tag);
         let bytes = self.engine.command(tag).request.bytes;
@@ -104,13 +91,13 @@ impl Ufs {
     }
 
     fn want(&mut self, tag: u16, bytes: u64, staged: Time) {
-        assert!(self.missing[tag as usize].0 == 0, "tag {tag} is called for twice");
+        assert!(self.missing[tag as usize].0 == 0, "the data of tag {tag} is requested twice");
         self.missing[tag as usize] = (bytes, staged);
         self.calls.push_back(Call { tag, left: bytes });
     }
 
-    /// The next READY TO TRANSFER to be sent, if one may be: the command and how many bytes. To be called until there
-    /// is none, whenever data is wanted or has come.
+    /// Returns the next READY TO TRANSFER to send, if one is allowed, as command and bytes. Must be called until it
+    /// returns `None` whenever data is requested or has arrived.
     pub fn call(&mut self) -> Option<(u16, u32)> {
         if self.outstanding == self.utp.ready_to_transfers {
             return None;
@@ -126,13 +113,13 @@ impl Ufs {
         Some((tag, bytes as u32))
     }
 
-    /// `bytes` that were called for are here. With the last of a write [`Event::Arrived`] follows, with those of a list
-    /// [`Event::Listed`].
+    /// Handles the arrival of `bytes` of requested data. With the last of a write [`Event::Arrived`] follows, with the
+    /// last of a list [`Event::Listed`].
     pub fn arrived(&mut self, now: Time, tag: u16, bytes: u32, s: &mut impl Schedule<Event>) {
-        assert!(self.outstanding > 0, "{bytes} bytes for tag {tag} that nobody has called for");
+        assert!(self.outstanding > 0, "{bytes} bytes for tag {tag} that were not requested");
         self.outstanding -= 1;
         let (missing, staged) = &mut self.missing[tag as usize];
-        assert!(*missing >= u64::from(bytes), "{bytes} bytes for tag {tag}, which wants {missing}");
+        assert!(*missing >= u64::from(bytes), "{bytes} bytes for tag {tag}, which expects {missing}");
         *missing -= u64::from(bytes);
         if *missing > 0 {
             return;
@@ -143,13 +130,14 @@ impl Ufs {
         }
     }
 
-    /// The translation layer is done. Returns the command if the host is told at once; else [`Event::Ended`] follows.
+    /// Ends the command in the translation layer. Returns the command if the host is notified now; otherwise
+    /// [`Event::Ended`] follows.
     ///
     /// # Panics
-    /// If data of the command is still to come.
+    /// Panics if data of the command is still in flight.
     pub fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut impl Schedule<Event>) -> Option<u16> {
         let tag = index(tag);
-        assert!(self.missing[tag as usize].0 == 0, "tag {tag} ends while its data comes");
+        assert!(self.missing[tag as usize].0 == 0, "tag {tag} ends while its data is in flight");
         let end = self.engine.complete(now, tag, status, s);
         if end > now {
             self.engine.end_at(tag, end, s);
@@ -157,31 +145,54 @@ impl Ufs {
         (end == now).then_some(tag)
     }
 
-    /// The host is told, and the tag is free: how the command ended.
+    /// Frees the tag of a command that the host is notified of, and returns its status.
     pub fn post(&mut self, tag: u16) -> Status {
         self.engine.release(tag).status
     }
 
-    /// Commands in the controller.
+    /// Returns the number of commands in the device.
     pub fn outstanding(&self) -> u32 {
         self.engine.outstanding()
     }
 
-    /// Names of what shows on a timeline.
+    /// Returns the names of the timeline's rows.
     pub fn tracks(&self) -> Vec<String> {
         self.engine.tracks()
     }
 
-    /// Every processor and memory, and its busy time until `now`.
+    /// Returns every processor and memory with its busy time until `now`.
     pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
         self.engine.busy(now)
     }
 
-    /// All commands are gone.
+    /// Drops all commands.
     pub fn power_cut(&mut self, now: Time) {
         self.engine.power_cut(now);
         self.calls.clear();
         self.outstanding = 0;
         self.missing.fill((0, Time::ZERO));
+    }
+}
+
+impl Part for Ufs {
+    type Event = Event;
+    type Output = Option<Output>;
+
+    fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Option<Output>) {
+        match event {
+            Event::Fetched(tag) if self.engine.command(tag).request.op == Op::Trim => {
+                self.want(tag, UNMAP_LIST, now);
+                *out = Some(Output::List { tag, bytes: UNMAP_LIST });
+            }
+            Event::Fetched(tag) | Event::Listed(tag) => {
+                if self.engine.decode(now, tag, s) {
+                    *out = Some(self.run(tag));
+                }
+            }
+            Event::Decoded(tag) => *out = Some(self.run(tag)),
+            Event::Arrived(tag) => *out = Some(Output::Arrived(tag)),
+            Event::Ended(tag) => *out = Some(Output::Ended { tag, at: now }),
+            Event::Coalesced { .. } => unreachable!("{event:?} of a UFS device"),
+        }
     }
 }

@@ -1,13 +1,13 @@
-//! Queue pairs between a driver and a controller, against queues without rings; interrupt coalescing, against its
-//! definition.
+//! Queue pairs between a driver and a controller, compared with queues without rings; interrupt coalescing, compared
+//! with its definition.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use device::{Coalescing, Config, Event, Firmware, Nvme};
+use device::{Coalescing, Config, Event, Firmware, Nvme, Output};
 use host::{Delivery, Entry};
 use media::{Op, Request, Status, Tag};
 use proptest::prelude::*;
-use sim::{EventQueue, Lane, Schedule, Time};
+use sim::{EventQueue, Lane, Part, Schedule, Time};
 
 #[derive(Default)]
 struct Recorder {
@@ -42,9 +42,9 @@ fn instant() -> Firmware {
 }
 
 proptest! {
-    /// Commands are fetched in the order of their doorbells and told in the order in which they end, round the ends of
-    /// the rings as often as may be; the phase of an entry turns with every round; a place is used again only when its
-    /// user has ended.
+    /// Commands are fetched in the order of their doorbells and completed in the order in which they end, over any
+    /// number of rounds of the rings. The phase of an entry changes with every round, and an entry is only reused after
+    /// its command has ended.
     #[test]
     fn rings_are_queues(
         depth in 2u16..9,
@@ -62,7 +62,7 @@ proptest! {
             completion: host::Completion::Interrupt { delivery: Time::ZERO, handler: Time::ZERO },
             ..host::Config::default()
         });
-        // What is where: requests without a place, in the submission queue, in the controller.
+        // Requests without an entry, in the submission queue, and in the controller.
         let (mut waiting, mut submitted, mut fetched) = (VecDeque::new(), VecDeque::new(), Vec::new());
         let mut ios: BTreeMap<u16, u32> = BTreeMap::new();
         let (mut next_io, mut posted, mut now) = (0u32, 0usize, Time::ZERO);
@@ -70,16 +70,16 @@ proptest! {
             now += Time::from_us(10);
             let mut s = Recorder::default();
             match step {
-                // A request.
+                // Submit a request.
                 0 => {
                     let request = Request::new(Op::Read, u64::from(next_io) * 4096, 4096);
-                    let (queue, first) = driver.submit(now, next_io, 0, &request, &mut s);
+                    let queue = driver.submit(next_io, 0, request);
                     let free = ios.len() < usize::from(depth) - 1 && waiting.is_empty();
-                    prop_assert_eq!(first.is_some(), free);
-                    match first {
+                    let issued = driver.issue(now, queue, &mut s);
+                    prop_assert_eq!(issued.is_some(), free);
+                    match issued {
                         Some(submission) => {
                             ios.insert(submission.cid, next_io);
-                            driver.keep(queue, submission.cid, submission.request);
                             device.doorbell(queue, driver.enter(queue, submission.cid));
                             submitted.push_back(submission.cid);
                         }
@@ -87,7 +87,7 @@ proptest! {
                     }
                     next_io += 1;
                 }
-                // The controller fetches.
+                // Let the controller fetch.
                 1 => {
                     let free = room as usize - fetched.len();
                     let expected = submitted.len().min(burst as usize).min(free);
@@ -95,15 +95,13 @@ proptest! {
                         None => prop_assert_eq!(expected, 0),
                         Some(fetch) => {
                             prop_assert_eq!(fetch.count as usize, expected);
-                            device.admit(fetch, now, |index| driver.entry(0, index), &mut s);
-                            let mut next = match s.device.pop() {
-                                Some((_, Event::Fetched(tag))) => Some(tag),
-                                other => panic!("{other:?} after a fetch"),
-                            };
-                            while let Some(tag) = next {
-                                next = device.fetched(tag).0;
-                                prop_assert!(device.decode(now, tag, &mut s));
-                                let (_, cid, request) = device.run(tag);
+                            device.admit(fetch, (now, false), |index| driver.entry(0, index), &mut s);
+                            for (_, event) in std::mem::take(&mut s.device) {
+                                let mut report = None;
+                                device.handle(now, event, &mut s, &mut report);
+                                let Some(Output::Command { tag, cid, request, .. }) = report else {
+                                    panic!("{report:?} of a read that takes no time to decode")
+                                };
                                 prop_assert_eq!(Some(cid), submitted.pop_front());
                                 prop_assert_eq!(request.offset, u64::from(ios[&cid]) * 4096);
                                 fetched.push((tag, cid));
@@ -111,7 +109,7 @@ proptest! {
                         }
                     }
                 }
-                // Some command ends.
+                // End some command.
                 2 if !fetched.is_empty() => {
                     let (tag, cid) = fetched.swap_remove(pick.index(fetched.len()));
                     device.data(now, Tag(u32::from(tag)), 4096, &mut s);
@@ -129,15 +127,16 @@ proptest! {
                     let head = driver.completion(now, delivery, &mut s);
                     prop_assert_eq!(head, Some((posted % usize::from(depth)) as u16));
                     device.seen(0, head.unwrap());
-                    // The driver has processed it: the request ends, its place goes to one that waits.
+                    // The driver has processed it: the request ends, and its entry goes to a waiting request.
                     let event = s.host.pop().expect("a processed completion");
                     prop_assert_eq!(event.cid, cid);
-                    prop_assert_eq!(driver.reaped(event).0.unwrap().io, ios.remove(&cid).unwrap());
+                    let mut completed = None;
+                    driver.handle(now, event, &mut s, &mut completed);
+                    prop_assert_eq!(completed.unwrap().io, ios.remove(&cid).unwrap());
                     let next = driver.issue(now, 0, &mut s);
                     prop_assert_eq!(next.is_some(), !waiting.is_empty());
                     if let Some(submission) = next {
                         ios.insert(submission.cid, waiting.pop_front().unwrap());
-                        driver.keep(0, submission.cid, submission.request);
                         device.doorbell(0, driver.enter(0, submission.cid));
                         submitted.push_back(submission.cid);
                     }
@@ -147,8 +146,8 @@ proptest! {
         }
     }
 
-    /// An interrupt comes when as many completions wait as the threshold says, or the first of them has waited for the
-    /// aggregation time, whichever is first (NVM Express Base Specification 2.0, Feature 08h).
+    /// An interrupt is sent when the number of waiting completions reaches the threshold, or when the first of them has
+    /// waited for the aggregation time, whichever comes first (NVM Express Base Specification 2.0, Feature 08h).
     #[test]
     fn coalescing_is_as_defined(
         threshold in 2u32..6,
@@ -165,7 +164,7 @@ proptest! {
         let mut at = Time::ZERO;
         let posts: Vec<Time> = gaps.into_iter().map(|gap| { at += Time::from_us(gap) + Time::from_ps(1); at }).collect();
 
-        // By definition.
+        // Expected interrupts by definition.
         let (mut expected, mut held): (Vec<(Time, u32)>, Vec<Time>) = (Vec::new(), Vec::new());
         for &post in &posts {
             if held.first().is_some_and(|first| *first + time < post) {
@@ -197,16 +196,20 @@ proptest! {
         let (mut interrupts, mut untold, mut index) = (Vec::new(), 0, 0u16);
         while let Some((now, event)) = timers.0.pop() {
             let due = match event {
-                Some(Event::Coalesced { queue, epoch }) => device.coalesced(queue, epoch),
-                Some(other) => panic!("{other:?} is no timer"),
+                Some(timer) => {
+                    let mut due = None;
+                    device.handle(now, timer, &mut timers, &mut due);
+                    due.is_some()
+                }
                 None => {
                     device.doorbell(0, (index + 1) % 64);
                     index = (index + 1) % 64;
                     let fetch = device.fetch().unwrap();
-                    device.admit(fetch, now, |_| (0, Request::flush()), &mut timers);
+                    device.admit(fetch, (now, false), |_| (0, Request::flush()), &mut timers);
                     let tag = 0;
-                    prop_assert!(device.decode(now, tag, &mut timers));
-                    device.run(tag);
+                    let mut decoded = None;
+                    device.handle(now, Event::Fetched(tag), &mut timers, &mut decoded);
+                    prop_assert!(matches!(decoded, Some(Output::Command { tag: 0, .. })), "{decoded:?}");
                     device.complete(now, Tag(0), Status::Ok, &mut timers);
                     let ended = device.release(now, tag, &mut timers);
                     device.post(ended.queue, ended.cid, ended.status);

@@ -1,14 +1,14 @@
-//! What a request costs: run it under `valgrind --tool=callgrind --toggle-collect='*measured*'` with two numbers of
-//! requests; the difference of the counts over the difference of the requests is the cost of one, that of the loop which
-//! submits it included, and that of making it up not. `bench/dram.sh` does that.
+//! Measures the cost of a request. Run it under `valgrind --tool=callgrind --toggle-collect='*measured*'` with two
+//! numbers of requests: the difference of the counts divided by the difference of the requests is the cost of one,
+//! including the loop that submits it but not its generation. `bench/dram.sh` does that.
 //!
 //! ```text
 //! bench PRESET PATTERN REQUESTS
 //! ```
 //!
-//! Patterns: `random` (saturated random reads), `chase` (random reads, one outstanding), `sequential` (saturated), `mixed`
-//! (saturated, two random reads to one write), `dma` (reads of 4 KiB, eight outstanding, through two channels), `pages` (the
-//! same, driven by `Memory::next_done`), `page` (the same, one outstanding).
+//! Patterns: `random` (saturated random reads), `chase` (random reads, one outstanding), `sequential` (saturated),
+//! `mixed` (saturated, two random reads per write), `dma` (reads of 4 KiB, eight outstanding, through two channels),
+//! `pages` (like `dma`, driven by `Memory::next_done`), `page` (like `pages`, one outstanding).
 
 use dram::{Channel, Completion, Config, Device, Kind, Memory, Request};
 use sim::{Rng, Streams, Time};
@@ -25,7 +25,7 @@ enum Pattern {
     Large,
 }
 
-/// The pattern's `id`th request.
+/// Returns the pattern's `id`th request.
 #[inline(always)]
 fn next(pattern: Pattern, id: u64, bytes: u64, rng: &mut Rng) -> Request {
     match pattern {
@@ -37,7 +37,7 @@ fn next(pattern: Pattern, id: u64, bytes: u64, rng: &mut Rng) -> Request {
     }
 }
 
-/// Submits the requests to a channel, `outstanding` at a time; returns when the last is done.
+/// Submits the requests to a channel, `outstanding` at a time. Returns the end of the last.
 #[inline(never)]
 fn measured_channel(channel: &mut Channel, requests: &[Request], outstanding: usize) -> Time {
     let (mut next, mut end) = (outstanding.min(requests.len()), Time::ZERO);
@@ -60,7 +60,8 @@ fn measured_channel(channel: &mut Channel, requests: &[Request], outstanding: us
     end
 }
 
-/// The same through several channels, whose driver goes by [`Memory::next_event`], or `far`: by [`Memory::next_done`].
+/// Like [`measured_channel`], through several channels. The driver uses [`Memory::next_event`] or, with `far`,
+/// [`Memory::next_done`].
 #[inline(never)]
 fn measured_memory(memory: &mut Memory, requests: &[Request], outstanding: usize, far: bool) -> Time {
     let (mut next, mut end) = (outstanding.min(requests.len()), Time::ZERO);

@@ -1,13 +1,13 @@
-//! What serving in order costs against looking for open rows (`Channel` and `InOrder`), on the same requests: latency and
-//! bandwidth of one channel, by pattern and by requests outstanding.
+//! Compares serving in order with searching for open rows (`InOrder` and `Channel`) on the same requests: latency and
+//! bandwidth of one channel, by pattern and number of outstanding requests.
 //!
 //! ```text
 //! schedulers [PRESET [RANKS]]
 //! ```
 //!
-//! A request follows each completion a clock later; in the second table random reads of 64 come at random, at a mean rate,
-//! whatever is done. Random ones go all over memory; `copy` reads one half and writes the
-//! other, sequentially; writes are done when the controller has them. Latency is the mean of reads.
+//! A request follows each completion one clock later. In the second table, random reads of 64 bytes arrive at random
+//! times with a given mean rate, regardless of completions. Random patterns cover all of memory; `copy` reads one half
+//! and writes the other sequentially; writes are done when the controller accepts them. Latency is the mean of reads.
 
 use dram::{Config, Device, Kind, Memory, RankKind, Ranks, Request, Scheduler};
 use sim::{Rng, Streams, Time};
@@ -15,7 +15,7 @@ use sim::{Rng, Streams, Time};
 const REQUESTS: u64 = 100_000;
 const OUTSTANDING: [u64; 5] = [1, 4, 16, 64, 96];
 
-/// A pattern: its name, bytes of a request, and the request of a number.
+/// A pattern: its name, bytes per request, and a function that returns the kind and line of a request by number.
 type Pattern = (&'static str, u32, fn(u64, u64, &mut Rng) -> (Kind, u64));
 
 const PATTERNS: [Pattern; 8] = [
@@ -36,7 +36,7 @@ fn third(id: u64) -> Kind {
     if id % 3 == 2 { Kind::Write } else { Kind::Read }
 }
 
-/// Mean latency of reads in ns, and GB/s.
+/// Returns the mean latency of reads in ns, and the bandwidth in GB/s.
 fn measure(config: &Config, pattern: Pattern, outstanding: u64) -> (f64, f64) {
     let (_, bytes, next) = pattern;
     let mut rng = Streams::new(1).stream("schedulers");
@@ -66,7 +66,7 @@ fn measure(config: &Config, pattern: Pattern, outstanding: u64) -> (f64, f64) {
     (memory.port_stats(0).mean_latency(Kind::Read).ps() as f64 / 1000.0, moved / seconds / 1e9)
 }
 
-/// Mean latency in ns of random reads of 64 bytes, `gap` apart on average.
+/// Returns the mean latency in ns of random reads of 64 bytes, `gap` apart on average.
 fn measure_rate(config: &Config, gap: Time) -> f64 {
     let mut rng = Streams::new(2).stream("schedulers");
     let mut memory = Memory::interleaved(config, 1, 4096).expect("a memory");

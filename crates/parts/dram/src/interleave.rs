@@ -1,48 +1,49 @@
-//! Which channel a physical address is on: regions of the address space, each spread over some channels in pieces.
+//! Mapping of physical addresses to channels: regions of the address space, each interleaved over some channels.
 //!
-//! What [`Region::granularity`] is decides what a device's buffer can be (`drambus` 7.2): where the region of the buffer is
-//! spread over several channels, each piece of it is followed by as much of the others, so that a buffer smaller than a
-//! piece leaves the rest of its group unused, and one larger than a piece appears in scattered pieces, which no driver can
-//! use. A region of its own over one channel keeps it whole and leaves the DRAM spread as it likes.
+//! [`Region::granularity`] determines what a device's buffer can be (`drambus` 7.2). If the buffer's region is
+//! interleaved over several channels, each stripe of it is followed by as many bytes of the others. A buffer smaller
+//! than a stripe then leaves the rest of its group unused, and a larger one appears in scattered stripes, which no
+//! driver can use. A region of its own over one channel keeps the buffer contiguous and leaves the interleaving of the
+//! DRAM free.
 
-use crate::hash::fold;
+use crate::device::fold;
 
-/// A stretch of physical addresses, spread over channels.
+/// A range of physical addresses, interleaved over channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
     /// First address, a multiple of the granularity.
     pub base: u64,
     /// Length in bytes.
     pub bytes: u64,
-    /// The channels that take turns.
+    /// The channels in interleaving order.
     pub channels: Vec<u32>,
-    /// Bytes that each channel takes at its turn: a power of two.
+    /// Bytes per channel and turn: a power of two.
     pub granularity: u64,
-    /// Where the region begins in each channel's own addresses.
+    /// Start of the region in each channel's own addresses.
     pub local: u64,
-    /// The higher address bits permute the channels of each round ([`fold`]), so that streams a power of two apart do not
-    /// meet on one channel. Needs a power of two of channels.
+    /// True if higher address bits permute the channels of each round ([`fold`]), so that streams a power of two apart
+    /// do not meet on one channel. The number of channels must then be a power of two.
     pub hashed: bool,
 }
 
-/// A stretch of one channel's own addresses.
+/// A range of one channel's own addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Local {
     /// The channel.
     pub channel: u32,
-    /// First address there.
+    /// First address in the channel.
     pub address: u64,
     /// Length in bytes.
     pub bytes: u64,
 }
 
 impl Region {
-    /// Whether `[address, address + bytes)` lies in it.
+    /// Returns true if the region contains `[address, address + bytes)`.
     pub fn holds(&self, address: u64, bytes: u64) -> bool {
         address >= self.base && bytes <= self.bytes && address - self.base <= self.bytes - bytes
     }
 
-    /// Where `[address, address + bytes)` is, if it is one piece, or a part of one.
+    /// Returns the place of `[address, address + bytes)` if it is within one stripe.
     #[inline]
     pub fn whole(&self, address: u64, bytes: u64) -> Option<Local> {
         let (offset, count) = (address - self.base, self.channels.len());
@@ -56,20 +57,21 @@ impl Region {
         Some(Local { channel, address: self.local + (round << self.granularity.trailing_zeros()) + within, bytes })
     }
 
-    /// What the channels' numbers are XORed with in a round.
+    /// Returns the value that channel numbers are XORed with in a round.
     #[inline]
     fn permutation(&self, round: u64) -> usize {
         if self.hashed { fold(round, self.channels.len().trailing_zeros()) as usize } else { 0 }
     }
 
-    /// What of `[address, address + bytes)` is on the `turn`th of its channels: always one stretch, perhaps empty.
+    /// Returns the part of `[address, address + bytes)` on the `turn`th of the channels. It is always one range, which
+    /// may be empty.
     pub fn part(&self, address: u64, bytes: u64, turn: usize) -> Local {
         let offset = address - self.base;
         let (from, to) = (self.before(offset, turn), self.before(offset + bytes, turn));
         Local { channel: self.channels[turn], address: self.local + from, bytes: to - from }
     }
 
-    /// How much of the region's first `bytes` is on the `turn`th channel.
+    /// Returns how many of the region's first `bytes` are on the `turn`th channel.
     fn before(&self, bytes: u64, turn: usize) -> u64 {
         let round = self.granularity * self.channels.len() as u64;
         let (rounds, rest) = (bytes / round, bytes % round);
@@ -77,8 +79,8 @@ impl Region {
         rounds * self.granularity + rest.saturating_sub(turn as u64 * self.granularity).min(self.granularity)
     }
 
-    /// Where the channel at `turn` begins and ends in the region's addresses, piece by piece: `(address, bytes)` of each
-    /// piece of its first `bytes` bytes.
+    /// Returns the stripes of the channel at `turn` in the region's addresses, as `(address, bytes)` for its first
+    /// `bytes` bytes.
     pub fn pieces(&self, turn: usize, bytes: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let round = self.granularity * self.channels.len() as u64;
         let pieces = bytes.div_ceil(self.granularity);
@@ -96,7 +98,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against the obvious: byte by byte.
+        /// Compares with the obvious implementation, byte by byte.
         #[test]
         fn parts_are_what_the_bytes_say(
             from in 0u64..600, bytes in 1u64..600, bits in 0u32..3, grain in 0u32..7, hashed: bool,
@@ -105,7 +107,7 @@ mod tests {
             let n = channels.len() as u64;
             let granularity = 1u64 << grain;
             let region = Region { base: 4096, bytes: 4096, channels, granularity, local: 64, hashed };
-            // Each round of pieces goes over all channels, in an order that the round's number says.
+            // Each round of stripes covers all channels, in an order that depends on the round's number.
             let parity = |round: u64| (0..64).step_by(bits.max(1) as usize).fold(0, |sum, at| sum ^ round >> at);
             let order = |round: u64| if hashed && bits > 0 { parity(round) % n } else { 0 };
             for turn in 0..n {
@@ -130,7 +132,8 @@ mod tests {
 
     #[test]
     fn a_small_granularity_scatters_a_buffer() {
-        // 7.2: interleaved by cache blocks, a buffer of 4 KiB appears as 64 pieces; on its own it is whole.
+        // 7.2: interleaved by cache blocks, a buffer of 4 KiB appears as 64 stripes; in a region of its own it is
+        // contiguous.
         let spread = Region { base: 0, bytes: 1 << 20, channels: vec![0, 1], granularity: 64, local: 0, hashed: false };
         assert_eq!(spread.pieces(1, 4096).count(), 64);
         assert_eq!(spread.pieces(1, 4096).nth(1), Some((192, 64)));

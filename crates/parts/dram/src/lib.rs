@@ -1,14 +1,15 @@
-//! DRAM: what the devices allow, and what a controller makes of it, in virtual time.
+//! DRAM devices and their controllers in virtual time.
 //!
-//! * [`Device`]: organisation, JEDEC timing and currents of a device, from a preset file: `Device::preset("LPDDR3-1600")`.
-//!   Every value has a [`Basis`].
-//! * [`Config`]: a channel's ranks ([`RankKind::Dram`], or a device's [`RankKind::Buffer`] that answers as DRAM does), its
-//!   queues and policies. `Config::new(device)` is a plain one.
-//! * [`Channel`]: one channel and a controller that looks for open rows; [`InOrder`]: one that serves requests as they come,
-//!   for a fraction of the work; [`Memory`]: several of either behind one address space ([`Region`]s with their interleaving).
+//! * [`Device`]: organization, JEDEC timing and currents of a device, from a preset file:
+//!   `Device::preset("LPDDR3-1600")`. Every value has a [`Basis`].
+//! * [`Config`]: a channel's ranks ([`RankKind::Dram`], or a device's [`RankKind::Buffer`] that answers like DRAM), its
+//!   queues and policies. `Config::new(device)` is a simple configuration.
+//! * [`Channel`]: one channel with a controller that searches for open rows; [`InOrder`]: one that serves requests in
+//!   order, for a fraction of the work; [`Memory`]: several of either behind one address space, with interleaved
+//!   [`Region`]s.
 //!
-//! A state machine, like every part. Requests have any length and carry their port; the controller makes bursts of them as
-//! its queues have room, so that a DMA of many KiB is one request:
+//! A memory is a state machine, like every part. Requests have any length and carry their port; the controller splits
+//! them into bursts as its queues have room, so that a DMA of many KiB is one request:
 //!
 //! ```
 //! use dram::{Config, Device, Kind, Memory, Request};
@@ -26,54 +27,28 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! In an event loop: [`Memory::submit`], then [`Memory::arm`], which asks the [`sim::Schedule`] for a [`Wake`]; each goes to
-//! [`Memory::handle`]. A [`Completion`] tells the request's id, port, kind, what answered, and when. Reads are done when
-//! their last data have arrived; writes when the controller has them or when they are in the device ([`Ack`]).
+//! In an event loop, call [`Memory::submit`], then [`Memory::arm`], which schedules a [`Wake`] through
+//! [`sim::Schedule`]; pass each wake to [`Memory::handle`]. A [`Completion`] contains the request's id and port, its
+//! kind, the kind of rank, and the time. Reads are done when their last data has arrived; writes when the controller
+//! has accepted them, or when they are in the device ([`Ack`]).
 //!
-//! While nothing is asked for there are no events: refresh, power-down and self-refresh of idle time are caught up with when
-//! somebody asks again, or asks for [`Channel::energy`].
+//! While nothing is requested there are no events: refresh, power-down and self-refresh of idle time are computed at
+//! the next request or query, such as [`Channel::energy`].
 
-mod ahead;
-mod alone;
-mod bank;
-mod board;
-mod channel;
-mod checker;
-mod clock;
-mod command;
-mod config;
+mod audit;
+mod controller;
 mod device;
-mod done;
-mod early;
-mod enter;
-mod hash;
-mod house;
-mod in_order;
 mod interleave;
-mod layout;
 mod memory;
-mod perform;
-mod plan;
-mod power;
-mod queue;
-mod rank;
 mod request;
-mod run;
-mod select;
+mod state;
 mod stats;
-mod timing;
 
-pub use channel::Channel;
-pub use checker::{Checker, Rule, Violation};
-pub use clock::Clock;
-pub use command::{Command, CommandKind};
-pub use config::{Config, ConfigError, PagePolicy, Ranks, Scheduler};
-pub use device::{Basis, Device, DeviceError};
-pub use in_order::InOrder;
+pub use audit::{Checker, Rule, Violation};
+pub use controller::{Channel, Config, ConfigError, Controller, InOrder, PagePolicy, Ranks, RefreshMode, Scheduler};
+pub use device::{Basis, Clock, Device, DeviceError, Field, Order, OrderError, Place, Rail, Timing};
 pub use interleave::{Local, Region};
-pub use layout::{Field, Order, OrderError, Place};
 pub use memory::{Memory, Wake};
-pub use power::{EnergyByUse, PowerState, Rail, RankActivity};
 pub use request::{Ack, Completion, Kind, RankKind, Request};
+pub use state::{Command, CommandKind, EnergyByUse, PowerState, RankActivity};
 pub use stats::{ChannelStats, PortStats};
-pub use timing::Timing;

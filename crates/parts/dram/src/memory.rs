@@ -2,81 +2,25 @@
 
 use sim::{Energy, Lane, Schedule, Time};
 
-use crate::channel::Channel;
-use crate::config::{Config, ConfigError, Scheduler};
-use crate::done::Done;
-use crate::in_order::InOrder;
+use crate::controller::{Config, ConfigError, Controller, Done};
 use crate::interleave::Region;
-use crate::power::EnergyByUse;
 use crate::request::{Completion, Kind, RankKind, Request};
+use crate::state::EnergyByUse;
 use crate::stats::PortStats;
 
-/// The memory wants to be called at this time; see [`Memory::handle`].
+/// A wake-up at a time requested by the memory; see [`Memory::handle`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wake;
 
-/// A request of which parts are under way, on several channels.
+/// A request whose parts are in progress on several channels.
 #[derive(Clone, Copy)]
 struct Whole {
     id: u64,
     parts: u32,
 }
 
-/// Marks the id of a part: the rest of it is the number of the whole.
+/// Marks the id of a part; the other bits are the number of the whole.
 const PART: u64 = 1 << 63;
-
-/// A channel with one controller or the other.
-enum Controller {
-    FirstReady(Box<Channel>),
-    InOrder(Box<InOrder>),
-}
-
-impl Controller {
-    fn new(config: &Config) -> Result<Controller, ConfigError> {
-        Ok(match config.scheduler {
-            Scheduler::FirstReady => Controller::FirstReady(Box::new(Channel::new(config)?)),
-            Scheduler::InOrder => Controller::InOrder(Box::new(InOrder::new(config)?)),
-        })
-    }
-
-    #[inline(always)]
-    fn next_event(&mut self) -> Option<Time> {
-        match self {
-            Controller::FirstReady(channel) => channel.next_event(),
-            Controller::InOrder(channel) => channel.next_event(),
-        }
-    }
-
-    #[inline(always)]
-    fn next_done(&mut self) -> Option<Time> {
-        match self {
-            Controller::FirstReady(channel) => channel.next_done(),
-            Controller::InOrder(channel) => channel.next_event(),
-        }
-    }
-
-    #[inline(always)]
-    fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        match self {
-            Controller::FirstReady(channel) => channel.advance(now, completions),
-            Controller::InOrder(channel) => channel.advance(now, completions),
-        }
-    }
-
-    fn channel(&self) -> &Channel {
-        match self {
-            Controller::FirstReady(channel) => channel,
-            Controller::InOrder(channel) => channel.channel(),
-        }
-    }
-
-    fn energy(&mut self, now: Time) -> Vec<EnergyByUse> {
-        match self {
-            Controller::FirstReady(channel) => channel.energy(now),
-            Controller::InOrder(channel) => channel.energy(now),
-        }
-    }
-}
 
 /// Channels behind one address space.
 pub struct Memory {
@@ -85,33 +29,33 @@ pub struct Memory {
     wholes: Vec<Whole>,
     free: Vec<u32>,
     port_stats: Vec<PortStats>,
-    /// What is known of requests and parts before they are done.
+    /// Known completions of requests and parts.
     known: Done,
-    /// What channels are done with.
+    /// Completions taken from channels.
     parts: Vec<Completion>,
-    /// When each channel is to be called next, and the first of them; zero: it is to be asked.
+    /// Per channel, the time of its next call, and the minimum of all; zero if the channel must be asked.
     due: Vec<Time>,
     first_due: Time,
-    /// The earliest wake that is under way.
+    /// Time of the earliest pending wake-up.
     armed: Time,
 }
 
 impl Memory {
-    /// Lanes that it pushes to.
+    /// Number of event lanes.
     pub const LANES: usize = 1;
 
-    /// Channels of `configs`, addressed through `regions`.
+    /// Creates channels with `configs`, addressed through `regions`.
     ///
     /// # Errors
-    /// If a channel's configuration cannot work.
+    /// Fails if a channel's configuration is invalid.
     ///
     /// # Panics
-    /// If a region names a channel that does not exist or goes beyond its end, or regions overlap.
+    /// Panics if a region names a channel that does not exist or exceeds its size, or if regions overlap.
     pub fn new(configs: &[Config], regions: Vec<Region>) -> Result<Memory, ConfigError> {
         for (number, region) in regions.iter().enumerate() {
             let (count, grain) = (region.channels.len() as u64, region.granularity);
-            assert!(count > 0 && grain.is_power_of_two(), "{region:?} is spread over no channel, or not by bits");
-            assert!(region.bytes.is_multiple_of(count * grain) && region.bytes > 0, "{region:?} has a piece left over");
+            assert!(count > 0 && grain.is_power_of_two(), "{region:?} has no channel, or an invalid granularity");
+            assert!(region.bytes.is_multiple_of(count * grain) && region.bytes > 0, "{region:?} has a partial stripe");
             for channel in &region.channels {
                 let bytes = configs.get(*channel as usize).map_or(0, Config::bytes);
                 assert!(region.local + region.bytes / count <= bytes, "{region:?} is beyond channel {channel}");
@@ -135,10 +79,10 @@ impl Memory {
         })
     }
 
-    /// `channels` like channels, all of them spread by `granularity` bytes from address 0 on.
+    /// Creates `channels` identical channels, interleaved by `granularity` bytes starting at address 0.
     ///
     /// # Errors
-    /// If the configuration cannot work.
+    /// Fails if the configuration is invalid.
     pub fn interleaved(config: &Config, channels: u32, granularity: u64) -> Result<Memory, ConfigError> {
         let configs = vec![config.clone(); channels as usize];
         let bytes = config.bytes() * u64::from(channels);
@@ -147,10 +91,10 @@ impl Memory {
         Memory::new(&configs, vec![region])
     }
 
-    /// Asks for a read or a write, of any length within one region.
+    /// Submits a read or a write of any length within one region.
     ///
     /// # Panics
-    /// If it is empty or not within one region, its port does not exist, or its id is beyond 63 bits.
+    /// Panics if it is empty or not within one region, its port does not exist, or its id needs more than 63 bits.
     pub fn submit(&mut self, now: Time, request: Request) {
         let (address, bytes) = (request.address, u64::from(request.bytes));
         let region = self.regions.iter().find(|region| bytes > 0 && region.holds(address, bytes));
@@ -162,39 +106,28 @@ impl Memory {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn submit_part(&mut self, now: Time, channel: u32, request: Request) {
-        let is_told = match &mut self.channels[channel as usize] {
-            Controller::FirstReady(channel) => {
-                channel.submit(now, request);
-                true
-            }
-            Controller::InOrder(channel) => match channel.submit_early(now, request) {
-                Some(done) => {
-                    self.known.insert(done);
-                    false
-                }
-                None => !request.ends_untold(),
-            },
-        };
-        if is_told {
+        let is_silent = request.is_silent() && matches!(self.channels[channel as usize], Controller::InOrder(_));
+        if let Some(done) = self.channels[channel as usize].submit(now, request) {
+            self.known.insert(done);
+        } else if !is_silent {
             self.due[channel as usize] = Time::ZERO;
             self.first_due = Time::ZERO;
         }
     }
 
-    #[inline(never)]
     fn submit_parts(&mut self, now: Time, request: Request, region: Region) {
         let parts = |turn: usize| region.part(request.address, u64::from(request.bytes), turn);
         let parts = (0..region.channels.len()).map(parts).filter(|part| part.bytes > 0);
-        let id = if request.ends_untold() { request.id } else { self.begin(request.id, parts.clone().count() as u32) };
+        let id = if request.is_silent() { request.id } else { self.begin(request.id, parts.clone().count() as u32) };
         for part in parts {
             let request = Request { id, address: part.address, bytes: part.bytes as u32, ..request };
             self.submit_part(now, part.channel, request);
         }
     }
 
-    /// A request of several parts begins: the id that its parts have.
+    /// Registers a request of several parts. Returns the id for the parts.
     fn begin(&mut self, id: u64, parts: u32) -> u64 {
         let whole = Whole { id, parts };
         let number = self.free.pop().unwrap_or(self.wholes.len() as u32);
@@ -205,14 +138,16 @@ impl Memory {
         PART | u64::from(number)
     }
 
-    /// When [`Memory::advance`] is to be called next at the latest; see [`Channel::next_event`].
+    /// Returns the latest time at which [`Memory::advance`] must be called next; see
+    /// [`Channel::next_event`](crate::Channel::next_event).
     pub fn next_event(&mut self) -> Option<Time> {
         let next = self.channels.iter_mut().filter_map(Controller::next_event).min();
         let next = next.unwrap_or(Time::MAX).min(self.known.first());
         (next != Time::MAX).then_some(next)
     }
 
-    /// As [`Memory::next_event`], but later where long requests are under way; see [`Channel::next_done`].
+    /// Like [`Memory::next_event`], but later while long requests are in progress; see
+    /// [`Channel::next_done`](crate::Channel::next_done).
     #[inline]
     pub fn next_done(&mut self) -> Option<Time> {
         if self.first_due == Time::ZERO {
@@ -222,7 +157,6 @@ impl Memory {
         (first != Time::MAX).then_some(first)
     }
 
-    #[inline(never)]
     fn ask_channels(&mut self) {
         self.first_due = Time::MAX;
         for (channel, due) in self.channels.iter_mut().zip(&mut self.due) {
@@ -233,17 +167,17 @@ impl Memory {
         }
     }
 
-    /// Comes to `now`, for who goes by [`Memory::next_done`]: channels that have nothing done by then stay where they are.
-    /// What is done is to be [taken](Memory::take_done).
-    #[inline(always)]
+    /// Advances to `now` for a caller that uses [`Memory::next_done`]: channels without completions by then are not
+    /// advanced. Completions must be [taken](Memory::take_done).
+    #[inline]
     pub fn come_to_done(&mut self, now: Time) {
         if self.first_due <= now {
             self.advance_channels(now, now);
         }
     }
 
-    /// Takes the next of what is known to be done by `now`, in order of time.
-    #[inline(always)]
+    /// Takes the next completion known to be at or before `now`, in order of time.
+    #[inline]
     pub fn take_done(&mut self, now: Time) -> Option<Completion> {
         loop {
             let mut done = self.known.take(now)?;
@@ -262,7 +196,7 @@ impl Memory {
         }
     }
 
-    /// Comes to `now`; appends what is done to `completions`, in order of time.
+    /// Advances to `now` and appends completions to `completions` in order of time.
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
         self.advance_channels(now, Time::MAX);
         while let Some(done) = self.take_done(now) {
@@ -270,8 +204,8 @@ impl Memory {
         }
     }
 
-    /// Channels that are to be called by `due` come to `now`. What they are done with takes its place among what was known.
-    #[inline(never)]
+    /// Advances the channels that must be called by `due` to `now`, and merges their completions with those already
+    /// known.
     fn advance_channels(&mut self, now: Time, due: Time) {
         self.first_due = Time::ZERO;
         for (channel, its_due) in self.channels.iter_mut().zip(&mut self.due) {
@@ -285,8 +219,8 @@ impl Memory {
         }
     }
 
-    /// Asks for a wake where none comes soon enough. To be called after requests were submitted; [`Memory::handle`] does it
-    /// itself.
+    /// Schedules a wake-up if none is pending early enough. Must be called after requests were submitted;
+    /// [`Memory::handle`] calls it itself.
     pub fn arm<S: Schedule<Wake>>(&mut self, s: &mut S) {
         if let Some(next) = self.next_event()
             && next < self.armed
@@ -296,7 +230,7 @@ impl Memory {
         }
     }
 
-    /// A wake has come. One that came for what was superseded does no harm.
+    /// Handles a wake-up. Stale wake-ups are ignored.
     pub fn handle<S: Schedule<Wake>>(&mut self, now: Time, _: Wake, s: &mut S, completions: &mut Vec<Completion>) {
         if self.armed <= now {
             self.armed = Time::MAX;
@@ -305,22 +239,22 @@ impl Memory {
         self.arm(s);
     }
 
-    /// The channels, for their configuration and counters.
-    pub fn channels(&self) -> impl ExactSizeIterator<Item = &Channel> {
-        self.channels.iter().map(Controller::channel)
+    /// Returns the channels, for their configuration and counters.
+    pub fn channels(&self) -> impl ExactSizeIterator<Item = &Controller> {
+        self.channels.iter()
     }
 
-    /// What the address is: memory, or a device's buffer. `None` where nothing answers.
+    /// Returns the kind of rank at an address: memory, or a device's buffer. `None` if the address does not exist.
     pub fn kind_at(&self, address: u64) -> Option<RankKind> {
         let region = self.regions.iter().find(|region| region.holds(address, 1))?;
         let part = (0..region.channels.len()).map(|turn| region.part(address, 1, turn)).find(|part| part.bytes > 0)?;
-        Some(self.channels[part.channel as usize].channel().kind_at(part.address))
+        Some(self.channels[part.channel as usize].kind_at(part.address))
     }
 
-    /// What a port asked for and got, over all channels. A request counts once, its bytes where they went.
+    /// Returns a port's counters over all channels. A request counts once; its bytes count where they were transferred.
     ///
     /// # Panics
-    /// If there is no such port.
+    /// Panics if the port does not exist.
     pub fn port_stats(&self, port: u8) -> PortStats {
         let mut stats = self.port_stats[port as usize];
         for channel in self.channels().filter(|channel| port < channel.config().ports) {
@@ -331,12 +265,12 @@ impl Memory {
         stats
     }
 
-    /// The energy of all DRAM until `now`.
+    /// Returns the energy of all DRAM until `now`.
     pub fn energy(&mut self, now: Time) -> Energy {
         self.energy_by_use(now).total()
     }
 
-    /// The energy of all DRAM until `now`, by what it was spent on.
+    /// Returns the energy of all DRAM until `now`, by use.
     pub fn energy_by_use(&mut self, now: Time) -> EnergyByUse {
         let ranks = self.channels.iter_mut().flat_map(|channel| channel.energy(now));
         ranks.fold(EnergyByUse::default(), |sum, rank| sum.plus(&rank))

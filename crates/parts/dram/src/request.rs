@@ -1,4 +1,4 @@
-//! What is asked of a memory, and what comes back.
+//! Requests to a memory and their completions.
 
 use sim::Time;
 
@@ -12,50 +12,51 @@ pub enum Kind {
     Write,
 }
 
-/// When a write is said to be done. Reads are done when their last data have arrived.
+/// The point at which a write is done. Reads are done when their last data has arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ack {
-    /// When the controller's write queue has it: later reads see it, whoever asks through this controller.
+    /// When the controller's write queue has accepted it: later reads through this controller see it.
     #[default]
     Accepted,
-    /// When its last data are in the memory device: whoever looks there from the other side sees it.
+    /// When its last data is in the memory device: reads from the device's other side see it.
     Written,
-    /// Never: it comes back with no completion. For who does not wait for it.
-    Untold,
+    /// Never: the write has no completion, for callers that do not wait for one.
+    Silent,
 }
 
-/// A read or a write of any length: the controller makes bursts of it, one after another, as its queues have room.
+/// A read or a write of any length. The controller splits it into bursts as its queues have room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// The caller's name for it, below 2^63 for a [`Memory`](crate::Memory); comes back with its completion and need not be unique.
+    /// The caller's name for the request, below 2^63 for a [`Memory`](crate::Memory). It comes back with the completion
+    /// and need not be unique.
     pub id: u64,
-    /// Who asks: a port of the controller (a CPU, a DMA, a device).
+    /// Port of the controller that the request comes from (a CPU, a DMA, a device).
     pub port: u8,
     /// Read or write.
     pub kind: Kind,
-    /// First byte.
+    /// Address of the first byte.
     pub address: u64,
-    /// Length in bytes, at least 1. Bursts that it covers in part are moved whole.
+    /// Length in bytes, at least 1. Partially covered bursts are transferred as a whole.
     pub bytes: u32,
-    /// When a write is done.
+    /// The point at which a write is done.
     pub ack: Ack,
 }
 
 impl Request {
-    /// It is done when its last burst is served, not when that has entered.
-    #[inline(always)]
+    /// Returns true if it is done when its last burst has been served, rather than when that burst has entered.
+    #[inline]
     pub(crate) fn ends_served(&self) -> bool {
         self.kind == Kind::Read || self.ack == Ack::Written
     }
 
-    /// Nobody is told that it is done.
-    #[inline(always)]
-    pub(crate) fn ends_untold(&self) -> bool {
-        self.kind == Kind::Write && self.ack == Ack::Untold
+    /// Returns true if it has no completion.
+    #[inline]
+    pub(crate) fn is_silent(&self) -> bool {
+        self.kind == Kind::Write && self.ack == Ack::Silent
     }
 }
 
-/// A request that is done.
+/// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The request's id.
@@ -64,21 +65,21 @@ pub struct Completion {
     pub port: u8,
     /// Read or write.
     pub kind: Kind,
-    /// What answered.
+    /// Kind of rank that answered.
     pub rank_kind: RankKind,
-    /// When it was submitted.
+    /// Time of submission.
     pub submitted: Time,
-    /// When it was done.
+    /// Time of completion.
     pub at: Time,
 }
 
-/// What a rank is.
+/// Kind of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RankKind {
     /// Memory.
     #[default]
     Dram,
-    /// A device's buffer that answers as DRAM does (the storage device of `drambus`): the same commands and timing, no
-    /// memory for anybody else, no cells to refresh, and its energy is its device's.
+    /// A device's buffer that answers like DRAM (the storage device of `drambus`): the same commands and timing, but no
+    /// memory for other uses, no cells to refresh, and its energy is counted by its device.
     Buffer,
 }

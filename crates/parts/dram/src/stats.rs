@@ -1,24 +1,24 @@
-//! What a channel and its ports did.
+//! Counters of a channel and its ports.
 
 use sim::Time;
 
 use crate::request::Kind;
 
-/// What one port asked for and got.
+/// Counters of one port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortStats {
-    /// Requests done, reads and writes.
+    /// Completed requests, reads and writes.
     pub requests: [u64; 2],
-    /// Bytes of the bursts moved, reads and writes.
+    /// Bytes of the bursts transferred, reads and writes.
     pub bytes: [u64; 2],
-    /// Sum of their latencies, from submission to completion, reads and writes.
+    /// Sum of latencies from submission to completion, reads and writes.
     pub latency: [Time; 2],
-    /// The longest of them.
+    /// Maximum latency, reads and writes.
     pub latency_max: [Time; 2],
 }
 
 impl PortStats {
-    /// Mean latency of requests of a kind; zero where there were none.
+    /// Returns the mean latency of requests of a kind; zero if there were none.
     pub fn mean_latency(&self, kind: Kind) -> Time {
         match self.requests[kind as usize] {
             0 => Time::ZERO,
@@ -34,18 +34,18 @@ impl PortStats {
     }
 }
 
-/// What one channel did.
+/// Counters of one channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelStats {
     /// Bursts on the data bus, reads and writes.
     pub bursts: [u64; 2],
-    /// Reads answered from the write queue.
+    /// Read bursts answered from the write queue.
     pub forwarded: u64,
-    /// Rows opened for what waited. Bursts less these are row hits.
+    /// Rows opened for waiting requests. Bursts minus these are row hits.
     pub activates: u64,
-    /// Rows closed because another row of the bank was wanted.
+    /// Rows closed because a request needed another row of the bank.
     pub conflicts: u64,
-    /// How often the bus turned from reads to writes.
+    /// Number of times the bus turned from reads to writes.
     pub turns: u64,
     /// Steps of the controller: commands and admissions. Idle time adds none.
     pub steps: u64,

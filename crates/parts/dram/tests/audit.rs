@@ -1,4 +1,4 @@
-//! The checker audits what the controller does: random traffic on every preset, with every policy.
+//! Audits the controllers' commands under random traffic, on every preset and with every policy.
 //!
 //! `DRAM_COMMANDS=10000000 cargo test --release -p dram --test audit` audits that many commands of each preset.
 
@@ -7,12 +7,13 @@ mod support;
 use std::collections::BTreeMap;
 
 use dram::{
-    Ack, Channel, Checker, CommandKind, Config, Device, InOrder, Kind, PagePolicy, RankKind, Ranks, Request, Violation,
+    Ack, Channel, Checker, CommandKind, Config, Device, InOrder, Kind, PagePolicy, RankKind, Ranks, RefreshMode,
+    Request, Violation,
 };
 use sim::{Rng, Streams, Time};
 use support::controller::Controller;
 
-/// The policies that each preset is audited with, a share of the commands each.
+/// Returns the policies for the audit of a preset, each of which gets a share of the commands.
 fn configs(device: &Device) -> Vec<Config> {
     let plain = || Config::new(device.clone());
     let ranks = |kind, count| Ranks { kind, count };
@@ -37,7 +38,7 @@ fn configs(device: &Device) -> Vec<Config> {
     ]
 }
 
-/// Requests of a mood that changes: random or sequential, reads or writes, dense or with pauses.
+/// Generates requests with changing character: random or sequential, reads or writes, dense or with pauses.
 struct Moods {
     rng: Rng,
     left: u64,
@@ -54,7 +55,7 @@ impl Moods {
         Moods { rng, left: 0, writes: 0, sequential: false, large: false, pause_ns: 0, next: 0, id: 0 }
     }
 
-    /// The next request and how long after the one before it comes.
+    /// Returns the next request and its time after the previous one.
     fn next(&mut self, bytes: u64) -> (Time, Request) {
         if self.left == 0 {
             self.left = 1 + self.rng.below(400);
@@ -76,12 +77,12 @@ impl Moods {
     }
 }
 
-/// The same for the controller that serves in order, which leaves rows open and does not postpone refreshes.
+/// Like [`configs`], for the in-order controller, which leaves rows open and does not postpone refreshes.
 fn in_order_configs(device: &Device) -> Vec<Config> {
     configs(device).into_iter().map(|config| Config { page: PagePolicy::Open, refresh_postpone: 0, ..config }).collect()
 }
 
-/// Audits `commands` commands of a channel, or some more; returns what breaks a rule. Counts the commands by kind.
+/// Audits at least `commands` commands of a channel. Returns the violations and counts the commands by kind.
 fn audit<C: Controller>(
     config: &Config,
     commands: u64,
@@ -112,7 +113,7 @@ fn audit<C: Controller>(
         }
         channel.submit(now, request);
         open += 1;
-        // Commands that are decided on ahead of time come in order at the end.
+        // Commands decided ahead of time only come in order at the end.
         log.extend(channel.take_log());
     }
     log.sort_by_key(|command| command.cycle);
@@ -127,7 +128,7 @@ fn commands() -> u64 {
     std::env::var("DRAM_COMMANDS").ok().map_or(60_000, |text| text.parse().expect("a number of commands"))
 }
 
-/// Audits every preset; `kinds` kinds of commands occur, so that no rule goes without something to watch.
+/// Audits every preset. `kinds` kinds of commands must occur, so that no rule goes untested.
 fn audit_all<C: Controller>(configs: fn(&Device) -> Vec<Config>, kinds: usize) {
     for preset in Device::presets() {
         let configs = configs(&Device::preset(preset).expect("a preset"));
@@ -147,12 +148,23 @@ fn no_rule_is_broken_under_random_traffic() {
 }
 
 #[test]
+fn no_rule_is_broken_with_same_bank_refresh() {
+    let device = Device::preset("DDR5-4800").expect("a preset");
+    let mut seen = BTreeMap::new();
+    for (number, config) in configs(&device).into_iter().enumerate() {
+        let config = Config { refresh_mode: RefreshMode::SameBank, refresh_postpone: 0, ..config };
+        assert_eq!(audit::<Channel>(&config, 10_000, number as u64, &mut seen), [], "policy {number}");
+    }
+    assert!(seen[&CommandKind::RefreshSameBank] > 1000 && !seen.contains_key(&CommandKind::Refresh), "{seen:?}");
+}
+
+#[test]
 fn no_rule_is_broken_in_order() {
     // No column command closes its bank.
     audit_all::<InOrder>(in_order_configs, 10);
 }
 
-/// What the audit itself is worth: the stream of a controller that believes in a shorter time is caught.
+/// Tests the audit itself: a controller that uses a shorter timing parameter must be caught.
 fn a_clock_too_fast_is_caught<C: Controller>() {
     type Shorten = fn(&mut dram::Timing) -> &mut u32;
     let shorten: [(&str, Shorten); 14] = [

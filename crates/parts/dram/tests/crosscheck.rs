@@ -1,10 +1,11 @@
-//! Against three public simulators on the same traffic (`crosscheck.toml`): bandwidth within 2 % of the nearest for reads
-//! and 5 % for mixed traffic, latency with one request outstanding within 3 ns of the nearest.
+//! Comparison with three public simulators on the same traffic (`crosscheck.toml`): bandwidth within 2 % of the nearest
+//! for reads and 5 % for mixed traffic, latency with one request outstanding within 3 ns of the nearest.
 //!
-//! The controller is `Config::new`'s, with the mapping row:rank:bank:group:column (a plain bank number whose lowest bits
-//! are its bank group) and no latency of its own. The traffic: a request is issued a clock after the completion that it
-//! waits for; under saturation 96 are outstanding, so that one always waits for the queues; random ones go all over memory;
-//! the writes of `copy` are half the memory away from its reads. Nothing is set for a row of the table.
+//! The controller is `Config::new`'s, with the mapping row:rank:bank:group:column (a plain bank number whose lowest
+//! bits are its bank group) and no latency of its own. In the traffic, a request is issued one clock after the
+//! completion that it depends on. Under saturation 96 are outstanding, so that one always waits for the queues. Random
+//! requests cover all of memory, and the writes of `copy` are half the memory away from its reads. No parameter is
+//! tuned for a row of the table.
 
 mod support;
 
@@ -41,7 +42,8 @@ fn nearest(ours: f64, theirs: &[f64]) -> f64 {
     theirs.iter().copied().min_by(|a, b| (a - ours).abs().total_cmp(&(b - ours).abs())).expect("a simulator's figure")
 }
 
-/// The rows of the table of which `compares` a pattern; bandwidth and unloaded latency are to be as near as said above.
+/// Compares the rows of the table whose pattern `compares` selects. Bandwidth and unloaded latency must be within the
+/// limits given above.
 fn crosscheck<C: Controller>(compares: fn(&str, &str) -> bool) -> u32 {
     let table: toml::Table = include_str!("crosscheck.toml").parse().expect("a TOML file");
     let mut rows = 0;
@@ -83,8 +85,8 @@ fn bandwidth_and_unloaded_latency_are_those_of_other_simulators() {
     assert_eq!(crosscheck::<Channel>(|_, _| true), 11);
 }
 
-/// The others look for open rows, and for other bank groups where the standard has some. Both pay under saturation, where it
-/// is only printed what serving in order gives.
+/// The other simulators search for open rows and, if the standard has bank groups, for other groups. Both pay off under
+/// saturation, where the results of serving in order are only printed.
 #[test]
 fn in_order_they_are_where_there_is_nothing_to_reorder() {
     let compares = |preset: &str, pattern: &str| match pattern {

@@ -1,4 +1,4 @@
-//! The controller that serves in order: what the standards say of its commands, and that it does not matter when it is called.
+//! The in-order controller must follow the standards, and its behavior must not depend on when it is called.
 
 mod support;
 
@@ -15,7 +15,7 @@ struct Outcome {
     activity: Vec<dram::RankActivity>,
 }
 
-/// Plays the requests; calls it at every clock, or when it asks for it.
+/// Plays the requests, calling the controller at every clock or when it asks to be called.
 fn drive(config: &Config, requests: &[(Time, Request)], every_clock: bool) -> Outcome {
     let mut channel = InOrder::new(config).expect("a channel");
     channel.keep_log();
@@ -24,7 +24,7 @@ fn drive(config: &Config, requests: &[(Time, Request)], every_clock: bool) -> Ou
     let all = requests.iter().map(|(at, request)| (*at, Some(*request))).chain([(Time::MAX, None)]);
     for (at, request) in all {
         while let Some(next) = channel.next_event() {
-            // Idle time is not of interest here.
+            // Idle time does not matter here.
             let next = if every_clock { next.min(clock.time(cycle)) } else { next };
             if next >= at {
                 break;
@@ -41,7 +41,7 @@ fn drive(config: &Config, requests: &[(Time, Request)], every_clock: bool) -> Ou
     }
     let later = requests.last().map_or(Time::ZERO, |(at, _)| *at) + Time::from_us(200);
     let activity = channel.activity(later);
-    // Of those that end at one time any may be told first.
+    // Completions at the same time may be reported in any order.
     done.sort_by_key(|completion| (completion.at, completion.id));
     Outcome { done, log: channel.take_log(), activity }
 }
@@ -70,7 +70,7 @@ fn a_rank_that_slept_is_refreshed_while_there_is_work() {
         self_refresh_after: Some(Time::from_us(1)),
         ..Config::new(Device::preset("DDR4-2400").expect("a preset"))
     };
-    // 4 MiB in a row take more than 200 us, 25 refresh intervals of 7.8 us.
+    // 4 MiB in sequence take more than 200 us, 25 refresh intervals of 7.8 us.
     let outcome = drive(&config, &reads(Time::from_us(50), 64, 1 << 16), false);
     assert_eq!(violations(&config, &outcome.log), []);
     assert!(outcome.activity[0].refreshes >= 25, "{:?}", outcome.activity);
@@ -121,7 +121,7 @@ fn more_outstanding_reads_are_no_slower() {
 fn the_last_write_answers_or_nobody() {
     let config = Config::new(Device::preset("DDR4-2400").expect("a preset"));
     let ask = |id, kind, address, bytes| Request { id, kind, address, bytes, ..Request::default() };
-    // The first write has both lines of what is read, the second one of them, later.
+    // The first write covers both lines of the read; the second covers one of them, later.
     let requests = [ask(0, Kind::Write, 0, 128), ask(1, Kind::Write, 64, 64), ask(2, Kind::Read, 0, 128)];
     let outcome = drive(&config, &requests.map(|request| (Time::ZERO, request)), false);
     let columns = outcome.log.iter().filter(|command| matches!(command.kind, CommandKind::Read | CommandKind::Write));

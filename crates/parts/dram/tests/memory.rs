@@ -1,4 +1,4 @@
-//! Several channels behind one address space, driven by an event queue as a machine does.
+//! Several channels behind one address space, driven by an event queue like in a machine.
 
 use dram::{Ack, Completion, Config, Device, Kind, Memory, RankKind, Ranks, Region, Request, Scheduler, Wake};
 use sim::{EventQueue, Lane, Schedule, Streams, Time};
@@ -70,7 +70,7 @@ fn events_come_in_order_and_stale_ones_do_no_harm() {
     }
 }
 
-/// Requests of a line, a page, or more than a channel's piece; reads, and writes with each acknowledgement.
+/// Returns requests of a line, a page, or more than a channel's stripe: reads, and writes with each acknowledgment.
 fn mixed(seed: u64) -> Vec<(Time, Request)> {
     let mut rng = Streams::new(seed).stream("memory");
     let mut now = Time::ZERO;
@@ -78,14 +78,14 @@ fn mixed(seed: u64) -> Vec<(Time, Request)> {
         now += Time::from_ns([0, 1, 30, 400, 9000][rng.below(5) as usize]);
         let bytes = [64, 64, 4096, 3 * 4096][rng.below(4) as usize];
         let kind = if rng.below(2) == 0 { Kind::Read } else { Kind::Write };
-        let ack = [Ack::Accepted, Ack::Written, Ack::Untold][rng.below(3) as usize];
+        let ack = [Ack::Accepted, Ack::Written, Ack::Silent][rng.below(3) as usize];
         (now, Request { id, kind, ack, address: rng.below(256) * 4096, bytes, ..Request::default() })
     };
     (0..2000).map(request).collect()
 }
 
-/// Who goes by `next_done` is called at the very time at which something is done, and is told what others are; of what nobody
-/// waits for nobody is told.
+/// A caller that uses `next_done` must be called exactly when a request is done, and gets the completions of others
+/// too; silent writes have none.
 #[test]
 fn what_is_done_is_told_at_its_time() {
     for (scheduler, seed) in [(Scheduler::FirstReady, 1), (Scheduler::InOrder, 2), (Scheduler::InOrder, 3)] {
@@ -118,15 +118,15 @@ fn what_is_done_is_told_at_its_time() {
         });
         told.iter_mut().for_each(|done| done.sort_by_key(|completion| completion.id));
         let [far, near] = told;
-        let awaited = |request: &Request| request.kind == Kind::Read || request.ack != Ack::Untold;
+        let awaited = |request: &Request| request.kind == Kind::Read || request.ack != Ack::Silent;
         let ids: Vec<u64> = requests.iter().filter(|(_, request)| awaited(request)).map(|(_, r)| r.id).collect();
         assert_eq!(near.iter().map(|completion| completion.id).collect::<Vec<_>>(), ids);
         assert_eq!(far, near, "{scheduler:?}");
     }
 }
 
-/// `drambus` 7.2: DRAM spread over two channels by cache blocks, the storage device's buffer whole in a region of its own,
-/// behind the DRAM of the second channel.
+/// `drambus` 7.2: DRAM interleaved over two channels by cache blocks, and the storage device's buffer contiguous in a
+/// region of its own, after the DRAM of the second channel.
 #[test]
 fn a_device_buffer_stays_out_of_the_interleaving() {
     let device = Device::preset("LPDDR3-1200").expect("a preset");

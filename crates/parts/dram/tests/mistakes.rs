@@ -1,4 +1,4 @@
-//! What a user gets wrong in a device file or a configuration is told in one line.
+//! Mistakes in a device file or a configuration must be reported in one line.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! Every request is done once; reads read what was written last before them, whatever is reordered; and nothing depends on
-//! how the channel is called.
+//! Every request is done once, reads return the data last written before them despite any reordering, and the way the
+//! channel is called has no effect.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn config(preset: &str, ranks: u32, page: PagePolicy, small_queues: bool) -> Con
     config.ports = 2;
     config.power_down_after = Some(Time::from_ns(200));
     config.self_refresh_after = Some(Time::from_us(50));
-    // With small queues also owed refreshes, and no sleep that would end them.
+    // Small queues also have postponed refreshes, and no self-refresh that would end the postponement.
     if small_queues {
         config.refresh_postpone = config.device.timing.refresh_postpone_max;
         config.self_refresh_after = None;
@@ -35,7 +35,7 @@ fn configs() -> impl Strategy<Value = Config> {
         .prop_map(|(preset, ranks, page, small)| config(preset, ranks, page, small))
 }
 
-/// A request: time after the one before it in nanoseconds, write or not, line, written through or not.
+/// A request: nanoseconds after the previous one, write or not, line, written through or not.
 type Ask = (u64, bool, u64, bool);
 
 fn asks(lines: u64) -> impl Strategy<Value = Vec<Ask>> {
@@ -43,7 +43,7 @@ fn asks(lines: u64) -> impl Strategy<Value = Vec<Ask>> {
     prop::collection::vec((pause, any::<bool>(), 0..lines, any::<bool>()), 1..300)
 }
 
-/// Lines that share few banks: the next row of the same bank every fourth.
+/// Returns the address of a line. Lines share few banks: every fourth is in the next row of the same bank.
 fn address(config: &Config, line: u64) -> u64 {
     let device = &config.device;
     let rows = u64::from(device.row_bytes * device.banks()) * config.rank_count() as u64;
@@ -63,8 +63,8 @@ fn requests(config: &Config, asks: &[Ask]) -> Vec<(Time, Request)> {
     asks.iter().enumerate().map(request).collect()
 }
 
-/// Submits all; calls for what is due as `next_event` says, or at every time that `call` names; `asks` for what was done so
-/// far after every request, for which the channel must have come to that time.
+/// Submits all requests and calls the channel when `next_event` says, or at every multiple of `call`. With `asks`,
+/// queries the activity after every request, to which the channel must then advance.
 fn drive(channel: &mut Channel, requests: &[(Time, Request)], call: Option<Time>) -> Vec<Completion> {
     drive_asking(channel, requests, call, false)
 }
@@ -93,7 +93,8 @@ fn drive_asking(
         }
         channel.submit(*at, *request);
         if asks {
-            // Before the edge of the request, so that nothing on it is done before others of the same time.
+            // The query is before the edge of the request, so that no work on that edge precedes other requests of the
+            // same time.
             channel.activity(at.saturating_sub(Time::from_ps(1)));
         }
     }
@@ -118,7 +119,7 @@ proptest! {
         ids.sort_unstable();
         prop_assert_eq!(ids, (0..requests.len() as u64).collect::<Vec<_>>(), "each once");
 
-        // What each read must see: the last write before it in order of submission.
+        // Each read must see the last write before it in order of submission.
         let mut last = BTreeMap::new();
         let mut expected = BTreeMap::new();
         for (_, request) in &requests {
@@ -127,7 +128,7 @@ proptest! {
                 Kind::Read => { expected.insert(request.id, last.get(&request.address).copied()); }
             }
         }
-        // What it saw: the write that was last on the bus, or one that was still queued.
+        // It saw the write that was last on the bus, or one that was still queued.
         let mut memory = BTreeMap::new();
         let mut written_at = BTreeMap::new();
         let mut seen = BTreeMap::new();
@@ -150,7 +151,7 @@ proptest! {
             match seen.get(&completion.id) {
                 Some(seen) => prop_assert_eq!(*seen, expected, "read {}", completion.id),
                 None => {
-                    // Answered from the queue: the write it must see was there, and is not on the bus yet.
+                    // Answered from the queue: the write it must see was queued, and not yet on the bus.
                     let write = expected.expect("a forwarded read follows a write");
                     prop_assert!(written_at[&write] + config.device.clock.time(1) >= completion.at);
                     prop_assert!(requests[write as usize].0 <= completion.at);
@@ -175,13 +176,13 @@ proptest! {
         let activity = by_events.activity(later);
         prop_assert_eq!(&activity, &by_clock.activity(later));
         prop_assert_eq!(&activity, &asked.activity(later));
-        // With a log, idle time is walked through instead of counted.
+        // With a log, idle time is simulated instead of counted.
         prop_assert_eq!(&activity, &logged.activity(later));
         for rank in activity {
             let clocks: u64 = rank.clocks.iter().sum();
             prop_assert_eq!(clocks, config.device.clock.at_or_before(later), "each clock in one state");
         }
-        // But for the steps of idle time, of which more or fewer are counted instead of walked through.
+        // Only the steps of idle time may differ, because more or fewer of them are counted instead of simulated.
         let [stats, clocked, other, walked] =
             [by_events, by_clock, asked, logged].map(|channel| ChannelStats { steps: 0, ..channel.stats() });
         prop_assert_eq!((clocked, other, walked), (stats, stats, stats));
@@ -203,7 +204,7 @@ fn a_transfer_of_many_bursts_is_done_once_and_in_order_of_its_port() {
         [2, 1],
         "the other port is not behind it"
     );
-    // Not aligned: a burst more than its length.
+    // The request is not aligned: it takes one burst more than its length.
     assert_eq!(channel.stats().bursts, [u64::from(bytes) / line + 2, 0]);
     assert_eq!(channel.port_stats(0).bytes[0], u64::from(bytes) + line);
     let peak = config.device.peak_bandwidth() / 1e12;

@@ -1,11 +1,12 @@
-//! The checker finds a planted violation of each rule, and nothing in the legal stream that it was planted in.
+//! The checker must find an injected violation of each rule, and none in the legal stream around it.
 //!
-//! Each row is a legal stream whose last command comes at the first cycle that one rule allows; a clock earlier it must be
-//! caught by that rule, and by no other. The timing is DDR4-2400's, changed where another rule would ask for as much.
+//! Each row is a legal stream whose last command comes at the first cycle that one rule allows. One clock earlier,
+//! exactly that rule must be reported. The timing is DDR4-2400's, changed where another rule would require the same
+//! gap.
 
 use dram::{Checker, Command, CommandKind as K, Device, Rule, Timing, Violation};
 
-/// A command: clocks after the one before, kind, rank, group, bank, row.
+/// A command: clocks after the previous one, kind, rank, group, bank, row.
 type Step = (u32, K, u8, u8, u8, u32);
 
 fn audit(device: &Device, steps: &[Step], early: u64) -> Vec<Violation> {
@@ -22,7 +23,7 @@ fn audit(device: &Device, steps: &[Step], early: u64) -> Vec<Violation> {
     violations
 }
 
-/// What is changed in the timing, and the stream.
+/// Adjusts the timing for a rule and returns its stream.
 fn stream(rule: Rule, t: &mut Timing, burst: u32) -> Option<Vec<Step>> {
     let act = |gap, group, bank, row| (gap, K::Activate, 0, group, bank, row);
     let rd = |gap, group, bank, row| (gap, K::Read, 0, group, bank, row);
@@ -74,6 +75,11 @@ fn stream(rule: Rule, t: &mut Timing, burst: u32) -> Option<Vec<Step>> {
             vec![act(0, 0, 0, 1), act(50, 1, 0, 1), pre(50, 0, 0), pre(t.ppd, 1, 0)]
         }
         Rule::Rfc => vec![to_rank(0, K::Refresh), act(t.rfc, 0, 0, 1)],
+        Rule::RfcSb | Rule::RefsbRd => {
+            (t.rfc_sb, t.refsb_rd) = (200, 50);
+            let (gap, bank) = if rule == Rule::RfcSb { (t.rfc_sb, 0) } else { (t.refsb_rd, 1) };
+            vec![to_rank(0, K::RefreshSameBank), act(gap, 1, bank, 1)]
+        }
         Rule::Xp => vec![to_rank(0, K::PowerDown), to_rank(50, K::PowerUp), act(t.xp, 0, 0, 1)],
         Rule::Cke => vec![to_rank(0, K::PowerDown), to_rank(t.cke, K::PowerUp)],
         Rule::Xs => vec![to_rank(0, K::SelfRefresh), to_rank(50, K::SelfRefreshExit), act(t.xs, 0, 0, 1)],
@@ -82,7 +88,7 @@ fn stream(rule: Rule, t: &mut Timing, burst: u32) -> Option<Vec<Step>> {
             vec![act(0, 0, 0, 1), rd(50, 0, 0, 1), to_rank(t.cl + t.dqsck + burst + 1, K::PowerDown)]
         }
         Rule::WrPden => vec![act(0, 0, 0, 1), wr(50, 0, 0, 1), to_rank(written(t) + t.wr, K::PowerDown)],
-        // These are of states, or of what comes too late: below.
+        // These rules concern states or late commands; see below.
         Rule::ActivateOpen | Rule::RowOpen | Rule::AllClosed | Rule::PoweredDown | Rule::Refi | Rule::RefreshAwake => {
             return None;
         }
@@ -101,7 +107,7 @@ fn a_clock_early_is_caught_by_each_rule_of_timing() {
         assert_eq!(found, [rule], "{rule:?}: a clock early");
         planted += 1;
     }
-    assert_eq!(planted, 26);
+    assert_eq!(planted, 28);
 }
 
 #[test]
@@ -115,7 +121,7 @@ fn the_other_pairs_of_a_rule_are_watched_too() {
             vec![act, other, (50, K::Read, 0, 0, 0, 1), (t.cl + burst + t.rtrs - t.cwl, K::Write, 1, 0, 0, 1)],
         ),
         (Rule::Rtrs, vec![act, other, (50, K::Write, 0, 0, 0, 1), (burst + t.rtrs, K::Write, 1, 0, 0, 1)]),
-        // Banks that were closed.
+        // Precharges of banks that were already closed.
         (Rule::RpAll, vec![act, (t.rc, K::PrechargeAll, 0, 0, 0, 0), (t.rpab, K::Activate, 0, 1, 0, 1)]),
         (Rule::Rp, vec![act, (t.rc, K::Precharge, 0, 0, 0, 0), (t.rp, K::Refresh, 0, 0, 0, 0)]),
         (Rule::Rp, vec![act, (t.ras, K::ReadPrecharge, 0, 0, 0, 1), (t.rtp + t.rp, K::Activate, 0, 0, 0, 2)]),
@@ -142,20 +148,21 @@ fn the_other_pairs_of_a_rule_are_watched_too() {
 fn states_are_watched() {
     let device = Device::preset("DDR4-2400").expect("a preset");
     let t = &device.timing;
-    let (act, house) = ((0, K::Activate, 0, 0, 0, 1), |gap, kind| (gap, kind, 0, 0, 0, 0));
-    let cases: [(Rule, Vec<Step>); 10] = [
+    let (act, to_rank) = ((0, K::Activate, 0, 0, 0, 1), |gap, kind| (gap, kind, 0, 0, 0, 0));
+    let cases: [(Rule, Vec<Step>); 11] = [
         (Rule::ActivateOpen, vec![act, (100, K::Activate, 0, 0, 0, 2)]),
         (Rule::RowOpen, vec![act, (100, K::Read, 0, 0, 0, 2)]),
         (Rule::RowOpen, vec![act, (100, K::Write, 0, 1, 0, 1)]),
         (Rule::RowOpen, vec![act, (100, K::ReadPrecharge, 0, 0, 0, 1), (100, K::Read, 0, 0, 0, 1)]),
-        (Rule::AllClosed, vec![act, house(100, K::Refresh)]),
-        (Rule::AllClosed, vec![act, house(100, K::SelfRefresh)]),
-        (Rule::PoweredDown, vec![house(0, K::PowerDown), (100, K::Activate, 0, 0, 0, 1)]),
-        (Rule::PoweredDown, vec![house(0, K::SelfRefresh), house(100, K::Refresh)]),
-        (Rule::PoweredDown, vec![house(0, K::PowerUp)]),
+        (Rule::AllClosed, vec![act, to_rank(100, K::Refresh)]),
+        (Rule::AllClosed, vec![act, to_rank(100, K::SelfRefresh)]),
+        (Rule::AllClosed, vec![act, to_rank(100, K::RefreshSameBank)]),
+        (Rule::PoweredDown, vec![to_rank(0, K::PowerDown), (100, K::Activate, 0, 0, 0, 1)]),
+        (Rule::PoweredDown, vec![to_rank(0, K::SelfRefresh), to_rank(100, K::Refresh)]),
+        (Rule::PoweredDown, vec![to_rank(0, K::PowerUp)]),
         (
             Rule::RefreshAwake,
-            vec![house(0, K::SelfRefresh), house(100, K::SelfRefreshExit), house(t.xs, K::SelfRefresh)],
+            vec![to_rank(0, K::SelfRefresh), to_rank(100, K::SelfRefreshExit), to_rank(t.xs, K::SelfRefresh)],
         ),
     ];
     for (rule, steps) in cases {
@@ -163,10 +170,10 @@ fn states_are_watched() {
         assert_eq!(found, [rule], "{steps:?}");
     }
     let refreshed = [
-        house(0, K::SelfRefresh),
-        house(100, K::SelfRefreshExit),
-        house(t.xs, K::Refresh),
-        house(t.rfc, K::SelfRefresh),
+        to_rank(0, K::SelfRefresh),
+        to_rank(100, K::SelfRefreshExit),
+        to_rank(t.xs, K::Refresh),
+        to_rank(t.rfc, K::SelfRefresh),
     ];
     assert_eq!(audit(&device, &refreshed, 0), []);
 }
@@ -179,7 +186,7 @@ fn a_refresh_a_clock_late_is_caught() {
     assert_eq!(audit(&device, &late((most + 1) * interval), 0), []);
     let found = audit(&device, &late((most + 1) * interval + 1), 0);
     assert_eq!(found.iter().map(|violation| violation.rule).collect::<Vec<_>>(), [Rule::Refi]);
-    // Never late by itself, but more and more are owed.
+    // No single refresh is late, but more and more are postponed.
     let slow: Vec<Step> = (0..40).map(|_| (interval * 3 / 2, K::Refresh, 0, 0, 0, 0)).collect();
     assert_eq!(audit(&device, &slow, 0).first().map(|violation| violation.rule), Some(Rule::Refi));
 }

@@ -1,4 +1,4 @@
-//! What each policy does to a request's latency, in clocks of DDR4-2400: 17-17-17, CWL 12, a burst of 4.
+//! The effect of each policy on a request's latency, in clocks of DDR4-2400: 17-17-17, CWL 12, a burst of 4.
 
 mod support;
 
@@ -14,7 +14,7 @@ fn read(address: u64) -> Request {
     Request { kind: Kind::Read, address, bytes: 64, ..Request::default() }
 }
 
-/// Submits one request after another, each at its time; the clocks that each took.
+/// Submits requests one after another, each at its time. Returns the clocks that each took.
 fn clocks(config: &Config, requests: &[(Time, Request)]) -> Vec<u64> {
     let mut channel = Channel::new(config).expect("a channel");
     let mut done = Vec::new();
@@ -31,7 +31,7 @@ fn clocks(config: &Config, requests: &[(Time, Request)]) -> Vec<u64> {
 
 #[test]
 fn rows_stay_open_are_closed_or_are_closed_after_a_while() {
-    // A row of all banks: the next address of the same bank's next row.
+    // One row of all banks: this is the address of the same bank's next row.
     let next_row = u64::from(plain().device.row_bytes * plain().device.banks());
     let apart = |us, second| [(Time::ZERO, read(0)), (Time::from_us(us), read(second))];
     let timeout = PagePolicy::Timeout(Time::from_ns(300));
@@ -44,10 +44,10 @@ fn rows_stay_open_are_closed_or_are_closed_after_a_while() {
         assert_eq!(clocks(&config, &apart(1, 64)), [38, hit], "{page:?}, the same row");
         assert_eq!(clocks(&config, &apart(1, next_row)), [38, other_row], "{page:?}, another row");
     }
-    // Before the time is over the row is still open.
+    // Before the timeout the row is still open.
     let soon = [(Time::ZERO, read(0)), (Time::from_ns(200), read(64))];
     assert_eq!(clocks(&Config { page: timeout, ..plain() }, &soon), [38, 21]);
-    // A closed page waits for the last of those that are queued for it.
+    // A closed page waits for the last of the requests queued for it.
     let both = [(Time::ZERO, read(0)), (Time::ZERO, read(64))];
     assert_eq!(clocks(&Config { page: PagePolicy::Closed, ..plain() }, &both), [38, 38 + 6]);
 }
@@ -56,7 +56,7 @@ fn rows_stay_open_are_closed_or_are_closed_after_a_while() {
 fn reads_are_answered_from_queued_writes() {
     let write = Request { kind: Kind::Write, ..read(128) };
     let requests = [(Time::ZERO, write), (Time::ZERO, read(128)), (Time::ZERO, read(192))];
-    // The write is accepted at once, the read enters a clock later and has its data a clock after that.
+    // The write is accepted immediately; the read enters one clock later and has its data one clock after that.
     let took = clocks(&plain(), &requests);
     assert_eq!(took[..2], [0, 2]);
     let through = Request { ack: Ack::Written, ..write };
@@ -86,7 +86,7 @@ fn postponed_refreshes_are_made_up_for() {
 fn ports_take_turns() {
     let config = Config { ports: 3, ..plain() };
     let mut channel = Channel::new(&config).expect("a channel");
-    // One asks for one large read, one for many small ones, one for a few.
+    // One port submits a large read, one many small reads, one a few.
     channel.submit(Time::ZERO, Request { port: 0, bytes: 1 << 20, ..read(0) });
     for line in 0..200 {
         channel.submit(Time::ZERO, Request { port: 1, ..read((1 << 30) + line * 8192) });
@@ -95,12 +95,12 @@ fn ports_take_turns() {
         channel.submit(Time::ZERO, Request { port: 2, id: 2, ..read((1 << 31) + line * 8192) });
     }
     let (mut done, mut last) = (Vec::new(), Time::ZERO);
-    // Until the last of the few has entered.
+    // Run until the last of the few has entered.
     while channel.port_stats(2).bytes[0] < 20 * 64 {
         last = channel.next_event().expect("work is left");
         channel.advance(last, &mut done);
     }
-    // The others have entered as many bursts each by then, but for some since the call before.
+    // The others have entered as many bursts each by then, except for some since the previous call.
     for other in [0, 1] {
         let bursts = channel.port_stats(other).bytes[0] / 64;
         assert!((20..=24).contains(&bursts), "{bursts} bursts of port {other} by {last}");

@@ -1,4 +1,4 @@
-//! Energy against cases worked out by hand, and its place in time.
+//! Energy compared with values computed by hand, and its attribution over time.
 
 use dram::{Ack, Basis, Channel, Config, Device, Kind, PowerState, RankKind, Ranks, Request};
 use sim::Time;
@@ -20,7 +20,8 @@ fn about(found: f64, expected: f64, what: &str) {
     assert!((found / expected - 1.0).abs() < 1e-9, "{what}: found {found} pJ, expected {expected} pJ");
 }
 
-/// DDR3-1600, eight devices of 1.35 V, a clock of 1.25 ns: one read and one write of the same row, then rest, 4 us in all.
+/// DDR3-1600, eight devices of 1.35 V, a clock of 1.25 ns: one read and one write of the same row, then rest, 4 us in
+/// all.
 ///
 /// | what | by hand, for one device |
 /// | --- | --- |
@@ -47,8 +48,8 @@ fn a_read_and_a_write_cost_what_the_sheet_says() {
 
 /// DDR4-2400 without work for 78 us, ten refreshes: IDD2N between them, IDD5B during them.
 ///
-/// The first is due at 7.8 us, the tenth at 78 us and not over: it counts whole. Of 34 mA x 78 us and ten times
-/// (250 - 34) mA x 350 ns, at 1.2 V and eight devices: 25.459 uJ and 7.2576 uJ.
+/// The first is due at 7.8 us. The tenth is due at 78 us and is not over, but counts completely. 34 mA x 78 us, and ten
+/// times (250 - 34) mA x 350 ns, at 1.2 V and with eight devices, give 25.459 uJ and 7.2576 uJ.
 #[test]
 fn refresh_costs_what_the_sheet_says() {
     let config = Config::new(Device::preset("DDR4-2400").expect("a preset"));
@@ -59,8 +60,8 @@ fn refresh_costs_what_the_sheet_says() {
     about(energy.refresh.pj_f64(), 8.0 * 10.0 * 216.0 * 350.0 * 1.2, "refresh");
 }
 
-/// LPDDR3-1600 with two supplies, one read at time zero; a rank rests for 1 us before it is powered down, for 10 us before
-/// it refreshes itself.
+/// LPDDR3-1600 with two supplies and one read at time zero. A rank is powered down after 1 us of idle time and enters
+/// self-refresh after 10 us.
 #[test]
 fn a_resting_rank_is_powered_down_and_then_refreshes_itself() {
     let mut config = Config::new(Device::preset("LPDDR3-1600").expect("a preset"));
@@ -73,7 +74,7 @@ fn a_resting_rank_is_powered_down_and_then_refreshes_itself() {
     let of = |state| activity.clocks_in(state);
     let all: u64 = activity.clocks.iter().sum();
     assert_eq!(all, 800_000, "a millisecond at 800 MHz");
-    // Read at 15 ck, idle from then; down at 815 ck with its row open; up for the refreshes of 3.9 and 7.8 us.
+    // Read at 15 ck and idle from then; power-down at 815 ck with its row open; up for the refreshes at 3.9 and 7.8 us.
     assert_eq!(of(PowerState::ActivePowerDown), 3120 - 815);
     assert_eq!(activity.refreshes, 2);
     assert!(of(PowerState::PrechargePowerDown) > 4000, "{activity:?}");
@@ -82,7 +83,7 @@ fn a_resting_rank_is_powered_down_and_then_refreshes_itself() {
     let asleep = of(PowerState::SelfRefresh) as f64 * 1.25;
     let energy = channel.energy(Time::from_ms(1))[0];
     about(energy.self_refresh.pj_f64(), asleep * (1.0 * 1.8 + 3.27 * 1.2), "self-refresh");
-    // Awake again: tXS after the exit a row is opened. 112 + 15 + 12 + 5 + 4 clocks.
+    // A row is opened tXS after the exit: 112 + 15 + 12 + 5 + 4 clocks.
     channel.submit(Time::from_ms(1), Request { bytes: 32, ..read(0) });
     let end = drain(&mut channel);
     assert_eq!(end - Time::from_ms(1), Time::from_ps((112 + 15 + 12 + 5 + 4) * 1250));
@@ -139,7 +140,7 @@ fn every_value_of_every_preset_has_a_basis() {
         for key in ["clock", "tRCD", "tRFC", "tREFI", "tFAW", "rows"] {
             assert!(device.basis(key).is_some(), "{preset}: {key}");
         }
-        // The name says the rate: transfers a clock over its period.
+        // The name contains the rate: transfers per clock divided by the period.
         let rate = f64::from(device.transfers_per_clock) / device.clock.period_ps() * 1e6;
         let named: f64 = preset.rsplit('-').next().and_then(|n| n.parse().ok()).expect("a rate");
         assert!((rate - named).abs() < 1.0, "{preset}: {rate} MT/s");

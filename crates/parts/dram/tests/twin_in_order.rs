@@ -1,22 +1,25 @@
-//! `InOrder` against a second implementation, which is slow and obvious (`twin/`). What both go by:
+//! Compares `InOrder` with a second implementation that is slow but obvious (`twin/`). The common rules are:
 //!
-//! 1. Bursts of a request are served in the order of their addresses: by a precharge if another row is open, an activate if
-//!    none is, and a column command. Rows stay open.
-//! 2. A read of at most eight bursts of one row is short. When it comes each of its commands gets the first clock at which no
-//!    command decided on before forbids it (`twin/rules.rs`) and the command bus is free, between commands of reads before it
-//!    too; but none before a command of the backlog or to a rank, and none more than 2048 clocks before the end of all commands.
-//! 3. All else is the backlog, served in order. Each command comes behind all that were decided on, and is decided on when its
-//!    clock has come: when the channel is called at it, or something comes after it.
-//! 4. When short reads of more than `turn_min` bursts have come since the backlog was served, `turn_min` of its bursts are
-//!    decided on before the read.
-//! 5. A short read all of whose bursts the last write of the backlog that has any of them has is answered a clock after it
-//!    came; one of which that write has some joins the backlog.
-//! 6. A posted write is accepted as soon as the writes before it have no more than `write_queue` bursts left.
-//! 7. A refresh comes behind what was decided on until it is due, and before the backlog's commands and the requests after
-//!    that: precharge all, if a row is open, and REF.
-//! 8. A rank that rests is woken for its refresh or its self-refresh, when a short read comes for it, or when the backlog does.
-//! 9. While there is no backlog, a rank is powered down, or closed and put into self-refresh, when its last column command was so
-//!    long ago, and nothing is under way in the channel. It sleeps again only after a refresh.
+//! 1. Bursts of a request are served in address order: by a precharge if another row is open, an activate if none is,
+//!    and a column command. Rows stay open.
+//! 2. A read of at most eight bursts of one row is short. On its arrival, each of its commands gets the first clock at
+//!    which no command decided earlier forbids it (`twin/rules.rs`) and the command bus is free, even between commands
+//!    of earlier reads. It may not precede a command of the backlog or of a rank's maintenance, and may be at most 2048
+//!    clocks before the end of all commands.
+//! 3. All other requests form the backlog, which is served in order. Each of its commands comes after all commands
+//!    decided so far, and is decided when its clock has come: when the channel is called at it, or a request arrives
+//!    after it.
+//! 4. When short reads of more than `turn_min` bursts have arrived since the backlog was last served, `turn_min` of its
+//!    bursts are decided before the read.
+//! 5. Consider the last write of the backlog that contains any burst of a short read. If it contains all of them, the
+//!    read is answered one clock after its arrival; otherwise it joins the backlog.
+//! 6. A posted write is accepted as soon as earlier writes have at most `write_queue` bursts left.
+//! 7. A refresh comes after the commands decided until it is due, and before later commands of the backlog and later
+//!    requests: precharge all, if a row is open, and REF.
+//! 8. A resting rank is woken for its refresh or its self-refresh, and when a short read or the backlog needs it.
+//! 9. While there is no backlog, a rank is powered down, or closed and put into self-refresh, when the configured time
+//!    has passed since its last column command and no command is in progress in the channel. It enters self-refresh
+//!    again only after a refresh.
 
 mod support;
 mod twin;
@@ -38,14 +41,14 @@ struct Outcome {
     activity: Vec<RankActivity>,
 }
 
-/// Requests, when they come and whether the channel has come to that time before.
+/// Requests, their times, and whether the channel advances to that time first.
 type Stream = Vec<(Time, Request, bool)>;
 
 fn stream(config: &Config, asks: &[Ask]) -> Stream {
     requests(config, asks).into_iter().zip(asks).map(|((at, request), ask)| (at, request, ask.comes_late)).collect()
 }
 
-/// When all is done for long: a burst that closes and opens a row takes less than 200 ns.
+/// Returns a time long after all work is done: a burst that closes and opens a row takes less than 200 ns.
 fn later(stream: &Stream) -> Time {
     let bursts: u64 = stream.iter().map(|(_, request, _)| u64::from(request.bytes) / 32 + 2).sum();
     stream.last().map_or(Time::ZERO, |(at, ..)| *at) + Time::from_ns(200) * bursts + Time::from_us(100)
@@ -65,12 +68,12 @@ fn in_order(config: &Config, stream: &Stream, keep_log: bool) -> Outcome {
     }
     let activity = channel.activity(later(stream));
     channel.advance(later(stream), &mut done);
-    let ports = (0..config.ports).map(|port| channel.channel().port_stats(port)).collect();
-    let stats = ChannelStats { steps: 0, ..channel.channel().stats() };
+    let ports = (0..config.ports).map(|port| channel.port_stats(port)).collect();
+    let stats = ChannelStats { steps: 0, ..channel.stats() };
     finished(Outcome { log: channel.take_log(), done, stats, ports, activity })
 }
 
-/// The outcome, and the commands in the order in which they were decided on.
+/// Returns the outcome, and the commands in the order of decision.
 fn twin(config: &Config, order: &str, stream: &Stream) -> (Outcome, Vec<Command>) {
     let mut twin = Twin::new(config, order);
     for (at, request, comes_late) in stream {
@@ -84,8 +87,8 @@ fn twin(config: &Config, order: &str, stream: &Stream) -> (Outcome, Vec<Command>
     (finished(Outcome { log, done: twin.done, stats, ports: twin.ports, activity }), twin.decided)
 }
 
-/// What was found with the clocks of standby as expected, if they may be what they are: `InOrder` counts them in the order
-/// in which it decides.
+/// Replaces the standby clocks found by the expected ones if the difference is permissible: `InOrder` counts them in
+/// the order in which it decides.
 fn standby_as_in(expected: &Outcome, decided: &[Command], mut found: Outcome) -> Outcome {
     const CLOSED: usize = PowerState::PrechargeStandby as usize;
     const OPEN: usize = PowerState::ActiveStandby as usize;
@@ -99,7 +102,7 @@ fn standby_as_in(expected: &Outcome, decided: &[Command], mut found: Outcome) ->
     found
 }
 
-/// Of requests done at a time no order is promised.
+/// Sorts requests that are done at the same time, whose order is unspecified.
 fn finished(mut outcome: Outcome) -> Outcome {
     outcome.done.sort_by_key(|done| (done.at, done.id));
     outcome
@@ -123,13 +126,13 @@ proptest! {
         prop_assert_eq!((expected.stats, &expected.ports), (found.stats, &found.ports));
         prop_assert_eq!(&expected.activity, &found.activity);
         prop_assert_eq!(&expected.log, &found.log);
-        // Idle time that is not logged is skipped, and counts the same.
+        // Idle time without a log is skipped, and must count the same.
         let unlogged = standby_as_in(&expected, &decided, in_order(&config, &stream, false));
         prop_assert_eq!(Outcome { log: Vec::new(), ..expected }, unlogged);
     }
 }
 
-/// Changes one thing that a controller goes by.
+/// A change to one parameter of a controller.
 type Plant = (&'static str, fn(&mut Config));
 
 macro_rules! clock_more {
@@ -184,7 +187,7 @@ const POLICY: [Plant; 7] = [
     ("ranks", |config| config.ranks.reverse()),
 ];
 
-/// What the comparison is worth: of two that go by things of which one is a little different, it tells for each.
+/// Tests the comparison itself: if one parameter of one controller differs slightly, it must report a difference.
 #[test]
 fn whatever_one_goes_by_is_told_apart() {
     let mut runner = TestRunner::deterministic();

@@ -1,77 +1,79 @@
-//! What a hybrid controller is told.
+//! The cache's configuration.
 
 use media::line::LINE;
 
 use super::directory::{FETCHES, PAGES, WAYS};
 use super::tags::READS;
 
-/// Bytes of a way's tag: page number, valid, changed, prefetched, order of use.
+/// Bytes of a way's tag: page number; valid, dirty and prefetched flags; recency.
 pub(super) const TAG_BYTES: u64 = 4;
 
-/// Which pages are fetched that nobody asked for.
+/// The choice of pages to prefetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefetch {
-    /// None.
+    /// No prefetching.
     None,
-    /// After a miss, the next so many pages (NVMM, "Latency Sensitivity": 16).
+    /// After a miss, this many following pages (NVMM, "Latency Sensitivity": 16).
     Sequential(u32),
-    /// Pages ahead of what is read in order, of many readers at once: as many as streams went on before, as are needed to be in
-    /// time, as idle flash allows and as the cache keeps, at most so many; none behind what is not read in order. Not to be
-    /// used where the next pages pay although nobody reads them in order: a small file that is read at random.
+    /// At most this many pages ahead of sequential streams, of many readers at once; none behind other reads. The
+    /// number depends on the length of earlier streams, on what arrives in time, on idle flash, and on what the cache
+    /// keeps. Unsuitable where following pages are useful although reads are not sequential, as in a small file read at
+    /// random.
     Adaptive(u32),
 }
 
-/// A cache of flash pages in DRAM.
+/// Configuration of a cache of flash pages in DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Sets, a power of two.
+    /// Number of sets, a power of two.
     pub sets: u32,
-    /// Pages of a set.
+    /// Ways per set.
     pub ways: u32,
-    /// Bytes of a page, a power of two: those of a flash page.
+    /// Bytes per page, a power of two: the size of a flash page.
     pub page_bytes: u32,
-    /// Flash pages of the memory that is cached.
+    /// Flash pages of the cached memory.
     pub pages: u64,
-    /// Sets whose tags the controller has room for, a power of two.
+    /// Sets whose tags fit into the controller's tag buffer, a power of two.
     pub tag_buffer: u32,
-    /// Reads of tags at a time.
+    /// Maximum number of concurrent tag reads.
     pub tag_reads: u32,
-    /// Pages that are fetched at a time (miss status holding registers, with a page's buffer each).
+    /// Maximum number of concurrent fetches (miss status holding registers, each with a page buffer).
     pub fetches: u32,
-    /// Of these, so many at most for pages that nobody asked for.
+    /// Maximum number of concurrent prefetches among them.
     pub prefetches: u32,
-    /// Page buffers for what is written back.
+    /// Page buffers for write-backs.
     pub buffers: u32,
-    /// A page that is among so many of its set that were used longest ago is written back early, when its set misses.
+    /// When a set misses, a dirty page among this many least recently used ones of the set is written back early.
     pub cold: u32,
-    /// What is prefetched.
+    /// Prefetching.
     pub prefetch: Prefetch,
-    /// Whether data is kept, and so has to be moved.
+    /// Data is kept, so the cache reports its moves.
     pub moves: bool,
 }
 
 impl Config {
-    /// Pages that it holds.
+    /// Returns the number of frames.
     pub fn frames(&self) -> u64 {
         u64::from(self.sets) * u64::from(self.ways)
     }
 
-    /// Bytes of a set's tags in DRAM: whole lines.
+    /// Returns the bytes of a set's tags in DRAM, in whole lines.
     pub fn tag_bytes(&self) -> u64 {
         (u64::from(self.ways) * TAG_BYTES).next_multiple_of(LINE)
     }
 
-    /// Bytes of DRAM that it takes: frames, and behind them the tags.
+    /// Returns the bytes of DRAM in use: frames, followed by tags.
     pub fn dram_bytes(&self) -> u64 {
         self.frames() * u64::from(self.page_bytes) + u64::from(self.sets) * self.tag_bytes()
     }
 
-    /// Pages on their way from frames to flash at most: what every fetch has made leave, and what is in buffers.
+    /// Returns the maximum number of pages on their way from frames to flash: one eviction per fetch, and those in
+    /// buffers.
     pub fn write_backs(&self) -> u32 {
         self.fetches + self.buffers
     }
 
-    /// Why it cannot work, in the terms of its fields; `None` if it can.
+    /// Returns why the configuration is invalid, in terms of its fields; `None` if it is valid.
     pub fn fault(&self) -> Option<String> {
         let within = |name: &str, found: u64, least: u64, most: u64| {
             (!(least..=most).contains(&found)).then(|| format!("{name} is {found}, expected {least} to {most}"))

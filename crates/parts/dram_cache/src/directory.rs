@@ -1,11 +1,11 @@
-//! Which page is in which frame: sets of ways in order of use. What it says is what the tags in DRAM say; when the
-//! controller may know it is another matter ([`super::tags`]).
+//! The directory: which page is in which frame, in sets of ways ordered by recency. It holds the same information as
+//! the tags in DRAM; [`super::tags`] decides when the controller knows it.
 
 use sim::Dense;
 
-/// An entry is one word: the page's number plus one (0: nothing was ever here), above it the way, then the number of the
-/// fetch that fills it, then the flags. The ways of a set stand in order of use, the last used first; what was never used
-/// stands behind all others, and its way is its place.
+/// An entry is one word. From the low bits: page number plus one (0: never used), way, number of the fetch that fills
+/// it, flags. The entries of a set are ordered by recency, most recent first; entries never used are last, and their
+/// way is their position.
 type Entry = u64;
 
 const PAGE_BITS: u32 = 36;
@@ -17,46 +17,45 @@ const DIRTY: u64 = 1 << 60;
 const FILLING: u64 = 1 << 61;
 const PREFETCHED: u64 = 1 << 62;
 
-/// Ways of a set at most, fetches at a time at most, and pages at most.
+/// Limits: ways per set, concurrent fetches, and pages.
 pub(super) const WAYS: u32 = 1 << WAY_BITS;
 pub(super) const FETCHES: u32 = 1 << FETCH_BITS;
 pub(super) const PAGES: u64 = PAGE - 1;
 
-/// Whether an entry is that of `page`.
-#[inline(always)]
+/// Returns whether an entry is that of `page`.
 fn is_of(entry: Entry, page: u64) -> bool {
     (entry ^ (page + 1)) << (Entry::BITS - PAGE_BITS) == 0
 }
 
-/// What is found of a page.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// It is not there: so many ways of its set were ever used.
+    /// Absent; this many ways of its set were ever used.
     Absent(usize),
-    /// It is at this place of its set's order.
+    /// Present, at this position in its set's order.
     Here(usize),
-    /// It is on its way, by this fetch.
+    /// On its way, by this fetch.
     Coming(u32),
 }
 
-/// What had to leave a frame.
+/// An evicted page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
     /// The page.
     pub page: u64,
-    /// It was changed, and is to be written back.
+    /// Whether it was dirty, so it must be written back.
     pub dirty: bool,
-    /// It was prefetched, and nobody ever asked for it.
+    /// Whether it was prefetched and never requested.
     pub unused: bool,
 }
 
-/// What became of a page at its place.
+/// The effect of using a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Touched {
     pub frame: u64,
-    /// The set's tags are other than they were.
+    /// Whether the set's tags changed.
     pub changed: bool,
-    /// It was prefetched, and this is the first to ask for it.
+    /// Whether it was prefetched and this is its first request.
     pub first: bool,
 }
 
@@ -70,29 +69,25 @@ impl Directory {
     pub fn new(sets: u32, ways: u32) -> Directory {
         assert!(sets.is_power_of_two() && (1..=WAYS).contains(&ways), "{sets} sets of {ways} ways");
         let ways = ways as usize;
-        // SAFETY: sets are a power of two, and the number of a set is what of a page's the mask leaves; all ways of it are here.
+        // SAFETY: the number of sets is a power of two, the mask limits a set's number to it, and all ways of a set are allocated.
         let entries = unsafe { Dense::new(vec![0; sets as usize * ways]) };
         Directory { entries, ways, mask: u64::from(sets - 1) }
     }
 
-    /// The set that `page` belongs to.
-    #[inline]
+    /// Returns the set of `page`.
     pub fn set_of(&self, page: u64) -> u32 {
         (page & self.mask) as u32
     }
 
-    #[inline]
     fn set(&self, page: u64) -> &[Entry] {
         self.entries.part((page & self.mask) as usize * self.ways, self.ways)
     }
 
-    #[inline]
     fn set_mut(&mut self, page: u64) -> &mut [Entry] {
         self.entries.part_mut((page & self.mask) as usize * self.ways, self.ways)
     }
 
-    /// Looks for `page`. Changes nothing.
-    #[inline]
+    /// Looks up `page`. Changes nothing.
     pub fn find(&self, page: u64) -> Found {
         let set = self.set(page);
         let at = set.iter().position(|entry| is_of(*entry, page) || *entry == 0);
@@ -104,15 +99,13 @@ impl Directory {
         }
     }
 
-    /// The frames of all first ways come first, then those of all second ones: neighbouring sets lie in neighbouring frames,
-    /// and so on different channels, however many of their ways are in use.
-    #[inline]
+    /// The frames of all first ways come first, then those of all second ways: neighboring sets lie in neighboring
+    /// frames, and so on different channels, however many of their ways are in use.
     fn frame(&self, page: u64, entry: Entry) -> u64 {
         (entry >> PAGE_BITS & (u64::from(WAYS) - 1)) * (self.mask + 1) + (page & self.mask)
     }
 
-    /// `page`, which is `at` its set's order, is used, and changed by a `write`.
-    #[inline]
+    /// Uses `page`, which is `at` this position of its set's order; a `write` makes it dirty.
     pub fn touch(&mut self, page: u64, at: usize, write: bool) -> Touched {
         let set = self.set_mut(page);
         let old = set[at];
@@ -124,7 +117,7 @@ impl Directory {
         Touched { frame: self.frame(page, new), changed: at > 0 || new != old, first: old & PREFETCHED != 0 }
     }
 
-    /// `page`, which is on its way, is asked for. True if that is the first time.
+    /// Notes a request for `page`, which is on its way. Returns whether it is the first.
     pub fn touch_coming(&mut self, page: u64) -> bool {
         let at = self.position(page);
         self.touch(page, at, false).first
@@ -135,10 +128,9 @@ impl Directory {
         at.unwrap_or_else(|| panic!("page {page} is not in its set"))
     }
 
-    /// Makes room for `page`, of whose set so many ways are `used`: in a frame that never was, or in that of the page that was
-    /// used longest ago, and is not on its way. The frame, and what it held. `None` if all of the set are on their way. With
-    /// `keeps`, a planted bug, the tag of what it held stays, and another is lost.
-    #[inline(always)]
+    /// Makes room for `page`, whose set has `used` ways in use: takes an unused frame, or evicts the least recently
+    /// used page that is not on its way. Returns the frame and the evicted page; `None` if the whole set is on its way.
+    /// With `keeps`, an injected fault, the evicted page's tag stays and another one is lost.
     pub fn insert(
         &mut self,
         page: u64,
@@ -148,7 +140,7 @@ impl Directory {
         keeps: bool,
     ) -> Option<(u64, Option<Victim>)> {
         let set = self.set_mut(page);
-        // What was never used stands behind: the first of those has its own place as its way.
+        // Unused entries are last; the first of them has its position as its way.
         let at = if used < set.len() { used } else { set.iter().rposition(|entry| entry & FILLING == 0)? };
         let old = set[at];
         let way = if old == 0 { at as u64 } else { old >> PAGE_BITS & (u64::from(WAYS) - 1) };
@@ -167,15 +159,15 @@ impl Directory {
         Some((self.frame(page, way << PAGE_BITS), victim))
     }
 
-    /// `page` has come; it is changed already if `dirty`.
+    /// Marks `page` as arrived, and dirty if `dirty`.
     pub fn filled(&mut self, page: u64, dirty: bool) {
         let at = self.position(page);
         let entry = &mut self.set_mut(page)[at];
         *entry = *entry & !FILLING & !(u64::from(FETCHES - 1) << FETCH) | if dirty { DIRTY } else { 0 };
     }
 
-    /// The page of the set of `page` that is changed and was used longest ago, if it is among the `cold` that were: it
-    /// counts as unchanged from now on. Its number and frame.
+    /// Returns number and frame of the least recently used dirty page in the set of `page`, if it is among the `cold`
+    /// least recently used ones, and marks it clean.
     pub fn clean_cold(&mut self, page: u64, cold: u32) -> Option<(u64, u64)> {
         let ways = self.ways;
         let set = self.set_mut(page);
@@ -186,7 +178,7 @@ impl Directory {
         Some(((entry & PAGE) - 1, self.frame(page, entry)))
     }
 
-    /// The next page that is changed, from place `cursor` on, which moves past it; none: there is none any more.
+    /// Returns the next dirty page from position `cursor` on, and moves the cursor past it; `None` if there is none.
     pub fn clean_next(&mut self, cursor: &mut usize) -> Option<(u64, u64)> {
         while *cursor < self.entries.len() {
             let at = *cursor;
@@ -209,7 +201,7 @@ mod tests {
 
     use sim::Streams;
 
-    /// A cache as one would first write it down.
+    /// An obvious implementation of the cache.
     struct Obvious {
         sets: BTreeMap<u64, Vec<(u64, bool, bool)>>,
         ways: usize,
@@ -217,7 +209,7 @@ mod tests {
     }
 
     impl Obvious {
-        /// Whether it was there, and who had to go: page, changed.
+        /// Returns whether the page was present, and the evicted page with its dirty flag.
         fn access(&mut self, page: u64, write: bool) -> Option<(bool, Option<(u64, bool)>)> {
             let set = self.sets.entry(page % self.count).or_default();
             if let Some(at) = set.iter().position(|(p, ..)| *p == page) {
@@ -289,7 +281,7 @@ mod tests {
             directory.insert(page, page as usize, 0, false, false).expect("room");
             directory.filled(page, page < 2);
         }
-        // In order of use: 3, 2, 1, 0.
+        // In order of recency: 3, 2, 1, 0.
         assert_eq!(directory.clean_cold(0, 1), Some((0, 0)));
         assert_eq!(directory.clean_cold(0, 1), None);
         assert_eq!(directory.clean_cold(0, 4), Some((1, 1)));

@@ -1,30 +1,31 @@
-//! Changed pages on their way from their frames to flash: because they have to leave, or early, because they are cold.
+//! Write-backs: dirty pages on their way from frames to flash, because they were evicted, or early, because they are
+//! cold.
 
 use super::fetch::State;
 use super::lookup::PAGES;
 use super::{DramRequest, Hybrid, Move, Port, Purpose};
 
-/// How far a write-back is.
+/// The phase of a write-back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Idle,
-    /// It waits for a buffer.
+    /// Waits for a buffer.
     Unbuffered,
-    /// It is being read from its frame.
+    /// Being read from its frame.
     ReadingOut,
-    /// It is in its buffer, and being written to flash.
+    /// In its buffer, being written to flash.
     Writing,
 }
 
-/// A page that is being written back.
+/// A write-back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriteBack {
     pub page: u64,
     frame: u64,
     pub phase: Phase,
-    /// The page left again after this: its newer write-back counts.
+    /// The page was evicted again since; its newer write-back counts.
     superseded: bool,
-    /// Some fetch wants the page.
+    /// A fetch needs the page.
     wanted: bool,
 }
 
@@ -33,7 +34,7 @@ impl WriteBack {
 }
 
 impl Hybrid {
-    /// `page`, which is in `frame`, is written back.
+    /// Writes `page` back from `frame`.
     pub(super) fn write_back(&mut self, page: u64, frame: u64, out: &mut impl Port) {
         if let Some(older) = self.find_write_back(page) {
             self.write_backs[older as usize].superseded = true;
@@ -64,8 +65,8 @@ impl Hybrid {
         self.note(Move::FrameToBuffer { frame, slot }, out);
     }
 
-    /// A page is in its write-back's buffer: it goes to flash, its frame can be filled, and who wants it has it.
-    #[inline(never)]
+    /// A page has arrived in its write-back's buffer: starts to write it to flash, releases its frame, and serves the
+    /// fetch that needs it.
     pub(super) fn was_read_out(&mut self, slot: u32, out: &mut impl Port) {
         let write_back = &mut self.write_backs[slot as usize];
         assert_eq!(write_back.phase, Phase::ReadingOut, "write-back {slot} is read out");
@@ -85,7 +86,7 @@ impl Hybrid {
         }
     }
 
-    /// A page is in flash.
+    /// Ends the write-back of a page.
     pub(super) fn written(&mut self, slot: u32, out: &mut impl Port) {
         assert_eq!(self.write_backs[slot as usize].phase, Phase::Writing, "write-back {slot} ends");
         self.by_page.remove(self.write_backs[slot as usize].page, slot);
@@ -98,7 +99,7 @@ impl Hybrid {
         self.freed = self.is_awaited();
     }
 
-    /// The newest write-back of `page`, if it is on its way; whoever asks wants it.
+    /// Returns the newest write-back of `page`, if there is one, and notes that a fetch needs it.
     pub(super) fn find_write_back(&mut self, page: u64) -> Option<u32> {
         if self.free_write_backs.len() == self.write_backs.len() {
             return None;
@@ -112,14 +113,14 @@ impl Hybrid {
         Some(slot)
     }
 
-    /// Whether what `frame` held is still to be read from it.
+    /// Returns whether the content of `frame` is still to be read out.
     pub(super) fn is_being_read_out(&self, frame: u64) -> bool {
         self.free_write_backs.len() < self.write_backs.len()
             && self.by_frame.candidates(frame).any(|slot| self.write_backs[slot as usize].frame == frame)
     }
 
-    /// Behind a miss of `page`, a cold page of its set that was changed is written back early, if a buffer is free and no more
-    /// are in use than pages can be fetched at a time: what must leave, and what is read, goes first.
+    /// After a miss of `page`, writes back a cold dirty page of its set, if a buffer is free and no more buffers are in
+    /// use than there are fetches: evictions and reads have priority.
     pub(super) fn clean_cold(&mut self, page: u64, out: &mut impl Port) -> Option<u64> {
         let busy = self.config.buffers - self.free_buffers;
         let full = self.free_buffers == 0 || busy >= self.config.fetches;
@@ -132,8 +133,8 @@ impl Hybrid {
         Some(cold)
     }
 
-    /// All that is changed is to be written back: as much of it as there are buffers.
-    pub(super) fn go_on_cleaning(&mut self, out: &mut impl Port) {
+    /// Continues to write back all dirty pages, as far as buffers are free.
+    pub(super) fn continue_cleaning(&mut self, out: &mut impl Port) {
         let Some(mut cursor) = self.cleaning else { return };
         while self.free_buffers > 0 && !self.free_write_backs.is_empty() {
             let Some((page, frame)) = self.directory.clean_next(&mut cursor) else {

@@ -1,24 +1,24 @@
-//! Pages on their way from flash to their frames, and who waits for them.
+//! Fetches: pages on their way from flash to their frames, and the requests that wait for them.
 
 use super::directory::Victim;
 use super::evict::Phase;
 use super::lookup::{LINES, PAGES};
 use super::prefetch::Seen;
-use super::waiting::{Asked, Line, List};
+use super::waiting::{Kind, Line, List};
 use super::{Decision, DramRequest, Hybrid, InjectedFault, Move, Port, Purpose};
 use media::line::{LINE, LineKind};
 
-/// How far a fetch is.
+/// The state of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Idle,
     /// The page is being read from flash.
     FromFlash,
-    /// The page is in a write-back's buffer, or is being read into it.
+    /// The page is in a write-back's buffer, or being read into it.
     FromWriteBack(u32),
-    /// The page is in the fetch's buffer; its frame is being read out still.
+    /// The page is in the fetch's buffer; its frame is still being read out.
     Blocked,
-    /// The page is being stored.
+    /// The page is being stored in its frame.
     Storing,
 }
 
@@ -28,13 +28,13 @@ pub(super) struct Fetch {
     pub page: u64,
     pub frame: u64,
     pub state: State,
-    /// Lines came back: the page is changed.
+    /// Lines were written back into the page, so it is dirty.
     dirty: bool,
-    /// Nobody has asked for it yet.
+    /// A prefetch that no request has joined yet.
     prefetch: bool,
-    /// Who waits.
+    /// Waiting requests.
     list: List,
-    /// Lines that came back when the page was being stored already.
+    /// Lines written back while the page was being stored.
     late: List,
 }
 
@@ -51,18 +51,11 @@ impl Fetch {
 }
 
 impl Hybrid {
-    /// As [`miss`](Self::miss), where it is not the usual case.
-    #[inline(never)]
-    pub(super) fn miss_apart(&mut self, line: Line, used: usize, out: &mut impl Port) {
-        self.miss(line, used, out);
-    }
-
-    /// The page of a line is neither there nor on its way: it is fetched, if a fetch and a frame are free. Of its set so many
-    /// ways are `used`.
-    #[inline(always)]
+    /// Handles a request whose page is neither present nor on its way: fetches it, if a fetch and a frame are free. Its
+    /// set has `used` ways in use.
     pub(super) fn miss(&mut self, line: Line, used: usize, out: &mut impl Port) {
         let page = self.page_of(line);
-        let prefetch = line.kind == Asked::Prefetch;
+        let prefetch = line.kind == Kind::Prefetch;
         let free = !prefetch || self.stalled.is_empty();
         let number = self.free_fetches.last().copied().filter(|_| free && !self.free_write_backs.is_empty());
         let inserted = number.and_then(|number| {
@@ -96,15 +89,14 @@ impl Hybrid {
         }
         self.begin_fetch(number, page, out);
         let cleaned = self.clean_cold(page, out);
-        let write = line.kind == Asked::WriteBack;
+        let write = line.kind == Kind::WriteBack;
         self.decide(Decision::Miss { page, write, victim, cleaned });
         if !prefetch {
             self.wait_for(line, number, out);
-            self.tell_prefetcher(page, Seen::Missed);
+            self.notify_prefetcher(page, Seen::Missed);
         }
     }
 
-    #[inline(always)]
     fn begin_fetch(&mut self, number: u32, page: u64, out: &mut impl Port) {
         match self.find_write_back(page) {
             Some(slot) => {
@@ -121,32 +113,30 @@ impl Hybrid {
         }
     }
 
-    /// The page of fetch `number` is in the buffer of write-back `slot`.
+    /// Handles the arrival of fetch `number`'s page in the buffer of write-back `slot`.
     pub(super) fn take_from_buffer(&mut self, number: u32, slot: u32, out: &mut impl Port) {
         self.note(Move::BufferToFetch { slot, fetch: number }, out);
         self.arrived(number, out);
     }
 
-    /// A request for a page that is on its way.
-    #[inline(never)]
+    /// Joins a request to the fetch that brings its page.
     pub(super) fn merge(&mut self, line: Line, fetch: u32, out: &mut impl Port) {
-        if line.kind == Asked::Prefetch {
+        if line.kind == Kind::Prefetch {
             return self.prefetcher.ended();
         }
         let page = self.page_of(line);
         let first = self.directory.touch_coming(page);
         self.stats.merged += 1;
-        self.decide(Decision::Merged { page, write: line.kind == Asked::WriteBack });
+        self.decide(Decision::Merged { page, write: line.kind == Kind::WriteBack });
         self.wait_for(line, fetch, out);
         if first {
-            self.tell_prefetcher(page, Seen::Coming);
+            self.notify_prefetcher(page, Seen::Coming);
         }
     }
 
-    /// A request joins a fetch.
-    #[inline(always)]
+    /// Lets a request wait for a fetch.
     fn wait_for(&mut self, line: Line, number: u32, out: &mut impl Port) {
-        let merges = line.kind == Asked::Fill && self.injects(InjectedFault::MergedEarly);
+        let merges = line.kind == Kind::Fill && self.injects(InjectedFault::MergedEarly);
         let fetch = &mut self.fetches[number as usize];
         if fetch.prefetch {
             fetch.prefetch = false;
@@ -154,8 +144,8 @@ impl Hybrid {
         }
         let there = matches!(fetch.state, State::Blocked | State::Storing) || merges;
         match line.kind {
-            Asked::WriteBack => {
-                // The buffer takes it, whether its page is there or not.
+            Kind::WriteBack => {
+                // The fetch's buffer takes the line, whether or not the page has arrived.
                 fetch.dirty = true;
                 let late = fetch.state == State::Storing;
                 self.note(Move::LineToFetch { id: line.id, fetch: number, line: self.number_of(line) }, out);
@@ -170,20 +160,18 @@ impl Hybrid {
     }
 
     /// Answers a request from a fetch's buffer.
-    #[inline]
     fn answer_from(&mut self, line: Line, number: u32, out: &mut impl Port) {
         self.note(Move::FetchToLine { fetch: number, line: self.number_of(line), id: line.id }, out);
         out.answer(line.id, LineKind::Fill);
     }
 
-    /// A page has come from flash.
+    /// Handles the arrival of a page from flash.
     pub(super) fn came(&mut self, number: u32, out: &mut impl Port) {
         assert_eq!(self.fetches[number as usize].state, State::FromFlash, "fetch {number} ends");
         self.arrived(number, out);
     }
 
-    /// The page is in the fetch's buffer: first whoever waits is answered, then it is stored.
-    #[inline(never)]
+    /// The page is in the fetch's buffer: answers the waiting requests first, then stores it.
     fn arrived(&mut self, number: u32, out: &mut impl Port) {
         let mut list = std::mem::replace(&mut self.fetches[number as usize].list, List::EMPTY);
         while let Some(line) = self.waiting.take_first(&mut list) {
@@ -211,8 +199,7 @@ impl Hybrid {
         });
     }
 
-    /// A page is in its frame.
-    #[inline(never)]
+    /// Ends a fetch: its page is in its frame.
     pub(super) fn stored(&mut self, number: u32, out: &mut impl Port) {
         let Fetch { page, frame, dirty, mut late, prefetch, state, .. } = self.fetches[number as usize];
         assert_eq!(state, State::Storing, "the page of fetch {number} is stored");
@@ -240,7 +227,7 @@ impl Hybrid {
         self.freed = self.is_awaited();
     }
 
-    /// Fetches in `state`.
+    /// Returns a fetch that satisfies `wanted`.
     pub(super) fn fetch_in(&self, wanted: impl Fn(&Fetch) -> bool) -> Option<u32> {
         self.fetches.iter().position(wanted).map(|number| number as u32)
     }

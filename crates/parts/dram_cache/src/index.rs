@@ -1,37 +1,36 @@
-//! Finds write-backs by a number (of their page, of their frame) without looking at all of them.
+//! Finds write-backs by page or frame without searching all of them.
 
 /// No write-back.
 const NONE: u32 = u32::MAX;
 
-/// Lists of slots by the low bits of a key.
+/// Lists of slots, by the low bits of a key.
 pub(super) struct Index {
     heads: Vec<u32>,
     next: Vec<u32>,
 }
 
 impl Index {
-    /// An empty index of `slots` slots.
+    /// Creates an empty index of `slots` slots.
     pub fn new(slots: u32) -> Index {
         let heads = vec![NONE; 2 * (slots as usize).next_power_of_two()];
         Index { heads, next: vec![NONE; slots as usize] }
     }
 
-    #[inline]
     fn head(&self, key: u64) -> usize {
         key as usize & (self.heads.len() - 1)
     }
 
-    /// Adds `slot`, which is not in it, under `key`.
+    /// Adds `slot`, which must not be present, under `key`.
     pub fn insert(&mut self, key: u64, slot: u32) {
         let head = self.head(key);
         self.next[slot as usize] = self.heads[head];
         self.heads[head] = slot;
     }
 
-    /// Removes `slot`, which is in it under `key`.
+    /// Removes `slot`, which is present under `key`.
     ///
     /// # Panics
-    /// If it is not.
+    /// If it is not present.
     pub fn remove(&mut self, key: u64, slot: u32) {
         let (head, after) = (self.head(key), self.next[slot as usize]);
         if self.heads[head] == slot {
@@ -45,7 +44,7 @@ impl Index {
         self.next[at as usize] = after;
     }
 
-    /// Slots whose key has the low bits of `key`.
+    /// Returns the slots whose keys share the low bits of `key`.
     pub fn candidates(&self, key: u64) -> impl Iterator<Item = u32> + '_ {
         let slot = |slot: u32| (slot != NONE).then_some(slot);
         std::iter::successors(slot(self.heads[self.head(key)]), move |at| slot(self.next[*at as usize]))

@@ -1,30 +1,29 @@
-//! Bugs that tests inject to check that they are caught.
+//! Faults that tests inject to check that they are caught.
 
 use super::Hybrid;
 
-/// A bug that can be injected, so that the tests that must catch it can be tested.
+/// A fault that tests inject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InjectedFault {
-    /// None: the controller as it is.
+    /// None.
     #[default]
     None,
-    /// Every so often a changed page leaves without being written back.
+    /// Sometimes a dirty page is evicted without a write-back.
     DirtyDropped,
-    /// Every so often a read of a page that is on its way is answered before the page has come.
+    /// Sometimes a read of a page on its way is answered before the page has arrived.
     MergedEarly,
-    /// Every so often the tag of a page that leaves stays, beside that of the page which takes its frame.
+    /// Sometimes the tag of an evicted page stays, next to the tag of the page in its frame.
     TagKept,
 }
 
 impl Hybrid {
-    /// Injects a bug, for the tests that must catch it.
+    /// Injects a fault.
     #[doc(hidden)]
     pub fn inject(&mut self, fault: InjectedFault) {
         self.injected = fault;
     }
 
-    /// True every third time the injected bug strikes.
-    #[inline]
+    /// Returns true every third time the injected fault applies.
     pub(super) fn injects(&mut self, injected: InjectedFault) -> bool {
         if self.injected != injected {
             return false;

@@ -1,16 +1,16 @@
 //! The hybrid controller: DRAM as a cache of flash (NVMM, "Non-Volatile Main Memory System Architecture").
 //!
-//! A state machine without a clock. Lines of 64 bytes are asked for; a cache line is a flash page. Its tags are in DRAM
-//! beside it, those of some sets in a buffer of the controller ([`tags`]). Set-associative, the least recently used page
-//! leaves; a write allocates; what was changed is written back when it leaves, or before ([`evict`]). Nothing blocks: pages
-//! are fetched side by side, and who asks for a page that is on its way waits for that fetch ([`fetch`]). When its page
-//! comes, whoever waits is answered before the page is stored. Behind a miss the next pages are fetched too
-//! ([`prefetch`]).
+//! A state machine without a clock. Requests are for lines of 64 bytes; the unit of caching is a flash page. Tags are
+//! in DRAM next to the pages, and those of some sets in a buffer of the controller (`tags`). The cache is
+//! set-associative, evicts the least recently used page, allocates on writes, and writes dirty pages back on eviction
+//! or earlier (`evict`). It is non-blocking: several fetches run at once, and a request for a page on its way waits for
+//! that fetch (`fetch`). When a page arrives, waiting requests are answered before the page is stored. After a miss,
+//! following pages may be prefetched (`prefetch`).
 //!
-//! What is asked for goes in by [`Hybrid::handle`]; what is to be done is said to [`Port`]: reads and writes of DRAM,
-//! fetches and write-backs of flash pages, answers; and [`Move`]s of data, which are done at once and in order, for those
-//! who keep data. A move that reads DRAM is made when the read is asked for, one that fills a frame when that is done:
-//! the controller lets nothing come between.
+//! Requests come in through [`Hybrid::handle`]. The controller acts through [`Port`]: reads and writes of DRAM, fetches
+//! and write-backs of flash pages, answers, and [`Move`]s of data, which are performed at once and in order where data
+//! is kept. A move out of DRAM is made when its read is submitted, and a move into a frame when its write is done; the
+//! controller lets nothing come between.
 
 mod config;
 mod directory;
@@ -41,49 +41,49 @@ use fetch::Fetch;
 use index::Index;
 use prefetch::Prefetcher;
 use tags::TagBuffer;
-use waiting::{Asked, Line, List, Waiting};
+use waiting::{Kind, Line, List, Waiting};
 
-/// Lines that wait for a fetch or for room for tags and try again in vain when one is free, before the others are left for
-/// the next time: what a controller can search at once. All keep their order.
+/// After this many waiting requests have retried in vain, the others wait for the next opportunity: what a controller
+/// can search at once. All keep their order.
 const RETRIES: usize = 256;
 
-/// The controller. See the module's documentation.
+/// The controller. See the crate's documentation.
 pub struct Hybrid {
     config: Config,
-    /// Of a page's bytes: log2. Where tags begin in DRAM, and bytes of a set's.
+    /// Binary logarithm of the page size; where tags begin in DRAM, and the bytes of a set's.
     page_shift: u32,
     tags_at: u64,
     tag_bytes: u32,
     directory: Directory,
     tags: TagBuffer,
     waiting: Waiting,
-    /// Lines that DRAM is asked for.
+    /// Lines requested from DRAM.
     lines: u32,
-    /// Reads of tags: who waits for each.
+    /// Tag reads: set and waiting requests of each.
     tag_reads: Vec<(u32, List)>,
     free_tag_reads: Vec<u32>,
     fetches: Vec<Fetch>,
     free_fetches: Vec<u32>,
     write_backs: Vec<WriteBack>,
     free_write_backs: Vec<u32>,
-    /// Write-backs by page; and by frame, while that is still to be read.
+    /// Write-backs by page, and by frame while the frame is being read out.
     by_page: Index,
     by_frame: Index,
-    /// Fetches whose page waits for its frame to be read out.
+    /// Fetches whose page waits until its frame is read out.
     blocked: u32,
     /// Write-backs that wait for a buffer.
     unbuffered: VecDeque<u32>,
     free_buffers: u32,
-    /// Requests that miss, and found no fetch or no frame free.
+    /// Requests that missed and found no free fetch or frame.
     stalled: VecDeque<Line>,
-    /// A fetch or a frame became free that somebody waits for.
+    /// A fetch or frame became free for which a request waits.
     freed: bool,
-    /// Requests that found no room for their tags.
+    /// Requests without room for their tags.
     tagless: VecDeque<Line>,
-    /// Room for tags became free that somebody waits for.
+    /// Room for tags became free for which a request waits.
     freed_tags: bool,
     prefetcher: Prefetcher,
-    /// How far the directory was searched for what is changed, while all of it is to be written back.
+    /// Position in the directory while all dirty pages are written back.
     cleaning: Option<usize>,
     stats: Stats,
     log: Option<Vec<Decision>>,
@@ -92,7 +92,7 @@ pub struct Hybrid {
 }
 
 impl Hybrid {
-    /// An empty cache.
+    /// Creates an empty cache.
     ///
     /// # Panics
     /// If the configuration has a [`fault`](Config::fault).
@@ -132,11 +132,11 @@ impl Hybrid {
         }
     }
 
-    /// Before anything is asked for: `pages` were written, one after the other, and what had to leave is in flash. The cache is
-    /// left as that leaves it: the last of them are there and changed, but for those that were cold when their set missed.
+    /// Leaves the cache as sequential writes of `pages` would: the last pages are present and dirty, except those that
+    /// were cold when their set missed; evicted pages are in flash. Call it before the first request.
     ///
     /// # Panics
-    /// If something is under way.
+    /// If any request is under way.
     pub fn was_written(&mut self, pages: std::ops::Range<u64>) {
         assert!(self.is_idle(), "pages written before time begins");
         let kept = pages.end.saturating_sub(self.config.frames()).max(pages.start);
@@ -150,62 +150,34 @@ impl Hybrid {
         }
     }
 
-    /// Something happened: what is to be done is said to `out`, in order.
+    /// Handles an input; the resulting actions go to `out`, in order.
     ///
     /// # Panics
     /// If something ends that is not under way, or a line is not within the memory.
     pub fn handle(&mut self, input: Input, out: &mut impl Port) {
         match input {
-            Input::Line(request) => return self.line(request, out),
-            Input::Dram(purpose) => return self.dram(purpose, out),
-            Input::Fetched(fetch) => return self.fetched(fetch, out),
+            Input::Line(request) => self.request(request, out),
+            Input::Dram(purpose) => self.dram_done(purpose, out),
+            Input::Fetched(fetch) => self.came(fetch, out),
             Input::Written(slot) => self.written(slot, out),
             Input::Clean => self.cleaning = Some(0),
         }
-        self.end_step(out);
-    }
-
-    /// As [`handle`](Self::handle) of [`Input::Line`].
-    #[inline(always)]
-    pub fn line(&mut self, request: LineRequest, out: &mut impl Port) {
-        self.ask(request, out);
-        self.end_step(out);
-    }
-
-    /// As [`handle`](Self::handle) of [`Input::Dram`].
-    #[inline(always)]
-    pub fn dram(&mut self, purpose: Purpose, out: &mut impl Port) {
-        self.dram_done(purpose, out);
-        self.end_step(out);
-    }
-
-    /// As [`handle`](Self::handle) of [`Input::Fetched`].
-    #[inline(always)]
-    pub fn fetched(&mut self, fetch: u32, out: &mut impl Port) {
-        self.came(fetch, out);
-        self.end_step(out);
-    }
-
-    /// Who waits for what became free goes on.
-    #[inline(always)]
-    fn end_step(&mut self, out: &mut impl Port) {
         if self.freed || self.freed_tags || self.cleaning.is_some() {
-            self.go_on(out);
+            self.retry_waiting(out);
         }
     }
 
-    #[inline(always)]
-    fn ask(&mut self, request: LineRequest, out: &mut impl Port) {
+    fn request(&mut self, request: LineRequest, out: &mut impl Port) {
         let LineRequest { id, address, kind } = request;
         assert!(address >> self.page_shift < self.config.pages, "{request:?} is beyond the memory's end");
         let kind = match kind {
             LineKind::Fill => {
                 self.stats.fills += 1;
-                Asked::Fill
+                Kind::Fill
             }
             LineKind::WriteBack => {
                 self.stats.write_backs += 1;
-                Asked::WriteBack
+                Kind::WriteBack
             }
         };
         self.look_up(Line { id, kind, address }, out);
@@ -214,7 +186,6 @@ impl Hybrid {
         }
     }
 
-    #[inline(always)]
     fn dram_done(&mut self, purpose: Purpose, out: &mut impl Port) {
         match purpose {
             Purpose::Fill(id) => {
@@ -232,15 +203,14 @@ impl Hybrid {
         }
     }
 
-    /// Somebody waits for a fetch, a frame or a write-back.
+    /// Returns whether a request waits for a fetch, a frame or a write-back.
     fn is_awaited(&self) -> bool {
         !self.stalled.is_empty() || self.prefetcher.has_more()
     }
 
-    /// What waited for something that is free now tries again, in the order in which it came; then pages are prefetched,
-    /// and changed ones written back if all are to be.
-    #[inline(never)]
-    fn go_on(&mut self, out: &mut impl Port) {
+    /// Retries the requests that wait for freed resources, in order of arrival; then prefetches, and writes back dirty
+    /// pages if a clean was requested.
+    fn retry_waiting(&mut self, out: &mut impl Port) {
         while self.freed || self.freed_tags {
             if std::mem::take(&mut self.freed) {
                 let (mut left, mut again) = (self.stalled.len(), 0);
@@ -265,16 +235,14 @@ impl Hybrid {
                 self.run_prefetches(out);
             }
         }
-        self.go_on_cleaning(out);
+        self.continue_cleaning(out);
     }
 
-    #[inline]
     fn page_of(&self, line: Line) -> u64 {
         line.address >> self.page_shift
     }
 
-    /// Which line of its page it is.
-    #[inline]
+    /// Returns the number of a line within its page.
     fn number_of(&self, line: Line) -> u32 {
         (line.address & u64::from(self.config.page_bytes - 1)) as u32 / LINE as u32
     }
@@ -291,12 +259,12 @@ impl Hybrid {
         }
     }
 
-    /// What was done so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Nothing is under way.
+    /// Returns whether nothing is under way.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty()
             && self.lines == 0
@@ -306,18 +274,18 @@ impl Hybrid {
             && self.free_write_backs.len() == self.write_backs.len()
     }
 
-    /// Nothing is being written back, nor is anything to be that [`Input::Clean`] asked for. What came back since, and
-    /// while it was on its way, may be changed.
+    /// Returns whether no write-back is under way, and none is due for [`Input::Clean`]. Lines written back since then
+    /// may have made pages dirty again.
     pub fn is_clean(&self) -> bool {
         self.cleaning.is_none() && self.free_write_backs.len() == self.write_backs.len()
     }
 
-    /// Keeps all decisions from now on; grows without bound.
+    /// Logs all decisions from now on; the log grows without bound.
     pub fn keep_log(&mut self) {
         self.log = Some(Vec::new());
     }
 
-    /// The decisions since the last call, in order; empty if none are kept.
+    /// Returns the decisions since the last call, in order; empty if none are logged.
     pub fn take_log(&mut self) -> Vec<Decision> {
         self.log.as_mut().map(std::mem::take).unwrap_or_default()
     }

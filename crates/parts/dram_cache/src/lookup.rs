@@ -1,25 +1,24 @@
-//! From a line to its page's frame: what is on its way, the tag buffer, tags in DRAM, a hit or a miss.
+//! Lookup of a line's page: fetches under way, the tag buffer, tags in DRAM, and then a hit or a miss.
 
 use media::line::LINE;
 
 use super::directory::{Found, Touched};
 use super::prefetch::Seen;
 use super::tags::Tags;
-use super::waiting::{Asked, Line, List};
+use super::waiting::{Kind, Line, List};
 use super::{Decision, DramRequest, Hybrid, Move, Port, Purpose};
 
-/// Ports of DRAM.
+/// DRAM ports.
 pub(super) const LINES: u8 = 0;
 pub(super) const TAGS: u8 = 1;
 pub(super) const PAGES: u8 = 2;
 
 impl Hybrid {
-    /// A request begins, or tries again.
-    #[inline(always)]
+    /// Begins or retries a request.
     pub(super) fn look_up(&mut self, line: Line, out: &mut impl Port) {
         let page = self.page_of(line);
         let found = self.directory.find(page);
-        // The registers of fetches are asked first, and need no tags.
+        // The registers of fetches need no tags, so they are searched first.
         if let Found::Coming(fetch) = found {
             return self.merge(line, fetch, out);
         }
@@ -37,7 +36,6 @@ impl Hybrid {
         }
     }
 
-    #[inline(never)]
     fn read_tags(&mut self, line: Line, set: u32, out: &mut impl Port) {
         let Some(read) = self.free_tag_reads.pop() else { return self.stall_for_tags(line) };
         let Some(leaves) = self.tags.begin(set, read) else {
@@ -59,8 +57,7 @@ impl Hybrid {
         });
     }
 
-    /// Address of a set's tags.
-    #[inline]
+    /// Returns the address of a set's tags.
     fn tag_address(&self, set: u32) -> u64 {
         self.tags_at + u64::from(set) * u64::from(self.tag_bytes)
     }
@@ -76,8 +73,7 @@ impl Hybrid {
         });
     }
 
-    /// A set's tags are there: who waited for them goes on, in order.
-    #[inline(never)]
+    /// A set's tags have arrived: continues the requests that waited for them, in order.
     pub(super) fn tags_read(&mut self, read: u32, out: &mut impl Port) {
         let (set, mut list) = self.tag_reads[read as usize];
         self.tags.end(set);
@@ -91,30 +87,28 @@ impl Hybrid {
         self.freed_tags = !self.tagless.is_empty() || self.prefetcher.has_more();
     }
 
-    /// The tags of a set change that may have left the controller meanwhile: then in DRAM.
+    /// Changes the tags of a set: in the buffer, or in DRAM if they have left it meanwhile.
     pub(super) fn change_tags(&mut self, set: u32, out: &mut impl Port) {
         if !self.tags.change(set) {
             self.write_tags(set, out);
         }
     }
 
-    /// The tags of a request's page are known.
-    #[inline(always)]
+    /// Continues a request whose tags are known.
     pub(super) fn with_tags(&mut self, line: Line, found: Found, out: &mut impl Port) {
         match found {
             Found::Here(at) => self.hit(line, at, out),
             Found::Coming(fetch) => self.merge(line, fetch, out),
-            Found::Absent(used) => self.miss_apart(line, used, out),
+            Found::Absent(used) => self.miss(line, used, out),
         }
     }
 
-    #[inline(always)]
     fn hit(&mut self, line: Line, at: usize, out: &mut impl Port) {
         let (page, id) = (self.page_of(line), line.id);
-        if line.kind == Asked::Prefetch {
+        if line.kind == Kind::Prefetch {
             return self.prefetcher.ended();
         }
-        let write = line.kind == Asked::WriteBack;
+        let write = line.kind == Kind::WriteBack;
         let Touched { frame, changed, first } = self.directory.touch(page, at, write);
         if changed {
             let set = self.directory.set_of(page);
@@ -123,7 +117,7 @@ impl Hybrid {
         self.stats.hits += 1;
         self.decide(Decision::Hit { page, write });
         if first {
-            self.tell_prefetcher(page, Seen::There);
+            self.notify_prefetcher(page, Seen::There);
         }
         let line = self.number_of(line);
         if self.config.moves {
@@ -141,12 +135,11 @@ impl Hybrid {
         });
     }
 
-    #[inline]
     pub(super) fn line_address(&self, frame: u64, line: u32) -> u64 {
         (frame << self.page_shift) + u64::from(line) * LINE
     }
 
-    /// No fetch or frame is free for a request that misses. When one is, it need not ask for its tags again.
+    /// Lets a request that missed wait for a free fetch or frame. It need not look up its tags again.
     pub(super) fn stall(&mut self, line: Line) {
         if !self.put_back(line) {
             self.stats.stalls += 1;
@@ -161,9 +154,9 @@ impl Hybrid {
         }
     }
 
-    /// A page that nobody asked for waits elsewhere.
+    /// Returns a prefetch to the prefetcher, instead of letting it wait.
     fn put_back(&mut self, line: Line) -> bool {
-        let prefetch = line.kind == Asked::Prefetch;
+        let prefetch = line.kind == Kind::Prefetch;
         if prefetch {
             self.prefetcher.put_back(self.page_of(line));
             self.prefetcher.ended();

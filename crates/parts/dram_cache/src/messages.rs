@@ -1,210 +1,208 @@
-//! What is said to the hybrid controller, what it says, and what it decided.
+//! The controller's inputs, actions, and decisions.
 
 use media::line::{LineKind, LineRequest};
 
 use super::Victim;
 
-/// For what a request to DRAM is made: comes back with its end.
+/// The purpose of a DRAM request, returned with its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// A line that this line request asked for.
+    /// Reads the line of this request.
     Fill(u32),
-    /// A line that came back, by this line request.
+    /// Writes the line of this request.
     WriteBack(u32),
-    /// A line that came back while its page was stored: nobody waits.
+    /// Writes a line that came while its page was stored: nothing waits for it.
     LateLine,
-    /// Tags of a set, for this read.
+    /// Reads the tags of a set, for this tag read.
     Tags(u32),
-    /// Tags of a set go back: nobody waits.
+    /// Writes the tags of a set: nothing waits for it.
     TagsBack,
-    /// The page of this fetch is stored in its frame.
+    /// Stores the page of this fetch in its frame.
     Store(u32),
-    /// The page of this write-back is read from its frame.
+    /// Reads the page of this write-back from its frame.
     ReadOut(u32),
 }
 
 impl Purpose {
-    /// Its end is waited for. That of others need not be told.
-    #[inline]
+    /// Returns whether the controller waits for completion.
     pub fn is_awaited(self) -> bool {
         !matches!(self, Purpose::LateLine | Purpose::TagsBack)
     }
 }
 
-/// Ports of the DRAM controller that the requests come from.
+/// Number of DRAM ports in use.
 pub const PORTS: u8 = 3;
 
-/// A request to DRAM. Writes are done when the DRAM controller has them.
+/// A request to DRAM. A write completes when the DRAM controller accepts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DramRequest {
-    /// What for.
+    /// The purpose.
     pub purpose: Purpose,
-    /// Lines, tags, pages: 0, 1, 2.
+    /// The port: lines 0, tags 1, pages 2.
     pub port: u8,
-    /// It is written.
+    /// Whether it is a write.
     pub write: bool,
-    /// First byte.
+    /// Address of the first byte.
     pub address: u64,
     /// Length in bytes.
     pub bytes: u32,
 }
 
-/// What is to be done.
+/// An action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// By DRAM. To be answered with [`Input::Dram`], if its [purpose](Purpose::is_awaited) is waited for.
+    /// A DRAM request, answered with [`Input::Dram`] if its [purpose](Purpose::is_awaited) is awaited.
     Dram(DramRequest),
-    /// Read a flash page. To be answered with [`Input::Fetched`].
+    /// Read a flash page; answered with [`Input::Fetched`].
     Fetch {
         /// The fetch.
         fetch: u32,
-        /// The flash page, numbered through the memory.
+        /// The flash page, numbered across the memory.
         page: u64,
     },
-    /// Write a flash page. To be answered with [`Input::Written`].
+    /// Write a flash page; answered with [`Input::Written`].
     Write {
         /// The write-back.
         slot: u32,
-        /// The flash page, numbered through the memory.
+        /// The flash page, numbered across the memory.
         page: u64,
     },
-    /// The line request of this number is answered.
+    /// Answer this line request.
     Answer(u32),
 }
 
-/// Movement of data. `line` is a line's number within its page.
+/// A move of data. `line` is a line's number within its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// A line that came back goes into a frame.
+    /// A written line goes into a frame.
     LineToFrame {
         /// The line request.
         id: u32,
-        /// Where to.
+        /// The destination.
         frame: u64,
-        /// Which line.
+        /// The line.
         line: u32,
     },
-    /// A frame's line is what is asked for.
+    /// A line of a frame answers a request.
     FrameToLine {
-        /// Where from.
+        /// The source.
         frame: u64,
-        /// Which line.
+        /// The line.
         line: u32,
         /// The line request.
         id: u32,
     },
-    /// A line that came back goes into a fetch's buffer, and stays when the page comes.
+    /// A written line goes into a fetch's buffer, and overrides the page from flash.
     LineToFetch {
         /// The line request.
         id: u32,
-        /// Where to.
+        /// The destination.
         fetch: u32,
-        /// Which line.
+        /// The line.
         line: u32,
     },
-    /// A line of a fetch's buffer is what is asked for.
+    /// A line of a fetch's buffer answers a request.
     FetchToLine {
-        /// Where from.
+        /// The source.
         fetch: u32,
-        /// Which line.
+        /// The line.
         line: u32,
         /// The line request.
         id: u32,
     },
-    /// A page goes from a write-back's buffer into a fetch's, but for lines that came back meanwhile.
+    /// A page goes from a write-back's buffer into a fetch's, except for lines written meanwhile.
     BufferToFetch {
-        /// Where from.
+        /// The source.
         slot: u32,
-        /// Where to.
+        /// The destination.
         fetch: u32,
     },
     /// A page goes from a frame into a write-back's buffer.
     FrameToBuffer {
-        /// Where from.
+        /// The source.
         frame: u64,
-        /// Where to.
+        /// The destination.
         slot: u32,
     },
-    /// A page goes from a fetch's buffer into a frame. The buffer is empty then.
+    /// A page goes from a fetch's buffer into a frame. The buffer is then empty.
     FetchToFrame {
-        /// Where from.
+        /// The source.
         fetch: u32,
-        /// Where to.
+        /// The destination.
         frame: u64,
     },
 }
 
-/// What comes in.
+/// An input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// A line is asked for, or comes back.
+    /// A request to read or write a line.
     Line(LineRequest),
-    /// DRAM has done what was asked of it.
+    /// DRAM has completed a request.
     Dram(Purpose),
-    /// A page is in the buffer of this fetch.
+    /// The page of this fetch has arrived from flash.
     Fetched(u32),
-    /// A page was written to flash by this write-back.
+    /// This write-back has been written to flash.
     Written(u32),
-    /// All that is changed is to be written back ([`Hybrid::is_clean`](super::Hybrid::is_clean)).
+    /// Write back all dirty pages ([`Hybrid::is_clean`](super::Hybrid::is_clean)).
     Clean,
 }
 
-/// What is to be done, kept: moves are done first and in order, then the rest.
+/// Recorded actions: perform the moves first, in order, then the rest.
 #[derive(Debug, Default)]
 pub struct Actions {
-    /// Movements of data; none where nobody keeps data ([`Config::moves`](super::Config::moves)).
+    /// Moves; empty unless data is kept ([`Config::moves`](super::Config::moves)).
     pub moves: Vec<Move>,
     /// Reads, writes, answers.
     pub actions: Vec<Action>,
 }
 
-/// What the cache decided, for a second implementation to decide again.
+/// A decision of the cache, for comparison with a second implementation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// A page was asked for, and was there.
+    /// A request hit a page.
     Hit {
         /// The page.
         page: u64,
-        /// It was changed.
+        /// Whether the request is a write.
         write: bool,
     },
-    /// A page was asked for, and was on its way.
+    /// A request joined a fetch.
     Merged {
         /// The page.
         page: u64,
-        /// It was changed.
+        /// Whether the request is a write.
         write: bool,
     },
-    /// A page was asked for, or prefetched, and was not there.
+    /// A request or prefetch missed.
     Miss {
         /// The page.
         page: u64,
-        /// It is to be changed.
+        /// Whether the request is a write.
         write: bool,
-        /// What had to leave.
+        /// The evicted page.
         victim: Option<Victim>,
-        /// What was written back early.
+        /// The page written back early.
         cleaned: Option<u64>,
     },
-    /// A page is in its frame.
+    /// A page has arrived in its frame.
     Filled {
         /// The page.
         page: u64,
     },
 }
 
-/// Who does what the controller wants done, at once and in order.
+/// Performs the controller's actions, at once and in order.
 pub trait Port {
-    /// Something is to be read or written in DRAM. To be answered with [`Input::Dram`], if its
-    /// [purpose](Purpose::is_awaited) is waited for.
+    /// Submits a DRAM request, answered with [`Input::Dram`] if its [purpose](Purpose::is_awaited) is awaited.
     fn dram(&mut self, request: DramRequest);
     /// See [`Action::Fetch`].
     fn fetch(&mut self, fetch: u32, page: u64);
     /// See [`Action::Write`].
     fn write(&mut self, slot: u32, page: u64);
-    /// The line request `id`, a `kind`, is answered.
+    /// Answers the line request `id` of this kind.
     fn answer(&mut self, id: u32, kind: LineKind);
-    /// Data move. Not called where nobody keeps data ([`Config::moves`](super::Config::moves)).
+    /// Moves data. Not called unless data is kept ([`Config::moves`](super::Config::moves)).
     fn move_data(&mut self, movement: Move);
 }
 

@@ -1,46 +1,46 @@
-//! What a hybrid controller has done.
+//! Counters of the cache.
 
-/// Counters since it was made.
+/// Counters since creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Lines asked for.
+    /// Line reads.
     pub fills: u64,
-    /// Lines that came back.
+    /// Line writes.
     pub write_backs: u64,
-    /// Of both, those whose page was in its frame.
+    /// Reads and writes that hit.
     pub hits: u64,
-    /// Of both, those whose page was on its way already.
+    /// Reads and writes whose page was on its way.
     pub merged: u64,
-    /// Of both, those whose page had to be fetched.
+    /// Reads and writes that missed.
     pub misses: u64,
-    /// Pages that were fetched without being asked for.
+    /// Pages prefetched.
     pub prefetches: u64,
-    /// Of these, those that were asked for later, in their frame or on their way.
+    /// Prefetched pages that were requested later, in their frame or on their way.
     pub prefetches_used: u64,
-    /// Of these, those that left without ever being asked for.
+    /// Prefetched pages evicted without a request.
     pub prefetches_unused: u64,
-    /// Pages that had to leave.
+    /// Pages evicted.
     pub evictions: u64,
-    /// Of these, those that were changed, and so were written back.
+    /// Dirty pages evicted, and so written back.
     pub dirty_evictions: u64,
-    /// Pages that were written back before they had to leave.
+    /// Pages written back early.
     pub cleaned: u64,
-    /// Misses that found their page in the buffer of a write-back.
+    /// Misses served from the buffer of a write-back.
     pub from_buffers: u64,
-    /// Lookups whose set's tags were in the controller.
+    /// Lookups whose tags were in the controller.
     pub tag_hits: u64,
-    /// Lookups whose set's tags had to be read, or were being read.
+    /// Lookups whose tags had to be read, or were being read.
     pub tag_misses: u64,
-    /// Sets whose tags were written to DRAM.
+    /// Tag writes to DRAM.
     pub tag_writes: u64,
-    /// Times a miss found no fetch or frame free.
+    /// Misses that found no free fetch or frame.
     pub stalls: u64,
-    /// Times a request found no room for its tags.
+    /// Requests that found no room for their tags.
     pub tag_stalls: u64,
 }
 
 impl Stats {
-    /// What was done since an earlier reading.
+    /// Returns the counters since an earlier reading.
     #[must_use]
     pub fn since(&self, before: &Stats) -> Stats {
         Stats {

@@ -1,60 +1,58 @@
-//! The tag buffer: like a TLB, the tags of some sets in the controller. All others are in DRAM and have to be read first.
+//! The tag buffer. Like a TLB, it holds the tags of some sets in the controller; all others must be read from DRAM
+//! first.
 
 use sim::Dense;
 
 /// Ways of the buffer, at most.
 const WAYS: usize = 8;
 
-/// Of a way's state: the number of the read that brings its tags, then the flags.
+/// A way's state: the number of the read that brings its tags, then flags.
 const READ_BITS: u32 = 12;
 const DIRTY: u16 = 1 << 12;
 const COMING: u16 = 1 << 13;
 
-/// Reads of tags at a time at most.
+/// Maximum number of concurrent tag reads.
 pub(super) const READS: u32 = 1 << READ_BITS;
 
-/// What is found of a set's tags.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tags {
-    /// They are in the buffer.
+    /// In the buffer.
     Here,
-    /// They are being read, by this read.
+    /// Being read, by this read.
     Coming(u32),
-    /// They are in DRAM only.
+    /// Only in DRAM.
     Away,
 }
 
-/// The ways that a set's tags may be in.
+/// A group: the ways where a set's tags may be.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Group {
-    /// Of which set each has the tags: its number plus one; 0: of none.
+    /// The set of each way, plus one; 0: none.
     sets: [u32; WAYS],
     states: [u16; WAYS],
-    /// The ways in order of use, four bits each, the last used lowest.
+    /// The ways by recency, four bits each, the most recent in the lowest bits.
     order: u32,
 }
 
 impl Group {
     const EMPTY: Group = Group { sets: [0; WAYS], states: [0; WAYS], order: 0x7654_3210 };
 
-    /// The way that has the tags of `set`.
-    #[inline(always)]
+    /// Returns the way with the tags of `set`.
     fn find(&self, set: u32) -> Option<usize> {
         self.sets.iter().position(|of| *of == set + 1)
     }
 
-    /// The `at`th way in order of use.
-    #[inline(always)]
+    /// Returns the `at`th way by recency.
     fn nth(&self, at: usize) -> usize {
         (self.order >> (4 * at)) as usize % WAYS
     }
 
-    /// `way` is used: the first in order from now on.
-    #[inline(always)]
+    /// Makes `way` the most recent one.
     fn touch(&mut self, way: usize) {
         const ONES: u32 = 0x1111_1111;
-        // The lowest four bits that are zero are those of the way, as its place says.
+        // The lowest group of four zero bits is that of the way.
         let others = self.order ^ (way as u32 * ONES);
         let place = (others.wrapping_sub(ONES) & !others & (ONES << 3)).trailing_zeros() - 3;
         let before = (1 << place) - 1;
@@ -63,7 +61,7 @@ impl Group {
     }
 }
 
-/// Set-associative, the least recently used leaves.
+/// A set-associative buffer that evicts the least recently used tags.
 pub(super) struct TagBuffer {
     groups: Dense<Group>,
     ways: usize,
@@ -71,22 +69,20 @@ pub(super) struct TagBuffer {
 }
 
 impl TagBuffer {
-    /// Room for the tags of `sets` sets, a power of two.
+    /// Creates a buffer for the tags of `sets` sets, a power of two.
     pub fn new(sets: u32) -> TagBuffer {
         assert!(sets.is_power_of_two(), "{sets} sets");
         let ways = sets.min(WAYS as u32);
-        // SAFETY: groups are a power of two, and the number of a group is what of a set's the mask leaves.
+        // SAFETY: the number of groups is a power of two, and the mask limits a group's number to it.
         let groups = unsafe { Dense::new(vec![Group::EMPTY; (sets / ways) as usize]) };
         TagBuffer { groups, ways: ways as usize, mask: sets / ways - 1 }
     }
 
-    #[inline]
     fn group(&mut self, set: u32) -> &mut Group {
         &mut self.groups[(set & self.mask) as usize]
     }
 
-    /// Looks for the tags of `set`, and uses them if they are there.
-    #[inline]
+    /// Looks up the tags of `set`, and uses them if present.
     pub fn find(&mut self, set: u32) -> Tags {
         let group = self.group(set);
         let Some(way) = group.find(set) else { return Tags::Away };
@@ -97,8 +93,7 @@ impl TagBuffer {
         }
     }
 
-    /// The tags of `set` were changed. False if they are not in the buffer, nor on their way to it.
-    #[inline]
+    /// Marks the tags of `set` as changed. Returns false if they are neither in the buffer nor on their way.
     pub fn change(&mut self, set: u32) -> bool {
         let group = self.group(set);
         let way = group.find(set);
@@ -108,9 +103,8 @@ impl TagBuffer {
         way.is_some()
     }
 
-    /// The tags of `set` are read, by read `read`. The set whose tags have to be written for that, if any; `None` if there
-    /// is no room now, since all there are on their way.
-    #[inline]
+    /// Starts tag read `read` of `set`. Returns the set whose tags must be written to DRAM first, if any; `None` if all
+    /// ways are on their way.
     pub fn begin(&mut self, set: u32, read: u32) -> Option<Option<u32>> {
         let ways = self.ways;
         let group = self.group(set);
@@ -121,8 +115,7 @@ impl TagBuffer {
         Some((state & DIRTY != 0).then(|| old - 1))
     }
 
-    /// The tags of `set` are there.
-    #[inline]
+    /// Marks the tags of `set` as arrived.
     pub fn end(&mut self, set: u32) {
         let group = self.group(set);
         let way = group.find(set).unwrap_or_else(|| panic!("nobody reads the tags of set {set}"));
@@ -152,7 +145,7 @@ mod tests {
         assert_eq!(buffer.find(10), Tags::Here);
     }
 
-    /// Against the obvious: sets in a list, the last used first.
+    /// Compared with an obvious implementation: a list of sets, most recent first.
     #[test]
     fn it_does_what_a_list_in_order_of_use_does() {
         for (seed, sets) in [(1, 1), (2, 2), (3, 4), (4, 8), (5, 64)] {

@@ -1,22 +1,22 @@
-//! Lines that wait, in lists: one arena for all of them.
+//! Lists of waiting requests, all in one arena.
 
 /// No node.
 const NONE: u32 = u32::MAX;
 
-/// What a line is asked for.
+/// The kind of a waiting request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum Kind {
     Fill,
     WriteBack,
     Prefetch,
 }
 
-/// A line that is asked for or came back, or a page to be prefetched.
+/// A request to read or write a line, or to prefetch a page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
-    /// The line request; of a prefetch nothing.
+    /// The line request; unused for a prefetch.
     pub id: u32,
-    pub kind: Asked,
+    pub kind: Kind,
     pub address: u64,
 }
 
@@ -26,7 +26,7 @@ struct Node {
     next: u32,
 }
 
-/// First and last of some lines that wait, in the order in which they came.
+/// A list of waiting requests, in order of arrival.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
     first: u32,
@@ -37,10 +37,10 @@ impl List {
     pub const EMPTY: List = List { first: NONE, last: NONE };
 }
 
-/// All lines that wait.
+/// All waiting requests.
 pub(super) struct Waiting {
     nodes: Vec<Node>,
-    /// The first node without a line.
+    /// The first free node.
     free: u32,
     count: u32,
 }
@@ -50,13 +50,12 @@ impl Waiting {
         Waiting { nodes: Vec::new(), free: NONE, count: 0 }
     }
 
-    /// None waits.
+    /// Returns whether no request waits.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// `line` is the last of `list`.
-    #[inline(always)]
+    /// Appends `line` to `list`.
     pub fn append(&mut self, list: &mut List, line: Line) {
         let node = Node { line, next: NONE };
         let number = self.free;
@@ -76,8 +75,7 @@ impl Waiting {
         self.count += 1;
     }
 
-    /// Takes the first of `list` out of it.
-    #[inline]
+    /// Takes the first request out of `list`.
     pub fn take_first(&mut self, list: &mut List) -> Option<Line> {
         let number = list.first;
         let node = self.nodes.get_mut(number as usize)?;
@@ -107,9 +105,9 @@ mod tests {
         let (mut lists, mut obvious) = ([List::EMPTY; 5], vec![VecDeque::new(); 5]);
         for id in 0..20_000 {
             let at = rng.below(5) as usize;
-            // Now mostly more come, now mostly more go.
+            // The number of requests alternately grows and shrinks.
             if rng.below(10) < if id / 1000 % 2 == 0 { 7 } else { 3 } {
-                waiting.append(&mut lists[at], Line { id, kind: Asked::Fill, address: u64::from(id) * 64 });
+                waiting.append(&mut lists[at], Line { id, kind: Kind::Fill, address: u64::from(id) * 64 });
                 obvious[at].push_back(id);
             } else {
                 let taken = waiting.take_first(&mut lists[at]).map(|line| (line.id, line.address));

@@ -1,5 +1,5 @@
-//! The hybrid controller in a world that takes as long as it likes, against a cache as one would first write it down; and
-//! every line that is read is the one that came back last.
+//! The hybrid controller with arbitrary latencies, compared with an obvious cache; every read must return the last
+//! write.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ fn config() -> Config {
     }
 }
 
-/// A page's lines: each the number of what it was written by.
+/// A page's lines: each is the number of its last write.
 type Page = [u64; LINES];
 
 #[derive(Clone, Default)]
@@ -37,7 +37,7 @@ struct Buffer {
     written: [bool; LINES],
 }
 
-/// What is under way, to be ended in any order but where the parts keep one.
+/// Operations under way; they complete in any order, except where the parts guarantee one.
 #[derive(Clone, Copy, Debug)]
 enum Doing {
     Dram(Purpose, u8),
@@ -54,7 +54,7 @@ struct World {
     frames: BTreeMap<u64, Page>,
     fetches: BTreeMap<u32, Buffer>,
     buffers: BTreeMap<u32, Page>,
-    /// Of each line what was written to it last; of each request under way, what it wrote or has read.
+    /// The last write to each line; and for each request under way, what it wrote or has read.
     newest: BTreeMap<u64, u64>,
     asked: BTreeMap<u32, (LineRequest, u64, Option<u64>)>,
     stamp: u64,
@@ -147,7 +147,7 @@ impl World {
                 self.newest.insert(address, self.stamp);
                 self.stamp
             }
-            // Nobody writes the line while it is read: what it held when it was asked for is what has to come.
+            // The line is not written while it is read, so the read must return its content at the request.
             LineKind::Fill => self.newest.get(&address).copied().unwrap_or(0),
         };
         let request = LineRequest { id, address, kind };
@@ -155,8 +155,8 @@ impl World {
         self.handle(Input::Line(request));
     }
 
-    /// Ends one of what is under way: of a port of DRAM in order, as for one bank, of writes of a page in order, as the
-    /// page table's controller does; all else in any order.
+    /// Completes one operation: DRAM requests of a port in order, as for one bank; writes of a page in order, as the
+    /// page table's controller guarantees; all others in any order.
     fn step(&mut self) -> bool {
         if self.doing.is_empty() {
             return false;
@@ -188,7 +188,7 @@ impl World {
     }
 }
 
-/// A cache as one would first write it down: the pages of each set, the last used first.
+/// An obvious cache: the pages of each set, most recent first.
 struct Obvious {
     config: Config,
     sets: BTreeMap<u64, Vec<Held>>,
@@ -211,7 +211,7 @@ impl Obvious {
         self.sets.entry(page % u64::from(self.config.sets)).or_default()
     }
 
-    /// What becomes of the request, as far as it does not hang on what is free.
+    /// Returns the outcome of a request, as far as it does not depend on free resources.
     fn access(&mut self, page: u64, write: bool, cleans: bool) -> Decision {
         let (ways, cold) = (self.config.ways as usize, self.config.cold as usize);
         let set = self.set(page);
@@ -247,7 +247,7 @@ impl Obvious {
         Decision::Miss { page, write, victim, cleaned }
     }
 
-    /// Decides again what was decided.
+    /// Compares a decision with the obvious cache's.
     fn follow(&mut self, log: &[Decision]) {
         for decision in log.iter().copied() {
             let again = match decision {
@@ -256,7 +256,7 @@ impl Obvious {
                     continue;
                 }
                 Decision::Hit { page, write } | Decision::Merged { page, write } => self.access(page, write, false),
-                // Whether a page is cleaned hangs on free buffers too: then it must be the one that is due.
+                // Cleaning also depends on free buffers; if a page is cleaned, it must be the right one.
                 Decision::Miss { page, write, cleaned, .. } => self.access(page, write, cleaned.is_some()),
             };
             assert_eq!(decision, again);
@@ -268,7 +268,8 @@ fn counted(stats: &Stats) -> [u64; 6] {
     [stats.hits, stats.merged, stats.misses, stats.evictions, stats.dirty_evictions, stats.cleaned]
 }
 
-/// Requests for lines of `pages`, so many at a time; a line is asked for again when the last one who did has his answer.
+/// Makes requests for lines of `pages`, this many at a time; a line is requested again once its last request is
+/// answered.
 fn run(world: &mut World, requests: u32, pages: u64, depth: usize) {
     for id in 0..requests {
         while world.asked.len() >= depth {
@@ -289,7 +290,7 @@ fn run(world: &mut World, requests: u32, pages: u64, depth: usize) {
     world.settle();
 }
 
-/// A history of requests, against the obvious cache and what was written.
+/// Compares a history of requests with the obvious cache and the written data.
 fn history(seed: u64, injected: InjectedFault) {
     let mut rng = Streams::new(seed).stream("configs");
     let ways = 1 + rng.below(5) as u32;
@@ -324,7 +325,7 @@ fn it_decides_as_the_obvious_cache_does_and_loses_no_line() {
     }
 }
 
-/// The same histories, with a bug planted in the controller: they must find it, or they prove nothing.
+/// The same histories with an injected fault must fail, or they prove nothing.
 #[test]
 fn planted_bugs_are_caught() {
     for injected in [InjectedFault::DirtyDropped, InjectedFault::MergedEarly, InjectedFault::TagKept] {
@@ -392,7 +393,7 @@ fn with_prefetching_no_line_is_lost_and_every_prefetch_is_accounted_for() {
             Config { prefetch, sets: 8, tag_buffer: 4, fetches: 6, prefetches: 1 + seed as u32 % 5, ..config() };
         let mut world = World::new(&config, seed);
         run(&mut world, 600, 90, 6);
-        // A sequential walk, which both kinds are for.
+        // A sequential walk, which suits both prefetchers.
         for page in 0..90 {
             world.ask(page, u64::from(page) * u64::from(config.page_bytes), LineKind::Fill);
             world.settle();
@@ -403,7 +404,7 @@ fn with_prefetching_no_line_is_lost_and_every_prefetch_is_accounted_for() {
     }
 }
 
-/// Hot pages that take half of the cache, pages at random, and readers in order of many lengths, in parts that differ.
+/// Phases of hot pages that fill half of the cache, random pages, and sequential readers of many lengths.
 #[test]
 fn adaptive_prefetching_saves_misses_and_never_costs_the_cache_many() {
     let (mut none, mut adaptive) = (0, 0);
@@ -452,11 +453,11 @@ fn who_waits_is_answered_before_the_page_is_stored() {
     world.step();
     assert_eq!(world.answered, 2);
     assert!(matches!(world.doing[..], [Doing::Dram(Purpose::Store(_), _)]), "{:?}", world.doing);
-    // A third is answered from the buffer while the page is being stored.
+    // A third request is answered from the buffer while the page is being stored.
     world.ask(2, 192, LineKind::Fill);
     assert_eq!(world.answered, 3);
     world.settle();
-    // And now from DRAM.
+    // The next one is answered from DRAM.
     world.ask(3, 192, LineKind::Fill);
     assert!(matches!(world.doing[..], [Doing::Dram(Purpose::Fill(_), _)]), "{:?}", world.doing);
     world.settle();

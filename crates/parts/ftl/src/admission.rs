@@ -1,9 +1,10 @@
-//! Admission: commands that wait for room in the write cache.
+//! Admission: the queue of commands that wait for room in the write cache.
 //!
-//! Writes that find the cache full queue, and are admitted in order as programs end. Two habits of real controllers are
-//! optional. With a *resume mark* the queue, once begun, waits until that much of the cache is free, so that a full cache is
-//! refilled a batch at a time. And where the cache *holds reads*, commands are handled in order at this point: a read
-//! queues behind the writes that wait (head-of-line blocking).
+//! Writes that find the cache full are queued, and admitted in order as programs complete. Two behaviors of real
+//! controllers are optional. With a *resume mark*, once a queue has formed it waits until that much of the cache is
+//! free, so that a full cache is refilled one batch at a time; the batch may also *gather* before it is written to
+//! flash. If the cache *holds reads*, commands are handled strictly in order here: a read queues behind waiting writes
+//! (head-of-line blocking).
 
 use media::{Action, Op, Status, Tag};
 
@@ -11,31 +12,42 @@ use crate::buffer::NIL;
 use crate::command::Command;
 use crate::{Actions, Ftl};
 
-/// Commands that wait for room, as a list through [`Command::next`].
+/// Commands that wait for room, linked through [`Command::next`].
 pub(crate) struct Queue {
     head: u32,
     tail: u32,
-    /// It waits for the resume mark.
+    /// The queue waits for the resume mark.
     held: bool,
+    /// Writes that waited for the resume mark were admitted: their data gathers before it is written to flash.
+    gathers: bool,
+    /// A command has waited since [`Queue::take_waited`] was last called.
+    waited: bool,
 }
 
 impl Queue {
-    pub(crate) const EMPTY: Queue = Queue { head: NIL, tail: NIL, held: false };
+    pub(crate) const EMPTY: Queue = Queue { head: NIL, tail: NIL, held: false, gathers: false, waited: false };
 
-    /// True while the host waits for the resume mark: the drive is busy, though no command comes.
+    /// Returns true if a command has waited since the last call.
     #[inline]
-    pub(crate) fn is_held(&self) -> bool {
-        self.held
+    pub(crate) fn take_waited(&mut self) -> bool {
+        std::mem::take(&mut self.waited)
     }
 
-    #[inline(always)]
+    /// Returns true while `dirty` units are held back from flash until there are `gather` of them.
+    #[inline]
+    pub(crate) fn gathers(&mut self, dirty: u32, gather: u32) -> bool {
+        self.gathers &= dirty < gather && self.is_empty();
+        self.gathers
+    }
+
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.head == NIL
     }
 }
 
 impl Ftl {
-    /// True if the place of a unit in flash is all that a read of it needs.
+    /// Returns true if a read needs nothing but the flash address of each unit.
     pub(crate) fn reads_plainly(&self) -> bool {
         let (buffers, c) = (&self.config.buffers, &self.config);
         let keeps_none = buffers.read == 0 && c.host_memory.is_none() && c.read_copies.is_none();
@@ -43,7 +55,7 @@ impl Ftl {
         self.map.is_none() && !c.moves && keeps_none && !relocates && !buffers.holds_reads
     }
 
-    /// A read, which waits behind writes that wait for room if the cache holds reads.
+    /// Starts a read, or queues it behind waiting writes if the cache holds reads.
     pub(crate) fn admit_read(&mut self, tag: Tag, out: &mut Actions) {
         if self.config.buffers.holds_reads && !self.space_queue.is_empty() {
             self.queue_for_room(tag);
@@ -52,9 +64,10 @@ impl Ftl {
         }
     }
 
-    /// The command waits until room is free.
+    /// Queues the command until room is free.
     pub(crate) fn queue_for_room(&mut self, tag: Tag) {
         let queue = &mut self.space_queue;
+        queue.waited = true;
         match queue.tail {
             NIL => (queue.head, queue.held) = (tag.0, self.config.buffers.resume > 0),
             tail => self.commands[Tag(tail)].next = tag.0,
@@ -77,7 +90,7 @@ impl Ftl {
         true
     }
 
-    /// Room in RAM came free: lets the commands that wait for it in, in order.
+    /// Admits waiting commands, in order, after room in RAM became free.
     #[inline]
     pub(crate) fn admit(&mut self, out: &mut Actions) {
         if !self.space_queue.is_empty() && self.write_used < self.write_limit {
@@ -89,6 +102,7 @@ impl Ftl {
         if self.space_queue.held && self.write_limit - self.write_used < self.config.buffers.resume {
             return;
         }
+        self.space_queue.gathers |= self.space_queue.held && self.config.buffers.gather > 0;
         self.space_queue.held = false;
         while let Some((tag, command)) = self.first_waiting() {
             if command.op == Op::Write && !self.reserve(command.units) {
@@ -102,7 +116,7 @@ impl Ftl {
         }
     }
 
-    /// No room will come free: the waiting writes fail, and the reads among them go on.
+    /// Fails the waiting writes, since no room will become free, and starts the waiting reads.
     pub(crate) fn refuse_waiting(&mut self, out: &mut Actions) {
         while let Some((tag, command)) = self.first_waiting() {
             self.take_waiting(command.next);
@@ -118,7 +132,7 @@ impl Ftl {
         (tag.0 != NIL).then(|| (tag, self.commands[tag]))
     }
 
-    /// The first leaves; `next` follows it.
+    /// Removes the first command; `next` becomes the head.
     fn take_waiting(&mut self, next: u32) {
         self.space_queue.head = next;
         if next == NIL {

@@ -1,9 +1,9 @@
-//! Drives that were written without writing them: filled in order, or in the middle of a long run of uniform random
-//! overwrites.
+//! Preconditioned drives, computed instead of written: filled in order, or in the middle of a long run of uniform
+//! random overwrites.
 //!
-//! [`steady`] gives the number of valid units of each closed block in steady state; here blocks are laid
-//! out accordingly, their valid units dealt at random. Both results are rules ([`Laid`]), which the translation layer
-//! finds when it mounts. Superseded units read as padding: no reader can tell.
+//! [`steady`] gives the number of valid units of each closed block in steady state. Blocks are laid out accordingly,
+//! with their valid units distributed at random. Both states are rules ([`Laid`]), which the translation layer finds
+//! when it mounts. Superseded units read as padding, which no reader can distinguish.
 
 use sim::{Permutation, Rng, Streams};
 
@@ -12,28 +12,29 @@ use crate::laid::{Entry, Laid, live_units};
 use crate::layout::Layout;
 use steady::{ClosedBlock, Pool};
 
-/// The steady state that an aged drive was laid out for.
+/// Properties of the steady state that an aged drive was laid out for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aged {
-    /// Write amplification that theory gives for it.
+    /// Write amplification predicted by the theory.
     pub write_amplification: f64,
-    /// Fraction of the closed blocks' units that is valid.
+    /// Fraction of valid units in closed blocks.
     pub occupancy: f64,
-    /// The policy has no theory; greedy's was taken.
+    /// No theory exists for the policy, so that of greedy collection was used.
     pub approximate: bool,
 }
 
-/// What came before the state that a drive is laid out in.
+/// Load that preceded the state of a laid-out drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// Writes without a pause.
     Busy,
-    /// Writes, and a pause that was long enough: the SLC cache is folded, space is collected ahead.
+    /// Writes followed by a pause long enough to fold the SLC cache and to collect space ahead.
     Rested,
 }
 
-/// A drive whose every unit was written once, in order, as a job of sequential writes leaves it: whole programs over the
-/// parallel units in turn. None if `usable` leaves out some block: then the stripe has holes, and must be written.
+/// Lays out a drive whose every unit was written once, in order, as a job of sequential writes leaves it: whole
+/// programs over the parallel units in turn. Returns `None` if `usable` excludes any block: the stripe then has holes,
+/// and the drive must be written instead.
 ///
 /// # Errors
 /// If the configuration cannot work.
@@ -45,15 +46,16 @@ pub fn filled(config: &Config, usable: impl Fn(u16, u32, u32) -> bool) -> Result
     Ok(whole.then(|| Laid::striped(config)))
 }
 
-/// The flash in the middle of a long run of random overwrites. `usable` says whether the physical block (die, plane,
-/// block) may be used.
+/// Lays out flash in the middle of a long run of random overwrites. `usable` returns true if the physical block (die,
+/// plane, block) may be used.
 ///
-/// Each parallel unit has as many free blocks as collection keeps, write points for the host and for copies somewhere in their
-/// fill, a victim that is partly collected, and, with an SLC cache, as many full blocks of it as a writer in a hurry
-/// leaves; after a rest the cache is empty, and more blocks are free. Where each of these is in its fill depends on when one looks: it is drawn.
+/// Each parallel unit has the free blocks that collection maintains, write points for the host and for copies, a partly
+/// collected victim, and, with an SLC cache, as many full SLC blocks as a continuous writer leaves. After a rest the
+/// SLC cache is empty and more blocks are free. The fill of the write points depends on the moment of observation, so
+/// it is drawn at random.
 ///
 /// # Errors
-/// If the configuration leaves no closed block, or no spare room.
+/// If the configuration cannot work, or leaves no closed block or no spare room.
 pub fn steady(
     config: &Config,
     load: Load,
@@ -74,7 +76,7 @@ pub fn steady(
     let mut aged = Aged { write_amplification: 0.0, occupancy: 0.0, approximate };
     let mut entries = vec![Entry::default(); layout.all_blocks() as usize];
     let mut writer = Writer { sequence: 1, base: 0, entries: &mut entries };
-    // Parallel units are alike but for bad blocks and a unit more or less: solved again only where the blocks differ in number.
+    // Parallel units differ only in bad blocks and by a unit or so: solve again only if the number of blocks differs.
     let mut solved: Option<(usize, (u32, steady::Steady))> = None;
     for pu in 0..layout.parallel_units {
         let mut blocks = good_blocks(config, &layout, pu, &usable);
@@ -88,7 +90,7 @@ pub fn steady(
             solved = Some((blocks.len(), shape(config, &layout, policy, load, &blocks, in_lane - in_slc)?));
         }
         let (_, (kept, steady)) = solved.as_ref().expect("just solved");
-        // Programs of data bring along those of their parity.
+        // Programs of data entail those of their parity.
         let parity = f64::from(layout.block_units) / f64::from(layout.data_units);
         aged.write_amplification += parity * steady.write_amplification / f64::from(layout.parallel_units);
         aged.occupancy += steady.occupancy / f64::from(layout.parallel_units);
@@ -102,9 +104,9 @@ pub fn steady(
         let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
         let laid_out = steady.lay_out(closed, in_closed, &mut rng).map_err(failed)?;
         shuffle(&mut blocks, &mut rng);
-        // Oldest first: sequence numbers give the age.
+        // Oldest first: sequence numbers determine the age.
         let mut blocks = blocks.into_iter();
-        let mut next = || blocks.next().expect("a block for each that is not free");
+        let mut next = || blocks.next().expect("closed and open blocks exceed the available blocks");
         let programs = layout.block_programs;
         writer.block(
             next(),
@@ -126,25 +128,26 @@ pub fn steady(
             left -= valid;
             writer.block(block, Entry { programs: slc_programs, valid, ..Entry::default() }, &mut rng);
         }
-        assert_eq!(u64::from(writer.base), end, "every live unit of a lane is dealt");
+        assert_eq!(u64::from(writer.base), end, "every live unit of the parallel unit must be dealt");
     }
     Ok((Laid::dealt(config, entries, permutation), aged))
 }
 
-/// A victim that is partly collected.
+/// A partly collected victim.
 struct Victim {
-    /// Programs that were read and copied.
+    /// Number of programs already read and copied.
     collected: u32,
-    /// Valid units of the others.
+    /// Valid units in the remaining programs.
     valid: u32,
-    /// Blocks' worth of space that it has given back, and that is left in the write points, less half of the slack.
+    /// Space that the victim has given back plus the space left in the write points, less half of the slack, in blocks.
     room_blocks: i64,
 }
 
 impl Victim {
-    /// As far collected as the space in the write points calls for, of which `open` gives the programs: pacing keeps the
-    /// sum of free blocks, their rest and what the victim gave back at `start` blocks and one, and up to its slack more.
-    /// After a rest none is begun, and free blocks make up for it.
+    /// Returns a victim collected as far as the space in the write points requires; `open` holds their numbers of
+    /// programs. Pacing keeps the sum of free blocks, the rest of the write points and the space gained from the victim
+    /// between `start` + 1 blocks and that plus its slack. After a rest no victim is begun, and free blocks make up for
+    /// it.
     fn beside(open: &[u32], steady: &steady::Steady, load: Load, config: &Config, layout: &Layout) -> Victim {
         let programs = i64::from(layout.block_programs);
         let rest: i64 = open.iter().map(|written| programs - i64::from(*written)).sum();
@@ -162,18 +165,18 @@ impl Victim {
     }
 }
 
-/// What is left of the slack of pacing, in programs: half of it while the host writes, all of it after a rest.
+/// Returns the remaining slack of pacing in programs: half of it while the host writes, all of it after a rest.
 fn slack_programs(load: Load, config: &Config, layout: &Layout) -> i64 {
     let slack = crate::pacing::slack(config, layout) / i64::from(layout.program_units);
     if load == Load::Busy { slack / 2 } else { slack }
 }
 
-/// Blocks of `pu` without a bad plane, those of the SLC cache left out.
+/// Returns the blocks of `pu` without a bad plane, except those of the SLC cache.
 fn good_blocks(config: &Config, layout: &Layout, pu: u32, usable: &impl Fn(u16, u32, u32) -> bool) -> Vec<u32> {
     whole_blocks(layout, pu, config.slc.map_or(0, |slc| slc.blocks)..layout.blocks, usable)
 }
 
-/// Of the blocks of `pu` with these numbers, those without a bad plane.
+/// Returns those blocks of `pu` with the given numbers that have no bad plane.
 fn whole_blocks(
     layout: &Layout,
     pu: u32,
@@ -190,8 +193,8 @@ fn whole_blocks(
         .collect()
 }
 
-/// Blocks of the SLC cache in `pu` that are full where it never rests: all but those that folding keeps free. Blocks for
-/// copies of what was read are left out.
+/// Returns the blocks of the SLC cache in `pu` that are full under continuous load: all except those that folding keeps
+/// free. Blocks set aside for read copies are excluded.
 fn slc_blocks(config: &Config, layout: &Layout, pu: u32, usable: &impl Fn(u16, u32, u32) -> bool) -> Vec<u32> {
     let Some(slc) = config.slc else { return Vec::new() };
     let copies = config.read_copies.map_or(0, |copies| copies.blocks);
@@ -200,15 +203,15 @@ fn slc_blocks(config: &Config, layout: &Layout, pu: u32, usable: &impl Fn(u16, u
     blocks
 }
 
-/// Closed blocks of a parallel unit of `blocks` that are not being collected, beside write points and a victim that hold so many
-/// blocks' worth of space.
+/// Returns the number of closed blocks of a parallel unit that are not being collected, if the write points and the
+/// victim account for `room_blocks` blocks of space.
 fn closed_blocks(config: &Config, blocks: &[u32], kept: u32, room_blocks: i64) -> u64 {
     let free = (i64::from(kept) - room_blocks).max(0) as u64;
     (blocks.len() as u64).saturating_sub(free + open_blocks(config) + 1)
 }
 
-/// The steady state of a parallel unit, and the free blocks that collection keeps. After a rest it has collected ahead as long as
-/// that paid.
+/// Returns the number of free blocks that collection maintains, and the steady state of a parallel unit. After a rest,
+/// collection has worked ahead for as long as that paid off.
 fn shape(
     config: &Config,
     layout: &Layout,
@@ -231,7 +234,7 @@ fn shape(
     Ok((kept, steady))
 }
 
-/// The steady state of a parallel unit whose collection keeps so many blocks free.
+/// Returns the steady state of a parallel unit whose collection keeps `kept` blocks free.
 fn shape_with(
     config: &Config,
     layout: &Layout,
@@ -242,12 +245,12 @@ fn shape_with(
     kept: u32,
 ) -> Result<steady::Steady, ConfigError> {
     let open = open_blocks(config) as f64;
-    // Half of each write point and half of the victim are space: what pacing keeps beyond them is in free blocks.
+    // Half of each write point and half of the victim are space; pacing keeps the rest in free blocks.
     let slack = slack_programs(load, config, layout) as f64 / f64::from(layout.block_programs);
     let free = f64::from(kept) + slack - 0.5 * (open + 1.0);
     let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
-    // The victim counts as open, and is half collected on average. How much it held follows from the solution, which
-    // hardly depends on it: once more is enough.
+    // The victim counts as open, and is half collected on average. Its number of valid units follows from the solution,
+    // which hardly depends on it: one more iteration is enough.
     let solve = |victim: f64| {
         let pool = Pool {
             blocks: blocks.len() as f64,
@@ -263,7 +266,8 @@ fn shape_with(
     solve(0.5).and_then(|first| solve(victim_of(&first))).map_err(failed)
 }
 
-/// Blocks of a parallel unit that are being written: one for the host, one for copies.
+/// Returns the number of blocks of a parallel unit that are being written: one for the host and copies together, or one
+/// for each.
 fn open_blocks(config: &Config) -> u64 {
     if config.collection.separate { 2 } else { 1 }
 }
@@ -274,7 +278,7 @@ fn shuffle(blocks: &mut [u32], rng: &mut Rng) {
     }
 }
 
-/// Writes entries one after another: sequence numbers and units follow from the order.
+/// Writes entries in order of age, which determines their sequence numbers and units.
 struct Writer<'a> {
     sequence: u64,
     base: u32,
@@ -282,7 +286,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// The next block in age is `block`; `entry` says what it holds.
+    /// Adds `block` with the content `entry` as the next in order of age.
     fn block(&mut self, block: u32, entry: Entry, rng: &mut Rng) {
         self.entries[block as usize] = Entry { sequence: self.sequence, base: self.base, key: rng.bits(), ..entry };
         self.sequence += u64::from(entry.programs);

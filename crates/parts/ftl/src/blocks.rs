@@ -1,4 +1,4 @@
-//! What is known of each block: how much of it is valid, what it is used for, how often it was erased.
+//! Per-block state: valid units, usage, erase count.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use sim::Dense;
 use crate::laid::Laid;
 use crate::layout::Layout;
 
-/// What a block is being used for.
+/// Usage of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
-    /// Erased, or never used: waiting in its parallel unit's free list.
+    /// Erased or never used: in the free list of its parallel unit.
     Free,
     /// Being written.
     Open,
-    /// Its last program was issued, and is not done.
+    /// Fully issued; some of its programs are still in progress.
     Full,
     /// Written; may be collected.
     Closed,
     /// Being collected, or collected and waiting until it may be erased.
     Victim,
-    /// The erase is under way.
+    /// Being erased.
     Erasing,
-    /// Set aside for copies of what was read.
+    /// Set aside for read copies.
     Copies,
-    /// No part of it is usable.
+    /// Unusable on all planes.
     Bad,
 }
 
-/// Set in `rank` beside the count of valid units while a block may not be collected, so that the least rank of a
-/// parallel unit is the victim that greedy collection wants.
+/// Flag in `rank`, above the count of valid units, of blocks that may not be collected; the lowest rank of a parallel
+/// unit is thus the victim of greedy collection.
 const NOT_COLLECTABLE: u32 = 1 << 31;
 
 /// The blocks of a drive.
@@ -38,34 +38,37 @@ pub struct Blocks {
     rank: Dense<u32>,
     usage: Dense<Use>,
     erases: Dense<u32>,
-    /// Reads under way, and copies that were read and not issued; a block is erased only without any.
+    /// Reads in progress, and copies that were read but not programmed. A block is erased only when it has none.
     pins: Dense<u32>,
-    /// Sequence number when it was closed: its age.
+    /// Sequence number at which the block was closed, which gives its age.
     closed: Dense<u64>,
-    /// Programs, then erases, under way.
+    /// Programs in progress, later erases in progress.
     busy: Dense<u32>,
-    /// Generation of the journal that must be durable before it is erased.
+    /// Generation of the journal that must be durable before the block is erased.
     trimmed: Dense<u32>,
-    /// A bit a unit: this is where its logical unit is. In a block that follows the rule of its lay-out: it was, and is
-    /// no more.
+    /// One bit per unit, set if the unit is valid. In a block that follows the rule of its layout: set if the unit was
+    /// valid and no longer is.
     valid: Dense<u64>,
-    /// The rule of a laid-out drive, and which blocks' bits follow it.
+    /// The rule of a laid-out drive, and which blocks' bits are relative to it.
     laid: Option<(Arc<Laid>, Vec<bool>)>,
-    /// Planes that may not be used, a mask for each position that has some.
+    /// Retired planes: a mask for each (block, position) that has any.
     holes: BTreeMap<(u32, u32), u16>,
-    /// A program in it failed: empty it, then retire what failed.
+    /// Planes on which a program failed, by (block, position). They are retired once the block is empty.
     failing: BTreeMap<(u32, u32), u16>,
+    /// Both maps are empty: every plane of every block takes programs.
+    whole: bool,
 }
 
-/// A table with an entry for each of so many.
+/// Creates a table of `length` copies of `entry`.
 fn of_each<T: Clone>(length: usize, entry: T) -> Dense<T> {
-    // SAFETY: blocks, and units within them, are numbered by the layout: what it is given comes from the map, whose entries are
-    // its own numbers, or from the commands of the host, which are checked.
+    // SAFETY: block and unit numbers come from the layout: an index is either an entry of the map, which holds numbers
+    // of the layout, or derived from a host command, which is checked.
     unsafe { Dense::new(vec![entry; length]) }
 }
 
 impl Blocks {
-    /// All blocks of `layout`, free. Zeroed memory is not touched, so an unwritten drive costs none.
+    /// Creates the state of all blocks of `layout`, free. Zeroed memory is not touched, so an unwritten drive occupies
+    /// none.
     pub fn new(layout: &Layout) -> Blocks {
         let n = layout.all_blocks() as usize;
         let units = u64::from(layout.all_blocks()) * u64::from(layout.block_units);
@@ -81,22 +84,23 @@ impl Blocks {
             laid: None,
             holes: BTreeMap::new(),
             failing: BTreeMap::new(),
+            whole: true,
         }
     }
 
-    /// Valid units of `block`.
+    /// Returns the number of valid units of `block`.
     #[inline]
     pub fn valid(&self, block: u32) -> u32 {
         self.rank[block as usize] & !NOT_COLLECTABLE
     }
 
-    /// What `block` is used for.
+    /// Returns the usage of `block`.
     #[inline]
     pub fn usage(&self, block: u32) -> Use {
         self.usage[block as usize]
     }
 
-    /// Changes what `block` is used for.
+    /// Sets the usage of `block`.
     pub fn set_usage(&mut self, block: u32, usage: Use) {
         let rank = &mut self.rank[block as usize];
         match usage {
@@ -109,27 +113,26 @@ impl Blocks {
         }
     }
 
-    /// Blocks may follow `rule` from now on.
+    /// Installs `rule`, which blocks may then follow.
     pub(crate) fn lay_out(&mut self, rule: Arc<Laid>) {
         let blocks = self.usage.len();
         self.laid = Some((rule, vec![false; blocks]));
     }
 
-    /// `block`, which is erased, has the valid units of the rule.
+    /// Gives `block`, which is erased, the valid units of the rule.
     pub(crate) fn follow_rule(&mut self, block: u32) {
         let Some((rule, follows)) = &mut self.laid else { unreachable!("no rule to follow") };
         follows[block as usize] = true;
         self.rank[block as usize] += rule.valid(block);
     }
 
-    /// Has the bits of `block` say themselves what is valid.
+    /// Makes the bits of `block` absolute instead of relative to the rule.
     fn settle(&mut self, block: u32) {
         if self.follows_rule(block) {
             self.settle_by_rule(block);
         }
     }
 
-    #[cold]
     fn settle_by_rule(&mut self, block: u32) {
         let Some((rule, follows)) = &mut self.laid else { unreachable!("no rule to follow") };
         follows[block as usize] = false;
@@ -137,8 +140,7 @@ impl Blocks {
         rule.each_valid(block, |physical| valid[physical as usize / 64] ^= 1 << (physical % 64));
     }
 
-    /// As [`clear_valid`](Self::clear_valid), of a unit whose bit is not set.
-    #[inline(never)]
+    /// Implements [`clear_valid`](Self::clear_valid) for a unit that is valid by the rule.
     fn clear_by_rule(&mut self, block: u32, unit: u32) {
         let Some((rule, _)) = self.laid.as_ref().filter(|(_, follows)| follows[block as usize]) else {
             panic!("unit {unit} is not valid")
@@ -153,28 +155,29 @@ impl Blocks {
         self.closed[block as usize] = sequence;
     }
 
-    /// The newest copy of a unit in `block` was trimmed; the journal's `generation` will say so.
+    /// Records that the newest copy of a unit in `block` was trimmed, which `generation` of the journal will make
+    /// durable.
     pub fn set_trimmed(&mut self, block: u32, generation: u32) {
         self.trimmed[block as usize] = generation;
     }
 
-    /// Generation of the journal that must be durable before `block` is erased.
+    /// Returns the generation of the journal that must be durable before `block` is erased.
     pub fn trimmed(&self, block: u32) -> u32 {
         self.trimmed[block as usize]
     }
 
-    /// Keeps `block`, which is closed, from the policy's choice.
+    /// Excludes the closed `block` from victim selection.
     pub fn withhold(&mut self, block: u32) {
         self.rank[block as usize] |= NOT_COLLECTABLE;
     }
 
-    /// A program of `block` is under way.
+    /// Counts a program of `block` as in progress.
     #[inline]
     pub fn writing(&mut self, block: u32) {
         self.busy[block as usize] += 1;
     }
 
-    /// A program of `block` ended; returns how many are left.
+    /// Ends a program of `block`; returns how many remain in progress.
     #[inline]
     pub fn end_write(&mut self, block: u32) -> u32 {
         let busy = &mut self.busy[block as usize];
@@ -182,40 +185,41 @@ impl Blocks {
         *busy
     }
 
-    /// Programs of `block` under way.
+    /// Returns the number of programs of `block` in progress.
     pub fn writes(&self, block: u32) -> u32 {
         self.busy[block as usize]
     }
 
-    /// `erases` erases of `block` are under way.
+    /// Sets the number of erases of `block` in progress.
     pub fn set_erasing(&mut self, block: u32, erases: u32) {
         debug_assert_eq!(self.busy[block as usize], 0);
         self.busy[block as usize] = erases;
     }
 
-    /// An erase of `block` ended; returns how many are left.
+    /// Ends an erase of `block`; returns how many remain in progress.
     pub fn end_erase(&mut self, block: u32) -> u32 {
         self.end_write(block)
     }
 
-    /// When `block` was closed.
+    /// Returns the sequence number at which `block` was closed.
     pub fn closed_at(&self, block: u32) -> u64 {
         self.closed[block as usize]
     }
 
-    /// The ranks of the blocks of a parallel unit: valid units, and above 2^31 what may not be collected.
+    /// Returns the ranks of the blocks of a parallel unit: the count of valid units, plus 2^31 if the block may not be
+    /// collected.
     pub fn ranks(&self, layout: &Layout, pu: u32) -> &[u32] {
         let from = (pu * layout.blocks) as usize;
         self.rank.part(from, layout.blocks as usize)
     }
 
-    /// True if this entry of [`ranks`](Self::ranks) may be collected.
+    /// Returns true if a block with this entry of [`ranks`](Self::ranks) may be collected.
     #[inline]
     pub fn collectable(rank: u32) -> bool {
         rank & NOT_COLLECTABLE == 0
     }
 
-    /// True if `block` may be collected.
+    /// Returns true if `block` may be collected.
     #[inline]
     pub fn is_collectable(&self, block: u32) -> bool {
         Blocks::collectable(self.rank[block as usize])
@@ -228,21 +232,21 @@ impl Blocks {
         self.count_valid(block, 1);
     }
 
-    /// Marks `unit` valid; its block is to be told by [`count_valid`](Self::count_valid).
+    /// Marks `unit` valid; the caller updates the count of its block with [`count_valid`](Self::count_valid).
     #[inline]
     pub fn mark_valid(&mut self, unit: u32) {
         let (word, bit) = (&mut self.valid[unit as usize / 64], 1u64 << (unit % 64));
-        debug_assert!(*word & bit == 0, "unit {unit} is valid already");
+        debug_assert!(*word & bit == 0, "unit {unit} is already valid");
         *word |= bit;
     }
 
-    /// `units` more of `block` are valid.
+    /// Adds `units` to the count of valid units of `block`.
     #[inline]
     pub fn count_valid(&mut self, block: u32, units: u32) {
         self.rank[block as usize] += units;
     }
 
-    /// Marks `unit` of `block` no longer valid; returns how many are left.
+    /// Marks `unit` of `block` invalid; returns the number of units left valid.
     #[inline]
     pub fn clear_valid(&mut self, block: u32, unit: u32) -> u32 {
         let (word, bit) = (&mut self.valid[unit as usize / 64], 1u64 << (unit % 64));
@@ -257,13 +261,13 @@ impl Blocks {
         *rank & !NOT_COLLECTABLE
     }
 
-    /// True if the bits of `block` say what differs from the rule of its lay-out.
+    /// Returns true if the bits of `block` are relative to the rule of its layout.
     #[inline]
     pub(crate) fn follows_rule(&self, block: u32) -> bool {
         self.laid.as_ref().is_some_and(|(_, follows)| follows[block as usize])
     }
 
-    /// Valid bits of the `count` units from `unit` on, 64 at most; bit 0 is `unit`.
+    /// Returns the validity bits of the `count` units from `unit` on, at most 64; bit 0 is `unit`.
     #[inline]
     pub fn valid_bits(&self, unit: u32, count: u32) -> u64 {
         debug_assert!((1..=64).contains(&count));
@@ -275,30 +279,30 @@ impl Blocks {
         bits & (u64::MAX >> (64 - count))
     }
 
-    /// Times `block` was erased.
+    /// Returns the erase count of `block`.
     #[inline]
     pub fn erases(&self, block: u32) -> u32 {
         self.erases[block as usize]
     }
 
-    /// Sets the times `block` was erased.
+    /// Sets the erase count of `block`.
     pub fn set_erases(&mut self, block: u32, erases: u32) {
         self.erases[block as usize] = erases;
     }
 
-    /// A read of `block` is under way.
+    /// Pins `block` for a read.
     #[inline]
     pub fn pin(&mut self, block: u32) {
         self.pins[block as usize] += 1;
     }
 
-    /// As [`pin`](Self::pin), for so many reads, or units read to be copied.
+    /// Pins `block` for `reads` reads, or units read to be copied.
     #[inline]
     pub fn pin_reads(&mut self, block: u32, reads: u32) {
         self.pins[block as usize] += reads;
     }
 
-    /// It ended; returns how many are left.
+    /// Removes a pin; returns how many are left.
     #[inline]
     pub fn unpin(&mut self, block: u32) -> u32 {
         let pins = &mut self.pins[block as usize];
@@ -306,19 +310,19 @@ impl Blocks {
         *pins
     }
 
-    /// Reads under way, and copies that were read and not issued.
+    /// Returns the number of pins: reads in progress, and copies that were read but not programmed.
     #[inline]
     pub fn pins(&self, block: u32) -> u32 {
         self.pins[block as usize]
     }
 
-    /// True if every plane of every block can be programmed.
+    /// Returns true if every plane of every block can be programmed.
     #[inline]
     pub fn is_whole(&self) -> bool {
-        self.holes.is_empty() && self.failing.is_empty()
+        self.whole
     }
 
-    /// Planes of `position` of `block` that are not to be used.
+    /// Returns the retired planes of `position` of `block`.
     #[inline]
     pub fn hole(&self, block: u32, position: u32) -> u16 {
         if self.holes.is_empty() {
@@ -327,17 +331,18 @@ impl Blocks {
         self.holes.get(&(block, position)).copied().unwrap_or(0)
     }
 
-    /// Planes of `position` of `block` that take no program: retired, or to be retired at the next erase.
+    /// Returns the planes of `position` of `block` that take no program: retired, or to be retired at the next erase.
     pub fn closed_planes(&self, block: u32, position: u32) -> u16 {
         self.hole(block, position) | self.failing.get(&(block, position)).copied().unwrap_or(0)
     }
 
-    /// The planes `mask` of `position` of `block` are not to be used.
+    /// Retires the planes `mask` of `position` of `block`.
     pub fn add_hole(&mut self, block: u32, position: u32, mask: u16) {
         *self.holes.entry((block, position)).or_insert(0) |= mask;
+        self.whole = false;
     }
 
-    /// Planes of `block` that can be programmed now, if it is open, or after its next erase.
+    /// Returns the number of planes of `block` that can be programmed now, if it is open, or else after its next erase.
     pub fn usable_planes(&self, layout: &Layout, block: u32) -> u32 {
         let lost: u32 = self.holes.range((block, 0)..(block + 1, 0)).map(|(_, mask)| mask.count_ones()).sum();
         let failing = self.failing.range((block, 0)..(block + 1, 0));
@@ -345,22 +350,25 @@ impl Blocks {
         layout.per_row * layout.planes - lost - failing
     }
 
-    /// A program at `position` of `block` failed.
+    /// Records that a program on the planes `mask` of `position` of `block` failed.
     pub fn add_failing(&mut self, block: u32, position: u32, mask: u16) {
         *self.failing.entry((block, position)).or_insert(0) |= mask;
+        self.whole = false;
     }
 
-    /// True if some program in `block` failed since it was opened.
+    /// Returns true if a program in `block` failed since the block was opened.
     pub fn is_failing(&self, block: u32) -> bool {
         !self.failing.is_empty() && self.failing.range((block, 0)..(block + 1, 0)).next().is_some()
     }
 
-    /// Takes what failed in `block`: position and planes.
+    /// Removes and returns the failed planes of `block`, as (position, mask).
     pub fn take_failing(&mut self, block: u32) -> Vec<(u32, u16)> {
         if self.failing.is_empty() {
             return Vec::new();
         }
         let keys: Vec<_> = self.failing.range((block, 0)..(block + 1, 0)).map(|(k, _)| *k).collect();
-        keys.into_iter().filter_map(|k| self.failing.remove(&k).map(|mask| (k.1, mask))).collect()
+        let failing = keys.into_iter().filter_map(|k| self.failing.remove(&k).map(|mask| (k.1, mask))).collect();
+        self.whole = self.holes.is_empty() && self.failing.is_empty();
+        failing
     }
 }

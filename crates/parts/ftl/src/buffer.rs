@@ -1,4 +1,4 @@
-//! The RAM that data passes through: one slot a mapping unit, in one array, in intrusive lists.
+//! The RAM that data passes through: one slot per mapping unit, in one array, linked into intrusive lists.
 
 use sim::Dense;
 
@@ -7,27 +7,27 @@ use crate::location::Location;
 /// No slot.
 pub const NIL: u32 = u32::MAX;
 
-/// What a slot holds.
+/// State of the data in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
-    /// Nothing: it is on the free list.
+    /// None: the slot is on the free list.
     Nothing,
-    /// Data newer than flash, not on its way there yet.
+    /// Newer than flash, and not yet in a program.
     Dirty,
-    /// Data in a program that is under way, or read to be copied.
+    /// In a program in progress, or read to be copied.
     Moving,
-    /// What flash holds too.
+    /// Identical to the copy in flash.
     Clean,
-    /// Nothing that anybody wants, but a read into it is still under way.
+    /// No longer needed, but a read into the slot is still in progress.
     Doomed,
 }
 
-/// Whose allowance a slot counts against.
+/// Allowance that a slot counts against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The host's writes.
+    /// Host writes.
     Host,
-    /// The layer's own units (translation, journal).
+    /// Units of the layer itself (translation, journal).
     System,
     /// Collection.
     Copy,
@@ -38,23 +38,23 @@ pub enum Owner {
 pub struct Slot {
     /// Logical unit.
     pub unit: u32,
-    /// Where in flash the newest copy is that was handed to flash.
+    /// Flash address of the newest copy that was handed to flash.
     pub home: Location,
-    /// Sectors that hold data, a bit each; short of all only in a dirty slot that waits for the rest from flash.
+    /// Sectors that hold data, one bit each; incomplete only in a dirty slot that waits for the rest from flash.
     pub have: u64,
-    /// When it became dirty, counted in writes.
+    /// Time at which the slot became dirty, counted in writes.
     pub epoch: u64,
-    /// What it holds.
+    /// State of its data.
     pub holds: Holds,
-    /// Whose it is.
+    /// Allowance that it counts against.
     pub owner: Owner,
-    /// A read into it is under way.
+    /// A read into the slot is in progress.
     pub filling: bool,
     /// Some of its data could not be read.
     pub lost: bool,
-    /// Its data is in the host's memory, and not in the controller's.
+    /// Its data is in host memory and not in the controller.
     pub away: bool,
-    /// First of the reads that wait for it ([`NIL`]: none).
+    /// First of the reads that wait for its data ([`NIL`]: none).
     pub waiters: u32,
     previous: u32,
     next: u32,
@@ -66,7 +66,7 @@ pub struct List {
     /// First slot.
     pub head: u32,
     tail: u32,
-    /// Slots in it.
+    /// Number of slots.
     pub len: u32,
 }
 
@@ -77,7 +77,7 @@ impl List {
     }
 }
 
-/// All slots.
+/// The slot table and its free list.
 pub struct Slots {
     slots: Dense<Slot>,
     free: u32,
@@ -99,7 +99,7 @@ impl std::ops::IndexMut<u32> for Slots {
 }
 
 impl Slots {
-    /// `count` free slots.
+    /// Creates `count` free slots.
     pub fn new(count: u32) -> Slots {
         let slot = |i: u32| Slot {
             unit: 0,
@@ -115,49 +115,49 @@ impl Slots {
             previous: NIL,
             next: if i + 1 < count { i + 1 } else { NIL },
         };
-        // SAFETY: slots are numbered by those that were taken, from the list of the free; an end of a list is no number.
+        // SAFETY: slot numbers are those taken from the free list. The end of a list (`NIL`) is checked and never used
+        // as an index.
         let slots = unsafe { Dense::new((0..count).map(slot).collect()) };
         Slots { slots, free: if count > 0 { 0 } else { NIL } }
     }
 
-    /// How many there are.
+    /// Returns the number of slots.
     pub fn count(&self) -> u32 {
         self.slots.len() as u32
     }
 
-    /// How many are free.
+    /// Returns the number of free slots.
     #[cfg(test)]
     fn free_count(&self) -> u32 {
         let some = |id: u32| (id != NIL).then_some(id);
         std::iter::successors(some(self.free), |id| some(self.slots[*id as usize].next)).count() as u32
     }
 
-    /// Takes a free slot, of which the sectors in `have` hold data.
+    /// Takes a free slot in which the sectors in `have` hold data.
     ///
     /// # Panics
-    /// If none is free: allowances are counted so that this cannot be.
+    /// If no slot is free, which the accounting of allowances rules out.
     #[inline]
     pub fn take(&mut self, unit: u32, home: Location, holds: Holds, owner: Owner, have: u64) -> u32 {
         let id = self.free;
         let Some(slot) = self.slots.get_mut(id as usize) else {
-            panic!("no slot is free, though the allowance had room ({owner:?})")
+            panic!("no free slot, although the allowance has room ({owner:?})")
         };
         self.free = slot.next;
         debug_assert_eq!(slot.holds, Holds::Nothing);
         debug_assert_eq!(slot.waiters, NIL);
-        // Its epoch is set when it becomes dirty, its neighbours when it comes into a list.
+        // The epoch is set when the slot becomes dirty, its neighbors when it joins a list.
         (slot.unit, slot.home, slot.have) = (unit, home, have);
         (slot.holds, slot.owner, slot.filling, slot.lost) = (holds, owner, false, false);
-        debug_assert!(!slot.away, "a slot that was given back is in the host's memory");
         id
     }
 
-    /// As [`take`](Self::take), for data of the host that are dirty since `epoch`: the slot is the last of `list`.
+    /// Like [`take`](Self::take), for host data that is dirty since `epoch`: the slot is appended to `list`.
     #[inline]
     pub fn take_dirty(&mut self, list: &mut List, epoch: u64, unit: u32, home: Location, have: u64) -> u32 {
         let (id, tail) = (self.free, list.tail);
         let Some(slot) = self.slots.get_mut(id as usize) else {
-            panic!("no slot is free, though the allowance had room for data of the host")
+            panic!("no free slot, although the allowance for host data has room")
         };
         self.free = slot.next;
         debug_assert_eq!(slot.holds, Holds::Nothing);
@@ -174,24 +174,25 @@ impl Slots {
         id
     }
 
-    /// Gives a slot back. It is in no list.
+    /// Returns a slot, which must be in no list, to the free list.
     #[inline]
     pub fn give(&mut self, id: u32) {
         let free = self.free;
         let slot = &mut self.slots[id as usize];
-        debug_assert_ne!(slot.holds, Holds::Nothing, "slot {id} is given back twice");
-        debug_assert_eq!(slot.waiters, NIL, "slot {id} is given back while reads wait for it");
+        debug_assert_ne!(slot.holds, Holds::Nothing, "slot {id} is freed twice");
+        debug_assert_eq!(slot.waiters, NIL, "slot {id} is freed while reads wait for it");
+        debug_assert!(!slot.away, "slot {id} is freed while its data is in host memory");
         slot.holds = Holds::Nothing;
         slot.next = free;
         self.free = id;
     }
 
-    /// No read waits for any slot any more.
+    /// Drops all reads that wait for slots.
     pub fn forget_waiters(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.waiters = NIL);
     }
 
-    /// The slot after `id` in its list.
+    /// Returns the slot after `id` in its list.
     pub fn next(&self, id: u32) -> u32 {
         self.slots[id as usize].next
     }
@@ -212,7 +213,7 @@ impl Slots {
         list.len += 1;
     }
 
-    /// Takes the first out of `list`, which has one.
+    /// Removes and returns the first slot of `list`, which must not be empty.
     #[inline]
     pub fn remove_first(&mut self, list: &mut List) -> u32 {
         let id = list.head;
@@ -227,7 +228,7 @@ impl Slots {
         id
     }
 
-    /// Takes `id` out of `list`.
+    /// Removes `id` from `list`.
     #[inline]
     pub fn remove(&mut self, list: &mut List, id: u32) {
         let Slot { previous, next, .. } = self.slots[id as usize];

@@ -1,4 +1,4 @@
-//! Collection: valid units of a victim are read and programmed elsewhere.
+//! Garbage collection: reads the valid units of a victim and programs them elsewhere.
 
 use media::{Action, Class, Flash, Move, NOBODY, OpId, PageAddr, PlaneMask, ReadOp, Status};
 
@@ -12,8 +12,8 @@ use crate::parallel_unit::GcScan;
 use crate::{Actions, Ftl};
 
 impl Ftl {
-    /// Nothing is under way, and `pu` is short of room: what it otherwise sets aside may be used, until a block of it
-    /// is erased. True if that is new.
+    /// Opens the emergency reserve of `pu`, which is short of room while no operation is in progress, until one of its
+    /// blocks is erased. Returns true if it was not open before.
     pub(crate) fn enter_emergency(&mut self, pu: u32, out: &mut Actions) -> bool {
         if std::mem::replace(&mut self.parallel_units[pu as usize].emergency, true) {
             return false;
@@ -22,7 +22,8 @@ impl Ftl {
         true
     }
 
-    /// A unit of `block` is superseded: if that is a victim, a copy of it may be pending, and what is not copied makes room.
+    /// Notes that a unit of `block` is superseded. If the block is a victim, a copy of the unit may be pending, and
+    /// units that need no copying free up room.
     #[inline]
     pub(crate) fn superseded_in(&mut self, block: u32) {
         if self.blocks.is_collectable(block) {
@@ -35,8 +36,8 @@ impl Ftl {
         }
     }
 
-    /// Nothing else can go on in `pu`: copies that have no room are dropped, their sources are still there, and the
-    /// blocks they came from may be chosen again.
+    /// Unblocks `pu`, where nothing else can proceed: drops copies that have no room, whose sources still exist, and
+    /// makes the blocks they came from available for selection again.
     pub(crate) fn back_out(&mut self, pu: u32, out: &mut Actions) {
         self.turns.rejoin(pu);
         while let Some(slot) = self.parallel_units[pu as usize].pending.pop_front() {
@@ -66,18 +67,17 @@ impl Ftl {
         }
     }
 
-    /// Goes on collecting `pu`, or starts to, if it is short of free space.
-    #[inline(never)]
+    /// Continues to collect `pu`, or starts to if it is short of free space.
     pub(crate) fn collect(&mut self, pu: u32, out: &mut Actions) {
         self.parallel_units[pu as usize].barren = false;
         self.collect_on(pu, out);
     }
 
-    /// Like [`collect`](Self::collect), after each operation of collection.
+    /// Like [`collect`](Self::collect), called after each operation of collection.
     #[inline(always)]
     pub(crate) fn collect_on(&mut self, pu: u32, out: &mut Actions) {
         if self.retries > 0 {
-            // A failed program holds up erases: it goes first.
+            // A failed program holds up erases, so it is retried first.
             self.retry(pu, out);
         }
         let before = self.progress();
@@ -105,12 +105,12 @@ impl Ftl {
             if self.blocks.valid(scan.block) == 0 {
                 self.emptied(scan.block);
             }
-            // A victim without valid units gave back its block at once.
+            // A victim without valid units returns its block at once.
             shortage = self.shortage(pu);
         }
     }
 
-    /// Chooses what `pu` collects next; false if nothing.
+    /// Chooses the block that `pu` collects next; returns false if there is none.
     fn next_scan(&mut self, pu: u32, short: bool) -> bool {
         let Some((victim, forced)) = self.next_victim(pu, short) else {
             self.parallel_units[pu as usize].barren = true;
@@ -120,7 +120,7 @@ impl Ftl {
         true
     }
 
-    /// Reads on in the victim `scan` of `pu`, with at most `copies` units in flight; true at its end.
+    /// Continues to read the victim `scan` of `pu`, with at most `copies` units in flight; returns true at its end.
     #[inline(always)]
     pub(crate) fn read_victim(&mut self, pu: u32, scan: GcScan, copies: u32, out: &mut Actions) -> bool {
         if !self.takes_batch(pu, copies) {
@@ -132,7 +132,7 @@ impl Ftl {
         let background = l.scan.is_none_or(|of| of.block != scan.block);
         let (mut reads, mut cursor) = (0, scan.cursor);
         while cursor < scan.end {
-            // What of the program at `unit` is valid.
+            // Valid units of the program at `unit`.
             let bits = self.blocks.valid_bits(unit, whole);
             if bits != 0 {
                 let count = ones(bits);
@@ -164,14 +164,13 @@ impl Ftl {
         cursor == scan.end
     }
 
-    #[inline(never)]
     pub(crate) fn collect_read_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
         let Operation { subject: pu, unit, logical: program, mask, sequence: number, .. } = self.operations[id];
         self.operations.free(id);
         let block = self.layout.block_of(unit);
         let l = &mut self.parallel_units[pu as usize];
         l.reading -= 1;
-        // What was superseded meanwhile is not copied.
+        // Units superseded in the meantime are not copied.
         let bits = mask & self.blocks.valid_bits(unit, self.layout.program_units);
         if bits != mask {
             l.in_flight -= ones(mask & !bits);
@@ -179,8 +178,8 @@ impl Ftl {
         if bits != 0 {
             let page = self.layout.page_in(pu, block, program);
             self.copy_units(pu, page, unit, bits, status, flash, out);
-            // The source of each must not be erased and written with the same unit again until the copy is issued or
-            // dropped; the read that ended made way for one.
+            // The source block must not be erased, and written with the same unit again, until each copy is issued or
+            // dropped. The pin of the completed read covers one copy.
             self.blocks.pin_reads(block, ones(bits) - 1);
         } else {
             self.unpin(block, out);
@@ -192,7 +191,7 @@ impl Ftl {
         self.dispatch_pending(out);
     }
 
-    /// Takes the units in `bits` of the program at `first`, on `page`, into slots.
+    /// Takes slots for the units in `bits` of the program at `first`, read from `page`.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn copy_units(
@@ -207,7 +206,7 @@ impl Ftl {
     ) {
         if self.layout.planes == 1 {
             let units = flash.logical(page, page.planes.0.trailing_zeros());
-            return self.copy_page(pu, units, first, bits, status, out);
+            return self.copy_page(pu, units, first, bits, status, flash, out);
         }
         let per_page = self.layout.page_units;
         let in_page = u64::MAX >> (64 - per_page);
@@ -215,12 +214,12 @@ impl Ftl {
             let of_page = bits >> (number * per_page) & in_page;
             if of_page != 0 {
                 let units = flash.logical(page, plane);
-                self.copy_page_of_several(pu, units, first + number * per_page, of_page, status, out);
+                self.copy_page_of_several(pu, units, first + number * per_page, of_page, status, flash, out);
             }
         }
     }
 
-    #[inline(never)]
+    #[allow(clippy::too_many_arguments)]
     fn copy_page_of_several(
         &mut self,
         pu: u32,
@@ -228,16 +227,27 @@ impl Ftl {
         first: u32,
         bits: u64,
         status: Status,
+        flash: &impl Flash,
         out: &mut Actions,
     ) {
-        self.copy_page(pu, units, first, bits, status, out);
+        self.copy_page(pu, units, first, bits, status, flash, out);
     }
 
-    /// Takes the units in `bits` of a page of one plane into slots: it holds the logical `units`, the first of them is at
-    /// `first`.
+    /// Takes slots for the units in `bits` of a single-plane page that holds the logical `units`, beginning at flash
+    /// unit `first`.
     #[inline(always)]
-    fn copy_page(&mut self, pu: u32, units: &[u32], first: u32, mut bits: u64, status: Status, out: &mut Actions) {
-        let plain = status == Status::Ok && !self.config.moves && self.lost.is_empty();
+    #[allow(clippy::too_many_arguments)]
+    fn copy_page(
+        &mut self,
+        pu: u32,
+        units: &[u32],
+        first: u32,
+        mut bits: u64,
+        status: Status,
+        flash: &impl Flash,
+        out: &mut Actions,
+    ) {
+        let plain = status == Status::Ok && !self.config.moves && self.lost.is_empty() && !flash.has_lost();
         while bits != 0 {
             let within = bits.trailing_zeros();
             bits &= bits - 1;
@@ -245,16 +255,15 @@ impl Ftl {
             debug_assert_ne!(unit, NOBODY);
             let slot = self.slots.take(unit, home, Holds::Moving, Owner::Copy, self.all_sectors);
             if !plain || !self.table.is_at(unit, home) {
-                self.copy_content(slot, status, out);
+                self.copy_content(slot, status, flash, out);
             }
             self.parallel_units[pu as usize].pending.push_back(slot);
         }
     }
 
-    /// What there is to the copy in `slot` beside its place: that newer data of the unit are in RAM, where its payload
-    /// comes from, whether it is lost.
-    #[inline(never)]
-    fn copy_content(&mut self, slot: u32, status: Status, out: &mut Actions) {
+    /// Settles the details of the copy in `slot`: whether newer data of the unit is in RAM, where its payload comes
+    /// from, and whether it is lost.
+    fn copy_content(&mut self, slot: u32, status: Status, flash: &impl Flash, out: &mut Actions) {
         let Slot { unit, home, .. } = self.slots[slot];
         let location = self.table.get(unit);
         if location != home {
@@ -270,23 +279,23 @@ impl Ftl {
             }
         }
         if status == Status::Ok {
-            if !self.lost.is_empty() {
-                self.slots[slot].lost = self.lost.contains(&unit);
-            }
+            // The source and the newer data in RAM can be lost independently of each other.
+            self.slots[slot].lost =
+                if location == home { self.lost.contains(&unit) } else { self.is_lost_in(home, flash) };
             if self.config.moves {
                 let (page, _, unit) = self.layout.address(home.flash_unit());
                 out.moves.push(Move::FlashToBuffer { page, unit, buffer: slot, keep: 0 });
             }
         } else {
             self.slots[slot].lost = true;
-            // Newer data in RAM is not lost; this copy is kept only because that data may not survive.
+            // Newer data in RAM is not lost; the copy is made only because that data may not survive.
             if location == home {
                 self.lose(unit);
             }
         }
     }
 
-    /// Programs what was read: whole programs, and the rest once nothing more is being read.
+    /// Programs pending copies: whole programs, and the rest once nothing more is being read.
     #[inline(always)]
     fn program_pending(&mut self, pu: u32, out: &mut Actions) {
         let whole = self.layout.program_units;
@@ -305,7 +314,7 @@ impl Ftl {
             let (taken, mut plain) = (room.units.min(pending), true);
             for i in 0..taken {
                 let Some(slot) = self.parallel_units[pu as usize].pending.pop_front() else {
-                    unreachable!("of {pending} pending")
+                    unreachable!("{pending} slots are pending")
                 };
                 self.operations.set_slot(id, i, slot);
                 debug_assert_eq!(
@@ -326,12 +335,11 @@ impl Ftl {
         }
     }
 
-    /// Gives back the pending slots whose unit moved on; true if there were any.
-    #[inline(never)]
+    /// Returns pending slots whose unit was written elsewhere to the free list; returns true if there were any.
     fn drop_superseded(&mut self, pu: u32, out: &mut Actions) -> bool {
         self.parallel_units[pu as usize].superseded = false;
         let mut dropped = false;
-        // What is unpinned may be erased, and the room that makes taken: the list may be another afterwards.
+        // Unpinning may erase a block, and its room may be used at once: the list can change on each iteration.
         while let Some(at) = self.first_superseded(pu) {
             let slot = self.parallel_units[pu as usize].pending.remove(at).expect("just found");
             let home = self.slots[slot].home;
@@ -343,14 +351,14 @@ impl Ftl {
         dropped
     }
 
-    /// Where the first pending slot of `pu` is whose unit was written elsewhere since it was read.
+    /// Returns the index of the first pending slot of `pu` whose unit was written elsewhere since it was read.
     fn first_superseded(&self, pu: u32) -> Option<usize> {
         let mut pending = self.parallel_units[pu as usize].pending.iter();
         pending.position(|slot| self.home(self.slots[*slot].unit) != self.slots[*slot].home)
     }
 }
 
-/// Which of the planes of a program the units in `bits` lie on.
+/// Returns the planes of a program that the units in `bits` lie on.
 fn planes_of(layout: &Layout, planes: PlaneMask, bits: u64) -> PlaneMask {
     let in_page = u64::MAX >> (64 - layout.page_units);
     let of_plane = |(i, _): &(u32, u32)| bits >> (i * layout.page_units) & in_page != 0;
@@ -358,7 +366,7 @@ fn planes_of(layout: &Layout, planes: PlaneMask, bits: u64) -> PlaneMask {
     PlaneMask(concerned.fold(0, |mask, (_, plane)| mask | 1 << plane))
 }
 
-/// How many bits are set. Most programs have few units, and counting bits is no single instruction everywhere.
+/// Counts set bits. Most programs have few units, and not every processor counts bits in a single instruction.
 #[inline(always)]
 fn ones(bits: u64) -> u32 {
     if bits < 4 { bits as u32 - (bits as u32 >> 1) } else { bits.count_ones() }

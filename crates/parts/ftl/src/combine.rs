@@ -1,17 +1,16 @@
-//! What a program waits for, so that it is not padded: the rest of units that are written in part, and writes whose data
-//! is on its way.
+//! Data that a program waits for to avoid padding: the rest of partially written units, and writes whose data has not
+//! arrived.
 
 use crate::Ftl;
 use crate::buffer::NIL;
 
 impl Ftl {
-    /// True if the next program would hold a unit whose other sectors are still being read: padded to end before that
-    /// unit, it would waste the rest of its page. The read ends soon, and its end has the program looked at again.
-    #[cold]
+    /// Returns true if the next program would hold a unit whose remaining sectors are still being read: padded to end
+    /// before that unit, it would waste the rest of its page. The read ends soon, and the program is then reconsidered.
     pub(crate) fn fills_next(&self) -> bool {
         let mut slot = self.dirty.head;
         for _ in 0..self.layout.program_units {
-            // Unless there is a program's worth of dirty data, only what is forced goes.
+            // With less than a program's worth of dirty data, only forced slots are written.
             if slot == NIL || !(self.destaging || self.slots[slot].epoch <= self.force_epoch || self.is_starved()) {
                 return false;
             }
@@ -23,8 +22,8 @@ impl Ftl {
         false
     }
 
-    /// Writes that are acknowledged from flash share programs with those whose data is on its way: all go to flash once
-    /// the last data has come, or as soon as there is a program's worth.
+    /// Ends the wait of writes that are acknowledged from flash, so that they share programs with writes whose data has
+    /// not arrived: all go to flash when the last data has arrived, or as soon as there is a program's worth.
     #[inline]
     pub(crate) fn end_combining(&mut self) {
         if self.combining && self.reserved == 0 {

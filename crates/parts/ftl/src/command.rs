@@ -1,34 +1,34 @@
-//! Host commands and flash operations under way, in dense tables.
+//! Host commands and flash operations in progress, in dense tables.
 
 use media::{Class, Op, OpId, Request, SECTOR, Status, Tag};
 use sim::Dense;
 
 use crate::buffer::NIL;
 
-/// A host command under way.
+/// A host command in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Command {
-    /// What it asks.
+    /// Operation.
     pub op: Op,
-    /// Acknowledge when durable.
+    /// Force unit access: acknowledged when durable.
     pub fua: bool,
-    /// It is under way.
+    /// True while the command is in progress.
     pub active: bool,
     /// Worst status so far.
     pub status: Status,
     /// First sector.
     pub first: u64,
-    /// Sectors.
+    /// Number of sectors.
     pub sectors: u64,
-    /// Bytes not yet there (read).
+    /// Bytes not yet delivered (read).
     pub left: u64,
     /// First unit (write).
     pub unit: u32,
-    /// Units (write).
+    /// Number of units (write).
     pub units: u32,
-    /// It covers all of them (write).
+    /// The command covers every sector of its units (write).
     pub whole: bool,
-    /// Next in the queue it waits in.
+    /// Next command in the queue that it waits in.
     pub next: u32,
 }
 
@@ -36,7 +36,7 @@ pub struct Command {
 pub struct Commands(Vec<Command>);
 
 impl Commands {
-    /// Room for tags below `tags`.
+    /// Creates a table for tags below `tags`.
     pub fn new(tags: u32) -> Commands {
         let none = Command {
             op: Op::Flush,
@@ -54,7 +54,7 @@ impl Commands {
         Commands(vec![none; tags as usize])
     }
 
-    /// None is under way any more.
+    /// Drops all commands.
     pub fn forget(&mut self) {
         self.0.iter_mut().for_each(|command| command.active = false);
     }
@@ -62,11 +62,11 @@ impl Commands {
     /// Starts `request` as `tag`.
     ///
     /// # Panics
-    /// If the tag is under way already.
+    /// If a command with this tag is in progress.
     #[inline]
     pub fn start(&mut self, tag: Tag, request: &Request) -> &mut Command {
         let command = &mut self.0[tag.0 as usize];
-        assert!(!command.active, "tag {} is under way already", tag.0);
+        assert!(!command.active, "tag {} is already in use", tag.0);
         *command = Command {
             op: request.op,
             fua: request.fua,
@@ -99,52 +99,54 @@ impl std::ops::IndexMut<Tag> for Commands {
     }
 }
 
-/// What a flash operation is for.
+/// Purpose of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Not under way; `subject` is the next free entry.
+    /// Not in progress; `subject` is the next free entry.
     Free,
-    /// `count` units from flash unit `unit` on, for the command `subject`, logical from `logical` on.
+    /// Reads `count` units from flash unit `unit` on for the command `subject`; the first of them is logical unit
+    /// `logical`.
     HostRead,
-    /// All that a command asks, `subject`: `bytes` of the flash unit `unit`. The command is known nowhere else.
+    /// Reads everything that the command `subject` requests: `bytes` bytes of flash unit `unit`. The command is
+    /// recorded nowhere else.
     WholeRead,
-    /// The rest of the slot `subject`.
+    /// Reads the missing sectors of slot `subject`.
     Fill,
-    /// Units in `mask` of the program at `unit`, to be copied for parallel unit `subject`; it is program number `logical` of its
-    /// block.
+    /// Reads the units in `mask` of the program at `unit`, to be copied for parallel unit `subject`; `logical` is the
+    /// number of the program in its block.
     CollectRead,
-    /// Translation unit `subject`.
+    /// Reads translation unit `subject`.
     MapRead,
-    /// A look-up of translation unit `subject` in the host's memory; reads from `waiters` wait.
+    /// Looks up an entry of translation unit `subject` in host memory; the reads from `waiters` on wait.
     MapLookup,
-    /// Data, or a part of the map, goes to the host's memory or comes from there, and nobody waits for it.
+    /// Moves data, or a part of the map, to or from host memory; nothing waits for it.
     HostCopy,
-    /// `bytes` for the command `subject`, from the host's memory.
+    /// Loads `bytes` bytes for the command `subject` from host memory.
     HostLoad,
-    /// The data of `count` dirty slots in the slot table comes from the host's memory, to be written to flash.
+    /// Loads the data of `count` dirty slots (in the slot table) from host memory, to be written to flash.
     BringIn,
-    /// A read for a command that is gone.
+    /// A read whose command was dropped by a reset.
     Orphan,
-    /// A program; `subject` is the parallel unit, its slots are in the slot table.
+    /// Programs a page; `subject` is the parallel unit, and the slot table holds its slots.
     Program,
-    /// A program of parity; `subject` is the block, `logical` its buffer.
+    /// Programs parity; `subject` is the block, `logical` the buffer.
     Parity,
-    /// A read of another page of its stripe for the read `subject`, or of the same page once more.
+    /// Reads another page of a stripe to rebuild the read `subject`, or repeats its own page.
     Rebuild,
-    /// Erase of position `logical` of block `subject`.
+    /// Erases position `logical` of block `subject`.
     Erase,
-    /// A program of copies of what was read, to block `subject`.
+    /// Programs read copies in block `subject`.
     CopiesProgram,
-    /// Erase of position `logical` of block `subject`, which is set aside for those.
+    /// Erases position `logical` of block `subject`, which is set aside for read copies.
     CopiesErase,
-    /// A barrier; then the command `subject` ends.
+    /// Barrier, after which the command `subject` completes.
     Barrier,
 }
 
-/// A flash operation under way.
+/// An operation in progress.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// What for.
+    /// Purpose.
     pub kind: Kind,
     /// See [`Kind`].
     pub subject: u32,
@@ -152,26 +154,26 @@ pub struct Operation {
     pub unit: u32,
     /// First logical unit.
     pub logical: u32,
-    /// Units.
+    /// Number of units.
     pub count: u32,
-    /// Bytes that the command asks of them (host read).
+    /// Bytes of these units that the command requests (host read).
     pub bytes: u32,
-    /// Reads that wait ([`NIL`]: none).
+    /// First of the reads that wait for it ([`NIL`]: none).
     pub waiters: u32,
-    /// Units concerned, a bit each.
+    /// Units or planes concerned, one bit each; meaning depends on the kind.
     pub mask: u64,
-    /// Sequence number it was issued under (program).
+    /// Sequence number (program).
     pub sequence: u64,
-    /// Sequence number of its first attempt (program): not durable before this one is.
+    /// Sequence number of the first attempt (program), which is not durable before this attempt is.
     pub first_sequence: u64,
-    /// For whom (program).
+    /// Traffic class (program).
     pub class: Class,
-    /// Logical numbers are all there is to what it writes (program): no unit of the layer's own, and none that is lost.
+    /// Logical unit numbers fully describe its content (program): no units of the layer itself, and no lost units.
     pub plain: bool,
 }
 
 impl Operation {
-    /// An operation of `kind` for `subject`, all else empty.
+    /// Creates an operation of `kind` for `subject`, with all other fields empty.
     #[inline]
     pub const fn of(kind: Kind, subject: u32) -> Operation {
         Operation {
@@ -195,18 +197,19 @@ impl Operation {
 pub struct Operations {
     all: Dense<Operation>,
     free: u32,
-    /// Slots of each program, `program_units` an operation.
+    /// Slots of each program, `program_units` entries per operation.
     slots: Dense<u32>,
     stride: usize,
     active: u32,
 }
 
 impl Operations {
-    /// None under way; a program has up to `program_units` slots.
+    /// Creates an empty table; a program has up to `program_units` slots.
     pub fn new(program_units: u32) -> Operations {
-        // SAFETY: operations are numbered by those that were started; the flash says of those that ended.
+        // SAFETY: operation numbers are those returned by `start`, and the flash reports completions with the same
+        // numbers.
         let all = unsafe { Dense::new(Vec::new()) };
-        // SAFETY: as above, each with its stride of slots.
+        // SAFETY: same numbers as above, times the stride of slots.
         let slots = unsafe { Dense::new(Vec::new()) };
         Operations { all, free: NIL, slots, stride: program_units as usize, active: 0 }
     }
@@ -225,7 +228,8 @@ impl Operations {
         OpId(id)
     }
 
-    /// As [`start`](Self::start), for a kind that sets all it uses: the other fields are what they were last.
+    /// Like [`start`](Self::start), for kinds whose caller sets every field they use: the other fields keep their old
+    /// values.
     #[inline]
     pub fn start_bare(&mut self, kind: Kind, subject: u32) -> OpId {
         if self.free == NIL {
@@ -239,15 +243,14 @@ impl Operations {
         OpId(id)
     }
 
-    #[cold]
     fn grow(&mut self, operation: Operation) -> OpId {
         self.all.push(operation);
         self.slots.grow(self.all.len() * self.stride, NIL);
         OpId(self.all.len() as u32 - 1)
     }
 
-    /// Starts a [`Kind::WholeRead`]: as [`start`](Self::start), but writes no more than such a read has.
-    #[inline(always)]
+    /// Starts a [`Kind::WholeRead`] like [`start`](Self::start), but writes only the fields that such a read uses.
+    #[inline]
     pub fn start_whole_read(&mut self, tag: Tag, unit: u32, bytes: u32) -> OpId {
         let id = self.free;
         let Some(entry) = self.all.get_mut(id as usize) else {
@@ -259,8 +262,8 @@ impl Operations {
         OpId(id)
     }
 
-    /// Ends a [`Kind::WholeRead`], if `id` is one: its command, flash unit and bytes.
-    #[inline(always)]
+    /// Ends the operation `id` if it is a [`Kind::WholeRead`], and returns its command, flash unit and bytes.
+    #[inline]
     pub fn end_whole_read(&mut self, id: OpId) -> Option<(Tag, u32, u32)> {
         let entry = &mut self.all[id.0 as usize];
         let Operation { kind, subject, unit, bytes, .. } = *entry;
@@ -285,46 +288,46 @@ impl Operations {
     #[inline]
     pub fn free(&mut self, id: OpId) {
         let entry = &mut self.all[id.0 as usize];
-        assert!(entry.kind != Kind::Free, "operation {} is not under way", id.0);
+        assert!(entry.kind != Kind::Free, "operation {} is not in progress", id.0);
         entry.kind = Kind::Free;
         entry.subject = self.free;
         self.free = id.0;
         self.active -= 1;
     }
 
-    /// Slots of the program `id`: one a unit, [`NIL`] where there is padding.
+    /// Returns the slots of the program `id`: one per unit, [`NIL`] for padding.
     #[inline]
     pub fn slots(&self, id: OpId) -> &[u32] {
         self.slots.part(id.0 as usize * self.stride, self.stride)
     }
 
-    /// The `i`th of them.
+    /// Returns the `i`th slot of the program `id`.
     #[inline]
     pub fn slot(&self, id: OpId, i: u32) -> u32 {
         debug_assert!((i as usize) < self.stride);
         self.slots[self.first_slot(id) + i as usize]
     }
 
-    /// Where in [`slot_at`](Self::slot_at) they begin.
+    /// Returns the index of the first slot of `id`, for [`slot_at`](Self::slot_at).
     #[inline]
     pub fn first_slot(&self, id: OpId) -> usize {
         id.0 as usize * self.stride
     }
 
-    /// A slot of some program.
+    /// Returns the slot at index `at` of the slot table.
     #[inline]
     pub fn slot_at(&self, at: usize) -> u32 {
         self.slots[at]
     }
 
-    /// Sets the `i`th of them.
+    /// Sets the `i`th slot of the program `id`.
     #[inline]
     pub fn set_slot(&mut self, id: OpId, i: u32, slot: u32) {
         debug_assert!((i as usize) < self.stride);
         self.slots[id.0 as usize * self.stride + i as usize] = slot;
     }
 
-    /// From the `taken`th on they are padding.
+    /// Marks the slots from the `taken`th on as padding.
     #[inline]
     pub fn pad(&mut self, id: OpId, taken: u32) {
         if (taken as usize) < self.stride {
@@ -332,18 +335,18 @@ impl Operations {
         }
     }
 
-    /// The same, to be set.
+    /// Returns the slots of the program `id`, mutable.
     #[inline]
     pub fn slots_mut(&mut self, id: OpId) -> &mut [u32] {
         self.slots.part_mut(id.0 as usize * self.stride, self.stride)
     }
 
-    /// How many are under way.
+    /// Returns the number of operations in progress.
     pub fn active(&self) -> u32 {
         self.active
     }
 
-    /// Those under way, by number.
+    /// Returns the operations in progress, in order of their numbers.
     pub fn under_way(&self) -> Vec<OpId> {
         let all = self.all.iter().zip(0..);
         all.filter(|(operation, _)| operation.kind != Kind::Free).map(|(_, id)| OpId(id)).collect()

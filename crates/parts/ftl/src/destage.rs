@@ -1,4 +1,4 @@
-//! Dirty data on their way to flash: programs filled, settled and done.
+//! Destaging: fills programs with dirty data, issues them, and handles their completion.
 
 use media::{Action, Class, OpId, ProgramOp};
 
@@ -9,7 +9,7 @@ use crate::parallel_unit::Room;
 use crate::{Actions, Ftl};
 
 impl Ftl {
-    /// Writes dirty slots to flash as far as the marks, the commands that wait and the free blocks say.
+    /// Writes dirty slots to flash as far as the marks, the waiting commands and the free blocks allow.
     #[inline]
     pub(crate) fn destage(&mut self, out: &mut Actions) {
         self.heed_marks();
@@ -18,19 +18,21 @@ impl Ftl {
         }
     }
 
-    /// Above the high mark writing starts, below the low one it stops.
+    /// Starts writing above the high mark, or when writes wait for room; stops it below the low mark.
     #[inline]
     fn heed_marks(&mut self) {
         let whole = self.layout.program_units;
-        if self.dirty.len >= self.config.buffers.high.max(whole) {
+        let high = if self.space_queue.is_empty() { self.config.buffers.high.max(whole) } else { whole };
+        if self.dirty.len >= high {
             self.destaging = true;
         }
-        if self.dirty.len < whole || self.dirty.len <= self.config.buffers.low {
+        let gathers = self.space_queue.gathers(self.dirty.len, self.config.buffers.gather);
+        if self.dirty.len < whole || self.dirty.len <= self.config.buffers.low || gathers {
             self.destaging = false;
         }
     }
 
-    /// True if a program is to be filled from the head of the dirty list.
+    /// Returns true if a program should be filled from the head of the dirty list.
     #[inline]
     pub(crate) fn destages(&self) -> bool {
         let head = self.dirty.head;
@@ -41,14 +43,13 @@ impl Ftl {
         (forced || self.destaging) && (self.fills == 0 || !self.fills_next()) && !self.host_memory.bringing
     }
 
-    /// Writes that wait for room wait for programs under way and for data to come; where there is neither, what is dirty
-    /// must go, however little it is.
+    /// Returns true if writes wait for room while no program is in progress and no data is due to arrive: dirty data
+    /// must then be written, however little there is.
     #[inline]
     pub(crate) fn is_starved(&self) -> bool {
         self.moving | self.reserved == 0 && !self.space_queue.is_empty()
     }
 
-    #[inline(never)]
     fn destage_dirty(&mut self, out: &mut Actions) {
         while self.destages() {
             if self.host_memory.dirty > 0 && self.bring_in(out) {
@@ -88,7 +89,7 @@ impl Ftl {
         self.end_issue(id, room, taken, (sequence, Class::Host), out);
     }
 
-    /// Issues the program `id`, whose slots are set: from here on its units are at `room`.
+    /// Issues the program `id`, whose slots are set; its units then belong at `room`.
     #[inline]
     pub(crate) fn issue_program(&mut self, id: OpId, room: Room, class: Class, out: &mut Actions) {
         let sequence = self.begin_program(id, room, class);
@@ -106,7 +107,7 @@ impl Ftl {
         self.end_issue(id, room, room.units - padding, (sequence, class), out);
     }
 
-    /// The program `id` gets its number, which is returned.
+    /// Assigns a sequence number to the program `id` and returns it.
     #[inline(always)]
     pub(crate) fn begin_program(&mut self, id: OpId, room: Room, class: Class) -> u64 {
         let sequence = self.sequence.issue();
@@ -119,7 +120,7 @@ impl Ftl {
         sequence
     }
 
-    /// The slots of the program `id` are settled, `units` of them: it goes out.
+    /// Emits the program `id`, whose slots are settled; `units` of them hold data.
     #[inline(always)]
     pub(crate) fn end_issue(
         &mut self,
@@ -142,25 +143,25 @@ impl Ftl {
         }
     }
 
-    /// Flash unit that the `i`th unit of a program goes to: planes that cannot be used are left out.
+    /// Returns the flash unit of the `i`th unit of a program; unusable planes are skipped.
     #[inline]
     pub(crate) fn physical(&self, room: Room, i: u32) -> u32 {
         if room.units == self.layout.program_units { room.unit + i } else { self.physical_beside_holes(room, i) }
     }
 
-    #[cold]
     fn physical_beside_holes(&self, room: Room, i: u32) -> u32 {
         let per_page = self.layout.page_units;
         let first = self.layout.page(room.block, room.program).planes.0.trailing_zeros();
-        let plane = room.page.planes.iter().nth((i / per_page) as usize).expect("a plane for each page of units");
+        let plane = room.page.planes.iter().nth((i / per_page) as usize).expect("one plane per page of units");
         room.unit + (plane - first) * per_page + i % per_page
     }
 
-    /// `slot` is in a program at `physical`: the older copy in flash is superseded. The block's count of valid units is
-    /// left to the caller. True if its logical number is all there is to it.
+    /// Places `slot` in a program at `physical` and invalidates the older copy in flash. The caller updates the block's
+    /// count of valid units. Returns true if the logical number fully describes the unit.
     #[inline(always)]
     fn settle_slot(&mut self, slot: u32, physical: u32, out: &mut Actions) -> bool {
         let s = &mut self.slots[slot];
+        debug_assert!(!s.away, "slot {slot} is programmed from the host's memory");
         let (unit, old, owner, lost) = (s.unit, s.home, s.owner, s.lost);
         s.home = Location::flash(physical);
         s.holds = Holds::Moving;
@@ -174,15 +175,15 @@ impl Ftl {
                 self.stats.programmed_system += 1;
                 self.journal.issued(unit);
             }
-            Owner::Copy => unreachable!("slot {slot} is of a copy"),
+            Owner::Copy => unreachable!("slot {slot} holds a copy"),
         }
         self.invalidate(old);
         self.settled(unit, out);
         !lost && owner == Owner::Host
     }
 
-    /// The copy in `slot` is in a program at `physical`; what it was read from is superseded. The block's count of valid
-    /// units, and that of copies, are left to the caller. True if its logical number is all there is to it.
+    /// Places the copy in `slot` in a program at `physical` and invalidates its source. The caller updates the block's
+    /// count of valid units and the count of copies. Returns true if the logical number fully describes the unit.
     #[inline(always)]
     pub(crate) fn settle_copy(&mut self, slot: u32, physical: u32, out: &mut Actions) -> bool {
         let s = &mut self.slots[slot];
@@ -199,7 +200,7 @@ impl Ftl {
         !lost & (unit < self.config.user_units)
     }
 
-    /// `unit` is in a program.
+    /// Notifies the journal and the map that `unit` is in a program.
     #[inline(always)]
     fn settled(&mut self, unit: u32, out: &mut Actions) {
         self.journal.written(unit);
@@ -208,7 +209,7 @@ impl Ftl {
         }
     }
 
-    /// The copy of `unit` in `slot`, read from `old`, is on its way to `physical`.
+    /// Updates the map: the copy of `unit` in `slot`, read from `old`, is being programmed at `physical`.
     #[inline(always)]
     fn repoint(&mut self, unit: u32, slot: u32, old: Location, physical: u32) {
         match self.table.entry_at(unit, old) {
@@ -219,15 +220,14 @@ impl Ftl {
         }
     }
 
-    /// The newest is in RAM, or a bug is planted.
-    #[inline(never)]
+    /// Handles newer data in RAM and an injected fault.
     fn repoint_slowly(&mut self, unit: u32, slot: u32, physical: u32) {
         match self.place(unit) {
             Place::Buffer(newer) if self.slots[newer].holds != Holds::Clean => {
                 self.slots[newer].home = Location::flash(physical);
             }
             place => {
-                // A clean copy in RAM makes way: its place in flash cannot be read before the program is done.
+                // Drop the clean copy in RAM: its new address in flash cannot be read before the program completes.
                 if let Place::Buffer(clean) = place {
                     self.leave_host_memory(clean);
                     self.slots.remove(&mut self.clean, clean);
@@ -240,8 +240,9 @@ impl Ftl {
         }
     }
 
-    /// The program `id` has ended well: what [`done`](Self::done) does then. The logical numbers that it writes go to
-    /// `spare`, if that is given; it has a place for each, and the program is [plain](Self::is_plain).
+    /// Handles the successful end of the program `id`, as [`done`](Self::done) does. If `spare` is given, it receives
+    /// the logical numbers of the units; it must have one entry per unit, and the program must be
+    /// [plain](Self::is_plain).
     #[inline(always)]
     pub fn program_done(&mut self, id: OpId, spare: Option<&mut [u32]>, out: &mut Actions) {
         let Operation { subject: pu, unit: first, count, sequence, first_sequence, .. } = self.operations[id];
@@ -251,7 +252,7 @@ impl Ftl {
         let first_slot = self.operations.first_slot(id);
         for at in first_slot..first_slot + count as usize {
             let slot = self.operations.slot_at(at);
-            let place = spare.as_mut().map(|spare| spare.next().expect("a place for each unit"));
+            let place = spare.as_mut().map(|spare| spare.next().expect("one entry per unit"));
             if slot == NIL {
                 place.into_iter().for_each(|place| *place = media::NOBODY);
                 continue;

@@ -1,4 +1,4 @@
-//! What goes on after anything that may let writing go on, and what must be durable before a command ends.
+//! Dispatch of pending work after any event that may allow progress, and commands that complete when data is durable.
 
 use media::{Action, Op, OpId, Status, Tag};
 
@@ -7,15 +7,15 @@ use crate::command::Kind;
 use crate::location::Location;
 use crate::{Actions, Ftl, SYSTEM_SLOTS};
 
-/// A command that ends when what came before it is durable.
+/// A command that completes when all data written before it is durable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Durable {
     tag: Tag,
-    /// Slots dirtied up to here.
+    /// Waits for slots dirtied up to this epoch.
     epoch: u64,
-    /// Programs below this; set once those slots are all in programs.
+    /// Waits for programs below this sequence number; set once all those slots are in programs.
     pub(crate) seal: Option<u64>,
-    /// Generation of the journal of trims.
+    /// Waits for this generation of the trim journal.
     pub(crate) trims: u32,
 }
 
@@ -35,7 +35,7 @@ impl Ftl {
     }
 
     pub(crate) fn wait_durable(&mut self, tag: Tag) {
-        // A write that is durable by itself says nothing of the trims before it.
+        // A write that waits for its own durability does not wait for earlier trims.
         let trims = if self.commands[tag].op == Op::Flush {
             self.force_epoch = self.epoch;
             self.journal.want_trims()
@@ -47,18 +47,28 @@ impl Ftl {
         self.durable.push_back(Durable { tag, epoch: self.epoch, seal: None, trims });
     }
 
-    /// As [`dispatch`](Self::dispatch), after something that forces nothing: a program of dirty data follows from it only where
-    /// there is some that was not looked at, or writes wait for nothing else.
-    #[inline(always)]
+    /// Makes waiting commands wait for the trim instead of the data that it discarded before that was durable.
+    pub(crate) fn wait_for_trims(&mut self) {
+        if self.durable.is_empty() {
+            return;
+        }
+        let generation = self.journal.want_trims();
+        for waiting in &mut self.durable {
+            waiting.trims = waiting.trims.max(generation);
+        }
+    }
+
+    /// Like [`dispatch`](Self::dispatch), after an event that forces nothing. It leads to a program of dirty data only
+    /// if there is pending work, or if writes wait for nothing else.
+    #[inline]
     pub(crate) fn dispatch_pending(&mut self, out: &mut Actions) {
         if self.has_work || self.is_starved() || self.sequence.oldest() > self.empty_after {
             self.dispatch(out);
         }
     }
 
-    /// After anything that may let writing go on: writes dirty data, erases the blocks whose data is superseded for
-    /// good, ends the commands whose data is durable.
-    #[inline(never)]
+    /// Makes all possible progress: writes dirty data, erases blocks whose data is durably superseded, and completes
+    /// commands whose data is durable.
     pub(crate) fn dispatch(&mut self, out: &mut Actions) {
         self.has_work = false;
         if self.dirty.head != NIL {
@@ -78,7 +88,7 @@ impl Ftl {
             self.go_on_releasing(out);
         }
         if self.dirty.head != NIL && self.operations.active() <= self.retries {
-            // A parallel unit that lets the host go on may have no room for it.
+            // The parallel unit that host writes may use again may have no room for them.
             self.destage(out);
         }
         if self.host_stalled || self.retries > 0 {
@@ -87,13 +97,13 @@ impl Ftl {
                 self.use_emergency_reserve(out);
             }
         }
-        // What waits is looked at each time.
+        // Anything that still waits is reconsidered each time.
         let waits = !self.durable.is_empty() || (self.host_stalled && !self.host_paced) || self.retries > 0;
         self.has_work |= waits || self.journal.is_wanted() || self.is_releasing();
     }
 
-    /// Trims that somebody waits for go on becoming durable, and what waited for them is erased.
-    #[inline(always)]
+    /// Advances the journal if a trim must become durable, and erases blocks that waited for it.
+    #[inline]
     fn write_trims(&mut self, out: &mut Actions) {
         if self.journal.is_wanted() {
             self.drive_journal(out);
@@ -104,11 +114,10 @@ impl Ftl {
         }
     }
 
-    /// Nothing is under way, and the host or a failed program has no room: what is set aside may be used.
-    #[cold]
+    /// Opens the emergency reserve if no operation is in progress and host writes or a failed program have no room.
     fn use_emergency_reserve(&mut self, out: &mut Actions) {
         if self.host_paced {
-            // Copies that the host waits for cannot go on by themselves: it need not wait.
+            // The copies that throttle the host cannot proceed by themselves: stop throttling.
             self.release_all();
             (self.unpaced, self.has_work) = (true, true);
             return self.destage(out);
@@ -125,7 +134,7 @@ impl Ftl {
                 }
                 self.collect_short(out);
                 self.erase_empty(out);
-                // A victim without a valid unit is emptied at once, and its erase may wait for trims.
+                // A victim without valid units is empty at once, and its erase may wait for trims.
                 self.write_trims(out);
             }
         }
@@ -144,7 +153,7 @@ impl Ftl {
         }
     }
 
-    /// Commands whose slots are all in programs wait only for those programs.
+    /// Seals commands whose slots are all in programs: they then wait only for those programs.
     fn seal_durable(&mut self) {
         let waiting = if self.dirty.head == NIL { u64::MAX } else { self.slots[self.dirty.head].epoch };
         while self.sealed < self.durable.len() && self.durable[self.sealed].epoch < waiting {
@@ -173,8 +182,8 @@ impl Ftl {
         self.complete(tag, Status::Ok, out);
     }
 
-    /// No program can be placed, and nothing is under way that could change that: the drive takes no more writes. Those
-    /// whose data was on its way then end here too, once it has come.
+    /// Makes the drive read-only if no program can be placed and no operation in progress can change that. Writes whose
+    /// data was still arriving also end here, once it has arrived.
     fn check_dead_end(&mut self, out: &mut Actions) {
         if self.operations.active() > self.retries {
             return;
@@ -189,7 +198,7 @@ impl Ftl {
         }
     }
 
-    /// True if a slot for a unit of the layer's own can be had.
+    /// Takes a slot for a unit of the layer itself, if its allowance has room.
     pub(crate) fn system_slot(&mut self, unit: u32) -> Option<u32> {
         if self.system_used == SYSTEM_SLOTS {
             return None;

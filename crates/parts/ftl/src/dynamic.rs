@@ -1,18 +1,18 @@
-//! The dynamic part of the SLC cache: blocks that hold one bit a cell for as long as the drive is not full.
+//! The dynamic part of the SLC cache: blocks in SLC mode for as long as the drive is not full.
 //!
-//! A parallel unit may lend blocks to the cache as far as logical capacity is unused: the valid units outside of lent blocks, and
-//! the capacity of all blocks lent, stay within the parallel unit's share of the logical units. Over-provisioning is never lent, and
-//! neither are the free blocks that collection keeps. A lent block is in SLC mode from its first program to its erase. The
-//! mode is in the spare area of its pages, where a mount finds it.
+//! A parallel unit may lend blocks to the cache as long as logical capacity is unused: the valid units outside lent
+//! blocks plus the full capacity of all lent blocks stay within the parallel unit's share of the logical units. Neither
+//! over-provisioning nor the free blocks that collection maintains are ever lent. A lent block is in SLC mode from its
+//! first program to its erase. The spare area of its pages records the mode, where a mount finds it.
 
 use crate::Ftl;
 use crate::config::Config;
 use crate::layout::Layout;
 
-/// Which blocks are lent.
+/// Blocks that are lent to the SLC cache.
 #[derive(Default)]
 pub(crate) struct Lent {
-    /// A flag for each block; empty where none is ever lent.
+    /// One flag per block; empty if blocks are never lent.
     of: Vec<bool>,
     parallel_units: Vec<ParallelUnit>,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Lent {
 #[derive(Clone, Default)]
 struct ParallelUnit {
     lent: u32,
-    /// No capacity is left to lend; looked at again when a block is closed or erased.
+    /// No capacity is left to lend; checked again when a block is closed or erased.
     used_up: bool,
 }
 
@@ -35,7 +35,7 @@ impl Lent {
         }
     }
 
-    /// True if `block` is in SLC mode.
+    /// Returns true if `block` is lent.
     #[inline]
     pub(crate) fn holds(&self, block: u32) -> bool {
         !self.of.is_empty() && self.of[block as usize]
@@ -43,13 +43,13 @@ impl Lent {
 }
 
 impl Ftl {
-    /// True if `pu` may have one more block in SLC mode.
+    /// Returns true if `pu` may have one more block in SLC mode.
     pub(crate) fn may_lend(&self, pu: u32) -> bool {
         let (Some(slc), Some(of)) = (self.config.slc, self.lent.parallel_units.get(pu as usize)) else { return false };
         !of.used_up && of.lent < slc.dynamic && self.parallel_units[pu as usize].free.len() > self.kept_free()
     }
 
-    /// Opens the dynamic part of the cache where the static one has no free block: true if `pu` may lend one.
+    /// Returns true if `pu` has no free static SLC block and may lend a block to the cache.
     pub(crate) fn lends(&mut self, pu: u32) -> bool {
         if !self.parallel_units[pu as usize].slc_free.is_empty() || !self.may_lend(pu) {
             return false;
@@ -59,7 +59,7 @@ impl Ftl {
         fits
     }
 
-    /// True if one more lent block leaves room for the rest of the parallel unit's share of the logical units.
+    /// Returns true if one more lent block leaves room for the rest of the parallel unit's share of the logical units.
     fn lent_fits(&self, pu: u32) -> bool {
         let outside: u64 = (pu * self.layout.blocks..(pu + 1) * self.layout.blocks)
             .filter(|block| !self.lent.holds(*block))
@@ -70,20 +70,20 @@ impl Ftl {
         outside + lent * u64::from(self.layout.block_units) <= share
     }
 
-    /// `block` is in SLC mode from now on.
+    /// Puts `block` into SLC mode.
     pub(crate) fn lend(&mut self, block: u32) {
         self.lent.of[block as usize] = true;
         self.lent.parallel_units[self.layout.pu_of(block) as usize].lent += 1;
     }
 
-    /// A mount found `block` in SLC mode.
+    /// Records that a mount found `block` in SLC mode.
     pub(crate) fn found_slc(&mut self, block: u32) {
         if !self.is_slc(block) && !self.lent.of.is_empty() {
             self.lend(block);
         }
     }
 
-    /// `block` is erased: it has all its bits a cell again.
+    /// Returns the erased `block` to its normal mode.
     pub(crate) fn give_back(&mut self, block: u32) {
         if self.lent.of.is_empty() {
             return;
@@ -95,14 +95,14 @@ impl Ftl {
         }
     }
 
-    /// A block of `pu` is full: what may be lent has changed.
+    /// Allows another check of the capacity of `pu` that may be lent, after one of its blocks was filled.
     pub(crate) fn look_at_lent_again(&mut self, pu: u32) {
         if let Some(pu) = self.lent.parallel_units.get_mut(pu as usize) {
             pu.used_up = false;
         }
     }
 
-    /// The oldest full lent block of `pu`, whose folding makes the most room for the fewest copies.
+    /// Returns the oldest full lent block of `pu`, whose folding frees the most room for the fewest copies.
     pub(crate) fn next_lent(&self, pu: u32) -> Option<u32> {
         if self.lent.of.is_empty() {
             return None;
@@ -111,7 +111,7 @@ impl Ftl {
         self.parallel_units[pu as usize].slc_closed.iter().find(lent).copied().filter(|block| self.fits(pu, *block))
     }
 
-    /// Units that the lent blocks hold at most.
+    /// Returns the capacity of the lent blocks in units.
     pub fn dynamic_slc_units(&self) -> u64 {
         let lent: u64 = self.lent.parallel_units.iter().map(|pu| u64::from(pu.lent)).sum();
         lent * u64::from(self.slc_programs() * self.layout.program_units)

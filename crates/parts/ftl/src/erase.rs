@@ -1,4 +1,4 @@
-//! Blocks emptied, erased and retired.
+//! Emptying, erasing and retiring blocks.
 
 use media::{Action, BlockAddr, Class, EraseOp, OpId, PlaneMask, Status};
 
@@ -9,7 +9,7 @@ use crate::parallel_unit::GcScan;
 use crate::{Actions, Ftl};
 
 impl Ftl {
-    /// The last valid unit of `block` was superseded.
+    /// Queues the victim `block` for its erase, after its last valid unit was superseded.
     pub(crate) fn emptied(&mut self, block: u32) {
         let pu = self.layout.pu_of(block) as usize;
         let reads = |scan: &Option<GcScan>| scan.is_some_and(|scan| scan.block == block);
@@ -17,13 +17,13 @@ impl Ftl {
         if self.blocks.usage(block) == Use::Victim && !being_read && !self.empty.iter().any(|(b, _)| *b == block) {
             let waits = self.sequence.next() - 1;
             self.empty.push((block, waits));
-            // A block with trims makes them wanted as soon as it is looked at.
+            // Examining a block with trims requests that they become durable, so it is examined right away.
             let look = if self.blocks.trimmed(block) == 0 { waits } else { 0 };
             self.empty_after = self.empty_after.min(look);
         }
     }
 
-    /// A read of `block` ended.
+    /// Removes a pin of `block`, and erases it if that was the last condition.
     #[inline]
     pub(crate) fn unpin(&mut self, block: u32, out: &mut Actions) {
         if self.blocks.unpin(block) == 0 {
@@ -31,7 +31,7 @@ impl Ftl {
         }
     }
 
-    /// The copy whose source is at `home` is issued or dropped.
+    /// Removes the pin of a copy whose source is at `home`, after the copy was issued or dropped.
     #[inline]
     pub(crate) fn unpin_home(&mut self, home: Location, out: &mut Actions) {
         if let Place::Flash(physical) = home.place(self.slots.count()) {
@@ -39,7 +39,7 @@ impl Ftl {
         }
     }
 
-    /// Erases the empty victims that nothing holds any more.
+    /// Erases the empty victims that are no longer needed.
     #[inline]
     pub(crate) fn erase_empty(&mut self, out: &mut Actions) {
         if self.sequence.oldest() > self.empty_after {
@@ -47,7 +47,6 @@ impl Ftl {
         }
     }
 
-    #[inline(never)]
     fn erase_released(&mut self, out: &mut Actions) {
         let mut i = 0;
         while i < self.empty.len() {
@@ -61,7 +60,7 @@ impl Ftl {
                 i += 1;
             }
         }
-        // What is left waits for its number, or for something else at any time.
+        // The rest waits for a sequence number, or for another condition that may be met at any time.
         let oldest = self.sequence.oldest();
         let look = |(_, waits): &(u32, u64)| if oldest > *waits { 0 } else { *waits };
         self.empty_after = self.empty.iter().map(look).min().unwrap_or(u64::MAX);
@@ -69,7 +68,7 @@ impl Ftl {
     }
 
     pub(crate) fn erase(&mut self, block: u32, out: &mut Actions) {
-        assert_eq!(self.blocks.valid(block), 0, "block {block} is erased with valid units in it");
+        assert_eq!(self.blocks.valid(block), 0, "block {block} is erased while it holds valid units");
         self.blocks.set_usage(block, Use::Erasing);
         self.forget_stripes(block);
         for (position, mask) in self.blocks.take_failing(block) {
@@ -114,7 +113,7 @@ impl Ftl {
         }
     }
 
-    /// `block` is erased on all its planes that are left.
+    /// Frees `block`, which is erased on all its remaining planes.
     pub(crate) fn erased(&mut self, block: u32, out: &mut Actions) {
         self.stats.erases += 1;
         let pu = self.layout.pu_of(block);

@@ -1,6 +1,6 @@
-//! Programs that fail: their data goes elsewhere, and the planes that failed take no further program. The other planes of
-//! an open block are filled before it is emptied and the failed ones are retired: a superblock that lost one die still has
-//! room, and it may be the last that collection has.
+//! Program failures. The data is programmed elsewhere, and the failed planes take no further program. The other planes
+//! of an open block are filled before the block is emptied and the failed planes are retired: a superblock that lost
+//! one die still has room, which may be the last that collection has.
 
 use media::{Action, OpId, ProgramOp};
 
@@ -11,7 +11,7 @@ use crate::parallel_unit::{Room, Stream};
 use crate::{Actions, Ftl};
 
 impl Ftl {
-    /// The die says FAIL.
+    /// Handles a program for which the die reports FAIL.
     pub(crate) fn program_failed(&mut self, id: OpId, out: &mut Actions) {
         let was = self.operations[id];
         self.stats.failures += 1;
@@ -27,7 +27,7 @@ impl Ftl {
             if slot == NIL {
                 continue;
             }
-            // What is there cannot be read: from now on the unit has no copy in flash that is newer than this slot.
+            // The failed page cannot be read: the unit now has no copy in flash that is newer than this slot.
             let failed = Location::flash(self.physical(room, i));
             debug_assert_eq!(self.slots[slot].home, failed);
             self.slots[slot].home = Location::NOWHERE;
@@ -38,6 +38,10 @@ impl Ftl {
                 }
                 self.invalidate(failed);
             } else if self.place(unit) != Place::Buffer(slot) {
+                // The unit was trimmed since, or a newer program holds it.
+                if self.home(unit) == Location::NOWHERE {
+                    self.wait_for_trims();
+                }
                 self.drop_moving(slot, was.subject);
                 self.operations.slots_mut(id)[i as usize] = NIL;
                 continue;
@@ -55,7 +59,7 @@ impl Ftl {
         self.dispatch(out);
     }
 
-    /// The planes `mask` of `block` that program number `program` failed on take no further one.
+    /// Closes the planes `mask` of `block`, on which program number `program` failed, to further programs.
     pub(crate) fn close_failed(&mut self, block: u32, program: u32, mask: u16) {
         self.blocks.add_failing(block, program % self.layout.per_row, mask);
         if self.blocks.usable_planes(&self.layout, block) == 0 || self.blocks.usage(block) == Use::Closed {
@@ -63,8 +67,8 @@ impl Ftl {
         }
     }
 
-    /// Blocks that wait for an erase, and commands that wait for durable data, may rely on the number of an attempt that
-    /// failed: they wait for all programs issued so far, the newer copies among them.
+    /// Makes blocks that wait for an erase, and commands that wait for durable data, wait for all programs issued so
+    /// far, including the newer copies: they may rely on the sequence number of an attempt that failed.
     fn hold_erases(&mut self) {
         let all = self.sequence.next() - 1;
         for (_, waits) in &mut self.empty {
@@ -75,7 +79,7 @@ impl Ftl {
         }
     }
 
-    /// Where the program `id` is.
+    /// Returns the location of the program `id`.
     fn room_of(&self, id: OpId) -> Room {
         let operation = &self.operations[id];
         let block = self.layout.block_of(operation.unit);
@@ -85,14 +89,14 @@ impl Ftl {
         Room { pu: operation.subject, block, program, unit: operation.unit, units: operation.count, page }
     }
 
-    /// Tries again what failed in `pu`, as far as there is room.
+    /// Retries failed programs of `pu`, as far as there is room.
     pub(crate) fn retry(&mut self, pu: u32, out: &mut Actions) {
         self.retry_in(pu, pu, out);
         self.retry_in_pool(pu, out);
     }
 
-    /// Nothing is under way: what failed in a parallel unit that has no room left is tried again in another. It holds up every
-    /// erase.
+    /// Retries failed programs in other parallel units if their own has no room: no operation is in progress, and
+    /// failed programs hold up every erase.
     pub(crate) fn retry_elsewhere(&mut self, out: &mut Actions) {
         for pu in 0..self.layout.parallel_units {
             for other in (0..self.layout.parallel_units).filter(|other| *other != pu) {
@@ -104,14 +108,14 @@ impl Ftl {
         }
     }
 
-    /// Tries again in `other` what failed in `pu`, as far as there is room.
+    /// Retries failed programs of `pu` in `other`, as far as there is room.
     pub(crate) fn retry_in(&mut self, pu: u32, other: u32, out: &mut Actions) {
         while let Some(id) = self.parallel_units[pu as usize].retry.last().copied() {
             let Some(room) = self.room(other, Stream::Copy) else { return };
             let kept = self.still_wanted(id, pu);
             if kept.len() > room.units as usize {
-                // Planes are missing there: it holds less than what failed. Pages are programmed in order, so it is
-                // padded, and the next room is tried.
+                // Planes are missing there, so it holds less than the failed program. Pages are programmed in order:
+                // pad this one and try the next.
                 self.pad(room, out);
                 continue;
             }
@@ -125,7 +129,7 @@ impl Ftl {
         }
     }
 
-    /// Slots of the failed program `id` whose unit has no newer copy in flash; the others are given back.
+    /// Returns the slots of the failed program `id` whose unit has no newer copy in flash; frees the others.
     fn still_wanted(&mut self, id: OpId, pu: u32) -> Vec<u32> {
         let slots: Vec<u32> = self.operations.slots(id).iter().copied().filter(|s| *s != NIL).collect();
         let mut kept = Vec::with_capacity(slots.len());
@@ -149,8 +153,8 @@ impl Ftl {
         kept
     }
 
-    /// True if a program that was first issued after `id`, and failed too, holds newer data of `unit`: whichever parallel
-    /// unit comes first, only the newest is tried again.
+    /// Returns true if a program that was first issued after `id`, and also failed, holds newer data of `unit`: only
+    /// the newest is retried, in whatever order the parallel units are handled.
     fn failed_later(&self, id: OpId, unit: u32) -> bool {
         let first = self.operations[id].first_sequence;
         let mut later =
@@ -158,7 +162,7 @@ impl Ftl {
         later.any(|other| self.operations.slots(*other).iter().any(|s| *s != NIL && self.slots[*s].unit == unit))
     }
 
-    /// Issues a program of nothing.
+    /// Issues a program that holds only padding.
     pub(crate) fn pad(&mut self, room: Room, out: &mut Actions) {
         let id = self.start_operation(crate::command::Kind::Program, room.pu);
         self.operations.slots_mut(id).fill(NIL);
@@ -169,7 +173,7 @@ impl Ftl {
         let sequence = self.sequence.issue();
         let operation = &mut self.operations[id];
         if operation.sequence != operation.first_sequence {
-            // An attempt between the first and this one: the first stands for it.
+            // An attempt between the first and this one; the first attempt's number holds its place.
             self.sequence.retire(operation.sequence);
         }
         operation.subject = room.pu;
@@ -193,8 +197,10 @@ impl Ftl {
         }
     }
 
-    /// `unit` is trimmed: if its data waits in a failed program, it must not come back with a newer number.
-    pub(crate) fn forget_failed(&mut self, unit: u32) {
+    /// Drops data of the trimmed `unit` from failed programs, so that it does not return with a newer sequence number.
+    /// Returns true if there was any.
+    pub(crate) fn forget_failed(&mut self, unit: u32) -> bool {
+        let mut found = false;
         for pu in 0..self.parallel_units.len() {
             for i in 0..self.parallel_units[pu].retry.len() {
                 let id = self.parallel_units[pu].retry[i];
@@ -203,13 +209,15 @@ impl Ftl {
                     if slot != NIL && self.slots[slot].unit == unit {
                         self.operations.slots_mut(id)[at] = NIL;
                         self.drop_moving(slot, pu as u32);
+                        found = true;
                     }
                 }
             }
         }
+        found
     }
 
-    /// A slot of a failed program that nobody needs any more.
+    /// Frees a slot of a failed program that is no longer needed.
     fn drop_moving(&mut self, slot: u32, pu: u32) {
         match self.slots[slot].owner {
             Owner::Host => {

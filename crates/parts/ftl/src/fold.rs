@@ -1,12 +1,13 @@
-//! Folding: the data of SLC blocks moves to the other blocks, oldest block first.
+//! Folding: moves the data of SLC blocks to the other blocks, oldest block first.
 //!
-//! Beside host requests a parallel unit folds as much as the host has written to its SLC blocks: its *SLC level*, the free SLC
-//! blocks, the rest of the open one and what the block being folded has given back, is kept at `fold` blocks. In idle
-//! time it folds on until only `keep` full blocks are left, and stops where it is when a command comes: what is in
-//! flight ends, the rest of the block waits for the next pause.
+//! While the host is active, a parallel unit folds as much as the host has written to its SLC blocks. Its *SLC level*
+//! is the sum of the free SLC blocks, the rest of the open one, and the space gained so far from the block being
+//! folded; folding maintains it at `fold` blocks. In idle time the unit continues to fold until only `keep` full blocks
+//! are left, and stops when a command arrives: copies in flight complete, and the rest of the block waits for the next
+//! idle period.
 //!
-//! What the host wrote in order lies striped over all dies, and folding keeps it so: background copies are programmed in
-//! the order in which they were read, though the dies and channels finish these reads in another.
+//! Sequential host data is striped over all dies, and folding preserves the order: background copies are programmed in
+//! the order in which their reads were issued, although the dies and channels complete these reads out of order.
 
 use std::collections::VecDeque;
 
@@ -15,26 +16,26 @@ use crate::config::SlcCache;
 use crate::parallel_unit::{GcScan, RESERVE, Stream};
 use crate::{Actions, Ftl};
 
-/// The number of a read of collection whose data is programmed as soon as it comes.
+/// Number of a collection read whose data is programmed as soon as it arrives.
 pub(crate) const UNORDERED: u64 = u64::MAX;
 
-/// Reads for the background copies of a parallel unit, in the order in which they were issued.
+/// Reads for the background copies of a parallel unit, in order of issue.
 #[derive(Default)]
 pub(crate) struct ReadOrder {
-    /// Number of the first.
+    /// Number of the first read.
     first: u64,
-    /// The slots of each read that has ended; `None` while it is under way.
+    /// Slots of each completed read; `None` while the read is in progress.
     reads: VecDeque<Option<List>>,
 }
 
 impl ReadOrder {
-    /// A read is issued: its number.
+    /// Adds a read and returns its number.
     pub(crate) fn issued(&mut self) -> u64 {
         self.reads.push_back(None);
         self.first + self.reads.len() as u64 - 1
     }
 
-    /// The first read leaves.
+    /// Removes the first read.
     fn advance(&mut self) {
         self.reads.pop_front();
         self.first += 1;
@@ -42,8 +43,8 @@ impl ReadOrder {
 }
 
 impl Ftl {
-    /// The background read `number` of `pu` has ended, and its slots are the last `units` pending ones. They stay there
-    /// if all earlier reads have ended; else they are held until then.
+    /// Orders the copies of the completed background read `number` of `pu`, whose slots are the last `units` pending
+    /// ones. They stay there if all earlier reads have completed, and are otherwise held until then.
     pub(crate) fn put_in_order(&mut self, pu: u32, number: u64, units: u32) {
         let l = &mut self.parallel_units[pu as usize];
         if number != l.read_order.first {
@@ -60,13 +61,12 @@ impl Ftl {
             while held.head != NIL {
                 l.pending.push_back(self.slots.remove_first(&mut held));
             }
-            // Units may have moved on while their slots were held.
+            // Units may have been superseded while their slots were held.
             l.superseded = true;
         }
     }
 
-    /// Works on in the background of `pu`, where collection has nothing to do: folds SLC blocks and rewrites what is to
-    /// be refreshed.
+    /// Continues background work in `pu`, where collection has nothing to do: folds SLC blocks and refreshes data.
     #[inline]
     pub(crate) fn fold_on(&mut self, pu: u32, short: bool, out: &mut Actions) {
         if self.config.slc.is_some() || self.refresh.is_on() {
@@ -74,13 +74,12 @@ impl Ftl {
         }
     }
 
-    #[inline(never)]
     fn work_in_background(&mut self, pu: u32, short: bool, out: &mut Actions) {
         let short = short && !self.is_only_ahead(pu);
         loop {
             let l = &self.parallel_units[pu as usize];
             let Some(scan) = l.fold else {
-                // Victims under way make room that is wanted more.
+                // Victims being collected free up room that is needed more.
                 let waits = short && l.victims.iter().any(|victim| !victim.slc);
                 let next = if waits { None } else { self.next_in_background(pu, short) };
                 let Some((block, refreshed)) = next else { return };
@@ -88,7 +87,8 @@ impl Ftl {
                 self.parallel_units[pu as usize].fold = Some(self.start_victim(pu, block, false));
                 continue;
             };
-            // A parallel unit that is short ends what it began, unless another victim will make room: this one may hold the last.
+            // A parallel unit that is short completes the scan it began, unless another victim will free up room: this
+            // scan may hold the last.
             let waits = short && l.victims.iter().any(|victim| !victim.slc && victim.block != scan.block);
             let waits = waits || !(short || self.goes_on(pu, scan));
             self.parallel_units[pu as usize].fold_waits = waits;
@@ -106,25 +106,26 @@ impl Ftl {
         }
     }
 
-    /// The block to be emptied next, and whether to refresh its data: one that must be refreshed, else an SLC block to
-    /// fold, else one that may be refreshed.
+    /// Returns the block to empty next, and true if its data is refreshed rather than folded. The order of priority is
+    /// an urgent refresh, an SLC block to fold, an optional refresh.
     fn next_in_background(&self, pu: u32, short: bool) -> Option<(u32, bool)> {
         let refreshed = |urgent| self.next_refreshed(pu, urgent).filter(|_| !short).map(|block| (block, true));
         let folded = || self.next_folded(pu).map(|block| (block, false));
         refreshed(true).or_else(folded).or_else(|| refreshed(false))
     }
 
-    /// The SLC block to fold next, if one is due and its data fits elsewhere.
+    /// Returns the SLC block to fold next, if one is due and its data fits elsewhere.
     fn next_folded(&self, pu: u32) -> Option<u32> {
         let (slc, l) = (self.config.slc?, &self.parallel_units[pu as usize]);
         let block = l.slc_closed.front().copied()?;
         let idle = self.idle && l.slc_closed.len() > slc.keep as usize;
-        // Folding takes room without making any.
+        // Folding takes room in the other blocks without freeing any.
         let due = (idle || self.slc_shortage(pu, slc) > 0) && l.free.len() > RESERVE;
         (due && self.fits(pu, block)).then_some(block)
     }
 
-    /// True if `scan`, which was begun, is still due. A block without valid units costs nothing more, and is free space.
+    /// Returns true if `scan`, which was begun, is still due. A block without valid units costs nothing more, and is
+    /// free space.
     fn goes_on(&self, pu: u32, scan: GcScan) -> bool {
         let shortage = || self.config.slc.map_or(0, |slc| self.slc_shortage(pu, slc));
         self.idle
@@ -132,7 +133,8 @@ impl Ftl {
             || if self.is_slc(scan.block) { shortage() > 0 } else { self.refresh.is_urgent(scan.block) }
     }
 
-    /// Copies that may be in flight for `scan`: in idle time as many as keep the dies busy, else as many as it is behind.
+    /// Returns the number of copies that may be in flight for `scan`: in idle time as many as keep the dies busy, else
+    /// as many as folding is behind.
     fn background_copies(&self, pu: u32, scan: GcScan) -> u32 {
         let quota = self.parallel_units[pu as usize].quota;
         let least = 2 * self.layout.program_units;
@@ -147,7 +149,7 @@ impl Ftl {
         }
     }
 
-    /// Units by which `pu` is short of free SLC space; at most zero where it is not.
+    /// Returns the number of units by which `pu` is short of free SLC space; zero or negative if it is not.
     fn slc_shortage(&self, pu: u32, slc: SlcCache) -> i64 {
         if self.may_lend(pu) {
             return 0;

@@ -1,12 +1,13 @@
-//! Memory of the host that the controller may use: enabled, given back in order, or lost from one moment to the next.
+//! Host memory buffer: host memory that the controller may use. It is enabled, returned in an orderly way, or lost at
+//! any moment.
 //!
-//! Three things may be there: frames of the map's cache, clean data, and data on its way to flash. Each access is an
-//! [`Action::HostMemory`]. What is written to flash from there is brought into the controller first and is nowhere else
-//! then: so that no program ever waits for the host, and no copy in flash is superseded by data that may yet be lost.
+//! The memory holds frames of the map cache, clean data, and data on its way to flash. Each access is an
+//! [`Action::HostMemory`]. Data to be written to flash is first moved into the controller and removed from host memory,
+//! so that no program waits for the host, and no copy in flash is superseded by data that may still be lost.
 //!
-//! When the host's memory is lost, so is what only it had: clean data, which flash has too; data that was not flushed,
-//! as of any volatile write cache; and what changed of the map since it was last written to flash. The last is found
-//! again as a mount finds it, in the spare areas of the pages programmed since.
+//! When host memory is lost, so are the clean data, of which flash has a copy; the data that was not flushed, as in any
+//! volatile write cache; and the map changes since the last write to flash. These changes are recovered as in a mount,
+//! from the spare areas of the pages programmed since.
 
 use std::ops::Range;
 
@@ -14,58 +15,59 @@ use media::{Action, Flash, OpId, PARITY, PageAddr, SECTOR, Tag};
 use sim::Time;
 
 use crate::admission::Queue;
-use crate::buffer::{Holds, NIL};
+use crate::buffer::{Holds, NIL, Owner, Slot};
 use crate::command::Kind;
 use crate::location::{Location, Place};
 use crate::{Actions, Delivery, Ftl, InjectedFault};
 
-/// What the layer keeps of the host's memory.
+/// State of the host memory buffer.
 #[derive(Default)]
 pub(crate) struct HostMemory {
-    /// It may be used.
+    /// The memory may be used.
     pub enabled: bool,
-    /// It was asked for, and is being emptied.
+    /// The host requested it back, and it is being emptied.
     releasing: bool,
-    /// Accesses under way.
+    /// Accesses in progress.
     accesses: u32,
-    /// Dirty slots there, and clean ones.
+    /// Dirty and clean slots whose data is in host memory.
     pub dirty: u32,
     pub clean: u32,
-    /// Dirty data is on its way from there to be programmed.
+    /// Dirty data is being loaded into the controller to be programmed.
     pub bringing: bool,
 }
 
-/// What was lost with the host's memory, and what it took to find the map again.
+/// Losses with the host memory, and the cost of recovering the map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostMemoryLoss {
     /// Units of data that were not in flash.
     pub dirty_units: u32,
-    /// Translation units of which only the host's memory had the newest.
+    /// Translation units whose newest version was only in host memory.
     pub translation_units: u32,
-    /// Entries of the map found again.
+    /// Map entries recovered.
     pub entries: u32,
-    /// Pages whose spare area was read for that.
+    /// Pages whose spare area was read for the recovery.
     pub pages_read: u64,
-    /// Most of them that one die had to read.
+    /// Largest number of these pages on one die.
     pub pages_of_busiest_die: u64,
 }
 
 impl HostMemoryLoss {
-    /// Time that the reads take with all dies at work, each reading its pages one after another in `page_read`.
+    /// Returns the duration of the reads if all dies work in parallel and each reads its pages one after another in
+    /// `page_read`.
     pub fn time(&self, page_read: Time) -> Time {
         page_read * self.pages_of_busiest_die
     }
 }
 
 impl Ftl {
-    /// The host's memory may be used from now on; it holds nothing.
+    /// Enables the host memory, which holds nothing yet.
     ///
     /// # Panics
-    /// If none is configured, or it is enabled already.
+    /// If none is configured, or it is already enabled.
     pub fn enable_host_memory(&mut self) {
-        let memory = self.config.host_memory.expect("host memory is enabled only where some is configured");
+        let memory = self.config.host_memory.expect("host memory must be configured before it is enabled");
         let own = &mut self.host_memory;
-        assert!(!own.enabled && !own.releasing, "the host's memory is enabled twice");
+        assert!(!own.enabled && !own.releasing, "host memory is already enabled or still being released");
         own.enabled = true;
         self.write_limit += memory.write;
         if let Some(map) = &mut self.map {
@@ -73,24 +75,24 @@ impl Ftl {
         }
     }
 
-    /// The host wants its memory back: what only it has is brought in or written to flash.
+    /// Starts to return the host memory: data that exists only there is loaded or written to flash.
     /// [`Action::HostMemoryReleased`] follows.
     pub fn release_host_memory(&mut self, out: &mut Actions) {
-        assert!(self.host_memory.enabled, "host memory is given back that is not enabled");
+        assert!(self.host_memory.enabled, "host memory is released while not enabled");
         self.disable();
         self.host_memory.releasing = true;
         self.drop_clean_away();
-        // Data written since stays in the controller: what is dirty there now is all there will be.
+        // Data written from now on stays in the controller, so the dirty data in host memory only shrinks.
         self.force_epoch = self.epoch;
         self.dispatch(out);
     }
 
-    /// The controller is reset: it keeps its own memory and forgets its commands. The host's memory comes back as it was
-    /// (`kept`; NVMe: memory return), or is lost, and to be enabled again.
+    /// Resets the controller, which keeps its own memory and drops its commands. The host memory returns unchanged if
+    /// `kept` (NVMe: memory return); otherwise it is lost, and must be enabled again.
     pub fn controller_reset(&mut self, kept: bool, flash: &impl Flash) -> HostMemoryLoss {
         let mut lost = self.forget_commands();
         if self.host_memory.releasing {
-            // The command that asked for it is gone. What is still there is lost.
+            // The command that requested the memory is gone. Data still there is lost.
             self.host_memory.releasing = false;
         } else if kept || !self.host_memory.enabled {
             return HostMemoryLoss::default();
@@ -101,7 +103,7 @@ impl Ftl {
             lost.extend(map.lose_away());
         }
         self.drop_clean_away();
-        let dirty_units = self.lose_dirty();
+        let dirty_units = self.lose_dirty(flash);
         lost.sort_unstable();
         lost.dedup();
         let mut loss = HostMemoryLoss { dirty_units, ..self.find_entries(&lost, flash) };
@@ -109,7 +111,7 @@ impl Ftl {
         loss
     }
 
-    /// Nothing more goes to the host's memory.
+    /// Stops storing to host memory.
     fn disable(&mut self) {
         self.host_memory.enabled = false;
         self.write_limit -= self.config.host_memory.map_or(0, |memory| memory.write);
@@ -118,7 +120,7 @@ impl Ftl {
         }
     }
 
-    /// Goes on after a reset.
+    /// Resumes work after a reset.
     pub fn resume(&mut self, out: &mut Actions) {
         if self.map.is_some() {
             self.evict(out);
@@ -126,7 +128,7 @@ impl Ftl {
         self.dispatch(out);
     }
 
-    /// Units that may hold data on its way to flash in the host's memory, and clean data.
+    /// Returns the units of host memory that may hold dirty data and clean data.
     #[inline]
     pub(crate) fn room_away(&self) -> (u32, u32) {
         match &self.config.host_memory {
@@ -135,9 +137,9 @@ impl Ftl {
         }
     }
 
-    /// Asks for an access to `bytes` of the host's memory.
+    /// Issues an access to `bytes` of host memory.
     pub(crate) fn host_access(&mut self, kind: Kind, subject: u32, bytes: u32, store: bool, out: &mut Actions) -> OpId {
-        let memory = self.config.host_memory.as_ref().expect("a frame or slot in the host's memory");
+        let memory = self.config.host_memory.as_ref().expect("host memory is accessed only if configured");
         let bytes = memory.stored(bytes);
         let stats = &mut self.stats;
         if store {
@@ -153,7 +155,7 @@ impl Ftl {
         id
     }
 
-    /// An access has ended.
+    /// Handles the end of an access.
     pub(crate) fn host_access_done(&mut self, out: &mut Actions) {
         self.host_memory.accesses -= 1;
         if self.host_memory.releasing {
@@ -177,7 +179,7 @@ impl Ftl {
         self.unpin(self.layout.block_of(operation.unit), out);
     }
 
-    /// Once nothing is left there, says so.
+    /// Continues to empty the host memory, and reports it released once it is empty.
     pub(crate) fn go_on_releasing(&mut self, out: &mut Actions) {
         if !self.host_memory.releasing || !self.evict_away(out) {
             return;
@@ -191,26 +193,26 @@ impl Ftl {
         }
     }
 
-    /// True while it is being emptied.
-    #[inline(always)]
+    /// Returns true while the host memory is being emptied.
+    #[inline]
     pub(crate) fn is_releasing(&self) -> bool {
         self.host_memory.releasing
     }
 
-    /// True if the data of buffer `slot` is in the host's memory: what a test that takes it away has to spoil.
+    /// Returns true if the data of buffer `slot` is in host memory, for tests that destroy it.
     #[doc(hidden)]
     pub fn is_away(&self, slot: u32) -> bool {
         self.slots[slot].away
     }
 
-    /// True while the host's memory may be used.
+    /// Returns true while host memory is enabled.
     pub fn uses_host_memory(&self) -> bool {
         self.host_memory.enabled
     }
 
     // ---- data ----
 
-    /// A dirty slot gets its data in the controller, if there is room, else in the host's memory.
+    /// Places the data of a dirty slot in the controller if there is room, else in host memory.
     pub(crate) fn place_dirty(&mut self, slot: u32) {
         let (room, _) = self.room_away();
         let near = self.write_used - self.reserved - self.host_memory.dirty;
@@ -219,9 +221,8 @@ impl Ftl {
         self.host_memory.dirty += u32::from(away);
     }
 
-    /// What of `units`, which the command `tag` has just written, is in the host's memory, goes there: posted, and so
-    /// there before the command's completion is.
-    #[cold]
+    /// Stores the part of `units` that is placed in host memory, after the command `tag` wrote them. The write is
+    /// posted, and thus arrives before the command's completion.
     pub(crate) fn store_away(&mut self, tag: Tag, units: Range<u32>, out: &mut Actions) {
         let mut sectors = 0;
         for unit in units {
@@ -236,8 +237,8 @@ impl Ftl {
         }
     }
 
-    /// A clean copy of `unit` in the host's memory is not brought in to be written over: flash has it too.
-    #[cold]
+    /// Drops a clean copy of `unit` in host memory, which would otherwise be loaded only to be overwritten; flash has
+    /// the data too.
     pub(crate) fn drop_clean_of(&mut self, unit: u32) {
         if let Place::Buffer(slot) = self.place(unit)
             && self.slots[slot].holds == Holds::Clean
@@ -247,7 +248,7 @@ impl Ftl {
         }
     }
 
-    /// The same as [`place_dirty`](Self::place_dirty) of a clean slot, which is in its list already.
+    /// Places the data of a clean slot, which is already in its list, like [`place_dirty`](Self::place_dirty).
     pub(crate) fn place_clean(&mut self, slot: u32, out: &mut Actions) {
         let (_, room) = self.room_away();
         let near = self.clean.len - self.host_memory.clean;
@@ -259,7 +260,7 @@ impl Ftl {
         }
     }
 
-    /// `slot` is about to be given back, or brought in.
+    /// Updates the counts when the data of `slot` leaves host memory, dropped or loaded.
     #[inline]
     pub(crate) fn leave_host_memory(&mut self, slot: u32) {
         let s = &mut self.slots[slot];
@@ -267,12 +268,12 @@ impl Ftl {
             match s.holds {
                 Holds::Clean => self.host_memory.clean -= 1,
                 Holds::Dirty => self.host_memory.dirty -= 1,
-                holds => unreachable!("{holds:?} data in the host's memory"),
+                holds => unreachable!("{holds:?} data in host memory"),
             }
         }
     }
 
-    /// Brings in what the next program needs of the host's memory. True if there is something to wait for.
+    /// Loads the data in host memory that the next program needs. Returns true if a load was issued.
     pub(crate) fn bring_in(&mut self, out: &mut Actions) -> bool {
         let (mut slot, mut looked, mut count) = (self.dirty.head, 0, 0);
         let mut chosen = [NIL; 64];
@@ -304,7 +305,7 @@ impl Ftl {
         self.dispatch(out);
     }
 
-    /// What was on its way is in the controller (`came`), or stays where it was.
+    /// Ends the load `id`: its data is in the controller (`came`), or stays in host memory.
     fn end_bring_in(&mut self, id: OpId, came: bool) {
         for i in 0..self.operations[id].count {
             let slot = self.operations.slot(id, i);
@@ -320,8 +321,9 @@ impl Ftl {
         self.host_memory.bringing = false;
     }
 
-    /// The drive takes no more writes, so that nothing makes room for what it acknowledged: it is kept all the same.
-    fn bring_all_in(&mut self, out: &mut Actions) {
+    /// Loads all dirty data. The drive is read-only, so at most some of it is still programmed, but it was acknowledged and must
+    /// be kept.
+    pub(crate) fn bring_all_in(&mut self, out: &mut Actions) {
         if self.host_memory.bringing {
             return;
         }
@@ -335,7 +337,7 @@ impl Ftl {
         }
     }
 
-    /// Flash has it too.
+    /// Drops all clean data in host memory, of which flash has a copy.
     fn drop_clean_away(&mut self) {
         let mut slot = self.clean.head;
         while slot != NIL {
@@ -349,7 +351,7 @@ impl Ftl {
 
     // ---- reset and loss ----
 
-    /// No command is under way any more. Returns the translation units that were on their way from the host's memory.
+    /// Drops all commands. Returns the translation units that were being loaded from host memory.
     fn forget_commands(&mut self) -> Vec<u32> {
         let mut coming = Vec::new();
         for id in self.operations.under_way() {
@@ -377,8 +379,10 @@ impl Ftl {
         coming
     }
 
-    /// Data in the host's memory that was on its way to flash is gone: its units are what was handed to flash before.
-    fn lose_dirty(&mut self) -> u32 {
+    /// Drops dirty data in host memory, so that its units revert to their last copy handed to flash. If collection
+    /// could not read that copy while the newer data existed, it marked its own copy as lost; that copy is now the
+    /// newest, and reads of the unit fail.
+    fn lose_dirty(&mut self, flash: &impl Flash) -> u32 {
         let mut lost = 0;
         let mut slot = self.dirty.head;
         while slot != NIL {
@@ -390,6 +394,10 @@ impl Ftl {
                 let (unit, home) = (self.slots[slot].unit, self.slots[slot].home);
                 let before = self.under_program(unit, home);
                 self.table.set(unit, before.map_or(home, Location::buffer));
+                let in_ram = before.or_else(|| self.read_copy(unit, home));
+                if in_ram.map_or_else(|| self.is_lost_in(home, flash), |slot| self.slots[slot].lost) {
+                    self.lose(unit);
+                }
                 if self.slots[slot].filling {
                     self.slots[slot].holds = Holds::Doomed;
                 } else {
@@ -402,8 +410,24 @@ impl Ftl {
         lost
     }
 
-    /// The slot from which `unit` is being programmed at `home`, or will be once more where that failed (nowhere): until
-    /// then its data is in RAM alone.
+    /// Returns the slot with the copy of `unit` that collection read at `home` and has not programmed yet.
+    fn read_copy(&self, unit: u32, home: Location) -> Option<u32> {
+        let is_copy = |slot: &u32| {
+            let Slot { unit: of, home: from, holds, owner, .. } = self.slots[*slot];
+            (of, from, holds, owner) == (unit, home, Holds::Moving, Owner::Copy)
+        };
+        (0..self.slots.count()).find(is_copy)
+    }
+
+    /// Returns true if the copy in flash at `home` stands for data that could not be read.
+    pub(crate) fn is_lost_in(&self, home: Location, flash: &impl Flash) -> bool {
+        let Place::Flash(physical) = home.place(self.slots.count()) else { return false };
+        let (page, plane, unit) = self.layout.address(physical);
+        flash.lost(page, plane, unit)
+    }
+
+    /// Returns the slot from which `unit` is being programmed at `home`, or will be again after a failure (if `home` is
+    /// nowhere). Until then its data is in RAM only.
     fn under_program(&self, unit: u32, home: Location) -> Option<u32> {
         let mut found = None;
         for id in self.operations.under_way() {
@@ -421,17 +445,18 @@ impl Ftl {
         found.map(|(_, slot)| slot)
     }
 
-    /// Of the translation units `lost` only the host's memory had the newest. Their entries that are younger than their
-    /// copies in flash are looked for in spare areas: the highest sequence number of a unit is the unit.
+    /// Recovers the translation units `lost`, whose newest version was only in host memory. Their entries newer than
+    /// their copies in flash are searched for in the spare areas; the copy of a unit with the highest sequence number
+    /// wins.
     fn find_entries(&mut self, lost: &[u32], flash: &impl Flash) -> HostMemoryLoss {
         let mut loss = HostMemoryLoss::default();
         let Some(map) = &mut self.map else { return loss };
         for t in lost {
             map.stale[*t as usize] = true;
         }
-        let map = self.map.as_ref().expect("there is a map");
+        let map = self.map.as_ref().expect("the map exists, as checked above");
         let mut since = u64::MAX;
-        // Where each entry was: to be found again, or forgotten.
+        // Previous location of each entry, to be recovered or forgotten.
         let mut forgotten: Vec<(u32, Location)> = Vec::new();
         for t in lost {
             let written = match self.place(map.logical_of(*t)) {
@@ -459,13 +484,13 @@ impl Ftl {
         loss.pages_read = by_die.iter().sum();
         loss.pages_of_busiest_die = by_die.into_iter().max().unwrap_or(0);
         for (unit, was) in forgotten {
-            assert_eq!(self.table.get(unit), was, "unit {unit} is found elsewhere than it was");
+            assert_eq!(self.table.get(unit), was, "recovery found unit {unit} at another location");
         }
         loss
     }
 
-    /// Looks for the units of `forgotten` (ascending) in all pages that were programmed after `since`. Returns how many
-    /// pages that took of each die.
+    /// Searches all pages programmed after `since` for the units of `forgotten` (ascending). Returns the number of
+    /// pages read from each die.
     fn rebuild(&mut self, forgotten: &[(u32, Location)], since: u64, flash: &impl Flash) -> Vec<u64> {
         let mut newest = vec![0u64; forgotten.len()];
         let mut by_die = vec![0u64; self.config.geometry.all_dies() as usize];
@@ -473,7 +498,7 @@ impl Ftl {
             for position in 0..self.layout.per_row {
                 let at = self.layout.block_at(block, position);
                 for plane in at.planes.iter() {
-                    // Pages are programmed in order, so that the youngest are the last.
+                    // Pages are programmed in order, so the newest are the last.
                     for page in (0..flash.block(at.die, plane, at.block).programmed).rev() {
                         let program = page * self.layout.per_row + position;
                         let at = PageAddr { page, ..self.layout.page(block, program) };
@@ -502,7 +527,7 @@ impl Ftl {
         by_die
     }
 
-    /// Sequence number of the program that wrote flash unit `physical`.
+    /// Returns the sequence number of the program that wrote flash unit `physical`.
     fn sequence_in(&self, physical: u32, flash: &impl Flash) -> u64 {
         let (page, plane, _) = self.layout.address(physical);
         flash.sequence(page, plane)

@@ -1,9 +1,9 @@
-//! What spare areas cannot tell: that a unit was trimmed.
+//! The trim journal: records trimmed units, which spare areas cannot express.
 //!
-//! Logical units beyond the user's hold pages of bits, each page for a region of the drive: "as of sequence T these
-//! units are trimmed". A page is issued only when all programs before T are durable. Recovery takes the page with the
-//! highest T of each region and drops the units whose newest copy is older than T. A trimmed unit that is written
-//! again wins by its higher number, whatever became of the page.
+//! Logical units beyond the user's hold bitmap pages, each for one region of the drive: "as of sequence T these units
+//! are trimmed". A page is issued only when all programs before T are durable. Recovery takes the page with the highest
+//! T of each region and drops the units whose newest copy is older than T. A trimmed unit that is written again has a
+//! higher sequence number and wins, regardless of the page.
 
 use std::collections::VecDeque;
 
@@ -16,31 +16,31 @@ use crate::location::{Location, Place};
 use crate::parallel_unit::Stream;
 use crate::{Actions, Ftl, InjectedFault};
 
-/// Bytes of a page before its bits: T.
+/// Bytes of a page before its bitmap: the sequence number T.
 const HEADER: u32 = 8;
 
 fn region_units(config: &Config) -> u32 {
     (config.geometry.unit_bytes - HEADER) * 8
 }
 
-/// Logical units that the journal takes.
+/// Returns the number of logical units that the journal occupies.
 pub(crate) fn units(config: &Config) -> u32 {
     config.user_units.div_ceil(region_units(config))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nothing to write.
+    /// No pages to write.
     Idle,
-    /// Pages were drawn up as of this number; all programs before it must be durable.
+    /// Pages were composed as of this sequence number; all programs before it must be durable.
     Drawn(u64),
-    /// Pages are being handed to programs.
+    /// Pages are being assigned to programs.
     Writing,
-    /// They are all in programs below this number.
+    /// All pages are in programs below this sequence number.
     Sealed(u64),
 }
 
-/// Which units are trimmed, and which pages say so.
+/// Trimmed units, and the pages that record them.
 pub(crate) struct Journal {
     first: u32,
     region_units: u32,
@@ -48,21 +48,21 @@ pub(crate) struct Journal {
     user_units: u32,
     trimmed: Vec<u64>,
     any: bool,
-    /// Regions whose page is out of date.
+    /// Regions whose page is outdated.
     stale: Vec<bool>,
     stale_count: u32,
-    /// Pages drawn up, not issued yet.
+    /// Pages composed but not issued.
     drawn: VecDeque<(u32, Box<[u8]>)>,
-    /// Pages as they were last issued.
+    /// Last issued content of each page.
     issued: Vec<Option<Box<[u8]>>>,
     phase: Phase,
-    /// Pages in slots that are in no program yet.
+    /// Pages in slots that are not in a program yet.
     in_slots: u32,
-    /// How often pages were drawn up; trims since are part of the next generation.
+    /// Number of times pages were composed; later trims belong to the next generation.
     generation: u32,
     /// The last generation that is durable.
     durable: u32,
-    /// The generation that somebody waits for.
+    /// The generation whose durability was requested.
     wanted: u32,
 }
 
@@ -88,35 +88,35 @@ impl Journal {
         }
     }
 
-    /// The generation whose durability makes every trim so far durable; it is seen to from now on.
+    /// Returns the generation that makes every trim so far durable, and requests its durability.
     pub(crate) fn want_trims(&mut self) -> u32 {
         let generation = self.generation + u32::from(self.stale_count > 0);
         self.wanted = self.wanted.max(generation);
         generation
     }
 
-    /// `generation` is wanted durable; true if it is.
+    /// Requests that `generation` become durable; returns true if it already is.
     pub(crate) fn want(&mut self, generation: u32) -> bool {
         self.wanted = self.wanted.max(generation);
         generation <= self.durable
     }
 
-    /// True if `generation` is durable.
+    /// Returns true if `generation` is durable.
     pub(crate) fn is_durable(&self, generation: u32) -> bool {
         generation <= self.durable
     }
 
-    /// True if every trim so far is durable.
+    /// Returns true if every trim so far is durable.
     pub(crate) fn all_durable(&self) -> bool {
         self.stale_count == 0 && self.durable == self.generation
     }
 
-    /// True while somebody waits for pages.
+    /// Returns true while a requested generation is not durable.
     pub(crate) fn is_wanted(&self) -> bool {
         self.wanted > self.durable
     }
 
-    /// `unit` goes to flash again.
+    /// Clears the trim of `unit`, which is in a program again.
     #[inline]
     pub(crate) fn written(&mut self, unit: u32) {
         if self.any && unit < self.user_units {
@@ -132,13 +132,13 @@ impl Journal {
         *stale = true;
     }
 
-    /// The page that `unit` was last issued as.
+    /// Returns the last issued content of the page `unit`.
     pub(crate) fn note(&self, unit: u32) -> Option<&[u8]> {
         let region = unit.checked_sub(self.first)?;
         self.issued.get(region as usize)?.as_deref()
     }
 
-    /// Draws up the page of `region` as of `sequence`.
+    /// Composes the page of `region` as of `sequence`.
     fn draw(&self, region: u32, sequence: u64) -> Box<[u8]> {
         let mut page = vec![0u8; (HEADER + self.region_units / 8) as usize];
         page[..HEADER as usize].copy_from_slice(&sequence.to_le_bytes());
@@ -153,7 +153,7 @@ impl Journal {
         page.into_boxed_slice()
     }
 
-    /// A page found in flash: takes it over, and says which units it trims as of which number.
+    /// Takes over a page found in flash; returns its sequence number T and the units that it trims.
     pub(crate) fn found(&mut self, unit: u32, page: &[u8]) -> (u64, impl Iterator<Item = u32> + use<>) {
         let region = unit - self.first;
         let (head, bits) = page.split_at(HEADER as usize);
@@ -164,18 +164,18 @@ impl Journal {
         (sequence, set.map(move |i| from + i))
     }
 
-    /// Notes a unit that a page found in flash trims.
+    /// Marks a unit as trimmed by a page found in flash.
     pub(crate) fn restore(&mut self, unit: u32) {
         self.any = true;
         self.trimmed[unit as usize / 64] |= 1 << (unit % 64);
     }
 
-    /// A page in a slot is in a program now.
+    /// Notes that the page `unit` is in a program.
     pub(crate) fn issued(&mut self, unit: u32) {
         self.in_slots -= u32::from(self.owns(unit));
     }
 
-    /// True if logical unit `unit` is a page of the journal.
+    /// Returns true if logical unit `unit` is a page of the journal.
     pub(crate) fn owns(&self, unit: u32) -> bool {
         (self.first..self.first + self.regions).contains(&unit)
     }
@@ -186,7 +186,7 @@ impl Ftl {
         if self.commands[tag].sectors > 0 {
             let shift = self.unit_shift - SECTOR.trailing_zeros();
             let command = &self.commands[tag];
-            // Only whole units: what is trimmed in part stays.
+            // Only whole units are trimmed; partially covered units stay.
             let mut unit = command.first.div_ceil(1 << shift);
             let end = (command.first + command.sectors) >> shift;
             let (whole, mut noted) = (unit..end, None);
@@ -217,22 +217,15 @@ impl Ftl {
         let home = self.home(unit);
         let place = self.place(unit);
         self.table.set(unit, Location::NOWHERE);
-        if self.retries > 0 {
-            self.forget_failed(unit);
-        }
+        // Discarded data that a command may wait for will not reach flash.
+        let mut discarded = self.retries > 0 && self.forget_failed(unit);
         if let Place::Buffer(slot) = place {
-            // Reads that wait for its data now find nothing there.
+            // Reads that wait for its data now find the unit trimmed.
             let chain = std::mem::replace(&mut self.slots[slot].waiters, NIL);
             self.wake(chain, true, out);
             match self.slots[slot].holds {
                 Holds::Dirty => {
-                    // A command may wait for this data to be durable: now it waits for the trim instead.
-                    for waiting in &mut self.durable {
-                        waiting.trims = self.journal.generation + 1;
-                    }
-                    if !self.durable.is_empty() {
-                        self.journal.want(self.journal.generation + 1);
-                    }
+                    discarded = true;
                     self.leave_host_memory(slot);
                     self.slots.remove(&mut self.dirty, slot);
                     if self.slots[slot].filling {
@@ -247,19 +240,22 @@ impl Ftl {
                     self.slots.remove(&mut self.clean, slot);
                     self.slots.give(slot);
                 }
-                // Its program goes on; when it is done, nothing points to it.
+                // Its program continues; on completion no entry refers to it.
                 Holds::Moving | Holds::Nothing | Holds::Doomed => {}
             }
         }
         self.journal.trim(unit);
+        if discarded {
+            self.wait_for_trims();
+        }
         if let Place::Flash(physical) = home.place(self.slots.count()) {
-            // Were the newest copy erased before the trim is durable, an older one could come back.
+            // If the newest copy were erased before the trim is durable, an older one could reappear.
             self.blocks.set_trimmed(self.layout.block_of(physical), self.journal.generation + 1);
         }
         self.invalidate(home);
     }
 
-    /// Goes on making trims durable, as far as somebody waits for it.
+    /// Advances the journal until the requested generation is durable.
     pub(crate) fn drive_journal(&mut self, out: &mut Actions) {
         while self.journal.is_wanted() {
             match self.journal.phase {
@@ -300,17 +296,17 @@ impl Ftl {
                 self.journal.drawn.push_back((region, page));
             }
         }
-        debug_assert!(self.journal.stale_count > 0, "a generation without trims is wanted");
+        debug_assert!(self.journal.stale_count > 0, "a generation without trims was requested");
         self.journal.stale_count = 0;
         self.journal.generation += 1;
         self.journal.phase = Phase::Drawn(sequence);
     }
 
-    /// Gives drawn pages to slots, as far as there are any, and has them written at once.
+    /// Moves composed pages into slots, as far as any are free, and forces their write.
     fn write_journal(&mut self, out: &mut Actions) {
         while let Some((region, _)) = self.journal.drawn.front() {
             let unit = self.journal.first + *region;
-            // Collection may be moving the page before it: the new one gets a slot of its own, after it.
+            // Collection may be moving the previous version of the page, so the new version gets its own slot.
             if self.system_slot(unit).is_none() {
                 break;
             }
@@ -323,7 +319,8 @@ impl Ftl {
         self.destage(out);
     }
 
-    /// The host has no room, and blocks may wait for the journal before they are erased: its pages go where copies go.
+    /// Writes journal pages to the blocks for copies, since host writes have no room and erases may wait for the
+    /// journal.
     pub(crate) fn rescue_journal(&mut self, out: &mut Actions) {
         let mut slot = self.dirty.head;
         let mut pages = Vec::new();
@@ -333,7 +330,8 @@ impl Ftl {
             }
             slot = self.slots.next(slot);
         }
-        // What a parallel unit set aside for them is lost to one that gets no block erased for it.
+        // Journal pages use up the room that a parallel unit reserves for them, so begin with units that get a block
+        // erased in return.
         let waits = |(block, _): &&(u32, u64)| !self.journal.is_durable(self.blocks.trimmed(*block));
         let waiting = self.empty.iter().filter(waits).map(|(block, _)| self.layout.pu_of(*block));
         let parallel_units: Vec<u32> = waiting.chain(0..self.layout.parallel_units).collect();

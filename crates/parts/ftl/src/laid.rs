@@ -1,8 +1,8 @@
-//! The rule of a laid-out drive: where each logical unit is, and what each flash unit holds, computed both ways.
+//! The rule of a laid-out drive: computes where each logical unit is, and which logical unit each flash unit holds.
 //!
-//! A drive that was filled in order is arithmetic. One in steady state is a random order of its units dealt to blocks
-//! of so many valid units each, where a keyed shuffle of each block says which of its units these are. Both orders
-//! are bijections that can be inverted, so that nothing is stored but an entry a block.
+//! For a drive filled in order, both are arithmetic. In a steady-state drive the units are in random order and are
+//! dealt to blocks with given numbers of valid units; a keyed shuffle of each block selects its valid positions. Both
+//! mappings are invertible bijections, so that only one entry per block is stored.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -22,31 +22,31 @@ use striped::Striped;
 /// One block of a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Programs done.
+    /// Number of programs.
     pub(crate) programs: u32,
-    /// Of these, the first so many hold nothing valid.
+    /// Number of leading programs without valid units.
     pub(crate) skipped: u32,
-    /// Units of the others that are valid.
+    /// Number of valid units in the remaining programs.
     pub(crate) valid: u32,
-    /// Live units dealt before its own.
+    /// Number of live units dealt to earlier blocks.
     pub(crate) base: u32,
-    /// Sequence number of its first program; later ones follow one by one.
+    /// Sequence number of the first program; the others follow consecutively.
     pub(crate) sequence: u64,
-    /// What its shuffle is drawn from.
+    /// Key of the shuffle.
     pub(crate) key: u64,
 }
 
-/// Units in random order, in blocks of so many valid ones.
+/// Units in random order, dealt to blocks with given numbers of valid units.
 struct Dealt {
     entries: Vec<Entry>,
-    /// Blocks with valid units, by their base; and where to begin to look among them, a number for each bucket of units.
+    /// Blocks with valid units, by their base, and the index at which to start searching them for each bucket of units.
     by_base: Vec<u32>,
     buckets: Vec<u32>,
     bucket_shift: u32,
     permutation: Permutation,
 }
 
-/// A block of dealt units: where its valid units are, counted without parity.
+/// Positions of the valid units of a block, not counting parity.
 struct DealtBlock {
     first: u32,
     base: u32,
@@ -65,7 +65,7 @@ impl Dealt {
 }
 
 impl DealtBlock {
-    /// Which of all dealt units the unit at `within` is, if it is valid.
+    /// Returns the number among all dealt units of the unit at `within`, if it is valid.
     #[inline(always)]
     fn dealt(&self, within: u32) -> Option<u32> {
         let at = within.wrapping_sub(self.first);
@@ -76,7 +76,7 @@ impl DealtBlock {
         (index < self.valid).then_some(self.base + index)
     }
 
-    /// Where the valid unit number `index` of the block is.
+    /// Returns the position of valid unit number `index` of the block.
     #[inline(always)]
     fn place(&self, index: u32) -> u32 {
         self.first + self.shuffle.index_of(index)
@@ -91,7 +91,7 @@ enum Order {
 /// The rule of a laid-out drive.
 pub struct Laid {
     layout: Layout,
-    /// Of each plane of each die, its position.
+    /// Position of each plane of each die.
     positions: Vec<u32>,
     planes: u32,
     slc_blocks: u32,
@@ -103,7 +103,7 @@ pub struct Laid {
     order: Order,
 }
 
-/// Live units of `config` that a drive holds when all of it was written: the user's, and the map's in flash.
+/// Returns the number of live units of a fully written drive: the user's, and the map's in flash.
 pub(crate) fn live_units(config: &Config) -> u32 {
     config.user_units + map_frames::units(config)
 }
@@ -126,7 +126,7 @@ impl Laid {
         }
     }
 
-    /// Every unit written once by a job of sequential writes.
+    /// Creates the rule of a drive whose every unit was written once by a sequential job.
     pub(crate) fn striped(config: &Config) -> Laid {
         let layout = Layout::new(config);
         let striped = Striped::new(config, &layout);
@@ -134,8 +134,8 @@ impl Laid {
         Laid::new(config, Order::Striped(striped), highest)
     }
 
-    /// Blocks as in `entries`, whose bases are those of their valid units in some order, and `permutation` of the live
-    /// units, which they are dealt from.
+    /// Creates the rule of a drive with the blocks `entries`, whose bases number their valid units consecutively;
+    /// `permutation` maps these numbers to live units.
     pub(crate) fn dealt(config: &Config, entries: Vec<Entry>, permutation: Permutation) -> Laid {
         let live = live_units(config);
         let mut by_base: Vec<u32> = (0..entries.len() as u32).filter(|b| entries[*b as usize].valid > 0).collect();
@@ -143,11 +143,11 @@ impl Laid {
         let mut next = 0;
         for block in &by_base {
             let Entry { base, valid, .. } = entries[*block as usize];
-            assert_eq!(base, next, "the units of blocks follow one another");
+            assert_eq!(base, next, "the units of consecutive blocks are contiguous");
             next = base + valid;
         }
-        assert_eq!(next, live, "every live unit is dealt");
-        // A bucket a block, or two.
+        assert_eq!(next, live, "every live unit must be dealt");
+        // One or two buckets per block.
         let bucket_shift = (live / by_base.len() as u32).max(1).ilog2();
         let mut at = 0;
         let buckets = (0..=live >> bucket_shift)
@@ -167,12 +167,12 @@ impl Laid {
         Laid::new(config, Order::Dealt(Dealt { entries, by_base, buckets, bucket_shift, permutation }), highest)
     }
 
-    /// No sequence number is higher.
+    /// Returns the highest sequence number.
     pub(crate) fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// Programs of `block` that are done.
+    /// Returns the number of programs in `block`.
     pub(crate) fn programs(&self, block: u32) -> u32 {
         match &self.order {
             Order::Dealt(dealt) => dealt.entries[block as usize].programs,
@@ -180,7 +180,7 @@ impl Laid {
         }
     }
 
-    /// Valid units of `block`.
+    /// Returns the number of valid units of `block`.
     pub(crate) fn valid(&self, block: u32) -> u32 {
         match &self.order {
             Order::Dealt(dealt) => dealt.entries[block as usize].valid,
@@ -191,7 +191,7 @@ impl Laid {
         }
     }
 
-    /// The live unit that is logical unit `unit`, if the rule has it.
+    /// Returns the live-unit number of logical unit `unit`, if the rule covers it.
     #[inline]
     fn live_unit(&self, unit: u32) -> Option<u32> {
         if unit < self.user_units {
@@ -206,7 +206,7 @@ impl Laid {
         if live < self.user_units { live } else { live + self.journal_units }
     }
 
-    /// The flash unit that logical unit `unit` was laid out at.
+    /// Returns the flash unit at which logical unit `unit` was laid out.
     #[inline]
     pub(crate) fn home(&self, unit: u32) -> Option<u32> {
         let live = self.live_unit(unit)?;
@@ -234,7 +234,7 @@ impl Laid {
         })
     }
 
-    /// The logical unit that flash unit `physical` was laid out with; [`NOBODY`] for none that is valid.
+    /// Returns the logical unit that was laid out at flash unit `physical`; [`NOBODY`] if none is valid there.
     #[inline]
     pub(crate) fn logical(&self, physical: u32) -> u32 {
         let (block, within) = self.by.0.divide(physical);
@@ -273,7 +273,7 @@ impl Laid {
         }
     }
 
-    /// True if flash unit `physical` was laid out valid.
+    /// Returns true if flash unit `physical` was laid out valid.
     #[inline]
     pub(crate) fn is_valid(&self, physical: u32) -> bool {
         match &self.order {
@@ -286,14 +286,14 @@ impl Laid {
         }
     }
 
-    /// The block and its position that a physical block belongs to, and the first plane of that position.
+    /// Returns the block and the position within it that a physical block belongs to.
     fn place(&self, die: u16, plane: u32, block: u32) -> (u32, u32) {
         let position = self.positions[(u32::from(die) * self.planes + plane) as usize];
         let (pu, in_row) = (position / self.layout.per_row, position % self.layout.per_row);
         (pu * self.layout.blocks + block, in_row)
     }
 
-    /// Pages that were laid out at `position` of `block`.
+    /// Returns the number of pages laid out at `position` of `block`.
     pub(crate) fn pages(&self, block: u32, position: u32) -> u32 {
         let programs = self.programs(block);
         programs / self.layout.per_row + u32::from(position < programs % self.layout.per_row)
@@ -340,7 +340,7 @@ impl LaidOut for Laid {
                 // Parity follows the last program of its stripe.
                 let follows = u32::from(self.layout.is_parity(program));
                 let data = striped.program(block, self.layout.data_before(program) - follows);
-                let data = data.expect("a program that was laid out");
+                let data = data.expect("the program was laid out");
                 u64::from(self.layout.data_program(data) + follows) + 1
             }
         }
@@ -351,8 +351,8 @@ impl LaidOut for Laid {
     }
 }
 
-/// A keyed bijection of `0..len` that can be inverted: which units of a block are valid. Two keys share nothing, as
-/// cyclic shifts of one permutation would.
+/// A keyed, invertible bijection of `0..len` that selects the valid units of a block. Shuffles with different keys are
+/// unrelated, unlike cyclic shifts of one permutation.
 #[derive(Clone, Copy)]
 struct Shuffle {
     len: u32,
@@ -361,11 +361,12 @@ struct Shuffle {
     keys: [u32; 4],
 }
 
-/// Odd factors, a round each: leading bits of the fractions of the golden ratio and of the roots of 2, 3 and 5.
+/// Odd factors, one per round: leading bits of the fractional parts of the golden ratio and of the square roots of 2, 3
+/// and 5.
 const FACTORS: [u32; 4] = [0x9e37_79b9, 0x6a09_e667, 0xbb67_ae85, 0x3c6e_f373];
 const INVERSES: [u32; 4] = [inverse(FACTORS[0]), inverse(FACTORS[1]), inverse(FACTORS[2]), inverse(FACTORS[3])];
 
-/// The inverse of an odd number modulo 2^32, by Newton's iteration.
+/// Returns the inverse of an odd number modulo 2^32, by Newton's iteration.
 const fn inverse(odd: u32) -> u32 {
     let (mut inverse, mut step) = (odd, 0);
     while step < 4 {
@@ -394,7 +395,7 @@ impl Shuffle {
         value ^ (value >> self.fold)
     }
 
-    /// Undoes [`round`](Self::round): the fold is its own inverse.
+    /// Inverts [`round`](Self::round): the fold is its own inverse.
     #[inline(always)]
     fn undo(&self, value: u32, round: usize) -> u32 {
         let value = value ^ (value >> self.fold);
@@ -442,7 +443,8 @@ mod tests {
         }
     }
 
-    /// Where the first tenth of a block's units lie, over many keys: every place alike, and neighbours independent.
+    /// Over many keys, each position is equally likely to hold one of the first quarter of a block's units, and
+    /// neighbors are independent.
     #[test]
     fn shuffles_of_different_keys_look_random() {
         for len in [64u32, 256, 2304] {
@@ -460,14 +462,14 @@ mod tests {
                     before = now;
                 }
             }
-            // Deviations of a binomial draw: 4000 draws of one in four.
+            // Deviations of a binomial draw: 4000 draws with probability 1/4.
             let (mean, deviation) = (f64::from(keys) / 4.0, (f64::from(keys) * 3.0 / 16.0).sqrt());
             let chi = counts.iter().map(|c| ((f64::from(*c) - mean) / deviation).powi(2)).sum::<f64>();
             let chi = chi / f64::from(len);
             assert!((0.7..1.35).contains(&chi), "{len} units: chi-squared {chi} per place");
             let expected = f64::from(keys) * f64::from(len - 1) / 16.0;
             let ratio = f64::from(pairs) / expected;
-            assert!((0.93..1.07).contains(&ratio), "{len} units: {ratio} of the neighbours expected");
+            assert!((0.93..1.07).contains(&ratio), "{len} units: {ratio} of the expected neighbors");
         }
     }
 }

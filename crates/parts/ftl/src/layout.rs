@@ -1,9 +1,9 @@
-//! Physical unit numbers: how parallel units, blocks, pages and planes are folded into 32 bits.
+//! Physical unit numbers: the mapping of parallel units, blocks, pages and planes to 32 bits.
 //!
-//! The flash is cut into *parallel units*: sets of planes that allocate and collect by themselves (one plane, one die or the
-//! whole drive, by [`Group`]). A *block* here is a block of a parallel unit: the physical blocks of one number on all its
-//! planes. One *program* covers the planes of one die that are programmed together, a *position*. Unit numbers run
-//! through block, page, position, plane, unit: the order in which a block is written.
+//! The flash is divided into *parallel units*: sets of planes that allocate and collect independently (one plane, one
+//! die or the whole drive, by [`Group`]). A *block* here is a block of a parallel unit: the physical blocks with the
+//! same number on all its planes. One *program* covers a *position*, the planes of one die that are programmed
+//! together. Units are numbered by block, page, position, plane and unit, the order in which a block is written.
 
 use media::{BlockAddr, PageAddr, PlaneMask};
 
@@ -18,34 +18,34 @@ struct Position {
     planes: PlaneMask,
 }
 
-/// The folding of one configuration.
+/// The physical layout of a configuration.
 pub struct Layout {
     positions: Dense<Position>,
-    /// Parallel units.
+    /// Number of parallel units.
     pub parallel_units: u32,
     /// Blocks per parallel unit.
     pub blocks: u32,
-    /// Pages a block.
+    /// Pages per block.
     pub pages: u32,
-    /// Positions a parallel unit: programs a page row.
+    /// Positions per parallel unit: programs per page row.
     pub per_row: u32,
-    /// Planes a program.
+    /// Planes per program.
     pub planes: u32,
-    /// A row is one position, a program one plane's.
+    /// A row has one position, and a program covers one plane.
     plain: bool,
-    /// Units a page of one plane.
+    /// Units per page of one plane.
     pub page_units: u32,
-    /// Units a program.
+    /// Units per program.
     pub program_units: u32,
-    /// Programs a block.
+    /// Programs per block.
     pub block_programs: u32,
-    /// Units a block.
+    /// Units per block.
     pub block_units: u32,
-    /// Of these, units that are not parity.
+    /// Units per block that are not parity.
     pub data_units: u32,
-    /// Programs a stripe, its parity included; 0 where there is none.
+    /// Programs per stripe, including parity; 0 without parity.
     pub stripe: u32,
-    /// Once more what numbers of units, programs and blocks are divided by.
+    /// Divisors for numbers of units, programs and blocks.
     by: Divisors,
 }
 
@@ -58,30 +58,30 @@ struct Divisors {
     program_units: Divisor,
 }
 
-/// A number to divide by.
+/// A divisor with a precomputed reciprocal.
 #[derive(Clone, Copy)]
 pub(crate) struct Divisor {
     n: u32,
-    /// 2^64 over the number, rounded down to less: the upper half of its product with what follows a dividend is the
-    /// quotient, for all of 32 bits (in the manner of Granlund and Montgomery, PLDI 1994).
+    /// (2^64 - 1) / n, rounded down. The upper half of its product with the dividend plus one is the quotient, for all
+    /// 32-bit dividends (in the manner of Granlund and Montgomery, PLDI 1994).
     reciprocal: u64,
 }
 
 impl Divisor {
     /// # Panics
-    /// If `n` is zero, which no count of a geometry is that passed its check.
+    /// If `n` is zero, which the check of a geometry rules out.
     pub(crate) fn new(n: u32) -> Divisor {
         Divisor { n, reciprocal: u64::MAX / u64::from(n) }
     }
 
-    /// Quotient and remainder of `a`.
-    #[inline(always)]
+    /// Returns the quotient and remainder of `a`.
+    #[inline]
     pub(crate) fn divide(self, a: u32) -> (u32, u32) {
         let quotient = self.quotient(a);
         (quotient, a - quotient * self.n)
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn quotient(self, a: u32) -> u32 {
         let quotient = ((u128::from(u64::from(a) + 1) * u128::from(self.reciprocal)) >> 64) as u32;
         debug_assert_eq!(quotient, a / self.n);
@@ -90,7 +90,7 @@ impl Divisor {
 }
 
 impl Layout {
-    /// The folding of `config`.
+    /// Creates the layout of `config`.
     pub fn new(config: &Config) -> Layout {
         let g = &config.geometry;
         let together = config.multi_plane && config.group != Group::Plane;
@@ -109,7 +109,7 @@ impl Layout {
         let data_programs = block_programs - block_programs.checked_div(stripe).unwrap_or(0);
         Layout {
             parallel_units: positions.len() as u32 / per_row,
-            // SAFETY: asked for are positions of the parallel units and blocks that are counted here.
+            // SAFETY: indices are positions of the parallel units and blocks that are counted here.
             positions: unsafe { Dense::new(positions) },
             blocks: g.blocks,
             pages: g.pages,
@@ -132,26 +132,26 @@ impl Layout {
         }
     }
 
-    /// Of the first `programs` of a block, those that are not parity.
+    /// Returns how many of the first `programs` of a block are not parity.
     #[inline]
     pub(crate) fn data_before(&self, programs: u32) -> u32 {
         programs - programs.checked_div(self.stripe).unwrap_or(0)
     }
 
-    /// Of the last `programs` of a block, those that are not parity.
+    /// Returns how many of the last `programs` of a block are not parity.
     #[inline]
     pub(crate) fn data_after(&self, programs: u32) -> u32 {
         if self.stripe == 0 { programs } else { programs - programs.div_ceil(self.stripe) }
     }
 
-    /// Number in its block of the data program number `data`.
+    /// Returns the number in its block of data program number `data`.
     #[inline]
     pub(crate) fn data_program(&self, data: u32) -> u32 {
         if self.stripe == 0 { data } else { data + data / (self.stripe - 1) }
     }
 
-    /// Number in its block of the unit number `data`, counted without parity.
-    #[inline(always)]
+    /// Returns the number in its block of unit number `data`, where `data` does not count parity.
+    #[inline]
     pub(crate) fn data_unit(&self, data: u32) -> u32 {
         if self.stripe == 0 {
             return data;
@@ -160,8 +160,8 @@ impl Layout {
         self.data_program(program) * self.program_units + within
     }
 
-    /// Undoes [`data_unit`](Self::data_unit); `None` for a unit of parity.
-    #[inline(always)]
+    /// Inverts [`data_unit`](Self::data_unit); returns `None` for a unit of parity.
+    #[inline]
     pub(crate) fn data_number(&self, unit: u32) -> Option<u32> {
         if self.stripe == 0 {
             return Some(unit);
@@ -171,42 +171,42 @@ impl Layout {
         (!self.is_parity(program)).then_some(data)
     }
 
-    /// True if program number `program` of a block without bad planes is parity.
+    /// Returns true if program number `program` of a block without bad planes is parity.
     #[inline]
     pub(crate) fn is_parity(&self, program: u32) -> bool {
         self.stripe != 0 && program % self.stripe == self.stripe - 1
     }
 
-    /// Blocks of all parallel units.
+    /// Returns the number of blocks of all parallel units.
     pub fn all_blocks(&self) -> u32 {
         self.parallel_units * self.blocks
     }
 
-    /// The parallel unit of a block.
+    /// Returns the parallel unit of a block.
     #[inline]
     pub fn pu_of(&self, block: u32) -> u32 {
         self.by.blocks.quotient(block)
     }
 
-    /// The block that a unit lies in.
+    /// Returns the block of a unit.
     #[inline]
     pub fn block_of(&self, unit: u32) -> u32 {
         self.by.block_units.quotient(unit)
     }
 
-    /// First unit of program number `program` of `block`.
+    /// Returns the first unit of program number `program` of `block`.
     #[inline]
     pub fn unit_of(&self, block: u32, program: u32) -> u32 {
         block * self.block_units + program * self.program_units
     }
 
-    /// The page that program number `program` of `block` goes to, on all its planes.
+    /// Returns the page of program number `program` of `block`, on all its planes.
     #[inline]
     pub fn page(&self, block: u32, program: u32) -> PageAddr {
         self.page_in(self.pu_of(block), block, program)
     }
 
-    /// As [`page`](Self::page), where the parallel unit of `block` is known.
+    /// Like [`page`](Self::page), for a known parallel unit of `block`.
     #[inline]
     pub fn page_in(&self, pu: u32, block: u32, program: u32) -> PageAddr {
         debug_assert_eq!(pu, self.pu_of(block));
@@ -215,7 +215,7 @@ impl Layout {
         PageAddr { die, planes, block: block - pu * self.blocks, page }
     }
 
-    /// The page (one plane) and the unit within it where `unit` lies.
+    /// Returns the page (of one plane), its plane, and the number of `unit` within it.
     #[inline]
     pub fn address(&self, unit: u32) -> (PageAddr, u32, u32) {
         let (block, within) = self.by.block_units.divide(unit);
@@ -227,30 +227,30 @@ impl Layout {
         (page, plane, in_page)
     }
 
-    /// The planes that `count` units from `unit` on lie in, as one read of a single program.
-    #[inline(always)]
+    /// Returns the page, on the planes that hold the `count` units from `unit` on, as one read of a single program.
+    #[inline]
     pub fn span(&self, unit: u32, count: u32) -> PageAddr {
         let (block, within) = self.by.block_units.divide(unit);
         let (program, in_program) = self.by.program_units.divide(within);
-        debug_assert!(in_program + count <= self.program_units, "a read across programs");
+        debug_assert!(in_program + count <= self.program_units, "a read spans two programs");
         let (pu, block) = self.by.blocks.divide(block);
         let (page, in_row) = self.by.per_row.divide(program);
         let Position { die, planes } = self.positions[(pu * self.per_row + in_row) as usize];
-        // The lowest of them, moved up.
+        // The lowest plane, shifted up.
         let first = u32::from(planes.0 & planes.0.wrapping_neg());
         let from = self.by.page_units.quotient(in_program);
         let more = if count == 1 { 0 } else { self.by.page_units.quotient(in_program + count - 1) - from };
         PageAddr { die, planes: PlaneMask((((2 << more) - 1) * (first << from)) as u16), block, page }
     }
 
-    /// The block that `unit` lies in, and its page: [`span`](Self::span) of it alone.
-    #[inline(always)]
+    /// Returns the block of `unit`, and its page: the [`span`](Self::span) of that unit only.
+    #[inline]
     pub fn home(&self, unit: u32) -> (u32, PageAddr) {
         let (block, within) = self.by.block_units.divide(unit);
         if !self.plain {
             return (block, self.span(unit, 1));
         }
-        // A row of one position, of one plane: the block's parallel unit says which, and its programs are the pages.
+        // A row has one position of one plane: the parallel unit of the block determines it, and programs are pages.
         let (pu, in_lane) = self.by.blocks.divide(block);
         let Position { die, planes } = self.positions[pu as usize];
         let page = PageAddr { die, planes, block: in_lane, page: self.by.program_units.quotient(within) };
@@ -258,12 +258,12 @@ impl Layout {
         (block, page)
     }
 
-    /// Units by block, and by program within a block: their divisors.
+    /// Returns the divisors for the units of a block and the units of a program.
     pub(crate) fn divisors(&self) -> (Divisor, Divisor) {
         (self.by.block_units, self.by.program_units)
     }
 
-    /// Of each plane of each die, the position that it belongs to, in the order of parallel units.
+    /// Returns the position of each plane of each die, numbered in the order of parallel units.
     pub(crate) fn positions_of_planes(&self, dies: u32, planes: u32) -> Vec<u32> {
         let mut numbers = vec![u32::MAX; (dies * planes) as usize];
         for (number, position) in (0u32..).zip(self.positions.iter()) {
@@ -274,13 +274,13 @@ impl Layout {
         numbers
     }
 
-    /// The physical blocks of position `position` of `block`.
+    /// Returns the physical blocks of position `position` of `block`.
     pub fn block_at(&self, block: u32, position: u32) -> BlockAddr {
         self.page(block, position).block()
     }
 }
 
-/// Positions in stripe order, those of a parallel unit next to each other.
+/// Returns the positions in stripe order, those of a parallel unit next to each other.
 fn positions(config: &Config, planes: u32) -> Vec<Position> {
     let g = &config.geometry;
     let extent = |axis: Axis| match axis {
@@ -303,7 +303,8 @@ fn positions(config: &Config, planes: u32) -> Vec<Position> {
         })
         .collect();
     if config.group == Group::Die {
-        // A parallel unit's positions are the planes of one die; parallel units keep the stripe order of their first plane.
+        // The positions of a parallel unit are the planes of one die; parallel units keep the stripe order of their
+        // first plane.
         let order: Vec<u16> = {
             let mut seen = vec![false; g.all_dies() as usize];
             let first = |p: &Position| !std::mem::replace(&mut seen[p.die as usize], true);

@@ -1,18 +1,20 @@
 //! The flash translation layer: a state machine without a clock, a file or a thread.
 //!
-//! Commands of the host and the ends of flash operations go in; [`media::Action`]s come out, each answered later
-//! through [`Ftl::done`]. Whoever performs them, simulated flash or a file, runs the same mapping, collection and
-//! recovery.
+//! Host commands and completions of flash operations go in, and [`media::Action`]s come out. The caller reports the end
+//! of each operation through [`Ftl::done`], so that simulated flash and a file share the same mapping, collection and
+//! recovery code.
 //!
-//! The order in which things become durable is what a power cut tests, so it is stated once, here:
-//! * A program gets its sequence number when it is issued, and from then on is where its units are (`Slot::home`).
-//!   Of two copies of a unit, the later issued is the newer; recovery lets the highest sequence number win.
-//! * A copy made by collection is issued only if the unit is still where it was read from.
-//! * A block is erased only once every program issued before its last unit was superseded is durable: until then
-//!   that unit may be the only durable copy.
-//! * A block is collected only once all programs in it are done.
-//! * A trim leaves nothing in flash. Its journal page says: "as of sequence T these units are trimmed"; it is issued
-//!   when all programs before T are durable, so that a unit is trimmed exactly if its newest copy is older than T.
+//! The crash-consistency guarantees depend on the order of programs, erases and trims. The rules are stated once, here:
+//! * A program gets its sequence number when it is issued; from then on its address is the home of its units
+//!   (`Slot::home`). Of two copies of a unit, the one issued later is newer, and recovery keeps the copy with the
+//!   highest sequence number.
+//! * Collection programs a copy only if the unit is still valid at the address it was read from.
+//! * A block is erased only when every program issued before its last unit was superseded is durable: until then, that
+//!   unit may be the only durable copy.
+//! * A block is collected only when all its programs are complete.
+//! * A trim by itself leaves no trace in flash. Its journal page records "as of sequence T these units are trimmed",
+//!   and is issued only when all programs before T are durable, so that recovery treats a unit as trimmed exactly if
+//!   its newest copy is older than T.
 
 mod admission;
 pub mod aged;
@@ -61,7 +63,7 @@ mod write_out;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use media::{Action, Flash, Move, Op, OpId, ReadOp, Request, Status, Tag};
+use media::{Action, Flash, Move, Op, OpId, Request, Status, Tag};
 use sim::{Dense, Rng, Streams, Time};
 
 use blocks::Blocks;
@@ -91,56 +93,61 @@ pub use occupancy::Occupancy;
 pub use pacing::programmed_before;
 pub use stats::Stats;
 
-/// What the layer wants done, in order. The world performs the moves at once, then takes the actions.
+/// Output of the layer, in order. The caller performs the moves at once, then starts the actions.
 #[derive(Default)]
 pub struct Actions {
-    /// Operations and answers.
+    /// Operations to perform and host commands to complete.
     pub actions: Vec<Action>,
-    /// Movements of payload; empty where none is kept.
+    /// Payload copies; empty if the configuration keeps no payload.
     pub moves: Vec<Move>,
 }
 
-/// Data of a read of the host: `bytes` more of it are in the controller, and perhaps it has ended.
+/// Read data that has reached the controller: `bytes` more of a host read, and its status if that completes the
+/// command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delivery {
+pub(crate) struct Delivery {
     /// The host command.
     pub tag: Tag,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u32,
-    /// How the command has ended, if these were its last.
+    /// Final status, if these were the last bytes of the command.
     pub end: Option<Status>,
 }
 
 impl Delivery {
-    /// The same as actions.
-    pub fn actions(self) -> impl Iterator<Item = Action> {
+    /// Emits the data action, and the completion if these were the last bytes.
+    #[inline]
+    fn act(self, out: &mut Actions) {
         let Delivery { tag, bytes, end } = self;
-        std::iter::once(Action::Data { tag, bytes }).chain(end.map(|status| Action::Complete { tag, status }))
+        out.actions.push(Action::Data { tag, bytes });
+        if let Some(status) = end {
+            out.actions.push(Action::Complete { tag, status });
+        }
     }
 }
 
-/// One unit of a program: what goes to flash and where in RAM it is.
+/// One unit of a program: its logical number and the buffer that holds its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramUnit {
     /// Logical unit, or [`media::NOBODY`] for padding.
     pub logical: u32,
-    /// Buffer that holds it; without meaning for padding.
+    /// Buffer that holds its data; undefined for padding.
     pub buffer: u32,
-    /// Its data could not be read when it was moved.
+    /// Its data could not be read when collection moved it.
     pub lost: bool,
 }
 
-/// A bug that can be planted, so that the tests that must catch it can be tested.
+/// A deliberate bug, for testing that the tests detect it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InjectedFault {
-    /// None: the layer as it is.
+    /// No fault.
     #[default]
     None,
-    /// Every so often a journal page of trims is not written.
+    /// Every third journal page of trims is not written.
     JournalSkipped,
-    /// Every so often a copy made by collection is not pointed to.
+    /// For every third copy made by collection, the map is not updated.
     CopyNotRepointed,
-    /// When the host's memory is lost, what only it knew of the map is not looked up in flash again.
+    /// When host memory is lost, map entries that existed only there are not recovered from flash.
     HostMapForgotten,
 }
 
@@ -157,32 +164,34 @@ pub struct Ftl {
     sequence: Sequence,
     parallel_units: Dense<ParallelUnit>,
     turns: Turns,
-    /// Parallel units that opened a block and may be short of free ones.
+    /// Parallel units that opened a block and may be short of free blocks.
     short_lanes: Vec<u32>,
-    /// No parallel unit has room for the host; an erase that ends changes that.
+    /// No parallel unit has room for host writes; the next completed erase changes that.
     host_stalled: bool,
-    /// Some parallel unit has room for the host, which waits there for copies.
+    /// Some parallel unit has room, but host writes to it are throttled until collection catches up.
     host_paced: bool,
-    /// The host need not wait for copies, until a block is erased: they cannot go on by themselves.
+    /// Host writes are not throttled until a block is erased, because collection cannot proceed without them.
     unpaced: bool,
-    /// Free space, in units, at which a parallel unit is kept while the host writes, and by how much that may take it below.
+    /// Free space of a parallel unit that pacing maintains, in units: `target` while the host writes, `goal` at
+    /// present. Host writes may take it up to `slack` units below.
     target: i64,
+    goal: pacing::Goal,
     slack: i64,
-    /// No command came for a while: collection works ahead.
+    /// The drive is idle, and collection works ahead.
     idle: bool,
-    /// `dispatch` has something to look at: data that became dirty, or for which an erase made room, a parallel unit that opened a
-    /// block, a part of the map that is wanted, a command or a trim that waits for programs, programs without room.
+    /// `dispatch` has pending work: newly dirty data or data that an erase made room for, a parallel unit that opened a
+    /// block, a requested translation unit, a command or trim that waits for programs, or failed programs without room.
     has_work: bool,
     dirty: List,
     clean: List,
     write_used: u32,
     write_limit: u32,
-    /// Of these, for writes whose data has not come, and in programs under way.
+    /// Part of `write_used` reserved for writes whose data has not arrived.
     reserved: u32,
     moving: u32,
-    /// Reads under way that complete units written in part.
+    /// Reads in progress that fill in the missing sectors of partially written units.
     fills: u32,
-    /// Writes that end when they are durable wait for data that is on its way.
+    /// Writes that complete when durable are waiting for data that has not arrived, so as to share its programs.
     combining: bool,
     system_used: u32,
     epoch: u64,
@@ -190,14 +199,14 @@ pub struct Ftl {
     destaging: bool,
     last_write: Time,
     last_command: Time,
-    /// Something was written since collection last worked ahead.
+    /// Data was written since collection last worked ahead.
     idle_due: bool,
     space_queue: admission::Queue,
     durable: VecDeque<Durable>,
     sealed: usize,
-    /// Victims without a valid unit, and the sequence number that must be durable before they are erased.
+    /// Victims without valid units, each with the sequence number that must be durable before its erase.
     empty: Vec<(u32, u64)>,
-    /// None of them can be erased before a number above this is the oldest that is not durable.
+    /// No victim in `empty` can be erased until the oldest non-durable sequence number exceeds this.
     empty_after: u64,
     map: Option<MapCache>,
     host_memory: HostMemory,
@@ -205,12 +214,12 @@ pub struct Ftl {
     parity: Option<Box<Parity>>,
     lent: Lent,
     refresh: Refresh,
-    /// Translation units that writes changed and that are not at hand.
+    /// Translation units that writes changed and that are not cached.
     map_wanted: Vec<u32>,
     journal: Journal,
-    /// Logical units whose data could not be read when it was moved.
+    /// Logical units whose data could not be read when collection moved it.
     lost: BTreeSet<u32>,
-    /// Failed programs that wait for room.
+    /// Failed programs that wait to be retried.
     retries: u32,
     read_only: bool,
     rng: Rng,
@@ -218,26 +227,26 @@ pub struct Ftl {
     injected: InjectedFault,
     plant_count: u32,
     unit_shift: u32,
-    /// All sectors of a unit, a bit each.
+    /// Mask of all sectors of a unit, one bit per sector.
     all_sectors: u64,
-    /// Units below this can be read without a look at anything but the map: all that the host sees, or none where the
-    /// map may have to be fetched, or what was read is kept or handed over.
+    /// Units below this can be read after a map lookup alone: `user_units`, or zero if a read may need anything else
+    /// (see `reads_plainly`).
     plainly_readable: u64,
 }
 
-/// Units of RAM that an instance of `config` moves data through.
+/// Returns the number of buffer units that an instance of `config` uses.
 pub fn buffer_count(config: &Config) -> u64 {
     slots(config, &Layout::new(config))
 }
 
-/// Units that collection may have in flight in a parallel unit: two programs' worth at least.
+/// Returns the number of units that collection may have in flight in a parallel unit, at least two programs' worth.
 fn quota(config: &Config, layout: &Layout) -> u32 {
-    // A batch being programmed and the next one being read keep every die of a parallel unit busy.
+    // While one batch is programmed the next is read, which keeps every die of the parallel unit busy.
     let busy = 2 * config.collection.batch * layout.per_row * layout.program_units;
     config.collection.copies.unwrap_or(busy.max(COPIES)).max(2 * layout.program_units)
 }
 
-/// Units that collection may have in flight in a parallel unit of few dies.
+/// Minimum default number of units that collection may have in flight in a parallel unit.
 const COPIES: u32 = 64;
 
 fn slots(config: &Config, layout: &Layout) -> u64 {
@@ -249,20 +258,20 @@ fn slots(config: &Config, layout: &Layout) -> u64 {
         + u64::from(layout.parallel_units) * u64::from(quota(config, layout))
 }
 
-/// Logical units: the user's, and those of the layer's own.
+/// Returns the number of logical units: the user's plus those of the journal and the map.
 fn all_units(config: &Config) -> u64 {
     u64::from(config.user_units) + u64::from(journal::units(config)) + u64::from(map_frames::units(config))
 }
 
-/// Slots for translation units and journal pages on their way to flash.
+/// Slots for translation units and journal pages that wait to be programmed.
 const SYSTEM_SLOTS: u32 = 64;
 
 impl Ftl {
-    /// Takes over `flash` as it is: erased, or as an earlier instance of the same configuration left it. The state
-    /// comes from the flash alone.
+    /// Mounts `flash`, either erased or as an earlier instance of the same configuration left it. All state is
+    /// recovered from the flash alone.
     ///
     /// # Errors
-    /// A configuration that cannot work.
+    /// If the configuration cannot work.
     pub fn mount(config: Config, flash: &impl Flash, streams: &Streams) -> Result<(Ftl, MountReport), ConfigError> {
         let mut ftl = Ftl::empty(config, streams)?;
         let report = ftl.scan(flash);
@@ -282,7 +291,7 @@ impl Ftl {
             operations: Operations::new(layout.program_units),
             fragments: Pieces::new(),
             sequence: Sequence::after(0),
-            // SAFETY: parallel units are numbered by the layout, and kept with their operations.
+            // SAFETY: parallel unit numbers come from the layout, or from operations that carry such a number.
             parallel_units: unsafe {
                 Dense::new((0..layout.parallel_units).map(|_| ParallelUnit::new(quota)).collect())
             },
@@ -292,6 +301,7 @@ impl Ftl {
             host_paced: false,
             unpaced: false,
             target: pacing::target_units(&config) as i64,
+            goal: pacing::Goal::new(&config, &layout, 0),
             slack: pacing::slack(&config, &layout),
             idle: false,
             has_work: false,
@@ -343,10 +353,9 @@ impl Ftl {
         Ok(ftl)
     }
 
-    /// A command of the host. Its tag may be used again after its [`Action::Complete`]. Most reads are one read of
-    /// flash: that is returned, and all there is to do; else what is wanted is in `out`.
-    #[inline(always)]
-    pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) -> Option<ReadOp> {
+    /// Starts a host command. Its tag may be reused after its [`Action::Complete`].
+    #[inline]
+    pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
         self.last_command = now;
         if self.idle {
             self.end_idle();
@@ -354,10 +363,9 @@ impl Ftl {
         if request.op == Op::Read
             && let Some(read) = self.read_whole(tag, request)
         {
-            return Some(read);
+            return out.actions.push(Action::Read(read));
         }
-        self.other_command(now, tag, request.by_field(), out);
-        None
+        self.other_command(now, tag, *request, out);
     }
 
     #[inline(never)]
@@ -379,19 +387,27 @@ impl Ftl {
         }
     }
 
-    /// The data of the write `tag` is in the controller, after [`Action::Ready`].
+    /// Accepts the data of the write `tag`, which arrived in the controller after [`Action::Ready`].
     pub fn arrived(&mut self, now: Time, tag: Tag, out: &mut Actions) {
         self.last_write = now;
         self.store(tag, out);
     }
 
-    /// The operation `id` has ended. `flash` is asked for the spare areas of pages that were read. If it read for the
-    /// host, the data is returned: to be delivered after what is in `out`.
-    #[inline(always)]
-    pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
-        if let Some((tag, bytes)) = self.whole_read_done(id, out) {
-            return Some(Delivery { tag, bytes, end: Some(status) });
+    /// Handles the end of operation `id`. `flash` provides the spare areas of pages that were read.
+    #[inline]
+    pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
+        let delivery = match self.whole_read_done(id, out) {
+            Some((tag, bytes)) => Some(Delivery { tag, bytes, end: Some(status) }),
+            None => self.partial_done(id, status, flash, out),
+        };
+        if let Some(delivery) = delivery {
+            delivery.act(out);
         }
+    }
+
+    /// Like [`done`](Self::done), for any operation except a [`Kind::WholeRead`]. Returns the data that the operation
+    /// read for the host.
+    fn partial_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
         if status != Status::Ok && self.parity.is_some() && self.start_rebuild(id, flash, out) {
             return None;
         }
@@ -405,7 +421,7 @@ impl Ftl {
     #[inline(never)]
     fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
         match self.operations[id].kind {
-            Kind::WholeRead | Kind::CollectRead => unreachable!("done before"),
+            Kind::WholeRead | Kind::CollectRead => unreachable!("handled by the callers"),
             Kind::Program if status == Status::Ok => self.program_done(id, None, out),
             Kind::Program => self.program_failed(id, out),
             Kind::Parity => self.parity_done(id, status, out),
@@ -422,25 +438,25 @@ impl Ftl {
             Kind::BringIn => self.bring_in_done(id, out),
             Kind::Orphan => self.orphan_done(id, out),
             Kind::Barrier => self.barrier_done(id, out),
-            Kind::Free => panic!("operation {} is not under way", id.0),
+            Kind::Free => panic!("operation {} is not in progress", id.0),
         }
         None
     }
 
-    /// Sequence number that the program `id` goes by. Valid until the program is done.
+    /// Returns the sequence number of the program `id`. Valid until the program completes.
     #[inline]
     pub fn program_sequence(&self, id: OpId) -> u64 {
         self.operations[id].sequence
     }
 
-    /// True if logical numbers are all there is to what the program `id` writes: no data that were lost, no
+    /// Returns true if the program `id` is fully described by its logical unit numbers: it contains no lost data and no
     /// [`note`](Self::note).
     #[inline]
     pub fn is_plain(&self, id: OpId) -> bool {
         self.operations[id].plain
     }
 
-    /// What the program `id` writes, a unit after the other. Valid until the program is done.
+    /// Iterates over the units of the program `id`, in order. Valid until the program completes.
     #[inline]
     pub fn program_units(&self, id: OpId) -> impl ExactSizeIterator<Item = ProgramUnit> + '_ {
         self.operations.slots(id)[..self.operations[id].count as usize].iter().map(|slot| match *slot {
@@ -452,9 +468,9 @@ impl Ftl {
         })
     }
 
-    /// Puts the logical numbers that the program `id` writes into `to`, which has a place for each. False if there is
-    /// more to some than the number: data that were lost, or a [`note`](Self::note).
-    #[inline(always)]
+    /// Writes the logical numbers of the units of the program `id` to `to`, which has one entry per unit. Returns false
+    /// if the numbers alone do not describe some unit: its data is lost, or it has a [`note`](Self::note).
+    #[inline]
     pub fn program_logical(&self, id: OpId, to: &mut [u32]) -> bool {
         debug_assert_eq!(to.len(), self.operations[id].count as usize);
         let mut plain = true;
@@ -471,48 +487,49 @@ impl Ftl {
         plain
     }
 
-    /// The content of logical unit `unit` where it is the layer's own and has any (a journal page of trims).
+    /// Returns the content of logical unit `unit` if it belongs to the layer itself and has any (a journal page of
+    /// trims).
     pub fn note(&self, unit: u32) -> Option<&[u8]> {
         self.journal.note(unit)
     }
 
-    /// Units of RAM that the layer moves data through.
+    /// Returns the number of buffer units that data moves through.
     pub fn buffer_count(&self) -> u32 {
         self.slots.count()
     }
 
-    /// Units the host sees.
+    /// Returns the number of units that the host can address.
     pub fn user_units(&self) -> u32 {
         self.config.user_units
     }
 
-    /// Counts since the mount.
+    /// Returns the counters since the mount or the last [`reset_stats`](Self::reset_stats).
     pub fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// Starts counting anew (the end of preconditioning or of a warm-up).
+    /// Resets the counters (at the end of preconditioning or of a warm-up).
     pub fn reset_stats(&mut self) {
         self.stats = Stats::default();
     }
 
-    /// No more writes are taken: too little of the flash is usable.
+    /// Returns true if the drive no longer accepts writes because too little of the flash is usable.
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// True if no flash operation is under way.
+    /// Returns true if no operation is in progress.
     pub fn is_idle(&self) -> bool {
         self.operations.active() == 0
     }
 
-    /// Plants a bug, for the tests that must catch it.
+    /// Injects a fault, for the tests that must detect it.
     #[doc(hidden)]
     pub fn inject(&mut self, injected: InjectedFault) {
         self.injected = injected;
     }
 
-    /// True every third time the planted bug strikes.
+    /// Returns true on every third occasion for the injected fault.
     #[inline]
     fn injects(&mut self, injected: InjectedFault) -> bool {
         if self.injected != injected {
@@ -527,7 +544,7 @@ impl Ftl {
         self.table.get(unit).place(self.slots.count())
     }
 
-    /// Where in flash the newest copy of `unit` is that was handed to flash.
+    /// Returns the flash address of the newest copy of `unit` that was handed to flash.
     #[inline]
     fn home(&self, unit: u32) -> Location {
         let location = self.table.get(unit);
@@ -537,8 +554,8 @@ impl Ftl {
         }
     }
 
-    /// The flash copy at `home` is superseded, by something else than a copy of it.
-    #[inline(always)]
+    /// Marks the flash copy at `home` invalid, because new data superseded it or it was trimmed.
+    #[inline]
     fn invalidate(&mut self, home: Location) {
         if let Place::Flash(unit) = home.place(self.slots.count()) {
             let block = self.layout.block_of(unit);
@@ -547,7 +564,7 @@ impl Ftl {
         }
     }
 
-    /// Flash unit `unit` of `block` is no longer the newest.
+    /// Marks flash unit `unit` of `block` invalid; its block may become empty.
     #[inline]
     fn clear_valid(&mut self, block: u32, unit: u32) {
         if self.blocks.clear_valid(block, unit) == 0 {

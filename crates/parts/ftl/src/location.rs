@@ -1,4 +1,4 @@
-//! Where a logical unit is, in 32 bits, and the map that says so.
+//! Locations of logical units in 32 bits, and the map that holds them.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use sim::Dense;
 use crate::laid::Laid;
 use crate::touched::Touched;
 
-/// Nowhere, in flash, or in a buffer: one word, so that a look-up in the map also finds what is cached, and no hash
-/// table is needed beside it.
+/// A location in one word: nowhere, in flash, or in a buffer. A map lookup thus also finds cached data, without an
+/// additional hash table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location(u32);
 
-/// A [`Location`] taken apart.
+/// A decoded [`Location`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Never written, or trimmed.
@@ -27,28 +27,28 @@ impl Location {
     /// Never written, or trimmed.
     pub const NOWHERE: Location = Location(0);
 
-    /// What no entry of a map says: that it follows a rule. See [`touched`](crate::touched).
+    /// Marks an entry that follows a rule; never the value of a map entry. See [`touched`](crate::touched).
     pub(crate) const UNTOUCHED: Location = Location(u32::MAX);
 
-    /// In flash, at physical unit `unit`.
+    /// Returns the location of physical unit `unit` in flash.
     #[inline]
     pub const fn flash(unit: u32) -> Location {
         Location(unit + 1)
     }
 
-    /// The physical unit, of what is known to be in flash.
+    /// Returns the physical unit of a location known to be in flash.
     #[inline]
     pub const fn flash_unit(self) -> u32 {
         self.0 - 1
     }
 
-    /// In buffer `buffer`.
+    /// Returns the location of buffer `buffer`.
     #[inline]
     pub const fn buffer(buffer: u32) -> Location {
         Location(u32::MAX - 1 - buffer)
     }
 
-    /// Taken apart; `buffers` is how many buffers there are: the top of the number range is theirs.
+    /// Decodes the location; `buffers` is the number of buffers, which occupy the top of the number range.
     #[inline]
     pub const fn place(self, buffers: u32) -> Place {
         if self.0 == 0 {
@@ -64,8 +64,8 @@ impl Location {
 const CHUNK_BITS: u32 = 16;
 const CHUNK: usize = 1 << CHUNK_BITS;
 
-/// Logical unit to [`Location`]: four bytes a unit, in chunks that exist once something in them was written. On a drive that
-/// was laid out there is none: entries follow its rule until they are touched.
+/// Map from logical unit to [`Location`]: four bytes per unit, in chunks allocated on the first write to one of their
+/// units. A laid-out drive has no chunks: entries follow its rule until they are touched.
 pub struct Table {
     chunks: Dense<Option<Box<[Location; CHUNK]>>>,
     units: u32,
@@ -73,38 +73,38 @@ pub struct Table {
 }
 
 impl Table {
-    /// A map of `units` logical units, all nowhere.
+    /// Creates a map of `units` logical units, all nowhere.
     pub fn new(units: u32) -> Table {
         let chunks = (units as usize).div_ceil(CHUNK);
-        // SAFETY: what a host asks for is checked to be on the drive, and what flash is found to hold by `holds`.
+        // SAFETY: units requested by the host are checked against the capacity, units found in flash by `holds`.
         Table { chunks: unsafe { Dense::new((0..chunks).map(|_| None).collect()) }, units, touched: None }
     }
 
-    /// All entries follow `rule` from now on. Nothing was set before.
+    /// Makes all entries follow `rule`. No entry may have been set before.
     pub(crate) fn lay_out(&mut self, rule: Arc<Laid>) {
-        debug_assert!(self.chunks.iter().all(Option::is_none), "a map that is in use is laid out");
+        debug_assert!(self.chunks.iter().all(Option::is_none), "only an empty map can be laid out");
         self.touched = Some(Box::new(Touched::new(rule, self.units)));
     }
 
-    /// The entries that may be lost or gone: all that are somewhere, or on a laid-out drive those that were touched.
+    /// Iterates over the entries below `end` that may differ from the initial state: all that are somewhere, or on a
+    /// laid-out drive those that were touched.
     pub(crate) fn iter_touched(&self, end: u32) -> impl Iterator<Item = (u32, Location)> + '_ {
         let touched = self.touched.iter().flat_map(|touched| touched.iter());
         let all = self.touched.is_none().then(|| self.iter(end));
         touched.filter(move |(unit, _)| *unit < end).chain(all.into_iter().flatten())
     }
 
-    #[inline(never)]
     fn get_laid(&self, unit: u32) -> Location {
         self.touched.as_ref().map_or(Location::NOWHERE, |touched| touched.get(unit))
     }
 
-    /// True if there is an entry for `unit`.
+    /// Returns true if there is an entry for `unit`.
     #[inline]
     pub fn holds(&self, unit: u32) -> bool {
         ((unit >> CHUNK_BITS) as usize) < self.chunks.len()
     }
 
-    /// Where `unit` is.
+    /// Returns the location of `unit`.
     #[inline]
     pub fn get(&self, unit: u32) -> Location {
         match &self.chunks[(unit >> CHUNK_BITS) as usize] {
@@ -113,7 +113,7 @@ impl Table {
         }
     }
 
-    /// The entry of `unit`, to be changed; `None` where nothing near it was ever written.
+    /// Returns the entry of `unit`, mutable; `None` if nothing near it was ever written.
     #[inline]
     pub fn entry(&mut self, unit: u32) -> Option<&mut Location> {
         match &mut self.chunks[(unit >> CHUNK_BITS) as usize] {
@@ -122,8 +122,8 @@ impl Table {
         }
     }
 
-    /// True if `unit` is at `home`, which is its newest place in flash: what is there was read, so that the rule of a
-    /// lay-out need not be worked out for a unit that was never touched.
+    /// Returns true if `unit` is at `home`, its newest address in flash. The caller read the unit there, so that the
+    /// rule need not be evaluated for an untouched unit.
     #[inline]
     pub(crate) fn is_at(&self, unit: u32, home: Location) -> bool {
         match (&self.chunks[(unit >> CHUNK_BITS) as usize], &self.touched) {
@@ -133,7 +133,7 @@ impl Table {
         }
     }
 
-    /// Like [`entry`](Self::entry), of a unit whose newest place in flash is `home`.
+    /// Like [`entry`](Self::entry), for a unit whose newest address in flash is `home`.
     #[inline]
     pub(crate) fn entry_at(&mut self, unit: u32, home: Location) -> Option<&mut Location> {
         match &mut self.chunks[(unit >> CHUNK_BITS) as usize] {
@@ -142,7 +142,7 @@ impl Table {
         }
     }
 
-    /// The entry of `unit`, to be set.
+    /// Returns the entry of `unit`, mutable, creating it if needed.
     #[inline]
     pub fn entry_to_set(&mut self, unit: u32) -> &mut Location {
         let chunk = &mut self.chunks[(unit >> CHUNK_BITS) as usize];
@@ -156,20 +156,19 @@ impl Table {
         &mut chunk[unit as usize % CHUNK]
     }
 
-    /// Notes that `unit` is at `location`.
+    /// Sets the location of `unit`.
     #[inline]
     pub fn set(&mut self, unit: u32, location: Location) {
         *self.entry_to_set(unit) = location;
     }
 
-    #[cold]
     fn materialise(chunk: &mut Option<Box<[Location; CHUNK]>>) -> &mut [Location; CHUNK] {
         let fresh = vec![Location::NOWHERE; CHUNK].into_boxed_slice();
         chunk.insert(fresh.try_into().unwrap_or_else(|_| unreachable!("a chunk of CHUNK entries")))
     }
 
-    /// First unit at or after `unit` whose chunk holds anything (beyond the last if there is none): what was never
-    /// written is passed over by the chunk.
+    /// Returns the first unit at or after `unit` whose chunk exists (past the last unit if there is none): unwritten
+    /// ranges are skipped a chunk at a time.
     pub fn next_touched(&self, unit: u64) -> u64 {
         let mut chunk = (unit >> CHUNK_BITS) as usize;
         if self.touched.is_some() || self.chunks.get(chunk).is_some_and(Option::is_some) {
@@ -181,7 +180,7 @@ impl Table {
         (chunk as u64) << CHUNK_BITS
     }
 
-    /// The units below `end` that are somewhere, with where they are.
+    /// Iterates over the units below `end` that are not nowhere, with their locations.
     pub fn iter(&self, end: u32) -> impl Iterator<Item = (u32, Location)> + '_ {
         let mut unit = 0u64;
         std::iter::from_fn(move || {

@@ -1,9 +1,9 @@
-//! The map in flash: what its cache reads and writes there, where the controller cannot hold it all.
+//! The map in flash: the traffic of the map cache if the controller cannot hold the whole map.
 //!
-//! The map is cut into *translation units*, each the entries of as many logical units as fit in one mapping unit, and
-//! kept in logical units of the layer's own (Gupta et al., DFTL, 2009). What is charged here is their traffic: reads of
-//! those that are not at hand, writes of those that changed. Look-ups themselves go to the whole table, which is what
-//! flash and cache hold together.
+//! The map is divided into *translation units*, each with the entries of as many logical units as fit in one mapping
+//! unit, stored in logical units of the layer itself (Gupta et al., DFTL, 2009). Only their traffic is modeled here:
+//! reads of translation units that are not cached, and writes of those that changed. Lookups always use the full table,
+//! which is the union of flash and cache.
 
 use media::{Action, Class, OpId, ReadOp, Status};
 
@@ -14,7 +14,7 @@ use crate::location::Place;
 use crate::map_frames::{ABSENT, FETCHING, MapCache};
 use crate::{Actions, Ftl};
 
-/// Whether a translation unit can be used.
+/// Availability of a translation unit.
 pub(crate) enum Ready {
     Now,
     /// After this operation.
@@ -23,11 +23,11 @@ pub(crate) enum Ready {
 
 impl Ftl {
     fn cache(&mut self) -> &mut MapCache {
-        self.map.as_mut().expect("asked for only where the map is cached")
+        self.map.as_mut().expect("called only if the map is cached")
     }
 
-    /// Writes translation units that changed back to flash, from number `from` on, as a drive does before it is switched
-    /// off. `None` once none is left; else the number to go on from, when what was asked for is done.
+    /// Writes changed translation units back to flash, from number `from` on, as a drive does before it is switched
+    /// off. Returns `None` when none is left, else the number to continue from after the issued operations complete.
     pub fn write_back_map(&mut self, from: u32, out: &mut Actions) -> Option<u32> {
         let count = self.map.as_ref().map_or(0, |cache| cache.state.len() as u32);
         for t in from..count {
@@ -60,7 +60,7 @@ impl Ftl {
         None
     }
 
-    /// A read needs the entry of `unit`.
+    /// Makes the entry of `unit` available for a read.
     pub(crate) fn map_ready(&mut self, unit: u32, out: &mut Actions) -> Ready {
         let cache = self.cache();
         let Some(t) = cache.translation(unit) else { return Ready::Now };
@@ -85,8 +85,8 @@ impl Ftl {
         }
     }
 
-    /// `unit` has a new place in flash: its translation unit changes. If it is not at hand, the change waits for it, and
-    /// once there are too many that wait, the unit with the oldest of them is brought in. The write waits for none of it.
+    /// Updates the translation unit of `unit`, which has a new address in flash. If it is not cached, the change waits
+    /// for it; when too many changes wait, the unit with the oldest change is loaded. The write does not wait for this.
     pub(crate) fn map_written(&mut self, unit: u32, out: &mut Actions) {
         let cache = self.cache();
         let Some(t) = cache.translation(unit) else { return };
@@ -111,7 +111,7 @@ impl Ftl {
         }
     }
 
-    /// Brings in the translation units that writes changed.
+    /// Loads the translation units that writes changed.
     pub(crate) fn fetch_wanted(&mut self, out: &mut Actions) {
         if self.caches_entries() {
             self.fetch_wanted_entries(out);
@@ -130,7 +130,7 @@ impl Ftl {
         }
     }
 
-    /// Has translation unit `t` fetched; `None` if it is at hand without a read.
+    /// Fetches translation unit `t`; returns `None` if it is available without a read.
     fn fetch(&mut self, t: u32, dirty: bool, out: &mut Actions) -> Option<OpId> {
         let cache = self.cache();
         let (state, logical) = (cache.state[t as usize], cache.first + t);
@@ -141,7 +141,7 @@ impl Ftl {
             return Some(id);
         }
         let Place::Flash(physical) = self.place(logical) else {
-            // Never written yet, or still in RAM on its way out.
+            // Never written, or still in RAM waiting to be programmed.
             self.cache().insert(t, dirty);
             self.evict(out);
             return None;
@@ -149,7 +149,7 @@ impl Ftl {
         let id = self.start_operation(Kind::MapRead, t);
         let operation = &mut self.operations[id];
         (operation.unit, operation.mask) = (physical, u64::from(dirty));
-        assert!(id.0 & FETCHING == 0, "more than 2^31 operations under way");
+        assert!(id.0 & FETCHING == 0, "more than 2^31 operations in progress");
         self.cache().state[t as usize] = FETCHING | id.0;
         self.blocks.pin(self.layout.block_of(physical));
         self.stats.map_reads += 1;
@@ -170,8 +170,8 @@ impl Ftl {
         let operation = self.operations.end(id);
         let t = operation.subject;
         if status != Status::Ok {
-            // Its entries are rebuilt from the spare areas of the blocks, as a mount does it (what those reads cost is
-            // not counted); then it is written anew.
+            // Its entries are rebuilt from the spare areas of the blocks, as in a mount (the cost of these reads is not
+            // modeled); then it is written again.
             self.stats.failures += 1;
         }
         if self.cache().insert(t, operation.mask != 0 || status != Status::Ok) {
@@ -189,12 +189,14 @@ impl Ftl {
         self.host_access_done(out);
     }
 
-    /// True if the translation unit `logical` is in RAM already, to be written: as it will be then.
+    /// Returns true if the translation unit `logical` is already in RAM, waiting to be written; its content is taken at
+    /// that time.
     pub(crate) fn awaits_program(&self, logical: u32) -> bool {
         matches!(self.place(logical), Place::Buffer(slot) if self.slots[slot].holds == Holds::Dirty)
     }
 
-    /// Makes the cache fit: what changed is written back. Where no slot is free for that, it stays a little longer.
+    /// Evicts frames beyond the capacity and writes changed ones back. If no slot is free for that, a frame stays a
+    /// little longer.
     pub(crate) fn evict(&mut self, out: &mut Actions) {
         if self.caches_entries() {
             self.evict_entries(out);
@@ -208,7 +210,7 @@ impl Ftl {
         }
     }
 
-    /// What of `frame` changed goes to flash. False if there is no slot for all of it.
+    /// Writes the changed translation units of `frame` back. Returns false if there are not enough slots.
     fn write_frame_back(&mut self, frame: u32, out: &mut Actions) -> bool {
         for t in self.cache().span(frame) {
             if !self.cache().changed(t, frame) {
@@ -227,7 +229,7 @@ impl Ftl {
         true
     }
 
-    /// Takes the map out of the host's memory, as far as there are slots. True once none of it is there.
+    /// Evicts the map from host memory, as far as there are slots. Returns true when none of it is left there.
     pub(crate) fn evict_away(&mut self, out: &mut Actions) -> bool {
         for frame in self.map.as_ref().map_or(Vec::new(), MapCache::away) {
             if !self.write_frame_back(frame, out) {

@@ -1,8 +1,8 @@
-//! The cached entries of the map, where the controller caches single entries instead of whole translation units.
+//! Cached map entries, if the controller caches single entries instead of whole translation units.
 //!
-//! Each cached entry carries the number of its logical unit, so that one costs more than the 4 bytes it takes in flash.
-//! Entries are found by their number through a table of chains, ordered by use in one list, and the changed ones of a
-//! translation unit hang together, since a write-back writes them all (Gupta et al., DFTL, 2009: batch updates).
+//! Each cached entry carries the number of its logical unit, so that it takes more than its 4 bytes in flash. Entries
+//! are found by number through a chained hash table and ordered by use in one list. The changed entries of a
+//! translation unit are linked together, since a write-back writes them all (Gupta et al., DFTL, 2009: batch updates).
 
 use crate::buffer::NIL;
 use crate::config::Eviction;
@@ -12,14 +12,14 @@ struct Entry {
     unit: u32,
     /// The copy in flash is older.
     dirty: bool,
-    /// Used since it was last passed over.
+    /// Used since the last pass of the clock.
     used: bool,
     /// Next entry of the same chain, or the next free one.
     chain: u32,
     /// Neighbors in the order of eviction.
     previous: u32,
     next: u32,
-    /// Neighbors among the changed entries of the translation unit.
+    /// Neighbors in the list of changed entries of the translation unit.
     dirty_previous: u32,
     dirty_next: u32,
 }
@@ -35,18 +35,18 @@ pub(crate) struct MapEntries {
     free: u32,
     newest: u32,
     oldest: u32,
-    /// Heads of the chains, a power of two of them.
+    /// Heads of the chains; their number is a power of two.
     chains: Vec<u32>,
     /// First changed entry of each translation unit.
     dirty_of: Vec<u32>,
     /// Translation units that are complete in RAM and wait for a slot to be written from.
     pub write_backs: Vec<u32>,
-    /// Write-backs that wait: for such a slot, or for the read before.
+    /// Number of write-backs that wait for such a slot, or for the preceding read.
     pub merging: u32,
 }
 
 impl MapEntries {
-    /// Room for `capacity` entries of `translation_units` translation units with `1 << shift` entries each.
+    /// Creates a cache of `capacity` entries for `translation_units` translation units with `1 << shift` entries each.
     pub fn new(capacity: u32, eviction: Eviction, shift: u32, translation_units: usize) -> MapEntries {
         MapEntries {
             capacity: capacity.max(1),
@@ -64,12 +64,12 @@ impl MapEntries {
         }
     }
 
-    /// Entries it has room for.
+    /// Returns the capacity in entries.
     pub fn capacity(&self) -> u32 {
         self.capacity
     }
 
-    /// The chain of `unit`: multiplying by an odd constant spreads strided units over the high bits.
+    /// Returns the chain of `unit`: multiplying by an odd constant spreads strided units over the high bits.
     fn chain_of(&self, unit: u32) -> usize {
         let bits = self.chains.len().trailing_zeros();
         (unit.wrapping_mul(0x9e37_79b1) >> (32 - bits)) as usize
@@ -83,12 +83,12 @@ impl MapEntries {
         at
     }
 
-    /// True if the entry of `unit` is cached.
+    /// Returns true if the entry of `unit` is cached.
     pub fn contains(&self, unit: u32) -> bool {
         self.find(unit) != NIL
     }
 
-    /// Looks up the entry of `unit` and notes the use. True if it is cached.
+    /// Looks up the entry of `unit` and records the use. Returns true if it is cached.
     pub fn look_up(&mut self, unit: u32) -> bool {
         let at = self.find(unit);
         if at != NIL {
@@ -108,7 +108,8 @@ impl MapEntries {
         }
     }
 
-    /// Caches the entry of `unit`, changed if `dirty`. An entry that is cached already keeps what it is.
+    /// Caches the entry of `unit`, marked as changed if `dirty`. An entry that is already cached stays changed if it
+    /// was.
     pub fn insert(&mut self, unit: u32, dirty: bool) {
         let mut at = self.find(unit);
         if at == NIL {
@@ -152,7 +153,8 @@ impl MapEntries {
         self.entries.len() as u32 - 1
     }
 
-    /// The unit whose entry is to be evicted next, and whether the entry changed, if there are more than fit.
+    /// Returns the unit whose entry is to be evicted next, and whether the entry changed, if the cache exceeds its
+    /// capacity.
     pub fn surplus(&mut self) -> Option<(u32, bool)> {
         if self.len <= self.capacity {
             return None;
@@ -190,12 +192,12 @@ impl MapEntries {
         self.len -= 1;
     }
 
-    /// True if some entry of translation unit `t` changed.
+    /// Returns true if any entry of translation unit `t` changed.
     pub fn has_dirty(&self, t: u32) -> bool {
         self.dirty_of[t as usize] != NIL
     }
 
-    /// All changed entries of translation unit `t` are on their way to flash.
+    /// Marks all entries of translation unit `t` as unchanged, since they are being written to flash.
     pub fn clean(&mut self, t: u32) {
         while self.dirty_of[t as usize] != NIL {
             self.unlink_dirty(self.dirty_of[t as usize]);
@@ -253,7 +255,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a plain list of units, the next to be evicted first, each with its marks.
+        /// Compares the cache with a plain list of units in order of eviction, each with its marks.
         #[test]
         fn it_is_a_list_in_the_order_of_eviction(
             capacity in 1u32..6,

@@ -1,5 +1,5 @@
-//! The translation units that are at hand: in the controller, one a frame, or in the host's memory, some consecutive ones a
-//! frame; and the changes that wait for one that is not.
+//! Frames of cached translation units: one per frame in the controller, several consecutive ones per frame in host
+//! memory. Also tracks the changes that wait for a translation unit to be loaded.
 
 use sim::{Rng, Streams};
 
@@ -13,15 +13,15 @@ use crate::map_pending::Pending;
 const ENTRY: u32 = 4;
 
 pub(crate) const ABSENT: u32 = u32::MAX;
-/// With this bit, the rest of a state is the operation that fetches the unit.
+/// If this bit is set, the rest of a state is the number of the operation that fetches the unit.
 pub(crate) const FETCHING: u32 = 1 << 31;
 
-/// Entries of a translation unit.
+/// Returns the number of entries of a translation unit.
 pub(crate) fn entries(config: &Config) -> u32 {
     config.geometry.unit_bytes / ENTRY
 }
 
-/// The user's units that are written in order before the map's cache evicts a translation unit. `None` where the
+/// Returns the number of user units written in order before the map cache evicts a translation unit; `None` if the
 /// controller holds the whole map.
 pub(crate) fn units_cached(config: &Config) -> Option<u64> {
     let cache = config.map_cache?;
@@ -32,16 +32,16 @@ pub(crate) fn units_cached(config: &Config) -> Option<u64> {
     Some((u64::from(cache.frames.max(1)) + away) * u64::from(entries(config)) + u64::from(cache.updates))
 }
 
-/// Logical units that the map in flash takes: none where the controller holds it all.
+/// Returns the number of logical units that the map occupies in flash: none if the controller holds it all.
 pub(crate) fn units(config: &Config) -> u32 {
     if config.map_cache.is_some() { config.user_units.div_ceil(entries(config)) } else { 0 }
 }
 
 #[derive(Clone, Copy)]
 pub(crate) struct Frame {
-    /// Its translation unit or, in the host's memory, its group of them.
+    /// Its translation unit or, in host memory, its group of translation units.
     group: u32,
-    /// In the host's memory.
+    /// In host memory.
     pub away: bool,
     /// Used since it was last passed over.
     used: bool,
@@ -49,36 +49,37 @@ pub(crate) struct Frame {
     next: u32,
 }
 
-/// Translation units at hand, in frames, in the order in which these make way. A frame is in the controller or in the
-/// host's memory, and stays there: what takes the place of a frame takes its memory. The host's memory is so large that
-/// what says where everything is must be small: there a frame may have room for some consecutive units.
+/// Cached translation units in frames, in order of eviction. A frame is in the controller or in host memory, and stays
+/// there: its replacement reuses its memory. Host memory is large, and the directory of its contents must be small, so
+/// a frame there may cover several consecutive units.
 pub(crate) struct MapCache {
     pub first: u32,
     shift: u32,
     user_units: u32,
     eviction: Eviction,
-    /// log2 of the translation units of a frame in the host's memory.
+    /// log2 of the translation units per frame in host memory.
     group_shift: u32,
-    /// Frames there may be and are, in the controller and in the host's memory.
+    /// Maximum and current number of frames, in the controller and in host memory.
     capacity: [u32; 2],
     used: [u32; 2],
-    /// Of each translation unit: its frame, or the operation that fetches it.
+    /// For each translation unit, its frame or the operation that fetches it.
     pub state: Vec<u32>,
-    /// Its copy in flash is older.
+    /// For each translation unit, true if its copy in flash is outdated.
     pub dirty: Vec<bool>,
-    /// Of each group of translation units: its frame in the host's memory.
+    /// For each group of translation units, its frame in host memory.
     frame_of: Vec<u32>,
     pub frames: Vec<Frame>,
     free: u32,
     newest: u32,
     oldest: u32,
-    /// Translation units whose copy in flash is older than data found at a mount, or than what the host's memory had.
+    /// Translation units whose copy in flash is older than data found at a mount, or than a version lost with host
+    /// memory.
     pub stale: Vec<bool>,
-    /// Changes of translation units that are not at hand.
+    /// Changes to translation units that are not cached.
     pub pending: Pending,
-    /// Single entries that are cached, if not whole translation units are: then no frame is used.
+    /// The cached entries if single entries are cached instead of whole translation units; frames are then unused.
     pub entries: Option<MapEntries>,
-    /// Draws what a cache holds that is warm at the start.
+    /// Random numbers for the initial content of a warm cache.
     pub warm: Option<Rng>,
 }
 
@@ -110,23 +111,24 @@ impl MapCache {
         })
     }
 
-    /// The translation unit of a user's unit; `None` for a unit of the layer's own, whose places are in the controller.
+    /// Returns the translation unit of a user unit; `None` for a unit of the layer itself, whose locations are in the
+    /// controller.
     #[inline]
     pub fn translation(&self, unit: u32) -> Option<u32> {
         (unit < self.user_units).then(|| unit >> self.shift)
     }
 
-    /// Translation units.
+    /// Returns the number of translation units.
     pub fn count(&self) -> usize {
         self.state.len()
     }
 
-    /// The user's units.
+    /// Returns the number of user units.
     pub fn user_units(&self) -> u32 {
         self.user_units
     }
 
-    /// Frames in the controller.
+    /// Returns the number of frames in the controller.
     pub fn own_frames(&self) -> u32 {
         self.capacity[0]
     }
@@ -135,23 +137,23 @@ impl MapCache {
         self.translation(unit)
     }
 
-    /// Logical unit of translation unit `t`.
+    /// Returns the logical unit of translation unit `t`.
     pub fn logical_of(&self, t: u32) -> u32 {
         self.first + t
     }
 
-    /// The user's units that translation unit `t` maps.
+    /// Returns the user units that translation unit `t` maps.
     pub fn mapped_by(&self, t: u32) -> std::ops::Range<u32> {
         let end = (u64::from(t) + 1) << self.shift;
         t << self.shift..end.min(u64::from(self.user_units)) as u32
     }
 
-    /// From now on so many frames may be in the host's memory; those that are there stay.
+    /// Sets the number of frames allowed in host memory; existing ones stay.
     pub fn allow_away(&mut self, frames: u32) {
         self.capacity[1] = frames;
     }
 
-    /// Frames in the host's memory, those that make way first before the others.
+    /// Returns the frames in host memory in order of eviction.
     pub fn away(&self) -> Vec<u32> {
         let some = |id: u32| (id != NIL).then_some(id);
         let list = std::iter::successors(some(self.oldest), |id| some(self.frames[*id as usize].next));
@@ -192,7 +194,7 @@ impl MapCache {
         }
     }
 
-    /// Translation unit `t` is at hand, with what waited for it. Returns whether it is in the host's memory.
+    /// Inserts translation unit `t`, with the changes that waited for it. Returns true if it is in host memory.
     pub fn insert(&mut self, t: u32, dirty: bool) -> bool {
         let group = t >> self.group_shift;
         let id = match self.frame_of[group as usize] {
@@ -207,12 +209,12 @@ impl MapCache {
         self.frames[id as usize].away
     }
 
-    /// A frame for translation unit `t`.
+    /// Adds a frame for translation unit `t`.
     fn add(&mut self, t: u32) -> u32 {
         let [near, _] = self.used;
         let away = match self.victim() {
             _ if near < self.capacity[0] => false,
-            // It is the next to make way.
+            // The list is empty, so the new frame is evicted next.
             NIL => false,
             id if self.used[0] + self.used[1] >= self.capacity[0] + self.capacity[1] => {
                 self.frames[id as usize].away || (near > self.capacity[0] && self.capacity[1] > 0)
@@ -238,7 +240,7 @@ impl MapCache {
         id
     }
 
-    /// The frame that is the next to make way.
+    /// Returns the frame to evict next.
     fn victim(&mut self) -> u32 {
         while self.oldest != NIL && self.frames[self.oldest as usize].used {
             let passed = self.oldest;
@@ -249,12 +251,12 @@ impl MapCache {
         self.oldest
     }
 
-    /// It, if there are more than fit.
+    /// Returns the frame to evict next, if there are more than fit.
     pub fn surplus(&mut self) -> Option<u32> {
         (self.used[0] + self.used[1] > self.capacity[0] + self.capacity[1]).then(|| self.victim())
     }
 
-    /// The translation units that `frame` has room for.
+    /// Returns the range of translation units that `frame` covers.
     pub fn span(&self, frame: u32) -> std::ops::Range<u32> {
         let Frame { group, away, .. } = self.frames[frame as usize];
         let shift = if away { self.group_shift } else { 0 };
@@ -262,7 +264,7 @@ impl MapCache {
         from..(from + (1 << shift)).min(self.state.len() as u32)
     }
 
-    /// Translation unit `t` is in `frame`, and newer there than in flash.
+    /// Returns true if translation unit `t` is in `frame`, and newer there than in flash.
     pub fn changed(&self, t: u32, frame: u32) -> bool {
         self.state[t as usize] == frame && self.dirty[t as usize]
     }
@@ -283,7 +285,7 @@ impl MapCache {
         self.free = frame;
     }
 
-    /// The host's memory is gone: the translation units that it alone had the newest of.
+    /// Drops all frames in host memory; returns the translation units whose newest version was only there.
     pub fn lose_away(&mut self) -> Vec<u32> {
         let mut lost = Vec::new();
         for frame in self.away() {

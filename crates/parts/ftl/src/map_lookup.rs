@@ -1,9 +1,9 @@
-//! Look-ups, changes and write-backs of the map where single entries of it are cached.
+//! Lookups, changes and write-backs of the map if single entries are cached.
 //!
-//! A look-up that misses reads the sector of its entry from the translation unit in flash. Look-ups of one translation
-//! unit join the read that is under way, and each brings in its own entry alone. (The read moves one sector even if a
-//! look-up that joins it needs another.) A changed entry that is evicted takes the other changes of its translation unit
-//! along: the unit is read whole, unless it is still in RAM, and written.
+//! A lookup that misses reads the sector of its entry from the translation unit in flash. Lookups of the same
+//! translation unit join the read in progress, and each caches only its own entry. (The read transfers one sector even
+//! if a lookup that joins it needs another.) Evicting a changed entry also writes back the other changes of its
+//! translation unit: the unit is read in full, unless it is still in RAM, and written.
 
 use media::{Action, Class, OpId, ReadOp, SECTOR, Status};
 
@@ -15,29 +15,29 @@ use crate::map_entries::MapEntries;
 use crate::map_frames::{ABSENT, FETCHING};
 use crate::{Actions, Ftl, SYSTEM_SLOTS};
 
-/// The translation unit was read whole and goes back to flash with its changes.
+/// The translation unit is read in full and written back with its changes.
 const MERGES: u64 = 1;
-/// Once this read has ended, the translation unit is read whole to be written back.
+/// After this read, the translation unit is read in full to be written back.
 const MERGES_NEXT: u64 = 2;
 
 impl Ftl {
-    /// The cached entries, where single entries are cached.
+    /// Returns the cached entries, if single entries are cached.
     pub(crate) fn entries(&mut self) -> &mut MapEntries {
-        self.map.as_mut().and_then(|map| map.entries.as_mut()).expect("called only where entries are cached")
+        self.map.as_mut().and_then(|map| map.entries.as_mut()).expect("called only if entries are cached")
     }
 
-    /// The read under way of translation unit `t`, if any, and its logical unit.
+    /// Returns the state of translation unit `t`, which includes a read in progress, and its logical unit.
     fn translation_state(&self, t: u32) -> (u32, u32) {
-        let map = self.map.as_ref().expect("called only where the map is cached");
+        let map = self.map.as_ref().expect("called only if the map is cached");
         (map.state[t as usize], map.first + t)
     }
 
-    /// True if the map is cached by the entry.
+    /// Returns true if single map entries are cached.
     pub(crate) fn caches_entries(&self) -> bool {
         self.map.as_ref().is_some_and(|map| map.entries.is_some())
     }
 
-    /// A read needs the entry of `unit`, in translation unit `t`.
+    /// Makes the entry of `unit`, in translation unit `t`, available for a read.
     pub(crate) fn entry_ready(&mut self, unit: u32, t: u32, out: &mut Actions) -> Ready {
         if self.entries().look_up(unit) {
             self.stats.map_hits += 1;
@@ -52,8 +52,8 @@ impl Ftl {
         Ready::Now
     }
 
-    /// `unit` has a new place in flash. If its entry was not cached, the superseded one must be read, to know which copy
-    /// is no longer valid; the write does not wait for that.
+    /// Updates the entry of `unit`, which has a new address in flash. If the entry was not cached, the old one must be
+    /// read to find the copy that is no longer valid; the write does not wait for that.
     pub(crate) fn entry_written(&mut self, unit: u32, t: u32) {
         let entries = self.entries();
         let cached = entries.look_up(unit);
@@ -73,7 +73,7 @@ impl Ftl {
         self.evict_entries(out);
     }
 
-    /// Has the sector of an entry of translation unit `t` read; `None` if the unit needs no read.
+    /// Reads the sector of an entry of translation unit `t`; returns `None` if the unit needs no read.
     fn fetch_entries(&mut self, t: u32, out: &mut Actions) -> Option<OpId> {
         let (state, logical) = self.translation_state(t);
         if state != ABSENT {
@@ -92,7 +92,7 @@ impl Ftl {
         let id = self.start_operation(Kind::MapRead, t);
         let operation = &mut self.operations[id];
         (operation.unit, operation.mask) = (physical, mask);
-        assert!(id.0 & FETCHING == 0, "more than 2^31 operations under way");
+        assert!(id.0 & FETCHING == 0, "more than 2^31 operations in progress");
         if let Some(map) = &mut self.map {
             map.state[t as usize] = FETCHING | id.0;
         }
@@ -109,8 +109,8 @@ impl Ftl {
             map.state[t as usize] = ABSENT;
         }
         if status != Status::Ok {
-            // The entries are rebuilt from the spare areas of the blocks, as a mount does it (those reads cost nothing
-            // here); then the unit is written again.
+            // The entries are rebuilt from the spare areas of the blocks, as in a mount (the cost of these reads is not
+            // modeled); then the unit is written again.
             self.stats.failures += 1;
             self.entries().merging += u32::from(mask == 0);
             mask = MERGES;
@@ -133,7 +133,7 @@ impl Ftl {
         self.dispatch(out);
     }
 
-    /// Writes translation unit `t` back: at once if no read is needed first.
+    /// Writes translation unit `t` back, at once if no read is needed first.
     pub(crate) fn start_merge(&mut self, t: u32, out: &mut Actions) {
         self.entries().merging += 1;
         let (state, logical) = self.translation_state(t);
@@ -142,7 +142,7 @@ impl Ftl {
             if operation.mask == 0 {
                 operation.mask = MERGES_NEXT;
             } else {
-                // The write-back that is being prepared takes these changes along.
+                // The write-back in preparation includes these changes.
                 self.entries().merging -= 1;
             }
             return;
@@ -159,8 +159,8 @@ impl Ftl {
         }
     }
 
-    /// Evicts what is more than fits and hands complete translation units to the programs. While too many write-backs are
-    /// under way, changed entries stay beyond the cache's size, as translation units do.
+    /// Evicts entries beyond the capacity and passes complete translation units to the programs. While too many
+    /// write-backs are in progress, changed entries stay beyond the capacity, as translation units do.
     pub(crate) fn evict_entries(&mut self, out: &mut Actions) {
         loop {
             self.hand_over();
@@ -169,7 +169,7 @@ impl Ftl {
                 if self.entries().merging >= SYSTEM_SLOTS {
                     return;
                 }
-                let t = self.map.as_ref().and_then(|map| map.translation(unit)).expect("a user's unit");
+                let t = self.map.as_ref().and_then(|map| map.translation(unit)).expect("a user unit");
                 self.entries().clean(t);
                 self.start_merge(t, out);
             }
@@ -177,7 +177,7 @@ impl Ftl {
         }
     }
 
-    /// Gives slots to the translation units that are ready to be written.
+    /// Moves translation units that are ready to be written into slots.
     fn hand_over(&mut self) {
         while let Some(t) = self.entries().write_backs.pop() {
             let (_, logical) = self.translation_state(t);
@@ -189,13 +189,13 @@ impl Ftl {
         }
     }
 
-    /// True if translation unit `t` in flash is older than what the cache knows.
+    /// Returns true if translation unit `t` in flash is older than the cached changes.
     pub(crate) fn entries_changed(&mut self, t: u32) -> bool {
         let entries = self.entries();
         entries.has_dirty(t) || entries.write_backs.contains(&t)
     }
 
-    /// Translation unit `t` is on its way to flash with all its changes.
+    /// Notes that translation unit `t` is being written with all its changes.
     pub(crate) fn entries_written_back(&mut self, t: u32) {
         let entries = self.entries();
         entries.clean(t);
@@ -205,8 +205,8 @@ impl Ftl {
         }
     }
 
-    /// Fills the cache as a long run of uniform random look-ups would have left it: with parts of the map drawn at
-    /// random, unchanged. Without effect unless the configuration says that the cache is warm.
+    /// Fills the cache as a long run of uniform random lookups would leave it: with unchanged parts of the map drawn at
+    /// random. Has no effect unless the configuration requests a warm cache.
     pub fn warm_map(&mut self) {
         let Some(map) = &mut self.map else { return };
         let Some(mut rng) = map.warm.take() else { return };
@@ -215,7 +215,7 @@ impl Ftl {
             None => (map.own_frames(), map.count() as u32),
         };
         let count = entries.min(all);
-        // Floyd's sample: each step adds one that is not in yet.
+        // Floyd's sampling algorithm: each step adds one new element.
         for last in all - count..all {
             let drawn = rng.below(u64::from(last) + 1) as u32;
             match &mut map.entries {

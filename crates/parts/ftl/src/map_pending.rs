@@ -1,27 +1,28 @@
-//! Changes of the map that wait for their translation unit.
+//! Map changes that wait for their translation unit.
 
 use std::collections::VecDeque;
 
-/// Entries that changed of translation units that are not at hand. They wait in the controller, so that bringing a unit
-/// in serves all of its own (Ma, Feng and Li, "LazyFTL", SIGMOD 2011). A read looks for its entry in the map all the same.
+/// Changed entries of translation units that are not cached. They wait in the controller, so that loading a unit serves
+/// all its changes at once (Ma, Feng and Li, "LazyFTL", SIGMOD 2011). A read of such an entry still needs its
+/// translation unit.
 pub(crate) struct Pending {
     max: u32,
-    /// Changes that wait, and how many of each translation unit.
+    /// Number of waiting changes, in total and per translation unit.
     total: u32,
     of: Vec<u32>,
-    /// Translation units by their oldest change; with some that were brought in since.
+    /// Translation units ordered by their oldest change, possibly with some that were loaded since.
     order: VecDeque<u32>,
     queued: Vec<bool>,
 }
 
 impl Pending {
-    /// Room for `max` changes of `units` translation units.
+    /// Creates room for `max` changes of `units` translation units.
     pub fn new(max: u32, units: usize) -> Pending {
         Pending { max, total: 0, of: vec![0; units], order: VecDeque::new(), queued: vec![false; units] }
     }
 
-    /// An entry of translation unit `t` changes. Returns the unit that is to be brought in now, if there are too many: what
-    /// waited for it no longer counts.
+    /// Adds a change to translation unit `t`. If there are too many changes, returns the unit to load now, whose
+    /// changes are no longer counted.
     pub fn note(&mut self, t: u32) -> Option<u32> {
         self.total += 1;
         self.of[t as usize] += 1;
@@ -29,7 +30,7 @@ impl Pending {
             self.order.push_back(t);
         }
         while self.total > self.max {
-            let oldest = self.order.pop_front().expect("changes wait for some unit");
+            let oldest = self.order.pop_front().expect("waiting changes belong to a queued unit");
             self.queued[oldest as usize] = false;
             if self.take(oldest) {
                 return Some(oldest);
@@ -38,14 +39,14 @@ impl Pending {
         None
     }
 
-    /// Translation unit `t` takes over what waited for it. True if something did.
+    /// Removes the changes of translation unit `t`. Returns true if there were any.
     pub fn take(&mut self, t: u32) -> bool {
         let waited = std::mem::take(&mut self.of[t as usize]);
         self.total -= waited;
         waited > 0
     }
 
-    /// Something waits for translation unit `t`.
+    /// Returns true if changes wait for translation unit `t`.
     pub fn has(&self, t: u32) -> bool {
         self.of[t as usize] > 0
     }
@@ -71,7 +72,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list of all changes, each with its age.
+        /// Compares it with a list of all changes in order of age.
         #[test]
         fn it_is_a_list_of_changes(max in 0u32..6, steps in prop::collection::vec((any::<bool>(), 0u32..5), 0..200)) {
             let mut pending = Pending::new(max, 5);
@@ -91,7 +92,7 @@ mod tests {
                 }
                 prop_assert!((0..5).all(|t| pending.has(t) == all.contains(&t)));
                 prop_assert!(all.len() as u32 <= max);
-                prop_assert!(pending.order.len() <= 5, "it grows without end");
+                prop_assert!(pending.order.len() <= 5, "the queue grows without bound");
             }
         }
     }

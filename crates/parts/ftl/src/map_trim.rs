@@ -1,7 +1,7 @@
-//! What a trim changes in the map that is kept in flash.
+//! Effects of a trim on the map in flash.
 //!
-//! A map page that a trim covers whole maps nothing any more: it is forgotten, as an empty entry of the directory of map
-//! pages. One that a trim covers in part changes like one that a write changes.
+//! A translation unit that a trim covers fully maps nothing any more: it is dropped, like an empty entry of the
+//! directory of translation units. One that a trim covers partly changes as if by a write.
 
 use std::ops::Range;
 
@@ -12,9 +12,10 @@ use crate::map_frames::{ABSENT, FETCHING};
 use crate::{Actions, Ftl};
 
 impl Ftl {
-    /// `unit` was trimmed by a command that trims `range`. `noted` is the translation unit that this command changed last.
+    /// Updates the map after `unit` was trimmed by a command that trims `range`. `noted` is the last translation unit
+    /// that this command changed.
     pub(crate) fn map_trimmed(&mut self, unit: u32, range: &Range<u64>, noted: &mut Option<u32>, out: &mut Actions) {
-        let map = self.map.as_ref().expect("called only where the map is cached");
+        let map = self.map.as_ref().expect("called only if the map is cached");
         let Some(t) = map.translation(unit).filter(|t| Some(*t) != *noted) else { return };
         *noted = Some(t);
         let mapped = map.mapped_by(t);
@@ -28,10 +29,10 @@ impl Ftl {
         }
     }
 
-    /// Translation unit `t` maps nothing: neither its changes nor its copy in flash are needed.
+    /// Drops translation unit `t`, which maps nothing: neither its changes nor its copy in flash are needed.
     fn forget_translation(&mut self, t: u32) {
         let entries = self.caches_entries();
-        let map = self.map.as_mut().expect("called only where the map is cached");
+        let map = self.map.as_mut().expect("called only if the map is cached");
         let (state, logical) = (map.state[t as usize], map.first + t);
         map.stale[t as usize] = false;
         map.dirty[t as usize] = false;
@@ -45,7 +46,7 @@ impl Ftl {
                 self.entries().merging -= 1;
             }
         }
-        // A copy on its way to flash arrives there, and is superseded by the next.
+        // A copy being programmed still reaches flash, where the next one supersedes it.
         if let Place::Flash(_) = self.place(logical) {
             let home = self.table.get(logical);
             self.table.set(logical, Location::NOWHERE);

@@ -1,10 +1,10 @@
-//! Recovery: the whole state from the flash alone.
+//! Mount: recovers the whole state from the flash alone.
 //!
-//! Every readable page of every block is looked at; of several copies of a logical unit the one with the highest
-//! sequence number is the unit. Journal pages then say what was trimmed. A block that was being written goes on being
-//! written behind its last programmed page: closing it instead would cost a free block a power cut, and a drive cut off
-//! again and again while it collects would run out of them. (Assumed: a program that was cut off spoils its own page and
-//! no later one.)
+//! The mount examines every readable page of every block; of several copies of a logical unit, the one with the highest
+//! sequence number wins. Journal pages then identify trimmed units. A partly written block stays open after its last
+//! programmed page: closing it instead would cost one free block per power cut, and a drive that repeatedly loses power
+//! while it collects would run out of them. (Assumed: an interrupted program damages only its own page, and no later
+//! one.)
 
 use std::ops::Range;
 
@@ -19,30 +19,31 @@ use crate::map_frames::MapCache;
 use crate::parallel_unit::Stream;
 use crate::sequence::Sequence;
 
-/// Pages of a block that are looked up ahead of being taken in.
+/// Number of pages of a block that are prefetched before they are processed.
 const AHEAD: u32 = 16;
 
-/// What a mount found and read.
+/// Findings and cost of a mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MountReport {
     /// Pages whose spare area was read.
     pub pages_read: u64,
-    /// Pages whose program had been cut off, or failed.
+    /// Pages whose program was interrupted or failed.
     pub torn_pages: u64,
-    /// Physical blocks whose erase had been cut off.
+    /// Physical blocks whose erase was interrupted.
     pub torn_blocks: u32,
     /// Physical blocks marked bad.
     pub bad_blocks: u32,
-    /// User's units that were found.
+    /// User units found.
     pub mapped_units: u64,
-    /// Units that a journal page had trimmed.
+    /// Units trimmed by a journal page.
     pub trimmed_units: u64,
-    /// Most pages that one die had to read.
+    /// Largest number of pages read from one die.
     pub pages_of_busiest_die: u64,
 }
 
 impl MountReport {
-    /// Time the scan takes with all dies at work, each reading its pages one after another in `page_read`.
+    /// Returns the duration of the scan if all dies work in parallel and each reads its pages one after another in
+    /// `page_read`.
     pub fn time(&self, page_read: Time) -> Time {
         page_read * self.pages_of_busiest_die
     }
@@ -50,7 +51,7 @@ impl MountReport {
 
 impl Ftl {
     pub(crate) fn scan(&mut self, flash: &impl Flash) -> MountReport {
-        assert_eq!(flash.geometry(), &self.config.geometry, "the flash has another shape");
+        assert_eq!(flash.geometry(), &self.config.geometry, "the geometry of the flash differs from the configuration");
         let mut report = MountReport::default();
         let mut newest = Newest { highest: 0, of_translation: vec![0; self.map.as_ref().map_or(0, MapCache::count)] };
         let mut by_die = vec![0u64; self.config.geometry.all_dies() as usize];
@@ -117,14 +118,14 @@ impl Ftl {
         self.blocks.set_erases(block, erases);
     }
 
-    /// Looks the units of `pages` up, for the processor's caches alone: each look-up misses them on a large drive, and
-    /// misses that do not wait for one another overlap.
+    /// Prefetches the map entries of the units of `pages` into the processor's caches: each lookup misses them on a
+    /// large drive, and independent misses overlap.
     fn fetch_ahead(&self, block: u32, position: u32, plane: u32, pages: Range<u32>, flash: &impl Flash) {
         let at = self.layout.page(block, position);
         let mut mapped = 0u32;
         for page in pages {
             for unit in flash.logical(PageAddr { page, ..at }, plane).iter().filter(|unit| **unit < PARITY) {
-                assert!(self.table.holds(*unit), "{unit} is no unit of this drive");
+                assert!(self.table.holds(*unit), "the flash holds logical unit {unit}, which the drive does not have");
                 mapped += u32::from(self.table.get(*unit) != Location::NOWHERE);
             }
         }
@@ -152,7 +153,7 @@ impl Ftl {
             if *unit >= PARITY {
                 continue;
             }
-            assert!(self.table.holds(*unit), "{unit} is no unit of this drive");
+            assert!(self.table.holds(*unit), "the flash holds logical unit {unit}, which the drive does not have");
             let physical = base + i as u32;
             let older = self.table.get(*unit);
             if older != Location::NOWHERE {
@@ -171,7 +172,7 @@ impl Ftl {
         true
     }
 
-    /// Sequence number of the program that wrote what is at `location`; 0 for nowhere.
+    /// Returns the sequence number of the program that wrote `location`; 0 for nowhere.
     fn sequence_at(&self, location: Location, flash: &impl Flash) -> u64 {
         match location.place(self.slots.count()) {
             Place::Flash(physical) => {
@@ -196,7 +197,7 @@ impl Ftl {
             let note = flash.note(page, plane, within);
             assert!(!note.is_empty(), "journal unit {unit} has no content");
             let (as_of, trimmed) = self.journal.found(unit, note);
-            // Later pages must not claim an earlier time than this one.
+            // Later pages must not carry a lower sequence number T than this one.
             if as_of > self.sequence.next() {
                 self.sequence = Sequence::after(as_of);
             }
@@ -225,7 +226,7 @@ impl Ftl {
         }
     }
 
-    /// Translation units that are older than data they map are written anew when they are next used.
+    /// Marks translation units older than data they map, which are rewritten when they are next used.
     fn mark_stale(&mut self, flash: &impl Flash, newest: &Newest) {
         let first = self.config.user_units + crate::journal::units(&self.config);
         for (t, newest) in (0u32..).zip(&newest.of_translation) {
@@ -236,7 +237,7 @@ impl Ftl {
         }
     }
 
-    /// Says what each block is used for.
+    /// Determines the usage of each block.
     fn sort_blocks(&mut self, flash: &impl Flash) {
         for pu in 0..self.layout.parallel_units {
             self.measure(pu);
@@ -275,8 +276,9 @@ impl Ftl {
         }
     }
 
-    /// The flash does not say which block was open for what. Where no free block is left to collection, it needs the one
-    /// that has more room: that may be what it had opened as the last.
+    /// Assigns the open blocks of `pu` to streams. The flash does not record which block was open for which stream. If
+    /// collection has no free block left, it needs the open block with more room, which may be the last one it had
+    /// opened.
     fn leave_room_to_copies(&mut self, pu: u32) {
         if self.is_reserved(pu, 0) {
             return;
@@ -316,7 +318,7 @@ impl Ftl {
         found
     }
 
-    /// Goes on writing `block`, if it was not written to its end and its parallel unit has no such block yet.
+    /// Reopens `block` if it is not full and its parallel unit has no open block for that stream yet.
     fn reopen(&mut self, block: u32, found: &Found) -> bool {
         let (per_row, end) = (self.layout.per_row, self.programs_of(block));
         let next_of = |position: u32, pages: u32| pages * per_row + position;
@@ -325,7 +327,7 @@ impl Ftl {
         if first >= end {
             return false;
         }
-        // Dies do not end their programs in step: some are ahead of the first that is missing.
+        // Dies do not complete their programs in lockstep: some programs are ahead of the first missing one.
         let mut ahead = Vec::new();
         for (position, pages) in usable() {
             ahead.extend((0..pages).map(|page| next_of(position, page)).filter(|program| *program > first));
@@ -344,18 +346,18 @@ impl Ftl {
     }
 }
 
-/// A block as it was found.
+/// State of a block found by the mount.
 #[derive(Default)]
 struct Found {
-    /// Pages programmed, over all planes.
+    /// Number of programmed pages, over all planes.
     programmed: u32,
-    /// Pages programmed of each position; none where no plane is usable.
+    /// Number of programmed pages per position; `None` if no plane is usable.
     pages: Vec<Option<u32>>,
     torn: bool,
     newest: u64,
 }
 
-/// The highest sequence numbers seen while scanning: of all, and of the data each translation unit maps.
+/// The highest sequence numbers seen in the scan: overall, and for the data that each translation unit maps.
 struct Newest {
     highest: u64,
     of_translation: Vec<u64>,

@@ -1,8 +1,8 @@
-//! Recovery of a drive that was laid out: its rule is taken over, and only what was written since is scanned.
+//! Mount of a laid-out drive: takes over its rule and scans only data written since.
 //!
-//! A block that was not erased since holds what the rule says on the pages that were laid out, and its sequence numbers
-//! are below all that were given later: whatever a scan finds elsewhere is newer. Of a block that was erased, the rule's
-//! entries are gone: each of its units was written elsewhere before, or trimmed.
+//! A block that was not erased since still holds the content given by the rule on the laid-out pages, with sequence
+//! numbers below all later ones: any copy that a scan finds elsewhere is newer. For an erased block the rule's entries
+//! are void: each of its units was written elsewhere before, or trimmed.
 
 use std::sync::Arc;
 
@@ -13,10 +13,11 @@ use crate::laid::Laid;
 use crate::location::Location;
 
 impl Ftl {
-    /// Takes over the rule that `flash` was laid out by, if it was.
+    /// Takes over the rule of `flash`, if it was laid out.
     pub(crate) fn take_rule(&mut self, flash: &impl Flash) -> Option<Arc<Laid>> {
         let rule = Arc::clone(flash.laid_out()?);
-        let rule = rule.into_any().downcast::<Laid>().unwrap_or_else(|_| unreachable!("no other layer lays flash out"));
+        let rule =
+            rule.into_any().downcast::<Laid>().unwrap_or_else(|_| unreachable!("flash laid out by another layer"));
         self.table.lay_out(Arc::clone(&rule));
         self.blocks.lay_out(Arc::clone(&rule));
         for block in 0..self.layout.all_blocks() {
@@ -28,7 +29,7 @@ impl Ftl {
     }
 
     fn take_laid_block(&mut self, block: u32, rule: &Laid, flash: &impl Flash) {
-        // Closed then and whole now: its bits follow the rule, too.
+        // The block was laid out full and is still complete: its bits follow the rule.
         let mut whole = rule.programs(block) == self.programs_of(block);
         for position in 0..self.layout.per_row {
             let at = self.layout.block_at(block, position);
@@ -61,11 +62,11 @@ impl Ftl {
         }
     }
 
-    /// User's units that are somewhere.
+    /// Returns the number of user units that have a location.
     pub(crate) fn mapped_units(&self, laid: bool) -> u64 {
         let touched = self.table.iter_touched(self.config.user_units);
         if laid {
-            // A rule has all of them.
+            // A rule covers every user unit.
             let gone = touched.filter(|(_, location)| *location == Location::NOWHERE).count() as u64;
             return u64::from(self.config.user_units) - gone;
         }

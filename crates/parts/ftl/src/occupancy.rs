@@ -1,23 +1,23 @@
-//! Read-only views of how full and how worn the layer is.
+//! Read-only views of the fill and wear of the drive.
 
 use crate::Ftl;
 use crate::blocks::Use;
 
-/// State at one point in time.
+/// Occupancy at one point in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
-    /// Erased blocks that wait to be written, those in SLC mode included.
+    /// Erased blocks available for writing, including SLC blocks.
     pub free_blocks: u32,
     /// Parallel units that are collecting a block.
     pub collecting: u32,
     /// Units of the write cache in use.
     pub write_cache_used: u32,
-    /// Units that the write cache holds at most.
+    /// Capacity of the write cache in units.
     pub write_cache_units: u32,
 }
 
 impl Ftl {
-    /// Returns how full the layer is now; costs a pass over the parallel units.
+    /// Returns the current occupancy; costs a pass over the parallel units.
     pub fn occupancy(&self) -> Occupancy {
         let mut found = Occupancy {
             write_cache_used: self.write_used,
@@ -31,17 +31,18 @@ impl Ftl {
         found
     }
 
-    /// Valid units of each closed block, parallel unit by parallel unit: the distribution that theory speaks of.
+    /// Returns the number of valid units of each closed block, ordered by parallel unit: the distribution that the
+    /// theory predicts.
     pub fn closed_blocks(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.layout.all_blocks()).filter(|b| self.blocks.usage(*b) == Use::Closed).map(|b| self.blocks.valid(b))
     }
 
-    /// Units a block of a parallel unit holds, and blocks in all.
+    /// Returns the number of units per block of a parallel unit, and the total number of blocks.
     pub fn block_shape(&self) -> (u32, u32) {
         (self.layout.block_units, self.layout.all_blocks())
     }
 
-    /// Least, mean and greatest number of erases of a block.
+    /// Returns the minimum, mean and maximum number of erases per block.
     pub fn wear(&self) -> (u32, f64, u32) {
         let erases = || (0..self.layout.all_blocks()).map(|b| self.blocks.erases(b));
         let sum: u64 = erases().map(u64::from).sum();

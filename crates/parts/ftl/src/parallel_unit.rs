@@ -1,4 +1,4 @@
-//! Parallel units: what allocates by itself. Blocks opened, filled and closed.
+//! Parallel units, which allocate and collect independently; opening, filling and closing blocks.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ use crate::fold::ReadOrder;
 use crate::pacing::Victim;
 use crate::{Ftl, journal};
 
-/// What a block is opened for.
+/// Purpose of an open block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stream {
     Host,
@@ -18,7 +18,7 @@ pub(crate) enum Stream {
     Slc,
 }
 
-/// An open block: programs `next..end` of it are to come.
+/// An open block, of which programs `next..end` are still to be written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WritePoint {
     pub(crate) block: u32,
@@ -26,32 +26,32 @@ pub(crate) struct WritePoint {
     pub(crate) end: u32,
 }
 
-/// A place for one program.
+/// Location for one program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     pub pu: u32,
     pub block: u32,
     pub program: u32,
-    /// First unit of the program, whatever planes are missing.
+    /// First unit of the program, regardless of missing planes.
     pub unit: u32,
-    /// Units that fit.
+    /// Number of units that fit.
     pub units: u32,
     pub page: PageAddr,
 }
 
-/// A block being read for its valid units: programs before `cursor` have been.
+/// Progress of reading the valid units of a block: programs before `cursor` have been read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GcScan {
     pub(crate) block: u32,
     pub(crate) cursor: u32,
     pub(crate) end: u32,
-    /// Valid units when it was chosen.
+    /// Number of valid units when the block was chosen.
     pub(crate) valid: u32,
-    /// It is collected whether or not its parallel unit is short.
+    /// Collected whether or not the parallel unit is short of space.
     pub(crate) forced: bool,
 }
 
-/// What allocates and collects by itself.
+/// A set of planes that allocates and collects independently.
 pub(crate) struct ParallelUnit {
     pub(crate) free: Vec<u32>,
     pub(crate) slc_free: Vec<u32>,
@@ -61,45 +61,45 @@ pub(crate) struct ParallelUnit {
     pub(crate) scan: Option<GcScan>,
     /// A block being emptied in the background: an SLC block, or one whose data is refreshed.
     pub(crate) fold: Option<GcScan>,
-    /// It waits for a pause, or for collection.
+    /// `fold` waits for idle time, or for collection.
     pub(crate) fold_waits: bool,
-    /// Blocks collected whose erase has not ended, the one of `scan` among them.
+    /// Blocks being collected or not yet erased, including the block of `scan`.
     pub(crate) victims: Vec<Victim>,
-    /// Units by which it was short when its latest victim was chosen.
+    /// Shortage in units when the latest victim was chosen.
     pub(crate) short_by: i64,
-    /// Nothing could be collected; a block that is opened or erased may change that.
+    /// No block could be collected; opening or erasing a block may change that.
     pub(crate) barren: bool,
-    /// Slots read, to be programmed in the order in which they were read: neighbours stay neighbours.
+    /// Slots of units read, to be programmed in read order: neighbors stay neighbors.
     pub(crate) pending: VecDeque<u32>,
-    /// The unit of some pending slot may have moved on.
+    /// The unit of some pending slot may be superseded.
     pub(crate) superseded: bool,
     /// Units being read, pending or being programmed.
     pub(crate) in_flight: u32,
     pub(crate) quota: u32,
-    /// Reads of collection under way.
+    /// Collection reads in progress.
     pub(crate) reading: u32,
-    /// Those of background copies.
+    /// Reads of background copies, in order of issue.
     pub(crate) read_order: ReadOrder,
-    /// The policy's choice, until it is taken.
+    /// Block chosen by the policy, until it is collected.
     pub(crate) chosen: Option<u32>,
-    /// Blocks to be collected whatever the policy says.
+    /// Blocks to collect regardless of the policy.
     pub(crate) forced: Vec<u32>,
     /// Failed programs that wait for room.
     pub(crate) retry: Vec<OpId>,
-    /// It may use what it otherwise sets aside.
+    /// The emergency reserve may be used.
     pub(crate) emergency: bool,
-    /// Nor does it keep room for a failure.
+    /// Even the room kept for a program failure may be used.
     pub(crate) reckless: bool,
-    /// Programs of blocks reopened at the mount that were done before: block and program.
+    /// Programs of blocks reopened by the mount that were already written: block and program.
     pub(crate) ahead: Vec<(u32, u32)>,
-    /// Blocks chosen since something else than collection took room.
+    /// Blocks chosen since anything other than collection took room.
     pub(crate) fruitless: u64,
-    /// What had taken room then, as counted.
+    /// Count of such events at that time.
     pub(crate) taken: u64,
-    /// Units that its largest block holds, and usable planes of all of them.
+    /// Capacity of its largest block in units, and number of usable planes over all blocks.
     pub(crate) largest: i64,
     pub(crate) planes: u32,
-    /// Erases since wear was looked at.
+    /// Erases since wear was last checked.
     pub(crate) since_wear: u32,
 }
 
@@ -140,7 +140,7 @@ impl ParallelUnit {
         if slc { self.slc_free.push(block) } else { self.free.push(block) }
     }
 
-    /// More of the block that is emptied in the background is about to be read.
+    /// Returns true if more of the block emptied in the background is about to be read.
     #[inline]
     pub(crate) fn is_folding(&self) -> bool {
         self.fold.is_some() && !self.fold_waits
@@ -154,7 +154,8 @@ impl ParallelUnit {
         self.forced.push(block);
     }
 
-    /// Opens `block` from program `next` on for `stream`, unless that has one; programs in `ahead` are done already.
+    /// Opens `block` from program `next` on for `stream`; programs in `ahead` are already written. Returns false if the
+    /// stream already has an open block.
     pub(crate) fn reopen(&mut self, stream: Stream, block: u32, next: u32, end: u32, ahead: &[u32]) -> bool {
         let write_point = &mut self.write_points[stream as usize];
         if write_point.is_some() {
@@ -169,25 +170,25 @@ impl ParallelUnit {
 /// Free blocks that host writes leave to collection.
 pub(crate) const RESERVE: usize = 1;
 
-/// Open blocks per parallel unit, without those of the SLC cache itself.
+/// Returns the number of open blocks per parallel unit, without those of the static SLC cache.
 pub(crate) fn write_points(config: &Config) -> u32 {
     let lent = u32::from(config.slc.is_some_and(|slc| slc.dynamic > 0));
     lent + if config.collection.separate { 2 } else { 1 }
 }
 
 impl Ftl {
-    /// True if `block` holds one bit a cell.
+    /// Returns true if `block` is in SLC mode.
     #[inline]
     pub(crate) fn is_slc(&self, block: u32) -> bool {
         self.config.slc.is_some_and(|slc| block % self.layout.blocks < slc.blocks || self.lent.holds(block))
     }
 
-    /// Programs that a block in SLC mode takes.
+    /// Returns the number of programs of a block in SLC mode.
     pub(crate) fn slc_programs(&self) -> u32 {
         self.layout.pages / self.config.slc.map_or(1, |slc| slc.bits) * self.layout.per_row
     }
 
-    /// Programs a block of this kind takes.
+    /// Returns the number of programs of `block` in its current mode.
     pub(crate) fn programs_of(&self, block: u32) -> u32 {
         match self.config.slc {
             Some(_) if self.is_slc(block) => self.slc_programs(),
@@ -195,7 +196,7 @@ impl Ftl {
         }
     }
 
-    /// Room for a program of the host, in the next parallel unit that has some.
+    /// Returns room for a host program, in the next parallel unit that has any.
     pub(crate) fn host_room(&mut self) -> Option<Room> {
         let stream = if self.config.collection.separate { Stream::Host } else { Stream::Copy };
         debug_assert!((0..self.layout.parallel_units).all(|pu| !self.turns.waits(pu) || self.host_waits(pu)));
@@ -233,30 +234,30 @@ impl Ftl {
         None
     }
 
-    /// True if host writes may go to the block of `stream` in `pu`, or to a free one.
+    /// Returns true if host writes may go to the open block of `stream` in `pu`, or to a free one.
     #[inline(always)]
     fn is_open_to_host(&self, pu: u32, stream: Stream) -> bool {
         let l = &self.parallel_units[pu as usize];
-        // A block shared with copies, opened for them as the last free one, is theirs.
+        // A shared block that was opened for copies as the last free one is reserved for them.
         let open = l.write_points[stream as usize].is_some() && (stream == Stream::Host || self.is_reserved(pu, 0));
         open || (self.is_open_reserved(pu) && self.takes_more(pu))
     }
 
-    /// True if `pu` may open a block for the host, and collection still has what it needs.
+    /// Returns true if `pu` may open a block for the host and still leave collection the blocks it needs.
     #[inline(always)]
     fn is_open_reserved(&self, pu: u32) -> bool {
         if self.blocks.is_whole() { self.is_reserved(pu, 1) } else { self.is_reserved_in_pool(pu, 1) }
     }
 
-    /// True if the free blocks of `pu`, without `taken` of them, hold what collection needs to go on.
+    /// Returns true if the free blocks of `pu`, without `taken` of them, suffice for collection to proceed.
     #[inline(always)]
     pub(crate) fn is_reserved(&self, pu: u32, taken: usize) -> bool {
         self.parallel_units[pu as usize].free.len() >= RESERVE + taken
             && (self.blocks.is_whole() || self.reserves_units(pu, taken))
     }
 
-    /// The same where planes are lost: blocks that hold less count for less, and the victim may be one that is whole.
-    #[cold]
+    /// Like [`is_reserved`](Self::is_reserved), with unusable planes: counts units, because blocks differ in capacity
+    /// and the victim may have all its planes.
     fn reserves_units(&self, pu: u32, taken: usize) -> bool {
         let l = &self.parallel_units[pu as usize];
         let units = |block: &u32| self.capacity(*block, self.layout.block_programs);
@@ -264,8 +265,8 @@ impl Ftl {
         all - taken as i64 * most >= RESERVE as i64 * l.largest
     }
 
-    /// True if `pu` should collect however large its shortage is: the host has no room at all, or the free blocks hold too
-    /// little for it to get one.
+    /// Returns true if `pu` should collect regardless of its shortage: the host has no room at all, or the free blocks
+    /// hold too little for it to get any.
     #[inline]
     pub(crate) fn lacks_room(&self, pu: u32) -> bool {
         (self.host_stalled && !self.host_paced)
@@ -274,10 +275,10 @@ impl Ftl {
                 && !self.is_reserved(pu, 1))
     }
 
-    /// True if `pu` may open one more block for the host. Parallel units take programs in turn, and programs need not be full:
-    /// without a bound one parallel unit could come to hold more than it can collect, while others stand half empty. Some parallel unit
-    /// always holds its share or less, and a share can be collected, as the configuration was checked for.
-    #[cold]
+    /// Returns true if `pu` may open one more block for the host. Parallel units take programs in turn, and programs
+    /// need not be full: without a limit one parallel unit could come to hold more data than it can collect, while
+    /// others are half empty. Some parallel unit always holds at most its share, and a share can always be collected,
+    /// as the check of the configuration ensures.
     fn takes_more(&self, pu: u32) -> bool {
         if self.layout.parallel_units == 1
             || self.parallel_units[pu as usize].free.len() > self.config.collection.start as usize + 1
@@ -292,12 +293,12 @@ impl Ftl {
                 room += units - i64::from(self.layout.program_units);
             }
         }
-        // The host may leave no more than the reserve free; and what is opened now will be full of valid units.
+        // The host may use all but the reserve, and a block opened now will be full of valid units.
         let held_back = i64::from(write_points(&self.config) + RESERVE as u32 + 1) * i64::from(self.layout.block_units);
         valid <= (room - held_back).max(self.share_of(pu))
     }
 
-    /// Room for copies in `pu`: the last programs of the last block are left to the journal of trims, for which an
+    /// Returns room for copies in `pu`. The last programs of the last block are left to the trim journal, for which an
     /// erase may wait.
     #[inline(always)]
     pub(crate) fn copy_room(&mut self, pu: u32) -> Option<Room> {
@@ -312,15 +313,15 @@ impl Ftl {
         self.room(pu, Stream::Copy)
     }
 
-    /// True if the blocks being emptied in `pu` wait for no trim to become durable: the last programs may go into
-    /// emptying them, as their erase needs no page of the journal.
+    /// Returns true if no block being emptied in `pu` waits for a trim to become durable: the last programs may then be
+    /// used to empty them, as their erase needs no journal page.
     fn is_erasable(&self, pu: u32) -> bool {
         let mut blocks = pu * self.layout.blocks..(pu + 1) * self.layout.blocks;
         blocks.all(|b| self.blocks.usage(b) != Use::Victim || self.journal.is_durable(self.blocks.trimmed(b)))
     }
 
-    /// Programs set aside for pages of the journal: one for trims that may come, more for those that it does not tell of
-    /// yet.
+    /// Returns the number of programs set aside for journal pages: one for future trims, more if there are trims not
+    /// yet recorded.
     pub(crate) fn journal_programs(&self) -> u32 {
         if self.journal.all_durable() {
             return 1;
@@ -329,7 +330,7 @@ impl Ftl {
         all.min(self.layout.block_programs / 6).max(1)
     }
 
-    /// Room for a program in `pu`; opens a block if need be. `None` if there is none to open.
+    /// Returns room for a program in `pu`, opening a block if needed; `None` if there is none to open.
     #[inline(always)]
     pub(crate) fn room(&mut self, pu: u32, stream: Stream) -> Option<Room> {
         loop {
@@ -351,7 +352,7 @@ impl Ftl {
             let used = room.units > 0 && !self.done_before(pu, block, program);
             if full {
                 self.parallel_units[pu as usize].write_points[stream as usize] = None;
-                // Not closed before its last program is done.
+                // The block is closed when its last program completes.
                 self.blocks.set_usage(block, Use::Full);
                 if !used {
                     self.close_if_written(block);
@@ -363,7 +364,7 @@ impl Ftl {
         }
     }
 
-    /// The place of program number `program` of `block`, on the planes that take it.
+    /// Returns the location of program number `program` of `block`, on its usable planes.
     #[inline(always)]
     pub(crate) fn room_at(&self, pu: u32, block: u32, program: u32) -> Room {
         let mut page = self.layout.page_in(pu, block, program);
@@ -376,7 +377,7 @@ impl Ftl {
         Room { pu, block, program, unit: self.layout.unit_of(block, program), units, page }
     }
 
-    /// True if this program was done before the mount.
+    /// Returns true if this program was written before the mount.
     #[inline]
     pub(crate) fn done_before(&mut self, pu: u32, block: u32, program: u32) -> bool {
         let ahead = &mut self.parallel_units[pu as usize].ahead;
@@ -392,7 +393,6 @@ impl Ftl {
         }
     }
 
-    #[cold]
     fn open(&mut self, pu: u32, stream: Stream) -> Option<()> {
         let slc = stream == Stream::Slc;
         let lends = slc && self.lends(pu);
@@ -405,7 +405,7 @@ impl Ftl {
         } else {
             0
         };
-        // Order does not matter where the least worn is taken; else the block freed longest ago is.
+        // The order does not matter if the least worn block is chosen; otherwise use the block that was freed first.
         let block = if self.config.wear.dynamic { free.swap_remove(at) } else { free.remove(at) };
         debug_assert_eq!(self.blocks.usage(block), Use::Free);
         debug_assert_eq!(self.blocks.valid(block), 0);
@@ -422,7 +422,7 @@ impl Ftl {
         Some(())
     }
 
-    /// A program in `block` is done.
+    /// Handles the end of a program in `block`.
     #[inline]
     pub(crate) fn written(&mut self, block: u32) {
         if self.blocks.end_write(block) == 0 {
@@ -442,12 +442,12 @@ impl Ftl {
         }
         if self.is_slc(block) {
             self.parallel_units[pu].slc_closed.push_back(block);
-            // Only folding takes it, in its turn.
+            // Only folding collects it, in order.
             self.blocks.withhold(block);
         }
     }
 
-    /// No further program goes into `block`.
+    /// Closes `block` to further programs.
     pub(crate) fn abandon(&mut self, block: u32) {
         self.drop_stripe(block);
         let pu = self.layout.pu_of(block) as usize;

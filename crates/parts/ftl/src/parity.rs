@@ -1,14 +1,15 @@
-//! Parity across dies: the last program of each stripe of a superblock holds the exclusive or of the others.
+//! Parity across dies: the last program of each stripe of a superblock holds the exclusive OR of the others.
 //!
-//! A stripe is as many consecutive programs of a block as [`Layout::stripe`] says, each on another die. While it is
-//! written, its parity grows in a buffer of the controller; when the last data program goes out, the parity follows. Until
-//! the parity is in flash the stripe is not protected, and neither is one that was being written when the power was cut.
+//! A stripe consists of [`Layout::stripe`] consecutive programs of a block, each on a different die. While it is
+//! written, its parity accumulates in a controller buffer; it is programmed after the last data program is issued.
+//! Until the parity is in flash the stripe is not protected, and neither is one that was being written when power was
+//! lost.
 //!
-//! A program that fails while its stripe is open leaves the parity again. One that fails later costs the stripe its
-//! protection; its block is emptied as any block with a failed program. The parity takes the last place that has all
-//! planes: with planes lost, it changes places with the stripe's last program.
+//! A program that fails while its stripe is open is removed from the parity. One that fails later costs the stripe its
+//! protection; its block is emptied like any block with a failed program. The parity takes the last program that has
+//! all planes: with unusable planes, it changes places with the stripe's last program.
 //!
-//! The spare area of a program of parity says so ([`media::PARITY`]), which is how it is found again.
+//! The spare area of a parity program identifies it ([`media::PARITY`]), so that it can be found again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,47 +25,47 @@ use crate::parallel_unit::{Room, WritePoint};
 use crate::rebuild::Rebuild;
 use crate::{Actions, Ftl};
 
-/// Blocks that may be written at once: for the host, for copies, and of the SLC cache.
+/// Blocks that may be open at once: for the host, for copies, and in the SLC cache.
 const STREAMS: u32 = 3;
-/// Programs of parity on their way to each die that takes some of a row. Assumed: as deep as a die's queue gets.
+/// Parity programs in progress per stripe of a page row. Assumed: the depth of a die's queue.
 const ON_THEIR_WAY: u32 = 4;
 
-/// A stripe that is being written.
+/// An open stripe.
 struct Open {
     block: u32,
     /// Its first program.
     first: u32,
-    /// The program that its parity goes to.
+    /// The program that holds its parity.
     place: u32,
-    /// First slot of its parity.
+    /// First slot of its parity buffer.
     set: u32,
-    /// A program is in it.
+    /// At least one program has joined it.
     begun: bool,
 }
 
-/// The parity of a drive.
+/// Parity state of a drive.
 pub(crate) struct Parity {
-    /// First slots of the buffers that are free.
+    /// First slots of the free buffers.
     sets: Vec<u32>,
-    /// A stripe could not begin, since no buffer was free.
+    /// A stripe could not begin because no buffer was free.
     waiting: bool,
     open: Vec<Open>,
-    /// Failed programs, by block and number, that the parity of their stripe leaves out.
+    /// Failed programs, by block and number, that are excluded from the parity of their stripe.
     left_out: BTreeSet<(u32, u32)>,
-    /// Sequence number of the first program of parity since the mount.
+    /// Sequence number of the first parity program since the mount.
     since: Option<u64>,
-    /// The slot in which a unit is rebuilt.
+    /// Slot in which a unit is rebuilt.
     pub(crate) scratch: u32,
-    /// Reads whose page is being rebuilt.
+    /// Reads whose page is being rebuilt, by operation.
     pub(crate) rebuilds: BTreeMap<u32, Rebuild>,
 }
 
-/// Buffers of a program each: one for each open stripe, and those of parity on its way to flash.
+/// Returns the number of buffers of one program each: one per open stripe, and those of parity programs in progress.
 fn sets(config: &Config, layout: &Layout) -> u32 {
     config.parity.map_or(0, |_| STREAMS + ON_THEIR_WAY * layout.per_row.div_ceil(layout.stripe))
 }
 
-/// Slots that parity takes.
+/// Returns the number of slots that parity uses.
 pub(crate) fn slots(config: &Config, layout: &Layout) -> u64 {
     config.parity.map_or(0, |_| u64::from(sets(config, layout)) * u64::from(layout.program_units) + 1)
 }
@@ -76,7 +77,7 @@ impl Parity {
         let scratch = take();
         let sets = (0..sets(config, layout)).map(|_| {
             let first = take();
-            (1..layout.program_units).for_each(|i| assert_eq!(take(), first + i, "slots come in order at first"));
+            (1..layout.program_units).for_each(|i| assert_eq!(take(), first + i, "new slots come in order"));
             first
         });
         Some(Parity {
@@ -90,17 +91,17 @@ impl Parity {
         })
     }
 
-    /// True if `program` of `block` failed and its stripe goes on without it.
+    /// Returns true if `program` of `block` failed and is excluded from its stripe.
     pub(crate) fn leaves_out(&self, block: u32, program: u32) -> bool {
         self.left_out.contains(&(block, program))
     }
 
-    /// True if the program of parity with this number was issued since the mount.
+    /// Returns true if the parity program with this sequence number was issued since the mount.
     pub(crate) fn is_since_mount(&self, sequence: u64) -> bool {
         self.since.is_some_and(|since| since <= sequence)
     }
 
-    /// True if the stripe of `block` that begins with program `first` is being written.
+    /// Returns true if the stripe of `block` that begins with program `first` is open.
     pub(crate) fn is_open(&self, block: u32, first: u32) -> bool {
         self.open.iter().any(|open| (open.block, open.first) == (block, first))
     }
@@ -109,7 +110,7 @@ impl Parity {
         self.open.iter().position(|open| open.block == block)
     }
 
-    /// The open stripe of `block` gets no parity.
+    /// Drops the open stripe of `block`, which gets no parity.
     fn drop_open(&mut self, block: u32) {
         if let Some(at) = self.of(block) {
             let open = self.open.swap_remove(at);
@@ -119,13 +120,12 @@ impl Parity {
 }
 
 impl Ftl {
-    /// The program that follows in `block`, whose next number is `next`: what the stripe's order makes of it. `None` if a
-    /// stripe begins and there is no buffer for its parity.
-    #[inline(never)]
+    /// Returns the program to use in `block` as its next program `next`, in the order of its stripe. Returns `None` if
+    /// a stripe begins and no buffer is free for its parity.
     pub(crate) fn enter_stripe(&mut self, pu: u32, block: u32, next: u32) -> Option<u32> {
         let stripe = self.layout.stripe;
         let place = if next.is_multiple_of(stripe) { self.parity_place(pu, block, next) } else { None };
-        let parity = self.parity.as_mut().expect("called only where there is parity");
+        let parity = self.parity.as_mut().expect("called only if parity is configured");
         if next.is_multiple_of(stripe) {
             parity.drop_open(block);
             if let Some(place) = place {
@@ -140,15 +140,15 @@ impl Ftl {
         let Open { first, place, .. } = parity.open[at];
         let last = first + stripe - 1;
         if next == last {
-            // The programs before it take none any more, or its own place does not: data may go there.
+            // No earlier program is usable any more, or the parity's own location takes no program: data may go there.
             parity.drop_open(block);
             return Some(place);
         }
         Some(if next == place { last } else { next })
     }
 
-    /// Where the parity goes of the stripe of `block` that begins with `first`; none if it has less than two programs, or
-    /// some were done before the mount.
+    /// Returns the program for the parity of the stripe of `block` that begins with `first`; `None` if the stripe has
+    /// fewer than two usable programs, or some were written before the mount.
     fn parity_place(&self, pu: u32, block: u32, first: u32) -> Option<u32> {
         let programs = first..first + self.layout.stripe;
         let ahead = &self.parallel_units[pu as usize].ahead;
@@ -160,16 +160,15 @@ impl Ftl {
         programs.max_by_key(units).filter(|_| usable > 1)
     }
 
-    /// True if the host waits for a buffer, until a program of parity is done.
+    /// Returns true if the host waits for a parity buffer, until a parity program completes.
     #[inline]
     pub(crate) fn waits_for_parity(&self) -> bool {
         self.parity.as_ref().is_some_and(|parity| parity.waiting)
     }
 
-    /// The program `id` goes to `room`: its units enter the parity of their stripe, which follows if they are the last.
-    #[inline(never)]
+    /// Adds the units of the program `id` at `room` to the parity of its stripe, which is issued if they are the last.
     pub(crate) fn join_stripe(&mut self, id: OpId, room: Room, class: Class, out: &mut Actions) {
-        let parity = self.parity.as_mut().expect("called only where there is parity");
+        let parity = self.parity.as_mut().expect("called only if parity is configured");
         let Some(at) = parity.of(room.block) else { return };
         let open = &mut parity.open[at];
         if room.program.wrapping_sub(open.first) >= self.layout.stripe {
@@ -186,7 +185,7 @@ impl Ftl {
         self.end_stripe(room, class, out);
     }
 
-    /// The units of the program `id` enter the parity in `set`, or leave it.
+    /// Adds the units of the program `id` to the parity in `set`, or removes them.
     fn xor_units(&self, id: OpId, room: Room, set: u32, out: &mut Actions) {
         for i in 0..room.units {
             let from = self.operations.slot(id, i);
@@ -196,10 +195,10 @@ impl Ftl {
         }
     }
 
-    /// Writes the parity of the open stripe of the block at `room` if no more data goes there.
+    /// Writes the parity of the open stripe of the block at `room` if it takes no more data.
     fn end_stripe(&mut self, Room { pu, block, .. }: Room, class: Class, out: &mut Actions) {
         let stripe = self.layout.stripe;
-        let parity = self.parity.as_ref().expect("called only where there is parity");
+        let parity = self.parity.as_ref().expect("called only if parity is configured");
         let Some(Open { first, place, .. }) = parity.of(block).map(|at| &parity.open[at]) else { return };
         let (last, place) = (first + stripe - 1, *place);
         let of_block = |(at, write_point): (usize, &Option<WritePoint>)| {
@@ -209,7 +208,7 @@ impl Ftl {
         let Some((stream, write_point)) = found else { return };
         let data = |next: u32| if next == place { last } else { next };
         let room = self.room_at(pu, block, place);
-        // Where no plane is left for it, the program that comes next gives it up.
+        // If no plane is left for the parity, the next program drops it.
         if room.units == 0 || (write_point.next..last).any(|next| self.room_at(pu, block, data(next)).units > 0) {
             return;
         }
@@ -222,12 +221,12 @@ impl Ftl {
     }
 
     fn program_parity(&mut self, room: Room, class: Class, out: &mut Actions) {
-        let parity = self.parity.as_mut().expect("called only where there is parity");
+        let parity = self.parity.as_mut().expect("called only if parity is configured");
         let at = parity.of(room.block).expect("an open stripe");
         let Open { set, .. } = parity.open.swap_remove(at);
         let sequence = self.sequence.issue();
         parity.since.get_or_insert(sequence);
-        // Nothing waits for it to be durable.
+        // No operation waits for its durability.
         self.sequence.retire(sequence);
         let id = self.operations.start(Operation {
             unit: room.unit,
@@ -251,16 +250,16 @@ impl Ftl {
         out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
     }
 
-    /// A program of parity has ended.
+    /// Handles the end of a parity program.
     pub(crate) fn parity_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
         let Operation { subject: block, unit, logical: set, mask, .. } = self.operations.end(id);
         if status != Status::Ok {
-            // Its stripe is not protected.
+            // The stripe is not protected.
             self.stats.failures += 1;
             let program = (unit - block * self.layout.block_units) / self.layout.program_units;
             self.close_failed(block, program, mask as u16);
         }
-        let parity = self.parity.as_mut().expect("called only where there is parity");
+        let parity = self.parity.as_mut().expect("called only if parity is configured");
         parity.sets.push(set);
         let waiting = std::mem::take(&mut parity.waiting);
         self.written(block);
@@ -271,9 +270,9 @@ impl Ftl {
         self.dispatch_pending(out);
     }
 
-    /// The program `id` at `room` failed: its units leave the parity, if that is not written yet.
+    /// Removes the units of the failed program `id` at `room` from the parity, if that is not written yet.
     pub(crate) fn leave_stripe(&mut self, id: OpId, room: Room, out: &mut Actions) {
-        let parity = self.parity.as_mut().expect("called only where there is parity");
+        let parity = self.parity.as_mut().expect("called only if parity is configured");
         let Some(at) = parity.of(room.block) else { return };
         let Open { first, set, .. } = parity.open[at];
         if room.program.wrapping_sub(first) < self.layout.stripe {
@@ -284,14 +283,14 @@ impl Ftl {
         }
     }
 
-    /// No further program goes into `block`: its open stripe gets no parity.
+    /// Drops the open stripe of `block`, which takes no further program.
     pub(crate) fn drop_stripe(&mut self, block: u32) {
         if let Some(parity) = &mut self.parity {
             parity.drop_open(block);
         }
     }
 
-    /// `block` is erased.
+    /// Forgets the failed programs of `block`, which is erased.
     pub(crate) fn forget_stripes(&mut self, block: u32) {
         if let Some(parity) = &mut self.parity {
             parity.left_out.retain(|(at, _)| *at != block);

@@ -1,4 +1,4 @@
-//! Reads of the host.
+//! Host reads.
 
 use media::{Action, Class, Move, OpId, ReadOp, Request, SECTOR, Status, Tag};
 
@@ -8,7 +8,7 @@ use crate::location::{Location, Place};
 use crate::map_cache::Ready;
 use crate::{Actions, Delivery, Ftl};
 
-/// A unit of a read that waits: for its translation unit, or for a slot to be filled.
+/// A unit of a read that waits for its translation unit, or for a slot to be filled.
 #[derive(Clone, Copy)]
 pub(crate) struct Fragment {
     tag: Tag,
@@ -27,7 +27,7 @@ impl Pieces {
         Pieces { all: Vec::new(), free: NIL }
     }
 
-    /// Puts a fragment before `chain` and returns the new chain.
+    /// Prepends a fragment to `chain` and returns the new chain.
     fn chain(&mut self, tag: Tag, unit: u32, chain: u32) -> u32 {
         let fragment = Fragment { tag, unit, next: chain };
         if self.free == NIL {
@@ -40,7 +40,7 @@ impl Pieces {
         id
     }
 
-    /// The unit of the first fragment in `chain`, and the rest of the chain.
+    /// Returns the unit of the first fragment in `chain`, and the rest of the chain.
     pub(crate) fn waiting(&self, chain: u32) -> (u32, u32) {
         let Fragment { unit, next, .. } = self.all[chain as usize];
         (unit, next)
@@ -54,7 +54,7 @@ impl Pieces {
     }
 }
 
-/// Consecutive units in consecutive places of one program: one flash read.
+/// Consecutive logical units at consecutive flash units of one program: one flash read.
 #[derive(Clone, Copy)]
 struct Run {
     unit: u32,
@@ -67,25 +67,25 @@ struct Run {
 pub(crate) struct Part {
     /// First sector within the unit.
     pub from: u32,
-    /// Sectors.
+    /// Number of sectors.
     pub sectors: u32,
-    /// First of them, counted from the start of the command.
+    /// First sector, counted from the start of the command.
     pub at: u32,
 }
 
 impl Ftl {
-    /// First and last unit of the range of `tag`.
+    /// Returns the first and last unit of the range of `tag`.
     #[inline]
     pub(crate) fn range(&self, tag: Tag) -> (u32, u32) {
         let shift = self.unit_shift - SECTOR.trailing_zeros();
         let command = &self.commands[tag];
-        debug_assert!(command.sectors > 0, "an empty range");
+        debug_assert!(command.sectors > 0, "empty command");
         let last = (command.first + command.sectors - 1) >> shift;
-        assert!(last < u64::from(self.config.user_units), "a command beyond the last unit");
+        assert!(last < u64::from(self.config.user_units), "command exceeds the capacity of the drive");
         ((command.first >> shift) as u32, last as u32)
     }
 
-    /// What of `unit` the command `tag` covers.
+    /// Returns the part of `unit` that the command `tag` covers.
     #[inline]
     pub(crate) fn part(&self, tag: Tag, unit: u32) -> Part {
         let shift = self.unit_shift - SECTOR.trailing_zeros();
@@ -96,9 +96,8 @@ impl Ftl {
         Part { from: (from - start) as u32, sectors: (to - from) as u32, at: (from - command.first) as u32 }
     }
 
-    /// The usual small read: within one unit, whose place is known and in flash, and nothing but the answer to come of
-    /// it.
-    #[inline(always)]
+    /// Issues the common small read: within one unit of known flash address, with no effect other than its data.
+    #[inline]
     pub(crate) fn read_whole(&mut self, tag: Tag, request: &Request) -> Option<ReadOp> {
         let (first, last) = (request.offset >> self.unit_shift, (request.end() - 1) >> self.unit_shift);
         if first != last || first >= self.plainly_readable || !self.lost.is_empty() {
@@ -114,10 +113,10 @@ impl Ftl {
         Some(ReadOp { id, page, bytes, class: Class::Host })
     }
 
-    /// As [`done`](Self::done), if `id` is all that a command of the host reads: that command, and its bytes. It ends as the
-    /// operation did.
-    #[inline(always)]
-    pub fn whole_read_done(&mut self, id: OpId, out: &mut Actions) -> Option<(Tag, u32)> {
+    /// Like [`done`](Self::done), if `id` is the only operation of a host read: returns the command and its bytes. The
+    /// command ends with the status of the operation.
+    #[inline]
+    pub(crate) fn whole_read_done(&mut self, id: OpId, out: &mut Actions) -> Option<(Tag, u32)> {
         let (tag, unit, bytes) = self.operations.end_whole_read(id)?;
         self.unpin(self.layout.block_of(unit), out);
         Some((tag, bytes))
@@ -142,7 +141,8 @@ impl Ftl {
         }
     }
 
-    /// Finds one unit: at hand, on the run's page, or to be waited for. `mapped`: its translation unit was consulted.
+    /// Reads one unit: from RAM, as part of the run's page, or after a wait. `mapped`: its translation unit was already
+    /// consulted.
     #[inline]
     fn read_unit(
         &mut self,
@@ -227,7 +227,7 @@ impl Ftl {
         *at_hand += u64::from(part.sectors) * SECTOR;
     }
 
-    /// Goes on with a chain of fragments. `mapped`: what they waited for was their translation unit.
+    /// Resumes a chain of fragments. `mapped`: they waited for their translation unit.
     pub(crate) fn wake(&mut self, mut chain: u32, mapped: bool, out: &mut Actions) {
         while chain != NIL {
             let fragment = self.fragments.take(chain);
@@ -238,7 +238,6 @@ impl Ftl {
         }
     }
 
-    #[inline(never)]
     fn issue_read(&mut self, tag: Tag, run: Run, out: &mut Actions) {
         let Run { unit, logical, count } = run;
         let bytes = self.run_bytes(tag, logical, count);
@@ -291,7 +290,7 @@ impl Ftl {
         Some(self.account(tag, u64::from(bytes)))
     }
 
-    /// Reads units of the command `tag` once more, whose entries of the map are at hand.
+    /// Repeats the read of units of the command `tag`, whose map entries are available.
     pub(crate) fn read_again(&mut self, tag: Tag, first: u32, count: u32, out: &mut Actions) {
         let (mut run, mut at_hand) = (None, 0);
         for unit in first..first + count {
@@ -308,7 +307,7 @@ impl Ftl {
         }
     }
 
-    /// Keeps what was read whole, where there is room for clean data, and where it is still the newest.
+    /// Caches units that were read in full, if there is room for clean data and they are still the newest.
     fn keep_clean(&mut self, tag: Tag, unit: u32, logical: u32, count: u32, out: &mut Actions) {
         let whole = 1 << (self.unit_shift - SECTOR.trailing_zeros());
         for i in 0..count {
@@ -330,12 +329,12 @@ impl Ftl {
         }
     }
 
-    /// `bytes` more of a read are there.
+    /// Delivers `bytes` more of a read.
     fn deliver(&mut self, tag: Tag, bytes: u64, out: &mut Actions) {
-        out.actions.extend(self.account(tag, bytes).actions());
+        self.account(tag, bytes).act(out);
     }
 
-    /// `bytes` more of a read are there; the command ends with the last.
+    /// Accounts for `bytes` more of a read; the command ends with the last.
     pub(crate) fn account(&mut self, tag: Tag, bytes: u64) -> Delivery {
         let command = &mut self.commands[tag];
         debug_assert!(command.active);
@@ -345,7 +344,7 @@ impl Ftl {
     }
 }
 
-/// A mask of `sectors` sectors from `from` on.
+/// Returns a mask of `sectors` sectors from `from` on.
 #[inline]
 pub(crate) fn sector_mask(from: u32, sectors: u32) -> u64 {
     debug_assert!(sectors > 0 && from + sectors <= 64);

@@ -1,10 +1,10 @@
-//! Copies of what the host read, in blocks of one bit a cell: a read cache that lives in flash.
+//! A read cache in flash: copies of data that the host read, in SLC blocks.
 //!
-//! What is read whole is gathered until it fills a program, or until nothing was read for a while; then it is programmed to a
-//! block set aside, and read from there. A copy is of a page of flash, and that does not change until it is erased: the copy
-//! counts while its unit is where it was copied from. So nothing about copies need be durable: their spare areas name no
-//! unit, and a mount begins without any. Their blocks are written in a ring. What was read first makes way, as soon as something
-//! else is to be copied.
+//! Units read in full are gathered until they fill a program, or until no read has occurred for a while; then they are
+//! programmed to a block set aside, and read from there. A copy refers to a flash unit, which does not change until it
+//! is erased: the copy is valid while its logical unit is still at that address. Copies therefore need no durable
+//! state: their spare areas name no unit, and a mount begins without any. Their blocks are written as a ring, in which
+//! new copies replace the oldest.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,44 +21,44 @@ use crate::{Actions, Ftl};
 
 #[derive(Clone, Copy)]
 struct Copy {
-    /// Flash unit that it is of.
+    /// Flash unit of the original.
     home: u32,
-    /// Flash unit where it is; none while it is on its way.
+    /// Flash unit of the copy; `None` until it is programmed.
     at: Option<u32>,
     ticket: u64,
 }
 
-/// A logical unit that is copied, and the ticket of its copy: of another copy of it the ticket is another.
+/// A copied logical unit and the ticket of its copy; each copy of a unit has a different ticket.
 type Wanted = (u32, u64);
 
-/// The block that is written after the open one. It is emptied while that one is filled.
+/// State of the block that is written after the open one. It is emptied while the open one is filled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ahead {
-    /// It is erased.
+    /// Erased.
     Ready,
-    /// It is to be.
+    /// Still to be erased.
     Full,
-    /// It is being.
+    /// Being erased.
     Erasing,
 }
 
-/// The copies of a drive.
+/// The read copies of a drive.
 pub(crate) struct ReadCopies {
     capacity: usize,
-    /// The blocks set aside, and whether something was programmed to each since it was erased.
+    /// The blocks set aside, each with a flag: programmed since its erase.
     blocks: Vec<(u32, bool)>,
-    /// Which of them is written, and its next program.
+    /// Index of the block being written, and its next program.
     open: usize,
     program: u32,
     ahead: Ahead,
-    /// By logical unit.
+    /// Copies by logical unit.
     of: BTreeMap<u32, Copy>,
-    /// The oldest first; with some that are gone.
+    /// Copies, oldest first, possibly with some that no longer exist.
     order: VecDeque<Wanted>,
     tickets: u64,
-    /// Those that wait for their program.
+    /// Copies that wait to be programmed.
     gathered: Vec<Wanted>,
-    /// Those of programs under way, and their places.
+    /// Copies in programs in progress, by operation, with their flash units.
     under_way: BTreeMap<u32, Vec<(Wanted, u32)>>,
     last_read: Time,
 }
@@ -82,37 +82,37 @@ impl ReadCopies {
         })
     }
 
-    /// Number of the block after the open one.
+    /// Returns the index of the block after the open one.
     fn next(&self) -> usize {
         (self.open + 1) % self.blocks.len()
     }
 
-    /// Has the next block erased, if there is something in it.
+    /// Marks the next block as to be erased, if it holds data.
     fn look_ahead(&mut self) {
         self.ahead = if self.blocks[self.next()].1 { Ahead::Full } else { Ahead::Ready };
     }
 
-    /// A read has come.
+    /// Records the time of a read.
     pub(crate) fn read_at(&mut self, now: Time) {
         self.last_read = now;
     }
 
-    /// When what was gathered goes to flash, if nothing is read before.
+    /// Returns the time at which gathered units are programmed if no read occurs before.
     pub(crate) fn due(&self, idle: Time) -> Option<Time> {
         (!self.gathered.is_empty()).then(|| self.last_read.saturating_add(idle))
     }
 
-    /// What `unit` is has changed.
+    /// Drops the copy of `unit`, whose data changed.
     pub(crate) fn drop(&mut self, unit: u32) {
         self.of.remove(&unit);
     }
 
-    /// The copy, if it is still wanted.
+    /// Returns the copy, if it is still valid.
     fn get(&mut self, (unit, ticket): Wanted) -> Option<&mut Copy> {
         self.of.get_mut(&unit).filter(|copy| copy.ticket == ticket)
     }
 
-    /// Copies that cannot be made are not wanted any more.
+    /// Drops copies that cannot be made.
     fn give_up(&mut self, wanted: impl IntoIterator<Item = Wanted>) {
         for wanted in wanted {
             if self.get(wanted).is_some() {
@@ -121,7 +121,8 @@ impl ReadCopies {
         }
     }
 
-    /// `unit`, which is at `home`, is to be copied: older copies make way. True if a program is full.
+    /// Adds a copy of `unit`, which is at `home`; the oldest copies are dropped if necessary. Returns true if a program
+    /// is full.
     fn gather(&mut self, unit: u32, home: u32, program_units: u32) -> bool {
         self.drop(unit);
         while self.of.len() >= self.capacity {
@@ -140,7 +141,7 @@ impl ReadCopies {
         self.gathered.len() as u32 >= program_units
     }
 
-    /// What was gathered and is still wanted.
+    /// Takes the gathered copies that are still valid.
     fn take_gathered(&mut self) -> Vec<Wanted> {
         let mut gathered = std::mem::take(&mut self.gathered);
         gathered.retain(|wanted| self.get(*wanted).is_some());
@@ -154,27 +155,27 @@ impl ReadCopies {
 }
 
 impl Ftl {
-    /// True if `block` is set aside for copies.
+    /// Returns true if `block` is set aside for read copies.
     #[inline]
     pub(crate) fn holds_copies(&self, block: u32) -> bool {
         self.config.read_copies.is_some_and(|copies| block % self.layout.blocks < copies.blocks)
     }
 
-    /// A block set aside, as a mount finds it.
+    /// Registers a block set aside for copies, found by a mount.
     pub(crate) fn set_aside(&mut self, block: u32, programmed: bool) {
         self.blocks.set_usage(block, Use::Copies);
-        let copies = self.read_copies.as_mut().expect("blocks are set aside for copies");
-        let at = copies.blocks.iter().position(|(number, _)| *number == block).expect("one of those");
+        let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
+        let at = copies.blocks.iter().position(|(number, _)| *number == block).expect("the block is registered");
         copies.blocks[at].1 = programmed;
         if at == copies.open && programmed {
-            // To its end, as far as is known.
+            // Assume that it is full.
             copies.program = u32::MAX;
         }
         copies.look_ahead();
     }
 
-    /// Where `unit`, which is at `home`, is read for the command `tag`: from its copy, if it has one. The content of both is
-    /// the same, and handed over at once: the copy's page may be all that is left of it when the read has ended.
+    /// Returns the flash unit from which `unit`, which is at `home`, is read for the command `tag`: its copy, if it has
+    /// one. Both have the same content, which is moved at once: the original may be erased before the read completes.
     pub(crate) fn copied_to(&mut self, tag: Tag, unit: u32, home: u32, out: &mut Actions) -> u32 {
         let found = self.read_copies.as_ref().and_then(|copies| copies.of.get(&unit));
         let Some(Copy { at: Some(at), .. }) = found.filter(|copy| copy.home == home).copied() else { return home };
@@ -194,7 +195,8 @@ impl Ftl {
         at
     }
 
-    /// `count` units from `unit` on were read for `tag` from flash, from `home` on: what was read whole is copied.
+    /// Gathers copies of the units read in full for `tag`, out of the `count` units from `unit` on that were read from
+    /// flash units from `home` on.
     pub(crate) fn note_read(&mut self, tag: Tag, home: u32, unit: u32, count: u32, out: &mut Actions) {
         if self.read_only || !self.has_room_for_copies(out) {
             return;
@@ -205,7 +207,7 @@ impl Ftl {
             if self.part(tag, unit).sectors != whole || self.table.get(unit) != Location::flash(home) {
                 continue;
             }
-            let copies = self.read_copies.as_mut().expect("asked for only where there are some");
+            let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
             if copies.of.get(&unit).is_some_and(|copy| copy.home == home) {
                 continue;
             }
@@ -215,7 +217,7 @@ impl Ftl {
         }
     }
 
-    /// Programs what was gathered, if nothing was read for as long as what was written waits.
+    /// Programs gathered copies if no read occurred for the idle time of the write buffer.
     pub(crate) fn copies_timer(&mut self, now: Time, out: &mut Actions) {
         let idle = self.config.buffers.idle;
         if self.read_copies.as_ref().and_then(|copies| copies.due(idle)).is_some_and(|at| at <= now) {
@@ -223,9 +225,10 @@ impl Ftl {
         }
     }
 
-    /// True if there is room. The next block is erased as soon as nobody reads of it.
+    /// Returns true if there is room for copies. Starts the erase of the next block as soon as no read of it is in
+    /// progress.
     fn has_room_for_copies(&mut self, out: &mut Actions) -> bool {
-        let copies = self.read_copies.as_ref().expect("asked for only where there are some");
+        let copies = self.read_copies.as_ref().expect("called only if read copies are configured");
         let (open, next) = (copies.blocks[copies.open].0, copies.blocks[copies.next()].0);
         let left = copies.program < self.programs_of(open);
         match copies.ahead {
@@ -237,7 +240,7 @@ impl Ftl {
     }
 
     fn erase_copies(&mut self, block: u32, out: &mut Actions) {
-        let copies = self.read_copies.as_mut().expect("blocks are set aside for copies");
+        let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
         copies.leave(block, &self.layout);
         if self.blocks.pins(block) > 0 || self.blocks.writes(block) > 0 {
             return;
@@ -275,22 +278,22 @@ impl Ftl {
         }
     }
 
-    /// The next block is erased.
+    /// Marks the next block as erased.
     fn copies_erased(&mut self) {
-        let copies = self.read_copies.as_mut().expect("blocks are set aside for copies");
+        let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
         let next = copies.next();
         copies.blocks[next].1 = false;
         copies.ahead = Ahead::Ready;
     }
 
-    /// Programs what was gathered. Where there is no room, it is forgotten.
+    /// Programs the gathered copies, or drops them if there is no room.
     fn program_copies(&mut self, out: &mut Actions) {
-        let units = self.read_copies.as_mut().expect("asked for only where there are some").take_gathered();
+        let units = self.read_copies.as_mut().expect("called only if read copies are configured").take_gathered();
         if units.is_empty() {
             return;
         }
         let Some(room) = self.room_for_copies() else {
-            let copies = self.read_copies.as_mut().expect("as before");
+            let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
             copies.give_up(units);
             return;
         };
@@ -298,23 +301,23 @@ impl Ftl {
         let operation = Operation { unit, count: fits, ..Operation::of(Kind::CopiesProgram, block) };
         let id = self.operations.start(Operation { mask: u64::from(page.planes.0), ..operation });
         self.operations.pad(id, 0);
-        // Nothing waits for it to be durable.
+        // No operation waits for its durability.
         let sequence = self.sequence.issue();
         self.operations[id].sequence = sequence;
         self.sequence.retire(sequence);
         self.blocks.writing(block);
         self.stats.programs += 1;
-        // Where planes are lost, a program holds less.
+        // With unusable planes, a program holds fewer units.
         let (units, rest) = units.split_at(units.len().min(fits as usize));
         self.stats.read_copies += units.len() as u64;
         let places = (0..).zip(units).map(|(i, wanted)| (*wanted, self.physical(room, i))).collect();
-        let copies = self.read_copies.as_mut().expect("as before");
+        let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
         copies.give_up(rest.iter().copied());
         copies.under_way.insert(id.0, places);
         out.actions.push(Action::Program(ProgramOp { id, page, sequence, class: Class::Collection, slc: true }));
     }
 
-    /// Room for the next copies.
+    /// Returns room for the next copies.
     fn room_for_copies(&mut self) -> Option<Room> {
         loop {
             let copies = self.read_copies.as_ref()?;
@@ -344,8 +347,8 @@ impl Ftl {
     pub(crate) fn copies_program_done(&mut self, id: OpId, status: Status) {
         let block = self.operations.end(id).subject;
         self.blocks.end_write(block);
-        let copies = self.read_copies.as_mut().expect("blocks are set aside for copies");
-        let units = copies.under_way.remove(&id.0).expect("a program of copies under way");
+        let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
+        let units = copies.under_way.remove(&id.0).expect("a program of copies in progress");
         if status != Status::Ok {
             self.stats.failures += 1;
             copies.give_up(units.into_iter().map(|(wanted, _)| wanted));
@@ -358,9 +361,9 @@ impl Ftl {
         }
     }
 
-    /// Copies could not be read: their units are read from where they were copied from.
+    /// Reads units from their original addresses after their copies could not be read.
     pub(crate) fn read_past_copies(&mut self, tag: Tag, first: u32, count: u32, out: &mut Actions) {
-        let copies = self.read_copies.as_mut().expect("blocks are set aside for copies");
+        let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
         (first..first + count).for_each(|unit| copies.drop(unit));
         self.read_again(tag, first, count, out);
     }

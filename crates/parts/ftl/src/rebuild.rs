@@ -1,8 +1,8 @@
-//! Reads of pages that cannot be corrected: what they held is the exclusive or of the other pages of their stripe.
+//! Rebuilding of uncorrectable pages: a page is the exclusive OR of the other pages of its stripe.
 //!
-//! The read waits while the others are read, then ends as if it had found its page: what would move from the page comes
-//! from the others instead. What the host read is written elsewhere; what collection read is on its way there already.
-//! A second page of the stripe that cannot be read loses the data.
+//! The failed read waits while the other pages are read, then completes as if it had succeeded: data is moved from the
+//! other pages instead of its own. Data read by the host is rewritten elsewhere; data read by collection is already
+//! being moved. If a second page of the stripe cannot be read, the data is lost.
 
 use media::{Action, Class, Flash, Move, OpId, PARITY, PageAddr, PlaneMask, ReadOp, Status};
 
@@ -13,43 +13,44 @@ use crate::{Actions, Delivery, Ftl};
 
 /// A read whose page is being rebuilt.
 pub(crate) struct Rebuild {
-    /// Reads under way.
+    /// Reads in progress.
     left: u32,
-    /// One of them could not be corrected.
+    /// One of the reads could not be corrected.
     failed: bool,
-    /// The page that failed, on all planes that were read.
+    /// The failed page, on all planes that were read.
     page: PageAddr,
-    /// The others of its stripe, parity among them; none while some are on their way to flash, and the page is read again.
+    /// The other pages of its stripe, including parity; empty while some are being programmed, when the page itself is
+    /// read again.
     others: Vec<PageAddr>,
 }
 
-/// What a read that failed was for: its units of one program.
+/// The units of one program that a failed read requested.
 struct Failed {
     block: u32,
     program: u32,
-    /// A bit a unit.
+    /// One bit per unit.
     bits: u64,
     class: Class,
 }
 
-/// What there is of a stripe.
+/// State of a stripe.
 enum Stripe {
-    /// The other pages.
+    /// Complete; holds the other pages.
     Whole(Vec<PageAddr>),
     /// Some are being programmed.
     OnItsWay,
-    /// It has no parity, or lost another page.
+    /// Without parity, or with another page lost.
     Unprotected,
 }
 
-/// The pages of a stripe, as they are in flash.
+/// The pages of a stripe found in flash.
 #[derive(Default)]
 struct Found {
     others: Vec<PageAddr>,
     /// Highest sequence number of the data on each plane, and that of the parity.
     data: [u64; 16],
     parity: [u64; 16],
-    /// Some place took no program since an earlier one failed there.
+    /// Some page was not programmed because an earlier program failed there.
     closed: bool,
 }
 
@@ -61,16 +62,15 @@ impl Found {
         of[plane as usize] = of[plane as usize].max(sequence);
     }
 
-    /// True if there is parity on all `planes`, and no data that is younger: it went where a power cut had left room.
+    /// Returns true if there is parity on all `planes` and no newer data, which a program after a power cut may have
+    /// placed in the stripe.
     fn is_protected(&self, planes: PlaneMask) -> bool {
         planes.iter().all(|plane| self.parity[plane as usize] > self.data[plane as usize])
     }
 }
 
 impl Ftl {
-    /// The operation `id` failed: true if that is a read, and its page is rebuilt.
-    #[cold]
-    #[inline(never)]
+    /// Starts to rebuild the page of the failed operation `id`. Returns true if it is a read whose page can be rebuilt.
     pub(crate) fn start_rebuild(&mut self, id: OpId, flash: &impl Flash, out: &mut Actions) -> bool {
         let Some(failed) = self.failed_read(id) else { return false };
         let mut page = self.layout.page(failed.block, failed.program);
@@ -90,12 +90,12 @@ impl Ftl {
             self.stats.rebuild_reads += 1;
             out.actions.push(Action::Read(ReadOp { id: read, page, bytes, class: failed.class }));
         }
-        let parity = self.parity.as_mut().expect("called only where there is parity");
+        let parity = self.parity.as_mut().expect("called only if parity is configured");
         parity.rebuilds.insert(id.0, rebuild);
         true
     }
 
-    /// What the read `id` was for, if its page can be rebuilt.
+    /// Returns the units that the read `id` requested, if its page may be rebuilt.
     fn failed_read(&self, id: OpId) -> Option<Failed> {
         let operation = &self.operations[id];
         let (count, class) = match operation.kind {
@@ -115,27 +115,27 @@ impl Ftl {
         Some(Failed { block, program, bits, class })
     }
 
-    /// The planes among those of a whole program that units in `bits` lie on.
+    /// Returns those of the planes of a whole program that hold units in `bits`.
     fn planes_of(&self, planes: PlaneMask, bits: u64) -> PlaneMask {
         let first = planes.0.trailing_zeros();
         let concerned = planes.iter().filter(|plane| bits & self.bits_of(plane - first) != 0);
         PlaneMask(concerned.fold(0, |mask, plane| mask | 1 << plane))
     }
 
-    /// The units of plane number `number` of a program, a bit each.
+    /// Returns the units of plane number `number` of a program, one bit each.
     fn bits_of(&self, number: u32) -> u64 {
         (u64::MAX >> (64 - self.layout.page_units)) << (number * self.layout.page_units)
     }
 
-    /// Units in `bits` that lie on `planes`.
+    /// Returns the number of units in `bits` on `planes`.
     fn units_on(&self, planes: PlaneMask, bits: u64) -> u32 {
         // Programs with parity cover all planes of a die.
         planes.iter().map(|plane| (bits & self.bits_of(plane)).count_ones()).sum()
     }
 
-    /// The stripe of the page that failed on `planes`, without that page.
+    /// Returns the stripe of the page that failed on `planes`, without that page.
     fn stripe(&self, failed: &Failed, planes: PlaneMask, flash: &impl Flash) -> Stripe {
-        let parity = self.parity.as_ref().expect("called only where there is parity");
+        let parity = self.parity.as_ref().expect("called only if parity is configured");
         let first = failed.program - failed.program % self.layout.stripe;
         let programs = first..first + self.layout.stripe;
         if parity.is_open(failed.block, first) {
@@ -154,10 +154,10 @@ impl Ftl {
                     let position = program % self.layout.per_row;
                     let is = |planes: u16| planes >> plane & 1 != 0;
                     if !is(self.blocks.closed_planes(failed.block, position)) {
-                        // The power was cut before it was programmed.
+                        // Power was lost before the page was programmed.
                         return Stripe::Unprotected;
                     }
-                    // Which planes had failed before a power cut is not known.
+                    // Failures of planes before a power cut are not recorded.
                     found.closed |= !is(self.blocks.hole(failed.block, position));
                     page.planes.0 &= !PlaneMask::one(plane).0;
                 } else if flash.readable(page, plane) {
@@ -176,7 +176,7 @@ impl Ftl {
         if known && found.is_protected(planes) { Stripe::Whole(found.others) } else { Stripe::Unprotected }
     }
 
-    /// True if a program of some of these flash units is under way.
+    /// Returns true if a program of any of these flash units is in progress.
     fn is_programmed_in(&self, units: std::ops::Range<u32>) -> bool {
         let failed = |id: &OpId| self.parallel_units.iter().any(|pu| pu.retry.contains(id));
         self.operations.under_way().into_iter().any(|id| {
@@ -185,9 +185,7 @@ impl Ftl {
         })
     }
 
-    /// A read for the rebuilding of a page has ended.
-    #[cold]
-    #[inline(never)]
+    /// Handles the end of a read that rebuilds a page.
     pub(crate) fn rebuild_read_done(
         &mut self,
         id: OpId,
@@ -196,14 +194,14 @@ impl Ftl {
         out: &mut Actions,
     ) -> Option<Delivery> {
         let of = OpId(self.operations.end(id).subject);
-        let parity = self.parity.as_mut().expect("called only where there is parity");
+        let parity = self.parity.as_mut().expect("called only if parity is configured");
         let rebuild = parity.rebuilds.get_mut(&of.0).expect("a page is being rebuilt");
         rebuild.failed |= status != Status::Ok;
         rebuild.left -= 1;
         if rebuild.left > 0 {
             return None;
         }
-        let Rebuild { failed, page, others, .. } = parity.rebuilds.remove(&of.0).expect("as before");
+        let Rebuild { failed, page, others, .. } = parity.rebuilds.remove(&of.0).expect("the rebuild was found above");
         if failed && others.is_empty() && self.start_rebuild(of, flash, out) {
             return None;
         }
@@ -224,7 +222,7 @@ impl Ftl {
         delivery
     }
 
-    /// The read `id` ends, as it would have at once.
+    /// Completes the read `id` that was waiting for the rebuild.
     fn read_ended(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
         if self.operations[id].kind == Kind::CollectRead {
             self.collect_read_done(id, status, flash, out);
@@ -233,7 +231,7 @@ impl Ftl {
         self.other_done(id, status, flash, out)
     }
 
-    /// What the host read is written elsewhere, as far as the write cache has room.
+    /// Rewrites data read by the host elsewhere, as far as the write cache has room.
     fn relocate(&mut self, id: OpId, others: &[PageAddr], out: &mut Actions) {
         let Operation { kind, unit: first, logical, count, .. } = self.operations[id];
         if kind != Kind::HostRead || self.read_only {
@@ -261,10 +259,10 @@ impl Ftl {
     }
 
     fn scratch(&self) -> u32 {
-        self.parity.as_ref().expect("called only where there is parity").scratch
+        self.parity.as_ref().expect("called only if parity is configured").scratch
     }
 
-    /// Rebuilds the unit `within` of `page`, of one plane, in the scratch slot.
+    /// Rebuilds the unit `within` of the single-plane `page` in the scratch slot.
     fn xor_pages(&self, page: PageAddr, within: u32, others: &[PageAddr], out: &mut Actions) {
         let buffer = self.scratch();
         out.moves.push(Move::ZeroBuffer { buffer, keep: 0 });
@@ -274,7 +272,7 @@ impl Ftl {
         }
     }
 
-    /// What would come from the page that failed comes from the others of its stripe.
+    /// Emits a move, replacing reads of the failed page by the exclusive OR of the other pages of its stripe.
     fn move_rebuilt(&mut self, movement: Move, failed: PageAddr, others: &[PageAddr], out: &mut Actions) {
         let of_failed = |page: &PageAddr| PageAddr { planes: failed.planes, ..*page } == failed;
         match movement {

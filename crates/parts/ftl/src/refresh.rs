@@ -1,9 +1,9 @@
-//! Background refresh: the data of a block that is old, or was read often, is rewritten before its errors add up.
+//! Background refresh: rewrites the data of a block that is old, or was read often, before its errors accumulate.
 //!
-//! A block is due at its limit: idle time rewrites it. One that is a quarter beyond its limit ([`URGENT`]) is rewritten
-//! beside the host's requests too, two programs at a time. Reads are counted for each physical block, in RAM: after a
-//! power cut counting begins anew, as in products that do not save it. The time of a block's first program is in its
-//! spare area.
+//! A block is due at its limit, and is rewritten in idle time. A block that exceeds its limit by a quarter ([`URGENT`])
+//! is also rewritten while the host is active, two programs at a time. Reads are counted per physical block, in RAM:
+//! the counts restart at zero after a power cut, as in products that do not save them. The time of a block's first
+//! program is in its spare area.
 
 use media::PageAddr;
 use sim::Time;
@@ -13,8 +13,8 @@ use crate::config::Config;
 use crate::layout::Layout;
 use crate::{Actions, Ftl};
 
-/// The quarter of a limit by which a block may exceed it before it is rewritten beside the host's requests. Assumed: a
-/// margin that a second's reads do not use up.
+/// The excess over a limit, as one part in this many, at which a block is rewritten even while the host is active.
+/// Assumed: a margin that a second's reads do not use up.
 const URGENT: u32 = 4;
 /// A second in picoseconds.
 const SECOND: u64 = 1_000_000_000_000;
@@ -26,18 +26,18 @@ struct Due {
     urgent: bool,
 }
 
-/// Reads and ages of blocks.
+/// Read counts and ages of blocks.
 #[derive(Default)]
 pub(crate) struct Refresh {
     config: crate::config::Refresh,
-    /// Reads since the erase, of each plane of each die its blocks; empty where they are not counted.
+    /// Reads since the erase, per block of each plane of each die; empty if reads are not counted.
     reads: Vec<u32>,
-    /// The drive's age in seconds when a block was first programmed; empty where ages do not matter.
+    /// Age of the drive in seconds when each block was first programmed; empty if ages do not matter.
     written_s: Vec<u32>,
     due: Vec<Due>,
-    /// Some urgent block became due since it was looked at.
+    /// A block became urgent since the last check.
     pressing: bool,
-    /// The drive's age in seconds, and when ages were last looked at.
+    /// Age of the drive in seconds, now and when block ages were last checked.
     clock_s: u32,
     looked_s: Option<u32>,
     planes: u32,
@@ -59,20 +59,20 @@ impl Refresh {
         }
     }
 
-    /// True if anything is ever refreshed.
+    /// Returns true if refresh is configured.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.config.reads.is_some() || self.config.age_s.is_some()
     }
 
-    /// A mount found `block` programmed at this age of the drive.
+    /// Records the age of the drive at which `block` was first programmed, as found by a mount.
     pub(crate) fn found(&mut self, block: u32, written_s: u32) {
         if let Some(oldest) = self.written_s.get_mut(block as usize) {
             *oldest = if *oldest == 0 { written_s } else { written_s.min(*oldest) };
         }
     }
 
-    /// `block` is opened.
+    /// Records the time at which `block` is opened.
     #[inline]
     pub(crate) fn opened(&mut self, block: u32) {
         if let Some(written_s) = self.written_s.get_mut(block as usize) {
@@ -80,7 +80,7 @@ impl Refresh {
         }
     }
 
-    /// `page` of `block` is read.
+    /// Counts a read of `page` of `block`.
     #[inline]
     pub(crate) fn read(&mut self, block: u32, page: PageAddr) {
         if !self.reads.is_empty() {
@@ -88,7 +88,6 @@ impl Refresh {
         }
     }
 
-    #[inline(never)]
     fn count(&mut self, block: u32, page: PageAddr) {
         let Some(limit) = self.config.reads else { return };
         for plane in page.planes.iter() {
@@ -113,19 +112,19 @@ impl Refresh {
         }
     }
 
-    /// True if `block` is to be rewritten beside the host's requests.
+    /// Returns true if `block` should be rewritten even while the host is active.
     pub(crate) fn is_urgent(&self, block: u32) -> bool {
         self.due.iter().any(|due| due.block == block && due.urgent)
     }
 
-    /// `block`, which is not due any more, is erased.
+    /// Removes `block`, which is erased, from the due blocks.
     pub(crate) fn forget(&mut self, block: u32) {
         self.due.retain(|due| due.block != block);
     }
 }
 
 impl Ftl {
-    /// `block` is erased: none of it was read, and nothing of it is old.
+    /// Resets the read counts of the erased `block`, and removes it from the due blocks.
     pub(crate) fn refresh_erased(&mut self, block: u32) {
         if !self.refresh.is_on() {
             return;
@@ -143,7 +142,7 @@ impl Ftl {
         }
     }
 
-    /// A command came, or a pause: looks for what became due.
+    /// Looks for blocks that became due, on a command or at the start of idle time.
     pub(crate) fn look_at_refresh(&mut self, now: Time, out: &mut Actions) {
         self.refresh.clock_s = self.refresh.config.drive_age_s.saturating_add((now.ps() / SECOND) as u32);
         let later = self.refresh.looked_s != Some(self.refresh.clock_s);
@@ -172,8 +171,8 @@ impl Ftl {
         }
     }
 
-    /// The block of `pu` to be rewritten next, if there is one and its data fits elsewhere; of the `urgent` ones alone,
-    /// or of all that are due while nothing else is to be done.
+    /// Returns the block of `pu` to rewrite next, if there is one and its data fits elsewhere: only `urgent` ones, or
+    /// in idle time any that is due.
     pub(crate) fn next_refreshed(&self, pu: u32, urgent: bool) -> Option<u32> {
         let mut due = self.refresh.due.iter().filter(|due| due.urgent || (self.idle && !urgent)).map(|due| due.block);
         due.find(|block| {

@@ -1,20 +1,20 @@
-//! Programs under way, in the order they were issued.
+//! Programs in progress, in order of issue.
 
 use sim::Dense;
 
-/// Numbers programs and knows the oldest that is not durable yet.
+/// Numbers programs and tracks the oldest that is not durable.
 ///
-/// A block whose last valid unit was superseded by a program under way must not be erased before that program is
-/// done: until then the old copy is the only durable one.
+/// A block whose last valid unit was superseded by a program in progress must not be erased before that program
+/// completes: until then the old copy is the only durable one.
 pub struct Sequence {
-    /// A bit for each program from `oldest` on: it is under way. A ring of words, a power of two of them; the bits of
-    /// all other numbers are zero.
+    /// One bit per program from `oldest` on, set while the program is in progress. A ring of words, a power of two in
+    /// number; the bits of all other sequence numbers are zero.
     window: Dense<u64>,
     oldest: u64,
     next: u64,
 }
 
-/// So many words without a bit.
+/// Creates `count` zeroed words.
 fn words(count: usize) -> Dense<u64> {
     // SAFETY: the window is indexed modulo its length, a power of two.
     unsafe { Dense::new(vec![0; count]) }
@@ -26,13 +26,13 @@ impl Sequence {
         Sequence { window: words(16), oldest: last + 1, next: last + 1 }
     }
 
-    /// Where the bit of a program is: word and bit.
+    /// Returns the word index and bit mask of a program.
     #[inline]
     fn place(&self, sequence: u64) -> (usize, u64) {
         ((sequence / 64) as usize & (self.window.len() - 1), 1 << (sequence % 64))
     }
 
-    /// Number of the next program; it is under way from now on.
+    /// Assigns the sequence number of the next program, which is in progress from now on.
     #[inline]
     pub fn issue(&mut self) -> u64 {
         let sequence = self.next;
@@ -45,7 +45,6 @@ impl Sequence {
         sequence
     }
 
-    #[cold]
     fn widen(&mut self) {
         let mut wider = words(2 * self.window.len());
         for word in self.oldest / 64..self.next.div_ceil(64) {
@@ -54,13 +53,13 @@ impl Sequence {
         self.window = wider;
     }
 
-    /// Number that the next program will get: greater than all issued so far.
+    /// Returns the number of the next program, which is greater than all issued so far.
     #[inline]
     pub fn next(&self) -> u64 {
         self.next
     }
 
-    /// The program is durable; true if that moved [`oldest`](Self::oldest).
+    /// Marks the program as durable; returns true if that advanced [`oldest`](Self::oldest).
     #[inline]
     pub fn retire(&mut self, sequence: u64) -> bool {
         let (word, bit) = self.place(sequence);
@@ -83,7 +82,7 @@ impl Sequence {
         true
     }
 
-    /// All programs below this are durable.
+    /// Returns the oldest number that is not durable: all programs below it are.
     #[inline]
     pub fn oldest(&self) -> u64 {
         self.oldest
@@ -119,7 +118,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a set of those under way; now and then hundreds are, so that the window grows and wraps.
+        /// Compares it with a set of programs in progress, at times hundreds of them, so that the window grows and
+        /// wraps.
         #[test]
         fn it_is_the_least_of_a_set(
             last in 0u64..200,

@@ -1,13 +1,13 @@
-//! What the layer counts.
+//! Counters of the translation layer.
 
-/// Counts since the mount, or since they were reset. Units are mapping units.
+/// Counters since the mount or the last reset. Units are mapping units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Units the host wrote, partly or whole.
     pub host_units: u64,
     /// Bytes the host wrote.
     pub host_bytes: u64,
-    /// Of the units, those written over while still in RAM.
+    /// Part of `host_units` overwritten while still in RAM.
     pub overwritten_in_ram: u64,
     /// Units programmed for the host.
     pub programmed_host: u64,
@@ -19,15 +19,15 @@ pub struct Stats {
     pub programmed_padding: u64,
     /// Units programmed as parity.
     pub programmed_parity: u64,
-    /// Programs.
+    /// Program operations.
     pub programs: u64,
-    /// Of these, programs of parity.
+    /// Part of `programs` that wrote parity.
     pub parity_programs: u64,
     /// Reads whose page was rebuilt from its stripe.
     pub rebuilt: u64,
-    /// Reads that could not be corrected and not be rebuilt.
+    /// Uncorrectable reads whose page could not be rebuilt.
     pub rebuild_failures: u64,
-    /// Reads of other pages of stripes for that.
+    /// Page reads for rebuilding.
     pub rebuild_reads: u64,
     /// Units moved because their page had to be rebuilt.
     pub relocated: u64,
@@ -37,9 +37,9 @@ pub struct Stats {
     pub read_hits: u64,
     /// Units the host read from flash.
     pub read_misses: u64,
-    /// Units programmed as copies of what was read.
+    /// Units programmed as read copies.
     pub read_copies: u64,
-    /// Units the host read from such copies.
+    /// Units the host read from read copies.
     pub read_copy_hits: u64,
     /// Reads to complete a partly written unit.
     pub fill_reads: u64,
@@ -47,25 +47,25 @@ pub struct Stats {
     pub copy_reads: u64,
     /// Translation units read.
     pub map_reads: u64,
-    /// Look-ups in the map's cache that hit.
+    /// Hits in the map cache.
     pub map_hits: u64,
-    /// Look-ups that missed.
+    /// Misses in the map cache.
     pub map_misses: u64,
-    /// Of the hits, those in the host's memory.
+    /// Part of `map_hits` in host memory.
     pub map_host_hits: u64,
-    /// Units of read and written data found in the host's memory.
+    /// Units of read and written data found in host memory.
     pub host_memory_hits: u64,
-    /// Reads of the host's memory that the controller uses.
+    /// Reads of host memory by the controller.
     pub host_memory_loads: u64,
-    /// Bytes that they brought.
+    /// Bytes read from host memory.
     pub host_memory_load_bytes: u64,
-    /// Writes of it.
+    /// Writes to host memory by the controller.
     pub host_memory_stores: u64,
-    /// Bytes that they took there.
+    /// Bytes written to host memory.
     pub host_memory_store_bytes: u64,
     /// Blocks collected.
     pub victims: u64,
-    /// Valid units the victims had when they were chosen.
+    /// Valid units of the victims when they were chosen.
     pub victim_units: u64,
     /// Blocks erased.
     pub erases: u64,
@@ -73,40 +73,40 @@ pub struct Stats {
     pub failures: u64,
     /// Blocks whose data was rewritten because it was old or read often.
     pub refreshed: u64,
-    /// Units lost: they could not be read when they were to be moved.
+    /// Units lost because they could not be read when they were to be moved.
     pub lost_units: u64,
 }
 
 impl Stats {
-    /// Units programmed, padding included, parity not.
+    /// Returns the units programmed, including padding but not parity.
     fn programmed_data(&self) -> u64 {
         self.programmed_host + self.programmed_copy + self.programmed_system + self.programmed_padding
     }
 
-    /// Units programmed, padding and parity included.
+    /// Returns the units programmed, including padding and parity.
     pub fn programmed(&self) -> u64 {
         self.programmed_data() + self.programmed_parity
     }
 
-    /// Like [`write_amplification`](Self::write_amplification), without parity.
+    /// Returns the write amplification like [`write_amplification`](Self::write_amplification), without parity.
     pub fn write_amplification_without_parity(&self) -> Option<f64> {
         (self.programmed_host > 0).then(|| self.programmed_data() as f64 / self.programmed_host as f64)
     }
 
-    /// Write amplification by units: units programmed, padding and parity included, for each unit the host's data took to flash;
-    /// `None` before any.
+    /// Returns the write amplification by units: units programmed, including padding and parity, per unit of host data
+    /// programmed; `None` before the first.
     pub fn write_amplification(&self) -> Option<f64> {
         (self.programmed_host > 0).then(|| self.programmed() as f64 / self.programmed_host as f64)
     }
 
-    /// Write amplification by bytes: bytes programmed, in units of `unit_bytes`, for each byte the host wrote; `None`
-    /// before any. Writes of parts of units raise it, and data written over in RAM lowers it.
+    /// Returns the write amplification by bytes: bytes programmed, in units of `unit_bytes`, per byte written by the
+    /// host; `None` before the first. Partial-unit writes raise it, and overwrites in RAM lower it.
     pub fn write_amplification_by_bytes(&self, unit_bytes: u32) -> Option<f64> {
         let programmed = self.programmed() as f64 * f64::from(unit_bytes);
         (self.host_bytes > 0).then(|| programmed / self.host_bytes as f64)
     }
 
-    /// Counts between an earlier reading and this one.
+    /// Returns the differences between these counters and an earlier reading.
     ///
     /// # Panics
     /// In debug builds, if `earlier` is the later reading.

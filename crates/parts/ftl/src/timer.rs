@@ -1,14 +1,17 @@
-//! What the layer does when nothing happens: dirty data goes to flash, and idle time begins.
+//! Timers: write dirty data to flash and begin idle time after periods without commands.
 
-use sim::Time;
+use sim::{Part, Schedule, Time, Timer};
 
 use crate::buffer::NIL;
 use crate::{Actions, Ftl};
 
 impl Ftl {
-    /// When [`timer`](Self::timer) is to be called, if nothing else happens before.
+    /// Returns the time at which to call [`timer`](Self::timer) if nothing else happens before.
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
+        if !self.idle_due && self.dirty.head == NIL && self.read_copies.is_none() {
+            return None;
+        }
         let idle = self.idle_at().filter(|at| *at < Time::MAX);
         let written = self.write_out_at().filter(|at| *at < Time::MAX);
         let written = written.map_or(idle, |at| Some(idle.map_or(at, |idle| idle.min(at))));
@@ -21,21 +24,23 @@ impl Ftl {
         }
     }
 
-    /// When collection begins to work ahead, if no command comes before.
+    /// Returns the time at which collection begins to work ahead if no command arrives before. While commands wait for
+    /// room, the host may be silent only because the drive is slow, so there is no such time.
     fn idle_at(&self) -> Option<Time> {
-        let due = self.idle_due && !self.space_queue.is_held();
+        let due = self.idle_due && self.space_queue.is_empty();
         due.then(|| self.last_command.saturating_add(self.config.collection.idle))
     }
 
-    /// When dirty data goes to flash, if nothing is written before. While writes wait for room, or their data is on its way,
-    /// the host is still writing.
+    /// Returns the time at which dirty data is written to flash if no write arrives before. While writes wait for room
+    /// or for their data, the host is still writing.
     fn write_out_at(&self) -> Option<Time> {
-        let pauses = self.space_queue.is_empty() && self.reserved == 0;
-        let waits = self.dirty.head != NIL && !self.config.buffers.protected && pauses;
+        let waits = self.dirty.head != NIL && !self.config.buffers.protected;
+        let waits = waits && self.space_queue.is_empty() && self.reserved == 0;
         waits.then(|| self.last_write.saturating_add(self.config.buffers.idle))
     }
 
-    /// Nothing was written for a while: what is dirty goes to flash. Nothing was read: so do copies of what was.
+    /// Handles a timer: writes dirty data to flash if the host has not written for a while, programs gathered read
+    /// copies if it has not read, and begins idle time.
     pub fn timer(&mut self, now: Time, out: &mut Actions) {
         self.copies_timer(now, out);
         if self.write_out_at().is_some_and(|at| at <= now) {
@@ -44,7 +49,13 @@ impl Ftl {
             self.dispatch(out);
         }
         if self.idle_at().is_some_and(|at| at <= now) {
-            (self.idle, self.idle_due) = (true, false);
+            if self.space_queue.take_waited() {
+                // Commands have waited since the last one arrived: the idle period begins now at the earliest.
+                self.last_command = now;
+                return;
+            }
+            self.set_idle(true);
+            self.idle_due = false;
             if self.refresh.is_on() {
                 self.look_at_refresh(now, out);
             }
@@ -53,5 +64,18 @@ impl Ftl {
             }
             self.dispatch(out);
         }
+    }
+}
+
+impl Part for Ftl {
+    type Event = Timer;
+    type Output = Actions;
+
+    fn handle(&mut self, now: Time, _: Timer, _: &mut impl Schedule<Timer>, out: &mut Actions) {
+        self.timer(now, out);
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        Ftl::next_timer(self)
     }
 }

@@ -10,23 +10,23 @@ use crate::location::Location;
 const LEAF_BITS: u32 = 4;
 const LEAF: usize = 1 << LEAF_BITS;
 
-/// Entries that were touched, in leaves of a cache line; all others follow the rule.
+/// Touched entries, in leaves of one cache line each; all others follow the rule.
 pub(crate) struct Touched {
     rule: Arc<Laid>,
-    /// Of each leaf's range of units, its number in `leaves` and one more; 0 if nothing in it was touched. Zeroed memory
-    /// that is not looked at costs none.
+    /// For each leaf's range of units, the index of the leaf in `leaves` plus one, or 0 if no unit was touched. Zeroed
+    /// memory that is never accessed occupies none.
     directory: Dense<u32>,
     leaves: Dense<[Location; LEAF]>,
-    /// The range of each leaf.
+    /// Range of units of each leaf.
     ranges: Vec<u32>,
 }
 
 impl Touched {
-    /// A map of `units` logical units that follows `rule`.
+    /// Creates a map of `units` logical units that follows `rule`.
     pub(crate) fn new(rule: Arc<Laid>, units: u32) -> Touched {
-        // SAFETY: the table of which this is part is asked for units that it holds alone.
+        // SAFETY: the table that contains this map is accessed only with units that it holds.
         let directory = unsafe { Dense::new(vec![0; (units as usize).div_ceil(LEAF)]) };
-        // SAFETY: leaves are numbered by the directory, as they are added.
+        // SAFETY: the directory holds the indices of leaves, assigned as they are added.
         let leaves = unsafe { Dense::new(Vec::new()) };
         Touched { rule, directory, leaves, ranges: Vec::new() }
     }
@@ -36,7 +36,7 @@ impl Touched {
         self.rule.home(unit).map_or(Location::NOWHERE, Location::flash)
     }
 
-    /// Where `unit` is.
+    /// Returns the location of `unit`.
     #[inline]
     pub(crate) fn get(&self, unit: u32) -> Location {
         let leaf = self.directory[(unit >> LEAF_BITS) as usize];
@@ -49,7 +49,7 @@ impl Touched {
         self.by_rule(unit)
     }
 
-    /// The entry of `unit`, to be changed.
+    /// Returns the entry of `unit`, mutable.
     #[inline]
     pub(crate) fn entry(&mut self, unit: u32) -> &mut Location {
         let leaf = self.directory[(unit >> LEAF_BITS) as usize];
@@ -61,7 +61,7 @@ impl Touched {
         &mut self.leaves[at.0][at.1]
     }
 
-    /// True if `unit` is at `home`, where it is if it was not touched.
+    /// Returns true if `unit` is at `home`, its location by the rule if it was not touched.
     #[inline]
     pub(crate) fn is_at(&self, unit: u32, home: Location) -> bool {
         let leaf = self.directory[(unit >> LEAF_BITS) as usize];
@@ -70,7 +70,7 @@ impl Touched {
         entry == home || entry == Location::UNTOUCHED
     }
 
-    /// Like [`entry`](Self::entry), of a unit that is at `home` if it was not touched.
+    /// Like [`entry`](Self::entry), for a unit whose location by the rule is `home` if it was not touched.
     #[inline]
     pub(crate) fn entry_at(&mut self, unit: u32, home: Location) -> &mut Location {
         let leaf = self.directory[(unit >> LEAF_BITS) as usize];
@@ -91,7 +91,7 @@ impl Touched {
         leaf
     }
 
-    /// Entries that were touched.
+    /// Iterates over the touched entries.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Location)> + '_ {
         self.ranges.iter().zip(self.leaves.iter()).flat_map(|(range, leaf)| {
             let units = (range << LEAF_BITS)..;

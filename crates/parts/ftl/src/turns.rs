@@ -1,29 +1,29 @@
-//! Turns of the parallel units at programs of the host, without the parallel units where the host is known to wait for copies.
+//! Rotation of host programs over the parallel units, except those known to be throttled.
 
 /// Parallel units in rotation.
 ///
-/// A parallel unit in which the host waits for copies leaves the rotation until something that may change this happens there, so
-/// that a search for room costs what the other parallel units cost. A parallel unit may rejoin without cause: the next search finds out.
+/// A parallel unit in which the host waits for copies leaves the rotation until an event there may change this, so that
+/// a search for room visits only the others. A parallel unit may rejoin too early: the next search checks it again.
 pub(crate) struct Turns {
     next: u32,
     parallel_units: u32,
-    /// One bit per parallel unit: set where the host waits.
+    /// One bit per parallel unit, set if the host waits there.
     waiting: Vec<u64>,
 }
 
 impl Turns {
-    /// All of `parallel_units` take part; the first is next.
+    /// Creates a rotation of all `parallel_units`, beginning with the first.
     pub(crate) fn new(parallel_units: u32) -> Turns {
         Turns { next: 0, parallel_units, waiting: vec![0; parallel_units.div_ceil(64) as usize] }
     }
 
-    /// The parallel units that one search looks through, as two ranges: those from the next one on, then the others.
+    /// Returns the parallel units that one search visits, as two ranges: those from the next one on, then the others.
     #[inline]
     pub(crate) fn search(&self) -> [(u32, u32); 2] {
         [(self.next, self.parallel_units), (0, self.next)]
     }
 
-    /// The first parallel unit in the rotation from `from` on and below `end`.
+    /// Returns the first parallel unit in the rotation from `from` on and below `end`.
     #[inline]
     pub(crate) fn first(&self, mut from: u32, end: u32) -> Option<u32> {
         while from < end {
@@ -36,36 +36,36 @@ impl Turns {
         None
     }
 
-    /// `pu` took a program: the one after it is next.
+    /// Advances the rotation past `pu`, which took a program.
     #[inline]
     pub(crate) fn took(&mut self, pu: u32) {
         self.next = if pu + 1 == self.parallel_units { 0 } else { pu + 1 };
     }
 
-    /// The host waits for copies in `pu`.
+    /// Removes `pu`, where the host waits for copies, from the rotation.
     #[inline]
     pub(crate) fn suspend(&mut self, pu: u32) {
         self.waiting[pu as usize / 64] |= 1 << (pu % 64);
     }
 
-    /// The host may no longer wait in `pu`.
+    /// Returns `pu` to the rotation.
     #[inline]
     pub(crate) fn rejoin(&mut self, pu: u32) {
         self.waiting[pu as usize / 64] &= !(1 << (pu % 64));
     }
 
-    /// The host may no longer wait in any parallel unit.
+    /// Returns all parallel units to the rotation.
     pub(crate) fn rejoin_all(&mut self) {
         self.waiting.fill(0);
     }
 
-    /// True if `pu` has left the rotation.
+    /// Returns true if `pu` has left the rotation.
     #[inline]
     pub(crate) fn waits(&self, pu: u32) -> bool {
         self.waiting[pu as usize / 64] >> (pu % 64) & 1 != 0
     }
 
-    /// True if some parallel unit has.
+    /// Returns true if any parallel unit has left the rotation.
     #[inline]
     pub(crate) fn any_waits(&self) -> bool {
         self.waiting.iter().any(|word| *word != 0)
@@ -76,7 +76,7 @@ impl Turns {
 mod tests {
     use super::Turns;
 
-    /// The parallel units that a search finds, in order.
+    /// Returns the parallel units that a search visits, in order.
     fn found(turns: &Turns) -> Vec<u32> {
         let mut found = Vec::new();
         for (mut from, end) in turns.search() {

@@ -1,4 +1,4 @@
-//! Which block is collected next, and whether collecting it can be finished.
+//! Victim selection: the block to collect next, and whether collecting it can complete.
 
 use crate::Ftl;
 use crate::blocks::{Blocks, Use};
@@ -6,12 +6,13 @@ use crate::config::Policy;
 use crate::pacing::Victim;
 use crate::parallel_unit::{GcScan, Stream};
 
-/// Space is collected ahead where a victim gives back at least one part in so many. Assumed: seven copies for each unit of
-/// space wear the flash more than a burst of writes gains.
+/// Collection works ahead only if a victim gives back at least one part in this many of its block. Assumed: seven
+/// copies per unit of space wear the flash more than a burst of writes gains.
 pub(crate) const AHEAD_GAIN: i64 = 8;
 
 impl Ftl {
-    /// The block that `pu` should collect now, if any, and whether it is collected even where space is not `short`.
+    /// Returns the block that `pu` should collect now, if any, and true if it is collected even when space is not
+    /// `short`.
     #[inline]
     pub(crate) fn next_victim(&mut self, pu: u32, short: bool) -> Option<(u32, bool)> {
         let due = short || !self.parallel_units[pu as usize].forced.is_empty();
@@ -21,7 +22,8 @@ impl Ftl {
     fn find_victim(&mut self, pu: u32, short: bool) -> Option<(u32, bool)> {
         let l = &self.parallel_units[pu as usize];
         if l.free.is_empty() && !l.victims.is_empty() {
-            // The last room belongs to the block that is being emptied, and to what its erase waits for.
+            // The last room is reserved for the block being emptied, and for the journal pages that its erase waits
+            // for.
             return None;
         }
         let l = &mut self.parallel_units[pu as usize];
@@ -38,9 +40,11 @@ impl Ftl {
         victim.filter(pays).map(|block| (block, false))
     }
 
-    /// The policy's victim; where collecting that one would gain nothing or not fit, the one that makes most room.
+    /// Returns the policy's victim or, if collecting that would gain nothing or its data does not fit, the block that
+    /// frees the most room.
     pub(crate) fn gainful(&mut self, pu: u32) -> Option<u32> {
-        // A choice stands until it is taken: were it made anew whenever it does not fit, the fuller ones would never be.
+        // A choice stands until it is collected: if a new one were made whenever the block does not fit, fuller blocks
+        // would never be collected.
         let stands = |block: &u32| self.blocks.usage(*block) == Use::Closed;
         let chosen = match self.parallel_units[pu as usize].chosen.filter(stands) {
             Some(chosen) => chosen,
@@ -51,7 +55,7 @@ impl Ftl {
             self.parallel_units[pu as usize].chosen = None;
             return Some(chosen);
         }
-        // What is under way will make room: the policy's choice is worth waiting for.
+        // Operations in progress will free room: wait for the policy's choice.
         let l = &self.parallel_units[pu as usize];
         if (l.in_flight > 0 || !l.victims.is_empty()) && !l.emergency {
             return None;
@@ -59,7 +63,7 @@ impl Ftl {
         if self.blocks.is_whole() {
             return self.least_valid(pu).filter(|block| self.gains(*block) && self.fits(pu, *block));
         }
-        // The one that makes most room may hold more than fits: blocks differ in size.
+        // The block that frees the most room may hold more data than fits, since blocks differ in size.
         let ranks = self.blocks.ranks(&self.layout, pu);
         let collectable = (pu * self.layout.blocks..).zip(ranks).filter(|(_, rank)| Blocks::collectable(**rank));
         let limit = self.pool_limit(pu);
@@ -68,23 +72,24 @@ impl Ftl {
         collectable.map(|(block, _)| block).filter(movable).min_by_key(|block| -self.spare(*block))
     }
 
-    /// True if collecting `block` makes room: the last program of its copies may be padded, so that less than a program
-    /// is no gain. Were such a victim taken, collection could go round for ever.
+    /// Returns true if collecting `block` frees room. The last program of its copies may be padded, so less than a
+    /// program is no gain: collecting such victims could loop forever.
     pub(crate) fn gains(&self, block: u32) -> bool {
         self.spare(block) >= i64::from(self.layout.program_units)
     }
 
-    /// True if `block` is worth collecting before its space is wanted.
+    /// Returns true if `block` is worth collecting before its space is needed.
     fn pays_ahead(&self, block: u32) -> bool {
         self.lent.holds(block) || self.spare(block) * AHEAD_GAIN >= i64::from(self.layout.block_units)
     }
 
-    /// Units of `block` that hold nothing valid, those on planes that are lost left out.
+    /// Returns the units of `block` that are not valid, not counting unusable planes.
     fn spare(&self, block: u32) -> i64 {
         self.capacity(block, self.programs_of(block)) - i64::from(self.blocks.valid(block))
     }
 
-    /// The collectable block that makes most room: with planes lost, one of few valid units may be full of them.
+    /// Returns the collectable block that frees the most room: with unusable planes, a block with few valid units may
+    /// still be full.
     fn most_spare(&self, pu: u32) -> Option<u32> {
         if self.blocks.is_whole() {
             return self.least_valid(pu);
@@ -94,23 +99,24 @@ impl Ftl {
         collectable.map(|(block, _)| block).min_by_key(|block| -self.spare(*block))
     }
 
-    /// The collectable block with the fewest valid units.
+    /// Returns the collectable block with the fewest valid units.
     pub(crate) fn least_valid(&self, pu: u32) -> Option<u32> {
         let ranks = self.blocks.ranks(&self.layout, pu);
         let least = ranks.iter().copied().min().filter(|rank| Blocks::collectable(*rank))?;
         Some(pu * self.layout.blocks + ranks.iter().position(|rank| *rank == least)? as u32)
     }
 
-    /// True if what is valid in `block`, and all that is on its way, fits into the open block and the free ones:
-    /// collection never starts what it may be unable to finish.
+    /// Returns true if the valid units of `block`, and all copies in flight, fit into the open block and the free ones:
+    /// collection never starts a block that it may be unable to complete.
     pub(crate) fn fits(&self, pu: u32, block: u32) -> bool {
         let needed = self.blocks.valid(block) + self.parallel_units[pu as usize].in_flight;
         if needed == 0 {
             return true;
         }
         let l = &self.parallel_units[pu as usize];
-        // Set aside, unless this is the last way out: a program in part at the end of a job, what a power cut may spoil.
-        // And pages of the journal of trims, which may have to go where copies go.
+        // Room is set aside, except in an emergency, for a partly filled program at the end of a scan and for programs
+        // that a power cut may damage. Room for journal pages, which may have to go where copies go, is set aside even
+        // then unless the trims of `block` are durable.
         let mut programs = 0;
         if !l.emergency {
             let spoilt = l.quota / self.layout.program_units;
@@ -132,7 +138,7 @@ impl Ftl {
         i64::from(needed.next_multiple_of(self.layout.program_units)) <= room && self.fits_in_pool(pu, block)
     }
 
-    /// Units that the last `programs` programs of `block` hold, those of parity and on planes that are lost left out.
+    /// Returns the capacity in units of the last `programs` programs of `block`, without parity and unusable planes.
     pub(crate) fn capacity(&self, block: u32, programs: u32) -> i64 {
         let planes = self.blocks.usable_planes(&self.layout, block);
         let all = i64::from(programs / self.layout.per_row) * i64::from(planes * self.layout.page_units);
@@ -151,7 +157,7 @@ impl Ftl {
                 let (now, whole) = (self.sequence.next(), u64::from(self.layout.data_units));
                 let benefit = |i: usize| {
                     let (valid, age) = (u64::from(ranks[i]), now - self.blocks.closed_at(first + i as u32));
-                    // (1 - u) x age / 2u, as whole numbers to the same scale; an empty block is the best there is.
+                    // (1 - u) x age / 2u as integers on the same scale; an empty block is best.
                     if valid == 0 {
                         u128::MAX
                     } else {
@@ -172,7 +178,7 @@ impl Ftl {
                         best = if best.is_some_and(|b| ranks[b] <= ranks[i]) { best } else { Some(i) };
                     }
                 }
-                // Hardly anything is closed: look at all of it.
+                // Very few blocks are closed: consider all of them.
                 match best {
                     Some(best) => best,
                     None => collectable().min_by_key(|(_, rank)| **rank)?.0,
@@ -182,7 +188,7 @@ impl Ftl {
         Some(first + at as u32)
     }
 
-    /// Takes `block` for collection or folding; returns its scan.
+    /// Starts to collect or fold `block`; returns its scan.
     pub(crate) fn start_victim(&mut self, pu: u32, block: u32, forced: bool) -> GcScan {
         let (valid, slc, lent) = (self.blocks.valid(block), self.is_slc(block), self.lent.holds(block));
         let short_by = self.shortage(pu);
@@ -194,8 +200,8 @@ impl Ftl {
         let l = &mut self.parallel_units[pu as usize];
         l.fruitless = if l.taken == taking { l.fruitless + 1 } else { 0 };
         l.taken = taking;
-        // Each but the few forced makes room for a unit at least, which nothing has taken since.
-        assert!(l.fruitless <= most, "collection of parallel unit {pu} goes round without making room");
+        // Each victim, except the few forced ones, frees room for at least one unit, which nothing has taken since.
+        assert!(l.fruitless <= most, "collection of parallel unit {pu} makes no progress");
         l.victims.push(Victim { block, valid, slc: slc && !lent });
         if slc {
             l.slc_closed.retain(|closed| *closed != block);
@@ -206,7 +212,8 @@ impl Ftl {
         GcScan { block, cursor: 0, end: self.programs_of(block), valid, forced }
     }
 
-    /// Static wear levelling: what lies in the least worn block never moves by itself, so it is moved.
+    /// Static wear levelling: forces the collection of the least worn block, whose cold data would otherwise never
+    /// move.
     pub(crate) fn level_wear(&mut self, pu: u32) {
         let Some(threshold) = self.config.wear.static_threshold else { return };
         let l = &mut self.parallel_units[pu as usize];

@@ -1,4 +1,4 @@
-//! Writes of the host, into RAM.
+//! Host writes into RAM.
 
 use media::{Action, Class, Move, OpId, SECTOR, Status, Tag};
 
@@ -19,7 +19,7 @@ impl Ftl {
     pub(crate) fn write(&mut self, tag: Tag, out: &mut Actions) {
         let (first, last) = self.range(tag);
         let (units, limit) = (last - first + 1, self.write_limit);
-        assert!(units <= limit, "a write of {units} units, with room for {limit}");
+        assert!(units <= limit, "a write of {units} units exceeds the write cache of {limit}");
         let command = &mut self.commands[tag];
         let covered = u64::from(units) << (self.unit_shift - SECTOR.trailing_zeros());
         (command.unit, command.units, command.whole) = (first, units, command.sectors == covered);
@@ -35,7 +35,7 @@ impl Ftl {
         self.dispatch_pending(out);
     }
 
-    /// True once there is room for a clean unit, made by evicting an older one if need be.
+    /// Makes room for a clean unit, evicting older ones if needed; returns false if clean data is not cached.
     pub(crate) fn room_for_clean(&mut self) -> bool {
         let b = self.config.buffers;
         let limit =
@@ -51,11 +51,11 @@ impl Ftl {
 
     pub(crate) fn evict_clean(&mut self) {
         let slot = self.clean.head;
-        assert!(slot != NIL, "nothing clean to evict");
+        assert!(slot != NIL, "no clean unit to evict");
         self.drop_clean(slot);
     }
 
-    /// What `slot` holds is in flash too, and need not be kept.
+    /// Drops the clean data of `slot`, of which flash has a copy.
     pub(crate) fn drop_clean(&mut self, slot: u32) {
         self.leave_host_memory(slot);
         self.slots.remove(&mut self.clean, slot);
@@ -66,7 +66,7 @@ impl Ftl {
 
     // ---- data into RAM ----
 
-    /// The data of a write goes from the command to slots.
+    /// Stores the data of a write in slots.
     pub(crate) fn store(&mut self, tag: Tag, out: &mut Actions) {
         let Command { unit: first, units, whole, .. } = self.commands[tag];
         self.reserved -= units;
@@ -80,7 +80,7 @@ impl Ftl {
         self.stats.host_units += u64::from(units);
         self.stats.host_bytes += self.commands[tag].sectors * SECTOR;
         if !self.space_queue.is_empty() {
-            // What was written over gave its room back; and what came just now may be all that can make room.
+            // Overwritten data freed its room, and the new data may be the only way to free more.
             self.admit(out);
         }
         let buffers = &self.config.buffers;
@@ -96,15 +96,14 @@ impl Ftl {
         self.dispatch_pending(out);
     }
 
-    /// Sectors of `unit` that the command `tag` covers.
-    #[inline(never)]
+    /// Returns the mask of the sectors of `unit` that the command `tag` covers.
     fn mask(&self, tag: Tag, unit: u32) -> u64 {
         let part = self.part(tag, unit);
         sector_mask(part.from, part.sectors)
     }
 
-    /// The sectors in `mask` of `unit` go into a slot, which is dirty then.
-    #[inline(always)]
+    /// Stores the sectors in `mask` of `unit` in a slot, which becomes dirty.
+    #[inline]
     fn store_unit(&mut self, tag: Tag, unit: u32, mask: u64, out: &mut Actions) {
         let all = self.all_sectors;
         if mask == all && !self.lost.is_empty() {
@@ -150,11 +149,10 @@ impl Ftl {
         }
     }
 
-    /// `slot`, dirty or clean, is written over.
-    #[inline(never)]
+    /// Prepares `slot`, dirty or clean, to be overwritten.
     fn write_over(&mut self, slot: u32) {
         if self.slots[slot].holds == Holds::Dirty {
-            // In RAM: the reservation goes back.
+            // The unit already has a slot: release the reservation.
             self.write_used -= 1;
             self.stats.overwritten_in_ram += 1;
         } else {
@@ -164,8 +162,8 @@ impl Ftl {
         }
     }
 
-    /// The sectors in `mask` of `slot`, which held others before, hold data.
-    #[inline(never)]
+    /// Marks the sectors in `mask` of `slot`, which already held data, as present, and wakes waiting reads when the
+    /// slot is complete.
     fn filled(&mut self, slot: u32, mask: u64, out: &mut Actions) {
         let all = self.all_sectors;
         let s = &mut self.slots[slot];
@@ -186,7 +184,7 @@ impl Ftl {
         self.slots.append(&mut self.dirty, slot);
     }
 
-    /// A unit was written partly: the rest of it comes from where the unit was.
+    /// Completes a partly written unit from the previous location of the unit.
     fn complete_from_below(&mut self, slot: u32, below: Place, mask: u64, out: &mut Actions) {
         self.slots[slot].have = mask;
         match below {
@@ -197,7 +195,7 @@ impl Ftl {
                 self.slots[slot].have = self.all_sectors();
             }
             Place::Buffer(moving) => {
-                // On its way to flash: the newest data is still in RAM.
+                // The unit is being programmed: its newest data is still in RAM.
                 debug_assert_eq!(self.slots[moving].holds, Holds::Moving);
                 if self.config.moves {
                     out.moves.push(Move::BufferToBuffer { from: moving, to: slot, keep: mask });
@@ -261,7 +259,7 @@ impl Ftl {
         self.dispatch(out);
     }
 
-    /// The data of `unit` is gone; reads of it fail until it is written whole.
+    /// Marks the data of `unit` as lost; reads fail until the whole unit is rewritten.
     pub(crate) fn lose(&mut self, unit: u32) {
         if self.lost.insert(unit) {
             self.stats.lost_units += 1;

@@ -1,4 +1,5 @@
-//! Parity across dies: a dead die costs no data, a second failure in a stripe does, and rebuilt data is what was written.
+//! Parity across dies: a dead die costs no data, a second failure in a stripe does, and rebuilt data equals the data
+//! written.
 
 mod support;
 
@@ -10,7 +11,7 @@ use support::world::{After, Faults, World};
 const DIES: u32 = 4;
 const UNIT: u64 = 1024;
 
-/// A drive of four dies of two planes, whose user data fill whole stripes.
+/// Returns a drive of four dies with two planes each, whose user data fills whole stripes.
 fn config(parity: Option<u32>) -> Config {
     let geometry = Geometry {
         channels: 2,
@@ -23,7 +24,7 @@ fn config(parity: Option<u32>) -> Config {
         unit_bytes: UNIT as u32,
     };
     Config {
-        // Ten superblocks of three dies' data.
+        // The data of ten superblocks, with three data dies each.
         user_units: 10 * 16 * 3 * 4,
         group: Group::Drive,
         stripe: [Axis::Channel, Axis::Way, Axis::Die, Axis::Plane],
@@ -50,6 +51,7 @@ fn config(parity: Option<u32>) -> Config {
             high: 8,
             low: 0,
             resume: 0,
+            gather: 0,
             holds_reads: false,
             idle: Time::from_us(20),
         },
@@ -63,7 +65,7 @@ fn config(parity: Option<u32>) -> Config {
     }
 }
 
-/// A drive that was written once, in order.
+/// Creates a drive that was written once, in order.
 fn filled(parity: Option<u32>, seed: u64) -> World {
     let mut world = World::new(config(parity), Faults::default(), &[], seed);
     let all = world.sectors() * SECTOR;
@@ -103,7 +105,7 @@ fn a_dead_die_costs_no_data() {
         world.read_all(After::Nothing);
         let stats = world.ftl.stats();
         assert_eq!((world.lost_reads, stats.rebuild_failures), (0, 0));
-        // Parity is on the last die of each row: nothing need be rebuilt when that one dies.
+        // Parity is on the last die of each row: if that die fails, nothing has to be rebuilt.
         assert_eq!(stats.rebuilt > 0, u32::from(die) != DIES - 1, "die {die}");
         assert!(stats.rebuild_reads == 3 * stats.rebuilt && stats.relocated > 0 || stats.rebuilt == 0);
     }
@@ -120,7 +122,7 @@ fn a_dead_die_costs_data_without_parity() {
     assert_eq!(world.lost_reads, world.sectors() / 2 / 4, "a fourth of the units");
 }
 
-/// Writes go on around the dead die; what was on it is collected and read through rebuilding.
+/// Writes continue on the other dies; data on the dead die is collected and read by rebuilding it.
 #[test]
 fn a_drive_goes_on_with_a_dead_die() {
     for seed in 0..20 {
@@ -145,7 +147,7 @@ fn a_second_failure_in_a_stripe_is_uncorrectable() {
     assert_eq!((world.lost_reads, world.ftl.stats().rebuild_failures), (1, 1));
 }
 
-/// The last stripe has no parity yet: the page that fails there is lost.
+/// The last stripe has no parity yet: a page that fails there is lost.
 #[test]
 fn an_open_stripe_is_not_protected() {
     let mut world = World::new(config(Some(3)), Faults::default(), &[], 1);
@@ -174,5 +176,5 @@ fn stripes_over_blocks_of_single_dies_are_refused() {
     }
     let full = Config { user_units: 24 * 16 * 4 * 4 * 11 / 16, ..config(None) };
     assert!(full.check().is_ok());
-    assert!(Config { parity: Some(3), ..full }.check().is_err(), "parity takes room");
+    assert!(Config { parity: Some(3), ..full }.check().is_err(), "parity reduces the capacity");
 }

@@ -1,4 +1,5 @@
-//! Program failures retire blocks until the spare is used up; then the drive takes no more writes, and nothing is lost.
+//! Program failures retire blocks until the spare space is used up; then the drive becomes read-only, and no data is
+//! lost.
 
 mod support;
 
@@ -7,17 +8,17 @@ use media::Geometry;
 use sim::{Streams, Time};
 use support::world::{After, Faults, World};
 
-/// Spare over user data.
+/// Ratio of spare space to user data.
 const SPARE: f64 = 0.28;
 
-/// Dies of two planes. A failed program costs a superblock what is left of one die, and another block all that is left:
-/// superblocks span many dies, others have many pages.
+/// Dies of two planes. A failed program costs a superblock the rest of one die, and any other block the rest of the
+/// block: superblocks span many dies, other blocks have many pages.
 fn geometry(group: Group) -> Geometry {
     let (channels, pages) = if group == Group::Drive { (4, 24) } else { (2, 48) };
     Geometry { channels, chips: 2, dies: 1, planes: 2, blocks: 60, pages, page_bytes: 1024, unit_bytes: 1024 }
 }
 
-/// A drive with 28 % of spare.
+/// Returns a drive with 28 % spare space.
 fn config(group: Group) -> Config {
     let geometry = geometry(group);
     Config {
@@ -47,6 +48,7 @@ fn config(group: Group) -> Config {
             high: 8,
             low: 0,
             resume: 0,
+            gather: 0,
             holds_reads: false,
             idle: Time::from_us(20),
         },
@@ -60,11 +62,11 @@ fn config(group: Group) -> Config {
     }
 }
 
-/// Overwrites a drive at random until it takes no more; returns the part of its spare that was retired.
+/// Overwrites a drive at random until it becomes read-only; returns the retired fraction of its spare space.
 fn retired_part(group: Group, cuts: bool, seed: u64) -> f64 {
     let (config, geometry) = (config(group), geometry(group));
     let spare = 1.0 - f64::from(config.user_units) / geometry.units() as f64;
-    // One block in forty fails while it is written once.
+    // Each time a block is written, it fails with a probability of one in forty.
     let faults = Faults { program: 0.025 / f64::from(geometry.pages), ..Faults::default() };
     let mut world = World::new(config, faults, &[], seed);
     let mut rng = Streams::new(seed).stream("test.retirement");
@@ -76,7 +78,7 @@ fn retired_part(group: Group, cuts: bool, seed: u64) -> f64 {
         if cuts && rng.chance(0.00002) {
             world.power_cut();
         }
-        assert!(steps < 20_000_000, "the drive never ends");
+        assert!(steps < 20_000_000, "the drive never becomes read-only");
     }
     world.drain();
     world.read_all(After::Reset { kept: true });
@@ -91,7 +93,7 @@ fn retired_part(group: Group, cuts: bool, seed: u64) -> f64 {
     bad / all / spare
 }
 
-/// Overwrites a drive with a cache of one bit a cell, whose blocks wear out, and goes on without it.
+/// Overwrites a drive with an SLC cache until its SLC blocks are worn out, and continues without the cache.
 fn outlives_its_cache(group: Group) {
     let (slc, cycles) = (SlcCache { blocks: 6, bits: 3, fold: 1, dynamic: 0, keep: 0 }, 30);
     let config = config(group);

@@ -1,12 +1,13 @@
-//! What an access costs: run it under `valgrind --tool=callgrind --toggle-collect='*measured*'` with two numbers of accesses;
-//! the difference of the counts over the difference of the accesses is the cost of one. `bench/cpu.sh` does that.
+//! Measures the cost of an access: run it under `valgrind --tool=callgrind --toggle-collect='*measured*'` with two
+//! numbers of accesses, and divide the difference of the instruction counts by the difference of the accesses.
+//! `bench/cpu.sh` does that.
 //!
 //! ```text
 //! cpu PATTERN ACCESSES
 //! ```
 //!
-//! Patterns: `hits` (loads from 16 KiB), `sparse` (the same, 200 instructions apart), `second` (loads from 128 KiB), `misses`
-//! (loads from 1 GiB, a third of them stores; memory answers after 100 ns).
+//! Patterns: `hits` (loads from 16 KiB), `sparse` (the same, 200 instructions apart), `second` (loads from 128 KiB),
+//! and `misses` (loads from 1 GiB, a third of them stores, with a memory latency of 100 ns).
 
 use std::collections::VecDeque;
 
@@ -14,13 +15,13 @@ use host::cpu::{Bare, Cpu, CpuConfig};
 use media::{Act, Step, Steps};
 use sim::{Streams, Time};
 
-/// The same steps again and again, so many in all.
-struct Again {
+/// Repeats the same steps until `left` have been delivered.
+struct Repeated {
     steps: Vec<Step>,
     left: usize,
 }
 
-impl Steps for Again {
+impl Steps for Repeated {
     fn next(&mut self, _: u16, steps: &mut Vec<Step>) {
         let count = self.left.min(self.steps.len());
         steps.extend_from_slice(&self.steps[..count]);
@@ -29,7 +30,7 @@ impl Steps for Again {
 }
 
 #[inline(never)]
-fn measured(cpu: &mut Cpu, steps: &mut Again) {
+fn measured(cpu: &mut Cpu, steps: &mut Repeated) {
     let (mut requests, mut under_way) = (Vec::new(), VecDeque::new());
     loop {
         let due = under_way.front().map_or(Time::MAX, |(at, _): &(Time, u32)| *at);
@@ -41,7 +42,7 @@ fn measured(cpu: &mut Cpu, steps: &mut Again) {
                 }
             }
             _ => match under_way.pop_front() {
-                Some((at, id)) => _ = cpu.answered(id, at),
+                Some((at, id)) => _ = cpu.complete(id, at),
                 None => return,
             },
         }
@@ -67,7 +68,7 @@ fn main() {
         })
         .collect();
     let mut cpu = Cpu::new(CpuConfig::default());
-    measured(&mut cpu, &mut Again { steps, left });
+    measured(&mut cpu, &mut Repeated { steps, left });
     let end = cpu.thread_stats()[0].end;
     println!("{} instructions in {end}, {:?}", cpu.instructions(), cpu.stats());
 }

@@ -1,20 +1,21 @@
-//! Processor cores: submissions run one after the other, interrupts stop them.
+//! Processor cores, which run submissions in order and suspend them for interrupts.
 
 use std::collections::VecDeque;
 
 use sim::{Dense, Schedule, Time, Track};
 
-/// A stretch of a core's time.
+/// An interval of a core's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its start.
+    /// Start of the interval.
     pub from: Time,
-    /// Its end; for a submission with the interrupts that came between.
+    /// End of the interval; for a submission, this includes interrupts in between.
     pub to: Time,
 }
 
 impl Span {
-    /// Pushes this work back by an interrupt that is not over when it starts; false if it is due only after its end.
+    /// Delays this work by an interrupt that is not over when the work starts. Returns false if the interrupt is due
+    /// only after the work's end.
     #[inline]
     fn stopped_by(&mut self, interrupt: Span) -> bool {
         if interrupt.from >= self.to && interrupt.from > self.from {
@@ -30,17 +31,17 @@ impl Span {
     }
 }
 
-/// A core. Work of programs is done in order of arrival. Interrupts come first: they wait for each other only, and
-/// push back what they interrupt. They are known before they are due (a completion is on its way), so that the end of
-/// a program's work is known when it is accepted, but for an interrupt that becomes known later and is due before: the
-/// time that it takes is then taken from the work that follows.
+/// A core. Programs' work runs in order of arrival. Interrupts have priority: they only wait for each other, and delay
+/// the work they interrupt. They are known before they are due, because a completion is announced when it is sent, so
+/// the end of a program's work is usually known when the work is accepted. If an interrupt becomes known later but is
+/// due earlier, its time delays the following work instead.
 #[derive(Clone, Debug)]
 pub struct Core {
-    /// When the accepted work of programs is done.
+    /// End of the programs' accepted work.
     free: Time,
-    /// When the last known interrupt is done.
+    /// End of the last known interrupt.
     interrupts_end: Time,
-    /// Interrupts that are due when no accepted work runs: the last, and those before it that are not yet over.
+    /// Interrupts due when no accepted work runs: the last one, and earlier ones that are not over yet.
     last: Span,
     ahead: VecDeque<Span>,
     busy: Time,
@@ -56,8 +57,8 @@ impl Default for Core {
 }
 
 impl Core {
-    /// Work of a program, `length` long, from `now` on.
-    #[inline(always)]
+    /// Runs a program's work of `length`, starting at `now` or later.
+    #[inline]
     pub fn run(&mut self, now: Time, length: Time) -> Span {
         let from = now.max(self.free);
         let mut span = Span { from, to: from + length };
@@ -69,7 +70,7 @@ impl Core {
         span
     }
 
-    /// Pushes a program's work back by the interrupts that stop it.
+    /// Delays a program's work by the interrupts that suspend it.
     #[inline(never)]
     fn stop(&mut self, mut work: Span) -> Span {
         while let Some(interrupt) = self.ahead.front().copied() {
@@ -84,8 +85,8 @@ impl Core {
         work
     }
 
-    /// An interrupt's work, `length` long, due at `at` (now or later), after those that were known before.
-    #[inline(always)]
+    /// Runs an interrupt's work of `length`, due at `at` (now or later), after all interrupts known before.
+    #[inline]
     pub fn interrupt(&mut self, now: Time, at: Time, length: Time) -> Span {
         let from = at.max(self.interrupts_end);
         let to = from + length;
@@ -104,23 +105,23 @@ impl Core {
         Span { from, to }
     }
 
-    /// The last interrupt is not the last any more.
+    /// Queues the last interrupt, before a new one replaces it.
     #[inline(never)]
     fn remember(&mut self) {
         self.ahead.push_back(self.last);
     }
 
-    /// Busy time until `now`; what is accepted for later is not in it.
+    /// Returns the busy time until `now`, without work accepted for later.
     ///
     /// # Panics
-    /// If that is more than has passed: the model is broken.
+    /// Panics if it exceeds the time passed, which means that the model is broken.
     pub fn busy(&self, now: Time) -> Time {
         let busy = self.busy.saturating_sub(self.free.max(self.interrupts_end).saturating_sub(now));
-        assert!(busy <= now, "busy for {busy} in {now}");
+        assert!(busy <= now, "busy for {busy} of {now}");
         busy
     }
 
-    /// Forgets what is accepted for later than `now`.
+    /// Cancels work accepted for after `now`.
     pub fn power_cut(&mut self, now: Time) {
         self.busy = self.busy(now);
         self.free = self.free.min(now);
@@ -134,61 +135,61 @@ impl Core {
 #[derive(Clone, Debug)]
 pub struct Cores {
     cores: Dense<Core>,
-    /// Cores poll when they have nothing else to do.
+    /// True if cores poll when they have no other work.
     polling: bool,
 }
 
 impl Cores {
-    /// `count` idle cores, which poll when they have nothing else to do, or do not.
+    /// Creates `count` idle cores. With `polling`, they poll when they have no other work.
     ///
     /// # Panics
-    /// If there are none, or more than 65,535.
+    /// Panics if there are no cores or more than 65,535.
     pub fn new(count: u32, polling: bool) -> Cores {
         assert!((1..=65_535).contains(&count), "{count} cores, expected 1 to 65535");
-        // SAFETY: cores are numbered by `of`, and kept with what was submitted on them.
+        // SAFETY: cores are numbered by `of`, and the number is stored with the work submitted on them.
         Cores { cores: unsafe { Dense::new(vec![Core::default(); count as usize]) }, polling }
     }
 
-    /// How many.
+    /// Returns the number of cores.
     pub fn count(&self) -> u16 {
         self.cores.len() as u16
     }
 
-    /// The core that `job` runs on.
-    #[inline(always)]
+    /// Returns the core that `job` runs on.
+    #[inline]
     pub fn of(&self, job: u16) -> u16 {
         let job = usize::from(job);
         (if job < self.cores.len() { job } else { job % self.cores.len() }) as u16
     }
 
-    /// Submission of a command on `core`.
-    #[inline(always)]
+    /// Runs the submission of a command on `core`.
+    #[inline]
     pub fn submit<E>(&mut self, now: Time, core: u16, length: Time, s: &mut impl Schedule<E>) -> Time {
         let span = self.cores[core as usize].run(now, length);
         s.span(Track(u32::from(core) * 2), "submit", span.from, span.to);
         span.to
     }
 
-    /// Work of an interrupt, or of a poll that has found something, on `core`.
-    #[inline(always)]
+    /// Runs the work of an interrupt, or of a successful poll, on `core`.
+    #[inline]
     pub fn interrupt<E>(&mut self, now: Time, core: u16, at: Time, length: Time, s: &mut impl Schedule<E>) -> Span {
         let span = self.cores[core as usize].interrupt(now, at, length);
         s.span(Track(u32::from(core) * 2 + 1), "complete", span.from, span.to);
         span
     }
 
-    /// Names of what shows on a timeline: two rows a core.
+    /// Returns the names of the timeline's rows: two per core.
     pub fn tracks(&self) -> Vec<String> {
         (0..self.cores.len()).flat_map(|core| [format!("core {core}"), format!("core {core} completions")]).collect()
     }
 
-    /// Every core and its busy time until `now`. A core that polls and has ever submitted anything is never idle.
+    /// Returns every core and its busy time until `now`. A polling core that has ever submitted anything is never idle.
     pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
         let busy = |core: &Core| if self.polling && core.busy > Time::ZERO { now } else { core.busy(now) };
         self.cores.iter().enumerate().map(|(i, core)| (format!("core {i}"), busy(core))).collect()
     }
 
-    /// Forgets what is accepted for later than `now`.
+    /// Cancels work accepted for after `now`.
     pub fn power_cut(&mut self, now: Time) {
         for core in &mut self.cores {
             core.power_cut(now);
@@ -222,12 +223,12 @@ mod tests {
     fn an_interrupt_stops_a_program() {
         let mut core = Core::default();
         assert_eq!(core.interrupt(ns(0), ns(8), ns(4)), span(8, 12));
-        // Starts before it, is interrupted, goes on.
+        // Starts before it, is interrupted, continues.
         assert_eq!(core.run(ns(5), ns(10)), span(5, 19));
-        // Not yet due: waits for nobody.
+        // Not yet due: does not wait.
         assert_eq!(core.interrupt(ns(6), ns(30), ns(4)), span(30, 34));
         assert_eq!(core.run(ns(20), ns(5)), span(20, 25));
-        // Starts while it runs.
+        // Starts while the interrupt runs.
         assert_eq!(core.run(ns(31), ns(5)), span(34, 39));
     }
 
@@ -241,8 +242,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a core that is stepped by the nanosecond and serves interrupts first. Interrupts become known
-        /// before any work that they could stop is accepted, so that both must agree exactly.
+        /// Compares with a core that is stepped by the nanosecond and serves interrupts first. Interrupts become known
+        /// before any work that they could delay is accepted, so both must agree exactly.
         #[test]
         fn interrupts_first_programs_in_order(
             interrupts in prop::collection::vec((0u64..30, 1u64..8), 0..20),

@@ -1,64 +1,64 @@
-//! The chipset's DMA: it walks a table of memory regions (PRD table) while it moves a command's data.
+//! The chipset's DMA, which walks a table of memory regions (PRD table) while it moves a command's data.
 //!
-//! An entry of the table (physical region descriptor: AHCI 1.3.1, 4.2.3.3; Bus Master IDE has the same in eight bytes)
-//! says where the next region of the buffer lies. The DMA reads some entries at a time and must have the next before
-//! it can go on.
+//! An entry of the table (physical region descriptor: AHCI 1.3.1, 4.2.3.3; Bus Master IDE has an eight-byte form) gives
+//! the location of the buffer's next region. The DMA reads several entries at a time and cannot continue without the
+//! next.
 
 use sim::Time;
 
 use crate::slots::SLOTS;
 
-/// A DMA.
+/// Configuration of a DMA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DmaConfig {
-    /// Bytes of a memory region.
+    /// Bytes per memory region.
     pub region: u64,
-    /// Entries of the table that are read at once.
+    /// Entries of the table read at once.
     pub entries: u32,
-    /// South Bridge: pieces of a write that are fetched ahead of the one on the wire; with none, the next is asked for
-    /// when the last has been sent.
+    /// South Bridge: fragments of a write fetched ahead of the one on the wire. With zero, the next is requested when
+    /// the last has been sent.
     pub read_ahead: u32,
-    /// South Bridge: bytes of a read that wait here for their way to memory. When they are full the wire stands still.
+    /// South Bridge: bytes of read data buffered on their way to memory. When the buffer is full, the wire stops.
     pub buffer: u64,
 }
 
 impl Default for DmaConfig {
-    /// Given: writes are done strictly in order, piece by piece (Kim et al., IEICE Trans. E92-D, 2009, 3.3). Assumed:
-    /// buffers are scattered over pages; one read of 64 bytes brings four entries; a buffer of 4 KiB.
+    /// Given: writes proceed strictly in order, one fragment at a time (Kim et al., IEICE Trans. E92-D, 2009, 3.3).
+    /// Assumed: buffers are scattered over pages; one read of 64 bytes returns four entries; a buffer of 4 KiB.
     fn default() -> Self {
         DmaConfig { region: 4096, entries: 4, read_ahead: 0, buffer: 4096 }
     }
 }
 
-/// Bytes of an entry of the table (AHCI 1.3.1, 4.2.3.3).
+/// Bytes per entry of the table (AHCI 1.3.1, 4.2.3.3).
 pub const ENTRY: u64 = 16;
 
-/// How far each command is in its table.
+/// Each command's position in its table.
 #[derive(Clone, Debug)]
 pub struct Walk {
-    /// Bytes that a read of the table is good for.
+    /// Bytes covered by one read of the table.
     reach: u64,
     moved: [u64; SLOTS as usize],
     looks: u64,
 }
 
 impl Walk {
-    /// No command yet.
+    /// Creates a walk without commands.
     ///
     /// # Panics
-    /// If there are no entries or no bytes in a region.
+    /// Panics if no entries are read or regions are empty.
     pub fn new(config: &DmaConfig) -> Walk {
         assert!(config.region > 0 && config.entries > 0, "a table of nothing: {config:?}");
         Walk { reach: config.region * u64::from(config.entries), moved: [0; SLOTS as usize], looks: 0 }
     }
 
-    /// A new command in `slot`: its table is unread.
+    /// Starts a new command in `slot`, whose table is unread.
     #[inline]
     pub fn begin(&mut self, slot: u16) {
         self.moved[slot as usize] = 0;
     }
 
-    /// The next `bytes` of the command are to be moved. True if the table must be read before.
+    /// Advances a command by `bytes`. Returns true if the table must be read first.
     #[inline]
     pub fn step(&mut self, slot: u16, bytes: u64) -> bool {
         let moved = &mut self.moved[slot as usize];
@@ -69,13 +69,13 @@ impl Walk {
         due
     }
 
-    /// Reads of the table so far.
+    /// Returns the number of reads of the table.
     pub fn looks(&self) -> u64 {
         self.looks
     }
 }
 
-/// The DMA's one path for data: in or out, a piece at a time, for one transfer after the other.
+/// The DMA's only data path, used in one direction at a time, by one transfer after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DataPath {
     free: Time,
@@ -83,13 +83,13 @@ pub struct DataPath {
 }
 
 impl DataPath {
-    /// When a transfer that is there at `at` can begin.
+    /// Returns the time at which a transfer that arrives at `at` can begin.
     #[inline]
     pub fn begin(&self, at: Time) -> Time {
         at.max(self.free)
     }
 
-    /// It has held the path from `from` to `to`, for `busy` of which data moved.
+    /// Records that a transfer occupied the path from `from` to `to`, with data moving for `busy`.
     #[inline]
     pub fn end(&mut self, from: Time, to: Time, busy: Time) {
         debug_assert!(from >= self.free && to >= from && busy <= to - from, "{from} to {to}, {busy} of it busy");
@@ -97,17 +97,17 @@ impl DataPath {
         self.busy += busy;
     }
 
-    /// Busy time until `now`.
+    /// Returns the busy time until `now`.
     ///
     /// # Panics
-    /// If that is more than has passed: the model is broken.
+    /// Panics if it exceeds the time passed, which means that the model is broken.
     pub fn busy(&self, now: Time) -> Time {
         let busy = self.busy.saturating_sub(self.free.saturating_sub(now));
-        assert!(busy <= now, "busy for {busy} in {now}");
+        assert!(busy <= now, "busy for {busy} of {now}");
         busy
     }
 
-    /// What is accepted for later than `now` does not happen.
+    /// Cancels work accepted for after `now`.
     pub fn power_cut(&mut self, now: Time) {
         *self = DataPath { free: self.free.min(now), busy: self.busy(now) };
     }
@@ -126,7 +126,7 @@ mod tests {
             assert_eq!(due, [0, 1, 2, 3].map(|n| n * 16_384 / piece));
         }
         assert_eq!(walk.looks(), 8);
-        // Each command has its own place.
+        // Each command has its own position.
         walk.begin(4);
         assert!(!walk.step(3, 0) && walk.step(4, 64) && !walk.step(4, 64));
     }

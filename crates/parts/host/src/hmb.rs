@@ -1,27 +1,26 @@
-//! The driver's part of a Host Memory Buffer, in the manner of Linux's nvme-pci (drivers/nvme/host/pci.c,
-//! `nvme_setup_host_mem`): as much as the controller prefers and the administrator allows, in pieces as large as memory
-//! has them.
+//! The driver's side of a Host Memory Buffer, modeled on Linux's nvme-pci (drivers/nvme/host/pci.c,
+//! `nvme_setup_host_mem`): as much memory as the controller prefers and the administrator allows, in the largest
+//! contiguous extents available.
 
-/// What the controller says of it in Identify Controller, in bytes.
+/// The controller's preferences from Identify Controller, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
-    /// Preferred size (HMPRE); 0: the controller has no use for one.
+    /// Preferred size (HMPRE); 0 if the controller does not use a buffer.
     pub preferred: u64,
-    /// Least size (HMMIN).
+    /// Minimum size (HMMIN).
     pub minimum: u64,
-    /// Least size of a piece (HMMINDS); 0: any.
+    /// Minimum size of an extent (HMMINDS); 0 for any size.
     pub piece: u64,
-    /// Most pieces (HMMAXD); 0: any number.
+    /// Maximum number of extents (HMMAXD); 0 for any number.
     pub pieces: u32,
 }
 
-/// What the host is ready to lend, and in what pieces it has it.
+/// Memory that the host is willing to lend, and its fragmentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HmbConfig {
-    /// Bytes at most (the module's parameter `max_host_mem_size_mb`); 0: none.
+    /// Maximum bytes (the module's parameter `max_host_mem_size_mb`); 0 for none.
     pub limit: u64,
-    /// Largest contiguous piece that the allocator gives: 4 MiB where memory is not fragmented (pages of 4 KiB, order
-    /// 10), less where it is.
+    /// Largest contiguous allocation: 4 MiB if memory is not fragmented (4 KiB pages, order 10), less if it is.
     pub contiguous: u64,
 }
 
@@ -32,34 +31,34 @@ impl Default for HmbConfig {
     }
 }
 
-/// A piece of the host's memory: address and bytes.
+/// An extent of host memory: address and bytes.
 pub type Piece = (u64, u64);
 
-/// What the driver asks of the controller.
+/// The memory that the driver offers to the controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The memory is that of before, with what was in it.
+    /// True if this is the same memory as before, with its contents intact.
     pub returned: bool,
-    /// Where the list of pieces is.
+    /// Address of the list of extents.
     pub list: u64,
-    /// The pieces.
+    /// The extents.
     pub pieces: Vec<Piece>,
 }
 
-/// Why there is no buffer.
+/// Reason why there is no buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Without {
-    /// The controller wants none.
+    /// The controller does not use one.
     NotWanted,
-    /// Its least size is above the limit.
+    /// The minimum size is above the limit.
     AboveLimit,
-    /// Memory is too fragmented for its least size, or least piece.
+    /// Memory is too fragmented for the minimum size of the buffer or of an extent.
     NoMemory,
 }
 
-/// Bytes of a page of the host's memory.
+/// Bytes per page of host memory.
 const PAGE: u64 = 4096;
-/// Where the driver's list and buffers are: any address does, as nothing else is there.
+/// Addresses of the driver's list and buffers. They are arbitrary, because nothing else is modeled there.
 const LIST: u64 = 0x1_0000;
 const BUFFERS: u64 = 0x1_0000_0000;
 
@@ -67,25 +66,26 @@ const BUFFERS: u64 = 0x1_0000_0000;
 #[derive(Clone, Debug)]
 pub struct Hmb {
     config: HmbConfig,
-    /// What was allocated for the controller.
+    /// Extents allocated for the controller.
     pieces: Vec<Piece>,
 }
 
 impl Hmb {
-    /// A driver that has allocated nothing.
+    /// Creates a driver without allocated memory.
     pub fn new(config: HmbConfig) -> Hmb {
         Hmb { config, pieces: Vec::new() }
     }
 
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     pub fn bytes(&self) -> u64 {
         self.pieces.iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// At the start of a controller, or after its reset: what was allocated before is returned if it is enough.
+    /// Allocates memory at the start of a controller or after its reset. Memory allocated earlier is offered again if
+    /// it is large enough.
     ///
     /// # Errors
-    /// Why the controller has to do without.
+    /// Fails with the reason why the controller has to work without a buffer.
     pub fn set_up(&mut self, wish: &Wish) -> Result<Offer, Without> {
         if wish.preferred == 0 {
             return Err(Without::NotWanted);
@@ -102,8 +102,8 @@ impl Hmb {
         Ok(Offer { returned, list: LIST, pieces: self.pieces.clone() })
     }
 
-    /// Pieces that come to `preferred` bytes, or at least to what the controller needs: as large as a contiguous piece
-    /// can be, and half that, and half that again, until enough of them are found.
+    /// Allocates `preferred` bytes, or at least the minimum that the controller needs, in extents of the largest
+    /// contiguous size, which is halved until there are enough.
     fn allocate(&self, wish: &Wish, preferred: u64) -> Option<Vec<Piece>> {
         let least = wish.piece.max(2 * PAGE);
         let mut chunk = preferred.min(4 << 20);
@@ -116,7 +116,7 @@ impl Hmb {
                 if piece > self.config.contiguous {
                     break;
                 }
-                // Between two pieces lies memory of others.
+                // Other memory lies between two extents.
                 pieces.push((BUFFERS + pieces.len() as u64 * 2 * chunk, piece));
                 bytes += piece;
             }
@@ -128,7 +128,7 @@ impl Hmb {
         None
     }
 
-    /// The memory is the host's again.
+    /// Takes the memory back.
     pub fn free(&mut self) {
         self.pieces.clear();
     }
@@ -146,16 +146,16 @@ mod tests {
         hmb.set_up(&wish).map(|offer| (offer.pieces.len(), offer.pieces[0].1, hmb.bytes()))
     }
 
-    /// Number of pieces, bytes of the first and of all.
+    /// Each result is the number of extents, the bytes of the first, and the total bytes.
     #[test]
     fn it_lends_what_is_preferred_as_far_as_it_may_and_can() {
         let config = HmbConfig::default();
         assert_eq!(set_up(config, WISH), Ok((16, 4 * MIB, 64 * MIB)));
         assert_eq!(set_up(config, Wish { preferred: 480 * MIB, ..WISH }), Ok((32, 4 * MIB, 128 * MIB)));
         assert_eq!(set_up(config, Wish { preferred: 2 * MIB, minimum: 0, ..WISH }), Ok((1, 2 * MIB, 2 * MIB)));
-        // The last piece is what is left.
+        // The last extent takes the remainder.
         assert_eq!(set_up(config, Wish { preferred: 9 * MIB, ..WISH }), Ok((3, 4 * MIB, 9 * MIB)));
-        // As many pieces as the controller takes, if that is enough for it.
+        // No more extents than the controller accepts, if that is enough for it.
         assert_eq!(set_up(config, Wish { pieces: 4, ..WISH }), Ok((4, 4 * MIB, 16 * MIB)));
         assert_eq!(set_up(config, Wish { pieces: 1, ..WISH }), Err(Without::NoMemory));
     }
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!((first.returned, second.returned, &first.pieces), (false, true, &second.pieces));
         hmb.free();
         assert!(!hmb.set_up(&WISH).expect("memory").returned);
-        // A controller that came back with a greater need gets other memory.
+        // A controller that needs more after a reset gets other memory.
         assert!(!hmb.set_up(&Wish { preferred: 128 * MIB, minimum: 96 * MIB, ..WISH }).expect("memory").returned);
     }
 }

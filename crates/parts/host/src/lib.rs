@@ -1,8 +1,8 @@
-//! The host's side: drivers, the processor time that they cost, the interrupts or polls by which they learn of
-//! completions, and the parts of a chipset between them and the storage.
+//! The host's side: drivers and their processor time, notification by interrupts or polls, and the parts of a chipset
+//! between processors and storage.
 //!
-//! A driver is a state machine without a wire: it says when it has rung a doorbell, is told when an entry or an
-//! interrupt is in the host, and hands itself the ends of requests.
+//! A driver is a state machine without a wire. It reports when it has rung a doorbell, is notified when an entry or an
+//! interrupt arrives in the host, and is handed its own events back.
 
 pub mod ahci;
 pub mod caches;
@@ -29,12 +29,12 @@ pub use config::{Aggregation, AhciConfig, Chipset, Completion, Config, UfshciCon
 pub use dma::DmaConfig;
 pub use hmb::HmbConfig;
 pub use memory::MemoryConfig;
-pub use nvme::{Delivery, Entry, Nvme, Reaped};
+pub use nvme::{Delivery, Entry, Nvme};
 pub use shared_buffer::{SharedBuffer, SharedBufferConfig};
 pub use sram::{Sram, SramConfig};
 pub use ufs::Ufshci;
 
-/// What a driver waits for: it has processed the completion of a command.
+/// An event of a driver: it has processed the completion of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The queue pair; zero for AHCI and UFSHCI.
@@ -53,21 +53,22 @@ const REAPED: Lane = Lane(0);
 pub struct Submission {
     /// The command's number within its queue; for AHCI and UFSHCI its slot.
     pub cid: u16,
-    /// When the driver writes the doorbell.
+    /// Time at which the driver writes the doorbell.
     pub at: Time,
-    /// No doorbell that is not known yet can be written earlier.
-    pub prompt: bool,
-    /// What the command asks.
+    /// True if no later submission can write its doorbell earlier.
+    pub in_order: bool,
+    /// The command's operation and range.
     pub request: Request,
 }
 
-/// A request that has ended.
+/// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completed {
     /// The request.
     pub io: u32,
-    /// How it ended; of several commands, the first that did not end well.
+    /// Final status; with several commands, that of the first that failed.
     pub status: Status,
-    /// When the driver rang the doorbell, for its last command if there were several: submission latency ends here.
+    /// Time at which the driver rang the doorbell, for the last command if there were several. Submission latency ends
+    /// here.
     pub submitted: Time,
 }

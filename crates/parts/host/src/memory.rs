@@ -1,22 +1,22 @@
-//! Main memory as the chipset's DMA sees it: one channel whose data bus is a serial resource, and its refresh.
+//! Main memory as seen by the chipset's DMA: one channel with a serial data bus, and its refresh.
 //!
-//! A DMA walks through memory in order. Rows of other banks are opened meanwhile and column commands have wires of
-//! their own, so that the data bus is what transfers share; a first access waits for a row and its CAS latency; and
-//! while all banks are refreshed nothing goes. This is all of a DRAM channel that a DMA in order can tell; a channel
-//! that several streams compete for needs a controller with banks.
+//! A DMA walks through memory in order. Rows of other banks are opened in the background and column commands have their
+//! own wires, so transfers only share the data bus. A first access waits for its row and CAS latency, and nothing
+//! proceeds while all banks are refreshed. A DMA that accesses memory in order cannot see more of a DRAM channel than
+//! this; a channel with several competing streams needs a controller with banks.
 
 use sim::{Serial, Span, Time};
 
-/// A channel of main memory.
+/// Configuration of a main memory channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryConfig {
-    /// Bytes a second of its data bus.
+    /// Bandwidth of the data bus in bytes per second.
     pub bandwidth: u64,
-    /// From a first access at the controller to its first data: the row, the column, the controller.
+    /// Time from a first access at the controller to its first data: row, column and controller.
     pub latency: Time,
-    /// Time between refreshes (tREFI); zero: no refresh.
+    /// Time between refreshes (tREFI); zero for no refresh.
     pub refresh_interval: Time,
-    /// Time that one takes, with nothing else going on (tRFC).
+    /// Duration of a refresh, during which the channel is blocked (tRFC).
     pub refresh: Time,
 }
 
@@ -33,7 +33,7 @@ impl Default for MemoryConfig {
     }
 }
 
-/// Bytes that a short access moves at most: two bursts.
+/// Maximum bytes of a short access: two bursts.
 const SHORT: u64 = 128;
 
 /// A channel of main memory.
@@ -41,18 +41,18 @@ const SHORT: u64 = 128;
 pub struct Memory {
     bus: Serial,
     config: MemoryConfig,
-    /// The stretch between two refreshes that was looked at last.
+    /// The interval between refreshes used last.
     clear: Span,
-    /// Bytes of the last access and their time: most are alike.
+    /// Bytes and time of the last access, because most accesses have the same size.
     last: (u64, Time),
     bytes: u64,
 }
 
 impl Memory {
-    /// An idle channel.
+    /// Creates an idle channel.
     ///
     /// # Panics
-    /// If it is never done with refreshing.
+    /// Panics if refreshes leave too little time for accesses.
     pub fn new(config: &MemoryConfig) -> Memory {
         let MemoryConfig { bandwidth, refresh_interval, refresh, .. } = *config;
         assert!(bandwidth > 0, "memory of no bandwidth");
@@ -66,7 +66,7 @@ impl Memory {
         Memory { bus: Serial::default(), config: config.clone(), clear, last: (0, Time::ZERO), bytes: 0 }
     }
 
-    /// From a first access to its first data.
+    /// Returns the time from a first access to its first data.
     #[inline]
     pub fn latency(&self) -> Time {
         self.config.latency
@@ -80,7 +80,7 @@ impl Memory {
         self.last.1
     }
 
-    /// When `length` on the bus may begin, at `at` or later, so that no refresh cuts it.
+    /// Returns the earliest start at or after `at` for `length` on the bus without interruption by a refresh.
     #[inline]
     fn between_refreshes(&mut self, at: Time, length: Time) -> Time {
         if at >= self.clear.from && at + length <= self.clear.to {
@@ -103,7 +103,7 @@ impl Memory {
         self.clear.from
     }
 
-    /// `bytes` of a transfer on the data bus, due at `at`, after all that was accepted before.
+    /// Transfers `bytes` on the data bus, due at `at`, after everything accepted before.
     #[inline]
     pub fn stream(&mut self, at: Time, bytes: u64) -> Span {
         let length = self.length(bytes);
@@ -112,8 +112,8 @@ impl Memory {
         self.bus.take(from, length)
     }
 
-    /// A first access: `bytes` of a descriptor, asked for at `at` (now or later), between the bursts of transfers.
-    /// Returns when they are there.
+    /// Reads `bytes` of a descriptor in a first access, requested at `at` (now or later), between the bursts of
+    /// transfers. Returns the time of arrival.
     #[inline]
     pub fn look(&mut self, now: Time, at: Time, bytes: u64) -> Time {
         debug_assert!(bytes <= SHORT, "a descriptor of {bytes} bytes");
@@ -125,20 +125,20 @@ impl Memory {
         from + length
     }
 
-    /// Bytes read and written.
+    /// Returns the bytes read and written.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Busy time of the data bus until `now`.
+    /// Returns the busy time of the data bus until `now`.
     ///
     /// # Panics
-    /// If that is more than has passed: the model is broken.
+    /// Panics if it exceeds the time passed, which means that the model is broken.
     pub fn busy(&self, now: Time) -> Time {
         self.bus.busy(now)
     }
 
-    /// What is accepted for later than `now` does not happen.
+    /// Cancels work accepted for after `now`.
     pub fn power_cut(&mut self, now: Time) {
         self.bus.power_cut(now);
     }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a bus that is looked at nanosecond by nanosecond.
+        /// Compares with a bus that is checked nanosecond by nanosecond.
         #[test]
         fn streams_keep_off_refreshes(work in prop::collection::vec((0u64..900, 1u64..60), 1..60)) {
             let config = MemoryConfig {

@@ -1,8 +1,8 @@
-//! An NVMe driver in the manner of Linux's nvme-pci: a queue pair for each core as far as they go, a command number
-//! for each place in a queue, an interrupt vector for each queue pair.
+//! An NVMe driver modeled on Linux's nvme-pci: a queue pair per core where there are enough, a command number per queue
+//! entry, an interrupt vector per queue pair.
 
-use media::{Op, Request, Status};
-use sim::{Dense, Schedule, Time};
+use media::{Request, Status};
+use sim::{Dense, Part, Schedule, Time};
 
 use crate::cores::Cores;
 use crate::requests::{NOBODY, Requests, Waiting};
@@ -14,106 +14,60 @@ use crate::{Completed, Completion, Config, Event, REAPED, Submission};
 pub struct Entry {
     /// The command's number within its queue.
     pub cid: u16,
-    /// Differs from what the place held before: the entry is new.
+    /// Phase tag, which differs from that of the entry's previous content.
     pub phase: bool,
-    /// How the command ended.
+    /// Status of the command.
     pub status: Status,
 }
 
-/// A completion queue entry on its way.
+/// A completion queue entry on its way to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// The queue pair.
     pub queue: u16,
-    /// The place in its completion queue.
+    /// Index of the entry in its completion queue.
     pub index: u16,
     /// The entry.
     pub entry: Entry,
-    /// When it is in memory.
+    /// Time at which it is in memory.
     pub visible: Time,
-    /// When the interrupt that follows it arrives, if one does.
+    /// Time at which the interrupt that follows it arrives, if there is one.
     pub interrupt: Option<Time>,
 }
 
-/// A completion that the driver has processed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reaped {
-    /// When.
-    pub at: Time,
-    /// The request that has ended with it, if one has.
-    pub ended: Option<Completed>,
-    /// A request waits for the place.
-    pub waits: bool,
-}
-
-/// A place in a completion queue.
+/// An entry of a completion queue with its time of arrival.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     entry: Entry,
-    /// When the entry is in memory.
+    /// Time at which the entry is in memory.
     visible: Time,
 }
 
-/// A command in the device.
+/// A command number and its command in the device.
 #[derive(Clone, Copy, Debug)]
 struct Command {
-    /// What it asks, if it goes through the submission queue.
     request: Request,
-    /// When its doorbell was written.
-    submitted: Time,
     io: u32,
     core: u16,
-    /// Of a free place, the next free one.
+    /// The next free number, if this one is free.
     next: u16,
     status: Status,
-    state: State,
-}
-
-impl Command {
-    /// The driver has processed the completion of the command `cid`, which has ended with `status`: its place is the first of
-    /// the `free`. Returns the request's end if it was its last.
-    #[inline(always)]
-    fn end(
-        &mut self,
-        cid: u16,
-        status: Status,
-        free: &mut u16,
-        requests: &mut Requests,
-        sequence: &mut Sequence,
-    ) -> Option<Completed> {
-        let Command { submitted, io, state, .. } = *self;
-        debug_assert!(state != State::Free, "command {cid} has ended before");
-        (self.state, self.next) = (State::Free, *free);
-        *free = cid;
-        sequence.settled = true;
-        if state == State::Whole { Some(Completed { io, status, submitted }) } else { requests.ended(io, status) }
-    }
-}
-
-/// What a place for a command holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Free,
-    /// All of a request that found its place at once.
-    Whole,
-    /// Of a request that is kept track of.
-    Part,
 }
 
 #[derive(Clone, Debug)]
 struct Pair {
-    /// The first of the places that hold no command, which are chained.
+    /// The first of the free command numbers, which are chained.
     free: u16,
     waiting: Waiting,
     commands: Dense<Command>,
-    /// The submission queue: command numbers; and its tail.
+    /// The submission queue of command numbers, and its tail.
     sq: Vec<u16>,
     sq_tail: u16,
     /// The completion queue, its head, and the phase of a new entry.
     cq: Vec<Place>,
     cq_head: u16,
     phase: bool,
-    /// New entries in it.
+    /// New entries in the completion queue.
     unread: u16,
     vector: Vector,
 }
@@ -124,7 +78,7 @@ pub struct Nvme {
     cores: Cores,
     requests: Requests,
     pairs: Dense<Pair>,
-    /// There are fewer queue pairs than cores.
+    /// True if there are fewer queue pairs than cores.
     shared: bool,
     depth: u16,
     submit: Time,
@@ -134,27 +88,27 @@ pub struct Nvme {
     sequence: Sequence,
 }
 
-/// What is known of the order in which doorbells are written.
+/// Knowledge about the order in which doorbells are written.
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
-    /// The core that all requests so far have come from, once whoever has something to submit from the start has done so.
+    /// The core of all requests so far, once the sequence is settled.
     sole: u16,
-    /// The core that has submitted last, and whether all requests so far have come from it.
+    /// The core of the last request, and whether it is the core of all requests so far.
     last: u16,
     alone: bool,
-    /// A request has ended: whoever has something to submit from the start has done so.
+    /// True once a request has ended: every program with requests at the start has submitted them.
     settled: bool,
 }
 
-/// No core.
+/// Marks the absence of a core.
 const NOBODYS: u16 = u16::MAX;
 
 impl Sequence {
     const NEW: Sequence = Sequence { sole: NOBODYS, last: NOBODYS, alone: true, settled: false };
 
-    /// `core` submits. True if no doorbell that is not known yet can be written before its own: all others are of the
-    /// same core and behind it.
-    #[inline(always)]
+    /// Records a submission by `core`. Returns true if no doorbell that is not known yet can be written earlier,
+    /// because all others come from the same core and later.
+    #[inline]
     fn submits(&mut self, core: u16) -> bool {
         core == self.sole || self.submits_among_others(core)
     }
@@ -171,7 +125,7 @@ impl Sequence {
     }
 }
 
-/// No place.
+/// Marks the absence of a free command number.
 const NONE: u16 = u16::MAX;
 
 impl Pair {
@@ -179,18 +133,16 @@ impl Pair {
         let last = depth - 2;
         let command = |cid: u16| Command {
             request: Request::flush(),
-            submitted: Time::ZERO,
             io: 0,
             core: 0,
             next: if cid == last { NONE } else { cid + 1 },
             status: Status::Ok,
-            state: State::Free,
         };
         let entry = Entry { cid: 0, phase: false, status: Status::Ok };
         Pair {
             free: 0,
             waiting: NOBODY,
-            // SAFETY: command numbers are those that were handed out, from the chain of free places.
+            // SAFETY: only command numbers handed out from the free list are used as indices.
             commands: unsafe { Dense::new((0..=last).map(command).collect()) },
             sq: vec![0; depth as usize],
             sq_tail: 0,
@@ -202,17 +154,7 @@ impl Pair {
         }
     }
 
-    /// Puts a command of the request `io` into the first free place. Returns the place.
-    #[inline(always)]
-    fn place(&mut self, io: u32, core: u16, state: State, at: Time) -> u16 {
-        let cid = self.free;
-        let place = &mut self.commands[cid as usize];
-        self.free = place.next;
-        (place.io, place.core, place.state, place.submitted) = (io, core, state, at);
-        cid
-    }
-
-    /// Processes the entry at the completion queue's head, which is new.
+    /// Processes the new entry at the completion queue's head.
     #[inline]
     fn take(
         &mut self,
@@ -243,10 +185,10 @@ impl Pair {
 }
 
 impl Nvme {
-    /// An idle host with its queues created.
+    /// Creates an idle host and its queues.
     ///
     /// # Panics
-    /// If the configuration is none that the specification has.
+    /// Panics if the configuration is outside the specification's range.
     pub fn new(config: &Config) -> Nvme {
         let (pairs, depth, cores) = (config.queue_pairs, config.queue_depth, config.cores);
         assert!((1..=65_535).contains(&pairs), "{pairs} queue pairs, expected 1 to 65535");
@@ -255,8 +197,8 @@ impl Nvme {
         Nvme {
             cores: Cores::new(cores, polling),
             requests: Requests::new(config.max_transfer),
-            // Those beyond the cores have no user.
-            // SAFETY: `submit` numbers them, a core or modulo their number; that number comes back with each command.
+            // Pairs beyond the number of cores would have no user. SAFETY: `submit` derives the index from the core,
+            // modulo their number if there are fewer pairs; the index is returned with each command.
             pairs: unsafe {
                 Dense::new((0..pairs.min(cores)).map(|pair| Pair::new(depth as u16, (pair % cores) as u16)).collect())
             },
@@ -270,61 +212,44 @@ impl Nvme {
         }
     }
 
-    /// Queue pairs in use: those of the configuration, at most one a core.
+    /// Returns the number of queue pairs in use: those configured, at most one per core.
     pub fn pairs(&self) -> u16 {
         self.pairs.len() as u16
     }
 
-    /// A request of `job`. Returns the queue pair that it takes, and its command if it is one and finds a place at
-    /// once; else [`issue`](Self::issue) is to be called for the queue pair.
-    #[inline(always)]
-    pub fn submit(
-        &mut self,
-        now: Time,
-        io: u32,
-        job: u16,
-        request: &Request,
-        s: &mut impl Schedule<Event>,
-    ) -> (u16, Option<Submission>) {
-        debug_assert!((request.op == Op::Flush) == (request.bytes == 0), "{request:?}");
+    /// Accepts a request of `job`. Returns its queue pair, for which [`issue`](Self::issue) must be called.
+    #[inline]
+    pub fn submit(&mut self, io: u32, job: u16, request: Request) -> u16 {
         let core = self.cores.of(job);
         let queue = if self.shared { (usize::from(core) % self.pairs.len()) as u16 } else { core };
         let pair = &mut self.pairs[queue as usize];
-        if pair.waiting.first().is_none() && self.requests.is_whole(request) && pair.free != NONE {
-            let at = self.cores.submit(now, core, self.submit, s);
-            // Another core takes no less than this one does now, if nobody waits for it.
-            let prompt = self.sequence.submits(core) || at == now + self.submit;
-            let cid = pair.place(io, core, State::Whole, at);
-            return (queue, Some(Submission { cid, at, prompt, request: *request }));
-        }
         self.waited += u64::from(pair.free == NONE);
-        self.requests.open(io, core, request.by_field(), &mut pair.waiting);
-        (queue, None)
+        self.requests.open(io, core, request, &mut pair.waiting);
+        queue
     }
 
-    /// The next command that finds a place in `queue`, if any. To be called until there is none, after each submission
-    /// and each end of a command.
+    /// Returns the next command for `queue`, if a request waits and a command number is free. Must be called until it
+    /// returns `None`, after each submission and each end of a command.
+    #[inline(always)]
     pub fn issue(&mut self, now: Time, queue: u16, s: &mut impl Schedule<Event>) -> Option<Submission> {
         let pair = &mut self.pairs[queue as usize];
         let io = pair.waiting.first()?;
-        if pair.free == NONE {
+        let cid = pair.free;
+        if cid == NONE {
             return None;
         }
         let core = self.requests.core(io);
         let at = self.cores.submit(now, core, self.submit, s);
-        let prompt = self.sequence.submits(core) || at == now + self.submit;
+        // If no submission waits for this core, no other core can be faster from now on.
+        let in_order = self.sequence.submits(core) || at == now + self.submit;
         let request = self.requests.take(&mut pair.waiting, at);
-        let cid = pair.place(io, core, State::Part, at);
-        Some(Submission { cid, at, prompt, request })
+        let place = &mut pair.commands[cid as usize];
+        pair.free = place.next;
+        (place.request, place.io, place.core) = (request, io, core);
+        Some(Submission { cid, at, in_order, request })
     }
 
-    /// The command, which asks `request`, will go through the submission queue.
-    #[inline]
-    pub fn keep(&mut self, queue: u16, cid: u16, request: Request) {
-        self.pairs[queue as usize].commands[cid as usize].request = request;
-    }
-
-    /// Writes the submission queue entry of a command that was [kept](Self::keep). Returns the tail for the doorbell.
+    /// Writes a command's submission queue entry. Returns the tail for the doorbell.
     #[inline]
     pub fn enter(&mut self, queue: u16, cid: u16) -> u16 {
         let depth = self.depth;
@@ -334,7 +259,7 @@ impl Nvme {
         pair.sq_tail
     }
 
-    /// The submission queue entry at `index`: the command's number and what it asks.
+    /// Returns the command number and the request of the submission queue entry at `index`.
     #[inline]
     pub fn entry(&self, queue: u16, index: u16) -> (u16, Request) {
         let pair = &self.pairs[queue as usize];
@@ -342,67 +267,15 @@ impl Nvme {
         (cid, pair.commands[cid as usize].request)
     }
 
-    /// The request that a command is (part) of.
+    /// Returns the request that a command is, or is part of.
     #[inline]
     pub fn io(&self, queue: u16, cid: u16) -> u32 {
         self.pairs[queue as usize].commands[cid as usize].io
     }
 
-    /// True if nothing is in the completion queue that the driver has not taken from it.
+    /// Handles the arrival of a completion queue entry. Returns the new head of the queue for its doorbell, if the
+    /// driver consumes any entries.
     #[inline(always)]
-    pub fn has_seen_all(&self, queue: u16) -> bool {
-        self.pairs[queue as usize].unread == 0
-    }
-
-    /// Instead of [`completion`](Self::completion), where the driver [has seen all](Self::has_seen_all) else and looks: `cid`
-    /// has ended with `status`, which is in memory from `visible` on, and the interrupt that follows it arrives at
-    /// `interrupt`. It is gone from its queue before anybody looks at the queue's indices, which stay. If nothing else
-    /// happens before the driver has processed it, and `looks_ahead`, it has on return; else [`Event`] follows.
-    #[inline(always)]
-    pub fn complete_at_once(
-        &mut self,
-        now: Time,
-        (queue, cid): (u16, u16),
-        status: Status,
-        (visible, interrupt): (Time, Time),
-        looks_ahead: bool,
-        s: &mut impl Schedule<Event>,
-    ) -> Option<Reaped> {
-        let pair = &mut self.pairs[queue as usize];
-        debug_assert!(pair.unread == 0, "others are in queue {queue}");
-        let command = &mut pair.commands[cid as usize];
-        let (vector, cores, work) = (&mut pair.vector, &mut self.cores, (command.core, self.complete));
-        let done = match self.completion {
-            // The handler is through with what it knows of: the interrupt, which follows the entry, runs it.
-            Completion::Interrupt { delivery, handler } if !vector.looks(visible) => {
-                debug_assert!(visible <= interrupt, "an interrupt at {interrupt} for an entry at {visible}");
-                vector.complete(now, &mut Run { at: interrupt + delivery, entry: handler }, work, cores, s)
-            }
-            Completion::Interrupt { delivery, handler } => {
-                let raised = vector.raised(interrupt + delivery, handler);
-                let done = vector.complete(now, &mut Run { at: visible, entry: Time::ZERO }, work, cores, s);
-                if let Some(run) = raised {
-                    let at = run.at.max(vector.ends());
-                    vector.enter(now, &mut Run { at, ..run }, cores, s);
-                }
-                done
-            }
-            Completion::Polling { delay } => {
-                vector.complete(now, &mut Run { at: visible + delay, entry: Time::ZERO }, work, cores, s)
-            }
-        };
-        if looks_ahead && s.skip_to(done) {
-            let waits = pair.waiting.first().is_some();
-            let ended = command.end(cid, status, &mut pair.free, &mut self.requests, &mut self.sequence);
-            return Some(Reaped { at: done, ended, waits });
-        }
-        command.status = status;
-        s.at(REAPED, done, Event { queue, cid });
-        None
-    }
-
-    /// The controller writes a completion queue entry. Returns the new head of the queue for its doorbell, if the
-    /// driver takes anything from it.
     pub fn completion(&mut self, now: Time, delivery: Delivery, s: &mut impl Schedule<Event>) -> Option<u16> {
         let Delivery { queue, index, entry, visible, interrupt } = delivery;
         let pair = &mut self.pairs[queue as usize];
@@ -426,7 +299,8 @@ impl Nvme {
         }
     }
 
-    /// An interrupt of `queue` arrives at `at`. Returns the new head of the queue, as above.
+    /// Handles an interrupt of `queue` that arrives at `at`. Returns the new head of the queue, like
+    /// [`completion`](Self::completion).
     pub fn interrupt(&mut self, now: Time, queue: u16, at: Time, s: &mut impl Schedule<Event>) -> Option<u16> {
         let Completion::Interrupt { delivery, handler } = self.completion else {
             panic!("queue {queue} is polled and interrupts")
@@ -447,42 +321,45 @@ impl Nvme {
         (pair.cq_head != first).then_some(pair.cq_head)
     }
 
-    /// The driver has processed the completion of a command. Returns the request's end if it was its last, and whether
-    /// a request waits for the place.
-    #[inline(always)]
-    pub fn reaped(&mut self, event: Event) -> (Option<Completed>, bool) {
-        let pair = &mut self.pairs[event.queue as usize];
-        let command = &mut pair.commands[event.cid as usize];
-        let status = command.status;
-        let ended = command.end(event.cid, status, &mut pair.free, &mut self.requests, &mut self.sequence);
-        (ended, pair.waiting.first().is_some())
-    }
-
-    /// Requests that found their queue full when they came.
+    /// Returns the number of requests that found their queue full.
     pub fn waited(&self) -> u64 {
         self.waited
     }
 
-    /// Names of what shows on a timeline.
+    /// Returns the names of the timeline's rows.
     pub fn tracks(&self) -> Vec<String> {
         self.cores.tracks()
     }
 
-    /// Every core and its busy time until `now`.
+    /// Returns every core and its busy time until `now`.
     pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
         self.cores.busy(now)
     }
 
-    /// All is gone, and the queues are created anew. Returns the requests that will have no end.
+    /// Drops all state and creates the queues again. Returns the requests that will never complete.
     pub fn power_cut(&mut self, now: Time) -> Vec<u32> {
         self.cores.power_cut(now);
         self.sequence = Sequence::NEW;
-        let mut lost = self.requests.power_cut();
+        let lost = self.requests.power_cut();
         for (core, pair) in self.pairs.iter_mut().enumerate() {
-            lost.extend(pair.commands.iter().filter(|c| c.state == State::Whole).map(|c| c.io));
             pair.reset(core as u16);
         }
-        lost.sort_unstable();
         lost
+    }
+}
+
+impl Part for Nvme {
+    type Event = Event;
+    type Output = Option<Completed>;
+
+    /// Handles the end of the driver's processing of a completion.
+    #[inline]
+    fn handle(&mut self, _: Time, event: Event, _: &mut impl Schedule<Event>, out: &mut Option<Completed>) {
+        let pair = &mut self.pairs[event.queue as usize];
+        let command = &mut pair.commands[event.cid as usize];
+        command.next = pair.free;
+        pair.free = event.cid;
+        self.sequence.settled = true;
+        *out = self.requests.ended(command.io, command.status);
     }
 }

@@ -1,12 +1,12 @@
-//! Requests that are not one command at once: those that wait for a place in their queue, and those that are split into
-//! commands that the device takes, and joined again when all have ended.
+//! Requests that do not map to one command immediately: those that wait for a queue entry, and those that are split
+//! into commands and joined again when all have ended.
 
 use media::{Op, Request, Status};
 use sim::Time;
 
 use crate::Completed;
 
-/// No request.
+/// Marks the absence of a request.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -14,16 +14,16 @@ struct Io {
     request: Request,
     /// Bytes handed to the device so far.
     issued: u64,
-    /// When the doorbell of the last command was written.
+    /// Time at which the doorbell of the last command was written.
     submitted: Time,
-    /// The next that waits for a place in the queue.
+    /// The next request that waits for a queue entry.
     next: u32,
     /// Commands in the device.
     flying: u32,
     core: u16,
     status: Status,
     open: bool,
-    /// All of it was handed to the device.
+    /// True once all of the request has been handed to the device.
     whole: bool,
 }
 
@@ -39,25 +39,25 @@ const EMPTY: Io = Io {
     whole: false,
 };
 
-/// Requests by the number that their submitter gave them. Numbers are dense and used again.
+/// Requests by the submitter's number. Numbers are dense and reused.
 #[derive(Clone, Debug)]
 pub struct Requests {
     ios: Vec<Io>,
     max_transfer: u64,
 }
 
-/// Requests that wait for a place in a queue, first come first served.
+/// Requests that wait for a queue entry, first come first served.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting {
     first: u32,
     last: u32,
 }
 
-/// Nobody waits.
+/// An empty list.
 pub const NOBODY: Waiting = Waiting { first: NONE, last: NONE };
 
 impl Waiting {
-    /// The request that waits longest.
+    /// Returns the request that has waited longest.
     #[inline]
     pub fn first(&self) -> Option<u32> {
         (self.first != NONE).then_some(self.first)
@@ -65,34 +65,34 @@ impl Waiting {
 }
 
 impl Requests {
-    /// No requests; those larger than `max_transfer` bytes will be split.
+    /// Creates an empty table. Requests larger than `max_transfer` bytes will be split.
     ///
     /// # Panics
-    /// If that is not a multiple of a sector.
+    /// Panics if `max_transfer` is not a positive multiple of a sector.
     pub fn new(max_transfer: u64) -> Requests {
         let fits = max_transfer > 0 && max_transfer.is_multiple_of(media::SECTOR);
         assert!(fits, "transfers of {max_transfer} bytes, expected a multiple of {}", media::SECTOR);
         Requests { ios: Vec::new(), max_transfer }
     }
 
-    /// True if the request is one command.
+    /// Returns true if the request fits in one command.
     #[inline]
     pub fn is_whole(&self, request: &Request) -> bool {
-        // The limit is one of transfers: a trim or a flush moves no data.
+        // The limit applies to transfers; trims and flushes move no data.
         request.bytes <= self.max_transfer || !matches!(request.op, Op::Read | Op::Write)
     }
 
-    /// A new request, submitted on `core`, joins those that wait.
+    /// Adds a new request, submitted on `core`, to those that wait.
     ///
     /// # Panics
-    /// If its number is in use.
+    /// Panics if its number is in use.
     #[inline]
     pub fn open(&mut self, io: u32, core: u16, request: Request, waiting: &mut Waiting) {
         if io as usize >= self.ios.len() {
             self.grow(io);
         }
         let place = &mut self.ios[io as usize];
-        assert!(!place.open, "request {io} is still under way");
+        assert!(!place.open, "request {io} is still in progress");
         assert!((request.op == Op::Flush) == (request.bytes == 0), "{request:?}");
         *place = Io { request, core, open: true, ..EMPTY };
         if waiting.first == NONE {
@@ -105,23 +105,23 @@ impl Requests {
 
     #[cold]
     fn grow(&mut self, io: u32) {
-        assert!(io != NONE, "{io} is no number of a request");
+        assert!(io != NONE, "{io} is not a valid request number");
         self.ios.resize((io as usize + 1).next_power_of_two(), EMPTY);
     }
 
-    /// What the request asks.
+    /// Returns the operation and range of a request.
     #[inline]
     pub fn request(&self, io: u32) -> Request {
         self.ios[io as usize].request
     }
 
-    /// The core that submits the request.
+    /// Returns the core that submits the request.
     #[inline]
     pub fn core(&self, io: u32) -> u16 {
         self.ios[io as usize].core
     }
 
-    /// The next command of a request that waits.
+    /// Returns the next command of a waiting request.
     #[inline]
     pub fn next(&self, io: u32) -> Request {
         let Io { request, issued, .. } = self.ios[io as usize];
@@ -130,8 +130,8 @@ impl Requests {
         Request { offset: request.offset + issued, bytes, ..request }
     }
 
-    /// The next command of the request that waits longest, its doorbell written at `at`. When it is the last, the
-    /// request waits no more.
+    /// Issues the next command of the request that has waited longest, with its doorbell written at `at`. After its
+    /// last command the request no longer waits.
     #[inline]
     pub fn take(&mut self, waiting: &mut Waiting, at: Time) -> Request {
         let piece = self.next(waiting.first);
@@ -146,11 +146,11 @@ impl Requests {
         piece
     }
 
-    /// A command of the request has ended. Returns the request's end if it was the last.
+    /// Records the end of one of the request's commands. Returns the completion of the request if it was the last.
     #[inline]
     pub fn ended(&mut self, io: u32, status: Status) -> Option<Completed> {
         let place = &mut self.ios[io as usize];
-        assert!(place.open && place.flying > 0, "request {io} has no command under way");
+        assert!(place.open && place.flying > 0, "request {io} has no command in progress");
         place.flying -= 1;
         if place.status == Status::Ok {
             place.status = status;
@@ -162,7 +162,7 @@ impl Requests {
         Some(Completed { io, status: place.status, submitted: place.submitted })
     }
 
-    /// Forgets all requests; returns those that were under way.
+    /// Drops all requests and returns those in progress.
     pub fn power_cut(&mut self) -> Vec<u32> {
         let open = (0..self.ios.len() as u32).filter(|io| self.ios[*io as usize].open).collect();
         self.ios.clear();
@@ -200,7 +200,8 @@ mod tests {
     }
 
     proptest! {
-        /// Commands leave in order of their requests, cover each exactly, and none is larger than a transfer.
+        /// Commands leave in the order of their requests, cover each request exactly, and never exceed the maximum
+        /// transfer.
         #[test]
         fn splits_cover_and_join(sizes in prop::collection::vec(1u64..40, 1..40), max in 1u64..12) {
             let (mut requests, mut waiting) = (Requests::new(max * 512), NOBODY);

@@ -1,5 +1,5 @@
-//! The part of a driver that host controllers with command slots have in common: a bit a command by which the driver
-//! hands it over, and by whose going it finds that it has ended. AHCI and UFSHCI are of that kind.
+//! The driver's side of host controllers with command slots, AHCI and UFSHCI: the driver sets a register bit to issue a
+//! command, and the controller clears it when the command has ended.
 
 use media::{Op, Request, Status};
 use sim::{Schedule, Time};
@@ -10,7 +10,7 @@ use crate::requests::{NOBODY, Requests, Waiting};
 use crate::vector::{Run, Vector};
 use crate::{Completed, Completion, Config, Event, REAPED, Submission};
 
-/// Most slots: a register has 32 bits (AHCI 1.3.1, 1.1; UFSHCI 2.0, JESD223B, UTRLDBR).
+/// Maximum number of slots: a register has 32 bits (AHCI 1.3.1, 1.1; UFSHCI 2.0, JESD223B, UTRLDBR).
 pub const SLOTS: u32 = 32;
 
 /// A command in a slot.
@@ -20,36 +20,37 @@ struct Command {
     io: u32,
     core: u16,
     status: Status,
-    /// When its end is visible in the controller's registers.
+    /// Time at which its end is visible in the controller's registers.
     visible: Time,
 }
 
-/// Command slots, the requests that wait for one, and the handler that looks for slots that have ended.
+/// Command slots, the requests that wait for one, and the interrupt handler that finds ended slots.
 #[derive(Clone, Debug)]
 pub struct Slots {
     pub(crate) cores: Cores,
     requests: Requests,
     waiting: Waiting,
     commands: [Command; SLOTS as usize],
-    /// Slots, a bit each: without a command; with a command that has ended and that the driver has not seen.
+    /// Bit masks of slots: those without a command, and those whose command has ended unseen by the driver.
     free: u32,
     ended: u32,
-    /// All slots that are used.
+    /// Bit mask of all slots in use.
     all: u32,
     vector: Vector,
     submit: Time,
     complete: Time,
-    /// CPU time to maintain 512 KiB of the caches.
+    /// CPU time to maintain 512 KiB of caches.
     invalidation: Time,
     completion: Completion,
     waited: u64,
 }
 
 impl Slots {
-    /// Free slots. The driver spends `invalidation` for each 512 KiB of caches that do not see the controller's accesses.
+    /// Creates free slots. The driver spends `invalidation` per 512 KiB of caches that are not coherent with the
+    /// controller.
     ///
     /// # Panics
-    /// If there are none, or more than a register has.
+    /// Panics if there are no slots or more than a register has.
     pub fn new(config: &Config, invalidation: Time) -> Slots {
         let depth = config.queue_depth;
         assert!((1..=SLOTS).contains(&depth), "{depth} command slots, expected 1 to {SLOTS}");
@@ -73,36 +74,36 @@ impl Slots {
         }
     }
 
-    /// A request of `job` comes.
+    /// Accepts a request of `job`.
     pub fn open(&mut self, io: u32, job: u16, request: Request) {
         self.waited += u64::from(self.free == 0);
         self.requests.open(io, self.cores.of(job), request, &mut self.waiting);
     }
 
-    /// What the request asks that waits longest.
+    /// Returns the operation and range of the request that has waited longest.
     pub fn first(&self) -> Option<Request> {
         self.waiting.first().map(|io| self.requests.request(io))
     }
 
-    /// No slot is free.
+    /// Returns true if no slot is free.
     pub fn is_full(&self) -> bool {
         self.free == 0
     }
 
-    /// All slots are free.
+    /// Returns true if all slots are free.
     pub fn is_empty(&self) -> bool {
         self.free == self.all
     }
 
-    /// Slots with a command.
+    /// Returns the number of slots with a command.
     pub fn taken(&self) -> u32 {
         (self.all & !self.free).count_ones()
     }
 
-    /// The next command of the request that waits longest takes a slot; its core hands it over.
+    /// Assigns a slot to the next command of the request that has waited longest; the request's core submits it.
     ///
     /// # Panics
-    /// If nothing waits or no slot is free.
+    /// Panics if no request waits or no slot is free.
     pub fn take(&mut self, now: Time, s: &mut impl Schedule<Event>) -> Submission {
         let io = self.waiting.first().expect("a request waits");
         assert!(self.free != 0, "a slot is free");
@@ -115,21 +116,21 @@ impl Slots {
         let at = self.cores.submit(now, core, cost, s);
         let request = self.requests.take(&mut self.waiting, at);
         self.commands[slot as usize] = Command { request, io, core, status: Status::Ok, visible: Time::ZERO };
-        Submission { cid: slot as u16, at, prompt: at == now + cost, request }
+        Submission { cid: slot as u16, at, in_order: at == now + cost, request }
     }
 
-    /// What the command in `slot` asks.
+    /// Returns the request of the command in `slot`.
     pub fn request(&self, slot: u16) -> Request {
         self.commands[slot as usize].request
     }
 
-    /// The request that the command in `slot` is (part) of.
+    /// Returns the request that the command in `slot` is, or is part of.
     pub fn io(&self, slot: u16) -> u32 {
         self.commands[slot as usize].io
     }
 
-    /// The command in `slot` has ended; the controller's registers show it from `visible` on, and it interrupts if
-    /// `interrupts` and the driver does not poll. True if the driver has looked.
+    /// Handles the end of the command in `slot`. The controller's registers show it from `visible` on, and an interrupt
+    /// follows if `interrupts` is set and the driver does not poll. Returns true if the driver reads the registers.
     pub fn ended(
         &mut self,
         now: Time,
@@ -161,10 +162,10 @@ impl Slots {
         }
     }
 
-    /// The controller interrupts at `at` for commands that have ended before.
+    /// Handles an interrupt at `at` for commands that have ended before.
     ///
     /// # Panics
-    /// If the driver polls.
+    /// Panics if the driver polls.
     pub fn interrupt(&mut self, now: Time, at: Time, s: &mut impl Schedule<Event>) {
         let Completion::Interrupt { delivery, handler } = self.completion else {
             panic!("an interrupt to a driver that polls")
@@ -181,7 +182,7 @@ impl Slots {
             self.ended &= !(1 << slot);
             let Command { core, visible, request, .. } = self.commands[slot as usize];
             run.at = run.at.max(visible);
-            // What was fetched ahead while the data were on their way is dropped.
+            // Lines prefetched while the data was in flight are dropped.
             let read = request.op == Op::Read;
             let cost = self.complete + if read { maintenance(self.invalidation, request.bytes) } else { Time::ZERO };
             let done = self.vector.complete(now, &mut run, (core, cost), &mut self.cores, s);
@@ -190,19 +191,20 @@ impl Slots {
         self.vector.enter(now, &mut run, &mut self.cores, s);
     }
 
-    /// The driver has processed the end of a command. Returns the request's end if it was its last.
+    /// Frees the slot of a command that the driver has processed. Returns the completion of its request if it was the
+    /// last.
     pub fn reaped(&mut self, event: Event) -> Option<Completed> {
         self.free |= 1 << event.cid;
         let command = self.commands[event.cid as usize];
         self.requests.ended(command.io, command.status)
     }
 
-    /// Requests that found all slots taken when they came.
+    /// Returns the number of requests that found all slots taken.
     pub fn waited(&self) -> u64 {
         self.waited
     }
 
-    /// All is gone. Returns the requests that will have no end.
+    /// Drops all state. Returns the requests that will never complete.
     pub fn power_cut(&mut self, now: Time) -> Vec<u32> {
         self.cores.power_cut(now);
         (self.waiting, self.free, self.ended) = (NOBODY, self.all, 0);

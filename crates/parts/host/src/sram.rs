@@ -2,48 +2,48 @@
 
 use sim::{Energy, Time};
 
-/// An SRAM with one port.
+/// Configuration of an SRAM with one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SramConfig {
-    /// Page frames.
+    /// Number of page frames.
     pub frames: u32,
-    /// Time of an access.
+    /// Time per access.
     pub access: Time,
-    /// Bytes of an access.
+    /// Bytes per access.
     pub width: u64,
     /// Power while it is accessed, in microwatts.
     pub power_uw: u64,
 }
 
-/// The frames, and what accesses to them take.
+/// The frames and the cost of accesses to them.
 #[derive(Clone, Debug)]
 pub struct Sram {
     config: SramConfig,
-    /// Whether page `p` has a frame.
+    /// True for pages that have a frame.
     holds: Vec<bool>,
     used: u32,
     busy: Time,
 }
 
 impl Sram {
-    /// Empty frames.
+    /// Creates empty frames.
     ///
     /// # Panics
-    /// If there is none, or an access is of no byte.
+    /// Panics if there are no frames or the width is zero.
     pub fn new(config: &SramConfig) -> Sram {
         assert!(config.frames > 0 && config.width > 0, "no SRAM: {config:?}");
         Sram { config: *config, holds: Vec::new(), used: 0, busy: Time::ZERO }
     }
 
-    /// Whether `page` is in a frame.
+    /// Returns true if `page` is in a frame.
     pub fn holds(&self, page: u32) -> bool {
         self.holds.get(page as usize).is_some_and(|&holds| holds)
     }
 
-    /// `page` has a frame.
+    /// Assigns a frame to `page`.
     ///
     /// # Panics
-    /// If it had one, or none is free.
+    /// Panics if the page already has one, or none is free.
     pub fn put(&mut self, page: u32) {
         assert!(!self.holds(page), "page {page} is in SRAM twice");
         assert!(self.used < self.config.frames, "no frame is free for page {page}");
@@ -54,29 +54,29 @@ impl Sram {
         self.used += 1;
     }
 
-    /// The frame of `page` is free.
+    /// Frees the frame of `page`.
     ///
     /// # Panics
-    /// If it has none.
+    /// Panics if the page has none.
     pub fn discard(&mut self, page: u32) {
         assert!(self.holds(page), "page {page} is not in SRAM");
         self.holds[page as usize] = false;
         self.used -= 1;
     }
 
-    /// `bytes` are read or written: returns how long the port is busy with them.
+    /// Reads or writes `bytes`. Returns the time for which the port is busy.
     pub fn access(&mut self, bytes: u64) -> Time {
         let time = self.config.access * bytes.div_ceil(self.config.width);
         self.busy += time;
         time
     }
 
-    /// How long the port was busy.
+    /// Returns the busy time of the port.
     pub fn busy(&self) -> Time {
         self.busy
     }
 
-    /// What its accesses took.
+    /// Returns the energy of all accesses.
     pub fn energy(&self) -> Energy {
         Energy::of_power(self.config.power_uw, self.busy)
     }

@@ -1,20 +1,20 @@
-//! A UFS host controller (UFSHCI 2.0, JESD223B) and its driver in the manner of Linux's ufshcd: one list of 32 transfer
-//! requests, a doorbell register with a bit for each, a DMA engine that reads and writes memory for the device.
+//! A UFS host controller (UFSHCI 2.0, JESD223B) and a driver modeled on Linux's ufshcd: one list of 32 transfer
+//! requests, a doorbell register with a bit for each, and a DMA engine that accesses memory for the device.
 
 use media::{Op, Request, Status};
-use sim::{Schedule, Time, Track};
+use sim::{Part, Schedule, Time, Track};
 
 use crate::slots::Slots;
 use crate::{Aggregation, Completed, Completion, Config, Event, Submission, UfshciConfig};
 
 /// Bytes of a UTP transfer request descriptor, the entry of the list (JESD223B, 6.1.1).
 const DESCRIPTOR: u64 = 32;
-/// Bytes of a UPIU without data, as it lies in a UTP command descriptor (6.1.2).
+/// Bytes of a UPIU without data in a UTP command descriptor (6.1.2).
 const UPIU: u64 = 32;
-/// Bytes of an entry of the physical region description table (6.1.2).
+/// Bytes per entry of the physical region description table (6.1.2).
 const REGION: u64 = 16;
 
-/// One direction of the controller's way to memory: bytes in order, each access late by memory's latency.
+/// One direction of the controller's path to memory: transfers in order, each delayed by the memory's latency.
 #[derive(Clone, Copy, Debug, Default)]
 struct Channel {
     free: Time,
@@ -22,7 +22,7 @@ struct Channel {
 }
 
 impl Channel {
-    /// An access due at `at`; whoever comes after must not be due before it. Returns its time on the bus.
+    /// Accepts an access due at `at`; no later access may be due earlier. Returns its interval on the bus.
     fn take(&mut self, at: Time, length: Time) -> (Time, Time) {
         let from = at.max(self.free);
         self.free = from + length;
@@ -30,13 +30,13 @@ impl Channel {
         (from, self.free)
     }
 
-    /// Busy time until `now`; what is accepted for later is not in it.
+    /// Returns the busy time until `now`, without work accepted for later.
     ///
     /// # Panics
-    /// If that is more than has passed: the model is broken.
+    /// Panics if it exceeds the time passed, which means that the model is broken.
     fn busy(&self, now: Time) -> Time {
         let busy = self.busy.saturating_sub(self.free.saturating_sub(now));
-        assert!(busy <= now, "busy for {busy} in {now}");
+        assert!(busy <= now, "busy for {busy} of {now}");
         busy
     }
 
@@ -53,7 +53,7 @@ pub struct Ufshci {
     write: Channel,
     controller: UfshciConfig,
     aggregation: Option<Aggregation>,
-    /// Ends that no interrupt has told of, and which series of them it is.
+    /// Completions not yet covered by an interrupt, and the epoch they belong to.
     untold: u32,
     epoch: u16,
     interrupting: bool,
@@ -61,10 +61,10 @@ pub struct Ufshci {
 }
 
 impl Ufshci {
-    /// An idle host.
+    /// Creates an idle host.
     ///
     /// # Panics
-    /// If the configuration is none that UFSHCI has.
+    /// Panics if the configuration is outside UFSHCI's limits.
     pub fn new(config: &Config) -> Ufshci {
         assert!(config.ufshci.region > 0, "memory regions of no bytes");
         assert!(config.ufshci.dma > 0, "a DMA that moves nothing");
@@ -73,7 +73,7 @@ impl Ufshci {
             slots: Slots::new(config, config.ufshci.invalidation_512kib),
             read: Channel::default(),
             write: Channel::default(),
-            // Where the driver polls there is nothing to aggregate; of one there is nothing to wait for.
+            // A polling driver needs no aggregation, and a threshold of one is none.
             aggregation: config.ufshci.aggregation.filter(|a| interrupting && a.threshold > 1),
             controller: config.ufshci.clone(),
             untold: 0,
@@ -83,29 +83,31 @@ impl Ufshci {
         }
     }
 
-    /// A request of `job`. [`issue`](Self::issue) is to be called after it.
+    /// Accepts a request of `job`. [`issue`](Self::issue) must be called afterwards.
     pub fn submit(&mut self, io: u32, job: u16, request: Request) {
         self.slots.open(io, job, request);
     }
 
-    /// The next command, if any that waits finds a slot. To be called until there is none, after each submission and
-    /// each end of a command. Its doorbell is a bit of UTRLDBR; the controller sees it a register write later.
+    /// Returns the next command, if a request waits and a slot is free. Must be called until it returns `None`, after
+    /// each submission and each end of a command. The command's doorbell is a bit of UTRLDBR, which the controller sees
+    /// after the time of a register write.
     pub fn issue(&mut self, now: Time, s: &mut impl Schedule<Event>) -> Option<Submission> {
         self.slots.first()?;
         (!self.slots.is_full()).then(|| self.slots.take(now, s))
     }
 
-    /// From the driver's write of a register to the controller's seeing it.
+    /// Returns the time from the driver's write of a register until the controller sees it.
     pub fn register_write(&self) -> Time {
         self.controller.register_write
     }
 
-    /// The controller reads a transfer request's descriptor. Returns when it has it and knows where the rest is.
+    /// Lets the controller read a transfer request's descriptor. Returns the time of its arrival.
     pub fn read_descriptor(&mut self, now: Time, s: &mut impl Schedule<Event>) -> Time {
         self.read_memory(now, DESCRIPTOR, "descriptor", s)
     }
 
-    /// The controller reads the command in `slot` and the table of its memory regions. Returns when it has them.
+    /// Lets the controller read the command in `slot` and the table of its memory regions. Returns the time of their
+    /// arrival.
     pub fn read_command(&mut self, now: Time, slot: u16, s: &mut impl Schedule<Event>) -> Time {
         let Request { op, bytes, .. } = self.slots.request(slot);
         let regions = match op {
@@ -116,7 +118,7 @@ impl Ufshci {
         self.read_memory(now, UPIU + REGION * regions, "command", s)
     }
 
-    /// The controller reads `bytes` of data. Returns when it has them.
+    /// Lets the controller read `bytes` of data. Returns the time of their arrival.
     pub fn read_data(&mut self, now: Time, bytes: u32, s: &mut impl Schedule<Event>) -> Time {
         self.read_memory(now, u64::from(bytes), "data", s)
     }
@@ -127,8 +129,8 @@ impl Ufshci {
         to + self.controller.memory_latency
     }
 
-    /// `bytes` of data arrive at `at`, now or later, and are written to memory; whatever the device sends next must not
-    /// arrive before them.
+    /// Writes `bytes` of data to memory, which arrive at `at`, now or later. Later data from the device must not arrive
+    /// before them.
     pub fn write_data(&mut self, at: Time, bytes: u32, s: &mut impl Schedule<Event>) {
         self.write_memory(at, u64::from(bytes), "data", s);
     }
@@ -139,9 +141,9 @@ impl Ufshci {
         to + self.controller.memory_latency
     }
 
-    /// The command's response of `bytes` arrives at `at`, now or later: it is written behind the data, then the status
-    /// into the descriptor; the doorbell's bit goes, and the controller interrupts, or counts. Returns the end of the
-    /// aggregation time that starts with it, and its epoch, if one starts.
+    /// Handles a command's response of `bytes`, which arrives at `at`, now or later. It is written after the data,
+    /// followed by the status in the descriptor; the doorbell's bit is cleared, and the controller interrupts or counts
+    /// the completion. If this starts an aggregation time, returns its end and epoch.
     pub fn response(
         &mut self,
         now: Time,
@@ -165,7 +167,8 @@ impl Ufshci {
         (self.untold == 1).then_some((visible + time, self.epoch))
     }
 
-    /// The aggregation time that began in `epoch` is over: the controller interrupts, if the driver has not looked.
+    /// Handles the end of the aggregation time of `epoch`: the controller interrupts unless the driver has seen the
+    /// completions.
     pub fn aggregated(&mut self, now: Time, epoch: u16, s: &mut impl Schedule<Event>) {
         if self.epoch == epoch && self.untold > 0 {
             self.interrupts += 1;
@@ -174,38 +177,34 @@ impl Ufshci {
         }
     }
 
-    /// The driver has looked, and has reset the aggregation's counter and time before (UTRIACR.CTR).
+    /// Records that the driver has seen the completions, after resetting the aggregation's counter and timer
+    /// (UTRIACR.CTR).
     fn seen(&mut self) {
         self.untold = 0;
         self.epoch = self.epoch.wrapping_add(1);
     }
 
-    /// What the command in `slot` asks.
+    /// Returns the request of the command in `slot`.
     pub fn request(&self, slot: u16) -> Request {
         self.slots.request(slot)
     }
 
-    /// The request that the command in `slot` is (part) of.
+    /// Returns the request that the command in `slot` is, or is part of.
     pub fn io(&self, slot: u16) -> u32 {
         self.slots.io(slot)
     }
 
-    /// The driver has processed the end of a command. Returns the request's end if it was its last.
-    pub fn reaped(&mut self, event: Event) -> Option<Completed> {
-        self.slots.reaped(event)
-    }
-
-    /// Slots with a command.
+    /// Returns the number of slots with a command.
     pub fn slots_taken(&self) -> u32 {
         self.slots.taken()
     }
 
-    /// Requests that found all slots taken when they came.
+    /// Returns the number of requests that found all slots taken.
     pub fn waited(&self) -> u64 {
         self.slots.waited()
     }
 
-    /// Interrupts so far.
+    /// Returns the number of interrupts.
     pub fn interrupts(&self) -> u64 {
         self.interrupts
     }
@@ -214,14 +213,14 @@ impl Ufshci {
         Track(u32::from(self.slots.cores.count()) * 2 + channel)
     }
 
-    /// Names of what shows on a timeline: cores, then the controller's reads and writes of memory.
+    /// Returns the names of the timeline's rows: cores, then the controller's reads and writes of memory.
     pub fn tracks(&self) -> Vec<String> {
         let mut names = self.slots.cores.tracks();
         names.extend(["memory read", "memory write"].map(str::to_owned));
         names
     }
 
-    /// Every core, then the controller's reads and writes of memory, and its busy time until `now`.
+    /// Returns the busy times until `now` of every core and of the controller's reads and writes of memory.
     pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
         let mut busy = self.slots.cores.busy(now);
         busy.push(("memory read".to_owned(), self.read.busy(now)));
@@ -229,11 +228,22 @@ impl Ufshci {
         busy
     }
 
-    /// All is gone. Returns the requests that will have no end.
+    /// Drops all state. Returns the requests that will never complete.
     pub fn power_cut(&mut self, now: Time) -> Vec<u32> {
         self.read.power_cut(now);
         self.write.power_cut(now);
         self.seen();
         self.slots.power_cut(now)
+    }
+}
+
+impl Part for Ufshci {
+    type Event = Event;
+    type Output = Option<Completed>;
+
+    /// Handles the end of the driver's processing of a completion.
+    #[inline]
+    fn handle(&mut self, _: Time, event: Event, _: &mut impl Schedule<Event>, out: &mut Option<Completed>) {
+        *out = self.slots.reaped(event);
     }
 }

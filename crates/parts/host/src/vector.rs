@@ -1,52 +1,54 @@
-//! An interrupt vector and the handler behind it.
+//! An interrupt vector and its handler.
 
 use sim::{Schedule, Time};
 
 use crate::cores::Cores;
 
-/// Where a queue's completions are processed.
+/// The interrupt vector of a queue, and the state of its handler.
 ///
-/// Interrupts are edges, remembered once: one that comes before the handler has started is part of that run; one that
-/// comes while it runs makes it run again. A running handler also processes what becomes visible meanwhile, so that a
-/// run may find nothing left to do, which costs its time all the same, as it does in Linux.
+/// Interrupts are edge-triggered and latched once: an interrupt before the handler has started is part of that run, and
+/// one during the run causes another. A running handler also processes completions that become visible meanwhile, so
+/// the next run may find nothing. Such a run still costs its time, as in Linux.
 #[derive(Clone, Copy, Debug)]
 pub struct Vector {
     core: u16,
-    /// When the last run that is known has started, or will.
+    /// Start of the last known run.
     started: Time,
-    /// When it is done with what it knows of.
+    /// End of the known work of that run.
     ends: Time,
 }
 
-/// A look at the queue: by a run of the handler that may have yet to pay for being entered, or by a poll.
+/// A check of the queue: a run of the handler that may still have to pay for its entry, or a poll.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// Not before this.
+    /// Earliest time of the check.
     pub at: Time,
-    /// What entering and leaving the handler takes.
+    /// Time to enter and leave the handler.
     pub entry: Time,
 }
 
 impl Vector {
-    /// A vector that interrupts `core`.
+    /// Creates a vector that interrupts `core`.
     pub const fn new(core: u16) -> Vector {
         Vector { core, started: Time::ZERO, ends: Time::ZERO }
     }
 
-    /// The handler, as far as its runs are known, finds what becomes visible at `visible` without an interrupt for it.
+    /// Returns true if a known run of the handler finds a completion that becomes visible at `visible`, without an
+    /// interrupt of its own.
     #[inline]
     pub fn looks(&self, visible: Time) -> bool {
         visible <= self.ends
     }
 
-    /// The run that an interrupt at `at` causes, if it causes one; to enter and leave it takes `handler`.
+    /// Returns the run caused by an interrupt at `at`, if it causes one; `handler` is the time to enter and leave the
+    /// handler.
     #[inline]
     pub fn raised(&self, at: Time, handler: Time) -> Option<Run> {
         (at > self.started || self.ends == Time::ZERO).then_some(Run { at: at.max(self.ends), entry: handler })
     }
 
-    /// In `run`, the completion of a command that was submitted on `core` takes `cost` of that core's time. Returns
-    /// when it is done.
+    /// Processes, in `run`, the completion of a command submitted on `core`, which takes `cost` of that core's time.
+    /// Returns the end.
     #[inline(always)]
     pub fn complete<E>(
         &mut self,
@@ -68,7 +70,8 @@ impl Vector {
         span.to
     }
 
-    /// Pays for entering the handler, if nothing has: its own core does, for completions of another or for none.
+    /// Charges the entry of the handler to its own core, if not yet charged: for completions of another core, or if
+    /// there were none.
     pub fn enter<E>(&mut self, now: Time, run: &mut Run, cores: &mut Cores, s: &mut impl Schedule<E>) {
         if run.entry > Time::ZERO {
             let span = cores.interrupt(now, self.core, run.at, run.entry, s);
@@ -78,7 +81,7 @@ impl Vector {
         }
     }
 
-    /// When the handler is done with what it knows of.
+    /// Returns the end of the handler's known work.
     #[inline]
     pub fn ends(&self) -> Time {
         self.ends

@@ -1,4 +1,4 @@
-//! The processor against obvious second implementations: of its caches, as lists, and of its window, instruction by
+//! Compares the processor with simple models: its caches with lists, and its window with a simulation of each
 //! instruction.
 
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use media::{Act, LineKind, LineRequest, Step, Steps};
 use proptest::prelude::*;
 use sim::{Rng, Streams, Time};
 
-/// Steps of each thread, all at once.
+/// A list of steps for each thread, delivered at once.
 struct Listed(Vec<Vec<Step>>);
 
 impl Steps for Listed {
@@ -17,28 +17,28 @@ impl Steps for Listed {
     }
 }
 
-/// Memory that answers each request after `latency`. Returns what it was asked.
+/// Runs the processor with a memory that answers each request after `latency`, and returns the requests.
 fn run<K: Kernel>(cpu: &mut Cpu, kernel: &mut K, mut steps: Listed, latency: Time) -> Vec<(Time, LineRequest)> {
-    let (mut asked, mut requests, mut under_way) = (Vec::new(), Vec::new(), VecDeque::new());
+    let (mut requested, mut requests, mut in_flight) = (Vec::new(), Vec::new(), VecDeque::new());
     loop {
-        let due = under_way.front().map_or(Time::MAX, |(at, _): &(Time, u32)| *at);
+        let due = in_flight.front().map_or(Time::MAX, |(at, _): &(Time, u32)| *at);
         match cpu.next_event() {
             Some(next) if next < due => {
                 cpu.advance(due, kernel, &mut steps, &mut requests);
                 for (at, request) in requests.drain(..) {
-                    asked.push((at, request));
-                    under_way.push_back((at + latency, request.id));
+                    requested.push((at, request));
+                    in_flight.push_back((at + latency, request.id));
                 }
             }
-            _ => match under_way.pop_front() {
-                Some((at, id)) => _ = cpu.answered(id, at),
+            _ => match in_flight.pop_front() {
+                Some((at, id)) => _ = cpu.complete(id, at),
                 None => break,
             },
         }
     }
-    assert!(cpu.ended(), "nothing is under way, and a thread has not ended");
-    assert!(asked.is_sorted_by_key(|(at, _)| *at), "time went back");
-    asked
+    assert!(cpu.ended(), "no request is in flight, but a thread has not ended");
+    assert!(requested.is_sorted_by_key(|(at, _)| *at), "time decreased");
+    requested
 }
 
 fn config() -> CpuConfig {
@@ -61,7 +61,7 @@ fn draw(rng: &mut Rng, lines: u64, stores: bool) -> Step {
         1 if rng.chance(0.1) => Act::OrderedLoad,
         _ => Act::Load,
     };
-    // Near lines often, far ones sometimes.
+    // Choose near lines often, and far ones sometimes.
     let line = if rng.chance(0.7) { rng.below(lines / 8) } else { rng.below(lines) };
     Step {
         instructions: rng.below(6) as u32 * rng.below(6) as u32,
@@ -71,7 +71,7 @@ fn draw(rng: &mut Rng, lines: u64, stores: bool) -> Step {
     }
 }
 
-/// A cache as a list of (line, changed) a set, the last used first.
+/// A model of a cache: a list of lines per set, each with its modified flag, the most recently used first.
 struct List {
     sets: Vec<Vec<(u64, bool)>>,
     ways: usize,
@@ -85,36 +85,41 @@ impl List {
     fn use_line(&mut self, line: u64, dirty: bool) -> bool {
         let set = line as usize % self.sets.len();
         let set = &mut self.sets[set];
-        let Some(at) = set.iter().position(|(there, _)| *there == line) else { return false };
+        let Some(at) = set.iter().position(|(hit, _)| *hit == line) else { return false };
         let (_, was) = set.remove(at);
         set.insert(0, (line, was || dirty));
         true
     }
 
-    /// The changed line that goes for it.
-    fn put(&mut self, line: u64, dirty: bool) -> Option<u64> {
+    /// Inserts a line, and returns the modified line that it evicts.
+    fn insert_line(&mut self, line: u64, dirty: bool) -> Option<u64> {
         let set = line as usize % self.sets.len();
         let set = &mut self.sets[set];
         set.insert(0, (line, dirty));
         if set.len() <= self.ways {
             return None;
         }
-        let (line, dirty) = set.pop().expect("it has more than its ways");
+        let (line, dirty) = set.pop().expect("the set is overfull");
         dirty.then_some(line)
     }
 }
 
-/// All three as lists; what they ask of memory, and which cache had an access (1, 2, 3, or 0 for none).
+/// A model of all three levels, which records the requests to memory. `access` returns the level that hit, or 0.
 struct Lists {
     l1: List,
     l2: List,
     llc: List,
-    asked: Vec<(LineKind, u64)>,
+    requested: Vec<(LineKind, u64)>,
 }
 
 impl Lists {
     fn new(config: &CpuConfig) -> Lists {
-        Lists { l1: List::new(&config.l1), l2: List::new(&config.l2), llc: List::new(&config.llc), asked: Vec::new() }
+        Lists {
+            l1: List::new(&config.l1),
+            l2: List::new(&config.l2),
+            llc: List::new(&config.llc),
+            requested: Vec::new(),
+        }
     }
 
     fn access(&mut self, line: u64, store: bool) -> u32 {
@@ -125,49 +130,50 @@ impl Lists {
             self.fill_l1(line, store);
             return 2;
         }
-        let there = self.llc.use_line(line, false);
-        if !there {
-            self.asked.push((LineKind::Fill, line));
-            let gone = self.llc.put(line, false);
-            self.back(gone);
+        let hit = self.llc.use_line(line, false);
+        if !hit {
+            self.requested.push((LineKind::Fill, line));
+            let victim = self.llc.insert_line(line, false);
+            self.write_back(victim);
         }
-        if let Some(gone) = self.l2.put(line, false) {
-            self.spill(gone);
+        if let Some(victim) = self.l2.insert_line(line, false) {
+            self.spill(victim);
         }
         self.fill_l1(line, store);
-        if there { 3 } else { 0 }
+        if hit { 3 } else { 0 }
     }
 
     fn fill_l1(&mut self, line: u64, store: bool) {
-        if let Some(gone) = self.l1.put(line, store)
-            && !self.l2.use_line(gone, true)
-            && let Some(gone) = self.l2.put(gone, true)
+        if let Some(victim) = self.l1.insert_line(line, store)
+            && !self.l2.use_line(victim, true)
+            && let Some(victim) = self.l2.insert_line(victim, true)
         {
-            self.spill(gone);
+            self.spill(victim);
         }
     }
 
     fn spill(&mut self, line: u64) {
         if !self.llc.use_line(line, true) {
-            let gone = self.llc.put(line, true);
-            self.back(gone);
+            let victim = self.llc.insert_line(line, true);
+            self.write_back(victim);
         }
     }
 
-    fn back(&mut self, line: Option<u64>) {
-        self.asked.extend(line.map(|line| (LineKind::WriteBack, line)));
+    fn write_back(&mut self, line: Option<u64>) {
+        self.requested.extend(line.map(|line| (LineKind::WriteBack, line)));
     }
 }
 
-/// The window, instruction by instruction, over memory of constant latency. When the last instruction retires.
+/// Simulates the window instruction by instruction, with a memory of constant latency. Returns when the last
+/// instruction retires.
 fn window(config: &CpuConfig, steps: &[Step], latency: u64) -> u64 {
     let (slot, width) = (config.slot(), config.window as usize);
     let mut caches = Lists::new(config);
-    // Of each instruction when it retires; of each store when its line is there, in order.
+    // The retirement time of each instruction, and the time at which each store drains, in order.
     let (mut retires, mut drains): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
     let mut fills: Vec<(u64, u64)> = Vec::new();
     let mut clock = 0;
-    let mut asked = 0;
+    let mut requested = 0;
     for step in steps {
         for part in 0..=step.instructions {
             let at = retires.len();
@@ -180,7 +186,7 @@ fn window(config: &CpuConfig, steps: &[Step], latency: u64) -> u64 {
             if part == step.instructions {
                 let (line, store) = (step.address / 64, step.act == Act::Store);
                 if store && drains.len() >= config.stores as usize {
-                    // A store that drains at once never stalls, nor one that is there before.
+                    // Stores that drain at once, or already have, never stall dispatch.
                     now = now.max(drains[drains.len() - config.stores as usize]);
                 }
                 if step.act == Act::OrderedLoad {
@@ -190,30 +196,30 @@ fn window(config: &CpuConfig, steps: &[Step], latency: u64) -> u64 {
                 let level = caches.access(line, store);
                 let to_l2 = (config.l1.latency + config.l2.latency).ps();
                 let to_llc = to_l2 + config.llc.latency.ps();
-                let pending = fills.iter().rev().find(|(there, _)| *there == line).map_or(0, |(_, at)| *at);
+                let pending = fills.iter().rev().find(|(hit, _)| *hit == line).map_or(0, |(_, at)| *at);
                 match level {
                     0 => {
-                        let mut ask = (now + to_llc).max(asked);
+                        let mut ask = (now + to_llc).max(requested);
                         let mut open: Vec<u64> = fills.iter().map(|(_, at)| *at).filter(|at| *at > ask).collect();
                         open.sort_unstable();
                         if open.len() >= config.misses as usize {
                             ask = open[open.len() - config.misses as usize];
                             now = now.max(ask);
                         }
-                        asked = ask;
+                        requested = ask;
                         done = ask + latency;
                         fills.push((line, done));
                     }
                     1 if pending > now => done = pending,
                     2 => done = pending.max(now + to_l2),
                     3 => {
-                        asked = asked.max(now + to_llc);
-                        done = if pending > asked { pending } else { asked };
+                        requested = requested.max(now + to_llc);
+                        done = if pending > requested { pending } else { requested };
                     }
                     _ => {}
                 }
                 if store {
-                    // A hit leaves the buffer as soon as it may; else the line has to come.
+                    // A hit drains at once; a miss waits for its line.
                     let fill = if level == 0 { done } else { pending.max(now) };
                     drains.push(fill.max(drains.last().copied().unwrap_or(0)));
                     done = now;
@@ -230,33 +236,33 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn caches_are_lists(seed in 0u64..1 << 32, lines in 16u64..1024, latency in 1u64..200) {
+    fn caches_match_a_list_model(seed in 0u64..1 << 32, lines in 16u64..1024, latency in 1u64..200) {
         let mut rng = Streams::new(seed).stream("cpu");
         let steps: Vec<Step> = (0..4000).map(|_| draw(&mut rng, lines, true)).collect();
         let config = config();
-        let (mut lists, mut had) = (Lists::new(&config), [0u64; 4]);
+        let (mut lists, mut hits) = (Lists::new(&config), [0u64; 4]);
         for step in &steps {
-            had[lists.access(step.address / 64, step.act == Act::Store) as usize] += 1;
+            hits[lists.access(step.address / 64, step.act == Act::Store) as usize] += 1;
         }
         let mut cpu = Cpu::new(config);
-        let asked = run(&mut cpu, &mut Bare, Listed(vec![steps]), Time::from_ns(latency));
-        let asked: Vec<_> = asked.iter().map(|(_, request)| (request.kind, request.address / 64)).collect();
-        prop_assert_eq!(asked, lists.asked);
+        let requested = run(&mut cpu, &mut Bare, Listed(vec![steps]), Time::from_ns(latency));
+        let requested: Vec<_> = requested.iter().map(|(_, request)| (request.kind, request.address / 64)).collect();
+        prop_assert_eq!(requested, lists.requested);
         let (threads, all) = (cpu.thread_stats()[0], cpu.stats());
-        prop_assert_eq!([all.fills, threads.l1_hits, threads.l2_hits, all.llc_hits + all.llc_merged], had);
+        prop_assert_eq!([all.fills, threads.l1_hits, threads.l2_hits, all.llc_hits + all.llc_merged], hits);
     }
 
     #[test]
-    fn the_window_is_one_instruction_by_instruction(
+    fn the_window_matches_an_instruction_level_model(
         seed in 0u64..1 << 32, lines in 16u64..1024, latency in 1u64..200, length in 1usize..400,
     ) {
-        let (end, expected) = ends(seed, lines, latency, length);
+        let (end, expected) = end_times(seed, lines, latency, length);
         prop_assert_eq!(end, expected);
     }
 }
 
-/// When drawn steps end, by the processor and by the window instruction by instruction; latency in nanoseconds.
-fn ends(seed: u64, lines: u64, latency: u64, length: usize) -> (u64, u64) {
+/// Returns when random steps end, according to the processor and to the model. The latency is in nanoseconds.
+fn end_times(seed: u64, lines: u64, latency: u64, length: usize) -> (u64, u64) {
     let mut rng = Streams::new(seed).stream("window");
     let steps: Vec<Step> = (0..length).map(|_| draw(&mut rng, lines, true)).collect();
     let config = config();
@@ -267,8 +273,8 @@ fn ends(seed: u64, lines: u64, latency: u64, length: usize) -> (u64, u64) {
 }
 
 #[test]
-fn a_line_that_comes_between_dispatch_and_look_up_is_waited_for() {
-    let (end, expected) = ends(1_403_536_715, 208, 8, 35);
+fn an_access_waits_for_a_line_that_arrives_between_dispatch_and_lookup() {
+    let (end, expected) = end_times(1_403_536_715, 208, 8, 35);
     assert_eq!((end, expected), (237_500, 237_500));
 }
 
@@ -278,11 +284,11 @@ fn step(instructions: u32, act: Act, line: u64) -> Step {
 
 fn end_of(config: CpuConfig, threads: Vec<Vec<Step>>) -> (Cpu, Vec<(Time, LineRequest)>) {
     let mut cpu = Cpu::new(CpuConfig { threads: threads.len() as u16, ..config });
-    let asked = run(&mut cpu, &mut Bare, Listed(threads), Time::from_us(1));
-    (cpu, asked)
+    let requested = run(&mut cpu, &mut Bare, Listed(threads), Time::from_us(1));
+    (cpu, requested)
 }
 
-/// To a last-level cache's answer, and a microsecond: what a miss takes.
+/// Duration of a miss: the latencies down to the last-level cache's result, and a microsecond of memory.
 const MISS: u64 = 1600 + 4800 + 14400 + 1_000_000;
 
 #[test]
@@ -290,12 +296,12 @@ fn loads_overlap_within_the_window_and_not_beyond() {
     let config = CpuConfig { misses: 10, ..config() };
     let at = |threads| end_of(config, threads).0.thread_stats()[0].end.ps();
     assert_eq!(at(vec![vec![step(0, Act::Load, 1)]]), 100 + MISS);
-    // Two in one window: the second is a slot later.
+    // Both loads are in one window: the second is one slot later.
     assert_eq!(at(vec![vec![step(0, Act::Load, 1), step(0, Act::Load, 99)]]), 200 + MISS);
-    // The second is dispatched when the first has retired.
+    // The second load is dispatched when the first has retired.
     let apart = at(vec![vec![step(0, Act::Load, 1), step(31, Act::Load, 99)]]);
     assert_eq!(apart, 100 + 2 * MISS);
-    // One that waits for what is before it.
+    // An ordered load waits for everything before it.
     assert_eq!(at(vec![vec![step(0, Act::Load, 1), step(0, Act::OrderedLoad, 99)]]), 100 + 2 * MISS);
 }
 
@@ -305,35 +311,35 @@ fn stores_leave_the_window_until_their_buffer_is_full() {
         let steps = (0..count).map(|n| step(60, Act::Store, n * 7)).collect();
         end_of(CpuConfig { misses: 10, ..config() }, vec![steps]).0.thread_stats()[0].end.ps()
     };
-    // The fourth is dispatched without waiting for the first.
+    // The fourth store is dispatched without waiting for the first.
     assert_eq!(run(4), 4 * 6100 + MISS);
-    // The fifth when the first is in the cache.
+    // The fifth waits until the first is in the cache.
     assert_eq!(run(5), 6100 + 2 * MISS);
 }
 
 #[test]
-fn registers_for_misses_are_a_bound() {
+fn miss_registers_limit_outstanding_misses() {
     let steps = (0..4).map(|n| step(0, Act::Load, n * 7)).collect();
     let (cpu, _) = end_of(config(), vec![steps]);
-    // The fourth is asked for when the first has come.
+    // The fourth load is requested when the first has arrived.
     assert_eq!(cpu.thread_stats()[0].end.ps(), 100 + MISS + 1_000_000);
 }
 
 #[test]
-fn one_fill_serves_all_who_ask_meanwhile() {
+fn one_fill_serves_all_concurrent_requests() {
     let same = || vec![step(0, Act::Load, 5), step(2, Act::Load, 5)];
-    let (cpu, asked) = end_of(config(), vec![same(), same(), same()]);
-    assert_eq!(asked.len(), 1);
+    let (cpu, requested) = end_of(config(), vec![same(), same(), same()]);
+    assert_eq!(requested.len(), 1);
     assert_eq!(cpu.stats().llc_merged, 2);
     assert!(cpu.thread_stats().iter().all(|thread| thread.end == cpu.thread_stats()[0].end));
 }
 
-/// Pages come after 10 us, into frames in the order in which they are asked for, and never leave.
+/// A kernel whose pages arrive after 10 us, in frames in the order of their faults, and are never evicted.
 struct Faults(Vec<u64>, Vec<u64>);
 
 impl Kernel for Faults {
     fn translate(&mut self, _: u16, page: u64, store: bool) -> Option<u64> {
-        let frame = self.0.iter().position(|there| *there == page)?;
+        let frame = self.0.iter().position(|hit| *hit == page)?;
         if store && !self.1.contains(&page) {
             self.1.push(page);
         }
@@ -349,7 +355,7 @@ impl Kernel for Faults {
 }
 
 #[test]
-fn faults_and_calls_take_the_time_of_the_kernel() {
+fn faults_and_calls_take_the_kernels_time() {
     let steps = vec![
         step(0, Act::Load, 64 * 1000),
         step(0, Act::Load, 64 * 1000 + 1),
@@ -359,18 +365,18 @@ fn faults_and_calls_take_the_time_of_the_kernel() {
     ];
     let mut kernel = Faults(Vec::new(), Vec::new());
     let mut cpu = Cpu::new(config());
-    let asked = run(&mut cpu, &mut kernel, Listed(vec![steps]), Time::from_us(1));
-    assert_eq!(asked.iter().map(|(_, request)| request.address).collect::<Vec<_>>(), [0, 64, 4096]);
+    let requested = run(&mut cpu, &mut kernel, Listed(vec![steps]), Time::from_us(1));
+    assert_eq!(requested.iter().map(|(_, request)| request.address).collect::<Vec<_>>(), [0, 64, 4096]);
     assert_eq!((kernel.0, kernel.1), (vec![1000, 77], vec![1000]));
     let thread = cpu.thread_stats()[0];
     assert_eq!((thread.kernel_entries, thread.instructions), (3, 14));
     assert_eq!(thread.kernel, Time::from_ns(20_500));
-    // Fault, both loads, the call once they have retired, the other fault, its load.
+    // The fault, both loads, the call once they have retired, the other fault, and its load.
     assert_eq!(thread.end.ps(), 10_000_100 + 100 + MISS + 900 + 500_000 + 10_000_000 + MISS + 100);
 }
 
 #[test]
-fn all_threads_begin_to_be_measured_together() {
+fn the_measurement_of_all_threads_starts_together() {
     let begin = || Step { act: Act::Begin, ..Step::default() };
     let threads = vec![
         vec![step(99, Act::Store, 3), begin(), step(9, Act::Load, 100)],
@@ -378,7 +384,8 @@ fn all_threads_begin_to_be_measured_together() {
         vec![step(1, Act::Load, 500)],
     ];
     let (cpu, _) = end_of(config(), threads);
-    // The slowest dispatches its second load when what is a window before it has retired, behind the first; and waits for it.
+    // The slowest thread dispatches its second load, and waits for it, after everything one window earlier has retired
+    // behind the first.
     assert_eq!(cpu.begun().ps(), 600 + MISS + (10_006 - 32 - 6) * 100 + MISS);
     assert_eq!(cpu.thread_stats()[..2].iter().map(|thread| thread.instructions).collect::<Vec<_>>(), [10, 20]);
     assert_eq!(cpu.stats().fills, 1);

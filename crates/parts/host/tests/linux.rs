@@ -1,5 +1,5 @@
-//! The kernel on a drive that answers when it likes: everyone who asks goes on, no frame has two pages, and what was written
-//! out is what comes back.
+//! Tests the kernel with a drive of random latency: every thread makes progress, no frame has two pages, and pages that
+//! are written out are read back from the same place.
 
 use std::collections::BTreeMap;
 
@@ -32,11 +32,11 @@ fn config(frames: u32) -> LinuxConfig {
     }
 }
 
-/// Drives `linux` until `thread` goes on; commands take 20 to 120 us.
+/// Drives the kernel until a thread continues; commands take 20 to 120 us.
 struct Bench {
     linux: Linux,
     rng: sim::Rng,
-    under_way: BTreeMap<(Time, u32), ()>,
+    in_flight: BTreeMap<(Time, u32), ()>,
     free: Vec<bool>,
     commands: Vec<(Op, u64, u32)>,
 }
@@ -47,33 +47,33 @@ impl Bench {
         Bench {
             linux: Linux::new(config(frames), areas, threads, &streams),
             rng: streams.stream("bench"),
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             free: vec![true; usize::from(threads)],
             commands: Vec::new(),
         }
     }
 
-    /// The next event; false if there is none.
+    /// Processes the next event. Returns false if there is none.
     fn step(&mut self) -> bool {
-        let drive = self.under_way.keys().next().copied();
+        let drive = self.in_flight.keys().next().copied();
         let (Some(now), _) = (self.linux.next_event().into_iter().chain(drive.map(|(at, _)| at)).min(), ()) else {
             return false;
         };
-        while let Some((&(at, id), ())) = self.under_way.first_key_value()
+        while let Some((&(at, id), ())) = self.in_flight.first_key_value()
             && at <= now
         {
-            self.under_way.pop_first();
+            self.in_flight.pop_first();
             self.linux.done(at, id);
         }
         self.linux.advance(now);
         for command in std::mem::take(&mut self.linux.commands) {
             assert!(
                 command.page + u64::from(command.pages) <= self.linux.drive_pages(),
-                "{command:?} is beyond the drive"
+                "{command:?} exceeds the drive"
             );
             self.commands.push((command.op, command.page, command.pages));
             let at = now + Time::from_ns(20_000 + self.rng.below(100_000));
-            assert!(self.under_way.insert((at, command.id), ()).is_none());
+            assert!(self.in_flight.insert((at, command.id), ()).is_none());
         }
         for (thread, _) in self.linux.effects.resumed.drain(..) {
             assert!(!std::mem::replace(&mut self.free[usize::from(thread)], true), "thread {thread} did not wait");
@@ -85,11 +85,11 @@ impl Bench {
     }
 
     fn now(&self) -> Time {
-        let drive = self.under_way.keys().next().map(|(at, _)| *at);
+        let drive = self.in_flight.keys().next().map(|(at, _)| *at);
         self.linux.next_event().into_iter().chain(drive).min().unwrap_or(Time::ZERO)
     }
 
-    /// One thread faults until it has its page. Its frame.
+    /// Lets a thread fault until it has its page, and returns the frame.
     fn touch(&mut self, now: Time, page: u64, store: bool) -> u64 {
         for _ in 0..100 {
             if let Some(frame) = self.linux.translate(0, page, store) {
@@ -97,10 +97,10 @@ impl Bench {
             }
             self.free[0] = self.linux.fault(now, 0, page, store).is_some();
             while !self.free[0] {
-                assert!(self.step(), "it waits for nothing");
+                assert!(self.step(), "the thread waits without an event");
             }
         }
-        panic!("page {page} never stays");
+        panic!("page {page} is always evicted");
     }
 }
 
@@ -108,7 +108,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn everyone_goes_on_and_no_frame_has_two_pages(seed in 0u64..1 << 32, threads in 1u16..9) {
+    fn every_thread_makes_progress_and_no_frame_has_two_pages(seed in 0u64..1 << 32, threads in 1u16..9) {
         let areas = vec![
             Area { first: 0, pages: 300, kind: AreaKind::Anonymous },
             Area { first: 320, pages: 300, kind: AreaKind::Mapped },
@@ -122,7 +122,7 @@ proptest! {
                 continue;
             }
             let now = bench.now();
-            let going_on = match bench.rng.below(4) {
+            let finish = match bench.rng.below(4) {
                 0 => {
                     let address = (640 + bench.rng.below(380)) * PAGE + bench.rng.below(PAGE);
                     let bytes = bench.rng.below(20 * PAGE) as u32;
@@ -139,7 +139,7 @@ proptest! {
                     }
                 }
             };
-            bench.free[usize::from(thread)] = going_on.is_some();
+            bench.free[usize::from(thread)] = finish.is_some();
             let mut seen = BTreeMap::new();
             for page in (0..300).chain(320..620).chain(640..1040) {
                 if let Some(frame) = bench.linux.translate(0, page, false) {
@@ -149,12 +149,12 @@ proptest! {
             }
         }
         while bench.step() {}
-        prop_assert!(bench.free.iter().all(|free| *free), "a thread waits, and nothing is under way");
+        prop_assert!(bench.free.iter().all(|free| *free), "a thread waits, but no command is in flight");
     }
 }
 
 #[test]
-fn what_was_swapped_out_comes_back_from_where_it_went() {
+fn swapped_out_pages_are_read_back_from_their_slots() {
     let areas = vec![Area { first: 0, pages: 800, kind: AreaKind::Anonymous }];
     let mut bench = Bench::new(512, areas, 1, 1);
     let mut now = Time::ZERO;
@@ -167,7 +167,7 @@ fn what_was_swapped_out_comes_back_from_where_it_went() {
         bench.commands.iter().filter(|(op, ..)| *op == Op::Write).map(|(.., pages)| u64::from(*pages)).sum();
     assert_eq!(written, bench.linux.stats().pages_swapped_out);
     assert!(written >= 800 - 512, "{written} pages were written");
-    // In order of their use, so in order of their slots: clusters bring neighbours along.
+    // Slots follow the order of use, so clusters bring adjacent pages along.
     bench.commands.clear();
     bench.touch(Time::from_s(1), 0, false);
     while bench.step() {}
@@ -176,7 +176,7 @@ fn what_was_swapped_out_comes_back_from_where_it_went() {
     for page in 1..8 {
         bench.touch(Time::from_s(2), page, false);
     }
-    assert_eq!(bench.linux.stats().major_faults, 1, "neighbours came with it");
+    assert_eq!(bench.linux.stats().major_faults, 1, "adjacent pages were read with it");
 }
 
 #[test]
@@ -192,14 +192,14 @@ fn faults_read_around_until_misses_outnumber_hits() {
 }
 
 #[test]
-fn a_sync_writes_what_was_changed_then_the_journal_then_flushes() {
+fn a_sync_writes_modified_pages_then_the_journal_then_flushes() {
     let areas = vec![Area { first: 0, pages: 100, kind: AreaKind::File }];
     let mut bench = Bench::new(1024, areas, 1, 1);
     for (act, bytes) in [(Act::Write, 3 * PAGE as u32), (Act::Sync, 0)] {
         let step = Step { instructions: 0, act, bytes, address: 5 * PAGE };
         bench.free[0] = bench.linux.call(Time::ZERO, 0, &step).is_some();
         while !bench.free[0] {
-            assert!(bench.step(), "it waits for nothing");
+            assert!(bench.step(), "the thread waits without an event");
         }
     }
     let journal = bench.linux.drive_pages() - 1024;
@@ -207,19 +207,20 @@ fn a_sync_writes_what_was_changed_then_the_journal_then_flushes() {
 }
 
 #[test]
-fn what_was_allocated_is_not_read_from_the_drive() {
+fn allocated_pages_are_not_read_from_the_drive() {
     let areas = || vec![Area { first: 0, pages: 100, kind: AreaKind::File }];
     let call = |bench: &mut Bench, act, address, bytes| {
         let step = Step { instructions: 0, act, bytes, address };
         bench.free[0] = bench.linux.call(Time::ZERO, 0, &step).is_some();
         while !bench.free[0] {
-            assert!(bench.step(), "it waits for nothing");
+            assert!(bench.step(), "the thread waits without an event");
         }
     };
     let (mut found, mut allocated) = (Bench::new(1024, areas(), 1, 1), Bench::new(1024, areas(), 1, 1));
     allocated.linux.is_allocated(0, 100);
     for bench in [&mut found, &mut allocated] {
-        // In the middle of a page, of one that is there by then, and what nobody wrote.
+        // A write in the middle of a page, another in a page that is already cached, and a read of a page that was
+        // never written.
         call(bench, Act::Write, 5 * PAGE + 100, 50);
         call(bench, Act::Write, 5 * PAGE + 150, PAGE as u32);
         call(bench, Act::Read, 20 * PAGE, PAGE as u32);
@@ -231,22 +232,22 @@ fn what_was_allocated_is_not_read_from_the_drive() {
 }
 
 #[test]
-fn what_was_written_before_is_where_writing_it_would_have_left_it() {
+fn memory_set_up_as_written_matches_memory_that_was_written() {
     let areas = || vec![Area { first: 0, pages: 800, kind: AreaKind::Anonymous }];
-    let (mut rule, mut made) = (Bench::new(512, areas(), 1, 1), Bench::new(512, areas(), 1, 1));
-    rule.linux.was_written(0, 800);
+    let (mut set_up, mut written) = (Bench::new(512, areas(), 1, 1), Bench::new(512, areas(), 1, 1));
+    set_up.linux.was_written(0, 800);
     let mut now = Time::ZERO;
     for page in 0..800 {
-        now = now.max(made.now()) + Time::from_us(50);
-        made.touch(now, page, true);
+        now = now.max(written.now()) + Time::from_us(50);
+        written.touch(now, page, true);
     }
-    while made.step() {}
-    let held = |bench: &mut Bench| (0..800).filter(|page| bench.linux.translate(0, *page, false).is_some()).count();
-    let (by_rule, by_writing) = (held(&mut rule), held(&mut made));
+    while written.step() {}
+    let resident = |bench: &mut Bench| (0..800).filter(|page| bench.linux.translate(0, *page, false).is_some()).count();
+    let (by_rule, by_writing) = (resident(&mut set_up), resident(&mut written));
     assert!(by_rule.abs_diff(by_writing) <= 32, "{by_rule} and {by_writing} pages are in memory");
-    assert!(rule.linux.translate(0, 799, false).is_some() && rule.linux.translate(0, 0, false).is_none());
-    // What went first lies first in the swap area, and comes back with its neighbours; what goes next is written.
-    for bench in [&mut rule, &mut made] {
+    assert!(set_up.linux.translate(0, 799, false).is_some() && set_up.linux.translate(0, 0, false).is_none());
+    // Pages evicted first are first in the swap area, and return with their neighbors; pages evicted next are written.
+    for bench in [&mut set_up, &mut written] {
         bench.commands.clear();
         for page in 0..64 {
             bench.touch(Time::from_s(1 + page), page, false);
@@ -255,12 +256,12 @@ fn what_was_written_before_is_where_writing_it_would_have_left_it() {
         let read: Vec<_> =
             bench.commands.iter().filter(|(op, ..)| *op == Op::Read).map(|(_, at, n)| (*at, *n)).collect();
         assert_eq!(read, (0..8).map(|n| (800 + 8 * n, 8)).collect::<Vec<_>>());
-        assert!(bench.commands.iter().any(|(op, ..)| *op == Op::Write), "changed pages go unwritten");
+        assert!(bench.commands.iter().any(|(op, ..)| *op == Op::Write), "modified pages are written");
     }
 }
 
 #[test]
-fn ends_of_one_vector_wait_for_each_other() {
+fn completions_of_one_vector_are_serialized() {
     let spans = [1, 64].map(|vectors| {
         let areas = vec![Area { first: 0, pages: 100_000, kind: AreaKind::Mapped }];
         let cost = Cost::fixed;
@@ -286,7 +287,7 @@ fn ends_of_one_vector_wait_for_each_other() {
 }
 
 #[test]
-fn where_all_is_in_memory_calls_and_first_uses_are_left() {
+fn a_resident_kernel_charges_only_calls_and_first_uses() {
     let areas = [
         Area { first: 0, pages: 10, kind: AreaKind::Anonymous },
         Area { first: 16, pages: 10, kind: AreaKind::Mapped },

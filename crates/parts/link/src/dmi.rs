@@ -1,26 +1,25 @@
-//! The Direct Media Interface between North Bridge and South Bridge: a full-duplex link of its own each way, of which
-//! data sheets state the bandwidth and nothing of its packets.
+//! The Direct Media Interface between North Bridge and South Bridge: full duplex. Data sheets give its bandwidth, but
+//! no packet format.
 //!
-//! What a transfer carries is data, first come first served. Beside it go short messages (register writes, read
-//! requests, descriptors, interrupts), which pass between the packets of the data as urgent packets do
-//! ([`sim::Serial`]).
+//! Data of transfers is served in order of arrival. Short messages (register writes, read requests, descriptors,
+//! interrupts) pass between the packets of data, as urgent packets do in [`sim::Serial`].
 
 use sim::{Serial, Span, Time};
 
 use crate::{ByteTime, Direction};
 
-/// A link between the bridges.
+/// Configuration of a link between the bridges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DmiConfig {
-    /// Bytes a second each way.
+    /// Bytes per second in each direction.
     pub bandwidth: u64,
-    /// From the last bit's leaving one bridge to its use in the other.
+    /// Time from the last bit leaving one bridge to its use in the other.
     pub latency: Time,
 }
 
 impl Default for DmiConfig {
-    /// Given: 2 GB/s, half of it each way (Intel 965 Express Chipset Family data sheet, 2006). Assumed: the latency of a
-    /// PCI Express link, which DMI is in all but name.
+    /// Given: 2 GB/s, half in each direction (Intel 965 Express Chipset Family data sheet, 2006). Assumed: the latency
+    /// of a PCI Express link, from which DMI hardly differs.
     fn default() -> Self {
         DmiConfig { bandwidth: 1_000_000_000, latency: Time::from_ns(150) }
     }
@@ -28,10 +27,10 @@ impl Default for DmiConfig {
 
 /// Bytes of a read request or of a message without data.
 pub const MESSAGE: u32 = 16;
-/// Bytes that a packet of data holds at most: what a message waits for half of, on average, where there is data.
+/// Maximum bytes in a data packet. On average a message waits for half a packet if the wire carries data.
 const PACKET: u64 = 128;
 
-/// A link between the bridges. `ToDevice` is from North to South.
+/// A link between the bridges. `ToDevice` means from North to South.
 #[derive(Clone, Debug)]
 pub struct Dmi {
     wires: [Serial; 2],
@@ -42,10 +41,10 @@ pub struct Dmi {
 }
 
 impl Dmi {
-    /// An idle link.
+    /// Creates an idle link.
     ///
     /// # Panics
-    /// If it is slower than 1 kB/s.
+    /// If the link is slower than 1 kB/s.
     pub fn new(config: &DmiConfig) -> Dmi {
         let byte = ByteTime::at_rate(config.bandwidth);
         Dmi {
@@ -57,8 +56,7 @@ impl Dmi {
         }
     }
 
-    /// A message of `bytes`, due at `at` (now or later). Returns its arrival.
-    #[inline]
+    /// Sends a message of `bytes`, due at `at` (now or later). Returns the arrival time.
     pub fn message(&mut self, now: Time, at: Time, direction: Direction, bytes: u32) -> Time {
         let (way, length) = (direction as usize, self.byte.of_bytes(u64::from(bytes)));
         let left = self.wires[way].due(at, self.residue) + length;
@@ -67,9 +65,8 @@ impl Dmi {
         left + self.latency
     }
 
-    /// A request for a piece of a transfer's data, due at `at`. Returns its arrival. It is one of many that belong to
-    /// one transfer and never wait for each other.
-    #[inline]
+    /// Sends a request for part of a transfer's data, due at `at`. Returns the arrival time. The requests of a transfer
+    /// never wait for each other.
     pub fn request(&mut self, at: Time, direction: Direction) -> Time {
         let (way, length) = (direction as usize, self.byte.of_bytes(u64::from(MESSAGE)));
         let left = self.wires[way].due(at, self.residue) + length;
@@ -78,33 +75,32 @@ impl Dmi {
         left + self.latency
     }
 
-    /// `bytes` of a transfer, there at `at` and sent after all data accepted before. They arrive [`Self::latency`] after
+    /// Sends `bytes` of a transfer, ready at `at`, behind all data accepted before. They arrive [`Self::latency`] after
     /// they have left.
-    #[inline]
     pub fn data(&mut self, at: Time, direction: Direction, bytes: u64) -> Span {
         self.bytes[direction as usize] += bytes;
         self.wires[direction as usize].take(at, self.byte.of_bytes(bytes))
     }
 
-    /// From leaving one bridge to being usable in the other.
+    /// Returns the time from leaving one bridge to being usable in the other.
     pub fn latency(&self) -> Time {
         self.latency
     }
 
-    /// Bytes carried from North to South, and from South to North.
+    /// Returns the bytes carried from North to South, and from South to North.
     pub fn bytes(&self) -> [u64; 2] {
         self.bytes
     }
 
-    /// Busy time from North to South, and from South to North, until `now`.
+    /// Returns the busy time from North to South, and from South to North, until `now`.
     ///
     /// # Panics
-    /// If that is more than has passed: the model is broken.
+    /// If a busy time exceeds the elapsed time, which indicates an error in the model.
     pub fn busy(&self, now: Time) -> [Time; 2] {
         self.wires.map(|wire| wire.busy(now))
     }
 
-    /// What is accepted for later than `now` is lost.
+    /// Discards everything that was accepted for a time later than `now`.
     pub fn power_cut(&mut self, now: Time) {
         self.wires.iter_mut().for_each(|wire| wire.power_cut(now));
     }
@@ -115,12 +111,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_has_its_own_wire() {
+    fn each_direction_has_its_own_wire() {
         let mut dmi = Dmi::new(&DmiConfig { bandwidth: 1_000_000_000, latency: Time::from_ns(100) });
         let up = dmi.data(Time::ZERO, Direction::ToHost, 512);
         let down = dmi.data(Time::ZERO, Direction::ToDevice, 512);
         assert_eq!((up.to, down.to), (Time::from_ns(512), Time::from_ns(512)));
-        // A message goes between the packets of the data, and its time is the next data's.
+        // A message goes between the packets of data and delays the next data.
         let arrives = dmi.message(Time::from_ns(10), Time::from_ns(10), Direction::ToHost, 16);
         assert_eq!(arrives, Time::from_ns(10 + 64 + 16 + 100));
         assert_eq!(dmi.data(Time::from_ns(10), Direction::ToHost, 512).from, Time::from_ns(528));

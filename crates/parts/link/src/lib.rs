@@ -1,7 +1,7 @@
-//! The wires between a host and its storage, and what their protocols add to every byte.
+//! Host links and storage buses, with the overhead that each protocol adds to every byte.
 //!
-//! A link has no events of its own: it is told what is sent and says when it arrives. Each kind of link has the messages
-//! that its protocol has; a command's data moves over all of them ([`Link::data`]).
+//! A link generates no events of its own: the caller reports each transmission, and the link returns its arrival time.
+//! Every kind of link has the messages of its protocol. [`Link::data`] moves a command's data over PCI Express or SATA.
 
 pub mod ddr;
 pub mod dmi;
@@ -24,7 +24,7 @@ pub use shared_buffer::SharedBufferConfig;
 pub use sim::{Serial, Span};
 pub use ufs::{Ufs, UfsConfig};
 
-/// Which way something travels.
+/// Direction of travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From host to device (PCIe: downstream).
@@ -33,57 +33,56 @@ pub enum Direction {
     ToHost,
 }
 
-/// When a command's data was on the wire.
+/// Times at which a command's data leaves and arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Its last byte has left: what must follow it may follow now.
+    /// Time at which the last byte has left, so that the next message can follow.
     pub sent: Time,
-    /// Its last byte is at the other end.
+    /// Time at which the last byte has reached the other end.
     pub arrives: Time,
 }
 
-/// What one direction of a link has carried.
+/// Traffic carried by one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Utilisation {
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
-    /// Time in which the wire was occupied, at most `elapsed`.
+    /// Time during which the wire was occupied; at most `elapsed`.
     pub busy: Time,
     /// Time since the start of the run.
     pub elapsed: Time,
     /// Bytes of data, commands, completions and registers.
     pub payload: u64,
-    /// Bytes on the wire before encoding: the payload, its headers and framing, and the packets that only the
-    /// protocol needs.
+    /// Bytes on the wire before encoding: payload, headers, framing, and packets that carry no payload.
     pub wire: u64,
     /// Packets (PCIe: TLPs, SATA: frames, UFS: data frames).
     pub packets: u64,
 }
 
 impl Utilisation {
-    /// Busy time over elapsed time; zero at the start of a run.
+    /// Returns busy time over elapsed time, or zero at the start of a run.
     pub fn fraction(&self) -> f64 {
         if self.elapsed == Time::ZERO { 0.0 } else { self.busy.ps() as f64 / self.elapsed.ps() as f64 }
     }
 }
 
-/// What a link is.
+/// Configuration of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Config {
     /// PCI Express.
     Pcie(PcieConfig),
     /// Serial ATA.
     Sata(SataConfig),
-    /// A buffer on the memory bus. It has no [`Link`]: the bus is the memory's.
+    /// A buffer on the memory bus. It has no [`Link`]; the memory model times the bus.
     SharedBuffer(SharedBufferConfig),
-    /// UniPro over M-PHY, whose messages are its own: [`Ufs`].
+    /// UniPro over M-PHY. Its messages go through [`Ufs`].
     Ufs(UfsConfig),
     /// A DDR port of the memory controller.
     Ddr(DdrConfig),
 }
 
-/// A link whose data moves by [`Link::data`].
-#[expect(clippy::large_enum_variant, reason = "a machine has one")]
+/// A link whose data moves through [`Link::data`].
+#[expect(clippy::large_enum_variant, reason = "each machine has only one")]
 #[derive(Clone, Debug)]
 pub enum Link {
     /// PCI Express.
@@ -93,89 +92,82 @@ pub enum Link {
 }
 
 impl Link {
-    /// An idle link.
+    /// Creates an idle link.
     ///
     /// # Panics
-    /// If the configuration is not one of that kind of link (see [`Pcie::new`] and [`Sata::new`]), or it is that of
-    /// [`Ufs`] or of a [`Ddr`] port, whose messages are their own.
+    /// If the configuration is invalid (see [`Pcie::new`] and [`Sata::new`]) or belongs to a [`SharedBufferConfig`], a
+    /// [`Ufs`] link or a [`Ddr`] port, which do not move data through a `Link`.
     pub fn new(config: &Config) -> Link {
         match config {
             Config::Pcie(config) => Link::Pcie(Pcie::new(config)),
             Config::Sata(config) => Link::Sata(Sata::new(config)),
             Config::SharedBuffer(_) => panic!("a buffer on the memory bus has no link of its own"),
-            Config::Ufs(_) => panic!("UFS moves information units, not a command's data"),
-            Config::Ddr(_) => panic!("a DDR port has no packets"),
+            Config::Ufs(_) => panic!("UFS carries UPIUs and has no `Link`"),
+            Config::Ddr(_) => panic!("a DDR port has no `Link`"),
         }
     }
 
-    /// PCIe: the host writes a register of the device at `at`, now or later. Returns its arrival.
-    #[inline]
+    /// PCIe: the host writes a device register at `at`, now or later. Returns the arrival time.
     pub fn doorbell(&mut self, now: Time, at: Time) -> Time {
         match self {
             Link::Pcie(pcie) => pcie.doorbell(now, at),
-            Link::Sata(_) => refuse("a doorbell"),
+            Link::Sata(_) => refuse("doorbells"),
         }
     }
 
-    /// PCIe: the device reads `bytes` of host memory, asked for now: queue entries, a list. Returns when it has them.
-    #[inline]
+    /// PCIe: the device requests `bytes` of host memory now: queue entries or a list. Returns the time at which all
+    /// bytes have arrived.
     pub fn fetch(&mut self, now: Time, bytes: u32) -> Time {
         match self {
             Link::Pcie(pcie) => pcie.fetch(now, bytes),
-            Link::Sata(_) => refuse("a read of host memory"),
+            Link::Sata(_) => refuse("reads of host memory"),
         }
     }
 
-    /// PCIe: a doorbell written at `at`, now or later, and at once the fetch of the queue entry that it is for.
-    /// Returns when the device has the entry.
-    #[inline]
+    /// PCIe: the host writes a doorbell at `at`, now or later, and the device immediately fetches the queue entry.
+    /// Returns the time at which the device has the entry.
     pub fn submission(&mut self, now: Time, at: Time) -> Time {
         match self {
             Link::Pcie(pcie) => pcie.submission(now, at),
-            Link::Sata(_) => refuse("a doorbell"),
+            Link::Sata(_) => refuse("doorbells"),
         }
     }
 
-    /// PCIe: a completion queue entry written at `at`, now or later, and an interrupt behind it if there is one.
-    /// Returns their arrivals.
-    #[inline]
+    /// PCIe: the device writes a completion queue entry at `at`, now or later, and sends an interrupt behind it if
+    /// `interrupt` is set. Returns both arrival times.
     pub fn completion(&mut self, now: Time, at: Time, interrupt: bool) -> (Time, Time) {
         match self {
             Link::Pcie(pcie) => pcie.completion(now, at, interrupt),
-            Link::Sata(_) => refuse("a completion queue"),
+            Link::Sata(_) => refuse("completion queues"),
         }
     }
 
-    /// PCIe: the host writes a completion queue's head doorbell, which nothing waits for.
-    #[inline]
+    /// PCIe: the host writes a completion queue's head doorbell. No component waits for it.
     pub fn head(&mut self) {
         match self {
             Link::Pcie(pcie) => pcie.head(),
-            Link::Sata(_) => refuse("a doorbell"),
+            Link::Sata(_) => refuse("doorbells"),
         }
     }
 
-    /// PCIe: an interrupt, sent now. Returns its arrival.
-    #[inline]
+    /// PCIe: the device sends an interrupt now. Returns the arrival time.
     pub fn interrupt(&mut self, now: Time) -> Time {
         match self {
             Link::Pcie(pcie) => pcie.interrupt(now),
-            Link::Sata(_) => refuse("an interrupt message"),
+            Link::Sata(_) => refuse("interrupt messages"),
         }
     }
 
-    /// SATA: a FIS of `bytes`, sent now or when the wire is free.
-    #[inline]
+    /// SATA: sends a FIS of `bytes` bytes as soon as the wire is free.
     pub fn frame(&mut self, now: Time, direction: Direction, bytes: u32) -> Span {
         match self {
-            Link::Pcie(_) => panic!("PCIe has no frames of its own"),
+            Link::Pcie(_) => panic!("PCIe has no frames"),
             Link::Sata(sata) => sata.frame(now, direction, bytes),
         }
     }
 
-    /// The data of a command, all of it or a piece, moved by the device from now on. `occupied` is told of each
-    /// stretch of the wire.
-    #[inline]
+    /// The device starts to move a command's data, or part of it, now. Calls `occupied` with each interval during which
+    /// the wire is busy.
     pub fn data(
         &mut self,
         now: Time,
@@ -189,7 +181,7 @@ impl Link {
         }
     }
 
-    /// The least time in which the device can learn anything that it reads from the host; zero on SATA.
+    /// Returns the minimum time in which the device can read anything from the host; zero on SATA.
     pub fn round_trip(&self) -> Time {
         match self {
             Link::Pcie(pcie) => pcie.round_trip(),
@@ -197,11 +189,11 @@ impl Link {
         }
     }
 
-    /// What each direction has carried until `now`: to the device, to the host.
+    /// Returns the traffic of both directions until `now`: to the device, then to the host.
     ///
     /// # Panics
-    /// If a direction, or on a half-duplex link both together, were busy for longer than has passed: the model is
-    /// broken.
+    /// If a direction, or both directions of a half-duplex link together, were busy for longer than the elapsed time,
+    /// which indicates an error in the model.
     pub fn utilisation(&self, now: Time) -> [Utilisation; 2] {
         match self {
             Link::Pcie(pcie) => pcie.utilisation(now),
@@ -209,7 +201,7 @@ impl Link {
         }
     }
 
-    /// What is on the wire at `now` is lost, and so is what waits for it.
+    /// Discards everything on the wire at `now` and everything queued behind it.
     pub fn power_cut(&mut self, now: Time) {
         match self {
             Link::Pcie(pcie) => pcie.power_cut(now),
@@ -218,7 +210,6 @@ impl Link {
     }
 }
 
-#[cold]
 fn refuse(what: &str) -> ! {
-    panic!("SATA has no such thing as {what}")
+    panic!("SATA has no {what}")
 }

@@ -1,28 +1,28 @@
-//! The way between a processor's last-level cache and memory that is not beside it: lines of 64 bytes, both ways at once.
+//! Link between a processor's last-level cache and remote memory: 64-byte lines, full duplex.
 
 use sim::{Serial, Time};
 
 use crate::rate::ByteTime;
 
-/// Bytes of a line.
+/// Bytes per line.
 const LINE: u64 = 64;
 
-/// A link that carries lines (CXL.mem, a memory controller in another package).
+/// Configuration of a link that carries cache lines (CXL.mem, a memory controller in another package).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineLinkConfig {
-    /// From one end to the other, beside the time on the wire.
+    /// Propagation delay from one end to the other, in addition to the time on the wire.
     pub latency: Time,
-    /// Bytes a second, each way; `None`: as many as are wanted.
+    /// Bytes per second in each direction; `None` for unlimited bandwidth.
     pub bandwidth: Option<u64>,
-    /// Bytes of a message beside its line: command, address, check.
+    /// Bytes of a message besides its line: command, address, CRC.
     pub header: u64,
 }
 
-/// Its two directions.
+/// A link that carries cache lines.
 #[derive(Clone, Debug)]
 pub struct LineLink {
     latency: Time,
-    /// Time of a message with a line and of one without.
+    /// Wire time of a message with a line, and of one without.
     with: Time,
     without: Time,
     to_memory: Serial,
@@ -30,7 +30,7 @@ pub struct LineLink {
 }
 
 impl LineLink {
-    /// An idle link.
+    /// Creates an idle link.
     pub fn new(config: &LineLinkConfig) -> LineLink {
         let time = |bytes| config.bandwidth.map_or(Time::ZERO, |rate| ByteTime::at_rate(rate).of_bytes(bytes));
         LineLink {
@@ -42,15 +42,13 @@ impl LineLink {
         }
     }
 
-    /// A request is sent at `now`, with a line that comes back or without: when memory has it.
-    #[inline]
+    /// Sends a request at `now`, with a line if `with_line` is set. Returns the time at which memory receives it.
     pub fn request(&mut self, now: Time, with_line: bool) -> Time {
         let length = if with_line { self.with } else { self.without };
         self.to_memory.take(now, length).to + self.latency
     }
 
-    /// Its answer is sent at `now`, with the line that was asked for or without: when the cache has it.
-    #[inline]
+    /// Sends a response at `now`, with a line if `with_line` is set. Returns the time at which the cache receives it.
     pub fn answer(&mut self, now: Time, with_line: bool) -> Time {
         let length = if with_line { self.with } else { self.without };
         self.to_cache.take(now, length).to + self.latency
@@ -62,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_follow_one_another_and_each_way_is_its_own() {
+    fn lines_queue_in_each_direction_independently() {
         let config = LineLinkConfig { latency: Time::from_ns(20), bandwidth: Some(16_000_000_000), header: 16 };
         let mut link = LineLink::new(&config);
         assert_eq!(link.request(Time::ZERO, false), Time::from_ns(21));

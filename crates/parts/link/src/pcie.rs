@@ -1,37 +1,39 @@
-//! PCI Express, generation 1 to 6.
+//! PCI Express, generations 1 to 6.
 //!
-//! Each direction is a serial resource. Every transaction layer packet (TLP) costs its header, sequence number, link
-//! CRC and framing beside its payload, every byte its share of the encoding, and every packet the acknowledgement and
-//! flow-control packets (DLLPs) that it causes the other way. A write is posted: it is sent and forgotten. A read is a
-//! request one way and completions the other. Retrains, replays and skip ordered sets (under 0.3 %) are left out.
+//! Each direction is a serial resource. A transaction layer packet (TLP) occupies it for its payload, header, sequence
+//! number, link CRC and framing, all stretched by the line encoding. The acknowledgement and flow-control packets
+//! (DLLPs) that a TLP causes occupy the other direction. Writes are posted: they have no response. A read is a request
+//! in one direction and completions in the other. The model omits retraining, replays and skip ordered sets (under 0.3
+//! %).
 
 use sim::Time;
 
 use crate::{ByteTime, Direction, Serial, Span, Transfer, Utilisation};
 
-/// A PCI Express link.
+/// Configuration of a PCI Express link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PcieConfig {
-    /// Generation, 1 to 6: 2.5, 5, 8, 16, 32 or 64 GT/s a lane.
+    /// Generation, 1 to 6: 2.5, 5, 8, 16, 32 or 64 GT/s per lane.
     pub generation: u8,
     /// Lanes: 1, 2, 4, 8, 12, 16 or 32 (32 up to generation 5).
     pub lanes: u8,
-    /// For simple models: bytes a second in each direction, with no overhead for packets. Replaces generation, lanes,
+    /// For simple models: bytes per second in each direction, without packet overhead. Replaces generation, lanes,
     /// packet sizes and `dllp`.
     pub bandwidth: Option<u64>,
     /// Largest payload of a write TLP in bytes (Max_Payload_Size: 128 to 4096; hosts commonly set 128, 256 or 512).
     pub max_payload: u32,
     /// Largest read request in bytes (Max_Read_Request_Size: 128 to 4096; 512 after reset).
     pub max_read_request: u32,
-    /// Payload of each completion of a read in bytes: 64 or 128 where the root complex splits at every read completion
-    /// boundary, up to `max_payload` where it joins.
+    /// Payload of each read completion in bytes: 64 or 128 if the root complex splits at every read completion
+    /// boundary, up to `max_payload` if it combines completions.
     pub read_completion_boundary: u32,
-    /// Bytes of DLLPs (Ack and UpdateFC, 8 bytes each with framing) that a TLP causes the other way, on average. None
-    /// in generation 6, where they have a fixed place in every flit.
+    /// Average bytes of DLLPs (Ack and UpdateFC, 8 bytes each with framing) that a TLP causes in the other direction.
+    /// Zero in generation 6, where DLLPs have a fixed place in every flit.
     pub dllp: u32,
-    /// From the last bit's leaving to its being usable at the other end: both physical layers, switches, root complex.
+    /// Time from sending the last bit until the packet is usable at the other end: both physical layers, switches, root
+    /// complex.
     pub latency: Time,
-    /// From a read request's arrival at the root complex to its first completion's leaving: the host's memory.
+    /// Host memory latency: time from a read request's arrival at the root complex until the first completion leaves.
     pub host_memory: Time,
 }
 
@@ -49,14 +51,15 @@ impl Default for PcieConfig {
             // Assumed: one Ack and one UpdateFC for every second TLP; the base specification's AckFactor lets a
             // receiver wait for 1 to 3 full packets.
             dllp: 8,
-            // Assumed: with `host_memory`, a read of 64 bytes takes about half a microsecond, as servers do.
+            // Assumed: together with `host_memory` this makes a 64-byte read take about half a microsecond, as on
+            // servers.
             latency: Time::from_ns(150),
             host_memory: Time::from_ns(200),
         }
     }
 }
 
-/// Bytes of a TLP beside its payload.
+/// Bytes of a TLP in addition to its payload.
 #[derive(Clone, Copy, Debug)]
 struct Overhead {
     /// Memory write or memory read request, 64-bit address.
@@ -65,11 +68,11 @@ struct Overhead {
     completion: u32,
 }
 
-/// 4-DW request header or 3-DW completion header, 4 bytes of link CRC, and 4 more: generation 1 and 2 frame with one
-/// byte before and after and number with two, generation 3 to 5 put the number into a framing token of four (PCI
-/// Express Base Specification 5.0, 2.2, 3.6 and 4.2.2).
+/// A 4-DW request header or 3-DW completion header, 4 bytes of link CRC, and 4 more bytes: generations 1 and 2 use one
+/// byte of framing at each end and a two-byte sequence number; generations 3 to 5 put the number into a four-byte
+/// framing token (PCI Express Base Specification 5.0, 2.2, 3.6 and 4.2.2).
 const FRAMED: Overhead = Overhead { request: 16 + 8, completion: 12 + 8 };
-/// In flit mode framing, number and CRC are the flit's (PCI Express Base Specification 6.0, 2.2 and 4.2.3).
+/// In flit mode the flit carries framing, sequence number and CRC (PCI Express Base Specification 6.0, 2.2 and 4.2.3).
 const FLIT: Overhead = Overhead { request: 16, completion: 12 };
 const BARE: Overhead = Overhead { request: 0, completion: 0 };
 
@@ -77,7 +80,7 @@ const BARE: Overhead = Overhead { request: 0, completion: 0 };
 pub const SUBMISSION: u32 = 64;
 /// Bytes of an NVMe completion queue entry (3.3.3.2).
 pub const COMPLETION: u32 = 16;
-/// Bytes of a doorbell register, and of the message that is an interrupt.
+/// Bytes of a doorbell register, and of an interrupt message.
 pub const REGISTER: u32 = 4;
 
 #[derive(Clone, Debug, Default)]
@@ -86,48 +89,52 @@ struct Wire {
     payload: u64,
     bytes: u64,
     packets: u64,
-    /// Of the wire to the host.
-    last: Load,
+    /// Most recent size of data to the host; used only in that direction.
+    last: WriteLoad,
 }
 
-/// What data of some size for the host are on the wire, and how often they have been there since other data were: most
-/// are alike.
+/// Wire usage of host-bound data of one size, cached because successive transfers usually have equal sizes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Load {
+struct WriteLoad {
     payload: u64,
     packets: u64,
     bytes: u64,
-    /// Their time on the wire, and that of what they cause the other way.
+    /// Time on the wire.
     length: Time,
+    /// Time that the acknowledgements take in the other direction.
     acknowledgements: Time,
+    /// Transfers of this size that are not yet in the wire's counters.
     times: u64,
 }
 
 impl Wire {
-    #[inline]
     fn count(&mut self, packets: u64, payload: u64, bytes: u64) {
         self.packets += packets;
         self.payload += payload;
         self.bytes += bytes;
     }
 
-    /// Counts what data of the last size have come to.
+    /// Adds the transfers of the last size to the counters.
     fn count_last(&mut self) {
-        let Load { payload, packets, bytes, times, .. } = self.last;
+        let WriteLoad { payload, packets, bytes, times, .. } = self.last;
         self.count(times * packets, times * payload, times * bytes);
         self.last.times = 0;
     }
 }
 
-/// A read of host memory: its bytes, requests, what these take on the wire; completions, their bytes with headers and what
-/// they take.
+/// Wire usage of a read of host memory, cached because most reads have the same size.
 #[derive(Clone, Copy, Debug, Default)]
-struct Read {
+struct ReadLoad {
     bytes: u64,
+    /// Number of read requests.
     requests: u64,
-    asking: Time,
+    /// Time of the requests on the wire.
+    request_time: Time,
+    /// Number of completions.
     completions: u64,
+    /// Bytes of the completions, headers included.
     total: u64,
+    /// Time of the completions on the wire.
     length: Time,
 }
 
@@ -138,37 +145,36 @@ pub struct Pcie {
     wires: [Wire; 2],
     byte: ByteTime,
     overhead: Overhead,
-    /// What a TLP causes the other way: bytes, and their time.
+    /// DLLPs that a TLP causes in the other direction: bytes, and their time.
     dllp: u64,
     dllp_time: Time,
-    /// log2 of the payloads of a write, a read request and a completion.
+    /// log2 of the payload of a write, a read request and a completion.
     write_shift: u32,
     request_shift: u32,
     completion_shift: u32,
-    /// Half a full TLP: what an urgent packet waits on average where data is on the wire.
+    /// Half a full TLP: the average wait of an urgent packet while data is on the wire.
     residue: Time,
     latency: Time,
     host_memory: Time,
-    /// Times of the packets that every command has.
+    /// Times of the packets that every command causes.
     register: Time,
     request: Time,
     completion: Time,
-    /// What a completion queue entry without and with an interrupt behind it takes of either direction.
+    /// Wire time per direction of a completion queue entry, without and with an interrupt behind it.
     completion_charge: [[Time; 2]; 2],
-    /// From a doorbell's leaving the host to the entry's arrival, on idle wires; and what that takes of either
-    /// direction, acknowledgements included.
+    /// Time from the doorbell's departure to the entry's arrival on idle wires, and its wire time per direction,
+    /// acknowledgements included.
     submission: Time,
     submission_charge: [Time; 2],
-    /// What the device read last of the host's memory: most reads are of one size.
-    last_read: Read,
-    /// Submissions, completions without and with interrupts behind them and head doorbells so far, whose packets are
-    /// counted when asked for.
+    /// Most recent size of read.
+    last_read: ReadLoad,
+    /// Submissions, completions (without and with an interrupt) and head doorbells so far. `utilisation` adds their
+    /// packets.
     submissions: u64,
     completions: [u64; 2],
     heads: u64,
 }
 
-#[inline]
 fn packets(bytes: u64, shift: u32) -> u64 {
     (bytes + (1 << shift) - 1) >> shift
 }
@@ -177,10 +183,10 @@ const DOWN: usize = Direction::ToDevice as usize;
 const UP: usize = Direction::ToHost as usize;
 
 impl Pcie {
-    /// An idle link.
+    /// Creates an idle link.
     ///
     /// # Panics
-    /// If the generation, lanes or packet sizes are none that PCI Express has.
+    /// If the generation, the number of lanes or a packet size does not exist in PCI Express.
     pub fn new(config: &PcieConfig) -> Pcie {
         let size = |bytes: u32, least: u32, name: &str| {
             let fits = bytes.is_power_of_two() && (least..=4096).contains(&bytes);
@@ -222,18 +228,18 @@ impl Pcie {
             submission_charge: [register + submission + dllp_time, request + dllp_time * (1 + entry)],
             completion,
             completion_charge: [[dllp_time, completion], [dllp_time * 2, completion + register]],
-            last_read: Read::default(),
+            last_read: ReadLoad::default(),
             submissions: 0,
             completions: [0; 2],
             heads: 0,
         }
     }
 
-    /// Time of a byte of packets, and what packets cost, by generation.
+    /// Returns the time per byte of packets, and the packet overhead, of a generation.
     fn signalling(generation: u8, lanes: u8) -> (ByteTime, Overhead) {
         assert!(matches!(lanes, 1 | 2 | 4 | 8 | 12 | 16 | 32), "PCIe has no link of {lanes} lanes");
         assert!(generation < 6 || lanes <= 16, "PCIe 6 has no link of {lanes} lanes");
-        // (10^8 transfers a second, bits on the wire, bits carried).
+        // (10^8 transfers per second, bits on the wire, bits carried).
         let (rate, coded, plain, overhead) = match generation {
             1 => (25, 10, 8, FRAMED),
             2 => (50, 10, 8, FRAMED),
@@ -244,12 +250,11 @@ impl Pcie {
             6 => (640, 256, 236, FLIT),
             _ => panic!("PCIe generation {generation}, expected 1 to 6"),
         };
-        // 8 bits a byte at 10^8 `rate` bits a second and lane: 80,000 ps / rate.
+        // 8 bits per byte at 10^8 `rate` bits per second and lane: 80,000 ps / rate.
         (ByteTime::of(80_000 * coded, rate * plain * u128::from(lanes)), overhead)
     }
 
-    /// Urgent packets of `bytes` with their headers, due at `at`. Returns when they have left.
-    #[inline]
+    /// Sends urgent packets with `payload` bytes in total at `at`. Returns the time at which they have left.
     fn urgent(&mut self, now: Time, at: Time, way: usize, packets: u64, payload: u64, header: u32) -> Time {
         let bytes = payload + packets * u64::from(header);
         let length = self.byte.of_bytes(bytes);
@@ -260,31 +265,27 @@ impl Pcie {
         left
     }
 
-    /// The other way: the DLLPs that `packets` TLPs cause.
-    #[inline]
+    /// Charges the other direction for the DLLPs of `packets` TLPs.
     fn acknowledge(&mut self, way: usize, packets: u64) {
         self.wires[1 - way].serial.charge(self.dllp_time * packets);
     }
 
-    /// The host writes a register of the device at `at`. Returns its arrival.
-    #[inline]
+    /// The host writes a device register at `at`. Returns the arrival time.
     pub fn doorbell(&mut self, now: Time, at: Time) -> Time {
         self.urgent(now, at, DOWN, 1, u64::from(REGISTER), self.overhead.request) + self.latency
     }
 
-    /// The device reads `bytes` of host memory, asked for now. Returns the last completion's arrival.
-    #[inline]
+    /// The device requests `bytes` of host memory now. Returns the arrival time of the last completion.
     pub fn fetch(&mut self, now: Time, bytes: u32) -> Time {
         let bytes = u64::from(bytes);
         let (requests, completions) = (packets(bytes, self.request_shift), packets(bytes, self.completion_shift));
-        let asked = self.urgent(now, now, UP, requests, 0, self.overhead.request) + self.latency;
-        let due = asked + self.host_memory;
+        let request = self.urgent(now, now, UP, requests, 0, self.overhead.request) + self.latency;
+        let due = request + self.host_memory;
         self.urgent(now, due, DOWN, completions, bytes, self.overhead.completion) + self.latency
     }
 
-    /// A doorbell written at `at` and the fetch of one submission queue entry that follows it at once. Returns the
-    /// entry's arrival. What has to be waited for is waited for once, at the start.
-    #[inline(always)]
+    /// The host writes a doorbell at `at`, and the device immediately fetches one submission queue entry. Returns the
+    /// entry's arrival time. All waiting for busy wires is charged once, at the start.
     pub fn submission(&mut self, now: Time, at: Time) -> Time {
         let [down, up] = &mut self.wires;
         let from = up.serial.due(down.serial.due(at, self.residue), self.residue);
@@ -294,9 +295,8 @@ impl Pcie {
         from + self.submission
     }
 
-    /// A completion queue entry written at `at`, and an interrupt behind it if there is one. Returns their arrivals (the
-    /// second means nothing without).
-    #[inline(always)]
+    /// The device writes a completion queue entry at `at` and, if `interrupt` is set, sends an interrupt behind it.
+    /// Returns both arrival times; the second is meaningless without an interrupt.
     pub fn completion(&mut self, now: Time, at: Time, interrupt: bool) -> (Time, Time) {
         let [down, up] = &mut self.wires;
         let entry = up.serial.due(at, self.residue) + self.completion;
@@ -308,23 +308,19 @@ impl Pcie {
         (visible, visible + self.register)
     }
 
-    /// The host writes a completion queue's head doorbell, which nothing waits for.
-    #[inline(always)]
+    /// The host writes a completion queue's head doorbell. No component waits for it.
     pub fn head(&mut self) {
         self.wires[DOWN].serial.charge(self.register);
         self.wires[UP].serial.charge(self.dllp_time);
         self.heads += 1;
     }
 
-    /// An interrupt, sent now. Returns its arrival.
-    #[inline]
+    /// The device sends an interrupt now. Returns the arrival time.
     pub fn interrupt(&mut self, now: Time) -> Time {
         self.urgent(now, now, UP, 1, u64::from(REGISTER), self.overhead.request) + self.latency
     }
 
-    /// Data moved by the device: to the host as posted writes, to the device by reads of host memory, whose requests
-    /// are pipelined.
-    #[inline(always)]
+    /// The device moves data: to the host as posted writes, from the host as pipelined reads of host memory.
     pub fn data(
         &mut self,
         now: Time,
@@ -336,7 +332,7 @@ impl Pcie {
             Direction::ToHost => {
                 if self.wires[UP].last.payload != bytes {
                     self.wires[UP].count_last();
-                    self.wires[UP].last = self.load(bytes);
+                    self.wires[UP].last = self.write_load(bytes);
                 }
                 let [down, up] = &mut self.wires;
                 up.last.times += 1;
@@ -345,14 +341,14 @@ impl Pcie {
             }
             Direction::ToDevice => {
                 if bytes != self.last_read.bytes {
-                    self.last_read = self.read_of(bytes);
+                    self.last_read = self.read_load(bytes);
                 }
-                let Read { requests, asking, completions, total, length, .. } = self.last_read;
+                let ReadLoad { requests, request_time, completions, total, length, .. } = self.last_read;
                 let [down, up] = &mut self.wires;
-                let asks = up.serial.due(now, self.residue);
-                up.serial.charge_urgent(now, asking);
+                let from = up.serial.due(now, self.residue);
+                up.serial.charge_urgent(now, request_time);
                 up.count(requests, 0, requests * u64::from(self.overhead.request));
-                let due = asks + self.request + self.latency + self.host_memory;
+                let due = from + self.request + self.latency + self.host_memory;
                 down.serial.charge(self.dllp_time * requests);
                 down.count(completions, bytes, total);
                 up.serial.charge(self.dllp_time * completions);
@@ -363,27 +359,24 @@ impl Pcie {
         Transfer { sent: span.to, arrives: span.to + self.latency }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn read_of(&self, bytes: u64) -> Read {
+    /// Returns the wire usage of a read of host memory.
+    fn read_load(&self, bytes: u64) -> ReadLoad {
         let requests = packets(bytes, self.request_shift);
-        let asking = self.byte.of_bytes(requests * u64::from(self.overhead.request));
+        let request_time = self.byte.of_bytes(requests * u64::from(self.overhead.request));
         let completions = packets(bytes, self.completion_shift);
         let total = bytes + completions * u64::from(self.overhead.completion);
-        Read { bytes, requests, asking, completions, total, length: self.byte.of_bytes(total) }
+        ReadLoad { bytes, requests, request_time, completions, total, length: self.byte.of_bytes(total) }
     }
 
-    /// Data for the host, of another size than the last.
-    #[cold]
-    #[inline(never)]
-    fn load(&self, payload: u64) -> Load {
+    /// Returns the wire usage of `payload` bytes to the host.
+    fn write_load(&self, payload: u64) -> WriteLoad {
         let packets = packets(payload, self.write_shift);
         let bytes = payload + packets * u64::from(self.overhead.request);
         let (length, acknowledgements) = (self.byte.of_bytes(bytes), self.dllp_time * packets);
-        Load { payload, packets, bytes, length, acknowledgements, times: 0 }
+        WriteLoad { payload, packets, bytes, length, acknowledgements, times: 0 }
     }
 
-    /// What each direction has carried; see [`Link::utilisation`](crate::Link::utilisation).
+    /// Returns the traffic of each direction; see [`Link::utilisation`](crate::Link::utilisation).
     pub fn utilisation(&self, now: Time) -> [Utilisation; 2] {
         let [mut down, mut up] = self.wires.clone();
         up.count_last();
@@ -408,8 +401,8 @@ impl Pcie {
         [of(Direction::ToDevice, &down, &up), of(Direction::ToHost, &up, &down)]
     }
 
-    /// From a read request's leaving the device to its first completion's arrival, its own time on the wire not
-    /// counted.
+    /// Returns the time from a read request's departure to the arrival of its first completion, without the time on the
+    /// wire.
     pub fn round_trip(&self) -> Time {
         self.latency * 2 + self.host_memory
     }

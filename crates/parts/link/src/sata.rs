@@ -1,50 +1,51 @@
-//! Serial ATA, generation 1 to 3.
+//! Serial ATA, generations 1 to 3.
 //!
-//! One wire pair each way, but a frame one way needs the other for its handshake, so that the link is half-duplex: one
-//! serial resource. A frame information structure (FIS) travels in a frame: start, the FIS, its CRC and end, a dword
-//! each, in 8b/10b, with two ALIGN primitives in every 256 dwords (Serial ATA Revision 3.0, 9.4 and 9.5).
+//! There is one wire pair in each direction, but a frame in one direction needs the other for its handshake. The link
+//! is therefore half-duplex: one serial resource. A frame information structure (FIS) travels in a frame of start, FIS,
+//! CRC and end, where all but the FIS take one dword each. The encoding is 8b/10b, with two ALIGN primitives in every
+//! 256 dwords (Serial ATA Revision 3.0, 9.4 and 9.5).
 
 use sim::Time;
 
 use crate::{ByteTime, Direction, Serial, Span, Transfer, Utilisation};
 
-/// Bytes of a Register FIS, to the device (a command) or to the host (its acceptance, or the end of a command that is
-/// not queued). Sizes: Serial ATA Revision 3.0, 10.3.
+/// Bytes of a Register FIS: a command to the device, or to the host the acceptance of a command or the completion of a
+/// non-queued one. Sizes: Serial ATA Revision 3.0, 10.3.
 pub const REGISTER: u32 = 20;
-/// Bytes of a DMA Setup FIS: which tag's data comes next, and which way.
+/// Bytes of a DMA Setup FIS, which announces the tag and direction of the data that follows.
 pub const DMA_SETUP: u32 = 28;
-/// Bytes of a DMA Activate FIS: the host may send the next Data FIS.
+/// Bytes of a DMA Activate FIS, which allows the host to send the next Data FIS.
 pub const DMA_ACTIVATE: u32 = 4;
-/// Bytes of a Set Device Bits FIS: queued commands have ended.
+/// Bytes of a Set Device Bits FIS, which reports completed queued commands.
 pub const SET_DEVICE_BITS: u32 = 8;
-/// Bytes of a Data FIS before its data.
+/// Bytes of a Data FIS in front of its data.
 pub const DATA_HEADER: u32 = 4;
-/// Most data of a Data FIS: 2,048 dwords.
+/// Maximum data of a Data FIS in bytes: 2,048 dwords.
 pub const DATA_MAX: u32 = 8192;
-/// Start of frame, CRC, end of frame.
+/// Bytes of start of frame, CRC and end of frame.
 const FRAME: u32 = 12;
-/// Bytes of a frame before its data: start of frame, header of the Data FIS.
+/// Bytes of a frame in front of its data: start of frame and header of the Data FIS.
 const BEFORE_DATA: u32 = 4 + DATA_HEADER;
 
-/// The host's end of a transfer that is paced piece by piece ([`Sata::data_paced`]).
+/// Flow control by the host during [`Sata::data_paced`].
 pub trait Pace {
-    /// The wire could carry the next piece, of `bytes`, from `at` on. Returns when it may: not before `at`.
+    /// Returns the time at which the next `bytes` may start; `at`, when the wire is ready, or later.
     fn may_start(&mut self, at: Time, bytes: u64) -> Time;
-    /// It has been carried by `at`.
+    /// Notifies the host that the bytes have been carried by `at`.
     fn passed(&mut self, at: Time, bytes: u64);
 }
 
-/// A Serial ATA link.
+/// Configuration of a Serial ATA link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SataConfig {
     /// Generation, 1 to 3: 1.5, 3 or 6 Gb/s.
     pub generation: u8,
-    /// Most data of a Data FIS in bytes, a multiple of 4 up to 8192.
+    /// Maximum data of a Data FIS in bytes, a multiple of 4 up to 8192.
     pub data_fis: u32,
-    /// The DMA Setup FIS of a write activates its first Data FIS (DMA Setup Auto-Activate).
+    /// Whether the DMA Setup FIS of a write activates its first Data FIS (DMA Setup Auto-Activate).
     pub auto_activate: bool,
-    /// Time of a frame's handshakes: X_RDY until R_RDY before it and WTRM until R_OK after it, each a way there and
-    /// back through both link and physical layers.
+    /// Time of a frame's handshakes: X_RDY to R_RDY before the frame and WTRM to R_OK after it, each a round trip
+    /// through both link and physical layers.
     pub handshake: Time,
 }
 
@@ -54,15 +55,16 @@ impl Default for SataConfig {
             generation: 3,
             data_fis: DATA_MAX,
             auto_activate: true,
-            // Assumed: with it sequential reads of a third-generation drive reach 560 to 570 MB/s, as drives do.
+            // Assumed: with this value sequential reads of a third-generation drive reach 560 to 570 MB/s, as real
+            // drives do.
             handshake: Time::from_ns(400),
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Way {
-    /// Occupied time accepted so far, its end not yet reached included.
+struct Traffic {
+    /// Occupied time accepted so far, including the part after the current time.
     busy: Time,
     payload: u64,
     wire: u64,
@@ -74,7 +76,7 @@ struct Way {
 pub struct Sata {
     wire: Serial,
     /// To the device, to the host.
-    ways: [Way; 2],
+    traffic: [Traffic; 2],
     byte: ByteTime,
     data_fis: u64,
     auto_activate: bool,
@@ -82,10 +84,10 @@ pub struct Sata {
 }
 
 impl Sata {
-    /// An idle link.
+    /// Creates an idle link.
     ///
     /// # Panics
-    /// If there is no such generation or Data FIS.
+    /// If the generation or the size of a Data FIS is invalid.
     pub fn new(config: &SataConfig) -> Sata {
         let rate = match config.generation {
             1 => 15,
@@ -100,8 +102,8 @@ impl Sata {
         );
         Sata {
             wire: Serial::default(),
-            ways: [Way::default(); 2],
-            // 10 bits a byte at `rate` times 10^8 bits a second, and 254 of 256 dwords are not ALIGN primitives.
+            traffic: [Traffic::default(); 2],
+            // 10 bits per byte at `rate` times 10^8 bits per second; 254 of 256 dwords are not ALIGN primitives.
             byte: ByteTime::of(100_000 * 256, rate * 254),
             data_fis: u64::from(size),
             auto_activate: config.auto_activate,
@@ -109,19 +111,17 @@ impl Sata {
         }
     }
 
-    /// A frame with a FIS of `bytes`, sent now or when the wire is free.
-    #[inline]
+    /// Sends a frame with a FIS of `bytes` bytes as soon as the wire is free.
     pub fn frame(&mut self, now: Time, direction: Direction, bytes: u32) -> Span {
         let length = self.account(direction, bytes);
         self.wire.take(now, length)
     }
 
-    /// Counts a frame with a FIS of `bytes`; returns how long it takes.
-    #[inline]
+    /// Counts a frame with a FIS of `bytes` bytes. Returns its time on the wire.
     fn account(&mut self, direction: Direction, bytes: u32) -> Time {
         let total = u64::from(bytes + FRAME);
         let length = self.handshake + self.byte.of_bytes(total);
-        let way = &mut self.ways[direction as usize];
+        let way = &mut self.traffic[direction as usize];
         way.busy += length;
         way.payload += u64::from(bytes);
         way.wire += total;
@@ -129,8 +129,8 @@ impl Sata {
         length
     }
 
-    /// The data of a queued command, or a piece of it: a DMA Setup FIS and its Data FISes, those to the device each
-    /// after a DMA Activate FIS. The device, which starts every transfer, does not give the wire away in between.
+    /// Transfers data of a queued command: a DMA Setup FIS and the Data FISes, each preceded by a DMA Activate FIS if
+    /// it goes to the device. The device starts every transfer and keeps the wire until the end.
     pub fn data(
         &mut self,
         now: Time,
@@ -144,22 +144,22 @@ impl Sata {
             if direction == Direction::ToDevice && !activated {
                 occupied(Direction::ToHost, self.frame(now, Direction::ToHost, DMA_ACTIVATE));
             }
-            let piece = left.min(self.data_fis);
-            let span = self.frame(now, direction, piece as u32 + DATA_HEADER);
+            let part = left.min(self.data_fis);
+            let span = self.frame(now, direction, part as u32 + DATA_HEADER);
             occupied(direction, span);
-            (left, activated, sent) = (left - piece, false, span.to);
+            (left, activated, sent) = (left - part, false, span.to);
         }
         Transfer { sent, arrives: sent }
     }
 
-    /// As [`data`](Self::data), in pieces that the host's end paces: where it has no room for the next piece or has not
-    /// fetched it yet, the frame stands still (HOLD) and the wire stays taken.
+    /// Like [`data`](Self::data), in chunks of `chunk` bytes that the host paces. While the host has no room for the
+    /// next chunk, or has not fetched it yet, the frame stalls (HOLD) and keeps the wire.
     pub fn data_paced(
         &mut self,
         now: Time,
         direction: Direction,
         bytes: u64,
-        piece: u64,
+        chunk: u64,
         pace: &mut impl Pace,
         mut occupied: impl FnMut(Direction, Span),
     ) -> Transfer {
@@ -170,22 +170,22 @@ impl Sata {
                 occupied(Direction::ToHost, self.frame(now, Direction::ToHost, DMA_ACTIVATE));
             }
             let framed = left.min(self.data_fis);
-            // Half of the handshakes, start of frame and FIS header come before the data, the rest behind it.
+            // Half of the handshake time, start of frame and FIS header precede the data; the rest follows it.
             let start = now.max(self.wire.all_free()) + self.handshake / 2;
             let (mut carried, mut held) = (u64::from(BEFORE_DATA), Time::ZERO);
             let mut at = start + self.byte.of_bytes(carried);
             let mut unsent = framed;
             while unsent > 0 {
-                let part = unsent.min(piece);
-                let goes = pace.may_start(at, part);
-                held += goes.saturating_sub(at);
+                let part = unsent.min(chunk);
+                let starts = pace.may_start(at, part);
+                held += starts.saturating_sub(at);
                 carried += part;
                 at = start + self.byte.of_bytes(carried) + held;
                 pace.passed(at, part);
                 unsent -= part;
             }
             let length = self.account(direction, framed as u32 + DATA_HEADER) + held;
-            self.ways[direction as usize].busy += held;
+            self.traffic[direction as usize].busy += held;
             let span = self.wire.take(now, length);
             occupied(direction, span);
             (left, activated, sent) = (left - framed, false, span.to);
@@ -193,17 +193,17 @@ impl Sata {
         Transfer { sent, arrives: sent }
     }
 
-    /// What each direction has carried; see [`Link::utilisation`](crate::Link::utilisation).
+    /// Returns the traffic of each direction; see [`Link::utilisation`](crate::Link::utilisation).
     pub fn utilisation(&self, now: Time) -> [Utilisation; 2] {
         let both = self.wire.busy(now);
-        let [down, up] = self.ways;
-        // Frames that are accepted and not yet over: shared out to the directions as all frames so far are.
+        let [down, up] = self.traffic;
+        // The directions share the time of unfinished frames in proportion to all frames accepted so far.
         let accepted = down.busy + up.busy;
-        let part = |way: Way| {
+        let part = |way: Traffic| {
             let share = u128::from(way.busy.ps()) * u128::from(both.ps()) / u128::from(accepted.ps().max(1));
             Time::from_ps(share as u64)
         };
-        let of = |direction, way: Way| Utilisation {
+        let of = |direction, way: Traffic| Utilisation {
             direction,
             busy: part(way),
             elapsed: now,
@@ -212,14 +212,14 @@ impl Sata {
             packets: way.frames,
         };
         let result = [of(Direction::ToDevice, down), of(Direction::ToHost, up)];
-        assert!(result[0].busy + result[1].busy <= now, "a half-duplex wire busy both ways at once");
+        assert!(result[0].busy + result[1].busy <= now, "a half-duplex wire busy both traffic at once");
         result
     }
 
     /// See [`Link::power_cut`](crate::Link::power_cut).
     pub fn power_cut(&mut self, now: Time) {
         let [down, up] = self.utilisation(now);
-        (self.ways[0].busy, self.ways[1].busy) = (down.busy, up.busy);
+        (self.traffic[0].busy, self.traffic[1].busy) = (down.busy, up.busy);
         self.wire.power_cut(now);
     }
 }

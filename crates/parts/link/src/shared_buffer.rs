@@ -1,20 +1,20 @@
-//! A storage device on a memory channel: what of it is the link's. The bus itself is a DRAM's, with a DRAM's times.
+//! Link parameters of a storage device on a memory channel. The `dram` crate models the bus itself.
 
-/// The shared buffer's place on the memory bus.
+/// Position and size of the shared buffer on the memory bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedBufferConfig {
-    /// Bytes of the data buffer, whole sectors.
+    /// Bytes of the data buffer; a multiple of the sector size.
     pub data_buffer: u64,
-    /// The memory standard of the bus, as the presets of `dram` call it.
+    /// Memory standard of the bus, by the name of its `dram` preset.
     pub memory: String,
-    /// The DRAM is on the same channel; else on one of its own.
+    /// Whether the DRAM is on the same channel; otherwise it has its own.
     pub shared: bool,
-    /// Bytes a second that other programs read and write in DRAM.
+    /// Bytes per second that other programs read and write in DRAM.
     pub traffic: u64,
 }
 
 impl Default for SharedBufferConfig {
-    /// The prototype of Seo et al.: LPDDR3 at 600 MHz, a channel of its own.
+    /// The prototype of Seo et al.: LPDDR3 at 600 MHz with its own channel.
     fn default() -> Self {
         SharedBufferConfig { data_buffer: 1 << 20, memory: "lpddr3-1200".to_owned(), shared: false, traffic: 0 }
     }

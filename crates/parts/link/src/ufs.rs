@@ -1,32 +1,33 @@
-//! UFS: UniPro over M-PHY, one or two lanes each way.
+//! UFS: UniPro over M-PHY, one or two lanes in each direction.
 //!
-//! The directions are independent: the link is duplex. A message (a UTP information unit, UPIU) travels as segments of a
-//! transport connection, each in one data frame: start, a byte of network and one of transport header, the data, end
-//! and CRC, sixteen bits a symbol (MIPI UniPro 1.6, layers 2 to 4); M-PHY codes each byte in ten bits. The receiver
-//! answers frames with acknowledgement and flow-control frames (AFC), which travel the other way. All messages of a
-//! direction are of one traffic class and one connection, and so stay in order.
+//! The link is full duplex. A message (a UTP information unit, UPIU) travels as segments of a transport connection.
+//! Each segment has one data frame: start, one byte of network and one of transport header, the data, end and CRC, in
+//! symbols of sixteen bits (MIPI UniPro 1.6, layers 2 to 4). M-PHY encodes each byte in ten bits. The receiver answers
+//! frames with acknowledgement and flow-control frames (AFC), which travel in the other direction. All messages of a
+//! direction belong to one traffic class and one connection, so they stay in order.
 //!
-//! In fast mode the wires carry filler between frames, so that a frame starts at once. Time to leave a power-saving
-//! state, retransmission and the padding of a frame's end to two lanes (under 1 %) are left out.
+//! In fast mode the wires carry filler between frames, so a frame starts without delay. The model omits the exit from
+//! power-saving states, retransmission, and the padding of a frame's end to two lanes (under 1 %).
 
 use sim::Time;
 
 use crate::{ByteTime, Direction, Serial, Span, Transfer, Utilisation};
 
-/// Bytes of every UPIU, before its data: the header and the fields of its kind (UFS 2.0, JESD220B, 10.6.2).
+/// Bytes of every UPIU in front of its data: the header and the fields of its type (UFS 2.0, JESD220B, 10.6.2).
 pub const UPIU: u32 = 32;
-/// Bytes that a RESPONSE UPIU has more if the command did not end well: a length and 18 bytes of sense data (10.7.2).
+/// Additional bytes of a RESPONSE UPIU if the command failed: a length and 18 bytes of sense data (10.7.2).
 pub const SENSE: u32 = 20;
-/// Most data of a transport segment in bytes (UniPro 1.6: T_MTU).
+/// Maximum data of a transport segment in bytes (UniPro 1.6: T_MTU).
 pub const SEGMENT: u64 = 272;
-/// What a frame adds to its segment: short headers of layers 3 and 4, start and end of frame, CRC.
+/// Bytes that a frame adds to its segment: short headers of layers 3 and 4, start and end of frame, CRC.
 const FRAME: u64 = 1 + 1 + 2 + 2 + 2;
-/// An acknowledgement and flow-control frame: its start, what it says, CRC.
+/// Bytes of an acknowledgement and flow-control frame: start, contents, CRC.
 const AFC: u64 = 6;
-/// Buffer that a whole frame takes of the receiver, in credits of 32 bytes.
+/// Bytes of the receiver's buffer that a full frame takes, in credits of 32 bytes.
 const FRAME_CREDITS: u64 = (SEGMENT + 2).div_ceil(32) * 32;
 
-/// Rate series of M-PHY: each gear has two rates, so that a host can choose the one that disturbs its radio less.
+/// Rate series of M-PHY. Each gear has two rates, so that a host can choose the one that interferes less with its
+/// radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Series {
     /// 1248 Mb/s in gear 1.
@@ -35,18 +36,18 @@ pub enum Series {
     B,
 }
 
-/// A UFS link.
+/// Configuration of a UFS link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UfsConfig {
     /// High-speed gear, 1 to 3; each doubles the rate.
     pub gear: u8,
     /// Rate series.
     pub series: Series,
-    /// Lanes each way, 1 or 2.
+    /// Lanes in each direction, 1 or 2.
     pub lanes: u8,
-    /// From a frame's last bit's leaving to its use at the other end: M-PHY and UniPro's layers of both.
+    /// Time from a frame's last bit leaving to its use at the other end: M-PHY and the UniPro layers of both ends.
     pub latency: Time,
-    /// The receiver's buffer in bytes, which frames that are not yet acknowledged fill: 288 (a frame) and up.
+    /// The receiver's buffer in bytes, which holds unacknowledged frames; at least 288 (one frame).
     pub credits: u32,
     /// Frames that the receiver answers with one AFC frame, 1 to 16.
     pub frames_per_afc: u32,
@@ -58,21 +59,22 @@ impl Default for UfsConfig {
             gear: 3,
             series: Series::B,
             lanes: 2,
-            // Assumed: some thirty cycles of a UniPro clock of 167 MHz in each of the two, and their M-PHY.
+            // Assumed: about thirty cycles of a 167 MHz UniPro clock at each end, plus both M-PHYs.
             latency: Time::from_ns(400),
-            // Assumed: what one does not wait for.
+            // Assumed: large enough that the sender never waits for credits.
             credits: 4096,
-            // Given: Linux's drivers set DL_TC0OutAckThreshold and DL_AFC0CreditThreshold to 0: every frame is answered.
+            // Given: Linux drivers set DL_TC0OutAckThreshold and DL_AFC0CreditThreshold to 0, so every frame is
+            // answered.
             frames_per_afc: 1,
         }
     }
 }
 
 impl UfsConfig {
-    /// Raw rate of a lane in units of 100 kb/s (MIPI M-PHY 3.0).
+    /// Returns the raw rate of a lane in units of 100 kb/s (MIPI M-PHY 3.0).
     ///
     /// # Panics
-    /// If there is no such gear.
+    /// If the gear does not exist.
     fn lane_rate(&self) -> u128 {
         assert!((1..=3).contains(&self.gear), "HS-G{}, expected gear 1 to 3", self.gear);
         let first = match self.series {
@@ -89,7 +91,7 @@ struct Wire {
     payload: u64,
     bytes: u64,
     frames: u64,
-    /// Frames that are not yet answered by an AFC frame.
+    /// Frames not yet answered by an AFC frame.
     unanswered: u64,
 }
 
@@ -99,23 +101,24 @@ pub struct Ufs {
     /// To the device, to the host.
     wires: [Wire; 2],
     byte: ByteTime,
-    /// From a whole frame's start to the next one's: its own time, or what the receiver's buffer allows.
+    /// Time from one full frame's start to the next: the frame's own time, or longer if the receiver's buffer limits
+    /// it.
     interval: Time,
     frames_per_afc: u64,
     latency: Time,
 }
 
 impl Ufs {
-    /// An idle link.
+    /// Creates an idle link.
     ///
     /// # Panics
-    /// If the configuration is none of UFS 2.0.
+    /// If the configuration is not valid in UFS 2.0.
     pub fn new(config: &UfsConfig) -> Ufs {
         let (lanes, credits) = (u128::from(config.lanes), u64::from(config.credits));
         assert!((1..=2).contains(&lanes), "{lanes} lanes, expected 1 or 2");
         assert!(credits >= FRAME_CREDITS, "a buffer of {credits} bytes, expected at least {FRAME_CREDITS}");
         assert!((1..=16).contains(&config.frames_per_afc), "an AFC frame for {} frames", config.frames_per_afc);
-        // 10 bits a byte.
+        // 10 bits per byte.
         let byte = ByteTime::of(100_000_000, config.lane_rate() * lanes);
         let frame = byte.of_bytes(SEGMENT + FRAME);
         let answered = frame + config.latency + byte.of_bytes(AFC) + config.latency;
@@ -128,7 +131,7 @@ impl Ufs {
         }
     }
 
-    /// A UPIU of `bytes` with its data, sent now or when the wire is free. `occupied` is told of its time on the wire.
+    /// Sends a UPIU of `bytes`, data included, as soon as the wire is free. Calls `occupied` with its time on the wire.
     pub fn upiu(
         &mut self,
         now: Time,
@@ -151,7 +154,7 @@ impl Ufs {
         wire.unanswered += frames;
         let answers = wire.unanswered / self.frames_per_afc;
         wire.unanswered %= self.frames_per_afc;
-        // Nothing waits for an AFC frame; it takes its time from what goes the other way.
+        // No component waits for an AFC frame; it only takes wire time in the other direction.
         let back = &mut self.wires[1 - direction as usize];
         back.serial.charge(self.byte.of_bytes(AFC) * answers);
         back.bytes += AFC * answers;
@@ -159,7 +162,8 @@ impl Ufs {
         Transfer { sent: span.to, arrives: span.to + self.latency }
     }
 
-    /// What each direction has carried; see [`Link::utilisation`](crate::Link::utilisation). Packets are data frames.
+    /// Returns the traffic of each direction; see [`Link::utilisation`](crate::Link::utilisation). Packets are data
+    /// frames.
     pub fn utilisation(&self, now: Time) -> [Utilisation; 2] {
         [Direction::ToDevice, Direction::ToHost].map(|direction| {
             let wire = &self.wires[direction as usize];

@@ -1,4 +1,4 @@
-//! PCI Express against hand-computed figures.
+//! Compares PCI Express times with hand-computed figures.
 
 use link::{Config, Direction, Link, PcieConfig};
 use proptest::prelude::*;
@@ -14,11 +14,11 @@ fn ps(n: u64) -> Time {
     Time::from_ps(n)
 }
 
-/// Byte times by generation, from the transfer rate and the encoding alone: a payload of 236 x 4096 bytes, no packets'
-/// overhead, one lane.
+/// Byte times by generation, derived from transfer rate and encoding: one payload of 236 x 4096 bytes without packet
+/// overhead.
 #[test]
 fn signalling_rates_by_generation() {
-    // Bits a second and lane that carry packets: rate x encoding.
+    // Packet bits per second and lane: rate x encoding.
     let rates = [2.5e9 * 0.8, 5e9 * 0.8, 8e9 * 128.0 / 130.0, 16e9 * 128.0 / 130.0, 32e9 * 128.0 / 130.0];
     let rates = rates.into_iter().chain([64e9 * 236.0 / 256.0]);
     for (i, rate) in rates.enumerate() {
@@ -36,7 +36,7 @@ fn signalling_rates_by_generation() {
     }
 }
 
-/// A write of 4 KiB to the host, generation 3 x4, 256-byte payloads: 16 TLPs of 280 bytes at 253.90625 ps a byte.
+/// A 4 KiB write to the host, generation 3 x4, 256-byte payloads: 16 TLPs of 280 bytes at 253.90625 ps per byte.
 #[test]
 fn a_posted_write() {
     let mut link = Link::new(&Config::Pcie(gen3x4()));
@@ -48,7 +48,7 @@ fn a_posted_write() {
     assert_eq!((down.wire, down.packets, down.busy), (0, 0, Time::ZERO));
 }
 
-/// A queue entry of 64 bytes: a request of 24 bytes up, a completion of 84 bytes down, two flights and the memory.
+/// A 64-byte queue entry: a request of 24 bytes up, a completion of 84 bytes down, two link latencies and host memory.
 #[test]
 fn a_fetch_is_a_round_trip() {
     let mut link = Link::new(&Config::Pcie(gen3x4()));
@@ -60,7 +60,8 @@ fn a_fetch_is_a_round_trip() {
     assert_eq!((up.payload, up.wire, up.packets), (0, 24, 1));
 }
 
-/// A doorbell of 28 bytes down, then the fetch; a completion entry of 40 bytes up, and an interrupt of 28 behind it.
+/// A doorbell of 28 bytes down, then the fetch; a completion entry of 40 bytes up, and an interrupt of 28 bytes behind
+/// it.
 #[test]
 fn a_command_is_a_doorbell_and_a_fetch() {
     let mut link = Link::new(&Config::Pcie(gen3x4()));
@@ -79,9 +80,9 @@ fn a_command_is_a_doorbell_and_a_fetch() {
     assert_eq!(up.busy, ps(6_094 + 10_157 + 7_110));
 }
 
-/// 4 KiB from the host: 8 requests of 512 bytes, of which the first starts the stream, and 64 completions.
+/// 4 KiB from the host: 8 requests of 512 bytes, the first of which starts the stream, and 64 completions.
 #[test]
-fn data_to_the_device_is_read_by_it() {
+fn the_device_reads_data_from_host_memory() {
     let mut link = Link::new(&Config::Pcie(gen3x4()));
     let moved = link.data(Time::ZERO, Direction::ToDevice, 4096, NONE);
     let stream = 64 * 84 * 25_390_625 / 100_000;
@@ -110,8 +111,8 @@ fn a_stated_bandwidth_has_no_overhead() {
     assert_eq!((up.wire, up.payload, down.wire), (4096, 4096, 0));
 }
 
-/// Both directions loaded as fast as they take it: data reaches what the encoding and the headers leave, and queue
-/// entries beside it still arrive at once.
+/// With data and queue entries saturating the link, data reaches the limit set by encoding and headers, and queue
+/// entries still arrive with little delay.
 #[test]
 fn a_saturated_link_reaches_its_bound() {
     let mut link = Link::new(&Config::Pcie(gen3x4()));
@@ -136,7 +137,7 @@ fn an_unknown_generation_is_refused() {
 }
 
 proptest! {
-    /// Bytes and packets are counted exactly, and no direction is ever busy for longer than has passed.
+    /// Bytes and packets are counted exactly, and no direction is ever busy for longer than the elapsed time.
     #[test]
     fn every_byte_is_accounted_for(
         steps in prop::collection::vec((0u8..6, 1u64..9000, 0u64..3000, 0u64..2000), 1..200),

@@ -1,4 +1,4 @@
-//! Serial ATA against hand-computed figures.
+//! Compares Serial ATA times with hand-computed figures.
 
 use link::sata::Pace;
 use link::{Config, Direction, Link, Sata, SataConfig, Span, sata};
@@ -12,7 +12,8 @@ fn link(config: SataConfig) -> Link {
     Link::new(&Config::Sata(config))
 }
 
-/// Time of a frame with a FIS of `bytes` at 6 Gb/s: 12 bytes around it, 10 bits a byte, 256 dwords for 254.
+/// Returns the time of a frame with a FIS of `bytes` at 6 Gb/s: 12 bytes around it, 10 bits per byte, 256 dwords for
+/// 254.
 fn frame(bytes: u64) -> Time {
     let bits = (bytes + 12) as f64 * 10.0 * 256.0 / 254.0;
     Time::from_ps((bits / 6e9 * 1e12).ceil() as u64) + Time::from_ns(400)
@@ -48,7 +49,7 @@ fn a_write_activates_each_data_fis() {
     }
 }
 
-/// 32 reads of 128 KiB after one another: the wire is never idle, and what is left for data is what drives reach.
+/// 32 successive reads of 128 KiB keep the wire busy all the time, and the data rate is that of real drives.
 #[test]
 fn a_saturated_wire_reaches_its_bound() {
     let mut link = link(SataConfig::default());
@@ -60,13 +61,13 @@ fn a_saturated_wire_reaches_its_bound() {
 }
 
 #[test]
-#[should_panic(expected = "SATA has no such thing as a read of host memory")]
+#[should_panic(expected = "SATA has no reads of host memory")]
 fn a_drive_does_not_read_host_memory() {
     link(SataConfig::default()).fetch(Time::ZERO, 64);
 }
 
 proptest! {
-    /// Whatever is asked of it, the wire carries one frame at a time, in one direction.
+    /// The wire never carries more than one frame at a time, in either direction.
     #[test]
     fn never_both_directions_at_once(
         steps in prop::collection::vec((any::<bool>(), 1u64..40_000, 0u64..100), 1..100),
@@ -92,7 +93,7 @@ proptest! {
     }
 }
 
-/// A host's end that is never in the way, or always a while late.
+/// A host that delays every chunk by a fixed time, and counts the bytes.
 struct Late(Time, u64);
 
 impl Pace for Late {
@@ -105,9 +106,9 @@ impl Pace for Late {
 }
 
 proptest! {
-    /// Pieces that nobody holds back take what the whole takes; every hold adds its time to the wire's.
+    /// A paced transfer without delays takes as long as an unpaced one; every delay adds to the time on the wire.
     #[test]
-    fn a_paced_transfer_is_the_same_and_its_holds(
+    fn pacing_adds_exactly_its_delays(
         sectors in 1u64..200,
         late in 0u64..2_000,
         up: bool,

@@ -1,4 +1,4 @@
-//! UniPro over M-PHY against hand-computed figures.
+//! Compares UniPro over M-PHY with hand-computed figures.
 
 use link::ufs::{Series, UPIU};
 use link::{Direction, Span, Ufs, UfsConfig};
@@ -8,7 +8,7 @@ use sim::Time;
 const DEVICE: Direction = Direction::ToDevice;
 const HOST: Direction = Direction::ToHost;
 
-/// Time of `bytes` at HS-G3B on two lanes: 2 x 5830.4 Mb/s, 10 bits a byte.
+/// Returns the time of `bytes` at HS-G3B on two lanes: 2 x 5830.4 Mb/s, 10 bits per byte.
 fn at_full_rate(bytes: u64) -> Time {
     Time::from_ps((bytes as f64 * 10.0 / (2.0 * 5830.4e6) * 1e12).ceil() as u64)
 }
@@ -37,7 +37,7 @@ fn every_gear_and_series_has_its_rate() {
         for lanes in [1, 2] {
             let mut link = Ufs::new(&UfsConfig { gear, series, lanes, credits: 1 << 20, ..UfsConfig::default() });
             let sent = send(&mut link, Time::ZERO, HOST, 270).sent;
-            // 270 bytes of segment, 8 around it, 10 bits each.
+            // 270 bytes of segment and 8 bytes around it, 10 bits each.
             let expected = 278.0 * 10.0 / (mb_s * 1e6 * f64::from(lanes));
             near(sent, Time::from_ps((expected * 1e12) as u64));
         }
@@ -53,7 +53,7 @@ fn a_command_is_one_frame() {
     assert_eq!(moved.arrives, moved.sent + Time::from_ns(400));
     let [down, up] = link.utilisation(Time::from_us(9));
     assert_eq!((down.payload, down.wire, down.packets), (32, 40, 1));
-    // Nothing but the acknowledgement.
+    // The only traffic is the acknowledgement.
     assert_eq!((up.payload, up.wire, up.packets), (0, 6, 0));
     near(up.busy, at_full_rate(6));
 }
@@ -66,7 +66,7 @@ fn four_kib_of_data_are_sixteen_frames() {
     near(moved.sent, at_full_rate(4128 + 16 * 8));
     let [down, up] = link.utilisation(moved.arrives);
     assert_eq!((up.payload, up.wire, up.packets, down.wire), (4128, 4256, 16, 16 * 6));
-    // What is left of the raw rate for data.
+    // Share of the raw rate that is left for data.
     let rate = 4096.0 / moved.sent.secs_f64() / 1e6;
     assert!((rate / (1166.08 * 4096.0 / 4256.0) - 1.0).abs() < 1e-3, "{rate} MB/s");
 }
@@ -81,17 +81,17 @@ fn an_odd_byte_is_padded() {
 #[test]
 fn few_credits_hold_the_sender_back() {
     let mut link = Ufs::new(&UfsConfig { credits: 2 * 288, ..UfsConfig::default() });
-    // Two frames a round trip: a frame, 400 ns, the answer's 6 bytes, 400 ns.
+    // Two frames per round trip: a frame, 400 ns, 6 bytes of AFC, 400 ns.
     let interval = (at_full_rate(280) + at_full_rate(6) + Time::from_ns(800)) / 2;
     let sent = send(&mut link, Time::ZERO, HOST, 272 * 10).sent;
     near(sent, interval * 9 + at_full_rate(280));
-    // Four frames in flight are enough: 0.24 us each against 1.05 us.
+    // Four frames in flight suffice: 0.24 us each against 1.05 us.
     let mut link = Ufs::new(&UfsConfig { credits: 5 * 288, ..UfsConfig::default() });
     near(send(&mut link, Time::ZERO, HOST, 272 * 10).sent, at_full_rate(2800));
 }
 
 #[test]
-fn the_directions_are_independent_but_for_acknowledgements() {
+fn only_acknowledgements_couple_the_directions() {
     let mut link = Ufs::new(&UfsConfig { frames_per_afc: 4, ..UfsConfig::default() });
     let down = send(&mut link, Time::ZERO, DEVICE, UPIU + 4096);
     let up = send(&mut link, Time::ZERO, HOST, UPIU + 4096);
@@ -112,14 +112,14 @@ fn a_power_cut_frees_the_wire() {
 
 #[test]
 #[should_panic(expected = "HS-G4, expected gear 1 to 3")]
-fn gear_four_is_of_a_later_standard() {
+fn gear_four_is_rejected() {
     Ufs::new(&UfsConfig { gear: 4, ..UfsConfig::default() });
 }
 
 proptest! {
-    /// A wire carries one thing at a time, in order, and no more than its time.
+    /// Each wire carries messages one at a time and in order, and is never busy for longer than the elapsed time.
     #[test]
-    fn in_order_and_within_its_time(
+    fn wires_stay_in_order_and_within_elapsed_time(
         steps in prop::collection::vec((any::<bool>(), 0u32..20_000, 0u64..40), 1..100),
         gear in 1u8..4,
         lanes in 1u8..3,

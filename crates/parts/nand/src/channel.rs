@@ -6,8 +6,8 @@ use crate::config::Scheduling;
 use crate::die::Die;
 use crate::op::NONE;
 
-/// The lists of dies that wait for a channel. Commands go ahead of all data (or behind them, if so configured); then,
-/// where reads go first, the data of reads that a host waits for; then other data, leaving or arriving.
+/// The lists of dies that wait for a channel, by priority: commands first (or last, if so configured); where reads have
+/// priority, the data of reads that a host waits for; then other data in either direction.
 pub(crate) const COMMANDS: usize = 0;
 pub(crate) const READ_DATA: usize = 1;
 pub(crate) const DATA: usize = 2;
@@ -20,35 +20,34 @@ struct List {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Channel {
-    /// Until when it is taken.
+    /// The end of its current use.
     pub free_at: Time,
-    /// The last event that will look at its waiting dies.
+    /// The last scheduled event that serves its waiting dies.
     pub event_at: Time,
-    /// Entries in its lists.
+    /// Number of entries in its lists.
     pub waiting: u32,
     lists: [List; 3],
-    /// Reads' data that went ahead of the oldest waiting other data.
+    /// Read transfers that overtook the oldest other waiting data.
     overtaken: u32,
-    /// The die whose data are leaving.
+    /// The die whose data is leaving.
     pub moving: u32,
-    /// What it did: time with data, and other time; bytes that left dies, and that went into them. (What a transfer adds to
-    /// stands apart: the compiler is not to make one addition of two, in more instructions.)
+    /// Counters: time with data, other time, bytes out of dies, bytes into dies.
     data: Time,
     other: Time,
     bytes_out: u64,
     bytes_in: u64,
 }
 
-/// What a channel did.
+/// Counters of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelStats {
-    /// Taken by commands, addresses and data.
+    /// Time occupied by commands, addresses and data.
     pub busy: Time,
-    /// Of which data.
+    /// The part occupied by data.
     pub data: Time,
-    /// Bytes that left dies.
+    /// Bytes read from dies.
     pub bytes_out: u64,
-    /// Bytes that went into dies.
+    /// Bytes written to dies.
     pub bytes_in: u64,
 }
 
@@ -68,19 +67,19 @@ impl Channel {
         }
     }
 
-    /// True if whoever comes now may take it.
+    /// Returns whether a new operation may use it now.
     #[inline]
     pub(crate) fn is_free(&self, now: Time) -> bool {
         self.is_released(now) && self.waiting == 0
     }
 
-    /// True if it can be given to who waits for it. (A transfer of nothing takes no time, but has its end to come.)
+    /// Returns whether it can go to a waiting die. (An empty transfer takes no time, but its end is still an event.)
     #[inline]
     pub(crate) fn is_released(&self, now: Time) -> bool {
         self.free_at <= now && self.moving == NONE
     }
 
-    /// Taken from `now` to `end`, by commands and addresses, or by what else is not data.
+    /// Occupies it from `now` to `end` for commands, addresses or anything but data.
     #[inline]
     pub(crate) fn take(&mut self, now: Time, end: Time) {
         debug_assert!(self.free_at <= now, "a channel is taken at {now}, but busy until {}", self.free_at);
@@ -88,7 +87,7 @@ impl Channel {
         self.other += end - now;
     }
 
-    /// Taken from `now` to `end` by a program: of that time `data` by its data.
+    /// Occupies it from `now` to `end` for a program, of which `data` is the time of its data.
     #[inline]
     pub(crate) fn take_in(&mut self, now: Time, end: Time, data: Time, bytes: u64) {
         self.take(now, end - data);
@@ -97,8 +96,9 @@ impl Channel {
         self.bytes_in += bytes;
     }
 
-    /// Taken for `time` from `now` on by the data of a read, which leave `die`. Returns the end, at which there is an event.
-    #[inline(always)]
+    /// Occupies it for `time` from `now` on for the data of a read from `die`. Returns the end, at which an event
+    /// follows.
+    #[inline]
     pub(crate) fn take_out(&mut self, now: Time, time: Time, die: u32, bytes: u64) -> Time {
         debug_assert!(self.free_at <= now, "a channel is taken at {now}, but busy until {}", self.free_at);
         let end = now + time;
@@ -108,7 +108,7 @@ impl Channel {
         end
     }
 
-    /// What it did until `now`.
+    /// Returns the counters until `now`.
     pub(crate) fn stats_at(&self, now: Time) -> ChannelStats {
         let ahead = self.free_at.saturating_sub(now);
         ChannelStats {
@@ -119,13 +119,13 @@ impl Channel {
         }
     }
 
-    /// The power is gone.
+    /// Resets it after a power cut.
     pub(crate) fn reset(&mut self, now: Time) {
         let ChannelStats { busy, data, bytes_out, bytes_in } = self.stats_at(now);
         *self = Channel { data, other: busy - data, bytes_out, bytes_in, ..Channel::new() };
     }
 
-    /// Appends `die` to a list, if it is not there.
+    /// Appends `die` to a list, unless it is in it.
     #[inline]
     pub(crate) fn enlist(&mut self, dies: &mut Dense<Die>, die: u32, list: usize) {
         let d = &mut dies[die as usize];
@@ -144,10 +144,10 @@ impl Channel {
         self.waiting += 1;
     }
 
-    /// Takes the die whose turn it is from its list: (list, die).
+    /// Takes the next die from its list. Returns list and die.
     ///
     /// # Panics
-    /// If none waits.
+    /// If no die waits.
     #[inline]
     pub(crate) fn next(&mut self, dies: &mut Dense<Die>, scheduling: &Scheduling) -> (usize, u32) {
         let [commands, reads, others] = self.lists.map(|l| l.head != NONE);

@@ -1,11 +1,11 @@
-//! What a flash array is made of and how it behaves: everything that a system file may say about it.
+//! Configuration of a flash array: everything that a system file can specify.
 
 use media::Geometry;
 use sim::Time;
 
 use crate::store::{Order, PayloadKind};
 
-/// Bits a cell.
+/// Bits per cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell {
     /// One.
@@ -19,7 +19,7 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// Bits a cell, and so the number of page types: a page's type is its number modulo this.
+    /// Returns the bits per cell, which is also the number of page types: a page's type is its number modulo this.
     pub const fn bits(self) -> u32 {
         match self {
             Cell::Slc => 1,
@@ -30,7 +30,7 @@ impl Cell {
     }
 }
 
-/// How long the array, the commands and the bus take.
+/// Times of the array, the commands and the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// Array read (ONFI tR) by page type; as many as the cell has bits are used.
@@ -45,24 +45,24 @@ pub struct Timing {
     pub slc_program: Time,
     /// Erase of a block in SLC mode.
     pub slc_erase: Time,
-    /// Transfers a second on the 8-bit data bus of a channel (ONFI NV-DDR, Toggle): a byte each.
+    /// Transfers per second on the 8-bit data bus of a channel (ONFI NV-DDR, Toggle), one byte each.
     pub transfers_per_s: u64,
-    /// Channel time of the command and address cycles of a read, a plane.
+    /// Channel time of the command and address cycles of a read, per plane.
     pub read_command: Time,
-    /// Channel time of the command and address cycles of a program, a plane; its data follow at once.
+    /// Channel time of the command and address cycles of a program, per plane; its data follows immediately.
     pub program_command: Time,
-    /// Channel time of the command and address cycles of an erase, a plane.
+    /// Channel time of the command and address cycles of an erase, per plane.
     pub erase_command: Time,
 }
 
-/// Who goes first on a die.
+/// Order of operations on a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// In order of arrival.
     Fifo,
-    /// Reads of the map, without which reads of the host cannot begin (as in MQSim, Tavakkol et al., FAST 2018), then reads
-    /// of the host, then all else in order of arrival. On the channel, the data of these reads go before those of other
-    /// reads and of programs.
+    /// Reads of the map first, since reads of the host wait for them (as in MQSim, Tavakkol et al., FAST 2018); then
+    /// reads of the host; then all others in order of arrival. On the channel, the data of these reads precedes that of
+    /// other reads and of programs.
     ReadsFirst,
 }
 
@@ -80,17 +80,17 @@ pub enum Reuse {
 /// How operations share dies and channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheduling {
-    /// Who goes first.
+    /// Priority of operations.
     pub policy: Policy,
-    /// At most this many reads go ahead of a waiting or suspended program or erase (and, on a channel, of waiting
-    /// data), and reads of the map of a waiting read of the host, so that none waits for ever.
+    /// At most this many reads overtake a waiting or suspended program or erase (and, on a channel, waiting data), and
+    /// this many reads of the map overtake a waiting read of the host, so that none waits forever.
     pub overtakes_max: u32,
-    /// Commands go ahead of the data that wait for their channel, so that an array is never idle for want of one;
-    /// otherwise behind them.
+    /// Commands precede data that waits for their channel, so that an array never idles for lack of a command;
+    /// otherwise they follow it.
     pub commands_first: bool,
-    /// The array reads the next page while the last one leaves through the cache register (ONFI Read Cache).
+    /// The array reads the next page while the previous one leaves through the cache register (ONFI Read Cache).
     pub cache_read: bool,
-    /// The next page's data arrive in the cache register while the array programs (ONFI Program Cache).
+    /// The next page's data arrives in the cache register while the array programs (ONFI Program Cache).
     pub cache_program: bool,
     /// Single-plane reads on different planes of a die overlap (independent plane reads), while the die neither programs
     /// nor erases.
@@ -101,18 +101,17 @@ pub struct Scheduling {
     pub program_suspend: bool,
     /// A read of the host or of the map interrupts an erase under way.
     pub erase_suspend: bool,
-    /// From the suspend command until the array is free. An operation that would end sooner is not suspended.
+    /// Time from the suspend command until the array is free. An operation that would end sooner is not suspended.
     pub suspend_latency: Time,
-    /// Time that a resumed operation takes in addition to what was left of it.
+    /// Additional time of a resumed operation.
     pub resume_overhead: Time,
-    /// How often one operation may be suspended.
+    /// Maximum number of suspensions of one operation.
     pub suspensions_max: u32,
 }
 
 impl Default for Scheduling {
-    /// Assumed: what a plain controller of today does. Reads first without suspension, no cache operations; 32
-    /// overtaking reads delay a program by two to three milliseconds at most. The times of a suspension matter only
-    /// where it is switched on.
+    /// Assumed: a plain controller of today. Reads first without suspension, no cache operations; 32 overtaking reads
+    /// delay a program by two to three milliseconds at most. The suspension times matter only if suspension is on.
     fn default() -> Scheduling {
         Scheduling {
             policy: Policy::ReadsFirst,
@@ -131,7 +130,7 @@ impl Default for Scheduling {
     }
 }
 
-/// How the endurances of pages are spread.
+/// Distribution of the pages' endurance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spread {
     /// Normal; a draw below one cycle counts as one.
@@ -140,7 +139,8 @@ pub enum Spread {
     LogNormal,
 }
 
-/// Program-erase cycles that a page endures before its programs fail; a block's erases fail by a draw of its own.
+/// Program-erase cycles that a page endures before its programs fail; the failure of a block's erases is drawn
+/// separately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Endurance {
     /// Shape of the distribution.
@@ -153,47 +153,43 @@ pub struct Endurance {
     pub slc_factor: f64,
 }
 
-/// What fails, and when.
+/// Failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wear {
-    /// Cycles endured; `None`: flash that never wears out.
+    /// Endurance; `None`: flash that never wears out.
     pub endurance: Option<Endurance>,
     /// Probability that a block of a plane is bad as delivered.
     pub factory_bad: f64,
-    /// Probability that a program fails, whatever its block's age.
+    /// Probability that a program fails, independent of wear.
     pub program_failure: f64,
-    /// Probability that an erase fails, whatever its block's age.
+    /// Probability that an erase fails, independent of wear.
     pub erase_failure: f64,
-    /// Blocks are used in both modes: each erase wears by the mode that it ends.
+    /// Blocks are used in both modes: the wear of each erase depends on the mode that it ends.
     pub modes: bool,
 }
 
-/// Raw bit errors: `base + (wear + retention) + disturb`, each grown with the block's cycles.
+/// Raw bit errors: `base + (wear + retention) + disturb`, each growing with the block's cycles.
 ///
-/// Written `c = cycles / reference_cycles`, the bit error rate is
-/// `base + wear * c^wear_exponent + retention * c * days^retention_exponent + disturb * c^disturb_exponent * reads`.
-/// The form is that of the measurements surveyed by Cai et al., "Error characterization, mitigation, and recovery in
-/// flash-memory-based solid-state drives" (Proc. IEEE 105, 2017): a power law in cycles, a power law in retention
-/// time, linear in the reads of the block.
+/// With `c = cycles / reference_cycles`, the bit error rate is
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Errors {
-    /// Of a fresh page just written.
+    /// Rate of a fresh page just written.
     pub base: f64,
     /// Cycles at which `wear`, `retention` and `disturb` are given.
     pub reference_cycles: f64,
-    /// Added by wear alone.
+    /// Increase by wear alone.
     pub wear: f64,
-    /// Its growth with cycles.
+    /// Exponent of its growth with cycles.
     pub wear_exponent: f64,
-    /// Added by one day since the program.
+    /// Increase per day since the program.
     pub retention: f64,
-    /// Its growth with days.
+    /// Exponent of its growth with days.
     pub retention_exponent: f64,
-    /// Added by each read of the block since its erase.
+    /// Increase per read of the block since its erase.
     pub disturb: f64,
-    /// Its growth with cycles.
+    /// Exponent of its growth with cycles.
     pub disturb_exponent: f64,
-    /// Factor on all of it for a block in SLC mode.
+    /// Factor on the total rate of a block in SLC mode.
     pub slc_factor: f64,
 }
 
@@ -217,20 +213,20 @@ impl Errors {
 pub struct Ecc {
     /// Data bytes of a codeword.
     pub codeword_bytes: u32,
-    /// Bit errors a codeword may have.
+    /// Correctable bit errors per codeword.
     pub correctable_bits: u32,
-    /// Time to decode what was read, after it has left the die.
+    /// Decoding time after the data has left the die.
     pub decode: Time,
-    /// Reads decoded at once, by decoders that all channels share; `None` is as many as there are.
+    /// Number of decoders, shared by all channels; `None`: unlimited.
     pub decoders: Option<u32>,
-    /// Bytes a second of a decoder, in addition to [`decode`](Self::decode); `None` is no limit.
+    /// Bytes per second of a decoder, in addition to [`decode`](Self::decode); `None`: unlimited.
     pub decode_bandwidth: Option<u64>,
-    /// Bytes a second of the one encoder that all channels share, through which a program's data pass on their way to
-    /// the die; `None` is an encoder a channel that is never slower than it.
+    /// Bytes per second of the one encoder that all channels share and that a program's data passes on its way to the
+    /// die; `None`: one encoder per channel, never slower than the channel.
     pub encode_bandwidth: Option<u64>,
     /// Read-retry steps after a failed decode, each another array read, transfer and decode.
     pub retries_max: u8,
-    /// Factor on the raw bit error rate at each step: a shifted read voltage finds fewer errors.
+    /// Factor on the raw bit error rate per step: a shifted read voltage finds fewer errors.
     pub retry_factor: f64,
     /// Fraction of the raw bit error rate that no step removes: errors of cells whose states overlap.
     pub retry_floor: f64,
@@ -254,7 +250,7 @@ impl Default for Ecc {
     }
 }
 
-/// Faults injected for tests, as probabilities an operation.
+/// Faults injected for tests, as probabilities per operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// A read ends uncorrectable, after all retries.
@@ -263,12 +259,12 @@ pub struct Faults {
     pub program: f64,
     /// An erase fails.
     pub erase: f64,
-    /// A die of which every operation fails.
+    /// A die on which every operation fails.
     pub die: Option<u16>,
 }
 
-/// Variation between locations of the flash, as fractions of the nominal values: 0.1 means from 10 % below to 10 % above,
-/// 0 no variation. The value of a location follows from its address and the seed, and never changes.
+/// Variation between locations of the flash, as fractions of the nominal values: 0.1 means from 10 % below to 10 %
+/// above, 0 means none. The value of a location follows from its address and the seed, and never changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Variation {
     /// Array times by die, drawn uniformly.
@@ -281,7 +277,7 @@ pub struct Variation {
     pub bad_blocks: f64,
 }
 
-/// Power drawn, in microwatts, and energy.
+/// Power in microwatts, and energy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Power {
     /// A plane's array while it reads.
@@ -292,36 +288,36 @@ pub struct Power {
     pub erase_uw: u64,
     /// A channel and the die on it while data are transferred.
     pub transfer_uw: u64,
-    /// In addition, for each byte transferred, in picojoules.
+    /// Additional energy per transferred byte, in picojoules.
     pub transfer_pj_per_byte: u64,
     /// A die whose array is idle.
     pub standby_uw: u64,
 }
 
-/// An array of flash.
+/// Configuration of a flash array.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Its shape.
+    /// Its geometry.
     pub geometry: Geometry,
-    /// Bits a cell.
+    /// Bits per cell.
     pub cell: Cell,
-    /// Programming order that is enforced.
+    /// The enforced programming order.
     pub order: Order,
-    /// What payload is kept.
+    /// The kind of payload to keep.
     pub payload: PayloadKind,
-    /// RAM buffers of a mapping unit each, kept beside the flash for its translation layer.
+    /// RAM buffers of one mapping unit each, for the translation layer.
     pub buffers: u32,
-    /// How long things take.
+    /// Times.
     pub timing: Timing,
-    /// Who goes first.
+    /// Priority of operations.
     pub scheduling: Scheduling,
-    /// What fails.
+    /// Failures.
     pub wear: Wear,
     /// Raw bit errors; `None`: none.
     pub errors: Option<Errors>,
     /// Error correction.
     pub ecc: Ecc,
-    /// Age of what the flash holds when the run begins, in seconds, for its retention errors.
+    /// Age of the flash's content when the run begins, in seconds, for its retention errors.
     pub age_s: u32,
     /// Program-erase cycles of every block when the flash is created.
     pub cycles: u32,
@@ -334,7 +330,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Why this is no array of flash, in terms of its fields; `None` if it is one.
+    /// Returns why the configuration is invalid, in terms of its fields; `None` if it is valid.
     pub fn fault(&self) -> Option<String> {
         if let Some(fault) = self.geometry.fault() {
             return Some(fault);
@@ -351,7 +347,7 @@ impl Config {
         if t.transfers_per_s == 0 {
             return Some("the transfer rate is 0, expected more".to_owned());
         }
-        // Array and transfer times are added without care about overflow: an hour each is plenty.
+        // Times are added without overflow checks: an hour each is plenty.
         let longest =
             t.read.into_iter().chain(t.program).chain([t.erase, t.slc_read, t.slc_program, t.slc_erase]).max();
         if longest > Some(Time::from_s(3600)) {

@@ -1,68 +1,69 @@
-//! A die: its array, its registers, and what waits for them.
+//! A die: its array, its registers, and its queues.
 
 use sim::Time;
 
 use crate::op::{HOST, MAP, NONE, Op, Queue, REST};
 
-/// What the array of a die does.
+/// The state of a die's array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Nothing.
+    /// Idle.
     Idle,
-    /// An operation has it, from its command until `end`.
+    /// Performing an operation, from its command until `end`.
     Busy,
-    /// An operation is being suspended until `end`.
+    /// Suspending an operation until `end`.
     Suspending,
-    /// A read has ended, and its data wait in the data register for the cache register.
+    /// A read has ended, and its data waits in the data register for the cache register.
     Holding,
 }
 
-/// No page: no operation has an empty plane mask.
+/// No page, since no operation has an empty plane mask.
 pub(crate) const NOWHERE: u64 = 0;
 
-/// One die. Each of its planes has a data register, which works with the array, and a cache register, which works
-/// with the channel; an operation on several planes uses those of all of them.
+/// One die. Each plane has a data register, which works with the array, and a cache register, which works with the
+/// channel; an operation on several planes uses the registers of all of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Die {
     pub channel: u32,
-    /// Operations that wait for the die or are on it; without any, all else here is at rest.
+    /// Operations waiting for the die or running on it; at 0, all other state is idle.
     pub load: u32,
     pub phase: Phase,
-    /// The operation that has the array.
+    /// The operation in the array.
     pub array: u32,
-    /// When the array began with it (which may lie ahead: its command comes first), and when it ends.
+    /// Begin of the array's work (possibly in the future, after the command) and its end.
     pub begin: Time,
     pub end: Time,
-    /// The read whose data leave, or wait to: in the cache register, or, without cache reads, in the only one used.
+    /// The read whose data is leaving or waits to leave: in the cache register or, without cache reads, in the only
+    /// register in use.
     pub out: u32,
     pub out_since: Time,
-    /// The program whose data are in the cache register while the array programs another, and since when.
+    /// The program whose data is in the cache register while the array programs another one, and since when.
     pub input: u32,
     pub input_ready: Time,
-    /// The program or erase that is suspended, and how long it still takes.
+    /// The suspended program or erase, and its remaining time.
     pub suspended: u32,
     pub remaining: Time,
-    /// An event will ask whether to suspend.
+    /// An event is scheduled that decides on a suspension.
     pub suspend_asked: bool,
-    /// Page in the register after a read: its [`place`](Op::place), or [`NOWHERE`].
+    /// The page in the register after a read: its [`place`](Op::place), or [`NOWHERE`].
     pub sensed: u64,
-    /// Reads that went ahead of the oldest waiting or suspended operation of the rest.
+    /// Reads that overtook the oldest waiting or suspended other operation.
     pub overtaken: u32,
-    /// Reads of the map that went ahead of the oldest waiting read of the host.
+    /// Reads of the map that overtook the oldest waiting read of the host.
     pub host_overtaken: u32,
     pub queues: [Queue; 3],
-    /// The channel's lists that this die is in, a bit each, and its followers there.
+    /// The channel's lists with this die, one bit each, and its successors there.
     pub listed: u32,
     pub next_listed: [u32; 3],
     pub stats: DieStats,
 }
 
-/// What a die did.
+/// Counters of a die.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DieStats {
     /// Array reads, retries included.
     pub reads: u64,
-    /// Of which retries.
+    /// Retries among them.
     pub retries: u64,
     /// Programs.
     pub programs: u64,
@@ -70,23 +71,23 @@ pub struct DieStats {
     pub erases: u64,
     /// Suspensions of programs and erases.
     pub suspensions: u64,
-    /// The array read.
+    /// Time reading.
     pub reading: Time,
-    /// The array programmed, suspending and resuming included.
+    /// Time programming, including suspending and resuming.
     pub programming: Time,
-    /// The array erased, suspending and resuming included.
+    /// Time erasing, including suspending and resuming.
     pub erasing: Time,
-    /// Data that were read waited for the channel or left through it.
+    /// Time during which read data waited for the channel or left through it.
     pub holding: Time,
 }
 
 impl DieStats {
-    /// The array worked.
+    /// Returns the array's busy time.
     pub fn busy(&self) -> Time {
         self.reading + self.programming + self.erasing
     }
 
-    /// Counts and times between an earlier reading and this one.
+    /// Returns the counters since an earlier reading.
     pub fn since(&self, earlier: &DieStats) -> DieStats {
         DieStats {
             reads: self.reads - earlier.reads,
@@ -103,21 +104,21 @@ impl DieStats {
 }
 
 impl Die {
-    /// True if its array and its registers do nothing.
+    /// Returns whether its array and registers are idle.
     #[inline]
     pub(crate) fn is_at_rest(&self) -> bool {
         self.phase == Phase::Idle && self.out == NONE
     }
 
-    /// The first operation of its queue leaves it, to be started.
-    #[inline(always)]
+    /// Takes the first operation out of its queue, to start it.
+    #[inline]
     pub(crate) fn leave_queue(&mut self, op: &Op) {
         self.queues[op.queue as usize].head = op.next;
         self.count_turn(op);
     }
 
-    /// Counts the operations that `op`, which has left its queue, overtakes.
-    #[inline(always)]
+    /// Counts the operations overtaken by `op`, which has left its queue.
+    #[inline]
     pub(crate) fn count_turn(&mut self, op: &Op) {
         if op.queue as usize == REST {
             self.overtaken = 0;

@@ -1,8 +1,7 @@
-//! The encoder and the decoders that all channels share. Both work on the stream: an encoder that is behind holds its
-//! channel up, a decoder that is busy makes what was read wait in the controller.
+//! The encoder and the decoders that all channels share. Both process streams: an encoder that is behind holds its
+//! channel up, and while a decoder is busy, read data waits in the controller.
 //!
-//! Decoders take work in the order in which it comes, at most one read each; a read that has to be decoded again waits
-//! anew.
+//! Decoders serve reads in order of arrival, one each; a read that is decoded again queues again.
 
 use sim::Time;
 
@@ -11,7 +10,7 @@ use crate::config::Ecc;
 /// Encoder and decoders.
 #[derive(Clone, Debug)]
 pub(crate) struct Engines {
-    /// When each decoder is free; empty where there are as many as are wanted.
+    /// When each decoder becomes free; empty if their number is unlimited.
     decoders: Vec<Time>,
     decode: Time,
     decode_bandwidth: Option<u64>,
@@ -20,23 +19,23 @@ pub(crate) struct Engines {
     stats: EccStats,
 }
 
-/// What encoder and decoders did.
+/// Counters of the encoder and the decoders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EccStats {
-    /// Bytes of data encoded, where the encoder is modelled.
+    /// Bytes encoded, if the encoder is modeled.
     pub encoded_bytes: u64,
-    /// Time of the encoder's work.
+    /// Busy time of the encoder.
     pub encoding: Time,
-    /// Bytes of data decoded, where decoding takes time.
+    /// Bytes decoded, if decoding takes time.
     pub decoded_bytes: u64,
-    /// Time of all decoders' work.
+    /// Busy time of all decoders.
     pub decoding: Time,
-    /// Time for which reads waited for a decoder.
+    /// Time that reads waited for a decoder.
     pub waiting: Time,
 }
 
 impl Engines {
-    /// Idle engines.
+    /// Creates idle engines.
     pub fn new(ecc: &Ecc) -> Engines {
         assert!(ecc.decoders != Some(0), "no decoder");
         Engines {
@@ -49,7 +48,7 @@ impl Engines {
         }
     }
 
-    /// `bytes` of a read are decoded from now on, or when a decoder is free. Returns the end.
+    /// Decodes `bytes` of a read from now on, or when a decoder is free. Returns the end.
     pub fn decode(&mut self, now: Time, bytes: u64) -> Time {
         let length = self.decode + self.decode_bandwidth.map_or(Time::ZERO, |rate| Time::of_transfer(bytes, rate));
         self.stats.decoding += length;
@@ -61,8 +60,8 @@ impl Engines {
         *first
     }
 
-    /// `bytes` of a program pass the encoder from now on. Returns when the last of them have, if that takes time.
-    #[inline(always)]
+    /// Encodes `bytes` of a program from now on. Returns the end, if that takes time.
+    #[inline]
     pub fn encode(&mut self, now: Time, bytes: u64) -> Option<Time> {
         let rate = self.encode_bandwidth?;
         let length = Time::of_transfer(bytes, rate);
@@ -72,7 +71,7 @@ impl Engines {
         Some(self.encoder)
     }
 
-    /// What they did until `now`; work that is accepted for later is not in the times.
+    /// Returns the counters until `now`, without work accepted for later.
     pub fn stats(&self, now: Time) -> EccStats {
         let ahead = self.decoders.iter().map(|free| free.saturating_sub(now)).fold(Time::ZERO, |sum, t| sum + t);
         EccStats {
@@ -82,7 +81,7 @@ impl Engines {
         }
     }
 
-    /// The power is gone, and with it what was accepted for later.
+    /// Discards accepted work after a power cut.
     pub fn power_cut(&mut self, now: Time) {
         self.stats = self.stats(now);
         self.encoder = self.encoder.min(now);

@@ -1,21 +1,21 @@
-//! How many cycles each page endures: drawn from its address whenever it is asked for, and so stored nowhere.
+//! Endurance of each page, computed from its address on demand and stored nowhere.
 
 use crate::config::{Endurance, Spread};
 
-/// Draws by the hash of (seed, block, page).
+/// Draws endurances by the hash of (seed, block, page).
 pub(crate) struct Endurances {
     seed: u64,
     spread: Spread,
-    /// Mean and deviation of the normal, or of the logarithm.
+    /// Mean and deviation of the normal distribution, or of the logarithm.
     centre: f64,
     width: f64,
-    /// No draw is below this.
+    /// Minimum of all draws.
     least: u32,
-    /// Cycles in SLC mode for each of the draw's.
+    /// Cycles in SLC mode per drawn cycle.
     slc_factor: f64,
 }
 
-/// "Page" of the draw that stands for a block's erases.
+/// The page number that stands for a block's erases in a draw.
 const BLOCK: u32 = u32::MAX;
 
 impl Endurances {
@@ -29,7 +29,7 @@ impl Endurances {
             }
         };
         let mut endurances = Endurances { seed, spread, centre, width, least: 0, slc_factor };
-        // A hash of 53 bits goes no further down than this.
+        // The lowest draw of a 53-bit hash.
         endurances.least = endurances.cycles(inverse_normal(0.5 / (1u64 << 53) as f64));
         endurances
     }
@@ -48,8 +48,7 @@ impl Endurances {
         self.cycles(inverse_normal(((hash >> 11) as f64 + 0.5) / (1u64 << 53) as f64))
     }
 
-    /// True if a page of a block that was erased `erases` times and is used in SLC mode, or not, can no longer be
-    /// programmed.
+    /// Returns whether a page can no longer be programmed in a block erased `erases` times, in SLC mode or not.
     #[inline]
     pub(crate) fn page_is_worn(&self, block: usize, page: u32, erases: u32, slc: bool) -> bool {
         if slc {
@@ -58,19 +57,19 @@ impl Endurances {
         erases > self.least && erases > self.of(block, page)
     }
 
-    /// Like [`page_is_worn`](Self::page_is_worn), of a block that was erased `normal` times with all its bits a cell and
-    /// `slc` times in SLC mode. Assumed: an erase in SLC mode wears as the part of a cycle by which blocks that are always
-    /// used so endure longer.
+    /// Like [`page_is_worn`](Self::page_is_worn), for a block erased `normal` times with all its bits per cell and
+    /// `slc` times in SLC mode. Assumed: the wear of an erase in SLC mode is smaller by the factor by which blocks
+    /// always in that mode endure longer.
     pub(crate) fn is_worn_in_both(&self, block: usize, page: Option<u32>, (normal, slc): (u32, u32)) -> bool {
         self.cycles_in_both((normal, slc)) > f64::from(self.of(block, page.unwrap_or(BLOCK)))
     }
 
-    /// Cycles with all bits a cell that wear like `normal` of these and `slc` in SLC mode.
+    /// Returns the cycles with all bits per cell that wear like `normal` such cycles and `slc` cycles in SLC mode.
     pub(crate) fn cycles_in_both(&self, (normal, slc): (u32, u32)) -> f64 {
         f64::from(normal) + f64::from(slc) / self.slc_factor
     }
 
-    /// True if a block that was erased `erases` times can no longer be erased.
+    /// Returns whether a block erased `erases` times can no longer be erased.
     #[inline]
     pub(crate) fn block_is_worn(&self, block: usize, erases: u32, slc: bool) -> bool {
         self.page_is_worn(block, BLOCK, erases, slc)
@@ -85,8 +84,8 @@ pub(crate) fn mix(x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// The standard normal quantile at `0 < p < 1`: bisection of the distribution function, which `libm` has through
-/// `erfc`. Slow and exact to the last few bits; it is asked for only of flash that is nearly worn out.
+/// The standard normal quantile at `0 < p < 1`, by bisection of the distribution function (`libm`'s `erfc`). Slow, and
+/// exact to the last few bits; used only for flash that is nearly worn out.
 fn inverse_normal(p: f64) -> f64 {
     let (mut low, mut high) = (-9.0, 9.0);
     for _ in 0..60 {
@@ -117,7 +116,7 @@ mod tests {
     fn draws_have_the_declared_mean_and_deviation() {
         for spread in [Spread::Normal, Spread::LogNormal] {
             let (mean, deviation) = moments(spread);
-            // Ten thousand draws: three standard errors of each.
+            // Ten thousand draws, with a tolerance of three standard errors.
             assert!((mean - 3000.0).abs() < 9.0, "{spread:?} {mean}");
             assert!((deviation - 300.0).abs() < 8.0, "{spread:?} {deviation}");
         }

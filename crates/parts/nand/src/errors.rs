@@ -1,8 +1,8 @@
-//! Raw bit errors and their correction: one uniform draw a read, against tables made beforehand.
+//! Raw bit errors and their correction: one uniform draw per read, compared with precomputed tables.
 
 use crate::config::{Ecc, Errors};
 
-/// A function of a whole number that grows by octaves: eight points each, straight lines between.
+/// A function of an integer, tabulated with eight points per octave and linear in between.
 struct Octaves {
     points: Vec<f64>,
 }
@@ -15,7 +15,7 @@ impl Octaves {
         Octaves { points: (0..count).map(|i| f(Self::point(i))).collect() }
     }
 
-    /// The number at point `i`: 0 to 7 as they are, then eight to each octave.
+    /// Returns the number at point `i`: 0 to 7 directly, then eight points per octave.
     fn point(i: u32) -> f64 {
         if i < Self::PARTS {
             return f64::from(i);
@@ -36,12 +36,12 @@ impl Octaves {
     }
 }
 
-/// How a read went.
+/// The outcome of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// Retry steps taken.
     pub retries: u8,
-    /// Not even the last one could be decoded.
+    /// The last step failed, too.
     pub lost: bool,
 }
 
@@ -77,7 +77,7 @@ impl ErrorModel {
         }
     }
 
-    /// Raw bit error rate of a block after `cycles`, `age_s` seconds since it was written, and `reads`.
+    /// Returns the raw bit error rate of a block after `cycles`, `age_s` seconds since its program, and `reads`.
     pub(crate) fn rate(&self, cycles: u32, age_s: u32, reads: u32, slc: bool) -> f64 {
         let rate = self.fresh.at(cycles)
             + self.retention.at(cycles) * self.days.at(age_s)
@@ -85,11 +85,11 @@ impl ErrorModel {
         if slc { rate * self.slc_factor } else { rate }
     }
 
-    /// How a read of `bytes` goes at the raw bit error rate `rate`, for the uniform draw `0 <= draw < 1`.
+    /// Returns the outcome of a read of `bytes` at raw bit error rate `rate`, for the uniform draw `0 <= draw < 1`.
     #[inline]
     pub(crate) fn outcome(&self, rate: f64, bytes: u32, draw: f64) -> Outcome {
         let codewords = f64::from(bytes.div_ceil(self.codeword_bytes).max(1));
-        // All codewords are decoded with probability exp(-x), which is never below 1 - x.
+        // All codewords decode with probability exp(-x), which is at least 1 - x.
         let x = codewords * self.failing.at(rate);
         if draw >= x {
             return Outcome { retries: 0, lost: false };
@@ -111,7 +111,7 @@ impl ErrorModel {
     }
 }
 
-/// `-ln P(at most t of n bits are wrong)` by bit error rate: 64 points an octave from 2^-40 up, straight lines between.
+/// `-ln P(at most t of n bits are wrong)` by bit error rate: 64 points per octave from 2^-40 up, linear in between.
 struct Failing {
     points: Vec<f64>,
 }
@@ -156,7 +156,7 @@ fn undecoded(n: f64, t: f64, p: f64) -> f64 {
             + (n - k) * libm::log1p(-p)
     };
     let odds = p / (1.0 - p);
-    // The shorter side of the distribution is summed, away from its mean, until nothing is added.
+    // Sum the shorter tail of the distribution, outwards from the mean, until nothing is added.
     if n * p <= t {
         let mut k = t + 1.0;
         let (first, mut term, mut sum) = (log_term(k), 1.0, 1.0);
@@ -193,7 +193,7 @@ mod tests {
         retry_floor: 0.0,
     };
 
-    /// The obvious sum.
+    /// The direct sum.
     fn binomial_at_most(n: u32, t: u32, p: f64) -> f64 {
         let mut term = (1.0 - p).powi(n as i32);
         let mut sum = term;
@@ -245,7 +245,7 @@ mod tests {
         assert!(!without.outcome(0.5, 16, 0.5).lost, "thirty halvings save any page");
         let floor = ErrorModel::new(&Errors::TLC, &Ecc { retry_floor: 0.1, ..patient });
         assert!(floor.outcome(0.5, 16, 0.001).lost);
-        // Above the floor the steps are the same.
+        // Above the floor, the steps are the same.
         for draw in [0.01, 0.5, 0.99] {
             assert_eq!(floor.outcome(0.02, 16, draw), without.outcome(0.02, 16, draw));
         }

@@ -1,4 +1,4 @@
-//! What can go wrong with an operation, and the random streams that decide it.
+//! Failures of operations, and the random streams that decide them.
 
 use media::BlockAddr;
 use sim::{Rng, Streams, Time};
@@ -11,7 +11,7 @@ use crate::store::Store;
 use crate::variation;
 
 pub(crate) struct Hazards {
-    /// Reads can fail otherwise than by a torn page.
+    /// Reads can fail for other reasons than a torn page.
     pub reads: bool,
     /// Programs and erases can fail.
     pub writes: bool,
@@ -51,13 +51,13 @@ impl Hazards {
         }
     }
 
-    /// The drive's age in seconds.
+    /// Returns the drive's age in seconds.
     #[inline]
     pub(crate) fn clock_s(&self, now: Time) -> u32 {
         self.age_s.saturating_add((now.ps() / SECOND) as u32)
     }
 
-    /// How the read `op` will go, decided when its array is first read.
+    /// Decides the outcome of the read `op`, when its array is first read.
     #[cold]
     pub(crate) fn face_read(&mut self, now: Time, op: &mut Op, store: &mut Store) {
         op.faced = true;
@@ -84,7 +84,7 @@ impl Hazards {
         (op.retries, op.lost) = (outcome.retries, outcome.lost);
     }
 
-    /// Cycles that a block's errors go by.
+    /// Returns the cycles that determine a block's errors.
     fn cycles_of(&self, block: usize, store: &Store) -> u32 {
         match (&self.endurances, store.erases_by_mode(block)) {
             (Some(endurances), Some(erases)) => endurances.cycles_in_both(erases) as u32,
@@ -92,7 +92,7 @@ impl Hazards {
         }
     }
 
-    /// True if the program or erase `op` fails.
+    /// Returns whether the program or erase `op` fails.
     #[cold]
     pub(crate) fn write_fails(&mut self, op: &Op, store: &Store) -> bool {
         let first = store.geometry().block_index(op.address(), 0);
@@ -117,13 +117,13 @@ impl Hazards {
             Kind::Program => (self.faults.program, self.wear.program_failure),
             _ => (self.faults.erase, self.wear.erase_failure),
         };
-        // Each stream draws whatever the other says.
+        // Each stream draws independently of the other's outcome.
         let (fault, failure) = (self.fault_draws.chance(fault), self.failure_draws.chance(failure));
         worn || fault || failure || self.faults.die == Some(op.address().die)
     }
 }
 
-/// Marks the blocks that are bad as delivered. Dies may differ in how many they have.
+/// Marks the factory bad blocks. Dies may differ in their number.
 pub(crate) fn mark_factory_bad(store: &mut Store, config: &Config, streams: &Streams) {
     let wear = &config.wear;
     if wear.factory_bad <= 0.0 {

@@ -1,10 +1,10 @@
 //! Independent plane reads: single planes of a die read pages of their own at the same time.
 //!
-//! Each plane then has its array, registers and data on the channel to itself, as a die without cache and multi-plane
-//! operations has: it is a [`Die`] behind the real ones, without queues. Programs, erases and reads of several planes need
-//! the whole die: they wait until no plane reads, and no plane starts a read meanwhile. The queues, and whose turn it is,
-//! stay the die's. Where the first of the waiting reads of a queue wants a plane that is busy, the first whose plane is
-//! free goes before it; reads of the rest (collection, or all in order of arrival) do not pass each other.
+//! Each plane then has its own array, registers and data on the channel, like a die without cache and multi-plane
+//! operations: it is a [`Die`] without queues, numbered after the real ones. Programs, erases and multi-plane reads
+//! need the whole die: they wait until no plane reads, and no plane starts a read meanwhile. Queues and their order
+//! belong to the die. If the plane of the first waiting read of a queue is busy, the first read with a free plane goes
+//! ahead; other operations (collection, or all in order of arrival) do not overtake each other.
 
 use media::Geometry;
 use sim::{Schedule, Time};
@@ -80,7 +80,7 @@ impl Independent {
         planes.map(|(die, plane)| ("flash planes".to_owned(), format!("die {die} plane {plane}"))).collect()
     }
 
-    /// The power is gone.
+    /// Resets the planes after a power cut.
     pub(crate) fn power_cut(&mut self, now: Time) {
         for reading in &mut self.dies {
             *reading = Reading { time: reading.so_far(now), ..Reading::default() };
@@ -169,14 +169,14 @@ impl Nand {
         }
         let id = self.turn(d);
         if !d.is_at_rest() {
-            // Only another program goes beside what the whole die does.
+            // Only another program can run next to an operation on the whole die.
             let cached = d.phase == Phase::Busy && id != NONE && self.overlaps(d, id);
             return if cached { Turn::Whole(id) } else { Turn::Nothing };
         }
         let idle = self.independent.dies[die].active == 0;
         if id == NONE || id == d.queues[REST].head {
             return match (d.suspended != NONE, id) {
-                // What is suspended comes before the rest.
+                // A suspended operation precedes other ones.
                 (true, _) => {
                     if idle {
                         Turn::Resume
@@ -190,7 +190,7 @@ impl Nand {
         }
         let first = self.ops[id].queue as usize;
         match self.turn_in(die, id, false) {
-            // All planes that its queue wants are busy: the other urgent queue may want another.
+            // All planes for its queue are busy: try the other urgent queue.
             Turn::Nothing => match d.queues[HOST + MAP - first].head {
                 NONE => Turn::Nothing,
                 id => self.turn_in(die, id, false),

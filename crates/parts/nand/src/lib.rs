@@ -1,8 +1,8 @@
-//! Simulated flash chips: what they hold ([`Store`]), and what they do with it in virtual time ([`Nand`]).
+//! Simulated flash chips: their content ([`Store`]), and their operations in virtual time ([`Nand`]).
 //!
-//! [`Nand`] performs the operations of [`media::Action`] as an array of dies on shared channels does: with the time,
-//! energy, wear and errors of each. It moves no data; whoever drives it applies to the [`Store`] what is
-//! [`Done`], in the order it is reported.
+//! [`Nand`] performs the operations of [`media::Action`] like an array of dies on shared channels, with the time,
+//! energy, wear and errors of each. It moves no data; its caller applies each [`Done`] operation to the [`Store`], in
+//! the reported order.
 
 mod channel;
 mod config;

@@ -1,9 +1,8 @@
-//! A log of everything that dies and channels did, for whoever checks that they did no two things at once.
+//! A log of all steps of dies and channels, to check that none does two things at once.
 
 use media::OpId;
-use sim::{Schedule, Time};
+use sim::Time;
 
-use crate::nand::Event;
 use crate::op::{Kind, Op};
 
 /// A step of an operation.
@@ -13,30 +12,30 @@ pub enum Step {
     Command,
     /// Command, address and data of a program, on the channel.
     DataIn,
-    /// The array works. A suspended operation has several of these.
+    /// The array's work. A suspended operation has several of these.
     Array,
     /// Data of a read, on the channel.
     DataOut,
 }
 
-/// One step, from its begin to its end.
+/// One step, from begin to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEntry {
     /// The operation.
     pub id: OpId,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// The step.
     pub step: Step,
     /// The die.
     pub die: u16,
-    /// From when.
+    /// Begin.
     pub from: Time,
-    /// Until when.
+    /// End.
     pub to: Time,
 }
 
-/// The log, if one is kept.
+/// The log, if enabled.
 #[derive(Default)]
 pub(crate) struct Log {
     kept: bool,
@@ -52,17 +51,14 @@ impl Log {
         std::mem::take(&mut self.entries)
     }
 
-    /// Notes a step, where the world `S` is watched.
-    #[inline(always)]
-    pub(crate) fn note<S: Schedule<Event>>(&mut self, id: u32, op: &Op, step: Step, from: Time, to: Time) {
-        debug_assert!(S::WATCHED || !self.kept, "a log is kept of what nobody watches");
-        if S::WATCHED && self.kept {
+    /// Logs a step, if the log is enabled.
+    pub(crate) fn note(&mut self, id: u32, op: &Op, step: Step, from: Time, to: Time) {
+        if self.kept {
             self.push(LogEntry { id: OpId(id), kind: op.kind, step, die: op.die, from, to });
         }
     }
 
     #[cold]
-    #[inline(never)]
     fn push(&mut self, entry: LogEntry) {
         self.entries.push(entry);
     }

@@ -1,14 +1,15 @@
 //! The flash array in virtual time: channels and dies as resources, operations through them.
 //!
-//! A read is: its command on the channel, the array, its data on the channel, perhaps decoding. A program is: its
-//! command and data on the channel, the array. An erase is: its command, the array. Whoever finds a resource free
-//! takes it at once and only its end becomes an event, so that an unloaded read has two and a program one. Who finds
-//! the channel taken waits in one of its lists; an event at the channel's release exists only then.
+//! A read consists of its command on the channel, the array's work, its data on the channel, and possibly decoding. A
+//! program consists of command and data on the channel, and the array's work; an erase of its command and the array's
+//! work. An operation that finds a resource free occupies it at once, and only the end becomes an event: an unloaded
+//! read has two events, a program one. An operation that finds the channel busy waits in one of its lists, and then the
+//! channel's release is an event.
 //!
-//! Without cache reads a die holds its register until the data have left it, and starts nothing before.
+//! Without cache reads, a die's register is busy until its data has left, and the die starts nothing before.
 
 use media::{EraseOp, OpId, PageAddr, ProgramOp, ReadOp, Status};
-use sim::{Dense, Energy, Schedule, Streams, Time};
+use sim::{Dense, Energy, Part, Schedule, Streams, Time};
 
 use crate::channel::Channel;
 use crate::config::Config;
@@ -21,30 +22,29 @@ use crate::op::{Done, Kind, Op, Ops, REST};
 use crate::store::Store;
 use crate::tables::Tables;
 
-/// Something that ends at a time: handed back to [`Nand::handle`] then. After a power cut those under way must not be
-/// handed back.
+/// An event, to be passed to [`Nand::handle`] at its time, unless a power cut came first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The array of a die ends what it did, unless that was suspended meanwhile.
+    /// The array of a die ends its work, unless that was suspended meanwhile.
     Array(u16),
-    /// The data of a read have left their die through this channel.
+    /// The data of a read has left its die through this channel.
     Transfer(u16),
-    /// A channel is free, and somebody waits for it.
+    /// A channel is free, and a die waits for it.
     Wake(u16),
-    /// A die that was asked for a suspension before its array began has begun.
+    /// The array has begun an operation that is to be suspended.
     Suspend(u16),
-    /// The data of a read are decoded.
+    /// The data of a read is decoded.
     Decoded(OpId),
 }
 
-/// What stands where a queue of events holds none.
+/// The placeholder in an empty event queue.
 impl Default for Event {
     fn default() -> Event {
         Event::Array(u16::MAX)
     }
 }
 
-/// Which events follow one another in time.
+/// Lanes of events that are ordered in time.
 pub(crate) mod lane {
     pub const READ: u8 = 0;
     pub const PROGRAM: u8 = 5;
@@ -64,11 +64,11 @@ pub struct Nand {
     pub(crate) store: Store,
     pub(crate) hazards: Hazards,
     pub(crate) log: Log,
-    /// The store's clock, which counts seconds, is right until then.
+    /// The time until which the store's clock, in seconds, is right.
     pub(crate) second_ends: Time,
     pub(crate) ecc: Engines,
-    /// Energy of array reads, programs and erases; of a read only what its planes beyond the first took: the dies'
-    /// reading times say the rest.
+    /// Energy of array reads, programs and erases; for reads only that of planes beyond the first, since the dies'
+    /// reading times give the rest.
     pub(crate) energy: [Energy; 3],
     /// State of independent plane reads.
     pub(crate) independent: Independent,
@@ -76,10 +76,10 @@ pub struct Nand {
 }
 
 impl Nand {
-    /// Lanes its events use.
+    /// Number of event lanes.
     pub const LANES: usize = 15;
 
-    /// Fresh flash.
+    /// Creates fresh flash.
     ///
     /// # Panics
     /// If the configuration has a [`fault`](Config::fault).
@@ -91,7 +91,7 @@ impl Nand {
         Nand::with_store(config, streams, store)
     }
 
-    /// Flash as it was left: in an earlier life, or loaded from an image.
+    /// Takes over used flash: from an earlier instance, or loaded from an image.
     ///
     /// # Panics
     /// If the configuration has a [`fault`](Config::fault), or the store another geometry, payload or order.
@@ -111,9 +111,9 @@ impl Nand {
         let g = &config.geometry;
         let mut all: Vec<Die> = (0..g.all_dies()).map(|die| Die::new(g.channel_of(die as u16))).collect();
         let independent = Independent::new(config, &mut all);
-        // SAFETY: the die of an address is checked against the geometry before it gets here.
+        // SAFETY: the die of an address is checked against the geometry before.
         let dies = unsafe { Dense::new(all) };
-        // SAFETY: a die knows its channel, and events and lists of channels have the numbers of such.
+        // SAFETY: dies, events and lists only hold numbers of existing channels.
         let channels = unsafe { Dense::new(vec![Channel::new(); g.channels as usize]) };
         Nand {
             tables: Tables::new(config, streams.stream("nand.variation").bits()),
@@ -131,28 +131,28 @@ impl Nand {
         }
     }
 
-    /// What it was made of.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The contents.
+    /// Returns the contents.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The contents, to be changed by what is done.
+    /// Returns the contents for changes by completed operations.
     #[inline]
     pub fn store_mut(&mut self) -> &mut Store {
         &mut self.store
     }
 
-    /// The contents alone: what is left when the power is off.
+    /// Returns the contents alone, as after a power cut.
     pub fn into_store(self) -> Store {
         self.store
     }
 
-    /// Rows of the timeline as (group, name): each channel, then each die, then each plane that reads by itself.
+    /// Returns the timeline's rows as (group, name): each channel, each die, each independently reading plane.
     pub fn tracks(&self) -> Vec<(String, String)> {
         let g = &self.config.geometry;
         let channels = (0..g.channels).map(|c| ("flash channels".to_owned(), format!("channel {c}")));
@@ -163,26 +163,26 @@ impl Nand {
         channels.chain(dies).chain(self.independent.tracks(g)).collect()
     }
 
-    /// Operations that wait for the die or run on it.
+    /// Returns the number of operations waiting for the die or running on it.
     pub fn die_load(&self, die: u16) -> u32 {
         self.dies[die as usize].load
     }
 
-    /// Keeps a log of every step from now on; grows without bound.
+    /// Logs every step from now on; the log grows without bound.
     pub fn keep_log(&mut self) {
         self.log.keep();
     }
 
-    /// The log since the last call; empty if none is kept.
+    /// Returns the log since the last call; empty if disabled.
     pub fn take_log(&mut self) -> Vec<crate::LogEntry> {
         self.log.take()
     }
 
-    /// Asks for a read.
+    /// Submits a read.
     ///
     /// # Panics
-    /// If its address or its bytes do not fit the flash, or its id is in use.
-    #[inline(always)]
+    /// If its address or size does not fit the flash, or its id is in use.
+    #[inline]
     pub fn submit_read<S: Schedule<Event>>(&mut self, now: Time, op: ReadOp, s: &mut S) {
         let planes = self.check(op.page);
         let bytes = u64::from(op.bytes);
@@ -194,11 +194,11 @@ impl Nand {
         self.submit(now, op.id, Op { bytes, ..Op::new(Kind::Read, op.page, planes, queue) }, s);
     }
 
-    /// Asks for a program.
+    /// Submits a program.
     ///
     /// # Panics
     /// If its address does not fit the flash (in SLC mode a block has fewer pages), or its id is in use.
-    #[inline(always)]
+    #[inline]
     pub fn submit_program<S: Schedule<Event>>(&mut self, now: Time, op: ProgramOp, s: &mut S) {
         let planes = self.check(op.page);
         if op.slc && op.page.page >= self.tables.slc_pages {
@@ -207,7 +207,7 @@ impl Nand {
         self.submit(now, op.id, Op { slc: op.slc, ..Op::new(Kind::Program, op.page, planes, REST as u8) }, s);
     }
 
-    /// Asks for an erase.
+    /// Submits an erase.
     ///
     /// # Panics
     /// If its address does not fit the flash, or its id is in use.
@@ -219,8 +219,8 @@ impl Nand {
         self.submit(now, op.id, Op::new(Kind::Erase, page, planes, REST as u8), s);
     }
 
-    /// Asserts that there are such planes and such a block; returns how many planes.
-    #[inline(always)]
+    /// Asserts that planes and block exist; returns the number of planes.
+    #[inline]
     fn check(&self, page: PageAddr) -> u64 {
         if !self.tables.has(page) || page.die as usize >= self.tables.dies {
             self.refuse(page, 0);
@@ -229,14 +229,13 @@ impl Nand {
         if mask & mask.wrapping_sub(1) == 0 { 1 } else { several(mask) }
     }
 
-    #[inline(always)]
+    #[inline]
     fn refuse(&self, page: PageAddr, bytes: u32) -> ! {
         // In single numbers, so that the hot paths need not keep the address in memory for it.
         self.panic_over(page.die, page.planes.0, page.block, page.page, bytes)
     }
 
     #[cold]
-    #[inline(never)]
     fn panic_over(&self, die: u16, planes: u16, block: u32, page: u32, bytes: u32) -> ! {
         panic!(
             "{bytes} bytes of die {die} planes {planes:#b} block {block} page {page} are not in {:?} ({:?})",
@@ -244,8 +243,7 @@ impl Nand {
         )
     }
 
-    /// Takes an operation in. If there is nothing else on its die and nobody before it on its channel, it starts at once,
-    /// without waiting in any queue.
+    /// Accepts an operation. If its die is idle and its channel free, it starts at once without queuing.
     #[inline(always)]
     fn submit<S: Schedule<Event>>(&mut self, now: Time, id: OpId, op: Op, s: &mut S) {
         let (die, queue, kind) = (op.die as usize, op.queue as usize, op.kind);
@@ -265,7 +263,7 @@ impl Nand {
             };
         }
         d.queues[queue].push_back(&mut self.ops, id.0);
-        // A busy die goes on when what it does ends; reads that go first may cut that short.
+        // A busy die continues when its current work ends; reads with priority may cut that short.
         let load = d.load;
         let d = &self.dies[die];
         if load == 1 || d.is_at_rest() || self.tables.overlaps && !self.is_taken(d) {
@@ -275,22 +273,22 @@ impl Nand {
         }
     }
 
-    /// Starts a program or an erase, which has found its die and its channel free.
+    /// Starts a program or an erase whose die and channel are free.
     #[inline(never)]
     fn start_alone<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, kind: Kind, s: &mut S) {
         self.start(now, die, id, kind, s);
     }
 
-    /// Where the operation `id` works, and whether in SLC mode; of one that ended, where it worked, until `id` is used
-    /// again.
+    /// Returns the address of operation `id`, and whether it is in SLC mode; after its end, the same until `id` is
+    /// reused.
     #[inline]
     pub fn place_of(&self, id: OpId) -> (PageAddr, bool) {
         let op = &self.ops[id.0];
         (op.address(), op.slc)
     }
 
-    /// An event has come. Returns the operation that ends with it, if one does.
-    #[inline(always)]
+    /// Handles an event. Returns the operation that it ends, if any.
+    #[inline]
     pub fn handle<S: Schedule<Event>>(&mut self, now: Time, event: Event, s: &mut S) -> Option<Done> {
         match event {
             Event::Array(die) => self.array_end(now, die as usize, s),
@@ -306,6 +304,16 @@ impl Nand {
                 None
             }
         }
+    }
+}
+
+impl Part for Nand {
+    type Event = Event;
+    type Output = Option<Done>;
+
+    #[inline]
+    fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Option<Done>) {
+        *out = Nand::handle(self, now, event, s);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Operations under way, by their id, and the queues they wait in: linked through the operations themselves.
+//! Operations under way, by id, and their queues, linked through the operations.
 
 use media::{OpId, PageAddr, PlaneMask, Status};
 use sim::Dense;
@@ -6,7 +6,7 @@ use sim::Dense;
 /// No operation, no die.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Read.
@@ -18,7 +18,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name on a timeline.
+    /// Returns its name on the timeline.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Kind::Read => "read",
@@ -28,48 +28,48 @@ impl Kind {
     }
 }
 
-/// An operation has ended. The world now applies it to the store: a program that ended well with
-/// [`program`](crate::Store::program), one that failed with [`tear`](crate::Store::tear), an erase with
-/// [`erase`](crate::Store::erase) or [`tear_erase`](crate::Store::tear_erase).
+/// A completed operation, to be applied to the store: a successful program with [`program`](crate::Store::program), a
+/// failed one with [`tear`](crate::Store::tear), an erase with [`erase`](crate::Store::erase) or
+/// [`tear_erase`](crate::Store::tear_erase).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// The operation; its id is free again.
+    /// The operation, whose id is free again.
     pub id: OpId,
-    /// How it ended.
+    /// Its result.
     pub status: Status,
-    /// What it was.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// The queues of a die. Where reads go first, those of the map go before those of the host, and both before the rest; in
-/// order of arrival all wait in `REST`.
+/// The queues of a die. If reads have priority, reads of the map precede reads of the host, and both precede the rest;
+/// in order of arrival, all operations wait in `REST`.
 pub(crate) const HOST: usize = 0;
 pub(crate) const MAP: usize = 1;
 pub(crate) const REST: usize = 2;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Op {
-    /// The next in its queue.
+    /// Its successor in the queue.
     pub next: u32,
     pub block: u32,
     pub page: u32,
-    /// Bytes that leave the die.
+    /// Bytes transferred from the die.
     pub bytes: u32,
     pub die: u16,
     pub planes: PlaneMask,
     pub suspensions: u32,
     pub kind: Kind,
-    /// How many planes.
+    /// Number of planes.
     pub plane_count: u8,
-    /// The queue it waits in, or waited in.
+    /// Its queue, also after leaving it.
     pub queue: u8,
-    /// Read-retry steps to come; known once the array is first read.
+    /// Remaining read-retry steps, known once the array is first read.
     pub retries: u8,
     pub active: bool,
     pub slc: bool,
-    /// A read that no retry can save.
+    /// The read fails after all retries.
     pub lost: bool,
-    /// How the read goes is decided.
+    /// The read's outcome is decided.
     pub faced: bool,
     /// A read retry: sensed again with shifted voltages.
     pub again: bool,
@@ -95,7 +95,7 @@ impl Op {
         again: false,
     };
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn new(kind: Kind, page: PageAddr, plane_count: u64, queue: u8) -> Op {
         Op {
             block: page.block,
@@ -110,14 +110,14 @@ impl Op {
         }
     }
 
-    /// Page and planes as one number.
-    #[inline(always)]
+    /// Returns page and planes as one number.
+    #[inline]
     pub(crate) fn place(&self) -> u64 {
         u64::from(self.block) << 40 | u64::from(self.page) << 16 | u64::from(self.planes.0)
     }
 
-    /// How a read ends that needs no retry, or none any more.
-    #[inline(always)]
+    /// Returns the result of a read without further retries.
+    #[inline]
     pub(crate) fn read_status(&self) -> Status {
         if self.lost { Status::Uncorrectable } else { Status::Ok }
     }
@@ -148,15 +148,14 @@ impl std::ops::IndexMut<u32> for Ops {
 }
 
 impl Ops {
-    /// None.
+    /// Creates an empty table.
     pub(crate) fn new() -> Ops {
-        // SAFETY: an operation has its place since it was asked for, and those are all that queues, dies and events name; the
-        // end of a queue is none.
+        // SAFETY: queues, dies and events only name submitted operations, which have entries; a queue's end names none.
         Ops { slots: unsafe { Dense::new(Vec::new()) } }
     }
 
-    /// The place of `id`, which is not under way.
-    #[inline(always)]
+    /// Returns the entry of `id`, which is not under way.
+    #[inline]
     pub(crate) fn place(&mut self, id: OpId) -> &mut Op {
         if id.0 as usize >= self.slots.len() {
             self.grow(id);
@@ -169,7 +168,6 @@ impl Ops {
     }
 
     #[cold]
-    #[inline(never)]
     fn grow(&mut self, id: OpId) {
         assert!(id.0 < 1 << 28, "operation ids are dense, found {}", id.0);
         self.slots.grow((id.0 as usize + 1).next_power_of_two().max(64), Op::IDLE);
@@ -180,9 +178,7 @@ impl Ops {
     }
 }
 
-/// (By value: nothing need be in memory for its sake.)
 #[cold]
-#[inline(never)]
 fn in_use(id: u32) -> ! {
     panic!("operation {id} is still under way")
 }
@@ -202,8 +198,8 @@ impl Queue {
         self.head == NONE
     }
 
-    /// Appends an operation that has no next.
-    #[inline(always)]
+    /// Appends an operation without a successor.
+    #[inline]
     pub(crate) fn push_back(&mut self, ops: &mut Ops, id: u32) {
         debug_assert!(ops[id].next == NONE);
         if self.head == NONE {

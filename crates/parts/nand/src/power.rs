@@ -1,4 +1,4 @@
-//! The power fails; and what was drawn until then.
+//! Power cuts, and energy.
 
 use media::{BlockAddr, OpId, PageAddr};
 use sim::{Energy, Time};
@@ -9,16 +9,16 @@ use crate::ecc::EccStats;
 use crate::nand::Nand;
 use crate::op::{Kind, NONE};
 
-/// What a power cut left half done.
+/// An operation interrupted by a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Torn {
-    /// A program: its page is used up and cannot be read.
+    /// A program: its page is used up and unreadable.
     Program(OpId, PageAddr),
-    /// An erase: its block cannot be read, and must be erased again.
+    /// An erase: its block is unreadable and must be erased again.
     Erase(OpId, BlockAddr),
 }
 
-/// Energy by what it was spent on.
+/// Energy by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EnergyByPart {
     /// Array reads.
@@ -29,17 +29,17 @@ pub struct EnergyByPart {
     pub erase: Energy,
     /// Data on the channels.
     pub transfer: Energy,
-    /// Dies whose array is idle.
+    /// Returns the number of dies that erase a block or have suspended an erase.
     pub standby: Energy,
 }
 
 impl EnergyByPart {
-    /// All of it.
+    /// Returns the total.
     pub fn total(&self) -> Energy {
         self.read + self.program + self.erase + self.transfer + self.standby
     }
 
-    /// Energy drawn between an earlier reading and this one.
+    /// Returns the energy drawn since an earlier reading.
     pub fn since(&self, earlier: &EnergyByPart) -> EnergyByPart {
         EnergyByPart {
             read: self.read - earlier.read,
@@ -52,8 +52,8 @@ impl EnergyByPart {
 }
 
 impl Nand {
-    /// The power fails: programs and erases that the arrays were at are torn in the store, all else under way is as if
-    /// it had never been asked for, and the RAM buffers are empty. Events under way must not be handed back.
+    /// Cuts the power: tears programs and erases in the arrays, forgets all other operations as if never submitted, and
+    /// clears the RAM buffers. Events under way must not be handled any more.
     pub fn power_cut(&mut self, now: Time) -> Vec<Torn> {
         let mut torn = Vec::new();
         for die in 0..self.dies.len() {
@@ -63,7 +63,7 @@ impl Nand {
                 if begin < now {
                     self.spend(die, array, begin, now);
                 }
-                // A read may have the array while a program is suspended.
+                // A read may occupy the array while a program is suspended.
                 let op = &self.ops[array];
                 if op.kind != Kind::Read && (begin < now || op.suspensions > 0) {
                     half_done = array;
@@ -96,7 +96,7 @@ impl Nand {
         Torn::Erase(OpId(id), op.address().block())
     }
 
-    /// What a die did until `now`.
+    /// Returns the counters of a die until `now`.
     pub fn die_stats(&self, now: Time, die: u16) -> DieStats {
         let d = &self.dies[die as usize];
         let mut stats = d.stats;
@@ -117,7 +117,7 @@ impl Nand {
         stats
     }
 
-    /// Dies whose array erases a block, or has suspended an erase.
+    /// Returns the number of dies that erase a block or have suspended an erase.
     pub fn dies_erasing(&self) -> u32 {
         let erases = |d: &&Die| {
             let busy = matches!(d.phase, Phase::Busy | Phase::Suspending) && self.ops[d.array].kind == Kind::Erase;
@@ -126,17 +126,17 @@ impl Nand {
         self.dies.iter().filter(erases).count() as u32
     }
 
-    /// What a channel did until `now`.
+    /// Returns the counters of a channel until `now`.
     pub fn channel_stats(&self, now: Time, channel: u32) -> ChannelStats {
         self.channels[channel as usize].stats_at(now)
     }
 
-    /// What the encoder and the decoders did until `now`.
+    /// Returns the counters of encoder and decoders until `now`.
     pub fn ecc_stats(&self, now: Time) -> EccStats {
         self.ecc.stats(now)
     }
 
-    /// Energy drawn from time zero until `now`.
+    /// Returns the energy drawn from time zero until `now`.
     pub fn energy(&self, now: Time) -> EnergyByPart {
         let power = &self.config.power;
         let [read, program, erase] = self.energy;
@@ -160,13 +160,13 @@ impl Nand {
         for channel in &self.channels {
             let stats = channel.stats_at(now);
             energy.transfer += Energy::of_power(power.transfer_uw, stats.data);
-            // Bytes in the middle of a transfer count whole: they were announced.
+            // Bytes of a transfer under way count in full.
             energy.transfer += Energy::from_pj(power.transfer_pj_per_byte * (stats.bytes_in + stats.bytes_out));
         }
         energy
     }
 
-    /// Asserts what no run may break: no array, register or channel was busy for longer than `now`.
+    /// Asserts that no array, register or channel was busy for longer than `now`.
     ///
     /// # Panics
     /// If one was.

@@ -1,4 +1,4 @@
-//! Who goes next: the queues of the dies and the lists of the channels.
+//! Scheduling: the queues of the dies and the lists of the channels.
 
 use sim::{Lane, Schedule, Time};
 
@@ -8,8 +8,8 @@ use crate::nand::{Event, Nand, lane};
 use crate::op::{HOST, Kind, MAP, NONE, REST};
 
 impl Nand {
-    /// The next of the reads of the host, where only such wait for the die, and it can read: the usual case.
-    #[inline(always)]
+    /// Returns the next read of the host, if only such reads wait for the die and it can read: the usual case.
+    #[inline]
     fn next_read(&self, d: &Die) -> Option<u32> {
         let [host, map, rest] = d.queues.map(|q| q.head);
         let free = d.phase == Phase::Idle && (d.out == NONE || self.tables.cache_read);
@@ -17,16 +17,16 @@ impl Nand {
         (only && host != NONE).then_some(host)
     }
 
-    /// Starts that read, with a channel that is free.
-    #[inline(always)]
+    /// Starts that read; the channel is free.
+    #[inline]
     fn start_next_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
         let d = &mut self.dies[die];
         (d.queues[HOST].head, d.host_overtaken) = (self.ops[id].next, 0);
         self.start_read(now, die, id, s);
     }
 
-    /// A die and its channel are free again, and there is more to do for one of them.
-    #[inline(always)]
+    /// A die and its channel are free again: continues the work that waits for either.
+    #[inline]
     pub(crate) fn released<S: Schedule<Event>>(&mut self, now: Time, die: usize, number: usize, s: &mut S) {
         if self.channels[number].waiting == 0 {
             return match self.next_read(&self.dies[die]) {
@@ -35,7 +35,7 @@ impl Nand {
             };
         }
         match self.next_read(&self.dies[die]) {
-            // Others wait for the channel, too: the die joins them.
+            // Other dies wait for the channel, too: join them.
             Some(_) => self.channels[number].enlist(&mut self.dies, die as u32, COMMANDS),
             None if self.dies[die].load != 0 && !self.is_taken(&self.dies[die]) => self.join(now, die, s),
             None => {}
@@ -43,13 +43,13 @@ impl Nand {
         self.grant(now, number, s);
     }
 
-    /// An operation that waits now may start at once, or cut short what its die does.
+    /// Starts a newly queued operation if possible, or suspends the die's current one.
     #[inline(never)]
     pub(crate) fn go_on<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
         let (queue, kind) = (self.ops[id].queue as usize, self.ops[id].kind);
         let d = &self.dies[die];
         if d.load == 1 {
-            // The die has nothing else to do: it is the channel that is taken.
+            // The die is idle, so only the channel is busy.
             return self.wait(die, if kind == Kind::Program { DATA } else { COMMANDS }, s);
         }
         if self.tables.overlaps {
@@ -62,21 +62,21 @@ impl Nand {
         }
     }
 
-    /// True if the array of a die is at something beside which nothing is started.
-    #[inline(always)]
+    /// Returns whether a die's array is busy with work that excludes any other start.
+    #[inline]
     pub(crate) fn is_taken(&self, d: &Die) -> bool {
         d.phase != Phase::Idle && !self.tables.cache_program
     }
 
-    /// Which waiting operation a die starts next, if it can start it now.
-    #[inline(always)]
+    /// Returns the waiting operation that a die can start now.
+    #[inline]
     fn pick(&self, d: &Die) -> Option<u32> {
         if self.is_taken(d) {
             return None;
         }
         let id = self.turn(d);
         let can = if d.is_at_rest() {
-            // What is suspended comes before the rest.
+            // A suspended operation precedes other ones.
             id != NONE && (d.suspended == NONE || id != d.queues[REST].head)
         } else {
             self.tables.overlaps && id != NONE && self.overlaps(d, id)
@@ -84,26 +84,25 @@ impl Nand {
         can.then_some(id)
     }
 
-    /// Whose turn it is on a die; nobody's, where nobody waits.
-    #[inline(always)]
+    /// Returns the next queue of a die, if one has an operation.
+    #[inline]
     pub(crate) fn turn(&self, d: &Die) -> u32 {
         let [host, map, rest] = d.queues.map(|q| q.head);
         if host & map == NONE {
             return rest;
         }
-        // Of two heads one is an operation. The rest has its turn once enough reads have gone ahead of it.
+        // One of the two heads exists. The rest gets its turn after enough reads have overtaken it.
         let rest_waits = rest & d.suspended != NONE;
         if rest_waits && d.overtaken >= self.config.scheduling.overtakes_max {
             return rest;
         }
-        // A read of the map is what some read of the host waits for.
+        // Reads of the host wait for reads of the map.
         let map_goes = map != NONE && (host == NONE || d.host_overtaken < self.config.scheduling.overtakes_max);
         if map_goes { map } else { host }
     }
 
-    /// True if the operation `id` can start on a die that is not at rest: a read while the last one's data leave, a
-    /// program while the last one is in the array.
-    #[inline(never)]
+    /// Returns whether operation `id` can start on a busy die: a read while the previous one's data leaves, or a
+    /// program while the previous one is in the array.
     pub(crate) fn overlaps(&self, d: &Die, id: u32) -> bool {
         let op = &self.ops[id];
         match d.phase {
@@ -121,7 +120,7 @@ impl Nand {
         }
     }
 
-    /// Starts what a die can start, or has it wait for its channel.
+    /// Starts the next operation of a die, or lets the die wait for its channel.
     #[inline(never)]
     pub(crate) fn advance<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         if self.tables.overlaps {
@@ -131,14 +130,14 @@ impl Nand {
         }
     }
 
-    /// As [`advance`](Self::advance), of a die that does one thing at a time and is at rest.
-    #[inline(always)]
+    /// Like [`advance`](Self::advance), for an idle die that does one thing at a time.
+    #[inline]
     pub(crate) fn go_next<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let d = &self.dies[die];
         debug_assert!(d.is_at_rest() && !self.tables.overlaps);
         let id = self.turn(d);
         if d.suspended != NONE && id == d.queues[REST].head {
-            // What is suspended comes before the rest.
+            // A suspended operation precedes other ones.
             self.resume(now, die, s);
         } else if id != NONE {
             if self.channels[d.channel as usize].is_free(now) {
@@ -150,7 +149,7 @@ impl Nand {
         }
     }
 
-    /// As [`advance`](Self::advance), of a die that may start an operation while it is at another.
+    /// Like [`advance`](Self::advance), for a die that may start an operation while another runs.
     #[inline(never)]
     pub(crate) fn advance_overlapping<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         if self.tables.independent {
@@ -177,7 +176,7 @@ impl Nand {
         }
     }
 
-    /// A die is at rest, and has more to do; others wait for its channel, too. It joins them.
+    /// Lets an idle die with more to do join the others that wait for its channel.
     #[inline(never)]
     fn join<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         if !self.tables.overlaps && !self.tables.suspends {
@@ -188,7 +187,7 @@ impl Nand {
         }
     }
 
-    /// `die` waits for its channel; an event at the channel's release is made if none is on its way.
+    /// Lets `die` wait for its channel, and schedules an event at the channel's release if none is scheduled.
     #[inline(always)]
     pub(crate) fn wait<S: Schedule<Event>>(&mut self, die: usize, list: usize, s: &mut S) {
         let number = self.dies[die].channel;
@@ -197,13 +196,12 @@ impl Nand {
         wake(channel, number as usize, s);
     }
 
-    /// As [`handle`](Self::handle) of [`Event::Wake`], which ends no operation.
-    #[inline(never)]
+    /// Handles [`Event::Wake`], which ends no operation.
     pub fn woken<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) {
         self.grant(now, number, s);
     }
 
-    /// Gives a channel to who waits for it, until it is taken.
+    /// Gives a channel to waiting dies, until it is busy.
     #[inline(always)]
     pub(crate) fn grant<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) {
         loop {
@@ -217,7 +215,7 @@ impl Nand {
             let (list, die) = channel.next(&mut self.dies, &self.config.scheduling);
             let d = &self.dies[die as usize];
             if list != COMMANDS && d.out != NONE {
-                // The end of the transfer will look at who waits.
+                // The end of the transfer serves the waiting dies.
                 return self.transfer(now, die as usize, s);
             }
             if let Some(id) = self.next_read(d) {
@@ -228,15 +226,15 @@ impl Nand {
         }
     }
 
-    /// Gives a channel to `die`, for something else than a transfer or the host's next read, if there still is anything.
+    /// Gives a channel to `die` for anything but a transfer or the host's next read, if there still is anything.
     #[inline(never)]
     fn grant_other<S: Schedule<Event>>(&mut self, now: Time, number: usize, die: u32, list: usize, s: &mut S) {
         if self.tables.independent {
             return self.grant_planes(now, number, die as usize, list, s);
         }
         let Some(id) = self.pick(&self.dies[die as usize]) else { return };
-        // What was to be started when the die began to wait may have been overtaken by something else. A program waits
-        // in its own list; a command goes now.
+        // The operation for which the die began to wait may have been overtaken. A program waits in its own list; a
+        // command goes now.
         if list == COMMANDS && self.ops[id].kind == Kind::Program {
             return self.channels[number].enlist(&mut self.dies, die, DATA);
         }
@@ -246,15 +244,15 @@ impl Nand {
         }
     }
 
-    /// True if reads that go first wait for a die.
+    /// Returns whether reads with priority wait for a die.
     #[inline]
     pub(crate) fn urgent_waits(d: &Die) -> bool {
         d.queues[HOST].head & d.queues[MAP].head != NONE
     }
 }
 
-/// Somebody waits for `channel`, which is taken: an event will look at it when it is free, if none does anyway.
-#[inline(always)]
+/// Schedules an event at the release of the busy `channel`, for a waiting die, unless one is scheduled anyway.
+#[inline]
 fn wake<S: Schedule<Event>>(channel: &mut Channel, number: usize, s: &mut S) {
     if channel.event_at < channel.free_at {
         channel.event_at = channel.free_at;

@@ -1,4 +1,4 @@
-//! The start of an operation, on a die that can and with a channel that is free.
+//! Starting an operation, on a die that can and with a free channel.
 
 use sim::{Lane, Schedule, Time, Track};
 
@@ -12,19 +12,19 @@ use crate::tables::Tables;
 
 impl Nand {
     /// Starts the read `id`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn start_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
         self.start(now, die, id, Kind::Read, s);
     }
 
     /// Starts the operation `id`, the first of its queue.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn start_first<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
         self.start_of(now, die, id, self.ops[id].kind, true, s);
     }
 
-    /// Starts the operation `id`, a `kind`, which is in no queue.
-    #[inline(always)]
+    /// Starts the operation `id` of this `kind`, which is in no queue.
+    #[inline]
     pub(crate) fn start<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, kind: Kind, s: &mut S) {
         self.start_of(now, die, id, kind, false, s);
     }
@@ -55,7 +55,7 @@ impl Nand {
     }
 }
 
-/// An operation, and what it takes.
+/// An operation and its costs.
 struct Start<'a> {
     id: u32,
     die: usize,
@@ -84,7 +84,7 @@ impl Start<'_> {
         self.work(begin, end, lane::READ + kind as u8, s);
     }
 
-    #[inline(always)]
+    #[inline]
     fn erase<S: Schedule<Event>>(mut self, now: Time, time: Time, s: &mut S) {
         self.d.sensed = NOWHERE;
         let begin = now + self.tables.erase_command * u64::from(self.op.plane_count);
@@ -92,8 +92,8 @@ impl Start<'_> {
         self.work(begin, begin + time, lane::ERASE, s);
     }
 
-    /// Data go into the array's register or, while the array works, into the other.
-    #[inline(always)]
+    /// Data goes into the array's register or, while the array works, into the other.
+    #[inline]
     fn program<S: Schedule<Event>>(mut self, now: Time, ecc: &mut Engines, s: &mut S) {
         self.d.sensed = NOWHERE;
         let (tables, planes) = (self.tables, u64::from(self.op.plane_count));
@@ -113,22 +113,22 @@ impl Start<'_> {
         }
     }
 
-    /// The channel is taken until the array begins.
-    #[inline(always)]
+    /// The channel is busy until the array begins.
+    #[inline]
     fn occupy<S: Schedule<Event>>(&mut self, now: Time, begin: Time, what: (&'static str, Step), s: &mut S) {
         self.channel.take(now, begin);
         self.show(now, begin, what, s);
     }
 
-    /// What the channel is taken by, for whoever watches.
-    #[inline(always)]
+    /// Reports the channel's use to the timeline.
+    #[inline]
     fn show<S: Schedule<Event>>(&mut self, now: Time, begin: Time, what: (&'static str, Step), s: &mut S) {
         s.span(Track(self.d.channel), what.0, now, begin);
-        self.log.note::<S>(self.id, self.op, what.1, now, begin);
+        self.log.note(self.id, self.op, what.1, now, begin);
     }
 
-    /// The array works.
-    #[inline(always)]
+    /// Occupies the array.
+    #[inline]
     fn work<S: Schedule<Event>>(self, begin: Time, end: Time, lane: u8, s: &mut S) {
         let d = self.d;
         (d.array, d.phase, d.begin, d.end) = (self.id, Phase::Busy, begin, end);

@@ -12,12 +12,13 @@ use crate::op::{Done, Kind, NONE, Op, REST};
 use crate::tables::Tables;
 
 impl Nand {
-    #[inline(always)]
+    #[inline]
     pub(crate) fn array_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> Option<Done> {
         let dies_at = self.channels.len() as u32;
         let Nand { tables, ops, dies, channels, log, energy, .. } = self;
         let d = &mut dies[die];
-        // What was suspended left its old event behind. If something else ends at that same time, either event serves.
+        // A suspended operation leaves its old event behind. If another operation ends at that time, either event
+        // serves.
         if d.end != now || d.phase != Phase::Busy {
             self.suspension_end(now, die, s);
             return None;
@@ -35,7 +36,7 @@ impl Nand {
             energy[Kind::Read as usize] += Energy::of_power(tables.read_uw * u64::from(op.plane_count - 1), span);
         }
         s.span(Track(dies_at + die as u32), "read", begin, now);
-        log.note::<S>(id, op, Step::Array, begin, now);
+        log.note(id, op, Step::Array, begin, now);
         if d.out != NONE {
             d.phase = Phase::Holding;
             return None;
@@ -44,7 +45,7 @@ impl Nand {
         (d.array, d.phase) = (NONE, Phase::Idle);
         let channel = &mut channels[d.channel as usize];
         if tables.cache_read {
-            // The command of the next read goes ahead of these data.
+            // The next read's command precedes this data.
             if d.load > 1 || self.tables.independent {
                 self.advance_overlapping(now, die, s);
             }
@@ -58,7 +59,7 @@ impl Nand {
         None
     }
 
-    /// The data that a die holds ask for its channel.
+    /// Requests the channel for the data that a die holds.
     #[inline(never)]
     fn data_ready<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         if self.channels[self.dies[die].channel as usize].is_free(now) {
@@ -69,7 +70,7 @@ impl Nand {
         }
     }
 
-    /// The array of a die ends a program or an erase.
+    /// Ends a program or an erase in a die's array.
     #[inline(never)]
     fn write_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> (Kind, Status) {
         let dies_at = self.channels.len() as u32;
@@ -93,7 +94,7 @@ impl Nand {
         };
         energy[kind as usize] += Energy::of_power(power * u64::from(op.plane_count), span);
         s.span(Track(dies_at + die as u32), kind.name(), begin, now);
-        log.note::<S>(id, op, Step::Array, begin, now);
+        log.note(id, op, Step::Array, begin, now);
         if kind == Kind::Program && now >= self.second_ends {
             self.set_clock(now);
         }
@@ -113,16 +114,14 @@ impl Nand {
         (kind, status)
     }
 
-    /// Another second has begun.
+    /// Advances the store's clock to another second.
     #[cold]
-    #[inline(never)]
     fn set_clock(&mut self, now: Time) {
         self.store.set_clock_s(self.hazards.clock_s(now));
         self.second_ends = Time::from_ps((now.ps() / SECOND + 1) * SECOND);
     }
 
-    /// The program in the cache register goes into the array, once its data are there.
-    #[inline(never)]
+    /// Moves the program in the cache register into the array, once its data has arrived.
     fn program_next<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
         let (op, d) = (&self.ops[id], &mut self.dies[die]);
         debug_assert!(op.kind == Kind::Program);
@@ -133,8 +132,8 @@ impl Nand {
         s.at(Lane(lane::PROGRAM + kind as u8), d.end, Event::Array(die as u16));
     }
 
-    /// The data of the read that a die holds leave it. The channel is free.
-    #[inline(always)]
+    /// Transfers the data of the read that a die holds. The channel is free.
+    #[inline]
     pub(crate) fn transfer<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let Nand { tables, ops, dies, channels, log, .. } = self;
         let d = &dies[die];
@@ -142,8 +141,8 @@ impl Nand {
         begin_transfer(now, die, d.out, &ops[d.out], d.channel, channel, tables, log, s);
     }
 
-    /// As [`handle`](Self::handle) of [`Event::Transfer`]. Returns the read that ends with it, if it does, and how.
-    #[inline(always)]
+    /// Handles [`Event::Transfer`]. Returns the read that it ends, if any, and its result.
+    #[inline]
     pub fn transferred<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) -> Option<(OpId, Status)> {
         let channel = &mut self.channels[number];
         let die = channel.moving as usize;
@@ -178,9 +177,8 @@ impl Nand {
         done
     }
 
-    /// The data that were held in the data register move to the other, and wait to leave.
+    /// Moves data from the data register to the cache register, where it waits to leave.
     #[cold]
-    #[inline(never)]
     pub(crate) fn output<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let d = &mut self.dies[die];
         (d.out, d.out_since) = (d.array, now);
@@ -189,9 +187,8 @@ impl Nand {
         self.wait(die, data_list(queue), s);
     }
 
-    /// The data of a read are decoded: that takes time, or ends badly.
+    /// Decodes the data of a read, which takes time or fails.
     #[cold]
-    #[inline(never)]
     fn decode<S: Schedule<Event>>(&mut self, now: Time, id: u32, s: &mut S) {
         if !self.tables.decoded {
             return self.read_again(id);
@@ -200,7 +197,7 @@ impl Nand {
         s.at(Lane(lane::DECODED), end, Event::Decoded(OpId(id)));
     }
 
-    /// The next read-retry step: first of all that wait for the die in its queue.
+    /// Starts the next read-retry step, ahead of all operations in its queue.
     fn read_again(&mut self, id: u32) {
         let op = &mut self.ops[id];
         (op.retries, op.again) = (op.retries - 1, true);
@@ -211,7 +208,7 @@ impl Nand {
         d.queues[queue].push_front(&mut self.ops, id);
     }
 
-    /// The data of a read have been decoded, some time after they left the die: it is done, or goes once more.
+    /// Ends the decoding of a read that left its die earlier: the read is done, or retried.
     #[inline(never)]
     pub(crate) fn decoded<S: Schedule<Event>>(&mut self, now: Time, id: u32, s: &mut S) -> Option<(OpId, Status)> {
         let op = &mut self.ops[id];
@@ -226,16 +223,16 @@ impl Nand {
         None
     }
 
-    /// The array of a die worked for an operation: time and energy of the same event.
-    #[inline(always)]
+    /// Counts an array's time and energy for an operation.
+    #[inline]
     pub(crate) fn account<S: Schedule<Event>>(&mut self, die: usize, id: u32, from: Time, to: Time, s: &mut S) {
         self.spend(die, id, from, to);
         let op = &self.ops[id];
         s.span(Track(self.channels.len() as u32 + die as u32), op.kind.name(), from, to);
-        self.log.note::<S>(id, op, Step::Array, from, to);
+        self.log.note(id, op, Step::Array, from, to);
     }
 
-    #[inline(always)]
+    #[inline]
     pub(crate) fn spend(&mut self, die: usize, id: u32, from: Time, to: Time) {
         let (span, stats, power) = (to - from, &mut self.dies[die].stats, &self.config.power);
         let op = &self.ops[id];
@@ -250,13 +247,13 @@ impl Nand {
     }
 }
 
-/// The list of a channel that the data of a read wait in that waited for its die in `queue`.
-#[inline(always)]
+/// Returns the list of a channel for the data of a read from `queue`.
+#[inline]
 fn data_list(queue: u8) -> usize {
     if (queue as usize) < REST { READ_DATA } else { DATA }
 }
 
-/// The data of the read `op` leave `die` through `channel`, which is free.
+/// Transfers the data of the read `op` from `die` through the free `channel`.
 #[inline(always)]
 #[allow(clippy::too_many_arguments)]
 fn begin_transfer<S: Schedule<Event>>(
@@ -275,5 +272,5 @@ fn begin_transfer<S: Schedule<Event>>(
     let end = channel.take_out(now, time, die as u32, bytes);
     s.at(Lane(lane::TRANSFER), end, Event::Transfer(number as u16));
     s.span(Track(number), "data out", now, end);
-    log.note::<S>(id, op, Step::DataOut, now, end);
+    log.note(id, op, Step::DataOut, now, end);
 }

@@ -1,12 +1,12 @@
-//! What is on the flash, without time: spare areas, wear, bad blocks and, where it is kept, the data.
+//! The content of flash, without time: spare areas, wear, bad blocks and, where kept, the data.
 //!
-//! A block costs 12 bytes until it is first programmed, and these stay untouched zero pages of the operating system.
-//! Then it takes a *slot*: 16 bytes, 4 bytes a mapping unit, 2 bytes a page, and its payload if that is kept. An erase
-//! puts the slot on a free list, so that a drive in steady state allocates nothing. A block that was laid out has no
-//! slot until it is touched (`laid.rs`).
+//! A block costs 12 bytes until it is first programmed, in zero pages that the operating system need not back. Then it
+//! takes a *slot*: 16 bytes, 4 bytes per mapping unit, 2 bytes per page, and its payload if kept. An erase returns the
+//! slot to a free list, so a drive in steady state allocates nothing. A laid-out block has no slot until it is touched
+//! (`laid.rs`).
 //!
-//! The rules of the medium are assertions here (erase before program, programming order, no program of a bad block):
-//! a translation layer that breaks one has a bug, and goes no further.
+//! The rules of the medium are assertions here (erase before program, programming order, no program of a bad block): a
+//! translation layer that breaks one has a bug, and stops.
 
 mod image;
 mod laid;
@@ -30,50 +30,50 @@ pub use view::{BlockView, PageView, Pages};
 /// The order in which the pages of a block may be programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Ascending without gaps, as all NAND with more than one bit a cell, and all of today's, demands.
+    /// Ascending without gaps, as all multi-bit and all of today's NAND requires.
     InOrder,
-    /// Any, as the earliest single-level cells allowed.
+    /// Any order, as the earliest single-level cells allowed.
     Any,
 }
 
-/// What goes into one mapping unit of a page.
+/// Content of one mapping unit of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitWrite {
     /// Its logical number, or [`media::NOBODY`] for padding.
     pub logical: u32,
-    /// The RAM buffer, in units, that its data come from; without meaning for padding, which reads as zeros.
+    /// The RAM buffer with its data, in units; ignored for padding, which reads as zeros.
     pub buffer: u32,
-    /// Its data could not be read when they were moved: it is programmed, and marked as lost.
+    /// Its data was unreadable when it was moved: it is programmed and marked as lost.
     pub lost: bool,
 }
 
-/// Words of a block's entry in the table: its slot (0: none), its erase count, its state.
+/// Words of a block's entry in the table: slot (0: none), erase count, state.
 type Entry = [u32; 3];
 const SLOT: usize = 0;
 const ERASES: usize = 1;
 const STATE: usize = 2;
 
-/// The state: programmed pages above, these flags in the low byte.
+/// The state: number of programmed pages in the upper bits, these flags in the low byte.
 const BAD: u32 = 1;
 const SLC: u32 = 2;
 const ERASE_TORN: u32 = 4;
-/// Some page is torn, some unit lost, some sequence far from the one before, some unit has a note: the side table
-/// has more.
+/// The side table has entries for this block: a torn page, a lost unit, a sequence far from the previous one, or a
+/// note.
 const TORN: u32 = 8;
 const LOST: u32 = 16;
 const LONG: u32 = 32;
 const NOTED: u32 = 64;
-/// It was laid out and has no slot yet: its content is a rule.
+/// The block is laid out and has no slot: a rule gives its content.
 const LAID: u32 = 128;
 const FLAGS: u32 = 0xff;
 const PAGE: u32 = 1 << 8;
 
 const TOO_FEW: &str = "too few units for a program";
 
-/// The step of a page, where any order is allowed, whose sequence is in the side table.
+/// The step of a page in any order, whose sequence is in the side table.
 const FAR: u16 = u16::MAX;
 
-/// The contents of an array of flash, and the controller's RAM buffers beside it.
+/// The contents of a flash array, and the controller's RAM buffers.
 pub struct Store {
     geometry: Geometry,
     order: Order,
@@ -81,37 +81,37 @@ pub struct Store {
     slots: Slots,
     rares: Rares,
     units_per_page: usize,
-    /// Blocks of a plane, and of a die.
+    /// Blocks per plane, and per die.
     plane_blocks: usize,
     die_blocks: usize,
-    /// Pages of a block behind its first, if they are programmed in order and no payload is kept.
+    /// Pages of a block after its first, if they are programmed in order and no payload is kept.
     quick_pages: u32,
     kind: PayloadKind,
-    /// Bytes of a unit's payload; 0 where none is kept.
+    /// Bytes of payload per unit; 0 if none is kept.
     unit_payload: usize,
     buffers: Vec<u8>,
-    /// For one program: what it writes.
+    /// Scratch space for one program.
     programmed: Vec<UnitWrite>,
-    /// Reads of each block since its erase; empty where nobody counts them.
+    /// Reads of each block since its erase; empty if not counted.
     disturb: Vec<u32>,
-    /// Of each block's erases, those in SLC mode; empty where modes are not told apart.
+    /// Erases of each block in SLC mode; empty if modes are not counted separately.
     slc_erases: Vec<u32>,
     clock_s: u32,
-    /// A program or an erase was torn, once.
+    /// A program or an erase was torn at some time.
     any_torn: bool,
-    /// Some unit was ever written as lost.
+    /// A unit was programmed as lost at some time.
     any_lost: bool,
-    /// A block was programmed in SLC mode, once.
+    /// A block was programmed in SLC mode at some time.
     any_slc: bool,
-    /// How it was laid out, if it was.
+    /// The rule by which it was laid out, if any.
     laid: Option<Laid>,
 }
 
 impl Store {
-    /// Fresh flash of the shape `geometry`, with `buffers` RAM buffers of a mapping unit each.
+    /// Creates fresh flash with this `geometry`, and `buffers` RAM buffers of one mapping unit each.
     ///
     /// # Panics
-    /// If the geometry has a fault, a block has 2^24 pages or more, or payload is kept of units above 32 KiB.
+    /// If the geometry is invalid, a block has 2^24 pages or more, or payload is kept for units above 32 KiB.
     pub fn new(geometry: &Geometry, kind: PayloadKind, order: Order, buffers: u32) -> Store {
         assert_eq!(geometry.fault(), None);
         assert!(geometry.pages < 1 << 24, "{} pages a block, fewer than 2^24 are kept", geometry.pages);
@@ -144,43 +144,43 @@ impl Store {
         }
     }
 
-    /// Its shape.
+    /// Returns its geometry.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// What payload is kept.
+    /// Returns the kind of payload kept.
     pub fn payload(&self) -> PayloadKind {
         self.kind
     }
 
-    /// The programming order it enforces.
+    /// Returns the enforced programming order.
     pub fn order(&self) -> Order {
         self.order
     }
 
-    /// The drive's age in seconds, as the last program saw it; a block keeps the second of its first program.
+    /// Returns the drive's age in seconds at the last program; a block keeps the second of its first program.
     pub fn clock_s(&self) -> u32 {
         self.clock_s
     }
 
-    /// The drive is `seconds` old.
+    /// Sets the drive's age.
     ///
     /// # Panics
-    /// If that is less than before.
+    /// If the age decreases.
     #[inline]
     pub fn set_clock_s(&mut self, seconds: u32) {
         assert!(seconds >= self.clock_s, "the clock went back from {} s to {seconds} s", self.clock_s);
         self.clock_s = seconds;
     }
 
-    /// Programs `page` on its planes. `units` are those of the first plane, then of the next, ascending; `sequence` is
-    /// the same on all of them, and never less than that of the block's earlier programs.
+    /// Programs `page` on its planes. `units` are those of the lowest plane, then of the next; `sequence` is the same
+    /// for all of them, and at least that of the block's earlier programs.
     ///
     /// # Panics
-    /// If the page is not erased, out of order, in a bad block or in one whose erase was torn; if `slc` differs from
-    /// the block's earlier programs; if the units are too few or too many.
-    #[inline(always)]
+    /// If the page is not erased or out of order, the block is bad or its erase was torn, `slc` differs from the
+    /// block's earlier programs, or the number of units is wrong.
+    #[inline]
     pub fn program<U: Borrow<UnitWrite>>(
         &mut self,
         page: PageAddr,
@@ -196,7 +196,7 @@ impl Store {
             planes &= planes - 1;
             self.program_one_of_several(block, page.page, sequence, slc, &mut units);
         }
-        // One plane is the last of several, or, mostly, the only one.
+        // Usually there is only one plane; of several, the last one.
         if planes != 0 {
             let block = first + planes.trailing_zeros() as usize * self.plane_blocks;
             self.program_plane(block, page.page, sequence, slc, &mut units);
@@ -204,7 +204,6 @@ impl Store {
         assert!(units.next().is_none(), "too many units for a program");
     }
 
-    #[inline(never)]
     fn program_one_of_several(
         &mut self,
         block: usize,
@@ -216,7 +215,7 @@ impl Store {
         self.program_plane(block, page, sequence, slc, units);
     }
 
-    #[inline(always)]
+    #[inline]
     fn program_plane(
         &mut self,
         block: usize,
@@ -240,9 +239,9 @@ impl Store {
         }
     }
 
-    /// As [`program`](Self::program), of a page whose logical numbers are all that is to be kept, on one plane: returns
-    /// their places, to be filled. `None`, and nothing is done, if there is more to that page than that.
-    #[inline(always)]
+    /// Like [`program`](Self::program), for a page of one plane that needs only its logical numbers stored: returns
+    /// their places, to be filled. Returns `None` without any effect if the page needs more.
+    #[inline]
     pub fn program_plain(&mut self, page: PageAddr, sequence: u64, slc: bool) -> Option<&mut [u32]> {
         let planes = page.planes.0;
         if planes & planes.wrapping_sub(1) != 0 {
@@ -252,18 +251,19 @@ impl Store {
         self.take_plain(block, page.page, sequence, u32::from(slc) * SLC)
     }
 
-    /// Takes a page behind the first of its block, where pages are programmed in order and no payload is kept, if it is
-    /// the next: the places of its logical numbers. `None`, and nothing is done, of any other.
-    #[inline(always)]
+    /// Takes a page after the first of its block, where pages are programmed in order and no payload is kept, if it is
+    /// the next one: returns the places of its logical numbers. Returns `None` without any effect otherwise.
+    #[inline]
     fn take_plain(&mut self, block: usize, page: u32, sequence: u64, slc: u32) -> Option<&mut [u32]> {
         let entry = &mut self.blocks[block];
-        // Two comparisons say: a page behind the first, the next one, same mode, neither bad nor torn by an erase.
+        // Two comparisons check everything: a page after the first, the next one, the same mode, neither bad nor torn.
         let next = entry[STATE] & !(TORN | LOST | LONG | NOTED) == (page * PAGE) | slc;
         if page.wrapping_sub(1) >= self.quick_pages || !next {
             return None;
         }
         let (record, at) = self.slots.record_of(entry[SLOT], page);
-        // A page keeps its distance from the block's anchor, an earlier sequence; one too far away is the next anchor.
+        // A page stores its distance from the block's anchor, an earlier sequence; a page too far away becomes the next
+        // anchor.
         let anchor = anchor(record);
         let distance = sequence.wrapping_sub(anchor);
         let far = distance.wrapping_sub(u64::from(step(record, page - 1))) > u64::from(u16::MAX);
@@ -275,17 +275,17 @@ impl Store {
         Some(&mut record[at..][..self.units_per_page])
     }
 
-    /// The data of a unit of a programmed page were lost before it was programmed.
+    /// Marks a unit of a programmed page as lost before its program.
     ///
     /// # Panics
-    /// If the page is not programmed, or cannot be read.
+    /// If the page is not programmed or unreadable.
     pub fn set_lost(&mut self, page: PageAddr, plane: u32, unit: u32) {
         let block = self.geometry.block_index(page, plane);
         assert!(self.is_readable(block, page.page), "a lost unit in {page:?}, which is erased or torn");
         self.note_lost(block, page.page, 1 << unit);
     }
 
-    /// The first page of a block, one far from its anchor, any page where any order is allowed or payload is kept.
+    /// Programs the first page of a block, one far from its anchor, or any page where order is free or payload is kept.
     #[inline(never)]
     fn program_slowly(
         &mut self,
@@ -315,7 +315,7 @@ impl Store {
         self.programmed = programmed;
     }
 
-    /// The units of a page whose bits are in `lost` were programmed as lost.
+    /// Marks the units of a page with a bit in `lost` as lost.
     #[cold]
     fn note_lost(&mut self, block: usize, page: u32, mut lost: u64) {
         self.any_lost = true;
@@ -325,7 +325,7 @@ impl Store {
         }
     }
 
-    /// Checks the rules for a program of `page`, counts it and keeps its sequence.
+    /// Checks the rules for a program of `page`, counts it and stores its sequence.
     fn take_page(&mut self, block: usize, page: u32, sequence: u64, slc: u32) {
         self.settle(block);
         assert!(page < self.geometry.pages, "page {page} of a block of {}", self.geometry.pages);
@@ -370,7 +370,7 @@ impl Store {
                 }
                 set_step(record, page, if far { 0 } else { (sequence - anchor) as u16 });
             }
-            // The anchor stays the first program's; a step is one more than the distance, so that zero says erased.
+            // The anchor stays that of the first program; a step is the distance plus one, so zero means erased.
             Order::Any => {
                 let step = (sequence - anchor).min(u64::from(FAR) - 1) as u16 + 1;
                 what = (step == FAR).then_some(What::Sequence(sequence));
@@ -389,11 +389,10 @@ impl Store {
         set_rare(record, self.rares.push(slots::rare(record), page, what));
     }
 
-    /// Keeps `note` with a unit of a programmed page, whatever payload is kept: what a translation layer writes for
-    /// itself.
+    /// Stores `note` with a unit of a programmed page, whatever payload is kept: metadata of the translation layer.
     ///
     /// # Panics
-    /// If the page is not programmed, cannot be read, or the note is longer than the unit.
+    /// If the page is not programmed or unreadable, or the note is longer than the unit.
     pub fn set_note(&mut self, page: PageAddr, plane: u32, unit: u32, note: &[u8]) {
         let block = self.geometry.block_index(page, plane);
         assert!(self.is_readable(block, page.page), "a note in {page:?}, which is erased or torn");
@@ -432,11 +431,11 @@ impl Store {
         self.slots.give(slot);
     }
 
-    /// A program of `page` did not end well, because the power failed or the die said so: the page is used up and
-    /// cannot be read. `slc` as for [`program`](Self::program).
+    /// Tears `page`: its program failed or was cut off, so the page is used up and unreadable. `slc` as for
+    /// [`program`](Self::program).
     ///
     /// # Panics
-    /// As [`program`](Self::program), but for the sequence.
+    /// Like [`program`](Self::program), except for the sequence.
     pub fn tear(&mut self, page: PageAddr, slc: bool) {
         self.any_torn = true;
         let first = self.first_block(page.block());
@@ -448,7 +447,7 @@ impl Store {
         }
     }
 
-    /// The least sequence that the next program of a block may have.
+    /// Returns the minimum sequence of the next program of a block.
     fn last_sequence(&self, block: usize) -> u64 {
         let [slot, _, state] = self.blocks[block];
         match (state / PAGE, self.order) {
@@ -461,8 +460,8 @@ impl Store {
         }
     }
 
-    /// An erase did not end well: nothing in the block can be read or programmed until an erase does. It wears the
-    /// block as any other.
+    /// Tears an erase: nothing in the block can be read or programmed until an erase succeeds. It wears the block like
+    /// any other.
     pub fn tear_erase(&mut self, block: BlockAddr) {
         self.any_torn = true;
         let first = self.first_block(block);
@@ -481,7 +480,7 @@ impl Store {
         }
     }
 
-    /// Marks a block bad for ever: at the factory, or because it failed. What it holds can still be read.
+    /// Marks a block bad forever: at the factory, or after a failure. Its content stays readable.
     pub fn mark_bad(&mut self, block: BlockAddr) {
         let first = self.first_block(block);
         for plane in block.planes.iter() {
@@ -489,28 +488,28 @@ impl Store {
         }
     }
 
-    /// Gives a block an erase count: for a drive that is built worn.
+    /// Sets a block's erase count, for a drive that is built worn.
     pub fn set_erases(&mut self, die: u16, plane: u32, block: u32, erases: u32) {
         let index = self.block_number(die, plane, block);
         self.blocks[index][ERASES] = erases;
     }
 
-    /// Gives every block `erases` cycles: for a drive that begins worn.
+    /// Sets every block's cycles, for a drive that begins worn.
     pub(crate) fn set_all_erases(&mut self, erases: u32) {
-        // What is zero stays untouched memory.
+        // Memory that stays zero is never touched.
         if erases > 0 {
             self.blocks.iter_mut().for_each(|block| block[ERASES] = erases);
         }
     }
 
-    /// From now on the reads of each block are counted, four bytes a block.
+    /// Counts the reads of each block from now on, in four bytes per block.
     pub fn count_reads(&mut self) {
         if self.disturb.is_empty() {
             self.disturb = vec![0; self.blocks.len()];
         }
     }
 
-    /// Counts a read of a block, if reads are counted, and returns how many it has suffered since its erase.
+    /// Counts a read of a block, if reads are counted, and returns the reads since its erase.
     #[inline]
     pub(crate) fn read_of(&mut self, block: usize) -> u32 {
         match self.disturb.get_mut(block) {
@@ -537,7 +536,7 @@ impl Store {
         (die as usize * g.planes as usize + plane as usize) * g.blocks as usize + block as usize
     }
 
-    /// Bytes this store holds of its blocks, pages and units, used or on the free list; payload and buffers included.
+    /// Returns the bytes held for blocks, pages and units, in use or free, including payload and buffers.
     pub fn bytes_held(&self) -> u64 {
         let counts = (self.disturb.len() + self.slc_erases.len()) * 4;
         let table = self.blocks.len() * size_of::<Entry>() + counts + self.buffers.len();

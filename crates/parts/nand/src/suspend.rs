@@ -1,4 +1,4 @@
-//! Suspension of programs and erases, so that a read need not wait for them.
+//! Suspension of programs and erases in favor of reads.
 
 use sim::{Lane, Schedule, Time};
 
@@ -7,12 +7,11 @@ use crate::nand::{Event, Nand, lane};
 use crate::op::{Kind, NONE, REST};
 
 impl Nand {
-    /// If reads of the host or of the map wait for a die: suspends what its array does, where that is allowed and
-    /// worth it.
-    #[inline(always)]
+    /// If reads of the host or the map wait for a die, suspends its program or erase, where allowed and worthwhile.
+    #[inline]
     pub(crate) fn consider_suspension<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let d = &self.dies[die];
-        // Mostly it is a read that has the array, and then there is nothing to consider.
+        // Usually a read occupies the array; then there is nothing to decide.
         let works = self.tables.suspends && d.phase == Phase::Busy && self.ops[d.array].kind != Kind::Read;
         if works && Nand::urgent_waits(d) {
             self.suspend_for_reads(now, die, s);
@@ -35,7 +34,7 @@ impl Nand {
         if !allowed || op.suspensions >= scheduling.suspensions_max {
             return;
         }
-        // Not before the array has begun and what is on its way into the cache register is there.
+        // Wait until the array has begun and the data on its way into the cache register has arrived.
         let ready = if d.input == NONE { d.begin } else { d.begin.max(d.input_ready) };
         if now < ready {
             if !d.suspend_asked {
@@ -50,7 +49,7 @@ impl Nand {
         }
         op.suspensions += 1;
         if d.input != NONE {
-            // The reads need the cache register: the controller sends the data of the next program once more, later.
+            // The reads need the cache register: the controller sends the next program's data again later.
             let next = std::mem::replace(&mut d.input, NONE);
             d.queues[REST].push_front(&mut self.ops, next);
         }
@@ -62,7 +61,7 @@ impl Nand {
         s.at(Lane(lane::SUSPEND), d.end, Event::Array(die as u16));
     }
 
-    /// The array of a die is free, if that is what its event says and not the former end of what was suspended.
+    /// Returns whether the array of a die is free, so that its event is not the former end of a suspended operation.
     #[cold]
     pub(crate) fn suspension_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let d = &mut self.dies[die];
@@ -75,7 +74,7 @@ impl Nand {
         self.advance(now, die, s);
     }
 
-    /// No more reads go first: the suspended operation goes on.
+    /// Resumes the suspended operation once no read has priority.
     pub(crate) fn resume<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let d = &mut self.dies[die];
         let op = &self.ops[d.suspended];

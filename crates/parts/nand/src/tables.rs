@@ -1,4 +1,4 @@
-//! What the hot paths ask of the configuration, in the form they ask it.
+//! The configuration in the form that the hot paths need.
 
 use media::PageAddr;
 use sim::Time;
@@ -7,7 +7,7 @@ use crate::config::{Config, Policy, Reuse};
 use crate::op::{HOST, MAP, Op, REST};
 use crate::variation::Factors;
 
-/// Page types: those of the cell, and SLC mode; so many that three bits count them.
+/// Page types of the cell, plus SLC mode; rounded up so that three bits index them.
 const TYPES: usize = 8;
 const SLC_TYPE: usize = 4;
 
@@ -16,23 +16,23 @@ pub(crate) struct Tables {
     types: Vec<u8>,
     read: [Time; TYPES],
     program: [Time; TYPES],
-    /// Factors on these by location, if they vary.
+    /// Factors on these times by location, if they vary.
     factors: Option<Box<Factors>>,
     pub read_command: Time,
     pub program_command: Time,
     pub erase_command: Time,
-    /// A page of one plane through the channel, in time and in bytes.
+    /// Channel time and bytes of a page of one plane.
     pub page_transfer: Time,
     pub page_bytes: u64,
     transfers_per_s: u64,
-    /// Bytes and time of the last transfer: most are alike.
+    /// Bytes and time of the last transfer, since most are alike.
     last_transfer: (u64, Time),
-    /// What was read is decoded when its data are over the channel.
+    /// Read data is decoded after its transfer.
     pub decoded: bool,
     pub read_uw: u64,
     pub cache_read: bool,
     pub cache_program: bool,
-    /// A die may start an operation while it is at another: cache reads or programs, reads of other planes.
+    /// A die may start an operation while another runs: cache reads, cache programs, reads of other planes.
     pub overlaps: bool,
     /// Planes of a die read independently.
     pub independent: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Tables {
     pub suspends: bool,
     /// The queue of a read, by `media::Class`.
     pub read_queues: [u8; 3],
-    /// Bytes of a codeword, of which a read transfers a whole number; its mask, if it is a power of two.
+    /// Bytes of a codeword: a read transfers whole codewords; and its mask, if a power of two.
     codeword: u32,
     codeword_mask: Option<u32>,
     pub dies: usize,
@@ -97,45 +97,44 @@ impl Tables {
         }
     }
 
-    /// True if the flash has such planes and such a block. (Dies and pages are looked up, and so found out.)
-    #[inline(always)]
+    /// Returns whether such planes and such a block exist. (Dies and pages are checked by lookups.)
+    #[inline]
     pub(crate) fn has(&self, page: PageAddr) -> bool {
-        // Some plane, and none beyond the mask of all, which has all bits below.
+        // At least one plane, and none beyond the last.
         (page.planes.0.wrapping_sub(1) < self.planes_mask) & (page.block < self.blocks)
     }
 
-    /// The type of a page of the cell's mode or, if `slc`, of SLC mode.
+    /// Returns the type of a page in the cell's mode or, if `slc`, in SLC mode.
     ///
     /// # Panics
     /// If a block has no such page.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn page_type(&self, page: u32, slc: bool) -> usize {
         let kind = self.types[page as usize] as usize;
         if slc { SLC_TYPE } else { kind }
     }
 
-    /// Array time of the read `op`, of a page of type `kind`.
-    #[inline(always)]
+    /// Returns the array time of the read `op` of a page of type `kind`.
+    #[inline]
     pub(crate) fn read(&self, kind: usize, op: &Op) -> Time {
         let time = self.read[kind % TYPES];
         if self.factors.is_none() { time } else { self.by_place(time, op, kind) }
     }
 
-    /// Array time of the program `op`, of a page of type `kind`.
-    #[inline(always)]
+    /// Returns the array time of the program `op` of a page of type `kind`.
+    #[inline]
     pub(crate) fn program(&self, kind: usize, op: &Op) -> Time {
         let time = self.program[kind % TYPES];
         if self.factors.is_none() { time } else { self.by_place(time, op, kind) }
     }
 
     #[cold]
-    #[inline(never)]
     fn by_place(&self, time: Time, op: &Op, kind: usize) -> Time {
         self.factors.as_ref().map_or(time, |factors| factors.apply(time, op, kind == SLC_TYPE))
     }
 
-    /// Bytes transferred for a read of `bytes` of `planes` pages: whole codewords.
-    #[inline(always)]
+    /// Returns the bytes transferred for a read of `bytes` from `planes` pages: whole codewords.
+    #[inline]
     pub(crate) fn whole_codewords(&self, bytes: u32, planes: u64) -> u32 {
         let whole = match self.codeword_mask {
             Some(mask) => (bytes + mask) & !mask,
@@ -144,8 +143,8 @@ impl Tables {
         whole.min((self.page_bytes * planes) as u32)
     }
 
-    /// Time of `bytes` on a channel.
-    #[inline(always)]
+    /// Returns the channel time of `bytes`.
+    #[inline]
     pub(crate) fn transfer(&mut self, bytes: u64) -> Time {
         if bytes != self.last_transfer.0 {
             self.last_transfer = (bytes, Time::of_transfer(bytes, self.transfers_per_s));
@@ -153,8 +152,8 @@ impl Tables {
         self.last_transfer.1
     }
 
-    /// Number of the block of an operation on its lowest plane, over the whole array.
-    #[inline(always)]
+    /// Returns the number, over the whole array, of an operation's block on its lowest plane.
+    #[inline]
     pub(crate) fn block_of(&self, op: &Op) -> usize {
         op.die as usize * self.die_blocks
             + op.planes.0.trailing_zeros() as usize * self.plane_blocks

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::endurance::mix;
 use crate::op::Op;
 
-/// Factors are kept as whole parts of this.
+/// Factors are integers in units of this fraction.
 const ONE: u64 = 1 << 24;
 
 /// Numbers that keep the draws of one seed apart.
@@ -25,19 +25,19 @@ pub(crate) struct Factors {
     seed: u64,
     dies: Vec<u64>,
     word_lines: Vec<u64>,
-    /// Spread of blocks; zero where they are alike.
+    /// Spread of blocks; zero if there is none.
     blocks: f64,
     plane_blocks: u64,
     planes: u64,
     bits: u32,
 }
 
-/// A number from -1 to 1 that belongs to `place`.
+/// Returns a number from -1 to 1 that belongs to `place`.
 fn uniform(seed: u64, place: u64) -> f64 {
     ((mix(mix(seed ^ place)) >> 11) as f64 + 0.5) / (1u64 << 52) as f64 - 1.0
 }
 
-/// A die's share of bad blocks relative to the others, from -1 to 1.
+/// Returns a die's share of bad blocks relative to the others, from -1 to 1.
 pub(crate) fn of_bad_blocks(seed: u64, die: u16) -> f64 {
     uniform(seed, BAD_BLOCKS | u64::from(die))
 }
@@ -67,7 +67,8 @@ impl Factors {
         })
     }
 
-    /// The array time of `op`, a read or a program, whose page type takes `time`; in SLC mode each page is a word line.
+    /// Returns the array time of `op`, a read or a program, whose page type takes `time`; in SLC mode each page is a
+    /// word line.
     pub(crate) fn apply(&self, time: Time, op: &Op, slc: bool) -> Time {
         let line = if slc { op.page } else { op.page / self.bits };
         let mut time = scale(scale(time.ps(), self.dies[op.die as usize]), self.word_lines[line as usize]);
@@ -82,7 +83,7 @@ impl Factors {
     }
 }
 
-/// Times a factor, rounded down.
+/// Multiplies by a factor, rounded down.
 fn scale(ps: u64, factor: u64) -> u64 {
     (u128::from(ps) * u128::from(factor) / u128::from(ONE)) as u64
 }

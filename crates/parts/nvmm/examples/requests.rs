@@ -1,5 +1,5 @@
-//! Reads or writes through a controller alone, over flash that ends everything at once and keeps only what the controller
-//! wrote for itself: `requests read|write COUNT`. For counting instructions, and bytes of DRAM.
+//! Reads or writes through a controller alone, on flash that completes everything at once and keeps only the
+//! controller's metadata: `requests read|write COUNT`. For counting instructions and bytes of DRAM.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ impl World {
     }
 }
 
-/// What is measured, by its name.
+/// The measured part, known to callgrind by its name.
 #[inline(never)]
 fn measured(world: &mut World, write: bool, count: u64, pages: u64) {
     let mut rng = Streams::new(1).stream("requests");

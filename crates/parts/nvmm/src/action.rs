@@ -1,36 +1,36 @@
-//! What comes in and what goes out: inputs, actions, moves of payload, what programs write.
+//! The controller's interface: inputs, actions, payload moves, and the content of programs.
 
 use media::{Action, OpId, PageAddr, Status, Tag};
 
 use crate::request::{Application, Reply, Request};
 
-/// What comes in.
+/// An input of the controller.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
-    /// Something is asked.
+    /// A request.
     Request {
-        /// Answered with this; not that of a request under way.
+        /// Identifies the request in its reply; must not be in use.
         tag: Tag,
-        /// Who asks.
+        /// The application that makes the request.
         application: Application,
-        /// What.
+        /// The request.
         request: Request,
     },
-    /// An operation has ended.
+    /// An operation that has ended.
     Done {
-        /// Which.
+        /// The operation.
         id: OpId,
-        /// How.
+        /// Its result.
         status: Status,
-        /// Of a read, what the page holds if the controller wrote it for itself; else it does not matter.
+        /// For a read: the page's content, if the controller wrote it for itself; otherwise ignored.
         content: &'a [u8],
     },
 }
 
-/// Movement of payload, where payload is kept: done at once, in order, before the actions.
+/// A move of payload, where payload is kept: performed at once, in order, before the actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// A flash page is segment `segment` of what read `tag` wants.
+    /// Flash page `page` holds segment `segment` for read `tag`.
     FlashToHost {
         /// The flash page.
         page: PageAddr,
@@ -39,14 +39,14 @@ pub enum Move {
         /// The segment.
         segment: u32,
     },
-    /// Segment `segment` of what read `tag` wants is zeros: it was never written.
+    /// Segment `segment` of read `tag` was never written and reads as zeros.
     ZeroToHost {
         /// The read.
         tag: Tag,
         /// The segment.
         segment: u32,
     },
-    /// A flash page goes into a copy buffer of its size; there are as many as segments to a page.
+    /// Flash page `page` goes into a copy buffer of its size; there is one buffer per segment of a page.
     FlashToBuffer {
         /// The flash page.
         page: PageAddr,
@@ -55,29 +55,29 @@ pub enum Move {
     },
 }
 
-/// What a program writes.
+/// The content of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content<'a> {
-    /// A segment of the data that came with the write `tag`.
+    /// A segment of the data of write `tag`.
     Host {
         /// The write.
         tag: Tag,
         /// The segment.
         segment: u32,
     },
-    /// What is in a copy buffer.
+    /// A copy buffer.
     Buffer(u32),
-    /// The controller's own bytes, a flash page of them.
+    /// A flash page of the controller's own metadata.
     Own(&'a [u8]),
 }
 
-/// What is to be done: moves at once and in order, then operations; and what is answered.
+/// Actions to perform: first the moves, in order, then the operations; and the replies.
 #[derive(Debug, Default)]
 pub struct Actions {
     /// Operations: reads, programs, erases, barriers, blocks to be marked bad.
     pub actions: Vec<Action>,
-    /// Movements of payload.
+    /// Moves of payload.
     pub moves: Vec<Move>,
-    /// Answers.
+    /// Replies.
     pub replies: Vec<Reply>,
 }

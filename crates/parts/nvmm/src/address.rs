@@ -1,4 +1,4 @@
-//! The 64-bit address: a controller, a page of its, a byte of the page (Jacob et al., NVMM, "Software Interface").
+//! The 64-bit address: controller, page, and byte within the page (Jacob et al., NVMM, "Software Interface").
 
 use std::fmt;
 
@@ -9,29 +9,28 @@ pub const PAGE_BITS: u32 = 28;
 /// Bits of an offset within a page of 64 KB.
 pub const OFFSET_BITS: u32 = 16;
 
-/// A controller's number, 20 bits. All zeros and all ones mean whichever controller is asked.
+/// A 20-bit controller number. All zeros and all ones denote the local controller, whichever it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Controller(pub u32);
 
 impl Controller {
-    /// All zeros: the controller that is asked.
+    /// All zeros: the local controller.
     pub const LOCAL: Controller = Controller(0);
-    /// All ones: the controller that is asked.
+    /// All ones: the local controller.
     pub const LOCAL_ONES: Controller = Controller((1 << CONTROLLER_BITS) - 1);
 
-    /// Whether this names no controller in particular, so that what carries it is never forwarded.
-    #[inline]
+    /// Returns whether this is a local number, so that a request with it is never forwarded.
     pub const fn is_local(self) -> bool {
         self.0 == Self::LOCAL.0 || self.0 == Self::LOCAL_ONES.0
     }
 }
 
-/// 20 bits of controller, 28 bits of virtual page number, 16 bits of offset, from the most significant bit down.
+/// From the most significant bit: 20 bits of controller, 28 bits of virtual page number, 16 bits of offset.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address(pub u64);
 
 impl Address {
-    /// The byte `offset` of page `page` of `controller`.
+    /// Builds the address of byte `offset` in page `page` of `controller`.
     ///
     /// # Panics
     /// If a part does not fit into its bits.
@@ -40,26 +39,23 @@ impl Address {
         Address((controller.0 as u64) << (PAGE_BITS + OFFSET_BITS) | (page as u64) << OFFSET_BITS | offset as u64)
     }
 
-    /// Where it lives.
-    #[inline]
+    /// The controller part.
     pub const fn controller(self) -> Controller {
         Controller((self.0 >> (PAGE_BITS + OFFSET_BITS)) as u32)
     }
 
-    /// Virtual page number.
-    #[inline]
+    /// The virtual page number.
     pub const fn page(self) -> u32 {
         (self.0 >> OFFSET_BITS) as u32 & ((1 << PAGE_BITS) - 1)
     }
 
-    /// Byte within the page. The controller ignores it: it matters to the cache above.
-    #[inline]
+    /// The byte within the page. The controller ignores it; the cache above uses it.
     pub const fn offset(self) -> u32 {
         self.0 as u32 & ((1 << OFFSET_BITS) - 1)
     }
 }
 
-/// `controller:page+offset`, in hexadecimal.
+/// Formats as `controller:page+offset`, in hexadecimal.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:05x}:{:07x}+{:04x}", self.controller().0, self.page(), self.offset())

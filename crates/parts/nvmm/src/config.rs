@@ -1,95 +1,95 @@
-//! What a controller is told.
+//! The controller's configuration.
 
 use media::Geometry;
 
 use crate::address::{CONTROLLER_BITS, Controller, PAGE_BITS};
-use crate::entry::{ENTRY_BYTES, INDEX_BITS, MAPPING_BITS, TIME_BITS};
+use crate::table::entry::{ENTRY_BYTES, INDEX_BITS, MAPPING_BITS, TIME_BITS};
 
 /// The order in which the pages of an erased block may be programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Any, as early SLC NAND allowed and the paper's examples presume.
+    /// Any order, as early SLC NAND allowed and the paper's examples assume.
     Any,
-    /// Ascending, as today's NAND demands. Pages that are known to be bad are left out.
+    /// Ascending, as today's NAND requires. Pages known to be bad are skipped.
     Ascending,
 }
 
-/// How the block is chosen that is collected next.
+/// The policy that chooses the next block to collect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// The one that holds a part of the longest chain of versions (NVMM, "Use of the Bit Vector's Sub-Page Valid Bits");
-    /// of several, that with the most to gain. Not to be used where chains are all short: it then chooses blindly, and
-    /// copies more than `Greedy`.
+    /// The block with a part of the longest chain of versions (NVMM, "Use of the Bit Vector's Sub-Page Valid Bits");
+    /// among several, the one with the most invalid pages. Unsuitable where all chains are short: the choice is then
+    /// arbitrary, and more is copied than with `Greedy`.
     LongestChain,
-    /// The one with the fewest valid pages.
+    /// The block with the fewest valid pages.
     Greedy,
-    /// The greatest (1 - u) / 2u x age (Rosenblum and Ousterhout, 1992; Kawaguchi et al., 1995).
+    /// The block with the greatest (1 - u) / 2u x age (Rosenblum and Ousterhout, 1992; Kawaguchi et al., 1995).
     CostBenefit,
 }
 
-/// One controller of main memory on flash.
+/// Configuration of one controller of main memory on flash.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Its number: neither of the local ones.
+    /// Its number, which must not be a local one.
     pub controller: Controller,
-    /// The flash. A flash page is a segment; mapping units are not used.
+    /// The flash. One flash page holds one segment; mapping units are not used.
     pub geometry: Geometry,
-    /// Segments a page: 4, 8 or 16 (of 16, 8 or 4 KB, where a page is the paper's 64 KB).
+    /// Segments per page: 4, 8 or 16 (of 16, 8 or 4 KB if a page is the paper's 64 KB).
     pub segments: u32,
-    /// Virtual pages it has: page numbers are below this.
+    /// Number of virtual pages; page numbers are below this.
     pub pages: u32,
-    /// Entries in the topmost part of the table, for older versions.
+    /// Entries for older versions, in the upper part of the table.
     pub versions: u32,
     /// Programming order.
     pub order: Order,
     /// Collection policy.
     pub policy: Policy,
-    /// Collection gathers all of a page's segments of one time from their entries into one, as the paper has it; else only
-    /// what lies in the victim moves.
+    /// Collection gathers all segments of a page that belong to the same time from their entries into one, as the paper
+    /// describes; otherwise it moves only what lies in the victim.
     pub consolidate: bool,
-    /// Collection goes on while at most so many blocks are free; at least 2.
+    /// Collection runs while at most this many blocks are free; at least 2.
     pub collect_start: u32,
-    /// Blocks that are written side by side.
+    /// Blocks written in parallel.
     pub open_blocks: u32,
-    /// Tokens that may be live at a time.
+    /// Maximum number of live tokens.
     pub tokens: u32,
-    /// Requests that may be outstanding: tags are below this.
+    /// Maximum number of outstanding requests; tags are below this.
     pub tags: u32,
     /// Flash pages of journal after which the table is checkpointed.
     pub journal_pages: u32,
-    /// Bits of the time that are used: 24 but in tests of its wrapping.
+    /// Bits of the time in use: 24, except in tests of its wrap-around.
     pub time_bits: u32,
 }
 
-/// A configuration that cannot work, in the terms of its fields.
+/// A configuration error, in terms of the configuration's fields.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigError(pub String);
 
-/// Blocks that take turns in holding the root.
+/// Blocks that hold the root in turn.
 pub(crate) const ANCHORS: u32 = 4;
 
-/// Blocks of mapping beyond what is held in them, so that what is open, torn or bad does not stop it.
+/// Spare table blocks, so that open, torn or bad blocks do not stop a checkpoint.
 const MAPPING_SPARE: u32 = 8;
 
 impl Config {
-    /// Chunks (a flash page each) of the page table.
+    /// Chunks of the page table, one flash page each.
     pub(crate) fn table_chunks(&self) -> u32 {
         (self.pages + self.versions).div_ceil(self.geometry.page_bytes / ENTRY_BYTES as u32)
     }
 
-    /// Chunks that say whose each flash page is: 4 bytes each.
+    /// Chunks of the owner table: 4 bytes per flash page.
     pub(crate) fn owner_chunks(&self) -> u32 {
         let pages = u64::from(self.all_blocks()) * u64::from(self.geometry.pages);
         pages.div_ceil(u64::from(self.geometry.page_bytes / 4)) as u32
     }
 
-    /// Blocks of one plane, in all.
+    /// Total number of single-plane blocks.
     pub(crate) fn all_blocks(&self) -> u32 {
         self.geometry.all_dies() * self.geometry.planes * self.geometry.blocks
     }
 
-    /// Blocks that hold the table: three times what it can be, and twice the directory and the journal.
+    /// Blocks for the table: three times its maximum size, plus twice the directory and the journal.
     pub(crate) fn mapping_blocks(&self) -> u32 {
         let chunks = u64::from(self.table_chunks() + self.owner_chunks());
         let directory = chunks * 20
@@ -101,22 +101,22 @@ impl Config {
         pages.div_ceil(u64::from(self.geometry.pages)) as u32 + MAPPING_SPARE
     }
 
-    /// Blocks that the controller keeps for itself, the first ones: of the root and the table.
+    /// Blocks at the beginning of flash that hold the root and the table.
     pub fn own_blocks(&self) -> u32 {
         ANCHORS + self.mapping_blocks()
     }
 
-    /// Blocks that hold no data: those of the root and the table, and those that are set aside to collect with.
+    /// Blocks that never hold data: those of the root and the table, and those reserved for collection.
     pub fn overhead_blocks(&self) -> u32 {
         self.own_blocks() + self.set_aside()
     }
 
-    /// Whether the parts of it fit together.
+    /// Checks that the parts fit together.
     ///
     /// # Errors
-    /// What does not, in a sentence.
+    /// A sentence that names the part that does not fit.
     pub fn check(&self) -> Result<(), ConfigError> {
-        // A geometry has fewer flash pages than a mapping can name.
+        // Every geometry has fewer flash pages than a mapping can name.
         const { assert!(MAPPING_BITS >= u32::BITS) };
         let fail = |text: String| Err(ConfigError(text));
         if let Some(fault) = self.geometry.fault() {
@@ -127,14 +127,14 @@ impl Config {
             return fail(format!("page is {page_bytes} bytes, expected a power of two from 512 to 65536"));
         }
         if !(32..=4096).contains(&pages) {
-            return fail(format!("{pages} pages a block, expected 32 (what a vector reaches) to 4096"));
+            return fail(format!("{pages} pages per block, expected 32 (the reach of a vector) to 4096"));
         }
         if ![4, 8, 16].contains(&self.segments) {
-            return fail(format!("{} segments a page, expected 4, 8 or 16", self.segments));
+            return fail(format!("{} segments per page, expected 4, 8 or 16", self.segments));
         }
         if self.controller.is_local() || self.controller.0 >> CONTROLLER_BITS != 0 {
             return fail(format!(
-                "controller {:#x} is no number of one, expected 0x1 to 0xffffe (all zeros and all ones are local)",
+                "controller number {:#x}, expected 0x1 to 0xffffe (all zeros and all ones mean local)",
                 self.controller.0
             ));
         }
@@ -144,7 +144,7 @@ impl Config {
         let least = 4 * self.segments;
         if self.versions < least || u64::from(self.pages) + u64::from(self.versions) > 1 << INDEX_BITS {
             return fail(format!(
-                "{} entries for versions, expected {least} to 2^{INDEX_BITS} - {} pages",
+                "{} version entries, expected {least} to 2^{INDEX_BITS} - {} pages",
                 self.versions, self.pages
             ));
         }
@@ -168,7 +168,7 @@ impl Config {
         }
         if self.all_blocks() <= self.overhead_blocks() {
             return fail(format!(
-                "{} blocks, of which {} hold the root, {} the table and {} are to collect with: none is left for data",
+                "{} blocks, of which {} hold the root, {} the table and {} are reserved for collection: none is left for data",
                 self.all_blocks(),
                 ANCHORS,
                 self.mapping_blocks(),
@@ -178,14 +178,14 @@ impl Config {
         Ok(())
     }
 
-    /// Flash pages of data that there is room for where none is bad or worn.
+    /// Flash pages of data that fit if no block is bad or worn.
     pub fn room(&self) -> u64 {
         let blocks = self.all_blocks().saturating_sub(ANCHORS + self.mapping_blocks() + self.set_aside());
         u64::from(blocks) * u64::from(self.geometry.pages)
     }
 
-    /// Blocks' worth of data that is never promised: open ones, what collection writes to, one it always gains, one for
-    /// pages that fail on the way.
+    /// Blocks reserved beyond user data: the open ones, collection's write point, one that collection always gains, and
+    /// one for pages that fail meanwhile.
     pub(crate) fn set_aside(&self) -> u32 {
         self.open_blocks + 4
     }

@@ -1,18 +1,18 @@
-//! What can be seen of a controller from outside.
+//! A controller's observable state.
 
 use media::BlockAddr;
 
-use crate::blocks::Block;
+use crate::space::blocks::Block;
 use crate::table::Fault;
 use crate::{Actions, Application, Nvmm, Permissions, Stats, Token};
 
 impl Nvmm {
-    /// Live tokens, oldest first.
+    /// Returns the live tokens, oldest first.
     pub fn tokens(&self) -> impl Iterator<Item = Token> {
         self.epochs.tokens.iter().map(|(token, _)| *token)
     }
 
-    /// What was done so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> Stats {
         Stats {
             needed: self.blocks.needed(),
@@ -24,12 +24,12 @@ impl Nvmm {
         }
     }
 
-    /// Nothing is under way and nothing waits.
+    /// Returns whether no operation is under way and no request waits.
     pub fn is_idle(&self) -> bool {
-        self.operations.active() == 0 && self.queue.is_empty()
+        self.operations.active() == 0 && self.requests.none_waits()
     }
 
-    /// Brings what the table has of `page` into DRAM. True if it is there.
+    /// Loads the table's entries for `page` into DRAM. Returns true if they are already there.
     pub fn prefetch(&mut self, page: u32, out: &mut Actions) -> bool {
         match self.chain.fetch(page, &self.table) {
             Err(Fault::Missing(chunk)) => {
@@ -40,69 +40,71 @@ impl Nvmm {
         }
     }
 
-    /// Permissions and owner of a page, if they are in DRAM; within, none if the page is not there.
+    /// Returns permissions and owner of a page, if its entries are in DRAM; the inner option is `None` if the page does
+    /// not exist.
     pub fn ownership(&mut self, page: u32) -> Option<Option<(Permissions, Application)>> {
         self.chain.fetch(page, &self.table).ok()?;
         Some(self.chain.ownership().map(|(status, owner)| (status.permissions(), Application(owner))))
     }
 
-    /// What the next sync will return.
+    /// Returns the token that the next sync will return.
     pub fn next_token(&self) -> Token {
         Token(self.epochs.next)
     }
 
-    /// The newest commit that is durable: the number of the root, and of the last group of the journal behind it. It grows; a memory
-    /// that was opened with less has lost what was durable.
+    /// Returns the newest durable commit: the number of the root, and of the last journal group behind it. It grows; a
+    /// memory that opens with a smaller one has lost durable data.
     pub fn committed(&self) -> (u64, u64) {
-        self.committed
+        self.durable.committed()
     }
 
-    /// To be called at first for a medium that levels its own wear and can give space back: free blocks are used again from the
-    /// first on, and those that become free are told by [`released`](Self::released).
+    /// Reuses free blocks from the first on, and reports blocks that become free through [`released`](Self::released).
+    /// For a medium that levels its own wear and can give space back; call it before anything else.
     pub fn keep_dense(&mut self) {
         self.blocks.keep_dense();
     }
 
-    /// Free blocks that were used, and not taken by [`released`](Self::released).
+    /// Returns the number of free blocks that were written and not yet taken by [`released`](Self::released).
     pub fn releasable(&self) -> usize {
         self.blocks.releasable()
     }
 
-    /// Takes a block that has become free since and still is, the last of all: nothing in it is needed, whatever happens.
+    /// Takes the last block that became free and still is: nothing in it is needed, whatever happens.
     pub fn released(&mut self) -> Option<BlockAddr> {
         self.blocks.released().map(|block| self.layout.block(block))
     }
 
-    /// All free blocks of data, in order.
+    /// Returns all free data blocks, in order.
     pub fn free_blocks(&self) -> impl Iterator<Item = BlockAddr> {
         self.blocks.free_data().map(|block| self.layout.block(block))
     }
 
-    /// Blocks of data that hold something that the present or a token needs, in order.
+    /// Returns the data blocks that the present state or a token needs, in order.
     pub fn blocks_in_use(&self) -> impl Iterator<Item = BlockAddr> {
         let used = self.blocks.iter().filter(|(block, state)| *block >= self.layout.first_data && state.valid > 0);
         used.map(|(block, _)| self.layout.block(block))
     }
 
-    /// Says whether somebody else reads what commits left that were durable until now. Of the blocks of data that become free from then
-    /// on none is erased, until nobody reads or there is no other room; then [`revoked`](Self::revoked) says so. To be called before
-    /// each end of a barrier is handled: what becomes free does so there.
+    /// Sets whether another process reads what commits so far made durable. Data blocks that become free from then on
+    /// are not erased until nobody reads or no other room is left; [`revoked`](Self::revoked) then reports it. Call it
+    /// before handling the end of each barrier, since that is where blocks become free.
     pub fn watch(&mut self, watched: bool) {
         self.blocks.watched = watched;
     }
 
-    /// To be called at first by whoever only reads and goes back: nothing is collected, so that data stay where they are.
+    /// Switches collection off, so that data stays where it is. For a reader; call it before anything else.
     pub fn keep_still(&mut self) {
-        self.still = true;
+        self.collector.still = true;
     }
 
-    /// Whether blocks that were kept for readers are not any more, since this was last asked: they may be erased once the next barrier
-    /// has ended.
+    /// Returns whether blocks kept for readers were given up since the last call: they may be erased once the next
+    /// barrier has ended.
     pub fn revoked(&mut self) -> bool {
-        std::mem::take(&mut self.revoked)
+        self.blocks.take_revocation()
     }
 
-    /// Collects until no block has anything to gain. [`is_idle`](Self::is_idle) says when it is over; input is what sets it going.
+    /// Collects until no block has anything to gain. The next input starts it; [`is_idle`](Self::is_idle) reports its
+    /// end.
     pub fn compact(&mut self) {
         self.collector.compact = true;
         self.sweep_first();

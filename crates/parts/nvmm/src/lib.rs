@@ -1,49 +1,31 @@
-//! Journaled main memory on flash: the controller of Jacob et al., "A Journaled, NAND-Flash Main-Memory System" (NVMM),
-//! as a state machine. It has no clock and does no I/O: requests and ends of operations come in by [`Nvmm::handle`], what is
-//! to be done goes out in [`Actions`]. Who performs them is not its business: simulated flash, or a file.
+//! Journaled main memory on flash: the controller of Jacob et al., "A Journaled, NAND-Flash Main-Memory System" (NVMM).
+//!
+//! A state machine without a clock or I/O: requests and completed operations come in through [`Nvmm::handle`], and the
+//! operations to perform go out in [`Actions`]. Simulated flash performs them, or a file.
 //!
 //! Rules of durability:
 //!
-//! * The table learns of data when all of it is programmed, and flash learns of the table in commits ([`mod@commit`]): a
-//!   barrier stands between data and the journal that points to it, and behind the journal.
-//! * What a power cut leads back to is the last completed sync or rollback. Versions newer than that may be in the table
-//!   in flash, since collection commits at any time; opening takes them back by the time in them.
-//! * A block is erased only after a commit in which nothing in it was needed: not by the present, nor by the last sync, nor
-//!   by any live token. It is erased just before it is written, so that what is erased need not be remembered.
-//! * Roots grow; a journal page belongs to a root and a group, and counts only if its group and all before are whole.
+//! * The table points to data only after all of it is programmed. Commits (`durability/commit.rs`) write the table's
+//!   changes to flash, with a barrier between the data and the journal pages that point to it, and another behind the journal.
+//! * After a power cut, the memory returns to the last completed sync or rollback. The table in flash may hold newer
+//!   versions, because collection commits at any time; opening removes them by their time.
+//! * A block is erased only after a commit in which nothing in it was needed: not by the present, the last sync, or any
+//!   live token. It is erased just before it is written, so the controller need not remember which blocks are erased.
+//! * Root numbers grow. A journal page belongs to a root and a group, and counts only if its group and all groups before
+//!   it are complete.
 
-mod access;
 pub mod action;
 pub mod address;
-mod alone;
-mod blocks;
-mod calls;
-mod chain;
-mod codec;
-mod collect;
-mod commit;
 pub mod config;
-pub mod entry;
-mod epochs;
-mod format;
+mod durability;
 mod introspection;
-mod layout;
-mod lookup;
-mod mapping;
 mod multi_controller;
-mod open;
 mod operations;
-mod page_write;
-mod place;
-mod prefilled;
-mod prepare;
 pub mod request;
+mod serve;
+mod space;
 mod stats;
-pub mod status;
 mod table;
-pub mod vector;
-
-use std::collections::VecDeque;
 
 use media::{Action, Class, OpId, ReadOp, Status, Tag};
 use sim::Time;
@@ -51,25 +33,26 @@ use sim::Time;
 pub use action::{Actions, Content, Input, Move};
 pub use address::{Address, Controller};
 pub use config::{Config, ConfigError, Order, Policy};
-pub use entry::Entry;
-pub use epochs::Token;
+pub use durability::open::{Medium, OpenError, OpenReport};
 pub use multi_controller::{MultiController, MultiControllerAnswer, MultiControllerToken};
-pub use open::{Medium, OpenError, OpenReport};
 pub use request::{Answer, Application, Error, Reply, Request};
 pub use stats::Stats;
-pub use status::{Permissions, State};
-pub use vector::Vector;
+pub use table::entry::{self, Entry};
+pub use table::epochs::Token;
+pub use table::status::{self, Permissions, State};
+pub use table::vector::{self, Vector};
 
-use blocks::Blocks;
-use chain::Chain;
-use collect::Collector;
-use commit::{Cause, Commit};
-use epochs::Epochs;
-use layout::Layout;
-use lookup::Lookup;
-use mapping::{Anchors, Journal, Log};
+use durability::Durable;
 use operations::{Kind, Operations};
-use page_write::{PageWrite, WritePoint};
+use serve::promises::Promises;
+use serve::requests::Requests;
+use space::blocks::Blocks;
+use space::collect::Collector;
+use space::layout::Layout;
+use space::writes::Writes;
+use table::chain::Chain;
+use table::epochs::Epochs;
+use table::lookup::Lookup;
 use table::{Data, Fault, NOWHERE, Table};
 
 /// Bugs that tests inject.
@@ -82,17 +65,17 @@ pub enum InjectedFault {
     BarrierSkipped,
     /// The root does not wait for the directory and the chunks.
     RootBarrierSkipped,
-    /// Versions are dropped that a token needs.
+    /// Pruning drops versions that a token needs.
     VersionDropped,
-    /// Copies are made and never pointed to.
+    /// Collection copies data, but the table keeps pointing to the original.
     CopyNotRepointed,
-    /// Blocks are erased before what emptied them is durable.
+    /// Blocks are erased before the commit that emptied them is durable.
     ErasedEarly,
-    /// What was written after the last sync is there after a power cut.
+    /// Data written after the last sync survives a power cut.
     UnsyncedKept,
 }
 
-/// Epochs that are kept, newest first.
+/// Returns the epochs whose versions are kept, newest first.
 fn retained(epochs: &Epochs, injected: InjectedFault) -> &[u32] {
     match injected {
         InjectedFault::VersionDropped => &epochs.views()[..1],
@@ -100,28 +83,15 @@ fn retained(epochs: &Epochs, injected: InjectedFault) -> &[u32] {
     }
 }
 
-/// What came of trying a request.
+/// Outcome of an attempt to serve a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tried {
-    /// It is answered, or on its way.
+    /// Answered, or under way.
     Done,
-    /// It has to wait.
+    /// Cannot be served yet.
     Wait,
-    /// It is answered: refused.
+    /// Answered with an error.
     Refused,
-}
-
-/// A request under way.
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    request: Request,
-    application: Application,
-    segments: u32,
-    /// Parts of a read that have not ended.
-    left: u32,
-    /// The first segment that could not be read.
-    failed: Option<u8>,
-    busy: bool,
 }
 
 /// One controller. See the crate's documentation.
@@ -131,51 +101,20 @@ pub struct Nvmm {
     table: Table,
     blocks: Blocks,
     epochs: Epochs,
-    requests: Vec<Slot>,
-    /// Requests that wait, in the order in which they came.
-    queue: VecDeque<Tag>,
-    /// Those of writes by tag, and collection's.
-    page_writes: Vec<PageWrite>,
-    active_page_writes: Vec<u32>,
-    /// Blocks being written; the last is collection's.
-    write_points: Vec<WritePoint>,
-    next_point: u32,
-    /// Pages that are being written, and which segments of each: one entry per write.
-    locks: Vec<(u32, u32)>,
+    requests: Requests,
+    writes: Writes,
+    promises: Promises,
     operations: Operations,
     chain: Chain,
     lookup: Lookup,
-    commit: Commit,
+    durable: Durable,
     collector: Collector,
-    journal: Journal,
-    log: Log,
-    anchors: Anchors,
-    directory: Vec<u64>,
-    old_directory: Vec<u64>,
-    worn_since: Vec<u64>,
-    newly_bad: Vec<u32>,
-    /// Flash pages and version entries that requests under way may come to need.
-    promised_pages: u64,
-    promised_entries: u32,
-    next_page: u32,
     sequence: u64,
-    /// The newest durable commit: root and group.
-    committed: (u64, u64),
-    /// Something may seem needed that is not.
-    stale: bool,
-    starved: bool,
-    /// Nothing is collected.
-    still: bool,
-    /// Blocks are no longer kept for readers, and nobody was told yet.
-    revoked: bool,
-    want_commit: bool,
-    want_sweep: bool,
-    want_open: bool,
-    gathering_is_futile: bool,
+    /// Where the search for an unused page goes on.
+    next_page: u32,
+    /// Nothing can be written any more.
     worn_out: bool,
-    /// What could not be read was given a second try, and nothing was programmed since.
-    tried_again: bool,
-    /// Something changed that others may have waited for.
+    /// Something changed that waiting work may depend on.
     wake: bool,
     stats: Stats,
     injected: InjectedFault,
@@ -193,52 +132,21 @@ impl Nvmm {
         for block in (0..layout.blocks).filter(|block| medium.is_bad(layout.block(*block))) {
             blocks.retire(block);
         }
-        let slot = Slot {
-            request: Request::Sync,
-            application: Application(0),
-            segments: 0,
-            left: 0,
-            failed: None,
-            busy: false,
-        };
         Ok(Nvmm {
             table: Table::new(&config),
             blocks,
             epochs: Epochs::new(),
-            requests: vec![slot; config.tags as usize],
-            queue: VecDeque::with_capacity(config.tags as usize),
-            page_writes: vec![PageWrite::default(); config.tags as usize + 1],
-            active_page_writes: Vec::with_capacity(config.tags as usize + 1),
-            write_points: vec![WritePoint::default(); config.open_blocks as usize + 1],
-            next_point: 0,
-            locks: Vec::new(),
+            requests: Requests::new(config.tags),
+            writes: Writes::new(config.tags, config.open_blocks),
+            promises: Promises::default(),
             operations: Operations::default(),
             chain: Chain::default(),
             lookup: Lookup::default(),
-            commit: Commit::default(),
+            durable: Durable::default(),
             collector: Collector::default(),
-            journal: Journal::default(),
-            log: Log::default(),
-            anchors: Anchors::default(),
-            directory: Vec::new(),
-            old_directory: Vec::new(),
-            worn_since: Vec::new(),
-            newly_bad: Vec::new(),
-            promised_pages: 0,
-            promised_entries: 0,
-            next_page: 0,
             sequence: 0,
-            committed: (0, 0),
-            stale: false,
-            starved: false,
-            still: false,
-            revoked: false,
-            want_commit: false,
-            want_sweep: false,
-            want_open: false,
-            gathering_is_futile: false,
+            next_page: 0,
             worn_out: false,
-            tried_again: false,
             wake: false,
             stats: Stats::default(),
             injected: InjectedFault::None,
@@ -247,10 +155,10 @@ impl Nvmm {
         })
     }
 
-    /// Something happened at `now`: what is to be done is appended to `out`.
+    /// Handles an input and appends the resulting actions to `out`.
     ///
     /// # Panics
-    /// If a tag is used that is under way, or an operation ends that is not.
+    /// If a request uses a tag that is under way, or an operation ends that is not.
     pub fn handle(&mut self, _now: Time, input: Input, out: &mut Actions) {
         match input {
             Input::Request { tag, application, request } => self.accept(tag, application, request, out),
@@ -259,70 +167,48 @@ impl Nvmm {
         self.pump(out);
     }
 
-    /// When [`handle`](Self::handle) is to be called, if nothing else happens before: never, nothing here waits for time.
+    /// Returns when [`handle`](Self::handle) must be called without an input: never, since nothing here waits for time.
     pub fn next_timer(&self) -> Option<Time> {
         None
     }
 
-    /// What the program `id`, which is under way, writes.
+    /// Returns what the program `id`, which is under way, writes.
+    ///
+    /// # Panics
+    /// If `id` is no program under way.
     pub fn content(&self, id: OpId) -> Content<'_> {
         match self.operations.get(id) {
-            Kind::Program { page_write, part, bit } => {
-                let _ = part;
+            Kind::Program { page_write, bit, .. } => {
                 let segment = u32::from(bit) % self.config.segments;
                 match page_write < self.config.tags {
                     true => Content::Host { tag: Tag(page_write), segment },
                     false => Content::Buffer(segment),
                 }
             }
-            Kind::Commit { .. } => {
-                let page = self.commit.flying.iter().find(|(flying, _)| *flying == id).expect("a page of the commit");
-                Content::Own(&page.1.bytes)
-            }
+            Kind::Commit { .. } => Content::Own(self.durable.page_under_way(id)),
             other => panic!("{other:?} is no program"),
         }
     }
 
-    /// Whether the read `id`, which is under way, is for the table: only then is its content wanted.
-    #[inline]
-    pub fn reads_table(&self, id: OpId) -> bool {
-        matches!(self.operations.get(id), Kind::Load { .. })
-    }
-
-    /// Plants a bug.
+    /// Injects a fault.
     #[doc(hidden)]
     pub fn inject(&mut self, fault: InjectedFault) {
         self.injected = fault;
     }
 
     fn accept(&mut self, tag: Tag, application: Application, request: Request, out: &mut Actions) {
-        let slot = &mut self.requests[tag.0 as usize];
-        assert!(!slot.busy, "tag {} is under way", tag.0);
-        let segments = match request {
-            Request::Read { segments, .. } | Request::Write { segments, .. } => segments,
-            _ => 0,
-        };
-        *slot = Slot { request, application, segments, left: 0, failed: None, busy: true };
-        let elsewhere = |c: Controller| !c.is_local() && c != self.config.controller;
+        self.requests.begin(tag, application, request);
         let home = match request {
             Request::Alloc { controller, .. } => controller,
             _ => request.address().map(Address::controller),
         };
-        if let Some(home) = home.filter(|home| elsewhere(*home)) {
+        let is_elsewhere = |home: &Controller| !home.is_local() && *home != self.config.controller;
+        if let Some(home) = home.filter(is_elsewhere) {
             return self.reply(tag, Answer::Forward(home), out);
         }
-        if let Some(address) = request.address() {
-            if address.page() >= self.config.pages {
-                let last = self.config.pages - 1;
-                self.refuse(tag, Error::NoSuchPage { address, last }, out);
-                return;
-            }
-            if matches!(request, Request::Read { .. } | Request::Write { .. })
-                && let Err(error) = self.check_segments(address, segments)
-            {
-                self.refuse(tag, error, out);
-                return;
-            }
+        if let Err(error) = self.check_place(request) {
+            self.refuse(tag, error, out);
+            return;
         }
         if let Request::Read { address, segments } = request
             && self.is_quiet()
@@ -330,8 +216,19 @@ impl Nvmm {
         {
             return;
         }
-        self.queue.push_back(tag);
+        self.requests.wait(tag);
         self.wake = true;
+    }
+
+    fn check_place(&self, request: Request) -> Result<(), Error> {
+        let Some(address) = request.address() else { return Ok(()) };
+        if address.page() >= self.config.pages {
+            return Err(Error::NoSuchPage { address, last: self.config.pages - 1 });
+        }
+        match request {
+            Request::Read { segments, .. } | Request::Write { segments, .. } => self.check_segments(address, segments),
+            _ => Ok(()),
+        }
     }
 
     fn done(&mut self, id: OpId, status: Status, content: &[u8], out: &mut Actions) {
@@ -353,7 +250,7 @@ impl Nvmm {
         }
     }
 
-    /// Whatever can go on goes on.
+    /// Advances all waiting work until nothing changes any more.
     fn pump(&mut self, out: &mut Actions) {
         while self.wake {
             self.wake = false;
@@ -361,94 +258,36 @@ impl Nvmm {
                 self.blocks.release_emptied();
             }
             self.run_commit(out);
-            self.run_puts(out);
+            self.run_page_writes(out);
             self.run_collection(out);
             self.run_queue(out);
-            if !self.wake
-                && self.operations.active() == 0
-                && !self.active_page_writes.is_empty()
-                && self.commit.is_idle()
-            {
+            let is_stuck = self.operations.active() == 0 && self.durable.is_idle() && self.writes.any_active();
+            if !self.wake && is_stuck {
                 self.give_up(out);
             }
         }
     }
 
-    /// Nothing is under way, and what is to be written has no place: pages wore out faster than it was foreseen. What could
-    /// not be read is read once more before.
-    #[cold]
+    /// Refuses all writes under way: no operation is under way and no space is left for them, because pages wore out faster
+    /// than foreseen. Before that, retries once whatever could not be read.
     fn give_up(&mut self, out: &mut Actions) {
-        let unread = self.table.read_again() | self.blocks.try_again();
-        if unread && !self.tried_again {
-            (self.tried_again, self.wake) = (true, true);
+        let any_unread = self.table.read_again() | self.blocks.try_again();
+        if any_unread && !self.writes.retried_reads {
+            (self.writes.retried_reads, self.wake) = (true, true);
             return;
         }
         self.worn_out = true;
-        for number in std::mem::take(&mut self.active_page_writes) {
-            self.forget_put(number);
+        for number in self.writes.take_active() {
+            self.end_page_write(number);
             if number < self.config.tags {
-                let (page, segments) =
-                    (self.page_writes[number as usize].page, self.requests[number as usize].segments);
-                self.end_promises(page, segments);
+                self.end_promises(Tag(number));
                 self.refuse(Tag(number), Error::WornOut, out);
             }
         }
     }
 
-    /// Tries what waits, in order; nothing overtakes a request for the same page, nor a sync or its like.
-    fn run_queue(&mut self, out: &mut Actions) {
-        let mut at = 0;
-        while let Some(tag) = self.queue.get(at).copied() {
-            let Slot { request, .. } = self.requests[tag.0 as usize];
-            let fence = match request {
-                Request::Sync => Some(Cause::Sync(tag)),
-                Request::Rollback { token } => Some(Cause::Rollback(tag, token)),
-                Request::Drop { token } => Some(Cause::Drop(tag, token)),
-                Request::End => Some(Cause::End(tag)),
-                _ => None,
-            };
-            if let Some(cause) = fence {
-                let writing = self.active_page_writes.iter().any(|page_write| *page_write < self.config.tags);
-                if at > 0 || writing || !self.commit.is_idle() || self.must_not_commit() {
-                    return;
-                }
-                self.queue.pop_front();
-                match self.worn_out && !matches!(cause, Cause::End(_)) {
-                    true => {
-                        self.refuse(tag, Error::WornOut, out);
-                    }
-                    false => self.begin(cause),
-                }
-                continue;
-            }
-            let page = request.address().map(Address::page);
-            let overtakes = |other: &Tag| {
-                let before = self.requests[other.0 as usize].request.address().map(Address::page);
-                page.is_some() && before == page
-            };
-            if self.queue.iter().take(at).any(overtakes) {
-                at += 1;
-                continue;
-            }
-            let tried = match request {
-                Request::Read { address, segments } => self.try_read(tag, address, segments, out),
-                Request::Write { address, segments } => self.try_write(tag, address, segments, out),
-                Request::Alloc { permissions, .. } => self.try_alloc(tag, permissions, out),
-                Request::Delete { address } => self.try_delete(tag, address, out),
-                Request::SetPermissions { address, permissions } => self.try_set(tag, address, permissions, out),
-                _ => unreachable!("a fence"),
-            };
-            match tried {
-                Tried::Wait => at += 1,
-                Tried::Done | Tried::Refused => {
-                    self.queue.remove(at);
-                }
-            }
-        }
-    }
-
     fn reply(&mut self, tag: Tag, answer: Answer, out: &mut Actions) {
-        self.requests[tag.0 as usize].busy = false;
+        self.requests.end(tag);
         out.replies.push(Reply { tag, answer });
     }
 
@@ -467,7 +306,7 @@ impl Nvmm {
         }
     }
 
-    /// Reads a chunk of the table, if that is not under way.
+    /// Starts to read a chunk of the table, unless its read is already under way.
     fn load(&mut self, chunk: u32, out: &mut Actions) {
         let state = &mut self.table.chunks[chunk as usize];
         if let Data::InFlash = state.data {
@@ -478,20 +317,5 @@ impl Nvmm {
             let bytes = self.config.geometry.page_bytes;
             out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Map }));
         }
-    }
-
-    fn is_locked(&self, page: u32) -> bool {
-        self.locks.iter().any(|(locked, _)| *locked == page)
-    }
-
-    /// Whether one of `segments` of `page` is being written.
-    fn is_written(&self, page: u32, segments: u32) -> bool {
-        self.locks.iter().any(|(locked, written)| *locked == page && written & segments != 0)
-    }
-
-    fn unlock(&mut self, page: u32, segments: u32) {
-        let at = self.locks.iter().position(|locked| *locked == (page, segments)).expect("it is locked");
-        self.locks.swap_remove(at);
-        self.wake = true;
     }
 }

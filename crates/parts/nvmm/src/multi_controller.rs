@@ -1,65 +1,67 @@
-//! A state of several controllers: a token of each.
+//! One state of several controllers: a token of each.
 //!
-//! `sync` and `rollback` are one controller's. What has to be consistent belongs onto the same one, which is what
-//! [`Request::Alloc`]'s controller is for (NVMM, "Software Interface"). A state of several is the vector of their tokens, taken
-//! while whoever asks lets nobody write: each controller makes its own part durable, and after a power cut between them some have
-//! done so and others not. Then the vector is not whole, and [`MultiControllerToken::is_live`] of an older one says what to go back to.
+//! `sync` and `rollback` act on one controller. Data that must be consistent belongs on the same one, which is the
+//! purpose of [`Request::Alloc`]'s controller (NVMM, "Software Interface"). The state of several controllers is the
+//! vector of their tokens, taken while the caller prevents all writes. Each controller makes its own part durable, so a
+//! power cut in between leaves some parts synced and others not. The vector is then incomplete, and
+//! [`MultiControllerToken::is_live`] finds an older one to return to.
 
 use crate::address::Controller;
-use crate::epochs::Token;
 use crate::request::{Answer, Error, Request};
+use crate::table::epochs::Token;
 
-/// A token of each of several controllers, ascending by their numbers.
+/// A token of each controller, ascending by controller number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MultiControllerToken(Vec<(Controller, Token)>);
 
 impl MultiControllerToken {
-    /// Its parts.
+    /// Returns the parts.
     pub fn parts(&self) -> &[(Controller, Token)] {
         &self.0
     }
 
-    /// Whether every controller still has its part: `live` says whether one has a token.
+    /// Returns whether every controller still has its part; `live` reports whether one keeps a token.
     pub fn is_live(&self, live: impl Fn(Controller, Token) -> bool) -> bool {
         self.0.iter().all(|(controller, token)| live(*controller, *token))
     }
 }
 
-/// What is being done.
+/// The operation under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aim {
     Sync,
     Rollback,
-    /// A sync was refused by one: the others drop what they gave.
+    /// One controller refused a sync: the others drop their new tokens.
     Undo,
 }
 
-/// How a request of all controllers ended.
+/// The result of an operation on all controllers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MultiControllerAnswer {
-    /// All have synced.
+    /// All controllers have synced.
     Token(MultiControllerToken),
-    /// All have rolled back.
+    /// All controllers have rolled back.
     Done,
-    /// This one refused. Of a sync nothing is left; of a rollback, those before it (in ascending order) have gone back.
+    /// This controller refused. A sync leaves nothing behind; in a rollback, the controllers before it (in ascending
+    /// order) have rolled back.
     Refused(Controller, Error),
 }
 
-/// A sync or a rollback of several controllers under way: a state machine that says whom to ask next.
+/// A sync or rollback of several controllers under way: a state machine that names the next request.
 #[derive(Clone, Debug)]
 pub struct MultiController {
     aim: Aim,
-    /// Whom to ask, and of a rollback for what.
+    /// The controllers, and for a rollback their tokens.
     parts: Vec<(Controller, Token)>,
     asked: usize,
     refusal: Option<(Controller, Error)>,
 }
 
 impl MultiController {
-    /// Begins a sync of `controllers`. Nothing is to be written until it has ended.
+    /// Begins a sync of `controllers`. The caller must not write until it has ended.
     ///
     /// # Panics
-    /// If none is named, one twice, or a local one.
+    /// If `controllers` is empty, names one twice, or names a local one.
     pub fn sync(controllers: &[Controller]) -> MultiController {
         let mut parts: Vec<(Controller, Token)> = controllers.iter().map(|number| (*number, Token(0))).collect();
         parts.sort_unstable();
@@ -68,10 +70,10 @@ impl MultiController {
         MultiController { aim: Aim::Sync, parts, asked: 0, refusal: None }
     }
 
-    /// Begins a rollback to `token`, of which `live` says whether a controller still has its part.
+    /// Begins a rollback to `token`; `live` reports whether a controller still has its part.
     ///
     /// # Errors
-    /// The first controller that has not: nothing is asked of any.
+    /// The first controller without its part; no request is made to any.
     pub fn rollback(
         token: &MultiControllerToken,
         live: impl Fn(Controller, Token) -> bool,
@@ -82,7 +84,7 @@ impl MultiController {
         }
     }
 
-    /// Whom to ask what next; none: it has ended, see [`answered`](Self::answered).
+    /// Returns the next request and its controller; `None` once all are answered, see [`answered`](Self::answered).
     pub fn next(&self) -> Option<(Controller, Request)> {
         let (controller, token) = *self.parts.get(self.asked)?;
         let request = match self.aim {
@@ -93,10 +95,10 @@ impl MultiController {
         Some((controller, request))
     }
 
-    /// What [`next`](Self::next) named has answered. Some when all is over.
+    /// Takes the answer to the request that [`next`](Self::next) returned. Returns the result when all is over.
     ///
     /// # Panics
-    /// If the answer is none to what was asked, or nothing was asked.
+    /// If the answer does not fit the request, or no request was made.
     pub fn answered(&mut self, answer: Answer) -> Option<MultiControllerAnswer> {
         let (controller, _) = self.parts[self.asked];
         match (self.aim, answer) {

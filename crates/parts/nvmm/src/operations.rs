@@ -1,8 +1,8 @@
-//! What is under way on the medium, by id.
+//! Operations under way on the medium, by id.
 
 use media::OpId;
 
-/// What an operation is for.
+/// The purpose of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Not under way.
@@ -11,7 +11,7 @@ pub(crate) enum Kind {
     Read { tag: u32, flash: u64, segment: u8 },
     /// Reads flash page `flash` into copy buffer `segment`.
     Copy { flash: u64, segment: u8 },
-    /// Programs segment `segment` of put `page_write`, at `bit` of its part `part`.
+    /// Programs one segment of page write `page_write`, at `bit` of its part `part`.
     Program { page_write: u32, part: u8, bit: u8 },
     /// Erases `block` for write point `write_point`.
     Open { write_point: u32, block: u32 },
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
     Barrier,
 }
 
-/// Operations by id. Ids are dense and used again.
+/// Operations by id. Ids are dense and reused.
 #[derive(Default)]
 pub(crate) struct Operations {
     list: Vec<Kind>,
@@ -33,7 +33,6 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
-    #[inline]
     pub fn start(&mut self, kind: Kind) -> OpId {
         let id = self.free.pop().unwrap_or_else(|| {
             self.list.push(Kind::Free);
@@ -43,11 +42,10 @@ impl Operations {
         OpId(id)
     }
 
-    /// What it is for.
+    /// Returns an operation's purpose.
     ///
     /// # Panics
     /// If it is not under way.
-    #[inline]
     pub fn get(&self, id: OpId) -> Kind {
         let kind = self.list.get(id.0 as usize).copied().unwrap_or(Kind::Free);
         assert_ne!(kind, Kind::Free, "operation {} is not under way", id.0);
@@ -60,8 +58,7 @@ impl Operations {
         kind
     }
 
-    /// The operation `id`, which is under way, has ended.
-    #[inline]
+    /// Frees the id of an operation that has ended.
     pub fn forget(&mut self, id: OpId) {
         self.list[id.0 as usize] = Kind::Free;
         self.free.push(id.0);

@@ -1,71 +1,71 @@
-//! What is asked of a controller, and what it answers.
+//! Requests to a controller, and its answers.
 
 use media::Tag;
 
 use crate::address::{Address, Controller};
-use crate::epochs::Token;
-use crate::status::Permissions;
+use crate::table::epochs::Token;
+use crate::table::status::Permissions;
 
-/// Who asks: the number of an application, given by the operating system.
+/// Number of an application, assigned by the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Application(pub u32);
 
-/// What is asked (NVMM, "Software Interface"). The cache above asks for whole segments, a bit each: those it lacks, those
+/// A request (NVMM, "Software Interface"). The cache above names whole segments, one bit each: those it lacks, or those
 /// that are dirty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A page that was never used, or is used no more. Answered with [`Answer::Allocated`].
+    /// Allocate an unused page. Answered with [`Answer::Allocated`].
     Alloc {
-        /// Where; none, or a local one: here.
+        /// The controller to allocate on; `None` or a local number means this one.
         controller: Option<Controller>,
         /// Its permissions.
         permissions: Permissions,
     },
-    /// Read segments. A page that is not there is created; what was never written is zeros.
+    /// Read segments. Creates the page if it does not exist; segments never written read as zeros.
     Read {
         /// The page.
         address: Address,
         /// Its segments.
         segments: u32,
     },
-    /// Write segments, whole. A page that is not there is created.
+    /// Write whole segments. Creates the page if it does not exist.
     Write {
         /// The page.
         address: Address,
         /// Its segments.
         segments: u32,
     },
-    /// The page is not there any more. States that live tokens stand for still have it.
+    /// Delete the page. States of live tokens keep it.
     Delete {
         /// The page.
         address: Address,
     },
-    /// Set permissions. A page that becomes temporary is the caller's from now on.
+    /// Set permissions. A page that becomes temporary becomes the caller's.
     SetPermissions {
         /// The page.
         address: Address,
-        /// What they are to be.
+        /// The new permissions.
         permissions: Permissions,
     },
-    /// Make all that was written durable, and keep it. Answered with [`Answer::Token`]. What the cache above holds dirty,
-    /// it has to write before.
+    /// Make all completed writes durable and keep this state. Answered with [`Answer::Token`]. The cache above must
+    /// write back its dirty lines before.
     Sync,
-    /// Back to the state that the token stands for; what is newer, tokens too, is forgotten. Durable when answered.
+    /// Restore the state of the token; anything newer, including newer tokens, is discarded. Durable when answered.
     Rollback {
-        /// The state.
+        /// The state's token.
         token: Token,
     },
-    /// The state is needed no more.
+    /// Release the state of a token.
     Drop {
-        /// It.
+        /// The token.
         token: Token,
     },
-    /// The application ends: its temporary pages are deleted.
+    /// End the application: deletes its temporary pages.
     End,
 }
 
 impl Request {
-    /// The page it is about.
+    /// Returns the address that the request names, if any.
     pub(crate) fn address(&self) -> Option<Address> {
         match *self {
             Request::Read { address, .. }
@@ -77,136 +77,138 @@ impl Request {
     }
 }
 
-/// What is answered.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is done.
+    /// Done.
     Done,
-    /// The page that was allocated.
+    /// The allocated page.
     Allocated(Address),
-    /// The state that was kept.
+    /// The token of the kept state.
     Token(Token),
-    /// It is for this controller: nothing was done here.
+    /// Forward the request to this controller; nothing was done here.
     Forward(Controller),
-    /// It is not done, and nothing of it is.
+    /// Refused without any effect.
     Refused(Error),
 }
 
-/// Why something is not done.
+/// The reason for a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The page number is none of this controller's.
+    /// The page number is beyond the memory.
     #[error("{address}: page {:#x} is beyond this memory's last, {last:#x}", .address.page())]
     NoSuchPage {
-        /// What was asked for.
+        /// The address.
         address: Address,
         /// The last page.
         last: u32,
     },
-    /// No segment, or more than a page has.
+    /// No segment is named, or one beyond the page's segments.
     #[error("{address}: segments {found:#b}, expected some of {all:#b}")]
     NoSuchSegment {
-        /// What was asked for.
+        /// The address.
         address: Address,
-        /// Of these segments.
+        /// The segments named.
         found: u32,
-        /// All there are.
+        /// All segments of a page.
         all: u32,
     },
-    /// Delete or setperms of a page that is not there.
-    #[error("{address}: the page is not there")]
+    /// Delete or set permissions of a page that does not exist.
+    #[error("{address}: the page does not exist")]
     NotThere {
-        /// What was asked for.
+        /// The address.
         address: Address,
     },
     /// No read permission.
     #[error("{address}: application {} may not read it", .application.0)]
     NotReadable {
-        /// What was asked for.
+        /// The address.
         address: Address,
-        /// By whom.
+        /// The application.
         application: Application,
     },
     /// No write permission.
     #[error("{address}: application {} may not write it", .application.0)]
     NotWritable {
-        /// What was asked for.
+        /// The address.
         address: Address,
-        /// By whom.
+        /// The application.
         application: Application,
     },
-    /// Permissions are set by the owner, or by who may write what others may write.
-    #[error("{address}: application {} may not set its permissions, they are application {}'s to set", .application.0, .owner.0)]
+    /// Only the owner may set permissions, or an application with write permission where others may write.
+    #[error("{address}: application {} may not set its permissions; application {} owns it", .application.0, .owner.0)]
     NotOwner {
-        /// What was asked for.
+        /// The address.
         address: Address,
-        /// By whom.
+        /// The application.
         application: Application,
-        /// Whose it is.
+        /// The owner.
         owner: Application,
     },
-    /// No sync returned it, or it was dropped, or a rollback went back before it.
-    #[error("token {} stands for no state that is kept; {}", .token.0, say_newest(.newest))]
+    /// No sync returned the token, it was dropped, or a rollback discarded it.
+    #[error("no state is kept for token {}; {}", .token.0, say_newest(.newest))]
     UnknownToken {
-        /// What was asked for.
+        /// The address.
         token: Token,
-        /// The newest that is live.
+        /// The newest live token.
         newest: Option<Token>,
     },
-    /// As many tokens as can be are live.
-    #[error("{live} tokens are live, and no more can be: drop one first")]
+    /// The maximum number of tokens is live.
+    #[error("{live} tokens are live, which is the maximum: drop one first")]
     TooManyTokens {
-        /// How many.
+        /// That number.
         live: u32,
     },
-    /// Every page is used, now or by a state that is kept.
-    #[error("all {pages} pages are used, by the present or by states that are kept")]
+    /// Every page is in use, by the present state or by a kept one.
+    #[error("all {pages} pages are in use, by the present state or by kept ones")]
     NoPage {
-        /// How many there are.
+        /// The number of pages.
         pages: u32,
     },
-    /// There is no room in flash.
-    #[error("no space: {needed} flash pages are needed, {wanted} more were to be, and the memory has room for {room}")]
+    /// No room in flash.
+    #[error(
+        "no space: {needed} flash pages are in use and {wanted} more are needed, but the memory has room for {room}"
+    )]
     NoSpace {
-        /// By the present and the states that are kept.
+        /// Flash pages needed by the present state and the kept ones.
         needed: u64,
-        /// By this request.
+        /// Flash pages that this request needs.
         wanted: u64,
-        /// What worn-out pages leave.
+        /// Flash pages available, without worn-out ones.
         room: u64,
     },
-    /// There is no room in the table.
-    #[error("no space: {wanted} table entries for versions might be needed, and {free} are free")]
+    /// No room in the table.
+    #[error("no space: up to {wanted} version entries are needed, and {free} are free")]
     NoVersions {
-        /// By this request, at most.
+        /// Entries that this request may need.
         wanted: u32,
-        /// That can be had.
+        /// Free entries.
         free: u32,
     },
-    /// Flash pages that cannot be read.
+    /// A flash page cannot be read.
     #[error("{address}: segment {segment} cannot be read from flash")]
     Unreadable {
         /// The page.
         address: Address,
-        /// The first segment that cannot.
+        /// The first unreadable segment.
         segment: u32,
     },
-    /// A part of the table that cannot be read.
+    /// A part of the table cannot be read.
     #[error("a part of the page table cannot be read from flash")]
     TableUnreadable,
-    /// Not enough good blocks are left to write the table.
-    #[error("the memory is worn out: it can be read, not written")]
+    /// Too few good blocks are left to write the table.
+    #[error("the memory is worn out: it can be read but not written")]
     WornOut,
 }
 
 fn say_newest(token: &Option<Token>) -> String {
-    token.map_or_else(|| "none is".to_owned(), |token| format!("the newest that does is {}", token.0))
+    token.map_or_else(|| "none is kept".to_owned(), |token| format!("the newest kept is {}", token.0))
 }
 
-/// An answer, and to which request.
+/// The reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reply {
-    /// The request. Its tag may be used again.
+    /// The request's tag, which is free for reuse.
     pub tag: Tag,
     /// The answer.
     pub answer: Answer,

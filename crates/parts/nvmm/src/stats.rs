@@ -1,38 +1,39 @@
-//! What a controller has done.
+//! Counters of a controller.
 
-/// Counters since it was made or opened, and what it has now.
+/// Counters since the memory was created or opened, and its present state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Reads of the host.
     pub reads: u64,
     /// Writes of the host.
     pub writes: u64,
-    /// Flash pages programmed for the host, for the table, for collection (by [`media::Class`]).
+    /// Flash pages programmed for the host, the table and collection (by [`media::Class`]).
     pub programs: [u64; 3],
     /// Blocks collected.
     pub collected: u64,
     /// Commits.
     pub commits: u64,
-    /// Of these, checkpoints of the table.
+    /// Commits that were checkpoints of the table.
     pub checkpoints: u64,
-    /// Times all pages were looked through for what nobody needs any more.
+    /// Sweeps over all pages for versions that nothing needs any more.
     pub sweeps: u64,
-    /// Times the epochs were numbered anew.
+    /// Renumberings of the epochs.
     pub renumberings: u64,
-    /// Pages of which newer versions were taken back.
+    /// Pages that a rollback changed.
     pub rolled_back: u64,
-    /// Flash pages of data that are needed: by the present, the last sync and live tokens.
+    /// Flash pages of data needed by the present state, the last sync and live tokens.
     pub needed: u64,
-    /// Flash pages of data that may be needed at a time; wear lowers it.
+    /// Flash pages of data that can be in use at once; wear lowers it.
     pub capacity: u64,
-    /// Version entries that are free.
+    /// Free version entries.
     pub free_versions: u32,
-    /// Bytes of DRAM for the table and what is known of blocks.
+    /// Bytes of DRAM for the table and the state of blocks.
     pub dram_bytes: u64,
 }
 
 impl Stats {
-    /// Counters since `before`, an earlier state of the same controller; what it has now is left as it is.
+    /// Returns the counters since `before`, an earlier state of the same controller; values of the present state are
+    /// unchanged.
     #[must_use]
     pub fn since(&self, before: &Stats) -> Stats {
         let mut programs = self.programs;

@@ -1,4 +1,4 @@
-//! Each call by itself: controllers that forward, what is written, what wear takes, what opening and rolling back cost.
+//! Each call on its own: forwarding, what a write programs, wear, and the cost of opening and rolling back.
 
 mod support;
 
@@ -34,7 +34,7 @@ fn requests_for_other_controllers_are_forwarded_and_local_ones_never() {
     eighth.check();
 }
 
-/// Only dirty segments are written: one a write of one, whatever else the page holds.
+/// Only dirty segments are programmed: one per written segment, whatever else the page holds.
 #[test]
 fn only_dirty_segments_are_written() {
     let mut world = world(config());
@@ -48,7 +48,7 @@ fn only_dirty_segments_are_written() {
     world.check();
 }
 
-/// Pages wear out one by one: capacity shrinks, and what was synced stays, to the last write that is taken.
+/// Pages wear out one by one: capacity shrinks, and synced data survives up to the last accepted write.
 #[test]
 fn worn_pages_take_capacity_and_nothing_else() {
     let mut config = config();
@@ -79,8 +79,8 @@ fn worn_pages_take_capacity_and_nothing_else() {
     world.check();
 }
 
-/// A terabyte: what is read to open it are the roots, the directory of what was ever written, the journal, and the chunks
-/// that the journal changes.
+/// Opening a terabyte reads only the roots, the directory of written chunks, the journal, and the chunks that it
+/// changes.
 #[test]
 fn a_terabyte_opens_without_being_looked_through() {
     let mut config = config();
@@ -107,14 +107,14 @@ fn a_terabyte_opens_without_being_looked_through() {
         world.power_cut();
         reads.push(world.last_open.expect("opened").pages_read);
     }
-    // Four blocks of roots, two of journal, and a directory of a page or two.
+    // Four root blocks, two journal blocks, and one or two directory pages.
     let fixed = 4 * 256 + 2 * 256 + 4;
     assert!(reads[0] <= fixed, "{reads:?}");
-    // A page's entry and the version below it, and whose the flash pages are: at most three chunks each.
+    // A page's entry, the version below it, and the owners of its flash pages: at most three chunks each.
     assert!(reads[1] <= fixed + 3 * 100 && reads[2] <= fixed + 3 * 200, "{reads:?}");
 }
 
-/// Rolling back looks at chunks that changed since, not at all.
+/// Rolling back visits only the chunks that changed since.
 #[test]
 fn a_rollback_restores_each_token_exactly() {
     let mut world = world(config());
@@ -136,13 +136,13 @@ fn a_rollback_restores_each_token_exactly() {
     }
 }
 
-/// A medium that levels its own wear: blocks are used again from the first on, what becomes free is told, and compacting
-/// leaves as many blocks in use as the data fill.
+/// For a medium that levels its own wear: blocks are reused from the first on, freed blocks are reported, and
+/// compacting leaves only as many blocks in use as the data fills.
 #[test]
 fn what_becomes_free_is_told_and_compacting_leaves_no_gaps() {
     let mut world = world(config());
     world.nvmm.keep_dense();
-    // What is told is given back at once.
+    // Give reported blocks back at once.
     let mut released = 0;
     let mut give_back = |world: &mut World| {
         while let Some(block) = world.nvmm.released() {
@@ -169,7 +169,7 @@ fn what_becomes_free_is_told_and_compacting_leaves_no_gaps() {
         .into_iter()
         .map(|page| (page.block, page.die))
         .collect();
-    // Those that are open, one of collection, and as many as are full.
+    // The open blocks, one for collection, and the full ones.
     assert!(used.len() as u64 <= stats.needed / 32 + 3, "{} blocks for {}", used.len(), stats.needed);
     assert!(released > 5, "{released} blocks became free");
 }

@@ -1,5 +1,5 @@
-//! The paper's worked examples of the bit vector, by the controller on a whole memory: what it programs where, and that it
-//! reads it back (NVMM, "Use of the Bit Vector's Sub-Page Valid Bits").
+//! The paper's worked examples of the bit vector, on a controller with a whole memory: where it programs, and that it
+//! reads the data back (NVMM, "Use of the Bit Vector's Sub-Page Valid Bits").
 
 mod support;
 
@@ -11,7 +11,7 @@ use support::world::World;
 
 const ONE: Application = Application(1);
 
-/// One die, so that blocks are filled one after the other, each of 128 pages.
+/// One die with blocks of 128 pages, so that blocks are filled one after another.
 fn one_die(order: Order) -> Config {
     let mut config = config();
     (config.geometry.channels, config.geometry.blocks, config.geometry.pages) = (1, 40, 128);
@@ -19,13 +19,13 @@ fn one_die(order: Order) -> Config {
     config
 }
 
-/// Stamps of `first..first + count`, by where they lie.
+/// Returns the stamps `first..first + count`, by place.
 fn places(world: &World, first: u64, count: u64) -> Vec<Option<PageAddr>> {
     (first..first + count).map(|stamp| world.flash.find(|held| *held == Held::Stamp(stamp))).collect()
 }
 
-/// A memory in whose first data block the next page to be written is 53, and which block that is. Pages 56 and 59 fail when they
-/// are written, as does 67.
+/// Builds a memory in whose first data block the next page to write is 53. Pages 56, 59 and 67 fail when they are
+/// programmed.
 fn from_page_53(order: Order) -> (World, u32) {
     let config = one_die(order);
     let mut world = World::new(config.clone(), Flash::new(config.geometry, order, false), 1, InjectedFault::None);
@@ -41,7 +41,7 @@ fn from_page_53(order: Order) -> (World, u32) {
     (world, last.block)
 }
 
-/// In any order: segment 3 goes from page 56 to 64, and segment 6 from 59 by way of 67 to 75.
+/// In any order: segment 3 goes from page 56 to 64, and segment 6 from 59 through 67 to 75.
 #[test]
 fn segments_of_bad_pages_3_and_6_lie_8_and_16_further() {
     let (mut world, block) = from_page_53(Order::Any);
@@ -50,7 +50,7 @@ fn segments_of_bad_pages_3_and_6_lie_8_and_16_further() {
     assert_eq!(pages, [53, 54, 55, 64, 57, 58, 75, 60]);
     assert!(places.iter().all(|at| at.expect("written").block == block));
     world.check();
-    // Segments 2 and 5 alone are dirty: they alone are written, and the page is gathered from both versions.
+    // Only segments 2 and 5 are dirty, so only they are written, and reads gather the page from both versions.
     let before = world.nvmm.stats().programs[0];
     assert_eq!(world.ask(ONE, Request::Write { address: world.address(9), segments: 0b10_0100 }), Answer::Done);
     assert_eq!(world.nvmm.stats().programs[0] - before, 2);
@@ -60,7 +60,8 @@ fn segments_of_bad_pages_3_and_6_lie_8_and_16_further() {
     world.check();
 }
 
-/// In order: what fails goes to the next page that can be written, whatever the vector's distances, and all is read back.
+/// In order: a failed segment goes to the next writable page, whatever the vector's distances, and everything reads
+/// back.
 #[test]
 fn in_order_bad_pages_are_left_out_and_the_vector_is_true() {
     let (mut world, _) = from_page_53(Order::Ascending);

@@ -1,5 +1,5 @@
-//! A memory that is full from the start, against one that was really written in that order: the same data in the same
-//! places, and the same accounts.
+//! A prefilled memory compared with one that was really written in that order: the same data in the same places, and
+//! the same counts.
 
 mod support;
 
@@ -39,7 +39,7 @@ fn config() -> Config {
     }
 }
 
-/// Flash that ends everything at once.
+/// Flash that completes every operation at once.
 struct World {
     nvmm: Nvmm,
     out: Actions,
@@ -175,7 +175,7 @@ fn what_does_not_fit_is_refused() {
         Nvmm::format_full(config, &flash).err().expect("refused").to_string()
     };
     let found = refuse(Config { versions: 1600, ..config() });
-    assert_eq!(found, "1600 entries for versions, expected at least 1632 where all pages are written");
+    assert_eq!(found, "1600 version entries, expected at least 1632 for a memory whose pages are all written");
     let found = refuse(Config { pages: 600, versions: 6000, ..config() });
     assert!(found.starts_with("4800 flash pages of data, expected at most "), "{found}");
 }

@@ -1,4 +1,4 @@
-//! What is refused, with its exact words; nothing of it is done.
+//! Refused requests, with their exact messages; they have no effect.
 
 mod support;
 
@@ -36,11 +36,11 @@ fn misuses_are_told_in_these_words() {
         (ONE, read(0xfff_ffff, 1), "00007:fffffff+0000: page 0xfffffff is beyond this memory's last, 0x1f"),
         (ONE, write(1, 0), "00007:0000001+0000: segments 0b0, expected some of 0b11111111"),
         (ONE, read(1, 0x100), "00007:0000001+0000: segments 0b100000000, expected some of 0b11111111"),
-        (ONE, Request::Delete { address: at(3) }, "00007:0000003+0000: the page is not there"),
+        (ONE, Request::Delete { address: at(3) }, "00007:0000003+0000: the page does not exist"),
         (
             ONE,
             Request::SetPermissions { address: at(3), permissions: read_only },
-            "00007:0000003+0000: the page is not there",
+            "00007:0000003+0000: the page does not exist",
         ),
         (TWO, read(1, 1), "00007:0000001+0000: application 2 may not read it"),
         (TWO, write(1, 1), "00007:0000001+0000: application 2 may not write it"),
@@ -49,26 +49,26 @@ fn misuses_are_told_in_these_words() {
         (
             TWO,
             Request::SetPermissions { address: at(1), permissions: Permissions::SHARED },
-            "00007:0000001+0000: application 2 may not set its permissions, they are application 1's to set",
+            "00007:0000001+0000: application 2 may not set its permissions; application 1 owns it",
         ),
-        (ONE, Request::Rollback { token: Token(9) }, "token 9 stands for no state that is kept; none is"),
-        (ONE, Request::Drop { token: Token(0) }, "token 0 stands for no state that is kept; none is"),
+        (ONE, Request::Rollback { token: Token(9) }, "no state is kept for token 9; none is kept"),
+        (ONE, Request::Drop { token: Token(0) }, "no state is kept for token 0; none is kept"),
     ];
     for (application, request, words) in table {
         assert_eq!(refusal(world.ask(application, request)), words, "{request:?}");
     }
     let tokens: Vec<Answer> = (0..3).map(|_| world.ask(ONE, Request::Sync)).collect();
     assert_eq!(tokens, [1, 2, 3].map(|token| Answer::Token(Token(token))));
-    assert_eq!(refusal(world.ask(ONE, Request::Sync)), "3 tokens are live, and no more can be: drop one first");
+    assert_eq!(refusal(world.ask(ONE, Request::Sync)), "3 tokens are live, which is the maximum: drop one first");
     assert_eq!(world.ask(ONE, Request::Drop { token: Token(3) }), Answer::Done);
     let gone = refusal(world.ask(ONE, Request::Rollback { token: Token(3) }));
-    assert_eq!(gone, "token 3 stands for no state that is kept; the newest that does is 2");
+    assert_eq!(gone, "no state is kept for token 3; the newest kept is 2");
     for _ in 0..30 {
         let alloc = Request::Alloc { controller: None, permissions: Permissions::PRIVATE };
         assert!(matches!(world.ask(ONE, alloc), Answer::Allocated(_)));
     }
     let alloc = Request::Alloc { controller: Some(Controller::LOCAL), permissions: Permissions::PRIVATE };
-    assert_eq!(refusal(world.ask(ONE, alloc)), "all 32 pages are used, by the present or by states that are kept");
+    assert_eq!(refusal(world.ask(ONE, alloc)), "all 32 pages are in use, by the present state or by kept ones");
     world.check();
 }
 
@@ -90,11 +90,11 @@ fn no_space_is_told_and_nothing_is_half_done() {
     let needed = u64::from(page) * 8;
     assert_eq!(
         words,
-        format!("no space: {needed} flash pages are needed, 8 more were to be, and the memory has room for {room}")
+        format!("no space: {needed} flash pages are in use and 8 more are needed, but the memory has room for {room}")
     );
     assert!(room - needed < 8);
     world.check();
-    // What is deleted is room again, though the last sync had nothing of it.
+    // Deleted data frees space, since the last sync did not contain it.
     assert_eq!(world.ask(ONE, Request::Delete { address: world.address(0) }), Answer::Done);
     let request = Request::Write { address: world.address(page), segments: 0xff };
     assert_eq!(world.ask(ONE, request), Answer::Done);
@@ -107,31 +107,28 @@ fn a_memory_is_opened_only_as_what_it_is() {
     let mut other = config();
     other.pages = 31;
     let error = Nvmm::open(other, &made.flash).err().expect("another size").to_string();
-    assert_eq!(
-        error,
-        "the memory was made with other sizes than it is opened with: word 8 of its root is 32, expected 31"
-    );
+    assert_eq!(error, "the memory was created with other sizes: word 8 of its root is 32, expected 31");
     let blank = Flash::new(config().geometry, Order::Any, false);
     let words = |error: Option<OpenError>| error.expect("refused").to_string();
     assert_eq!(
         words(Nvmm::open(config(), &blank).err()),
-        "no root is found: this is not a memory, or none that was ever made whole"
+        "no root found: not a memory, or its creation never completed"
     );
     let mut odd = config();
     odd.geometry.blocks = 41;
     let (found, expected) = (config().geometry, odd.geometry);
-    assert_eq!(words(Nvmm::open(odd, &blank).err()), format!("the medium is {found:?}, expected {expected:?}"));
+    assert_eq!(words(Nvmm::open(odd, &blank).err()), format!("the medium has {found:?}, expected {expected:?}"));
     type Change = fn(&mut Config);
     let faults: [(Change, &str); 19] = [
-        (|c| c.segments = 5, "5 segments a page, expected 4, 8 or 16"),
-        (|c| c.geometry.pages = 16, "16 pages a block, expected 32 (what a vector reaches) to 4096"),
+        (|c| c.segments = 5, "5 segments per page, expected 4, 8 or 16"),
+        (|c| c.geometry.pages = 16, "16 pages per block, expected 32 (the reach of a vector) to 4096"),
         (|c| c.geometry.page_bytes = 1536, "page is 1536 bytes, expected a power of two from 512 to 65536"),
         (
             |c| c.controller = Controller::LOCAL_ONES,
-            "controller 0xfffff is no number of one, expected 0x1 to 0xffffe (all zeros and all ones are local)",
+            "controller number 0xfffff, expected 0x1 to 0xffffe (all zeros and all ones mean local)",
         ),
         (|c| c.pages = 0, "0 pages, expected 1 to 2^28"),
-        (|c| c.versions = 31, "31 entries for versions, expected 32 to 2^30 - 32 pages"),
+        (|c| c.versions = 31, "31 version entries, expected 32 to 2^30 - 32 pages"),
         (|c| c.collect_start = 1, "collection starts at 1 free blocks, expected at least 2"),
         (|c| c.journal_pages = 7, "7 pages of journal, expected at least 8"),
         (|c| c.geometry.planes = 17, "planes is 17, expected at most 16"),
@@ -147,14 +144,14 @@ fn a_memory_is_opened_only_as_what_it_is() {
             "1 open blocks, 4 tags and 4097 tokens, expected at least 1 of each, and at most 4096 tokens",
         ),
         (|c| c.pages = (1 << 28) + 1, "268435457 pages, expected 1 to 2^28"),
-        (|c| c.versions = 1 << 30, "1073741824 entries for versions, expected 32 to 2^30 - 32 pages"),
+        (|c| c.versions = 1 << 30, "1073741824 version entries, expected 32 to 2^30 - 32 pages"),
         (
             |c| (c.geometry.blocks, c.geometry.pages) = (1 << 22, 4096),
             "34359738368 mapping units, expected at most 4294967295: a larger unit maps a larger drive",
         ),
         (
             |c| c.geometry.blocks = 10,
-            "20 blocks, of which 4 hold the root, 12 the table and 5 are to collect with: none is left for data",
+            "20 blocks, of which 4 hold the root, 12 the table and 5 are reserved for collection: none is left for data",
         ),
         (|c| c.time_bits = 25, "25 bits of time for 3 tokens, expected at most 24, and more times than tokens"),
     ];
@@ -172,7 +169,7 @@ fn what_cannot_be_read_is_named_and_the_rest_stays_readable() {
         assert_eq!(world.ask(ONE, Request::Write { address: world.address(page), segments: 0b11 }), Answer::Done);
     }
     assert!(matches!(world.ask(ONE, Request::Sync), Answer::Token(_)));
-    // The first stamp is segment 0 of page 1.
+    // The first stamp is in segment 0 of page 1.
     let damaged = world.flash.find(|held| *held == Held::Stamp(1)).expect("written");
     world.flash.tear(damaged);
     world.read_faults = f64::MIN_POSITIVE;
@@ -180,20 +177,20 @@ fn what_cannot_be_read_is_named_and_the_rest_stays_readable() {
     assert_eq!(refusal(world.ask(ONE, read(1, 0b11))), "00007:0000001+0000: segment 0 cannot be read from flash");
     assert_eq!(world.ask(ONE, read(1, 0b10)), Answer::Done);
     assert_eq!(world.ask(ONE, read(2, 0b11)), Answer::Done);
-    // Of a memory that is opened, the table comes when it is wanted: at once as far as there is a journal, which opening ends.
+    // An opened memory loads its table on demand, except for the part that the journal changes.
     world.power_cut();
     assert_eq!(world.ask(ONE, read(2, 0b11)), Answer::Done);
     world.power_cut();
     world.read_faults = 1.0;
     assert_eq!(refusal(world.ask(ONE, read(20, 1))), "a part of the page table cannot be read from flash");
-    // Nothing is there to open with.
+    // There is nothing to open.
     let directory = world.flash.all(|held| matches!(held, Held::Own(bytes) if bytes[8] == 2));
     let number = |at: &PageAddr| (at.block * 2 + u32::from(at.die)) * 32 + at.page;
     let numbers: Vec<String> = directory.iter().map(|at| number(at).to_string()).collect();
     directory.into_iter().for_each(|page| world.flash.tear(page));
     let error = Nvmm::open(config(), &world.flash).err().expect("no directory").to_string();
     let (words, flash_page) = error.rsplit_once(' ').expect("words");
-    assert_eq!(words, "the directory cannot be read: flash page");
+    assert_eq!(words, "the directory is unreadable: flash page");
     assert!(numbers.contains(&flash_page.to_owned()), "{flash_page} of {numbers:?}");
 }
 
@@ -210,7 +207,7 @@ fn too_few_entries_for_versions_are_told() {
             answer => break refusal(answer),
         }
     };
-    assert_eq!(words, format!("no space: 10 table entries for versions might be needed, and {} are free", 24 - writes));
+    assert_eq!(words, format!("no space: up to 10 version entries are needed, and {} are free", 24 - writes));
     assert!(writes > 10, "{writes} writes");
     world.check();
 }
@@ -229,7 +226,7 @@ fn a_worn_out_memory_is_read_and_not_written() {
         }
     }
     assert!(refused.is_some(), "it wears out");
-    let words = "the memory is worn out: it can be read, not written";
+    let words = "the memory is worn out: it can be read but not written";
     assert_eq!(refusal(world.ask(ONE, Request::Write { address: world.address(1), segments: 1 })), words);
     assert_eq!(refusal(world.ask(ONE, Request::Sync)), words);
     let alloc = Request::Alloc { controller: None, permissions: Permissions::PRIVATE };

@@ -1,4 +1,4 @@
-//! A state of several controllers: a token of each, all or none.
+//! One state of several controllers: a token of each, all or none.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn of(worlds: &mut [World], controller: Controller) -> &mut World {
     worlds.iter_mut().find(|world| world.config.controller == controller).expect("one of them")
 }
 
-/// Goes on until all is over.
+/// Runs until the operation has ended.
 fn run(worlds: &mut [World], mut joint: MultiController) -> MultiControllerAnswer {
     loop {
         let (controller, request) = joint.next().expect("it is not over");
@@ -63,7 +63,7 @@ fn is_live(worlds: &[World]) -> impl Fn(Controller, Token) -> bool {
 #[test]
 fn all_sync_and_all_go_back() {
     let mut worlds = three();
-    // Their own tokens run apart.
+    // The controllers' own tokens differ.
     assert_eq!(worlds[1].ask(ONE, Request::Sync), Answer::Token(Token(1)));
     assert_eq!(worlds[1].ask(ONE, Request::Drop { token: Token(1) }), Answer::Done);
     write(&mut worlds, 1);
@@ -89,7 +89,7 @@ fn one_that_refuses_leaves_nothing_with_the_others() {
     worlds.iter_mut().for_each(World::check);
 }
 
-/// The power fails when one has synced: the vector is not whole, and all go back to the one before.
+/// After a power cut with only one controller synced, the vector is incomplete, and all roll back to the one before.
 #[test]
 fn what_is_not_whole_after_a_power_cut_is_known() {
     let mut worlds = three();
@@ -105,7 +105,7 @@ fn what_is_not_whole_after_a_power_cut_is_known() {
     let joint = MultiController::rollback(&before, is_live(&worlds)).expect("all have it");
     assert_eq!(run(&mut worlds, joint), MultiControllerAnswer::Done);
     worlds.iter_mut().for_each(World::check);
-    // What one has dropped is asked of none.
+    // A rollback to a vector with a dropped part makes no request.
     let (controller, token) = before.parts()[1];
     assert_eq!(of(&mut worlds, controller).ask(ONE, Request::Drop { token }), Answer::Done);
     assert_eq!(MultiController::rollback(&before, is_live(&worlds)).err(), Some((controller, token)));

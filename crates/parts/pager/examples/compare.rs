@@ -1,8 +1,9 @@
-//! Policies side by side on page traces, as a Markdown table: time relative to LRU at each SRAM size, and how far from
-//! what any schedule could do. `tuned` is PM-XIP with the best window up to 64 and threshold for that very trace.
+//! Compares policies on page traces in a Markdown table: time relative to LRU at each SRAM size, and the distance to
+//! the lower bound for any schedule. `tuned` is PM-XIP with the best threshold and window up to 64 for each trace.
 //!
-//! `compare [--energy] [--rounds N] [FILE]...`: each file is a sequence of little-endian `u32` page numbers; without a
-//! file, the synthetic localities. `--rounds` of the bound (default 0: no bound; 200 is nearly as good as it gets).
+//! `compare [--energy] [--rounds N] [FILE]...`: each file is a sequence of little-endian `u32` page numbers; without
+//! files, the synthetic localities are used. `--rounds` sets the rounds of the bound (default 0: no bound; more than
+//! 200 hardly improves it).
 
 use pager::policy::{Arc, Lru, Min, PmXip, Policy, Reading, RentOrBuy, count};
 use pager::sweep::{cores, parallel, thresholds};
@@ -11,7 +12,7 @@ use pager::{Costs, Numbering, Weights, bound, future};
 use sim::Streams;
 
 const FRAMES: [u32; 6] = [2, 4, 8, 16, 32, 64];
-/// Windows among which PM-XIP's best is looked for, each with all of its thresholds.
+/// Windows over which PM-XIP is tuned, each with all thresholds.
 const WINDOWS: [u32; 6] = [2, 4, 8, 16, 32, 64];
 
 struct Trace {
@@ -42,7 +43,7 @@ fn synthetic() -> Vec<Trace> {
     traces.collect()
 }
 
-/// One line of the table.
+/// Formats one row of the table.
 fn line(trace: &Trace, frames: u32, weights: &Weights, rounds: u32) -> String {
     let Trace { name, pages, requests } = trace;
     fn cost<P: Policy<Request = u32>>(policy: P, trace: &Trace, weights: &Weights) -> u64 {

@@ -1,6 +1,6 @@
-//! Serves requests of a page trace, over and over until there are enough, and prints what it took:
-//! `pages POLICY REQUESTS [FRAMES] [TRACE]`. The trace is always made whole (300,000 requests), so that the difference of
-//! two runs is what their requests cost. Without one it is that of djpeg, compiled for ARM at -O2.
+//! Serves requests of a page trace, repeated as necessary, and prints the counts and costs: `pages POLICY REQUESTS
+//! [FRAMES] [TRACE]`. The trace always has 300,000 requests, so that the difference between two runs is the cost of the
+//! additional requests served. The default trace is djpeg, compiled for ARM at -O2.
 
 use pager::policy::{Arc, Clock, Fifo, Lru, Min, PmXip, Policy, Reading, RentOrBuy, S3Fifo, TwoQ, count};
 use pager::sweep::{StackDistances, thresholds};
@@ -10,7 +10,7 @@ use workload::pages::{Options, Reader};
 const REQUESTS: usize = 300_000;
 const DJPEG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../python/nandram/traces/xip/djpeg-arm-O2.pages.zst");
 
-/// The trace of a file, again and again: different pages, and requests.
+/// Repeats the trace of a file. Returns the number of distinct pages and the requests.
 fn trace(file: &str) -> Result<(u32, Vec<u32>), String> {
     let mut reader = Reader::open(file.as_ref(), &Options::default()).map_err(|error| error.to_string())?;
     let (mut numbering, mut chunk, mut once) = (Numbering::new(), Vec::new(), Vec::new());
@@ -27,8 +27,7 @@ fn trace(file: &str) -> Result<(u32, Vec<u32>), String> {
     Ok((numbering.pages(), once.iter().copied().cycle().take(REQUESTS).collect()))
 }
 
-/// Keeps a policy's pass in a function of its own, as a caller would have it.
-#[inline(never)]
+/// Keeps the pass of each policy in a separate function.
 fn pass<P: Policy<Request = u32>>(policy: P, pages: u32, trace: &[u32]) -> Counts {
     count(policy, pages, trace)
 }
@@ -58,7 +57,7 @@ fn main() -> Result<(), String> {
             }
             Counts::conventional(requests as u64, distances.misses()[frames.min(pages) as usize])
         }
-        // All 1025 thresholds of the longest window of the paper's sweep; printed is the middle one.
+        // Computes all 1025 thresholds of the longest window of the paper's sweep; prints the middle one.
         "thresholds" => thresholds(pages, trace, frames, 2, 1024, Reading::FIGURE_5)[512],
         other => return Err(format!("unknown policy `{other}`: {usage}")),
     };

@@ -1,28 +1,28 @@
-//! Time and energy from the four counts.
+//! Time and energy of the four counted operations.
 
 use sim::{Energy, Time};
 
 use crate::memory::Counts;
 
-/// What something takes.
+/// The time and energy of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// How long.
+    /// Duration.
     pub time: Time,
-    /// How much energy.
+    /// Energy.
     pub energy: Energy,
 }
 
-/// What each of the four things takes, once.
+/// The cost of one operation of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
-    /// A page from the flash array into a buffer.
+    /// Transfer of a page from the flash array into a buffer.
     pub flash_to_buffer: Cost,
-    /// A page from a buffer into SRAM.
+    /// Transfer of a page from a buffer into SRAM.
     pub buffer_to_sram: Cost,
-    /// A cache line read from a buffer.
+    /// Read of a cache line from a buffer.
     pub buffer_read: Cost,
-    /// A cache line read from SRAM.
+    /// Read of a cache line from SRAM.
     pub sram_read: Cost,
 }
 
@@ -31,8 +31,8 @@ const fn cost(ns: u64, energy_pj: u64) -> Cost {
 }
 
 impl Costs {
-    /// A KFG5616X1A OneNAND at 50 MHz and a 64 KB SRAM of 0.18 um at 100 MHz, pages of 1 KiB, lines of 16 bytes:
-    /// given by xip, Table 3 (29.33, 12.86, 0.22 and 0.04 us; 1295.48, 1056.21, 15.24 and 1.79 nJ).
+    /// Costs of a KFG5616X1A OneNAND at 50 MHz and a 64 KB SRAM in 0.18 um at 100 MHz, with 1 KiB pages and 16-byte
+    /// lines: given by xip, Table 3 (29.33, 12.86, 0.22 and 0.04 us; 1295.48, 1056.21, 15.24 and 1.79 nJ).
     pub const ONENAND_2006: Costs = Costs {
         flash_to_buffer: cost(29_330, 1_295_480),
         buffer_to_sram: cost(12_860, 1_056_210),
@@ -40,7 +40,7 @@ impl Costs {
         sram_read: cost(40, 1_790),
     };
 
-    /// What `counts` take together, nothing overlapping (xip, 3.3).
+    /// Returns the total cost of `counts`, without overlap between operations (xip, 3.3).
     pub fn total(&self, counts: &Counts) -> Cost {
         let parts = [
             (self.flash_to_buffer, counts.flash_to_buffer),
@@ -57,16 +57,16 @@ impl Costs {
     }
 }
 
-/// What each of the four things costs, in whole units of whatever is to be minimised.
+/// The cost of one operation of each kind, as integers in the unit to be minimized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
-    /// A page from the flash array into a buffer.
+    /// Transfer of a page from the flash array into a buffer.
     pub load: u64,
-    /// A page from a buffer into SRAM.
+    /// Transfer of a page from a buffer into SRAM.
     pub moved: u64,
-    /// A request served from a buffer.
+    /// Request served from a buffer.
     pub buffer_read: u64,
-    /// A request served from SRAM.
+    /// Request served from SRAM.
     pub sram_read: u64,
 }
 
@@ -80,17 +80,17 @@ impl Weights {
         }
     }
 
-    /// Picoseconds.
+    /// Returns the costs in picoseconds.
     pub fn time(costs: &Costs) -> Weights {
         Weights::of(costs, |cost| cost.time.ps())
     }
 
-    /// Picojoules, rounded down, so that a bound stays one.
+    /// Returns the costs in picojoules, rounded down so that lower bounds remain valid.
     pub fn energy(costs: &Costs) -> Weights {
         Weights::of(costs, |cost| cost.energy.pj_f64() as u64)
     }
 
-    /// What `counts` cost.
+    /// Returns the total cost of `counts`.
     pub fn total(&self, counts: &Counts) -> u64 {
         self.load * counts.flash_to_buffer
             + self.moved * counts.buffer_to_sram

@@ -1,52 +1,56 @@
-//! When each page is requested next, for policies that know the future.
+//! Computes the next request for each page, for policies that know the future.
 //!
-//! In memory it is one pass backwards ([`foresee`]). A trace that does not fit is read twice, in constant memory:
-//! once from its last chunk to its first, writing four bytes a request ([`write_ahead`]), once forwards beside that
-//! file ([`Foreseeing`]).
+//! For a trace in memory this takes one backward pass ([`foresee`]). A trace that does not fit is read twice in
+//! constant memory: once from its last chunk to its first, writing four bytes per request ([`write_ahead`]), and once
+//! forwards alongside that file ([`Foreseeing`]).
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use crate::policy::Foreseen;
 
-/// No further request of the same page.
+/// No further request for the same page.
 pub const NEVER: u32 = u32::MAX;
 
-/// Walks a trace backwards, chunk by chunk, and says for each request how many requests ahead its page comes next.
+/// Walks a trace backwards and returns, for each request, the distance in requests to the next request for the same
+/// page.
 #[derive(Clone, Debug)]
 pub struct Backwards {
-    /// Where each page was last met, walking backwards: requests counted from the end, from 1; 0 if not met yet.
+    /// Position of each page when last encountered, counted in requests from the end starting at 1; 0 if not
+    /// encountered.
     met: Vec<u64>,
     from_end: u64,
 }
 
 impl Backwards {
-    /// At the end of a trace of pages `0..pages`.
+    /// Creates a walk from the end of a trace of pages `0..pages`.
     pub fn new(pages: u32) -> Backwards {
         Backwards { met: vec![0; pages as usize], from_end: 0 }
     }
 
-    /// The request in front of those seen so far.
+    /// Processes the request that precedes those processed so far.
     ///
     /// # Panics
-    /// If the page is not below the number given, or comes again only after 2^32 - 1 requests or more.
-    #[inline]
+    /// If the page is out of range, or the distance is 2^32 - 1 requests or more.
     pub fn step(&mut self, page: u32) -> u32 {
         self.from_end += 1;
         match std::mem::replace(&mut self.met[page as usize], self.from_end) {
             0 => NEVER,
             met => {
                 let ahead = self.from_end - met;
-                assert!(ahead < u64::from(NEVER), "page {page} is requested again only {ahead} requests later");
+                assert!(
+                    ahead < u64::from(NEVER),
+                    "page {page} is next requested {ahead} requests later, expected less than 2^32 - 1"
+                );
                 ahead as u32
             }
         }
     }
 }
 
-/// A whole trace of pages `0..pages` with its future.
+/// Annotates a whole trace of pages `0..pages` with its future.
 ///
 /// # Panics
-/// As [`Backwards::step`].
+/// Like [`Backwards::step`].
 pub fn foresee(pages: u32, trace: &[u32]) -> Vec<Foreseen> {
     let mut backwards = Backwards::new(pages);
     let mut seen: Vec<Foreseen> =
@@ -55,16 +59,16 @@ pub fn foresee(pages: u32, trace: &[u32]) -> Vec<Foreseen> {
     seen
 }
 
-/// Requests read and written at a time.
+/// Number of requests read and written at a time.
 const CHUNK: u64 = 1 << 16;
 
-/// Reads a trace of densely numbered pages (little-endian `u32`s, from the start of `trace` to its end) backwards and
-/// writes to `ahead`, from its start, a little-endian `u32` for each: how far ahead the page comes next, or [`NEVER`].
-/// Memory: a chunk, and 8 bytes a page. Returns the number of requests.
+/// Reads a trace of densely numbered pages (little-endian `u32`s) backwards and writes to `ahead` one little-endian
+/// `u32` per request: the distance to the next request for the same page, or [`NEVER`]. Both files are used from their
+/// start. Uses memory for one chunk and 8 bytes per page. Returns the number of requests.
 ///
 /// # Errors
-/// Of the two files; `InvalidData` where the trace is no whole number of words or names a page that is not below
-/// `pages`.
+/// Any error of the two files; `InvalidData` if the length of the trace is not a multiple of 4 bytes or a page is not
+/// below `pages`.
 pub fn write_ahead<R: Read + Seek, W: Write + Seek>(pages: u32, mut trace: R, mut ahead: W) -> io::Result<u64> {
     let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
     let bytes = trace.seek(SeekFrom::End(0))?;
@@ -96,8 +100,8 @@ pub fn write_ahead<R: Read + Seek, W: Write + Seek>(pages: u32, mut trace: R, mu
     Ok(requests)
 }
 
-/// A trace of densely numbered pages read forwards beside its [`write_ahead`] file, for
-/// [`Min`](crate::policy::Min) in constant memory.
+/// Reads a trace of densely numbered pages forwards alongside its [`write_ahead`] file, for [`Min`](crate::policy::Min)
+/// in constant memory.
 #[derive(Debug)]
 pub struct Foreseeing<R, A> {
     trace: R,
@@ -106,16 +110,16 @@ pub struct Foreseeing<R, A> {
 }
 
 impl<R: Read, A: Read> Foreseeing<R, A> {
-    /// Both from their start.
+    /// Reads both files from their start.
     pub fn new(trace: R, ahead: A) -> Foreseeing<R, A> {
         Foreseeing { trace, ahead, words: Vec::new() }
     }
 
-    /// Replaces `chunk` by the next requests, at most 65,536; empty at the end.
+    /// Replaces `chunk` with the next requests, at most 65,536; empty at the end.
     ///
     /// # Errors
-    /// Of the two files; `UnexpectedEof` where the second is shorter; `InvalidData` where the trace is no whole number
-    /// of words.
+    /// Any error of the two files; `UnexpectedEof` if the second is shorter; `InvalidData` if the length of the trace
+    /// is not a multiple of 4 bytes.
     pub fn next_chunk(&mut self, chunk: &mut Vec<Foreseen>) -> io::Result<()> {
         chunk.clear();
         self.words.clear();
@@ -143,7 +147,7 @@ mod tests {
     use sim::Streams;
 
     #[test]
-    fn the_future_by_looking_for_it() {
+    fn foresee_matches_a_forward_search() {
         let mut rng = Streams::new(3).stream("future");
         let trace: Vec<u32> = (0..500).map(|_| rng.below(40) as u32).collect();
         for (i, seen) in foresee(40, &trace).into_iter().enumerate() {
@@ -153,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_read_backwards_says_the_same() {
+    fn a_file_yields_the_same_future_as_memory() {
         let mut rng = Streams::new(4).stream("future");
         for requests in [0, 1, CHUNK - 1, CHUNK, 2 * CHUNK + 5] {
             let trace: Vec<u32> = (0..requests).map(|_| rng.below(300) as u32).collect();
@@ -175,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_file_is_refused() {
+    fn malformed_files_are_rejected() {
         let mut out = Cursor::new(Vec::new());
         let error = write_ahead(2, Cursor::new(vec![0; 6]), &mut out).unwrap_err();
         assert_eq!(error.to_string(), "a page trace of 6 bytes, expected a multiple of 4");

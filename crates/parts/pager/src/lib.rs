@@ -1,18 +1,18 @@
-//! Demand paging from flash that can be executed in.
+//! Demand paging from flash with execute-in-place.
 //!
-//! A page comes from the flash array through a OneNAND buffer. Conventional paging moves it on into SRAM; a policy
-//! that knows the buffers may leave it there and have it read in place.
+//! Pages are transferred from the flash array through a OneNAND buffer. Conventional paging then moves them into SRAM;
+//! a policy that manages the buffers may leave a page there and have it read in place.
 //!
-//! * [`policy`]: LRU, FIFO, CLOCK, MIN, 2Q, ARC, S3-FIFO, PM-XIP, and rent-or-buy, which is ours.
-//! * [`Counts`] and [`Costs`]: what a policy did, and what that takes in time and energy.
-//! * [`bound`]: what no schedule, on line or off, can beat.
-//! * [`Numbering`]: pages numbered densely, once, before any policy sees them.
-//! * [`sweep`]: LRU at every SRAM size and PM-XIP at every threshold in one pass; the rest on all cores.
-//! * [`synthetic`]: traces with the locality of code, from a seed.
+//! * [`policy`]: LRU, FIFO, CLOCK, MIN, 2Q, ARC, S3-FIFO, PM-XIP, and rent-or-buy, a policy of this project.
+//! * [`Counts`] and [`Costs`]: the operations of a policy, and their time and energy.
+//! * [`bound`]: cost bounds for any schedule, online or offline.
+//! * [`Numbering`]: dense page numbers, assigned once before any policy runs.
+//! * [`sweep`]: LRU at every SRAM size and PM-XIP at every threshold in a single pass; other sweeps on all cores.
+//! * [`synthetic`]: seeded traces with the locality of code.
 //! * [`future`]: next uses, in memory or in two passes over a file.
 //!
-//! A trace is a slice of page numbers, or many slices one after another ([`policy::serve`]): on-line policies keep
-//! state in proportion to the number of different pages, whatever the length of the trace.
+//! A trace is one slice of page numbers or a sequence of slices ([`policy::serve`]). The state of an online policy is
+//! proportional to the number of distinct pages, regardless of the length of the trace.
 
 pub mod bound;
 pub mod costs;

@@ -1,17 +1,17 @@
-//! Doubly linked lists through one array of links: a page is on one of `N` lists, or on none.
+//! Doubly linked lists over one shared array of links: each page is on at most one of `N` lists.
 
-/// Where a page on no list points to.
+/// The link target of a page that is on no list.
 const NOWHERE: u32 = u32::MAX;
 
-/// The neighbours of a node: `[towards the front, towards the back]`.
+/// The neighbors of a node.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     front: u32,
     back: u32,
 }
 
-/// `N` lists of pages. Nodes `0..N` are the lists' own (each list is a ring through its own node), page `p` is node
-/// `N + p`. All operations take constant time and allocate nothing; only [`Lists::grow`] allocates.
+/// `N` lists of pages. Nodes `0..N` are the list heads (each list is a ring through its head); page `p` is node `N +
+/// p`. All operations take constant time; only [`Lists::grow`] allocates.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists<const N: usize> {
     links: Vec<Link>,
@@ -19,7 +19,7 @@ pub(crate) struct Lists<const N: usize> {
 }
 
 impl<const N: usize> Lists<N> {
-    /// Empty lists, over no pages.
+    /// Creates empty lists for no pages.
     pub(crate) fn new() -> Lists<N> {
         Lists { links: (0..N as u32).map(|n| Link { front: n, back: n }).collect(), lengths: [0; N] }
     }
@@ -27,55 +27,47 @@ impl<const N: usize> Lists<N> {
     /// Makes room for pages `0..pages`.
     pub(crate) fn grow(&mut self, pages: u32) {
         let nodes = N + pages as usize;
-        assert!(nodes < NOWHERE as usize, "{pages} pages are more than a list can name");
+        assert!(nodes < NOWHERE as usize, "found {pages} pages, expected fewer than {NOWHERE}");
         if nodes > self.links.len() {
             self.links.resize(nodes, Link { front: NOWHERE, back: NOWHERE });
         }
     }
 
-    /// Pages on `list`.
-    #[inline]
+    /// Returns the number of pages on `list`.
     pub(crate) fn len(&self, list: usize) -> u32 {
         self.lengths[list]
     }
 
-    /// Whether `page` is on some list.
-    #[inline]
+    /// Returns whether `page` is on any list.
     pub(crate) fn contains(&self, page: u32) -> bool {
         self.links[N + page as usize].front != NOWHERE
     }
 
-    /// The page at the front of `list`.
-    #[inline]
+    /// Returns the page at the front of `list`.
     pub(crate) fn front(&self, list: usize) -> Option<u32> {
         self.links[list].back.checked_sub(N as u32)
     }
 
-    /// The page at the back of `list`.
-    #[inline]
+    /// Returns the page at the back of `list`.
     pub(crate) fn back(&self, list: usize) -> Option<u32> {
         self.links[list].front.checked_sub(N as u32)
     }
 
-    /// The page behind `page` on its list.
-    #[inline]
+    /// Returns the page behind `page` on its list.
     pub(crate) fn behind(&self, page: u32) -> Option<u32> {
         self.links[N + page as usize].back.checked_sub(N as u32)
     }
 
-    /// The page in front of `page` on its list.
-    #[inline]
+    /// Returns the page in front of `page` on its list.
     pub(crate) fn before(&self, page: u32) -> Option<u32> {
         self.links[N + page as usize].front.checked_sub(N as u32)
     }
 
-    #[inline]
     fn join(&mut self, front: u32, back: u32) {
         self.links[front as usize].back = back;
         self.links[back as usize].front = front;
     }
 
-    #[inline]
     fn insert_behind_node(&mut self, front: u32, page: u32) {
         let node = N as u32 + page;
         let back = self.links[front as usize].back;
@@ -84,24 +76,21 @@ impl<const N: usize> Lists<N> {
         self.links[node as usize] = Link { front, back };
     }
 
-    /// Puts `page`, which is on no list, at the front of `list`.
-    #[inline]
+    /// Inserts `page`, which must be on no list, at the front of `list`.
     pub(crate) fn push_front(&mut self, list: usize, page: u32) {
-        debug_assert!(!self.contains(page), "page {page} is on a list already");
+        debug_assert!(!self.contains(page), "page {page} is already on a list");
         self.lengths[list] += 1;
         self.insert_behind_node(list as u32, page);
     }
 
-    /// Puts `page`, which is on no list, behind `front`, which is on `list`.
-    #[inline]
+    /// Inserts `page`, which must be on no list, behind `front`, which must be on `list`.
     pub(crate) fn insert_behind(&mut self, list: usize, front: u32, page: u32) {
         debug_assert!(self.contains(front) && !self.contains(page), "page {page} cannot go behind {front}");
         self.lengths[list] += 1;
         self.insert_behind_node(N as u32 + front, page);
     }
 
-    /// Takes `page` off `list`, on which it is.
-    #[inline]
+    /// Removes `page` from `list`, where it must be.
     pub(crate) fn remove(&mut self, list: usize, page: u32) {
         debug_assert!(self.contains(page), "page {page} is on no list");
         let link = &mut self.links[N + page as usize];
@@ -111,16 +100,14 @@ impl<const N: usize> Lists<N> {
         self.join(front, back);
     }
 
-    /// Takes the page at the back off `list`.
-    #[inline]
+    /// Removes and returns the page at the back of `list`.
     pub(crate) fn pop_back(&mut self, list: usize) -> Option<u32> {
         let page = self.back(list)?;
         self.remove(list, page);
         Some(page)
     }
 
-    /// Moves `page` to the front of its own `list`.
-    #[inline]
+    /// Moves `page` to the front of `list`, where it must be.
     pub(crate) fn move_to_front(&mut self, list: usize, page: u32) {
         debug_assert!(self.contains(page), "page {page} is on no list");
         let Link { front, back } = self.links[N + page as usize];
@@ -133,7 +120,7 @@ impl<const N: usize> Lists<N> {
 mod tests {
     use super::*;
 
-    /// The pages of `list` from the front, checked in both directions.
+    /// Returns the pages of `list` from the front, after checking both directions.
     fn pages<const N: usize>(lists: &Lists<N>, list: usize) -> Vec<u32> {
         let mut forth = Vec::new();
         let mut at = lists.front(list);
@@ -154,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn two_lists_share_the_links_and_keep_apart() {
+    fn two_lists_share_one_array_of_links() {
         let mut lists = Lists::<2>::new();
         lists.grow(6);
         for page in 0..3 {

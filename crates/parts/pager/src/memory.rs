@@ -1,31 +1,31 @@
-//! What a policy acts upon, and the four counts of what it did.
+//! The memory that policies operate on, and the counts of their operations.
 
-/// The two-level memory that a policy drives: SRAM frames, and OneNAND buffers through which every page comes and in
-/// which it may be read in place.
+/// A two-level memory driven by a policy: SRAM frames, and OneNAND buffers that every page passes through and in which
+/// it may be read in place.
 ///
-/// A policy calls these in the order in which things happen, so that whoever implements it can count ([`Counts`]),
-/// check (the auditor of the tests), or have the moves happen on a device.
+/// A policy calls these methods in execution order. Implementations may count the operations ([`Counts`]), check them
+/// (the auditor of the tests), or execute them on a device.
 pub trait Memory {
-    /// `page` goes from the flash array into a free buffer.
+    /// Loads `page` from the flash array into a free buffer.
     fn load(&mut self, page: u32);
-    /// `page` goes from its buffer, which becomes free, into a free SRAM frame.
+    /// Moves `page` from its buffer, which becomes free, into a free SRAM frame.
     fn move_to_sram(&mut self, page: u32);
-    /// The buffer of `page` becomes free.
+    /// Frees the buffer of `page`.
     fn discard_from_buffer(&mut self, page: u32);
-    /// The frame of `page` becomes free.
+    /// Frees the SRAM frame of `page`.
     fn discard_from_sram(&mut self, page: u32);
-    /// One request is served from the buffer of `page`.
+    /// Serves one request from the buffer of `page`.
     fn read_buffer(&mut self, page: u32);
-    /// One request is served from the frame of `page`.
+    /// Serves one request from the SRAM frame of `page`.
     fn read_sram(&mut self, page: u32);
 }
 
-/// How often each of the four things happened that cost time and energy (xip, Table 1).
+/// The number of operations of each of the four kinds that cost time and energy (xip, Table 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Pages from the flash array into a buffer.
+    /// Pages transferred from the flash array into a buffer.
     pub flash_to_buffer: u64,
-    /// Pages from a buffer into SRAM.
+    /// Pages moved from a buffer into SRAM.
     pub buffer_to_sram: u64,
     /// Requests served from a buffer.
     pub buffer_reads: u64,
@@ -34,41 +34,35 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// What conventional demand paging does for `requests` of which `misses` find no frame: each miss is a load and a
-    /// move, each request a read of SRAM.
+    /// Returns the counts of conventional demand paging for `requests` requests with `misses` misses: each miss is a
+    /// load and a move, each request a read from SRAM.
     pub const fn conventional(requests: u64, misses: u64) -> Counts {
         Counts { flash_to_buffer: misses, buffer_to_sram: misses, buffer_reads: 0, sram_reads: requests }
     }
 
-    /// The requests that were served.
+    /// Returns the number of requests served.
     pub const fn requests(&self) -> u64 {
         self.buffer_reads + self.sram_reads
     }
 }
 
 impl Memory for Counts {
-    #[inline]
     fn load(&mut self, _: u32) {
         self.flash_to_buffer += 1;
     }
 
-    #[inline]
     fn move_to_sram(&mut self, _: u32) {
         self.buffer_to_sram += 1;
     }
 
-    #[inline]
     fn discard_from_buffer(&mut self, _: u32) {}
 
-    #[inline]
     fn discard_from_sram(&mut self, _: u32) {}
 
-    #[inline]
     fn read_buffer(&mut self, _: u32) {
         self.buffer_reads += 1;
     }
 
-    #[inline]
     fn read_sram(&mut self, _: u32) {
         self.sram_reads += 1;
     }

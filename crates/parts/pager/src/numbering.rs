@@ -1,11 +1,11 @@
-//! Pages numbered densely, once, so that no policy hashes.
+//! Dense page numbers, assigned once so that policies need no hashing.
 
 use std::collections::HashMap;
 
-/// Gives pages the numbers 0, 1, 2, … in the order in which they first appear.
+/// Numbers pages 0, 1, 2, … in order of first appearance.
 ///
-/// The one place where a page is looked up by its address; a long trace is numbered chunk by chunk, and the policies
-/// grow ([`Policy::grow`](crate::Policy::grow)) by [`Numbering::pages`] before they see a chunk.
+/// This is the only place that looks up a page by its address. A long trace is numbered chunk by chunk; before each
+/// chunk, policies grow ([`Policy::grow`](crate::Policy::grow)) to [`Numbering::pages`].
 #[derive(Clone, Debug, Default)]
 pub struct Numbering {
     number_of: HashMap<u64, u32>,
@@ -13,15 +13,15 @@ pub struct Numbering {
 }
 
 impl Numbering {
-    /// No page seen yet.
+    /// Creates an empty numbering.
     pub fn new() -> Numbering {
         Numbering::default()
     }
 
-    /// The number of `page`.
+    /// Returns the number of `page`.
     ///
     /// # Panics
-    /// Beyond 2^31 different pages.
+    /// If there are more than 2^31 distinct pages.
     pub fn number(&mut self, page: u64) -> u32 {
         let fresh = self.names.len();
         let number = *self.number_of.entry(page).or_insert(fresh as u32);
@@ -32,12 +32,12 @@ impl Numbering {
         number
     }
 
-    /// Numbers `pages`, appending to `numbers`.
+    /// Numbers `pages` and appends the result to `numbers`.
     pub fn number_all(&mut self, pages: &[u64], numbers: &mut Vec<u32>) {
         numbers.reserve(pages.len());
         let mut last = None;
         for &page in pages {
-            // Most requests are for the page of the one before.
+            // Most requests repeat the page of the previous one.
             let number = match last {
                 Some((same, number)) if same == page => number,
                 _ => self.number(page),
@@ -47,12 +47,12 @@ impl Numbering {
         }
     }
 
-    /// Different pages so far: the numbers in use are `0..pages`.
+    /// Returns the number of distinct pages so far: the numbers in use are `0..pages`.
     pub fn pages(&self) -> u32 {
         self.names.len() as u32
     }
 
-    /// The page that has `number`, if one has.
+    /// Returns the page with `number`, if any.
     pub fn name(&self, number: u32) -> Option<u64> {
         self.names.get(number as usize).copied()
     }

@@ -1,32 +1,33 @@
-//! Page traces with the locality of code, from a seed: for tests and measurements without a captured program.
+//! Seeded page traces with the locality of code, for tests and measurements without a captured program.
 
 use sim::Rng;
 
-/// A program as a sequence of phases. In a phase a loop body, a fixed sequence of visits to pages of the phase's
-/// working set, is gone through again and again; a visit is a run of requests for one page; now and then a visit goes
-/// to some other page of the program instead.
+/// Models a program as a sequence of phases. A phase repeats a loop body, a fixed sequence of visits to pages of the
+/// phase's working set; a visit is a run of requests for one page; occasionally a visit goes to some other page of the
+/// program instead.
 ///
-/// The values of the named localities are assumed: they span what code does, and stand for no program.
+/// The parameters of the named localities are assumed: they span typical code behavior and do not represent any
+/// program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Locality {
     /// Pages of the program.
     pub pages: u32,
-    /// Pages of a phase's working set, the fewest and the most, drawn uniformly.
+    /// Minimum and maximum size of a phase's working set in pages, drawn uniformly.
     pub working_set: (u32, u32),
-    /// Visits of a loop body, the fewest and the most; the first go once through the working set.
+    /// Minimum and maximum number of visits of a loop body; the first visits pass once through the working set.
     pub body: (u32, u32),
-    /// Mean requests of a visit (geometric, at least 1).
+    /// Mean requests per visit (geometric, at least 1).
     pub run: f64,
     /// Mean iterations of a phase's loop (geometric, at least 1).
     pub iterations: f64,
-    /// Probability that a visit goes anywhere in the program.
+    /// Probability that a visit goes to any page of the program.
     pub stray: f64,
 }
 
-/// Localities to try a policy on, by name.
+/// Localities for testing policies, by name.
 pub const LOCALITIES: &[(&str, Locality)] = &[
-    // For measuring speed: djpeg's size, and runs, loops and strays chosen so that with 4 frames LRU, MIN and
-    // PM-XIP(8,4) load and move about as often as in xip, Table 4. It stands for that traffic, not for djpeg.
+    // For speed measurements: djpeg's size, with runs, loops and strays chosen so that with 4 frames LRU, MIN and
+    // PM-XIP(8,4) load and move about as often as in xip, Table 4. It represents that traffic, not djpeg.
     ("jpeg", Locality { pages: 148, working_set: (3, 9), body: (6, 16), run: 6.0, iterations: 200.0, stray: 0.005 }),
     ("loops of 5", Locality { pages: 40, working_set: (5, 5), body: (5, 5), run: 4.0, iterations: 400.0, stray: 0.0 }),
     ("loops of 9", Locality { pages: 40, working_set: (9, 9), body: (9, 9), run: 4.0, iterations: 400.0, stray: 0.0 }),
@@ -55,12 +56,12 @@ pub const LOCALITIES: &[(&str, Locality)] = &[
     ),
 ];
 
-/// The locality called `name`, if there is one.
+/// Returns the locality called `name`, if any.
 pub fn locality(name: &str) -> Option<Locality> {
     LOCALITIES.iter().find(|(named, _)| *named == name).map(|(_, locality)| *locality)
 }
 
-/// A geometric draw of mean `mean`, at least 1.
+/// Draws from a geometric distribution with mean `mean`, at least 1.
 fn geometric(mean: f64, rng: &mut Rng) -> u64 {
     let mut draws = 1;
     while rng.chance(1.0 - 1.0 / mean) {
@@ -74,13 +75,13 @@ fn between((fewest, most): (u32, u32), rng: &mut Rng) -> u32 {
 }
 
 impl Locality {
-    /// A trace of `requests` pages in `0..self.pages`.
+    /// Generates a trace of `requests` pages in `0..self.pages`.
     ///
     /// # Panics
     /// If a range is empty, a working set is larger than the program, or a mean is below 1.
     pub fn trace(&self, requests: usize, rng: &mut Rng) -> Vec<u32> {
         let &Locality { pages, working_set, body, run, iterations, stray } = self;
-        assert!(working_set.0 >= 1 && working_set.1 <= pages && body.0 >= 1, "no such working set: {self:?}");
+        assert!(working_set.0 >= 1 && working_set.1 <= pages && body.0 >= 1, "invalid working set: {self:?}");
         assert!(run >= 1.0 && iterations >= 1.0, "means below 1: {self:?}");
         let mut trace = Vec::with_capacity(requests);
         let mut program: Vec<u32> = (0..pages).collect();
@@ -115,14 +116,15 @@ mod tests {
     use sim::Streams;
 
     #[test]
-    fn traces_are_as_long_as_asked_and_as_local() {
+    fn traces_have_the_requested_length_and_locality() {
         for (name, locality) in LOCALITIES {
             let trace = locality.trace(20_000, &mut Streams::new(1).stream(name));
             assert_eq!(trace.len(), 20_000, "{name}");
             assert!(trace.iter().all(|&page| page < locality.pages), "{name}");
             let changes = trace.windows(2).filter(|pair| pair[0] != pair[1]).count() as f64;
             let run = trace.len() as f64 / changes;
-            // Neighbouring visits may be to one page, so that runs are a little longer than asked, never much shorter.
+            // Adjacent visits may be to the same page, so runs may be a little longer than specified, but hardly
+            // shorter.
             assert!(run > 0.9 * locality.run && run < 2.0 * locality.run, "{name}: runs of {run:.2}");
         }
         assert_eq!(locality("jpeg").map(|locality| locality.pages), Some(148));

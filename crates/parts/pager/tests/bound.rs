@@ -1,4 +1,4 @@
-//! The bound on traces for which the optimum is out of reach, or known from elsewhere.
+//! The bound on traces whose optimum is out of reach, or known from elsewhere.
 
 use pager::bound::lower_bound;
 use pager::policy::{Min, PmXip, Reading, RentOrBuy, count};
@@ -21,7 +21,7 @@ fn no_policy_is_below_the_bound() {
             let least = served.iter().map(|counts| weights.total(counts)).min().unwrap();
             let bound = lower_bound(pages, &trace, frames, buffers, &weights, least, 60);
             assert!(bound <= least, "{name}, {frames} frames: bound {bound} above {least}");
-            // More than what every schedule pays for its first loads and its reads.
+            // At least what every schedule pays for its first loads and its reads.
             let seen = (0..pages).filter(|page| trace.contains(page)).count() as u64;
             let first = Counts { flash_to_buffer: seen, sram_reads: trace.len() as u64, ..Counts::default() };
             assert!(bound >= weights.total(&first), "{name}, {frames} frames: bound {bound}");
@@ -30,8 +30,8 @@ fn no_policy_is_below_the_bound() {
 }
 
 #[test]
-fn with_buffers_alone_the_bound_comes_to_min() {
-    // Buffers without SRAM are conventional memory, whose optimum is MIN, and the relaxation has no gap.
+fn without_sram_the_bound_reaches_min() {
+    // Buffers without SRAM are conventional memory, for which MIN is optimal and the relaxation has no gap.
     let weights = Weights { load: 1_000_000, moved: 1, buffer_read: 10_000, sram_read: 10_000 };
     for (name, locality) in LOCALITIES {
         let trace = locality.trace(1_500, &mut Streams::new(32).stream(name));

@@ -1,5 +1,6 @@
-//! Every trace of up to 8 requests over 4 pages, with 2 frames of SRAM: the paper's policies do what the obvious ones do, no
-//! policy beats the optimum, the optimum is what a search through all schedules finds, and the bound never exceeds it.
+//! Every trace of up to 8 requests over 4 pages, with 2 frames of SRAM: the paper's policies match their
+//! straightforward implementations, no policy beats the optimum, the optimum matches a search through all schedules,
+//! and the bound never exceeds it.
 
 mod common;
 
@@ -15,11 +16,11 @@ use pager::{Costs, Counts, Weights, future};
 const PAGES: u32 = 4;
 const FRAMES: u32 = 2;
 
-/// Windows and thresholds of PM-XIP that traces of 8 requests can tell apart.
+/// Windows and thresholds of PM-XIP that traces of 8 requests can distinguish.
 const WINDOWS: [(u32, u32); 10] = [(1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (4, 2), (5, 1), (6, 3), (8, 2), (8, 4)];
 
 /// Calls `each` with every trace of 1 to `longest` requests; with `canonical`, only those whose pages first appear in
-/// order, which stand for all others by renaming.
+/// ascending order, which represent all others up to renaming.
 fn traces(longest: usize, canonical: bool, each: &mut impl FnMut(&[u32])) {
     fn extend(trace: &mut Vec<u32>, longest: usize, canonical: bool, each: &mut impl FnMut(&[u32])) {
         let seen = trace.iter().max().map_or(0, |page| page + 1);
@@ -35,8 +36,8 @@ fn traces(longest: usize, canonical: bool, each: &mut impl FnMut(&[u32])) {
     extend(&mut Vec::new(), longest, canonical, each);
 }
 
-/// The least cost of any schedule, by trying them all in the order of their cost: one action at a time, a state is the
-/// requests served and the pages in SRAM and in buffers.
+/// Returns the minimum cost of any schedule by Dijkstra's algorithm, one operation at a time. A state consists of the
+/// number of requests served and the pages in SRAM and in buffers.
 fn search(trace: &[u32], frames: u32, buffers: u32, weights: &Weights) -> u64 {
     let mut done = vec![[[false; 1 << PAGES]; 1 << PAGES]; trace.len() + 1];
     let mut open = BinaryHeap::from([Reverse((0u64, 0usize, 0u8, 0u8))]);
@@ -72,7 +73,7 @@ fn search(trace: &[u32], frames: u32, buffers: u32, weights: &Weights) -> u64 {
     unreachable!("every trace can be served")
 }
 
-/// Weights of the paper, and such that each of the others matters as much as a load.
+/// Returns the weights of the paper, and others under which each operation matters as much as a load.
 fn weights() -> [Weights; 3] {
     [
         Weights::time(&Costs::ONENAND_2006),
@@ -82,7 +83,7 @@ fn weights() -> [Weights; 3] {
 }
 
 #[test]
-fn the_optimum_is_what_a_search_through_all_schedules_finds() {
+fn the_optimum_matches_a_search_through_all_schedules() {
     let mut compared = 0;
     traces(8, true, &mut |trace| {
         for weights in weights() {
@@ -92,12 +93,12 @@ fn the_optimum_is_what_a_search_through_all_schedules_finds() {
             compared += 1;
         }
     });
-    // Partitions of up to 8 elements into at most 4 parts, three times.
+    // Partitions of up to 8 elements into at most 4 parts, for three weights.
     assert_eq!(compared, 3 * (1 + 2 + 5 + 15 + 51 + 187 + 715 + 2795));
 }
 
 #[test]
-fn the_bound_never_exceeds_the_optimum_and_comes_near() {
+fn the_bound_is_close_below_the_optimum() {
     let (mut traces_seen, mut met) = (0, 0);
     traces(8, true, &mut |trace| {
         for weights in weights() {
@@ -114,7 +115,7 @@ fn the_bound_never_exceeds_the_optimum_and_comes_near() {
 }
 
 #[test]
-fn no_policy_beats_the_optimum_nor_any_conventional_one_min() {
+fn no_policy_beats_the_optimum_and_no_conventional_one_beats_min() {
     let weights = Weights::time(&Costs::ONENAND_2006);
     traces(8, false, &mut |trace| {
         let conventional = [
@@ -130,7 +131,7 @@ fn no_policy_beats_the_optimum_nor_any_conventional_one_min() {
             assert!(min.flash_to_buffer <= counts.flash_to_buffer, "{trace:?}: {min:?}, {counts:?}");
             assert_eq!(counts, Counts::conventional(trace.len() as u64, counts.flash_to_buffer));
         }
-        // Renaming changes nothing: one trace of each shape is enough for what takes longer.
+        // The slow checks are invariant under renaming, so one trace of each shape suffices.
         let named = trace.iter().try_fold(0, |named, &page| (page <= named).then_some(named.max(page + 1)));
         if named.is_none() {
             return;
@@ -154,7 +155,7 @@ fn no_policy_beats_the_optimum_nor_any_conventional_one_min() {
 }
 
 #[test]
-fn lru_min_and_pm_xip_do_what_the_obvious_ones_do() {
+fn lru_min_and_pm_xip_match_straightforward_implementations() {
     let (mut all, mut shapes) = (0, 0);
     traces(8, false, &mut |trace| {
         all += 1;

@@ -1,4 +1,4 @@
-//! Rent or buy: against a slow telling of the same rules, its guarantee, and what it is for.
+//! Rent or buy: compared with a slow implementation of the same rules, its guarantee, and its benefit.
 
 mod common;
 
@@ -12,7 +12,7 @@ fn time() -> Weights {
     Weights::time(&Costs::ONENAND_2006)
 }
 
-/// One memory under one price; lists in no order, ages by the time of the last request.
+/// One memory under one price; lists are unordered, and ages follow from the times of last requests.
 #[derive(Clone)]
 struct Side {
     price: u64,
@@ -28,7 +28,7 @@ fn oldest(places: &[usize], last: &[u64]) -> usize {
 }
 
 impl Side {
-    /// What the request costs beyond a read of SRAM; `last` is of the requests before.
+    /// Returns the cost of a request beyond a read from SRAM; `last` holds the times of the previous requests.
     fn request(&mut self, page: usize, last: &[u64], weights: &Weights) -> u64 {
         if self.sram.contains(&page) {
             return 0;
@@ -63,12 +63,12 @@ impl Side {
         }
         self.held.retain(|&other| other != page);
         self.sram.push(page);
-        // Found in the buffer, it is read there and then moved.
+        // A page found in a buffer is read there and then moved.
         loaded + weights.moved + if found { slower } else { 0 }
     }
 }
 
-/// Counts and changes of leader.
+/// Returns the counts and the number of changes of leader.
 fn slow(trace: &[u32], pages: u32, frames: usize, buffers: usize, prices: &[u64]) -> (Counts, u64) {
     let weights = time();
     let side = |price: u64| Side {
@@ -126,7 +126,7 @@ fn slow(trace: &[u32], pages: u32, frames: usize, buffers: usize, prices: &[u64]
     (counts, changes)
 }
 
-/// A trace with phases, so that leaders change.
+/// Generates a trace with phases, which provoke changes of leader.
 fn phases(rng: &mut Rng, requests: usize) -> (u32, Vec<u32>) {
     let pages = 4 + rng.below(12) as u32;
     let mut trace = Vec::new();
@@ -143,7 +143,7 @@ fn phases(rng: &mut Rng, requests: usize) -> (u32, Vec<u32>) {
 }
 
 #[test]
-fn it_does_what_the_rules_say() {
+fn the_policy_follows_its_rules() {
     let mut rng = Streams::new(21).stream("traces");
     let mut changed = 0;
     for round in 0..3_000 {
@@ -161,11 +161,11 @@ fn it_does_what_the_rules_say() {
             assert_eq!(audited, counts, "round {round}");
         }
     }
-    assert!(changed > 300, "{changed} changes of leader are too few to tell");
+    assert!(changed > 300, "found {changed} changes of leader, expected more than 300");
 }
 
 #[test]
-fn at_the_price_of_nothing_it_is_lru() {
+fn at_price_zero_the_policy_is_lru() {
     let mut rng = Streams::new(22).stream("traces");
     for _ in 0..200 {
         let (pages, trace) = phases(&mut rng, 500);
@@ -176,7 +176,7 @@ fn at_the_price_of_nothing_it_is_lru() {
 }
 
 #[test]
-fn its_guarantee_holds_against_every_price() {
+fn the_guarantee_holds_against_every_price() {
     let weights = time();
     let Weights { load, moved, .. } = weights;
     let mut rng = Streams::new(23).stream("traces");
@@ -199,7 +199,7 @@ fn its_guarantee_holds_against_every_price() {
 }
 
 #[test]
-fn it_keeps_the_win_of_pm_xip_and_never_loses_to_lru() {
+fn the_policy_gains_like_pm_xip_and_never_loses_to_lru() {
     let weights = time();
     let (mut ours_at_4, mut paper_at_4) = (0.0, 0.0);
     for (name, locality) in LOCALITIES {

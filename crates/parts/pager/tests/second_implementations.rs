@@ -1,4 +1,4 @@
-//! Each policy against an obvious second implementation, on many small random traces, under audit.
+//! Each policy compared with a straightforward second implementation on many small random traces, under audit.
 
 mod common;
 
@@ -10,7 +10,7 @@ use pager::policy::{Arc, Clock, Fifo, Lru, Min, PmXip, Reading, S3Fifo, TwoQ, Wi
 use pager::{Counts, future};
 use sim::{Rng, Streams};
 
-/// A trace of up to `longest` requests over 2 to 9 pages, with runs now and then.
+/// Generates a trace of up to `longest` requests over 2 to 9 pages, with occasional runs.
 fn trace(rng: &mut Rng, longest: u64) -> (u32, Vec<u32>) {
     let pages = 2 + rng.below(8) as u32;
     let again = rng.unit() * 0.6;
@@ -38,7 +38,7 @@ fn fifo(trace: &[u32], frames: usize) -> u64 {
     misses
 }
 
-/// CLOCK as a queue with a second chance: the same policy, told without a hand.
+/// CLOCK as a queue with a second chance: the same policy without a hand.
 fn second_chance(trace: &[u32], frames: usize) -> u64 {
     let (mut queue, mut misses) = (VecDeque::new(), 0);
     for &page in trace {
@@ -59,7 +59,7 @@ fn second_chance(trace: &[u32], frames: usize) -> u64 {
     misses
 }
 
-/// 2Q by its paper's figure, lists from the front.
+/// 2Q as in the figure of its paper; lists start at the front.
 fn two_q(trace: &[u32], frames: usize) -> u64 {
     let (kin, kout) = ((frames / 4).max(1), (frames / 2).max(1));
     let (mut a1in, mut a1out, mut am, mut misses) = (Vec::new(), Vec::new(), Vec::new(), 0);
@@ -85,7 +85,7 @@ fn two_q(trace: &[u32], frames: usize) -> u64 {
     misses
 }
 
-/// ARC by its paper's figure 4, case by case; lists from the most recent.
+/// ARC as in Figure 4 of its paper, case by case; lists start with the most recent page.
 fn arc(trace: &[u32], c: usize) -> u64 {
     let (mut t1, mut t2, mut b1, mut b2) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut p, mut misses) = (0.0f64, 0);
@@ -138,7 +138,7 @@ fn arc(trace: &[u32], c: usize) -> u64 {
     misses
 }
 
-/// S3-FIFO by its paper's algorithm 1, queues from the head; entries are pages and their uses.
+/// S3-FIFO as in Algorithm 1 of its paper; queues start at the head, and entries are pages with their use counts.
 fn s3_fifo(trace: &[u32], frames: usize) -> u64 {
     let small = (frames / 10).max(1);
     let large = (frames - small).max(1);
@@ -185,7 +185,7 @@ fn s3_fifo(trace: &[u32], frames: usize) -> u64 {
 }
 
 #[test]
-fn conventional_policies_miss_what_the_obvious_ones_miss() {
+fn lru_and_min_match_straightforward_implementations() {
     let mut rng = Streams::new(11).stream("traces");
     for _ in 0..100_000 {
         let (pages, trace) = trace(&mut rng, 40);
@@ -200,7 +200,7 @@ fn conventional_policies_miss_what_the_obvious_ones_miss() {
 }
 
 #[test]
-fn the_other_baselines_too() {
+fn other_baselines_match_straightforward_implementations() {
     let mut rng = Streams::new(12).stream("traces");
     for _ in 0..100_000 {
         let (pages, trace) = trace(&mut rng, 60);
@@ -218,7 +218,7 @@ fn the_other_baselines_too() {
 }
 
 #[test]
-fn pm_xip_is_figure_5_under_all_eight_readings() {
+fn pm_xip_matches_figure_5_under_all_interpretations() {
     let mut rng = Streams::new(13).stream("traces");
     let mut differ = 0;
     for _ in 0..100_000 {
@@ -240,7 +240,7 @@ fn pm_xip_is_figure_5_under_all_eight_readings() {
             differ += u32::from(*first.get_or_insert(counts) != counts);
         }
     }
-    assert!(differ > 10_000, "the readings are told apart by the traces: {differ} differences");
+    assert!(differ > 10_000, "found {differ} differences between interpretations, expected more than 10000");
 }
 
 #[test]

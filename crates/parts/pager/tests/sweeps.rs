@@ -1,4 +1,4 @@
-//! One pass for many configurations gives what a pass for each gives, in any chunks, on any number of threads.
+//! A single pass over many configurations matches one pass for each, for any chunks and any number of threads.
 
 use std::num::NonZero;
 
@@ -14,7 +14,7 @@ fn stack_distances_are_lru_at_every_size() {
         let trace = locality.trace(6_000, &mut Streams::new(5).stream(name));
         let mut distances = StackDistances::new(0);
         for (i, chunk) in trace.chunks(1_700).enumerate() {
-            // Room as it is needed: more than the pages seen so far, or none too many.
+            // Grow irregularly: sometimes beyond the pages seen so far, sometimes just enough.
             distances.grow(chunk.iter().max().unwrap() + 1 + 7 * i as u32);
             for &page in chunk {
                 distances.request(page);
@@ -39,14 +39,14 @@ fn stack_distances_survive_a_long_trace_of_few_pages() {
 }
 
 #[test]
-fn all_thresholds_at_once_are_each_threshold_alone() {
+fn a_pass_over_all_thresholds_matches_separate_passes() {
     let mut rng = Streams::new(6).stream("sweeps");
     for round in 0..60 {
         let (name, locality) = LOCALITIES[round % LOCALITIES.len()];
         let trace = locality.trace(700, &mut rng);
         let frames = 1 + rng.below(6) as u32;
         let buffers = 1 + rng.below(3) as u32;
-        // Windows of more than one and more than two words of thresholds among them.
+        // Some windows need more than one or two words of thresholds.
         let window = 1 + rng.below(if round % 10 == 0 { 140 } else { 12 }) as u32;
         for reading in Reading::all() {
             let all = thresholds(locality.pages, &trace, frames, buffers, window, reading);
@@ -77,7 +77,8 @@ fn a_sweep_is_the_same_on_any_number_of_threads() {
     assert_eq!(parallel(100, NonZero::new(5).unwrap(), |job| 3 * job), (0..100).map(|job| 3 * job).collect::<Vec<_>>());
 }
 
-/// A policy that is given a trace in chunks, growing as pages appear, counts what it counts on the whole.
+/// Checks that a policy that serves a trace in chunks, growing as pages appear, has the same counts as on the whole
+/// trace.
 fn chunked<P: Policy + Clone>(whole: P, requests: &[P::Request], page: impl Fn(P::Request) -> u32, pages: u32) {
     let mut policy = whole.clone();
     let mut counts = Counts::default();
@@ -89,7 +90,7 @@ fn chunked<P: Policy + Clone>(whole: P, requests: &[P::Request], page: impl Fn(P
 }
 
 #[test]
-fn a_trace_may_come_in_chunks() {
+fn chunked_traces_give_the_same_counts() {
     let jpeg = locality("jpeg").unwrap();
     let trace = jpeg.trace(10_000, &mut Streams::new(9).stream("jpeg"));
     let reading = Reading { window: Window::WithCurrent, ..Reading::FIGURE_5 };

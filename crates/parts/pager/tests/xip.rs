@@ -1,4 +1,4 @@
-//! The paper's arithmetic: Table 4's totals from its own counts and Table 3's costs.
+//! The paper's arithmetic: the totals of Table 4 follow from its own counts and the costs in Table 3.
 
 use pager::{Costs, Counts};
 
@@ -22,8 +22,8 @@ fn table_4_adds_up() {
         assert!((time / time_ms - 1.0).abs() < 0.005, "{what}: {time:.2} ms, printed {time_ms}");
         let off = (energy / energy_mj - 1.0).abs();
         if what == "LRU, 32 KB" {
-            // Printed is the sum of three parts that were each rounded to 0.01 mJ (0.13 + 0.11 + 0.53 = 0.77): the one
-            // total that is off by more, 0.9 %, and by no more than that rounding can do.
+            // The printed total is the sum of three parts each rounded to 0.01 mJ (0.13 + 0.11 + 0.53 = 0.77). It is
+            // the only total that is off by more, 0.9 %, which is within that rounding.
             assert!(off > 0.005 && (energy - energy_mj).abs() < 3.0 * 0.005, "{what}: {energy:.4} mJ");
         } else {
             assert!(off < 0.005, "{what}: {energy:.3} mJ, printed {energy_mj}");

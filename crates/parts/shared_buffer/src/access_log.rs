@@ -1,4 +1,4 @@
-//! Which words each step of the protocol touches, for who must know what it costs on a bus.
+//! Records which words each step of the protocol touches, to compute its cost on a bus.
 
 use std::cell::RefCell;
 use std::sync::atomic::Ordering;
@@ -8,22 +8,23 @@ use crate::region::{Region, WORD};
 /// One access to the region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// A store, not a load.
+    /// Whether the access is a store rather than a load.
     pub store: bool,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: usize,
-    /// Bytes: 8, or those of a copy.
+    /// Length in bytes: 8, or the length of a copy.
     pub bytes: usize,
-    /// `Relaxed`; `Acquire`: later accesses wait for it; `Release`: it waits for earlier ones (a barrier before it).
+    /// `Relaxed`; `Acquire`, for which later accesses wait; or `Release`, which waits for earlier ones (a preceding
+    /// barrier).
     pub order: Ordering,
 }
 
-/// What was touched, summed up.
+/// The totals of a list of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Loads, a copy counted as one.
+    /// Number of loads; a copy counts as one.
     pub loads: u64,
-    /// Stores, a copy counted as one.
+    /// Number of stores; a copy counts as one.
     pub stores: u64,
     /// Bytes loaded.
     pub load_bytes: u64,
@@ -31,34 +32,34 @@ pub struct Counts {
     pub store_bytes: u64,
 }
 
-/// A list of accesses. It keeps its memory when it is cleared, so that after the first few steps nothing is allocated.
+/// A list of accesses. Clearing it keeps the allocation.
 #[derive(Debug, Default)]
 pub struct AccessLog {
     list: RefCell<Vec<Access>>,
 }
 
 impl AccessLog {
-    /// An empty one.
+    /// Creates an empty log.
     pub fn new() -> AccessLog {
         AccessLog::default()
     }
 
-    /// The same region, with every access noted here.
+    /// Wraps `region` so that every access is recorded in this log.
     pub fn over<'a, R: Region + ?Sized>(&'a self, region: &'a R) -> Logged<'a, R> {
         Logged { region, log: self }
     }
 
-    /// Forgets what was noted.
+    /// Discards all recorded accesses.
     pub fn clear(&mut self) {
         self.list.get_mut().clear();
     }
 
-    /// What was noted since it was last cleared, in order.
+    /// Returns the accesses since the log was last cleared, in order.
     pub fn accesses(&mut self) -> &[Access] {
         self.list.get_mut()
     }
 
-    /// The same, summed up.
+    /// Returns the totals of the recorded accesses.
     pub fn counts(&mut self) -> Counts {
         self.accesses().iter().fold(Counts::default(), |mut counts, access| {
             if access.store {
@@ -77,7 +78,7 @@ impl AccessLog {
     }
 }
 
-/// A region whose accesses are noted.
+/// A region whose accesses are recorded.
 #[derive(Debug)]
 pub struct Logged<'a, R: ?Sized> {
     region: &'a R,

@@ -1,48 +1,49 @@
-//! Space in the data buffer: a binary buddy allocator (Knuth, The Art of Computer Programming 1, 2.5) over sectors.
+//! Allocates space in the data buffer: a binary buddy allocator (Knuth, The Art of Computer Programming 1, 2.5) over
+//! sectors.
 //!
-//! Space is handed out in runs of neighbouring sectors, as an entry with one buffer index needs it. A run takes a block of
-//! the next power of two; what the block has beyond it stays unused until the run is released (*internal*
-//! fragmentation). To give that rest back at once, as smaller blocks, looks better and is not: small runs settle there,
-//! outlive the large one and keep its block from becoming whole again (*external* fragmentation). `tests/buddy.rs`
-//! measures both: of runs of 1 to 32 sectors, a buffer of 256 holds 70 % of its size either way; where half of the runs
-//! have 2 sectors, 67 % if rests are kept and 60 % if they are given back. The commands of a driver that splits by a
-//! power of two have a rest at the end of a request only.
+//! An allocation is a run of consecutive sectors, because an entry with one buffer index needs it. A run occupies a
+//! block of the next power of two; the rest of the block stays unused until the run is released (*internal*
+//! fragmentation). Freeing the rest at once, as smaller blocks, seems better but is not: small runs settle there,
+//! outlive the large one and keep its block from being coalesced (*external* fragmentation). `tests/buddy.rs` measures
+//! both: with runs of 1 to 32 sectors, a buffer of 256 sectors is 70 % full either way; when half of the runs have 2
+//! sectors, it is 67 % full if the rests are kept, and 60 % if they are freed. If the driver splits requests by a power
+//! of two, only the last command of a request has a rest.
 //!
-//! A run is found, split, released and coalesced in O(log n) steps, without allocation: each order has a doubly linked
-//! list of its free blocks, threaded through arrays.
+//! Allocation, splitting, release and coalescing take O(log n) steps without allocating memory: each order has a doubly
+//! linked list of its free blocks, threaded through arrays.
 
 use crate::entry::{EXTENTS_MAX, Extent, Extents};
 
-/// No block, in lists.
+/// Marks the end of a list.
 const NIL: u32 = u32::MAX;
 
-/// No free block starts here.
+/// Marks sectors at which no free block starts.
 const NOT_FREE: u8 = u8::MAX;
 
-/// The allocator.
+/// A buddy allocator for the data buffer.
 #[derive(Clone, Debug)]
 pub struct Buddy {
     sectors: u32,
     free: u32,
-    /// Bit k: there is a free block of 2^k sectors.
+    /// Bit k is set if there is a free block of 2^k sectors.
     orders: u32,
-    /// By order: the first free block.
+    /// The first free block of each order.
     first: [u32; 32],
-    /// By sector, for the first of a free block: its neighbours in the list.
+    /// The neighbors in the list, indexed by the first sector of a free block.
     next: Vec<u32>,
     previous: Vec<u32>,
-    /// By sector: the order of the free block that starts there.
+    /// The order of the free block that starts at each sector.
     free_order: Vec<u8>,
-    /// By sector: the sectors of the run that starts there, or 0.
+    /// The length of the run that starts at each sector, or 0.
     run: Vec<u32>,
 }
 
 impl Buddy {
-    /// A data buffer of that many sectors, all free. It need not be a power of two; it is then managed as one block for
-    /// each bit of its size.
+    /// Creates the allocator of a data buffer with `sectors` free sectors. The number need not be a power of two; the
+    /// buffer then consists of one block for each bit of its size.
     ///
     /// # Panics
-    /// If it is zero or more than 2^31.
+    /// If `sectors` is zero or greater than 2^31.
     pub fn new(sectors: u32) -> Buddy {
         assert!((1..=1 << 31).contains(&sectors), "a data buffer of {sectors} sectors");
         let len = sectors as usize;
@@ -64,22 +65,22 @@ impl Buddy {
         buddy
     }
 
-    /// Sectors of the buffer.
+    /// Returns the size of the buffer in sectors.
     pub const fn sectors(&self) -> u32 {
         self.sectors
     }
 
-    /// Sectors that are free: in no block that was taken.
+    /// Returns the number of sectors that are in no allocated block.
     pub const fn free_sectors(&self) -> u32 {
         self.free
     }
 
-    /// The longest run that the empty buffer can give: the largest power of two within it.
+    /// Returns the longest run that the empty buffer can provide: the largest power of two within it.
     pub const fn longest(&self) -> u32 {
         1 << self.sectors.ilog2()
     }
 
-    /// The longest run that can be had now; 0 if all is taken.
+    /// Returns the longest run that can be allocated now, or 0 if the buffer is full.
     pub const fn longest_free(&self) -> u32 {
         match self.orders {
             0 => 0,
@@ -87,7 +88,7 @@ impl Buddy {
         }
     }
 
-    /// Free blocks, largest first: start and sectors. In no order within a size. For inspection; not O(log n).
+    /// Returns the free blocks, largest first and otherwise unordered. For inspection; takes more than O(log n).
     pub fn free_blocks(&self) -> impl Iterator<Item = Extent> + '_ {
         (0..32u8).rev().flat_map(move |order| {
             let head = self.first[usize::from(order)];
@@ -99,7 +100,7 @@ impl Buddy {
         })
     }
 
-    /// Takes a run of `sectors`, or nothing if no free block is long enough.
+    /// Allocates a run of `sectors`. Returns `None` if no free block is large enough.
     ///
     /// # Panics
     /// If `sectors` is zero.
@@ -109,7 +110,7 @@ impl Buddy {
             return None;
         }
         let order = order_of(sectors);
-        // The smallest block that is large enough, so that large ones stay whole.
+        // Use the smallest block that suffices, to keep large ones whole.
         let mut at = order + (self.orders >> order).trailing_zeros() as u8;
         let start = self.first[usize::from(at)];
         self.remove(start, at);
@@ -122,10 +123,11 @@ impl Buddy {
         Some(Extent { index: start, sectors })
     }
 
-    /// Takes `sectors` in as few runs as there are free blocks for, at most `runs_max`; nothing if that is not enough.
+    /// Allocates `sectors` in as few runs as the free blocks permit, at most `runs_max`. Returns `None` if that is not
+    /// enough.
     ///
     /// # Panics
-    /// If `sectors` is zero, or `runs_max` not in 1 to [`EXTENTS_MAX`].
+    /// If `sectors` is zero, or `runs_max` is not in 1 to [`EXTENTS_MAX`].
     pub fn allocate_scattered(&mut self, sectors: u32, runs_max: usize) -> Option<Extents> {
         assert!(sectors > 0 && (1..=EXTENTS_MAX).contains(&runs_max), "{sectors} sectors in {runs_max} runs");
         let mut extents = Extents::NONE;
@@ -143,15 +145,15 @@ impl Buddy {
         Some(extents)
     }
 
-    /// Gives a run back.
+    /// Releases a run.
     ///
     /// # Panics
-    /// If it is not a run that was taken, as a whole.
+    /// If `run` is not exactly an allocated run.
     pub fn release(&mut self, run: Extent) {
         let taken = self.run.get(run.index as usize).copied();
         assert!(
             taken == Some(run.sectors) && run.sectors > 0,
-            "{run:?} is released, and {taken:?} sectors were taken there"
+            "{run:?} is released, but {taken:?} sectors were allocated there"
         );
         self.run[run.index as usize] = 0;
         let order = order_of(run.sectors);
@@ -159,14 +161,14 @@ impl Buddy {
         self.coalesce(run.index, order);
     }
 
-    /// Gives several runs back.
+    /// Releases several runs.
     pub fn release_all(&mut self, runs: &Extents) {
         for &run in runs.as_slice() {
             self.release(run);
         }
     }
 
-    /// Makes a block free, merged with its buddy for as long as that is free too.
+    /// Frees a block, and merges it with its buddy for as long as that is free too.
     fn coalesce(&mut self, mut start: u32, mut order: u8) {
         loop {
             let buddy = start ^ (1 << order);
@@ -216,7 +218,7 @@ impl Buddy {
     }
 }
 
-/// The order of the block that a run takes: the exponent of the next power of two.
+/// Returns the order of the block that a run occupies: the exponent of the next power of two.
 const fn order_of(sectors: u32) -> u8 {
     sectors.next_power_of_two().trailing_zeros() as u8
 }

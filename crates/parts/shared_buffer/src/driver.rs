@@ -1,13 +1,12 @@
-//! The driver's part before and behind the queues: requests are split into commands, and commands get buffer space.
+//! The host driver's work around the queues: splits requests into commands and allocates buffer space for them.
 //!
-//! The *request size* is the thread's, the *split size* the driver's (paper, 5.4): a command has the split size, less at
-//! the end of a request, and never more than the data buffer can give.
+//! The thread determines the *request size*, the driver the *split size* (paper, 5.4): each command has the split size,
+//! less at the end of a request, and never more than the data buffer can provide.
 //!
-//! Who waits when the buffer is short: everybody behind the oldest request that is not yet wholly issued. Commands are
-//! issued strictly in the order of requests, and within a request in the order of its sectors; a later command that
-//! would fit does not overtake. So nobody starves: commands that are out complete and give their space back, and as
-//! nobody else takes it, after at most all of them the oldest has its run. What that costs is space that lies free
-//! while a large command waits.
+//! If space is short, everything waits behind the oldest request that is not fully issued: commands are issued strictly
+//! in the order of requests and of their sectors, and a later command that would fit does not overtake. This prevents
+//! starvation: commands in flight complete and release their space, no other request takes it, and after at most all of
+//! them the oldest request gets its run. The price is space that stays free while a large command waits.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,76 +14,76 @@ use std::fmt;
 use crate::buddy::Buddy;
 use crate::entry::{Command, EXTENTS_MAX, Extents, Opcode, Status};
 
-/// What a driver does if the run that a command needs is not free.
+/// The policy if the run that a command needs is not free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortage {
-    /// It waits for a run of the full split size.
+    /// Wait for a run of the full split size.
     Wait,
-    /// It issues a shorter command into the longest run that is free, if that has at least so many sectors: fewer idle
-    /// moments, more commands.
+    /// Issue a shorter command into the longest free run if that has at least `sectors_min` sectors. This reduces idle
+    /// time but increases the number of commands.
     Shrink {
-        /// The shortest command that is worth it; at least 1.
+        /// The shortest worthwhile command; at least 1.
         sectors_min: u32,
     },
 }
 
-/// A driver's parameters.
+/// The parameters of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverConfig {
-    /// Sectors of the data buffer.
+    /// Size of the data buffer in sectors.
     pub db_sectors: u32,
-    /// The split size, in sectors; at least 1.
+    /// The split size in sectors; at least 1.
     pub split_sectors: u32,
-    /// Extents of a command, 1 to [`EXTENTS_MAX`]; with more than one, its data may be scattered over the buffer.
+    /// Maximum number of extents per command, 1 to [`EXTENTS_MAX`]; more than one allows scattered data.
     pub extents_max: u8,
-    /// What happens if space is short.
+    /// The policy if space is short.
     pub shortage: Shortage,
-    /// Requests at most that are not finished.
+    /// Maximum number of unfinished requests.
     pub requests_max: u32,
-    /// Commands at most that are issued and not done: as many as the submission queues have entries, say.
+    /// Maximum number of commands in flight, for example the total number of submission queue entries.
     pub commands_max: u32,
 }
 
-/// What a thread asks for.
+/// A thread's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoRequest {
-    /// What is asked for.
+    /// The operation.
     pub opcode: Opcode,
     /// Force unit access.
     pub fua: bool,
-    /// First sector of the storage.
+    /// First sector on the storage.
     pub start: u64,
-    /// Sectors; zero for a flush, one for an identify.
+    /// Number of sectors; zero for a flush, one for an identify.
     pub sectors: u64,
-    /// The caller's own; comes back with each command and with the end.
+    /// Chosen by the caller; returned with each command and at the end.
     pub token: u64,
 }
 
-/// A command that a request was split into, with its buffer space.
+/// A command that results from splitting a request, with its buffer space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// To be given to [`HostQueue::submit`](crate::HostQueue::submit) as the token, and to [`Driver::done`].
-    pub piece: u32,
-    /// The request's token.
+pub struct SplitCommand {
+    /// The token for [`HostQueue::submit`](crate::HostQueue::submit), and the argument of [`Driver::done`].
+    pub slot: u32,
+    /// Token of the request.
     pub token: u64,
-    /// Its first sector, counted from the start of the request.
+    /// First sector, relative to the start of the request.
     pub first: u64,
-    /// What to submit. A write's data go into its extents before.
+    /// The command to submit. A write's data must be copied to its extents first.
     pub command: Command,
 }
 
-/// A request that is done with.
+/// A finished request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// Its token.
+    /// Token of the request.
     pub token: u64,
-    /// Success, or how the first command failed that did.
+    /// Success, or the status of the first command to fail.
     pub status: Status,
-    /// The commands it was split into.
+    /// Number of commands that the request was split into.
     pub commands: u32,
 }
 
-/// As many requests are under way as the driver has room for.
+/// The error if the maximum number of requests is unfinished.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
 
@@ -101,93 +100,94 @@ struct Active {
     request: IoRequest,
     /// Sectors issued.
     issued: u64,
-    /// Commands issued, and not done.
-    out: u32,
+    /// Commands in flight.
+    in_flight: u32,
     commands: u32,
     status: Status,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Out {
-    /// Slot of its request.
+struct InFlight {
+    /// Slot of the request.
     request: u32,
     extents: Extents,
 }
 
-/// Splits requests, and keeps the data buffer's space.
+/// Splits requests and manages the space of the data buffer.
 ///
-/// One driver serves all queue pairs: the buffer is one. It has no locks of its own.
+/// One driver serves all queue pairs, because they share the buffer. It does no locking.
 #[derive(Debug)]
 pub struct Driver {
     config: DriverConfig,
     split: u32,
     buddy: Buddy,
-    /// Slots of requests that are not wholly issued, oldest first.
+    /// Slots of requests that are not fully issued, oldest first.
     waiting: VecDeque<u32>,
     requests: Slots<Active>,
-    pieces: Slots<Out>,
+    in_flight: Slots<InFlight>,
 }
 
 impl Driver {
-    /// A driver for an empty data buffer.
+    /// Creates a driver for an empty data buffer.
     ///
     /// # Panics
-    /// If a parameter is out of its range.
+    /// If a parameter is out of range.
     pub fn new(config: DriverConfig) -> Driver {
         let DriverConfig { db_sectors, split_sectors, extents_max, shortage, requests_max, commands_max } = config;
         assert!(split_sectors > 0 && requests_max > 0 && commands_max > 0, "{config:?}");
         assert!((1..=EXTENTS_MAX).contains(&usize::from(extents_max)), "{config:?}");
         assert!(!matches!(shortage, Shortage::Shrink { sectors_min: 0 }), "{config:?}");
         let buddy = Buddy::new(db_sectors);
-        let split = split_sectors.min(most(&buddy, extents_max));
+        let split = split_sectors.min(longest_command(&buddy, extents_max));
         Driver {
             config,
             split,
             buddy,
             waiting: VecDeque::with_capacity(requests_max as usize),
             requests: Slots::new(requests_max),
-            pieces: Slots::new(commands_max),
+            in_flight: Slots::new(commands_max),
         }
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub const fn config(&self) -> &DriverConfig {
         &self.config
     }
 
-    /// Sectors of a full command: the split size, or what the data buffer can give if that is less.
+    /// Returns the size of a full command in sectors: the split size, or what the data buffer can provide if that is
+    /// less.
     pub const fn split_sectors(&self) -> u32 {
         self.split
     }
 
-    /// The commands of a request of that many sectors with data, if space is never short.
+    /// Returns the number of commands for a request of `sectors` sectors with data if space is never short.
     pub const fn commands(&self, sectors: u64) -> u64 {
         sectors.div_ceil(self.split as u64)
     }
 
-    /// The data buffer's space.
+    /// Returns the allocator of the data buffer.
     pub const fn buffer(&self) -> &Buddy {
         &self.buddy
     }
 
-    /// Requests that are not finished.
+    /// Returns the number of unfinished requests.
     pub fn unfinished(&self) -> u32 {
         self.requests.taken()
     }
 
-    /// Whether a request is not wholly issued: after [`issue`](Driver::issue) gave nothing, the oldest
-    /// waits for space (or for a command to be done, if [`DriverConfig::commands_max`] are out).
+    /// Returns whether any request is not fully issued. After [`issue`](Driver::issue) returned `None`, the oldest of
+    /// these waits for space, or for a completion if [`DriverConfig::commands_max`] are in flight.
     pub fn is_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Takes a request.
+    /// Accepts a request.
     ///
     /// # Errors
-    /// There are [`DriverConfig::requests_max`] already.
+    /// If [`DriverConfig::requests_max`] are unfinished.
     ///
     /// # Panics
-    /// If the sectors do not suit the opcode.
+    /// If the number of sectors does not suit the operation.
     pub fn request(&mut self, request: IoRequest) -> Result<(), Busy> {
         let fits = match request.opcode {
             Opcode::Read | Opcode::Write | Opcode::Trim => request.sectors > 0,
@@ -195,17 +195,17 @@ impl Driver {
             Opcode::Identify => request.sectors == 1,
         };
         assert!(fits, "{request:?}");
-        let active = Active { request, issued: 0, out: 0, commands: 0, status: Status::Success };
+        let active = Active { request, issued: 0, in_flight: 0, commands: 0, status: Status::Success };
         let slot = self.requests.insert(active).ok_or(Busy)?;
         self.waiting.push_back(slot);
         Ok(())
     }
 
-    /// The next command to issue, with its space; nothing if there is none, or if space is short. Ask only if the queue
-    /// that it is meant for has room.
-    pub fn issue(&mut self) -> Option<Piece> {
+    /// Returns the next command to issue, with its space, or `None` if there is none or space is short. Call this only
+    /// if the target queue has room.
+    pub fn issue(&mut self) -> Option<SplitCommand> {
         let &slot = self.waiting.front()?;
-        if self.pieces.is_full() {
+        if self.in_flight.is_full() {
             return None;
         }
         let Active { request, issued, .. } = *self.requests.get(slot);
@@ -216,20 +216,20 @@ impl Driver {
         } else {
             (u32::try_from(left).unwrap_or(u32::MAX), Extents::NONE)
         };
-        let piece = self.pieces.insert(Out { request: slot, extents }).expect("there is room for a piece");
+        let command_slot = self.in_flight.insert(InFlight { request: slot, extents }).expect("a command slot is free");
         let active = self.requests.get_mut(slot);
         active.issued += u64::from(sectors);
-        active.out += 1;
+        active.in_flight += 1;
         active.commands += 1;
         if active.issued == request.sectors {
             self.waiting.pop_front();
         }
         let IoRequest { opcode, fua, start, token, .. } = request;
         let command = Command { opcode, fua, start: start + issued, sectors, extents };
-        Some(Piece { piece, token, first: issued, command })
+        Some(SplitCommand { slot: command_slot, token, first: issued, command })
     }
 
-    /// Space for a command of that size, or of less if the driver shrinks commands.
+    /// Allocates space for a command of `sectors`, or for a shorter one if the policy permits.
     fn space(&mut self, sectors: u32) -> Option<Extents> {
         let runs = usize::from(self.config.extents_max);
         let whole = match runs {
@@ -245,20 +245,20 @@ impl Driver {
         }
     }
 
-    /// A command has completed, and a read's data are out of the buffer: gives its space back. The request's end, if it
-    /// was the last.
+    /// Releases the space of a completed command, after a read's data has been copied out. Returns the request if this
+    /// was its last command.
     ///
     /// # Panics
-    /// If no such piece is out.
-    pub fn done(&mut self, piece: u32, status: Status) -> Option<Finished> {
-        let Out { request, extents } = self.pieces.remove(piece);
+    /// If no such command is in flight.
+    pub fn done(&mut self, slot: u32, status: Status) -> Option<Finished> {
+        let InFlight { request, extents } = self.in_flight.remove(slot);
         self.buddy.release_all(&extents);
         let active = self.requests.get_mut(request);
-        active.out -= 1;
+        active.in_flight -= 1;
         if active.status == Status::Success {
             active.status = status;
         }
-        if active.out > 0 || active.issued < active.request.sectors {
+        if active.in_flight > 0 || active.issued < active.request.sectors {
             return None;
         }
         let Active { request: IoRequest { token, .. }, commands, status, .. } = self.requests.remove(request);
@@ -266,9 +266,9 @@ impl Driver {
     }
 }
 
-/// The longest command that an empty buffer has room for.
-fn most(buddy: &Buddy, extents_max: u8) -> u32 {
-    // An empty buffer is a block for each bit of its size: the largest ones.
+/// Returns the size of the longest command that an empty buffer can hold.
+fn longest_command(buddy: &Buddy, extents_max: u8) -> u32 {
+    // An empty buffer consists of one block per bit of its size; sum the largest ones.
     (0..32)
         .rev()
         .map(|order| buddy.sectors() & 1 << order)
@@ -304,15 +304,15 @@ impl<T> Slots<T> {
     }
 
     fn get(&self, slot: u32) -> &T {
-        self.slots[slot as usize].as_ref().expect("a slot that is taken")
+        self.slots[slot as usize].as_ref().expect("the slot is in use")
     }
 
     fn get_mut(&mut self, slot: u32) -> &mut T {
-        self.slots[slot as usize].as_mut().expect("a slot that is taken")
+        self.slots[slot as usize].as_mut().expect("the slot is in use")
     }
 
     fn remove(&mut self, slot: u32) -> T {
-        let value = self.slots[slot as usize].take().expect("a slot that is taken");
+        let value = self.slots[slot as usize].take().expect("the slot is in use");
         self.free.push(slot);
         value
     }

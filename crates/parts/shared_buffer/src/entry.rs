@@ -1,6 +1,6 @@
-//! What stands in the queues: commands and their completions.
+//! The entries of the queues: commands and their completions.
 //!
-//! A submission entry, 64-bit words, bit 0 first:
+//! A submission entry consists of 64-bit words; bit 0 is the least significant:
 //!
 //! | word | bits | |
 //! | --- | --- | --- |
@@ -14,43 +14,43 @@
 //! | 2... | 0-31 | extent: buffer index, in sectors of the data buffer |
 //! | | 32-63 | extent: sectors |
 //!
-//! With one extent, this is the entry of the paper (3.2): command id, opcode, start sector, sector count, buffer index.
-//! With several, it scatters and gathers over the data buffer.
+//! With one extent, this is the paper's entry (3.2): command ID, opcode, start sector, sector count and buffer index.
+//! With several, a command can scatter and gather over the data buffer.
 //!
-//! A completion entry is one word: bits 0-15 command id, 16-23 status, 31 phase.
+//! A completion entry is one word: bits 0-15 are the command ID, 16-23 the status, and 31 the phase.
 
 use std::fmt;
 
-/// Extents that an entry has room for at most: with them it is 64 bytes.
+/// Maximum number of extents per entry, which makes it 64 bytes long.
 pub const EXTENTS_MAX: usize = 6;
 
-/// The bit of an entry's first word that says in which round of the ring it was written: 1 in the first, then 0, 1, ...
+/// The phase bit of an entry's first word. It alternates with every pass through the ring, starting with 1.
 pub(crate) const PHASE: u64 = 1 << 31;
 
-/// Force unit access, in an entry's first word.
+/// Force unit access, a flag in an entry's first word.
 const FUA: u64 = 1 << 28;
 
-/// What a command asks for.
+/// The operation of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Opcode {
-    /// Data from the storage into the data buffer.
+    /// Transfer data from the storage to the data buffer.
     Read = 1,
-    /// Data from the data buffer into the storage.
+    /// Transfer data from the data buffer to the storage.
     Write = 2,
-    /// The sectors are no longer needed. Uses no buffer.
+    /// Discard sectors that are no longer needed. Uses no buffer.
     Trim = 3,
-    /// Everything completed so far must be durable. Uses no buffer and no sectors.
+    /// Make all completed writes durable. Uses no buffer and no sectors.
     Flush = 4,
-    /// Administrative: one sector with the device's [`Identity`](crate::Identity) into the data buffer.
+    /// Administrative: transfer one sector with the device's [`Identity`](crate::Identity) to the data buffer.
     Identify = 5,
 }
 
 impl Opcode {
-    /// All of them.
+    /// All opcodes.
     pub const ALL: [Opcode; 5] = [Opcode::Read, Opcode::Write, Opcode::Trim, Opcode::Flush, Opcode::Identify];
 
-    /// The opcode of that number.
+    /// Returns the opcode with number `code`.
     pub const fn from_code(code: u8) -> Option<Opcode> {
         match code {
             1 => Some(Opcode::Read),
@@ -62,34 +62,34 @@ impl Opcode {
         }
     }
 
-    /// Whether the command's data go through the data buffer.
+    /// Returns whether the command transfers data through the data buffer.
     pub const fn has_data(self) -> bool {
         matches!(self, Opcode::Read | Opcode::Write | Opcode::Identify)
     }
 }
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
-    /// Well.
+    /// The command succeeded.
     Success = 0,
-    /// The opcode is none that the device knows.
+    /// The device does not support the opcode.
     InvalidOpcode = 1,
-    /// The extents lie outside the data buffer, or do not add up to the sector count.
+    /// The extents exceed the data buffer, or do not add up to the sector count.
     InvalidField = 2,
-    /// The sectors lie outside the storage.
+    /// The sectors exceed the storage.
     OutOfRange = 3,
-    /// The medium could not give the data back.
+    /// The medium could not read the data.
     ReadError = 4,
-    /// The medium could not take the data.
+    /// The medium could not write the data.
     WriteError = 5,
-    /// The storage has no room left to write to.
+    /// The storage has no free space.
     NoSpace = 6,
 }
 
 impl Status {
-    /// The status of that number.
+    /// Returns the status with number `code`.
     pub const fn from_code(code: u8) -> Option<Status> {
         match code {
             0 => Some(Status::Success),
@@ -104,16 +104,16 @@ impl Status {
     }
 }
 
-/// Neighbouring sectors of the data buffer.
+/// A run of consecutive sectors in the data buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Extent {
-    /// The first, counted from the start of the data buffer.
+    /// First sector, relative to the start of the data buffer.
     pub index: u32,
-    /// How many.
+    /// Number of sectors.
     pub sectors: u32,
 }
 
-/// Where a command's data lie in the data buffer: none to [`EXTENTS_MAX`] extents, in the order of the data.
+/// The location of a command's data in the data buffer: up to [`EXTENTS_MAX`] extents, in the order of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Extents {
     list: [Extent; EXTENTS_MAX],
@@ -121,10 +121,10 @@ pub struct Extents {
 }
 
 impl Extents {
-    /// No data.
+    /// No extents.
     pub const NONE: Extents = Extents { list: [Extent { index: 0, sectors: 0 }; EXTENTS_MAX], len: 0 };
 
-    /// One extent: the form of the paper.
+    /// Returns a list of one extent, the form of the paper.
     pub const fn one(index: u32, sectors: u32) -> Extents {
         let mut extents = Extents::NONE;
         extents.list[0] = Extent { index, sectors };
@@ -135,29 +135,29 @@ impl Extents {
     /// Appends an extent.
     ///
     /// # Panics
-    /// If there are [`EXTENTS_MAX`] already.
+    /// If there are already [`EXTENTS_MAX`] extents.
     pub fn push(&mut self, extent: Extent) {
-        assert!(self.len() < EXTENTS_MAX, "an entry has room for {EXTENTS_MAX} extents");
+        assert!(self.len() < EXTENTS_MAX, "an entry holds at most {EXTENTS_MAX} extents");
         self.list[self.len()] = extent;
         self.len += 1;
     }
 
-    /// How many.
+    /// Returns the number of extents.
     pub const fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no extents.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// They themselves.
+    /// Returns the extents.
     pub fn as_slice(&self) -> &[Extent] {
         &self.list[..self.len()]
     }
 
-    /// The sectors of all of them.
+    /// Returns the total number of sectors.
     pub fn sectors(&self) -> u64 {
         self.as_slice().iter().map(|extent| u64::from(extent.sectors)).sum()
     }
@@ -169,28 +169,28 @@ impl fmt::Debug for Extents {
     }
 }
 
-/// What a submission entry says, without the command id.
+/// The content of a submission entry, except for the command ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What is asked for.
+    /// The operation.
     pub opcode: Opcode,
     /// Force unit access: a write completes only once it is durable.
     pub fua: bool,
-    /// First sector of the storage.
+    /// First sector on the storage.
     pub start: u64,
-    /// Sectors; zero for a flush, one for an identify.
+    /// Number of sectors; zero for a flush, one for an identify.
     pub sectors: u32,
-    /// Where the data lie in the data buffer: as many sectors for a command with data, none for others.
+    /// The location of the data: as many sectors as the command has if it transfers data, otherwise none.
     pub extents: Extents,
 }
 
 impl Command {
-    /// A command without FUA.
+    /// Creates a command without FUA.
     pub const fn new(opcode: Opcode, start: u64, sectors: u32, extents: Extents) -> Command {
         Command { opcode, fua: false, start, sectors, extents }
     }
 
-    /// Whether all its sectors lie on a storage of `capacity` sectors.
+    /// Returns whether all sectors are within a storage of `capacity` sectors.
     pub const fn within(&self, capacity: u64) -> bool {
         match self.start.checked_add(self.sectors as u64) {
             Some(end) => end <= capacity,
@@ -198,7 +198,7 @@ impl Command {
         }
     }
 
-    /// Whether the fields agree with each other and with a data buffer of `db_sectors`.
+    /// Returns whether the fields are consistent with each other and with a data buffer of `db_sectors`.
     pub fn is_consistent(&self, db_sectors: u32) -> bool {
         let inside = |extent: &Extent| {
             extent.sectors > 0 && u64::from(extent.index) + u64::from(extent.sectors) <= u64::from(db_sectors)
@@ -212,7 +212,7 @@ impl Command {
         sectors_fit && self.extents.sectors() == due && self.extents.as_slice().iter().all(inside)
     }
 
-    /// The first word of its entry, without the phase.
+    /// Encodes the first word of the entry, without the phase.
     pub(crate) fn head(&self, id: u16) -> u64 {
         u64::from(id)
             | u64::from(self.opcode as u8) << 16
@@ -253,7 +253,7 @@ impl Extent {
     }
 }
 
-/// A completion entry, without the phase.
+/// Encodes a completion entry, without the phase.
 pub(crate) fn completion_word(id: u16, status: Status) -> u64 {
     u64::from(id) | u64::from(status as u8) << 16
 }

@@ -9,18 +9,18 @@ use crate::layout::Layout;
 use crate::orders::{Orders, Sound};
 use crate::region::Region;
 
-/// A completion, as the host takes it.
+/// A completion taken by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The command's id; free again.
+    /// The command ID, which is free again.
     pub id: u16,
-    /// What the host gave along with the command.
+    /// The token passed to [`HostQueue::submit`].
     pub token: u32,
-    /// How it ended.
+    /// The outcome.
     pub status: Status,
 }
 
-/// As many commands are outstanding as the submission queue has entries: take a completion first.
+/// The error if as many commands are outstanding as the submission queue has entries; take a completion first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -32,14 +32,15 @@ impl fmt::Display for Full {
 
 impl std::error::Error for Full {}
 
-/// A completion entry that no working device writes. The queue pair is of no more use until the region is formatted.
+/// An invalid completion entry, which no working device writes. The queue pair is unusable until the region is
+/// formatted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The queue pair.
     pub queue: u16,
-    /// The entry's index.
+    /// The index of the entry.
     pub index: u32,
-    /// The entry.
+    /// The content of the entry.
     pub entry: u64,
 }
 
@@ -48,49 +49,49 @@ impl fmt::Display for Fault {
         let Fault { queue, index, entry } = self;
         write!(
             f,
-            "queue pair {queue}: completion {index} is {entry:#x}: no such command is outstanding, or no such status"
+            "queue pair {queue}: completion {index} is {entry:#x}: the command is not outstanding or the status is invalid"
         )
     }
 }
 
 impl std::error::Error for Fault {}
 
-/// A queue pair from the host: submits commands, takes completions.
+/// The host's view of a queue pair: submits commands and takes completions.
 ///
-/// Never more commands are outstanding than the submission queue has entries. So there is always a free slot for
-/// another, and no register has to tell how far the device has fetched: the slot's last command was fetched before some
-/// command whose completion the host has taken, as the device fetches in order.
+/// The number of outstanding commands never exceeds the size of the submission queue, so there is always a free slot
+/// for the next command without a register that tells how far the device has fetched: the device fetches in order, so
+/// it fetched the slot's previous command before some command whose completion the host has taken.
 #[derive(Debug)]
 pub struct HostQueue<O: Orders = Sound> {
     layout: Layout,
     queue: u16,
     /// Index of the next submission entry.
     sq_tail: u32,
-    /// What the doorbell says.
-    rung: u32,
+    /// The value of the doorbell.
+    announced: u32,
     /// Index of the next completion entry.
     cq_head: u32,
-    /// What the head register says.
+    /// The value of the head register.
     acknowledged: u32,
     free: Vec<u16>,
-    /// By command id: the token of an outstanding command.
+    /// The token of each outstanding command, by command ID.
     outstanding: Vec<Option<u32>>,
     orders: PhantomData<O>,
 }
 
 impl HostQueue {
-    /// Queue pair `queue` of a freshly formatted region.
+    /// Attaches to queue pair `queue` of a newly formatted region.
     ///
     /// # Panics
     /// If the layout has no such pair.
     pub fn new(layout: &Layout, queue: u16) -> HostQueue {
-        HostQueue::ordered(layout, queue)
+        HostQueue::with_orders(layout, queue)
     }
 }
 
 impl<O: Orders> HostQueue<O> {
-    /// The same, with other orderings: for the model checker.
-    pub fn ordered(layout: &Layout, queue: u16) -> HostQueue<O> {
+    /// Attaches with other memory orderings, for the model checker.
+    pub fn with_orders(layout: &Layout, queue: u16) -> HostQueue<O> {
         let config = layout.config();
         assert!(queue < config.queue_pairs, "queue pair {queue} of {}", config.queue_pairs);
         let ids = config.sq_entries as u16;
@@ -98,7 +99,7 @@ impl<O: Orders> HostQueue<O> {
             layout: *layout,
             queue,
             sq_tail: 0,
-            rung: 0,
+            announced: 0,
             cq_head: 0,
             acknowledged: 0,
             free: (0..ids).rev().collect(),
@@ -107,26 +108,26 @@ impl<O: Orders> HostQueue<O> {
         }
     }
 
-    /// Commands that may be submitted now.
+    /// Returns the number of commands that can be submitted now.
     pub fn room(&self) -> u32 {
         self.free.len() as u32
     }
 
-    /// Commands submitted and not taken back.
+    /// Returns the number of commands submitted and not yet completed.
     pub fn outstanding(&self) -> u32 {
         self.layout.config().sq_entries - self.room()
     }
 
-    /// Writes a command's entry at the submission queue's tail and returns its id. Its write data must be in the data
-    /// buffer. A device that polls its queue sees it at once; for others, [`ring`](HostQueue::ring).
+    /// Writes a command's entry at the tail of the submission queue, and returns its ID. A write's data must already be
+    /// in the data buffer. A polling device sees the command at once; for others, call [`ring`](HostQueue::ring).
     ///
-    /// `token` is the caller's own and comes back with the completion.
+    /// `token` is chosen by the caller and returned with the completion.
     ///
     /// # Errors
-    /// The queue is full.
+    /// If the queue is full.
     ///
     /// # Panics
-    /// If the command contradicts itself or has more extents than entries have room for.
+    /// If the command is inconsistent or has more extents than an entry can hold.
     pub fn submit<R: Region + ?Sized>(&mut self, region: &R, command: &Command, token: u32) -> Result<u16, Full> {
         let config = self.layout.config();
         assert!(command.is_consistent(config.db_sectors), "{command:?}");
@@ -141,32 +142,34 @@ impl<O: Orders> HostQueue<O> {
         for (index, extent) in command.extents.as_slice().iter().enumerate() {
             region.store(entry + 2 + index, extent.encode(), Relaxed);
         }
-        // With its first word the entry becomes valid.
+        // Writing its first word makes the entry valid.
         region.store(entry, command.head(id) | phase(self.sq_tail, config.sq_entries), O::SQ_PUBLISH);
         self.sq_tail = self.sq_tail.wrapping_add(1);
         Ok(id)
     }
 
-    /// Writes the submission queue's tail to the doorbell; false, and no access, if it says so already.
+    /// Writes the tail of the submission queue to the doorbell. Returns false, without an access, if the value is
+    /// unchanged.
     pub fn ring<R: Region + ?Sized>(&mut self, region: &R) -> bool {
-        let news = self.rung != self.sq_tail;
-        if news {
+        let changed = self.announced != self.sq_tail;
+        if changed {
             region.store(self.layout.doorbell(self.queue), u64::from(self.sq_tail), O::DOORBELL_RING);
-            self.rung = self.sq_tail;
+            self.announced = self.sq_tail;
         }
-        news
+        changed
     }
 
-    /// Reads the status register: completions that are announced and not taken. The first thing after an interrupt.
+    /// Reads the status register and returns the number of announced completions that have not been taken. The first
+    /// step after an interrupt.
     pub fn announced<R: Region + ?Sized>(&self, region: &R) -> u32 {
         (region.load(self.layout.status(self.queue), O::STATUS_CHECK) as u32).wrapping_sub(self.cq_head)
     }
 
-    /// Takes the completion at the completion queue's head, if there is one. A read's data are then in the data buffer.
-    /// Needs neither interrupt nor status register: to poll is to call it.
+    /// Takes the completion at the head of the completion queue, if there is one. A read's data is then in the data
+    /// buffer. Polling means calling this repeatedly; it needs neither the interrupt nor the status register.
     ///
     /// # Errors
-    /// The entry is none that a working device writes. Nothing is taken.
+    /// If the entry is invalid. Then nothing is taken.
     pub fn take<R: Region + ?Sized>(&mut self, region: &R) -> Result<Option<Completion>, Fault> {
         let entry = region.load(self.layout.cq_entry(self.queue, self.cq_head), O::CQ_CHECK);
         if entry & PHASE != phase(self.cq_head, self.layout.config().cq_entries) {
@@ -183,19 +186,20 @@ impl<O: Orders> HostQueue<O> {
         Ok(Some(Completion { id, token, status }))
     }
 
-    /// Writes the completion queue's head to its register, so that the device may use the entries again; false, and no
-    /// access, if it says so already. Once for all completions of an interrupt is enough.
+    /// Writes the head of the completion queue to its register, so that the device can reuse the entries. Returns
+    /// false, without an access, if the value is unchanged. One call for all completions of an interrupt suffices.
     pub fn acknowledge<R: Region + ?Sized>(&mut self, region: &R) -> bool {
-        let news = self.acknowledged != self.cq_head;
-        if news {
+        let changed = self.acknowledged != self.cq_head;
+        if changed {
             region.store(self.layout.cq_head(self.queue), u64::from(self.cq_head), Relaxed);
             self.acknowledged = self.cq_head;
         }
-        news
+        changed
     }
 }
 
-/// The phase of the entry with that index in a ring of `entries`: set in its first round, clear in its second, ...
+/// Returns the phase of the entry with an index in a ring of `entries`: set in the first pass, clear in the second, and
+/// so on.
 pub(crate) fn phase(index: u32, entries: u32) -> u64 {
     if index & entries == 0 { PHASE } else { 0 }
 }
@@ -206,9 +210,9 @@ mod tests {
     use crate::layout::ENTRIES_MAX;
 
     #[test]
-    fn the_phase_changes_with_every_round() {
+    fn the_phase_changes_with_every_pass() {
         for entries in (0..=ENTRIES_MAX.ilog2()).map(|log| 1 << log) {
-            // The last: where the index itself begins anew.
+            // Include indices around the wrap of the index itself.
             for index in [0, 1, entries - 1, 5 * entries, 0u32.wrapping_sub(entries), u32::MAX] {
                 assert_ne!(phase(index, entries), phase(index.wrapping_add(entries), entries));
             }

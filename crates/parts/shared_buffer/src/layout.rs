@@ -1,11 +1,12 @@
-//! Where everything lies in the region.
+//! The layout of the region.
 //!
-//! From byte 0: a header of 64 bytes, the special registers, the submission queues, the completion queues, and, from the
-//! next page on, the data buffer: a driver maps it cacheable and what is before it not (paper, 5.3).
+//! The region begins with a header of 64 bytes, followed by the special registers, the submission queues and the
+//! completion queues. The data buffer starts at the next page, because a driver maps it cacheable and everything before
+//! it uncached (paper, 5.3).
 //!
-//! What the two sides write stands on different lines of 64 bytes. A queue pair's registers are two lines: the host's
-//! (submission queue tail, which is the doorbell; completion queue head) and the device's (status: completions posted).
-//! Registers and indices count on from 0 without bound (modulo 2^32); slot and phase of an entry follow from them.
+//! The two sides never write to the same line of 64 bytes. A queue pair's registers occupy two lines: the host's
+//! (submission queue tail, which is the doorbell, and completion queue head) and the device's (status: completions
+//! posted). Registers and indices count from 0 without bound (modulo 2^32); they determine an entry's slot and phase.
 
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,49 +15,49 @@ use crate::entry::EXTENTS_MAX;
 use crate::orders::{Orders, Sound};
 use crate::region::{Region, WORD};
 
-/// Bytes of a sector: the unit of storage addresses and of the data buffer.
+/// Bytes per sector, the unit of storage addresses and of the data buffer.
 pub const SECTOR: usize = 512;
 
-/// Words of a sector.
+/// Words per sector.
 pub const SECTOR_WORDS: usize = SECTOR / WORD;
 
-/// Words of a line of 64 bytes.
+/// Words per line of 64 bytes.
 const LINE: usize = 8;
 
-/// Words of a page of 4096 bytes.
+/// Words per page of 4096 bytes.
 const PAGE: usize = 512;
 
-/// Entries of a queue at most: command ids have 16 bits, and the indices of a ring must be far from wrapping.
+/// Maximum number of entries per queue: command IDs have 16 bits, and ring indices must be far from wrapping.
 pub const ENTRIES_MAX: u32 = 1 << 15;
 
-/// Queue pairs at most.
+/// Maximum number of queue pairs.
 pub const QUEUE_PAIRS_MAX: u16 = 256;
 
-/// Sectors of the data buffer at most: 8 GiB.
+/// Maximum size of the data buffer in sectors: 8 GiB.
 pub const DB_SECTORS_MAX: u32 = 1 << 24;
 
-/// "NANDRAM" and the version of the layout: the header's first word.
+/// The first word of the header: "NANDRAM" and the version of the layout.
 const MAGIC: u64 = u64::from_le_bytes(*b"NANDRAM\x01");
 
 /// The sizes of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Config {
-    /// Queue pairs, 1 to [`QUEUE_PAIRS_MAX`].
+    /// Number of queue pairs, 1 to [`QUEUE_PAIRS_MAX`].
     pub queue_pairs: u16,
-    /// Entries of each submission queue: a power of two to [`ENTRIES_MAX`]. Also the commands that the host has
-    /// outstanding on a pair at most.
+    /// Entries per submission queue: a power of two up to [`ENTRIES_MAX`]. Also the maximum number of outstanding
+    /// commands per pair.
     pub sq_entries: u32,
-    /// Entries of each completion queue: a power of two to [`ENTRIES_MAX`]. Also the commands that the device holds of
-    /// a pair at most.
+    /// Entries per completion queue: a power of two up to [`ENTRIES_MAX`]. Also the maximum number of commands per pair
+    /// that the device has in progress.
     pub cq_entries: u32,
-    /// Extents an entry has room for, 1 (contiguous, as in the paper) to [`EXTENTS_MAX`].
+    /// Maximum number of extents per entry, 1 (contiguous, as in the paper) to [`EXTENTS_MAX`].
     pub extents_max: u8,
-    /// Sectors of the data buffer, 1 to [`DB_SECTORS_MAX`].
+    /// Size of the data buffer in sectors, 1 to [`DB_SECTORS_MAX`].
     pub db_sectors: u32,
 }
 
 impl Config {
-    /// What is wrong with it, if anything.
+    /// Checks that all fields are in range.
     ///
     /// # Errors
     /// The first field that is out of range.
@@ -83,29 +84,29 @@ impl Config {
     }
 }
 
-/// Why there is no layout.
+/// The reason why a layout is invalid or cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LayoutError {
-    /// A queue's entries.
+    /// The number of entries of a queue is invalid.
     Entries {
-        /// Which queue.
+        /// The name of the queue.
         queue: &'static str,
-        /// Its entries.
+        /// Its number of entries.
         found: u32,
     },
-    /// The number of queue pairs.
+    /// The number of queue pairs is invalid.
     QueuePairs(u16),
-    /// The number of extents of an entry.
+    /// The number of extents per entry is invalid.
     Extents(u8),
-    /// The sectors of the data buffer.
+    /// The size of the data buffer is invalid.
     DataBuffer(u32),
-    /// The region has no header, or one of another version, or not yet.
+    /// The region has no header yet, or one of another version.
     NoHeader,
-    /// The region is smaller than its layout.
+    /// The region is smaller than its layout requires.
     TooSmall {
-        /// Bytes of the region.
+        /// Size of the region in bytes.
         found: usize,
-        /// Bytes of the layout.
+        /// Size of the layout in bytes.
         needed: usize,
     },
 }
@@ -119,13 +120,13 @@ impl fmt::Display for LayoutError {
             LayoutError::QueuePairs(found) => {
                 write!(f, "{found} queue pairs: expected 1 to {QUEUE_PAIRS_MAX}")
             }
-            LayoutError::Extents(found) => write!(f, "{found} extents an entry: expected 1 to {EXTENTS_MAX}"),
+            LayoutError::Extents(found) => write!(f, "{found} extents per entry: expected 1 to {EXTENTS_MAX}"),
             LayoutError::DataBuffer(found) => {
                 write!(f, "data buffer of {found} sectors: expected 1 to {DB_SECTORS_MAX}")
             }
             LayoutError::NoHeader => write!(f, "no shared-buffer header of version {}", MAGIC >> 56),
             LayoutError::TooSmall { found, needed } => {
-                write!(f, "region of {found} bytes: its layout needs {needed}")
+                write!(f, "region of {found} bytes: the layout requires {needed}")
             }
         }
     }
@@ -133,7 +134,7 @@ impl fmt::Display for LayoutError {
 
 impl std::error::Error for LayoutError {}
 
-/// Where everything lies: word indices.
+/// The layout of a region as word indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     config: Config,
@@ -143,10 +144,10 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a region of those sizes.
+    /// Computes the layout of a region with the given sizes.
     ///
     /// # Errors
-    /// A size that is out of range.
+    /// If a size is out of range.
     pub fn new(config: Config) -> Result<Layout, LayoutError> {
         config.check()?;
         let pairs = usize::from(config.queue_pairs);
@@ -157,67 +158,67 @@ impl Layout {
         Ok(Layout { config, sq, cq, db: end.next_multiple_of(PAGE) })
     }
 
-    /// The sizes.
+    /// Returns the sizes.
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Words of the whole region.
+    /// Returns the size of the region in words.
     pub const fn words(&self) -> usize {
         self.db + self.config.db_sectors as usize * SECTOR_WORDS
     }
 
-    /// Bytes of the whole region.
+    /// Returns the size of the region in bytes.
     pub const fn bytes(&self) -> usize {
         self.words() * WORD
     }
 
-    /// Words of a submission entry: 4 (32 bytes) for one or two extents, 8 (64 bytes) for more.
+    /// Returns the words per submission entry: 4 (32 bytes) for one or two extents, 8 (64 bytes) for more.
     pub const fn sq_entry_words(&self) -> usize {
         entry_words(self.config.extents_max)
     }
 
-    /// The header's first word.
+    /// Returns the first word of the header.
     pub const fn header(&self) -> usize {
         0
     }
 
-    /// Queue pair `queue`'s doorbell: the submission queue's tail. Written by the host.
+    /// Returns the doorbell of a queue pair, which is the tail of the submission queue. Written by the host.
     pub const fn doorbell(&self, queue: u16) -> usize {
         LINE + queue as usize * 2 * LINE
     }
 
-    /// Queue pair `queue`'s completion queue head. Written by the host.
+    /// Returns the completion queue head of a queue pair. Written by the host.
     pub const fn cq_head(&self, queue: u16) -> usize {
         self.doorbell(queue) + 1
     }
 
-    /// Queue pair `queue`'s status register: the completion queue's tail. Written by the device.
+    /// Returns the status register of a queue pair, which is the tail of the completion queue. Written by the device.
     pub const fn status(&self, queue: u16) -> usize {
         self.doorbell(queue) + LINE
     }
 
-    /// First word of the submission entry with that index.
+    /// Returns the first word of a submission entry.
     pub const fn sq_entry(&self, queue: u16, index: u32) -> usize {
         let queue_words = (self.config.sq_entries as usize * self.sq_entry_words()).next_multiple_of(LINE);
         let slot = index & (self.config.sq_entries - 1);
         self.sq + queue as usize * queue_words + slot as usize * self.sq_entry_words()
     }
 
-    /// The completion entry with that index.
+    /// Returns the word of a completion entry.
     pub const fn cq_entry(&self, queue: u16, index: u32) -> usize {
         let queue_words = (self.config.cq_entries as usize).next_multiple_of(LINE);
         let slot = index & (self.config.cq_entries - 1);
         self.cq + queue as usize * queue_words + slot as usize
     }
 
-    /// First word of a sector of the data buffer.
+    /// Returns the first word of a sector of the data buffer.
     pub const fn db_sector(&self, index: u32) -> usize {
         self.db + index as usize * SECTOR_WORDS
     }
 
-    /// Makes a region ready: header written, registers and queues cleared. The device does it, before anything else.
-    /// A region that had been in use must not be in use any more.
+    /// Initializes a region: writes the header, and clears the registers and queues. The device must call this before
+    /// anything else, and no side may still use the region.
     ///
     /// # Panics
     /// If the region is smaller than [`Layout::words`].
@@ -225,9 +226,9 @@ impl Layout {
         self.format_ordered::<Sound, R>(region);
     }
 
-    /// The same, with other orderings: for the model checker.
+    /// Like [`format`](Layout::format) with other memory orderings, for the model checker.
     pub fn format_ordered<O: Orders, R: Region + ?Sized>(&self, region: &R) {
-        assert!(region.words() >= self.words(), "region of {} words, layout of {}", region.words(), self.words());
+        assert!(region.words() >= self.words(), "the region has {} words, the layout {}", region.words(), self.words());
         for word in LINE..self.db {
             region.store(word, 0, Relaxed);
         }
@@ -239,18 +240,19 @@ impl Layout {
         region.store(self.header(), MAGIC, O::HEADER_PUBLISH);
     }
 
-    /// The layout that a region's header tells. The host does it, before anything else.
+    /// Reads the layout from a region's header. The host must call this before anything else.
     ///
     /// # Errors
-    /// No header (the device may not have been there yet), sizes out of range, or a region smaller than they need.
+    /// If there is no header (the device may not have started yet), a size is out of range, or the region is too small
+    /// for the sizes.
     pub fn read<R: Region + ?Sized>(region: &R) -> Result<Layout, LayoutError> {
         Layout::read_ordered::<Sound, R>(region)
     }
 
-    /// The same, with other orderings: for the model checker.
+    /// Like [`read`](Layout::read) with other memory orderings, for the model checker.
     ///
     /// # Errors
-    /// As [`Layout::read`].
+    /// Same as [`Layout::read`].
     pub fn read_ordered<O: Orders, R: Region + ?Sized>(region: &R) -> Result<Layout, LayoutError> {
         if region.words() < LINE || region.load(0, O::HEADER_CHECK) != MAGIC {
             return Err(LayoutError::NoHeader);

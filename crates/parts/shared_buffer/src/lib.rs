@@ -1,50 +1,52 @@
 //! The protocol of a storage device behind a small shared buffer that looks like memory (Seo et al., "Design and
 //! Implementation of A Mobile Storage Leveraging the DRAM Interface", sections 3.2, 4.2, 5.3 and 5.4).
 //!
-//! The buffer holds submission queues (SQ), completion queues (CQ), a data buffer (DB) and special registers. The host
-//! loads and stores; the device does the same from its side; an interrupt, if there is one, is outside. Everything here
-//! is a state machine without a clock, a thread or I/O, generic over the [`Region`] it works on: `[Cell<u64>]` in
-//! simulated time, `[AtomicU64]` (a mapping, for one) between threads or processes. Same code, same order of accesses.
+//! The buffer contains submission queues (SQ), completion queues (CQ), a data buffer (DB) and special registers. The
+//! host accesses it with loads and stores, and so does the device from its side; an optional interrupt is outside the
+//! protocol. Everything here is a state machine without clock, thread or I/O, generic over the [`Region`] it works on:
+//! `[Cell<u64>]` in simulated time, or `[AtomicU64]` (for example in a memory mapping) between threads or processes.
+//! Both execute the same code with the same order of accesses.
 //!
 //! # Steps
 //!
-//! The numbers are those of the paper's figure 2.
+//! The numbers are those of figure 2 in the paper.
 //!
 //! | | host | device |
 //! | --- | --- | --- |
 //! | | [`Layout::read`] | [`Layout::format`] |
-//! | | [`Driver::request`], [`Driver::issue`]: a command and its space | |
-//! | 1 | a write's data into [`Layout::db_sector`] ([`Region::write`]) | |
+//! | | [`Driver::request`], [`Driver::issue`]: a command with its space | |
+//! | 1 | copy a write's data to [`Layout::db_sector`] ([`Region::write`]) | |
 //! | 2 | [`HostQueue::submit`], [`HostQueue::ring`] | |
 //! | 3 | | [`DeviceQueue::announced`], [`DeviceQueue::fetch`] |
-//! | 4 | | executes it; a read's data into [`Layout::db_sector`] |
+//! | 4 | | execute; copy a read's data to [`Layout::db_sector`] |
 //! | 5 | | [`DeviceQueue::post`] |
-//! | 6 | | [`DeviceQueue::notify`], then the interrupt if it says so |
+//! | 6 | | [`DeviceQueue::notify`], then raise the interrupt if it returns true |
 //! | 7 | [`HostQueue::announced`], [`HostQueue::take`] | |
 //! | 8 | [`HostQueue::acknowledge`] | |
-//! | 9 | a read's data from [`Layout::db_sector`] ([`Region::read`]) | |
-//! | | [`Driver::done`]: the space is free again, perhaps the request is done | |
+//! | 9 | copy a read's data from [`Layout::db_sector`] ([`Region::read`]) | |
+//! | | [`Driver::done`]: release the space; possibly finish the request | |
 //!
-//! *In simulated time*, the caller calls a step when it happens, and charges it before or after: [`AccessLog::over`]
-//! wraps the region and says which bytes the step touched. Where a run keeps no payload, steps 1, 4 and 9 touch nothing
-//! and their bytes are known from the command. *In real memory*, each side is a thread that calls its steps; steps 3 and
-//! 7 are polled ([`DeviceQueue::fetch`] and [`HostQueue::take`] need nothing else) or woken by the doorbell's and the
-//! status register's change.
+//! *In simulated time*, the caller calls each step when it happens, and charges its cost before or after:
+//! [`AccessLog::over`] wraps the region and records which bytes the step accessed. If a run keeps no payload, steps 1,
+//! 4 and 9 access nothing, and the command determines their bytes. *In real memory*, each side is a thread that calls
+//! its steps; steps 3 and 7 are either polled ([`DeviceQueue::fetch`] and [`HostQueue::take`] need nothing else) or
+//! triggered by a change of the doorbell or the status register.
 //!
-//! # How a reader knows a new entry
+//! # How a side detects a new entry
 //!
-//! By the entry: its first word, written last, carries a *phase* bit that changes with every round of the ring. A
-//! tail index would have to be read first: another access to the bus for every look at the queue, and a second word to be
-//! ordered against the entry. So the registers with the tails, doorbell and status, only announce: a side that polls does
-//! without them, and one that waits is woken by their change. Since they count on instead of being cleared, no
-//! announcement is lost between a look at the queue and the wait.
+//! The first word of an entry, which is written last, carries a *phase* bit that changes with every pass through the
+//! ring. A tail index would have to be read first: one more bus access for every look at the queue, and a second word
+//! to be ordered with the entry. The registers that contain the tails, doorbell and status, therefore only announce
+//! entries: a polling side ignores them, and a waiting side is woken when they change. Since they count up instead of
+//! being cleared, no announcement is lost between a look at the queue and the wait.
 //!
 //! # Ordering and bounds
 //!
-//! [`Orders`] names every ordered access; `tests/loom.rs` checks that they suffice and that each is needed. Commands
-//! outstanding on a pair are bounded by its submission queue, commands that the device holds by its completion queue:
-//! neither queue is ever overrun, whatever the sizes. What the other side wrote is checked before it is used; a bad command
-//! gets a bad [`Status`], a bad completion is a [`Fault`], and neither panics.
+//! [`Orders`] names every ordered access; `tests/loom.rs` checks that they suffice and that each is necessary. The
+//! submission queue bounds the outstanding commands of a pair, and the completion queue bounds the commands that the
+//! device has in progress, so that neither queue is ever overrun, whatever the sizes. Each side validates what the
+//! other wrote before using it: an invalid command completes with an error [`Status`], and an invalid completion is a
+//! [`Fault`]; neither causes a panic.
 
 mod access_log;
 mod buddy;
@@ -60,7 +62,7 @@ mod region;
 pub use access_log::{Access, AccessLog, Counts, Logged};
 pub use buddy::Buddy;
 pub use device_queue::{DeviceQueue, DeviceQueues, Fetched};
-pub use driver::{Busy, Driver, DriverConfig, Finished, IoRequest, Piece, Shortage};
+pub use driver::{Busy, Driver, DriverConfig, Finished, IoRequest, Shortage, SplitCommand};
 pub use entry::{Command, EXTENTS_MAX, Extent, Extents, Opcode, Status};
 pub use host_queue::{Completion, Fault, Full, HostQueue};
 pub use identity::Identity;

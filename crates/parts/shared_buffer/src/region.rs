@@ -1,17 +1,17 @@
-//! The shared bytes, as either side sees them.
+//! The shared memory, as both sides access it.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bytes of a word: what is loaded or stored at once.
+/// Bytes per word, the unit of loads and stores.
 pub const WORD: usize = 8;
 
-/// A region of little-endian 64-bit words that host and device share.
+/// A region of little-endian 64-bit words shared by host and device.
 ///
-/// Words are addressed by index, not by byte. All accesses are of whole words, so that an implementation over atomics
-/// never mixes sizes. An index outside the region panics.
+/// Words are addressed by index. All accesses are whole words, so that an implementation with atomics never mixes
+/// sizes. An index outside the region panics.
 pub trait Region {
-    /// The region's words.
+    /// Returns the number of words in the region.
     fn words(&self) -> usize;
 
     /// Loads word `at`; `order` is `Relaxed` or `Acquire`.
@@ -20,64 +20,58 @@ pub trait Region {
     /// Stores word `at`; `order` is `Relaxed` or `Release`.
     fn store(&self, at: usize, value: u64, order: Ordering);
 
-    /// Copies out of the region, from word `at` on, without any ordering of its own.
+    /// Copies bytes out of the region, starting at word `at`, without any ordering of its own.
     ///
     /// # Panics
-    /// If `into` is not whole words.
+    /// If the length of `into` is not a multiple of a word.
     fn read(&self, at: usize, into: &mut [u8]) {
         let (words, rest) = into.as_chunks_mut::<WORD>();
-        assert!(rest.is_empty(), "a copy of whole words");
+        assert!(rest.is_empty(), "a copy must consist of whole words");
         for (index, word) in words.iter_mut().enumerate() {
             *word = self.load(at + index, Ordering::Relaxed).to_le_bytes();
         }
     }
 
-    /// Copies into the region, from word `at` on, without any ordering of its own.
+    /// Copies bytes into the region, starting at word `at`, without any ordering of its own.
     ///
     /// # Panics
-    /// If `from` is not whole words.
+    /// If the length of `from` is not a multiple of a word.
     fn write(&self, at: usize, from: &[u8]) {
         let (words, rest) = from.as_chunks::<WORD>();
-        assert!(rest.is_empty(), "a copy of whole words");
+        assert!(rest.is_empty(), "a copy must consist of whole words");
         for (index, word) in words.iter().enumerate() {
             self.store(at + index, u64::from_le_bytes(*word), Ordering::Relaxed);
         }
     }
 }
 
-/// Memory shared between threads or, mapped, between processes.
+/// Memory shared between threads or, through a mapping, between processes.
 ///
-/// Data words are relaxed atomics: what orders them is the entry that is published after them.
+/// Data words are relaxed atomics, ordered by the entry that is published after them.
 impl Region for [AtomicU64] {
-    #[inline]
     fn words(&self) -> usize {
         self.len()
     }
 
-    #[inline]
     fn load(&self, at: usize, order: Ordering) -> u64 {
         u64::from_le(self[at].load(order))
     }
 
-    #[inline]
     fn store(&self, at: usize, value: u64, order: Ordering) {
         self[at].store(value.to_le(), order);
     }
 }
 
-/// Memory of one thread, where both sides are simulated: program order is order enough.
+/// Memory of one thread that simulates both sides. Program order suffices.
 impl Region for [Cell<u64>] {
-    #[inline]
     fn words(&self) -> usize {
         self.len()
     }
 
-    #[inline]
     fn load(&self, at: usize, _: Ordering) -> u64 {
         u64::from_le(self[at].get())
     }
 
-    #[inline]
     fn store(&self, at: usize, value: u64, _: Ordering) {
         self[at].set(value.to_le());
     }
@@ -87,7 +81,7 @@ impl Region for [Cell<u64>] {
 mod tests {
     use super::*;
 
-    /// The same accesses through any region.
+    /// Makes the same accesses through any region.
     fn exercise<R: Region + ?Sized>(region: &R) {
         assert_eq!(region.words(), 4);
         region.store(1, 0x0807_0605_0403_0201, Ordering::Release);
@@ -108,7 +102,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "whole words")]
-    fn a_part_of_a_word_is_refused() {
+    fn copying_a_partial_word_panics() {
         [const { AtomicU64::new(0) }; 4].as_slice().write(0, &[0; 12]);
     }
 }

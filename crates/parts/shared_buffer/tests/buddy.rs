@@ -1,9 +1,10 @@
-//! The buddy allocator against an obvious second implementation: a flag a sector, and all aligned blocks tried.
+//! Compares the buddy allocator with a simple implementation: one flag per sector, and a search over all aligned
+//! blocks.
 
 use shared_buffer::{Buddy, EXTENTS_MAX, Extent, Extents};
 use sim::{Rng, Streams};
 
-/// Which sectors are taken.
+/// One flag per sector: whether it is allocated.
 struct Flags(Vec<bool>);
 
 impl Flags {
@@ -19,13 +20,13 @@ impl Flags {
         }
     }
 
-    /// Whether there is a free block of 2^k sectors, aligned to its size, for a run of that many.
+    /// Returns whether there is a free aligned block for a run of `sectors`.
     fn has_room(&self, sectors: u32) -> bool {
         let block = sectors.next_power_of_two();
         (0..self.0.len() as u32).step_by(block as usize).any(|start| self.is_free(start, block))
     }
 
-    /// The free blocks when all that can be merged is merged: start by start, the largest that is aligned and free.
+    /// Returns the maximal free blocks: at each position the largest one that is aligned and free.
     fn free_blocks(&self) -> Vec<Extent> {
         let mut blocks = Vec::new();
         let mut start = 0u32;
@@ -39,7 +40,7 @@ impl Flags {
     }
 }
 
-/// What a run takes.
+/// Returns the block that a run occupies.
 fn block(run: Extent) -> Extent {
     Extent { sectors: run.sectors.next_power_of_two(), ..run }
 }
@@ -97,7 +98,7 @@ impl Pair {
         self.buddy.release_all(&extents);
     }
 
-    /// Nothing leaks, nothing overlaps, all is merged that can be.
+    /// Checks that nothing leaks or overlaps, and that all buddies are coalesced.
     fn compare(&self) {
         let mut blocks: Vec<_> = self.buddy.free_blocks().collect();
         assert!(blocks.is_sorted_by_key(|block| std::cmp::Reverse(block.sectors)));
@@ -119,7 +120,7 @@ fn a_million_operations_agree() {
         let whole: Vec<_> = pair.buddy.free_blocks().collect();
         assert_eq!(pair.buddy.longest(), whole[0].sectors);
         for step in 0..100_000 {
-            // Phases of filling and of emptying, of small runs and of large ones.
+            // Alternate phases of filling and emptying, and of small and large runs.
             let filling = if step / 1000 % 2 == 0 { 0.6 } else { 0.4 };
             let largest = if step / 5000 % 2 == 0 { size } else { size.div_ceil(8) };
             if rng.chance(filling) {
@@ -142,10 +143,10 @@ fn a_million_operations_agree() {
         while !pair.live.is_empty() {
             pair.release(&mut rng);
         }
-        assert_eq!(pair.buddy.free_blocks().collect::<Vec<_>>(), whole, "all is one again");
+        assert_eq!(pair.buddy.free_blocks().collect::<Vec<_>>(), whole, "all blocks are coalesced");
     }
     assert_eq!(operations, 1_000_000);
-    assert!((100_000..400_000).contains(&refused), "{refused}: the buffer is full often, and often is not");
+    assert!((100_000..400_000).contains(&refused), "{refused} refused: the buffer should often be full, and often not");
 }
 
 #[test]
@@ -165,9 +166,9 @@ fn a_run_is_released_whole() {
     buddy.release(Extent { sectors: 2, ..run });
 }
 
-/// The share of a buffer of 256 sectors that holds data when a run does not fit, and any other is released until it does.
-/// By a buddy allocator on flags; it keeps what a block has beyond the run, or gives it back.
-fn used(gives_back: bool, draw: fn(&mut Rng) -> u32) -> f64 {
+/// Measures how full a buffer of 256 sectors is, on average, when an allocation fails. Random runs are then released
+/// until it succeeds. A block's rest is freed at once if `frees_rests` is set, and stays with its run otherwise.
+fn used(frees_rests: bool, draw: fn(&mut Rng) -> u32) -> f64 {
     let mut rng = Streams::new(2).stream("buddy.used");
     let mut flags = Flags(vec![false; 256]);
     let mut live: Vec<(u32, Extent)> = Vec::new();
@@ -186,7 +187,7 @@ fn used(gives_back: bool, draw: fn(&mut Rng) -> u32) -> f64 {
             flags.set(taken, false);
         };
         let run = Extent { index: start, sectors };
-        let taken = if gives_back { run } else { block(run) };
+        let taken = if frees_rests { run } else { block(run) };
         flags.set(taken, true);
         live.push((sectors, taken));
         data += sectors;
@@ -194,13 +195,13 @@ fn used(gives_back: bool, draw: fn(&mut Rng) -> u32) -> f64 {
     f64::from(samples.iter().sum::<u32>()) / (samples.len() * flags.0.len()) as f64
 }
 
-/// Why the rest of a block stays with its run.
+/// Keeping the rest of a block with its run is better if small and large runs mix, and no worse if sizes are uniform.
 #[test]
-fn giving_rests_back_holds_no_more_data() {
+fn freeing_rests_stores_no_more_data() {
     let mixed: fn(&mut Rng) -> u32 = |rng| if rng.chance(0.5) { 2 } else { 1 + rng.below(32) as u32 };
-    let (kept, given_back) = (used(false, mixed), used(true, mixed));
-    assert!(kept > given_back + 0.05, "small beside large: {kept:.3} kept, {given_back:.3} given back");
+    let (kept, freed) = (used(false, mixed), used(true, mixed));
+    assert!(kept > freed + 0.05, "mixed sizes: {kept:.3} if kept, {freed:.3} if freed");
     let uniform: fn(&mut Rng) -> u32 = |rng| 1 + rng.below(32) as u32;
-    let (kept, given_back) = (used(false, uniform), used(true, uniform));
-    assert!((kept - given_back).abs() < 0.05, "of any size: {kept:.3} kept, {given_back:.3} given back");
+    let (kept, freed) = (used(false, uniform), used(true, uniform));
+    assert!((kept - freed).abs() < 0.05, "uniform sizes: {kept:.3} if kept, {freed:.3} if freed");
 }

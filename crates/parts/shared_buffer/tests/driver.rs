@@ -1,11 +1,11 @@
-//! Requests are split into commands that cover them exactly, in their order, and each finishes once.
+//! Requests are split into commands that cover them exactly and in order, and each request finishes once.
 
 mod common;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use common::history_range;
-use shared_buffer::{Driver, DriverConfig, EXTENTS_MAX, Extent, IoRequest, Opcode, Piece, Shortage, Status};
+use shared_buffer::{Driver, DriverConfig, EXTENTS_MAX, Extent, IoRequest, Opcode, Shortage, SplitCommand, Status};
 use sim::Streams;
 
 fn driver(db_sectors: u32, split_sectors: u32) -> Driver {
@@ -25,31 +25,32 @@ fn read(sectors: u64, token: u64) -> IoRequest {
 
 #[test]
 fn a_request_is_split_by_the_split_size() {
-    // 512 KiB by 128 KiB: figure 5 of the paper.
+    // 512 KiB split into 128 KiB: figure 5 of the paper.
     let mut driver = driver(1024, 256);
     assert_eq!(driver.commands(1024), 4);
     driver.request(read(1024, 3)).unwrap();
-    let pieces: Vec<Piece> = std::iter::from_fn(|| driver.issue()).collect();
-    let ranges: Vec<_> = pieces.iter().map(|piece| (piece.first, piece.command.start, piece.command.sectors)).collect();
+    let commands: Vec<SplitCommand> = std::iter::from_fn(|| driver.issue()).collect();
+    let ranges: Vec<_> =
+        commands.iter().map(|split| (split.first, split.command.start, split.command.sectors)).collect();
     assert_eq!(ranges, [(0, 3000, 256), (256, 3256, 256), (512, 3512, 256), (768, 3768, 256)]);
-    for piece in &pieces[..3] {
-        assert_eq!(driver.done(piece.piece, Status::Success), None);
+    for split in &commands[..3] {
+        assert_eq!(driver.done(split.slot, Status::Success), None);
     }
-    let finished = driver.done(pieces[3].piece, Status::Success).unwrap();
+    let finished = driver.done(commands[3].slot, Status::Success).unwrap();
     assert_eq!((finished.token, finished.status, finished.commands), (3, Status::Success, 4));
 }
 
 #[test]
-fn a_command_is_never_longer_than_the_buffer_gives() {
-    // A buffer of 100 sectors gives 64 in one run, 64 + 32 in two.
+fn a_command_never_exceeds_what_the_buffer_can_provide() {
+    // A buffer of 100 sectors provides 64 in one run, and 64 + 32 in two.
     assert_eq!(driver(100, 1000).split_sectors(), 64);
     assert_eq!(driver(100, 1000).commands(129), 3);
     let mut driver = driver(100, 1000);
     driver.request(read(129, 0)).unwrap();
     let mut sectors = Vec::new();
-    while let Some(piece) = driver.issue() {
-        sectors.push(piece.command.sectors);
-        driver.done(piece.piece, Status::Success);
+    while let Some(split) = driver.issue() {
+        sectors.push(split.command.sectors);
+        driver.done(split.slot, Status::Success);
     }
     assert_eq!(sectors, [64, 64, 1]);
 
@@ -66,14 +67,14 @@ fn a_large_request_is_not_overtaken() {
     driver.request(read(4, 0)).unwrap();
     driver.request(read(16, 1)).unwrap();
     let mut out = VecDeque::from([driver.issue().unwrap()]);
-    assert!(driver.issue().is_none() && driver.is_waiting(), "4 of 16 sectors are taken");
+    assert!(driver.issue().is_none() && driver.is_waiting(), "4 of 16 sectors are in use");
     let mut order = Vec::new();
     for token in 2..100 {
-        // There is always a small request that would fit.
+        // A small request that would fit is always available.
         driver.request(read(4, token)).unwrap();
         out.extend(std::iter::from_fn(|| driver.issue()));
-        let piece = out.pop_front().unwrap();
-        order.extend(driver.done(piece.piece, Status::Success).map(|finished| finished.token));
+        let split = out.pop_front().unwrap();
+        order.extend(driver.done(split.slot, Status::Success).map(|finished| finished.token));
     }
     assert_eq!(order, (0..98).collect::<Vec<_>>());
 }
@@ -90,32 +91,32 @@ fn shrunken_commands_use_what_is_free() {
 }
 
 #[test]
-fn the_first_failure_is_the_requests() {
+fn a_request_reports_its_first_failure() {
     let mut driver = driver(16, 4);
     driver.request(read(12, 0)).unwrap();
-    let pieces: Vec<Piece> = std::iter::from_fn(|| driver.issue()).collect();
-    assert_eq!(driver.done(pieces[2].piece, Status::Success), None);
-    assert_eq!(driver.done(pieces[0].piece, Status::ReadError), None);
-    assert_eq!(driver.done(pieces[1].piece, Status::WriteError).unwrap().status, Status::ReadError);
+    let commands: Vec<SplitCommand> = std::iter::from_fn(|| driver.issue()).collect();
+    assert_eq!(driver.done(commands[2].slot, Status::Success), None);
+    assert_eq!(driver.done(commands[0].slot, Status::ReadError), None);
+    assert_eq!(driver.done(commands[1].slot, Status::WriteError).unwrap().status, Status::ReadError);
 }
 
 #[test]
-fn what_has_no_data_needs_no_space() {
+fn commands_without_data_need_no_space() {
     let mut driver = driver(4, 4);
     driver.request(read(4, 0)).unwrap();
     let flush = IoRequest { opcode: Opcode::Flush, sectors: 0, ..read(0, 1) };
     let trim = IoRequest { opcode: Opcode::Trim, ..read((1 << 32) + 5, 2) };
     driver.request(flush).unwrap();
     driver.request(trim).unwrap();
-    let pieces: Vec<Piece> = std::iter::from_fn(|| driver.issue()).collect();
-    let sectors: Vec<_> = pieces.iter().map(|piece| (piece.command.opcode, piece.command.sectors)).collect();
+    let commands: Vec<SplitCommand> = std::iter::from_fn(|| driver.issue()).collect();
+    let sectors: Vec<_> = commands.iter().map(|split| (split.command.opcode, split.command.sectors)).collect();
     assert_eq!(
         sectors,
         [(Opcode::Read, 4), (Opcode::Flush, 0), (Opcode::Trim, u32::MAX), (Opcode::Trim, 6)],
-        "a trim is split only by what an entry can say"
+        "a trim is split only by the range of an entry's field"
     );
-    for piece in pieces {
-        driver.done(piece.piece, Status::Success);
+    for split in commands {
+        driver.done(split.slot, Status::Success);
     }
     assert_eq!(driver.unfinished(), 0);
 }
@@ -127,13 +128,13 @@ fn requests_and_commands_are_bounded() {
         driver.request(read(8, token)).unwrap();
     }
     assert!(driver.request(read(8, 8)).is_err());
-    let pieces: Vec<Piece> = std::iter::from_fn(|| driver.issue()).collect();
-    assert_eq!(pieces.len(), 32);
-    driver.done(pieces[7].piece, Status::Success);
+    let commands: Vec<SplitCommand> = std::iter::from_fn(|| driver.issue()).collect();
+    assert_eq!(commands.len(), 32);
+    driver.done(commands[7].slot, Status::Success);
     assert!(driver.issue().is_some());
 }
 
-/// Against the obvious: the sectors of all requests, one after another, are issued in that order.
+/// Compares with a simple model: the sectors of all requests are issued one after another, in order.
 #[test]
 fn random_requests_are_covered_in_order() {
     let mut shrunken = 0;
@@ -150,7 +151,7 @@ fn random_requests_are_covered_in_order() {
         let mut driver = Driver::new(config);
         let mut expected: VecDeque<(u64, u64, u64)> = VecDeque::new();
         let mut commands: BTreeMap<u64, u32> = BTreeMap::new();
-        let mut out: Vec<Piece> = Vec::new();
+        let mut out: Vec<SplitCommand> = Vec::new();
         let (mut accepted, mut finished) = (0, 0);
         for token in 0..300 {
             let request = read(1 + rng.below(400), token);
@@ -159,33 +160,33 @@ fn random_requests_are_covered_in_order() {
                 expected.extend((0..request.sectors).map(|sector| (token, sector, request.start + sector)));
             }
             while rng.chance(0.7)
-                && let Some(piece) = driver.issue()
+                && let Some(split) = driver.issue()
             {
-                let Piece { command, first, .. } = piece;
+                let SplitCommand { command, first, .. } = split;
                 assert!(command.sectors <= driver.split_sectors() && command.is_consistent(config.db_sectors));
                 assert!(command.extents.len() <= usize::from(config.extents_max));
                 for sector in 0..u64::from(command.sectors) {
-                    let issued = (piece.token, first + sector, command.start + sector);
+                    let issued = (split.token, first + sector, command.start + sector);
                     assert_eq!(expected.pop_front(), Some(issued), "history {history}");
                 }
-                let full = expected.front().is_some_and(|&(token, ..)| token == piece.token);
+                let full = expected.front().is_some_and(|&(token, ..)| token == split.token);
                 shrunken += u32::from(full && command.sectors < driver.split_sectors());
-                *commands.entry(piece.token).or_default() += 1;
-                out.push(piece);
+                *commands.entry(split.token).or_default() += 1;
+                out.push(split);
                 assert!(out.len() <= config.commands_max as usize);
             }
-            // Nobody waits but for space or for commands.
+            // A request waits only for space or for commands.
             if out.is_empty() && driver.is_waiting() {
-                let piece = driver.issue().expect("an empty buffer has room for every command");
-                for _ in 0..piece.command.sectors {
+                let split = driver.issue().expect("an empty buffer has room for every command");
+                for _ in 0..split.command.sectors {
                     expected.pop_front();
                 }
-                *commands.entry(piece.token).or_default() += 1;
-                out.push(piece);
+                *commands.entry(split.token).or_default() += 1;
+                out.push(split);
             }
             while rng.chance(0.6) && !out.is_empty() {
-                let piece = out.swap_remove(rng.below(out.len() as u64) as usize);
-                if let Some(done) = driver.done(piece.piece, Status::Success) {
+                let split = out.swap_remove(rng.below(out.len() as u64) as usize);
+                if let Some(done) = driver.done(split.slot, Status::Success) {
                     assert_eq!(commands.remove(&done.token), Some(done.commands), "history {history}");
                     finished += 1;
                 }

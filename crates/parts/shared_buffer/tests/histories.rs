@@ -1,7 +1,7 @@
 //! Random interleavings of the host's and the device's steps over a plain region: every command completes exactly once,
-//! every payload arrives, and nothing exceeds its bound.
+//! every payload arrives, and no bound is exceeded.
 //!
-//! `HISTORY=17 HISTORIES=1` runs one history alone.
+//! `HISTORY=17 HISTORIES=1` runs one history.
 
 mod common;
 
@@ -10,15 +10,15 @@ use std::collections::BTreeMap;
 
 use common::history_range;
 use shared_buffer::{
-    Command, Config, DeviceQueues, Driver, DriverConfig, EXTENTS_MAX, HostQueue, IoRequest, Layout, Opcode, Piece,
-    Region, SECTOR, Shortage, Status,
+    Command, Config, DeviceQueues, Driver, DriverConfig, EXTENTS_MAX, HostQueue, IoRequest, Layout, Opcode, Region,
+    SECTOR, Shortage, SplitCommand, Status,
 };
 use sim::{Rng, Streams};
 
-/// Storage sectors that each write request has to itself; the request's token is their number.
+/// Number of storage sectors reserved for each write request, which starts at its token times this number.
 const SECTORS: u64 = 1000;
 
-/// What a sector holds after a write.
+/// Returns the content of a sector after a write.
 fn stamp(sector: u64) -> [u8; SECTOR] {
     let mut bytes = [0; SECTOR];
     for (index, word) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
@@ -27,8 +27,8 @@ fn stamp(sector: u64) -> [u8; SECTOR] {
     bytes
 }
 
-/// A command that the device is at.
-struct Held {
+/// A command that the device has in progress.
+struct InProgress {
     queue: u16,
     id: u16,
     command: Result<Command, Status>,
@@ -40,21 +40,21 @@ struct World {
     hosts: Vec<HostQueue>,
     devices: DeviceQueues,
     driver: Driver,
-    /// A command that has its space, and waits for room in its queue.
-    stalled: Option<Piece>,
-    held: Vec<Held>,
-    /// What the storage holds, by sector; nothing: zeros.
+    /// A command that has its space but waits for a free slot in its queue.
+    stalled: Option<SplitCommand>,
+    in_progress: Vec<InProgress>,
+    /// The content of the storage by sector; missing sectors are zero.
     storage: BTreeMap<u64, [u8; SECTOR]>,
-    /// By request, what the host is to find or has written; by piece, what is out.
+    /// Unfinished requests by token, and commands in flight by slot.
     requests: BTreeMap<u64, IoRequest>,
-    out: BTreeMap<u32, Piece>,
-    /// Each side either polls its queues or looks at them only if the register announces something.
+    out: BTreeMap<u32, SplitCommand>,
+    /// Whether each side polls its queues, or looks at them only if the register announces entries.
     host_polls: bool,
     device_polls: bool,
     seen: Seen,
 }
 
-/// How often the histories came upon what they are there for.
+/// How often the histories reached the interesting situations.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     finished: u64,
@@ -96,7 +96,7 @@ impl World {
             region,
             layout,
             stalled: None,
-            held: Vec::new(),
+            in_progress: Vec::new(),
             storage: BTreeMap::new(),
             requests: BTreeMap::new(),
             out: BTreeMap::new(),
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    /// The sectors of a command: of the storage, and of the data buffer.
+    /// Returns the sectors of a command: on the storage, and in the data buffer.
     fn sectors(command: &Command) -> impl Iterator<Item = (u64, u32)> + use<> {
         let buffer = command.extents;
         let buffer = (0..buffer.len()).flat_map(move |extent| {
@@ -123,8 +123,8 @@ impl World {
             8 => Opcode::Trim,
             _ => Opcode::Flush,
         };
-        // Each request has its own sectors, so that what a read finds does not depend on the order of completions;
-        // reads look at what an earlier, finished request has written.
+        // Requests use disjoint sectors, so that the result of a read does not depend on the order of completions;
+        // reads access what an earlier, finished request has written.
         let sectors = if opcode == Opcode::Flush { 0 } else { 1 + rng.below(150) };
         let start = match opcode {
             Opcode::Write => token * SECTORS,
@@ -138,24 +138,24 @@ impl World {
     }
 
     fn issue(&mut self, rng: &mut Rng) {
-        let Some(piece) = self.stalled.take().or_else(|| self.driver.issue()) else {
+        let Some(split) = self.stalled.take().or_else(|| self.driver.issue()) else {
             self.seen.buffer_short += u64::from(self.driver.is_waiting());
             return;
         };
-        self.seen.scattered += u64::from(piece.command.extents.len() > 1);
-        if piece.command.opcode == Opcode::Write && !self.out.contains_key(&piece.piece) {
-            for (sector, buffer) in World::sectors(&piece.command) {
+        self.seen.scattered += u64::from(split.command.extents.len() > 1);
+        if split.command.opcode == Opcode::Write && !self.out.contains_key(&split.slot) {
+            for (sector, buffer) in World::sectors(&split.command) {
                 self.region.as_slice().write(self.layout.db_sector(buffer), &stamp(sector));
             }
         }
         let host = &mut self.hosts[rng.below(u64::from(self.layout.config().queue_pairs)) as usize];
-        if host.submit(self.region.as_slice(), &piece.command, piece.piece).is_err() {
+        if host.submit(self.region.as_slice(), &split.command, split.slot).is_err() {
             assert_eq!(host.outstanding(), self.layout.config().sq_entries);
-            self.stalled = Some(piece);
+            self.stalled = Some(split);
             self.seen.sq_full += 1;
             return;
         }
-        assert!(self.out.insert(piece.piece, piece).is_none(), "piece {} is out twice", piece.piece);
+        assert!(self.out.insert(split.slot, split).is_none(), "command {} is in flight twice", split.slot);
     }
 
     fn ring(&mut self) {
@@ -176,18 +176,19 @@ impl World {
             return;
         };
         let host = &self.hosts[usize::from(queue)];
-        let held = self.devices.pair(queue).held();
-        assert!(held <= self.layout.config().cq_entries && held <= host.outstanding());
-        self.held.push(Held { queue, id: fetched.id, command: fetched.command });
+        let in_progress = self.devices.pair(queue).in_progress();
+        assert!(in_progress <= self.layout.config().cq_entries && in_progress <= host.outstanding());
+        self.in_progress.push(InProgress { queue, id: fetched.id, command: fetched.command });
     }
 
-    /// The device executes and posts any command that it holds.
+    /// Lets the device execute and complete a random command in progress.
     fn execute(&mut self, rng: &mut Rng) {
-        if self.held.is_empty() {
+        if self.in_progress.is_empty() {
             return;
         }
-        let Held { queue, id, command } = self.held.swap_remove(rng.below(self.held.len() as u64) as usize);
-        let command = command.expect("the driver writes good commands");
+        let InProgress { queue, id, command } =
+            self.in_progress.swap_remove(rng.below(self.in_progress.len() as u64) as usize);
+        let command = command.expect("the driver writes valid commands");
         let region = self.region.as_slice();
         for (sector, buffer) in World::sectors(&command) {
             let mut bytes = [0; SECTOR];
@@ -213,32 +214,32 @@ impl World {
         self.seen.posted += 1;
     }
 
-    /// The host takes completions of one queue: all that the status register announces, or one by polling.
+    /// Lets the host take completions of one queue: all that the status register announces, or one by polling.
     fn take(&mut self, rng: &mut Rng) {
         let queue = rng.below(self.hosts.len() as u64) as usize;
         let region = self.region.as_slice();
-        let due = match self.host_polls {
+        let count = match self.host_polls {
             true => 1,
             false => self.hosts[queue].announced(region),
         };
-        for _ in 0..due {
-            let completion = self.hosts[queue].take(region).expect("the device is a good one");
+        for _ in 0..count {
+            let completion = self.hosts[queue].take(region).expect("the device writes valid completions");
             let Some(completion) = completion else {
-                assert!(self.host_polls, "a completion is announced and not there");
+                assert!(self.host_polls, "an announced completion is missing");
                 break;
             };
             self.seen.taken += 1;
-            let piece = self.out.remove(&completion.token).expect("a piece completes once");
-            if piece.command.opcode == Opcode::Read {
-                for (sector, buffer) in World::sectors(&piece.command) {
+            let split = self.out.remove(&completion.token).expect("a command completes once");
+            if split.command.opcode == Opcode::Read {
+                for (sector, buffer) in World::sectors(&split.command) {
                     let mut bytes = [0; SECTOR];
                     region.read(self.layout.db_sector(buffer), &mut bytes);
                     let expected = self.storage.get(&sector).copied().unwrap_or([0; SECTOR]);
-                    assert_eq!(bytes, expected, "sector {sector} as the host finds it");
+                    assert_eq!(bytes, expected, "sector {sector}, read by the host");
                 }
             }
-            // Whoever uses the space after this finds what is no data.
-            for (_, buffer) in World::sectors(&piece.command) {
+            // Overwrite the released space, so that late accesses find invalid data.
+            for (_, buffer) in World::sectors(&split.command) {
                 region.write(self.layout.db_sector(buffer), &[0xa5; SECTOR]);
             }
             if let Some(finished) = self.driver.done(completion.token, completion.status) {
@@ -265,7 +266,7 @@ fn every_command_completes_once_with_its_data() {
     for history in history_range(2_000) {
         let mut rng = Streams::new(history).stream("histories");
         let world = &mut World::new(&mut rng);
-        // How often which step is taken differs between histories, so that queues run full and empty.
+        // Vary the frequency of the steps between histories, so that queues run full and empty.
         let weights: [u64; 6] = std::array::from_fn(|_| 1 + rng.below(8));
         let steps: Vec<_> = (0..).zip(weights).flat_map(|(step, weight)| (0..weight).map(move |_| step)).collect();
         for token in 0..600 {
@@ -281,7 +282,7 @@ fn every_command_completes_once_with_its_data() {
                 }
             }
         }
-        // Then everything runs out.
+        // Finish all requests.
         for _ in 0..100_000 {
             if world.requests.is_empty() {
                 break;

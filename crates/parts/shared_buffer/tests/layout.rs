@@ -1,4 +1,4 @@
-//! What lies where, what each step touches, and what is not believed.
+//! The layout of the region, the accesses of each step, and the validation of untrusted entries.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -35,20 +35,20 @@ fn nothing_overlaps_and_sides_write_different_lines() {
             let device: Vec<_> = posted.chain([layout.status(queue)]).collect();
             for (side, words) in [host, device].into_iter().enumerate() {
                 lines[side].extend(words.iter().map(|word| word / 8));
-                assert!(words.into_iter().all(|word| seen.insert(word)), "two things in one word");
+                assert!(words.into_iter().all(|word| seen.insert(word)), "two fields share a word");
             }
         }
-        assert!(lines[0].is_disjoint(&lines[1]), "both sides write a line");
+        assert!(lines[0].is_disjoint(&lines[1]), "both sides write to one line");
         assert!(seen.into_iter().all(|word| word < layout.db_sector(0)));
-        assert_eq!(layout.db_sector(0) % 512, 0, "the data buffer starts with a page");
+        assert_eq!(layout.db_sector(0) % 512, 0, "the data buffer starts at a page");
         assert_eq!(layout.db_sector(64), layout.words());
-        assert_eq!(layout.sq_entry(1, 8), layout.sq_entry(1, 0), "a ring");
+        assert_eq!(layout.sq_entry(1, 8), layout.sq_entry(1, 0), "indices wrap");
         assert_eq!(layout.cq_entry(1, 17), layout.cq_entry(1, 1));
     }
 }
 
 #[test]
-fn sizes_out_of_range_are_refused() {
+fn sizes_out_of_range_are_rejected() {
     let rows = [
         (
             Config { sq_entries: 12, ..CONFIG },
@@ -60,7 +60,7 @@ fn sizes_out_of_range_are_refused() {
             "completion queue of 65536 entries: expected a power of two from 1 to 32768",
         ),
         (Config { queue_pairs: 0, ..CONFIG }, "0 queue pairs: expected 1 to 256"),
-        (Config { extents_max: 7, ..CONFIG }, "7 extents an entry: expected 1 to 6"),
+        (Config { extents_max: 7, ..CONFIG }, "7 extents per entry: expected 1 to 6"),
         (Config { db_sectors: 0, ..CONFIG }, "data buffer of 0 sectors: expected 1 to 16777216"),
     ];
     for (config, message) in rows {
@@ -69,7 +69,7 @@ fn sizes_out_of_range_are_refused() {
 }
 
 #[test]
-fn a_header_says_the_layout() {
+fn a_header_contains_the_layout() {
     let (layout, region) = formatted(CONFIG);
     assert_eq!(Layout::read(region.as_slice()), Ok(layout));
     let needed = layout.bytes();
@@ -78,7 +78,7 @@ fn a_header_says_the_layout() {
     assert_eq!(Layout::read(&region[..4]), Err(LayoutError::NoHeader));
     region[0].set(region[0].get() ^ 1);
     assert_eq!(Layout::read(region.as_slice()).unwrap_err().to_string(), "no shared-buffer header of version 1");
-    // A header of nonsense sizes is an error, not a layout.
+    // A header with invalid sizes is an error.
     for seed in 0..1000 {
         let mut rng = Streams::new(seed).stream("header");
         layout.format(region.as_slice());
@@ -95,9 +95,9 @@ fn load(word: usize, order: std::sync::atomic::Ordering) -> Access {
     Access { store: false, ..store(word, order) }
 }
 
-/// One write and one read of 4 KiB, access by access: what a bus is charged with.
+/// Lists the accesses of one write of 4 KiB, as they are charged to a bus.
 #[test]
-fn each_step_touches_these_words() {
+fn each_step_accesses_the_expected_words() {
     let (layout, region) = formatted(CONFIG);
     let region = region.as_slice();
     let mut log = AccessLog::new();
@@ -144,7 +144,7 @@ fn each_step_touches_these_words() {
 }
 
 #[test]
-fn a_device_says_what_it_is() {
+fn a_device_identifies_itself() {
     let (layout, region) = formatted(CONFIG);
     let region = region.as_slice();
     let (mut host, mut device) = (HostQueue::new(&layout, 0), DeviceQueue::new(&layout, 0));
@@ -160,7 +160,7 @@ fn a_device_says_what_it_is() {
     assert_eq!(Identity::decode(&sector), identity);
 }
 
-/// A full submission queue refuses; a full completion queue has the device wait, and nothing is lost.
+/// A full submission queue rejects commands; a full completion queue makes the device wait, and nothing is lost.
 #[test]
 fn full_queues_wait() {
     let (layout, region) = formatted(Config { sq_entries: 8, cq_entries: 2, ..CONFIG });
@@ -174,19 +174,19 @@ fn full_queues_wait() {
     let mut tokens = Vec::new();
     while tokens.len() < 8 {
         let ids: Vec<_> = std::iter::from_fn(|| device.fetch(region)).map(|fetched| fetched.id).collect();
-        assert_eq!(ids.len(), 2, "as many as there are entries for");
+        assert_eq!(ids.len(), 2, "limited by the completion queue");
         for id in ids {
             device.post(region, id, Status::Success);
         }
-        assert!(device.fetch(region).is_none(), "nothing has been taken");
+        assert!(device.fetch(region).is_none(), "no completion has been taken");
         tokens.extend(std::iter::from_fn(|| host.take(region).unwrap()).map(|completion| completion.token));
-        assert!(device.fetch(region).is_none(), "nothing has been acknowledged");
+        assert!(device.fetch(region).is_none(), "no completion has been acknowledged");
         host.acknowledge(region);
     }
     assert_eq!(tokens, (0..8).collect::<Vec<_>>());
 }
 
-/// A pair whose host submits without end does not keep the device from the others.
+/// A pair whose host submits continuously does not starve the others.
 #[test]
 fn queue_pairs_are_served_in_turn() {
     let (layout, region) = formatted(Config { queue_pairs: 3, ..CONFIG });
@@ -202,9 +202,9 @@ fn queue_pairs_are_served_in_turn() {
     assert_eq!(order, [0, 1, 2, 0, 2, 0, 2, 0]);
 }
 
-/// Every entry that a host might write, good or bad: the device answers it, and never looks outside.
+/// The device handles arbitrary entries, valid or not, without accessing anything outside the data buffer.
 #[test]
-fn a_device_believes_no_entry() {
+fn a_device_validates_every_entry() {
     let (layout, region) = formatted(Config { extents_max: 3, ..CONFIG });
     let region = region.as_slice();
     let mut answers = BTreeSet::new();
@@ -220,7 +220,7 @@ fn a_device_believes_no_entry() {
                 let word = layout.doorbell(0) + rng.below((layout.db_sector(0) - layout.doorbell(0)) as u64) as usize;
                 region.store(word, rng.bits() >> rng.below(64), Relaxed);
             }
-            // Entries that are nearly right.
+            // Almost valid entries.
             _ => {
                 let extents = rng.below(5);
                 let (opcode, sectors, phase) = (rng.below(7), rng.below(4), rng.below(2));
@@ -245,9 +245,9 @@ fn a_device_believes_no_entry() {
     assert!(good > 500, "{good} entries were good");
 }
 
-/// Every completion that a device might write: the host takes it if it is due, and says so if it is not.
+/// The host takes arbitrary completions if they are due, and reports a fault otherwise.
 #[test]
-fn a_host_believes_no_completion() {
+fn a_host_validates_every_completion() {
     let (mut taken, mut faults) = (0, 0);
     for seed in 0..3_000 {
         let (layout, region) = formatted(CONFIG);
@@ -266,10 +266,10 @@ fn a_host_believes_no_completion() {
         loop {
             match host.take(region) {
                 Ok(Some(completion)) => assert!(tokens.insert(completion.token), "a command completes once"),
-                Ok(None) => panic!("there is an entry"),
+                Ok(None) => panic!("every entry is written"),
                 Err(fault) => {
                     assert_eq!(fault.queue, 0);
-                    assert_eq!(host.take(region), Err(fault), "and it stays");
+                    assert_eq!(host.take(region), Err(fault), "the fault persists");
                     faults += 1;
                     break;
                 }
@@ -281,9 +281,9 @@ fn a_host_believes_no_completion() {
     assert!(taken > 1_000 && faults == 3_000, "{taken} taken, {faults} faults");
 }
 
-/// The bare arithmetic of a ring that has gone round many times.
+/// Exercises the arithmetic of a ring after many passes.
 #[test]
-fn indices_go_round() {
+fn indices_wrap() {
     let (layout, region) = formatted(Config { sq_entries: 1, cq_entries: 4, ..CONFIG });
     let region = region.as_slice();
     let (mut host, mut device) = (HostQueue::new(&layout, 0), DeviceQueue::new(&layout, 0));

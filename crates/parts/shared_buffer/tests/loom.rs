@@ -1,14 +1,14 @@
-//! The protocol under a model checker: every execution, with a bounded number of preemptions, of a few commands between a
-//! host's and a device's thread. loom knows the C11 memory model but for load buffering: a load never returns what is
-//! stored only later.
+//! The protocol under a model checker: every execution, with a bounded number of preemptions, of a few commands between
+//! the threads of a host and a device. loom implements the C11 memory model except for load buffering: a load never
+//! returns a value that is stored later.
 //!
-//! `make loom` runs it, or `RUSTFLAGS="--cfg loom" cargo test -p shared_buffer --test loom`.
+//! Run it with `make loom`, or with `RUSTFLAGS="--cfg loom" cargo test -p shared_buffer --test loom`.
 //!
-//! Words that publish are loom's atomics. All others (the rest of a submission entry, data, the rest of the header) are
-//! watched by loom's cells: two accesses that nothing orders, one of them a store, are a failure even where the value
-//! happens to be right. So the model finds not only what is read too early but also what is reused too early.
+//! Publishing words are loom atomics. All others (the rest of a submission entry, the data, the rest of the header) are
+//! guarded by loom cells: two unordered accesses, one of them a store, are a failure even if the value happens to be
+//! right. The model therefore finds words that are reused too early as well as words that are read too early.
 //!
-//! That the orderings suffice is the first half. The second weakens each of them, one at a time, and expects the failure.
+//! The first part shows that the orderings suffice. The second weakens them one at a time and expects a failure.
 
 #![cfg(loom)]
 
@@ -23,23 +23,23 @@ use shared_buffer::{
     Status,
 };
 
-/// Notes accesses and holds nothing: loom's cell is no `Sync`.
-struct Watch(UnsafeCell<()>);
+/// Tracks accesses without holding a value, because loom's cell is not `Sync`.
+struct AccessCheck(UnsafeCell<()>);
 
-// SAFETY: there is nothing in the cell, and nothing here takes a reference to it. That two threads access it at once is
-// what loom is there to find.
-unsafe impl Sync for Watch {}
+// SAFETY: The cell is empty, and no code takes a reference to its content. Concurrent accesses are what loom must
+// detect.
+unsafe impl Sync for AccessCheck {}
 
 enum Word {
-    /// Publishes something.
+    /// A word that publishes others.
     Flag(loom::sync::atomic::AtomicU64),
-    /// Is published: whatever the value's own atomic allows, loom must see an order.
-    Data(Watch, AtomicU64),
-    /// Touched by one side only, or never.
+    /// A published word: loom must see an ordering of its accesses, whatever its own atomic permits.
+    Data(AccessCheck, AtomicU64),
+    /// A word accessed by at most one side.
     Private(AtomicU64),
 }
 
-/// A region within a model.
+/// A region within a loom model.
 struct Model(Vec<Word>);
 
 impl Model {
@@ -55,13 +55,13 @@ impl Model {
                 data.extend(entry + 1..entry + layout.sq_entry_words());
             }
         }
-        // One word stands for all of a sector.
+        // One word represents a whole sector.
         data.extend((0..config.db_sectors).map(|sector| layout.db_sector(sector)));
         let word = |at| match (flags.contains(&at), data.contains(&at)) {
             (true, false) => Word::Flag(loom::sync::atomic::AtomicU64::new(0)),
-            (false, true) => Word::Data(Watch(UnsafeCell::new(())), AtomicU64::new(0)),
+            (false, true) => Word::Data(AccessCheck(UnsafeCell::new(())), AtomicU64::new(0)),
             (false, false) => Word::Private(AtomicU64::new(0)),
-            (true, true) => panic!("word {at} is published and publishes"),
+            (true, true) => panic!("word {at} is both published and publishing"),
         };
         Model((0..layout.words()).map(word).collect())
     }
@@ -91,19 +91,19 @@ impl Region for Model {
     }
 }
 
-/// How the two sides learn that there is something new.
+/// How the two sides detect new entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wake {
-    /// They look at the queue's head.
+    /// They check the head of the queue.
     Poll,
-    /// They look at the register, as one does who was woken by it, and then must find what it announces.
+    /// They check the register, as after a wake-up, and then must find what it announces.
     Register,
 }
 
-/// What the host asks for, all of it in the same sector of the data buffer unless there is another free.
+/// The operations that the host requests, with as many data buffer sectors as submission queue entries.
 type Script = &'static [Opcode];
 
-/// What a sector holds on behalf of command `number`.
+/// Returns the content of the sector of command `number`.
 const fn stamp(number: usize) -> u64 {
     0x5eed_0000 + number as u64
 }
@@ -112,9 +112,10 @@ fn config(sq_entries: u32, cq_entries: u32) -> Config {
     Config { queue_pairs: 1, sq_entries, cq_entries, extents_max: 1, db_sectors: sq_entries }
 }
 
-/// The host: keeps the submission queue full until the script is done. Buffer space is a sector a command that is out.
+/// The host: keeps the submission queue full until the script is finished. Each command in flight uses one sector of
+/// the buffer.
 fn host<O: Orders>(region: &Model, layout: &Layout, wake: Wake, script: Script) {
-    let mut queue = HostQueue::<O>::ordered(layout, 0);
+    let mut queue = HostQueue::<O>::with_orders(layout, 0);
     let mut free: Vec<u32> = (0..layout.config().db_sectors).rev().collect();
     let mut out = Vec::new();
     let (mut next, mut done) = (0, 0);
@@ -125,20 +126,20 @@ fn host<O: Orders>(region: &Model, layout: &Layout, wake: Wake, script: Script) 
                 region.store(layout.db_sector(sector), stamp(next), Ordering::Relaxed);
             }
             let command = Command::new(script[next], next as u64, 1, Extents::one(sector, 1));
-            queue.submit(region, &command, next as u32).expect("there is room");
+            queue.submit(region, &command, next as u32).expect("the queue has room");
             out.push((next as u32, sector));
             next += 1;
         }
-        let due = match wake {
+        let count = match wake {
             Wake::Poll => 1,
             Wake::Register => {
                 queue.ring(region);
                 queue.announced(region)
             }
         };
-        for _ in 0..due {
-            let Some(completion) = queue.take(region).expect("a completion of a command that is out") else {
-                assert!(wake == Wake::Poll, "a completion is announced and not there");
+        for _ in 0..count {
+            let Some(completion) = queue.take(region).expect("a valid completion") else {
+                assert!(wake == Wake::Poll, "an announced completion is missing");
                 break;
             };
             let at = out.iter().position(|&(number, _)| number == completion.token).expect("a command completes once");
@@ -159,9 +160,9 @@ fn host<O: Orders>(region: &Model, layout: &Layout, wake: Wake, script: Script) 
     }
 }
 
-/// The device: serves that many commands.
+/// The device: serves all commands of the script.
 fn device<O: Orders>(region: &Model, layout: &Layout, wake: Wake, script: Script) {
-    let mut queue = DeviceQueue::<O>::ordered(layout, 0);
+    let mut queue = DeviceQueue::<O>::with_orders(layout, 0);
     let mut done = 0;
     while done < script.len() {
         if wake == Wake::Register && queue.announced(region) == 0 {
@@ -169,13 +170,13 @@ fn device<O: Orders>(region: &Model, layout: &Layout, wake: Wake, script: Script
             continue;
         }
         let Some(fetched) = queue.fetch(region) else {
-            // With room for every completion, there is no other reason to find nothing.
+            // If there is room for every completion, an announced command must be found.
             let room = layout.config().cq_entries >= layout.config().sq_entries;
-            assert!(wake == Wake::Poll || !room, "a command is announced and not there");
+            assert!(wake == Wake::Poll || !room, "an announced command is missing");
             thread::yield_now();
             continue;
         };
-        let command = fetched.command.expect("a good command");
+        let command = fetched.command.expect("a valid command");
         let number = command.start as usize;
         assert_eq!((number, command.opcode), (done, script[done]), "the entry");
         let data = layout.db_sector(command.extents.as_slice()[0].index);
@@ -191,7 +192,7 @@ fn device<O: Orders>(region: &Model, layout: &Layout, wake: Wake, script: Script
     }
 }
 
-/// All executions with at most so many preemptions of a script between a host and a device.
+/// Checks all executions of a script between a host and a device, with a bounded number of preemptions.
 fn check<O: Orders + 'static>(config: Config, wake: Wake, script: Script) {
     let layout = Layout::new(config).unwrap();
     let mut model = loom::model::Builder::new();
@@ -205,7 +206,7 @@ fn check<O: Orders + 'static>(config: Config, wake: Wake, script: Script) {
     });
 }
 
-/// All executions of a host that finds the region while the device makes it.
+/// Checks all executions of a host that attaches while the device formats the region.
 fn check_attach<O: Orders + 'static>() {
     let layout = Layout::new(config(1, 1)).unwrap();
     loom::model(move || {
@@ -220,8 +221,8 @@ fn check_attach<O: Orders + 'static>() {
     });
 }
 
-/// All executions with at most so many preemptions of two hosts, each with a pair of its own and one write, and a device
-/// that serves both.
+/// Checks all executions, with a bounded number of preemptions, of two hosts and a device that serves both. Each host
+/// has its own queue pair and makes one write.
 fn check_pairs() {
     let layout = Layout::new(Config { queue_pairs: 2, db_sectors: 2, ..config(1, 1) }).unwrap();
     let mut model = loom::model::Builder::new();
@@ -252,9 +253,9 @@ fn check_pairs() {
             queues.pair(pair).post(&*region, fetched.id, Status::Success);
             done += 1;
         }
-        // Each host would wait for its own completion; to have two threads wait is more than the model can order.
+        // Take the completions here instead of in each host: loom cannot handle two more waiting threads.
         for (pair, host) in hosts.into_iter().enumerate() {
-            let completion = host.join().unwrap().take(&*region).unwrap().expect("it is posted");
+            let completion = host.join().unwrap().take(&*region).unwrap().expect("the completion is posted");
             assert_eq!(completion.token, pair as u32);
         }
     });
@@ -265,11 +266,11 @@ mod sound {
     use Opcode::{Read, Write};
 
     #[test]
-    fn a_header_is_found_whole() {
+    fn a_header_is_found_complete_or_not_at_all() {
         check_attach::<Sound>();
     }
 
-    /// One slot, one sector: each command reuses both.
+    /// With one slot and one sector, each command reuses both.
     #[test]
     fn polled_slots_and_space_are_reused() {
         check::<Sound>(config(1, 1), Wake::Poll, &[Write, Read, Write]);
@@ -287,14 +288,14 @@ mod sound {
         check_pairs();
     }
 
-    /// Two commands out, and rings that go round.
+    /// Two commands in flight, and rings that wrap.
     #[test]
-    fn several_commands_are_out() {
+    fn several_commands_are_in_flight() {
         check::<Sound>(config(2, 2), Wake::Poll, &[Write, Read, Write]);
         check::<Sound>(config(2, 2), Wake::Register, &[Write, Read, Write]);
     }
 
-    /// The device stops fetching until the host has made room: no entry is overwritten that the host has not taken.
+    /// The device stops fetching until the host has freed an entry, so that no untaken entry is overwritten.
     #[test]
     fn a_small_completion_queue_is_not_overrun() {
         check::<Sound>(config(2, 1), Wake::Poll, &[Write, Read, Write]);
@@ -302,7 +303,7 @@ mod sound {
     }
 }
 
-/// The protocol with one ordering made relaxed: passes if the model finds the failure that is named.
+/// Tests the protocol with one ordering relaxed: passes if the model finds the expected failure.
 macro_rules! weakened {
     ($name:ident, $order:ident, $expected:literal, $check:ident) => {
         #[test]
@@ -346,12 +347,12 @@ mod weakened {
     weakened!(header_check, HEADER_CHECK, "Causality violation", attach);
     weakened!(sq_publish, SQ_PUBLISH, "Causality violation", polled_write);
     weakened!(sq_check, SQ_CHECK, "Causality violation", polled_write);
-    weakened!(doorbell_ring, DOORBELL_RING, "a command is announced and not there", announced);
-    weakened!(doorbell_check, DOORBELL_CHECK, "a command is announced and not there", announced);
+    weakened!(doorbell_ring, DOORBELL_RING, "an announced command is missing", announced);
+    weakened!(doorbell_check, DOORBELL_CHECK, "an announced command is missing", announced);
     weakened!(cq_publish, CQ_PUBLISH, "Causality violation", polled_read);
     weakened!(cq_publish_reuse, CQ_PUBLISH, "Causality violation", polled_reuse);
     weakened!(cq_check, CQ_CHECK, "Causality violation", polled_read);
     weakened!(cq_check_reuse, CQ_CHECK, "Causality violation", polled_reuse);
-    weakened!(status_publish, STATUS_PUBLISH, "a completion is announced and not there", announced);
-    weakened!(status_check, STATUS_CHECK, "a completion is announced and not there", announced);
+    weakened!(status_publish, STATUS_PUBLISH, "an announced completion is missing", announced);
+    weakened!(status_check, STATUS_CHECK, "an announced completion is missing", announced);
 }

@@ -1,27 +1,27 @@
-//! The protocol in real memory: a host and a device as threads of one process.
+//! The protocol in real memory, with a host and a device as threads of one process.
 
 use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use shared_buffer::{
-    Config, DeviceQueues, Driver, DriverConfig, HostQueue, IoRequest, Layout, Opcode, Piece, Region, SECTOR, Shortage,
-    Status,
+    Config, DeviceQueues, Driver, DriverConfig, HostQueue, IoRequest, Layout, Opcode, Region, SECTOR, Shortage,
+    SplitCommand, Status,
 };
 
 const REQUESTS: u64 = 2_000;
 const CAPACITY: usize = 256;
 
-/// A side that finds nothing for so long has failed, or the other has.
+/// A side that finds no work for this long fails the test.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits a moment; `since` is when something was last found.
+/// Yields, or fails if no work has been found since `since` for too long.
 fn wait(since: Instant) {
-    assert!(since.elapsed() < PATIENCE, "the other side does nothing");
+    assert!(since.elapsed() < PATIENCE, "the other side is stuck");
     thread::yield_now();
 }
 
-/// Sector `sector` as request `token` writes it.
+/// Returns the content of sector `sector` as written by request `token`.
 fn pattern(token: u64, sector: u64) -> [u8; SECTOR] {
     let mut bytes = [0; SECTOR];
     for (index, word) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
@@ -30,11 +30,11 @@ fn pattern(token: u64, sector: u64) -> [u8; SECTOR] {
     bytes
 }
 
-fn buffer_sectors(piece: &Piece) -> impl Iterator<Item = u32> {
-    piece.command.extents.as_slice().iter().flat_map(|extent| extent.index..extent.index + extent.sectors)
+fn buffer_sectors(split: &SplitCommand) -> impl Iterator<Item = u32> {
+    split.command.extents.as_slice().iter().flat_map(|extent| extent.index..extent.index + extent.sectors)
 }
 
-/// Each request of the host writes a part of the storage and reads it back.
+/// The host: each iteration writes a part of the storage and reads it back.
 fn host(region: &[AtomicU64], polling: bool) {
     let mut since = Instant::now();
     let layout = loop {
@@ -64,15 +64,15 @@ fn host(region: &[AtomicU64], polling: bool) {
                 turn = (turn + 1) % queues.len();
                 let queue = &mut queues[turn];
                 while queue.room() > 0
-                    && let Some(piece) = driver.issue()
+                    && let Some(split) = driver.issue()
                 {
                     if opcode == Opcode::Write {
-                        for (sector, buffer) in (piece.command.start..).zip(buffer_sectors(&piece)) {
+                        for (sector, buffer) in (split.command.start..).zip(buffer_sectors(&split)) {
                             region.write(layout.db_sector(buffer), &pattern(token, sector));
                         }
                     }
-                    queue.submit(region, &piece.command, piece.piece).unwrap();
-                    out[piece.piece as usize] = Some(piece);
+                    queue.submit(region, &split.command, split.slot).unwrap();
+                    out[split.slot as usize] = Some(split);
                 }
                 queue.ring(region);
                 for queue in &mut queues {
@@ -82,9 +82,9 @@ fn host(region: &[AtomicU64], polling: bool) {
                     while let Some(completion) = queue.take(region).unwrap() {
                         since = Instant::now();
                         assert_eq!(completion.status, Status::Success);
-                        let piece = out[completion.token as usize].take().expect("a command completes once");
+                        let split = out[completion.token as usize].take().expect("a command completes once");
                         if opcode == Opcode::Read {
-                            for (sector, buffer) in (piece.command.start..).zip(buffer_sectors(&piece)) {
+                            for (sector, buffer) in (split.command.start..).zip(buffer_sectors(&split)) {
                                 let mut bytes = [0; SECTOR];
                                 region.read(layout.db_sector(buffer), &mut bytes);
                                 assert_eq!(bytes, pattern(token, sector));
@@ -98,11 +98,11 @@ fn host(region: &[AtomicU64], polling: bool) {
             }
         }
     }
-    // The device ends with a flush.
+    // A flush ends the device's thread.
     let flush = IoRequest { opcode: Opcode::Flush, fua: false, start: 0, sectors: 0, token: 0 };
     driver.request(flush).unwrap();
-    let piece = driver.issue().unwrap();
-    queues[0].submit(region, &piece.command, piece.piece).unwrap();
+    let split = driver.issue().unwrap();
+    queues[0].submit(region, &split.command, split.slot).unwrap();
     queues[0].ring(region);
 }
 
@@ -117,7 +117,7 @@ fn device(region: &[AtomicU64], layout: &Layout) {
             continue;
         };
         since = Instant::now();
-        let command = fetched.command.expect("the host writes good commands");
+        let command = fetched.command.expect("the host writes valid commands");
         assert!(command.within(CAPACITY as u64));
         let buffer = command.extents.as_slice().iter().flat_map(|extent| extent.index..extent.index + extent.sectors);
         for (sector, buffer) in (command.start as usize..).zip(buffer) {
@@ -135,7 +135,7 @@ fn device(region: &[AtomicU64], layout: &Layout) {
 }
 
 #[test]
-fn data_survive_two_threads() {
+fn data_is_transferred_between_two_threads() {
     for polling in [true, false] {
         let config = Config { queue_pairs: 2, sq_entries: 4, cq_entries: 2, extents_max: 3, db_sectors: 24 };
         let layout = Layout::new(config).unwrap();

@@ -7,23 +7,23 @@
 //! (c[i+1] - c[i]) * (i + 1) = K * (1 - (1 - c[i])^d),   i = 0..b-1;   c[b] = 1
 //! ```
 //!
-//! For a given `K` this is solved downwards from `c[b] = 1`, one monotone scalar equation at a time. Where
-//! `K` is larger or `c[i+1]` smaller, `c[i]` is smaller; so all of `c` falls and the occupancy rises with `K`, and
-//! exactly one `K` gives the occupancy asked for. A bracketed secant finds it, between moving nothing (`K = rho`) and
-//! collecting at random (`d = 1`: `K = rho / (1 - rho)`).
+//! For a given `K` this is solved downwards from `c[b] = 1`, one monotone scalar equation at a time. A larger `K` or a
+//! smaller `c[i+1]` makes `c[i]` smaller, so all of `c` falls and the occupancy rises with `K`, and exactly one `K`
+//! yields the requested occupancy. A bracketed secant method finds it between moving nothing (`K = rho`) and collecting
+//! at random (`d = 1`: `K = rho / (1 - rho)`).
 //!
-//! Source: Van Houdt, SIGMETRICS 2013, as the fixed point of the mean-field limit. Draws with or without replacement do
-//! not differ in that limit.
+//! Source: Van Houdt, SIGMETRICS 2013, as the fixed point of the mean-field limit. In that limit, draws with and
+//! without replacement are equivalent.
 //!
-//! Large blocks: the error of taking a smaller block in place of a larger one is of order `1 / b`, but no
-//! interpolation is needed here. The limit `b -> inf` for a fixed `d` is *not* FIFO's: there a block's valid fraction
-//! is `exp(-age)`, so the emptiest of `d` is the oldest of `d`, which is the oldest of all only as `d -> inf`. The
-//! fraction `s(t)` of blocks older than `t` then solves `s' = -K * (1 - (1 - s)^d)`, `s(0) = 1`, and `K` is fixed by
-//! the mean of `exp(-t)`.
+//! Large blocks: replacing a larger block by a smaller one causes an error of order `1 / b`, but no interpolation is
+//! needed here. The limit `b -> inf` for a fixed `d` is *not* that of FIFO: there a block's valid fraction is
+//! `exp(-age)`, so the emptiest of `d` is the oldest of `d`, which is the oldest of all only as `d -> inf`. The
+//! fraction `s(t)` of blocks older than `t` then solves `s' = -K * (1 - (1 - s)^d)`, `s(0) = 1`, and `K` is determined
+//! by the mean of `exp(-t)`.
 
 use super::Victims;
 
-/// The victims of d-choices collection at `occupancy`.
+/// Returns the victims of d-choices collection at `occupancy`.
 pub(super) fn victims(occupancy: f64, units_per_block: u32, choices: u32) -> Victims {
     let mut at_most = vec![0.0; units_per_block as usize];
     let turnover = turnover(occupancy, choices, &mut at_most);
@@ -37,19 +37,19 @@ pub(super) fn victims(occupancy: f64, units_per_block: u32, choices: u32) -> Vic
     Victims { turnover, valid }
 }
 
-/// The `K` of `occupancy`; leaves in `at_most[i]` the fraction of victims with at most `i` valid units, `i < b`.
+/// Returns `K` for `occupancy`; sets `at_most[i]` to the fraction of victims with at most `i` valid units, `i < b`.
 fn turnover(occupancy: f64, choices: u32, at_most: &mut [f64]) -> f64 {
     let (mut low, mut high) = (occupancy, occupancy / (1.0 - occupancy));
     let (mut at_low, mut at_high) =
         (excess(low, occupancy, choices, at_most), excess(high, occupancy, choices, at_most));
     if at_high <= 0.0 {
-        return high; // Random collection, but for rounding.
+        return high; // Random collection, up to rounding.
     }
     if at_low >= 0.0 {
         excess(low, occupancy, choices, at_most);
-        return low; // Victims are empty, but for rounding.
+        return low; // Victims are empty, up to rounding.
     }
-    // Regula falsi; the end that stays twice has its value halved (the Illinois rule), so that both ends close in.
+    // Regula falsi. An end that stays twice has its value halved (the Illinois rule), so that both ends converge.
     let mut stayed = 0;
     for _ in 0..200 {
         let middle = (low * at_high - high * at_low) / (at_high - at_low);
@@ -67,10 +67,10 @@ fn turnover(occupancy: f64, choices: u32, at_most: &mut [f64]) -> f64 {
             stayed = -1;
         }
     }
-    panic!("no turnover found for occupancy {occupancy}, {choices} choices, {} units a block", at_most.len());
+    panic!("no turnover found for occupancy {occupancy}, {choices} choices, {} units per block", at_most.len());
 }
 
-/// How much the occupancy that `turnover` leads to exceeds the one asked for. Fills `at_most` on the way.
+/// Returns the excess of the occupancy that results from `turnover` over the requested one. Fills `at_most`.
 fn excess(turnover: f64, occupancy: f64, choices: u32, at_most: &mut [f64]) -> f64 {
     let b = at_most.len() as f64;
     let mut c = 1.0;
@@ -82,13 +82,13 @@ fn excess(turnover: f64, occupancy: f64, choices: u32, at_most: &mut [f64]) -> f
     turnover * sum / b - occupancy
 }
 
-/// The `c` for which `c + rate * (1 - (1 - c)^d)` is `target`, and `1 - (1 - c)^d` there.
+/// Returns the `c` for which `c + rate * (1 - (1 - c)^d)` is `target`, and `1 - (1 - c)^d` at that point.
 fn step_down(target: f64, rate: f64, choices: u32) -> (f64, f64) {
     if target < 1e-290 {
         return (0.0, 0.0); // Before subnormals make this slow.
     }
-    // The left side is concave and rising, so that Newton's steps from below rise to the root and never pass it. One
-    // step from the target, clipped, is a start from below that is close.
+    // The left side is concave and increasing, so Newton's method started below the root increases to it without
+    // overshooting. One step from the target, clipped, gives a close starting point from below.
     let lowest = target / (1.0 + rate * f64::from(choices));
     let mut c = target;
     for _ in 0..200 {
@@ -104,7 +104,7 @@ fn step_down(target: f64, rate: f64, choices: u32) -> (f64, f64) {
     (c, best_of(c, choices).1)
 }
 
-/// `1 - (1 - c)^(d - 1)` and `1 - (1 - c)^d`, without cancellation where `c` is small.
+/// Returns `1 - (1 - c)^(d - 1)` and `1 - (1 - c)^d`, without cancellation for small `c`.
 fn best_of(c: f64, choices: u32) -> (f64, f64) {
     // With a(n) = 1 - (1 - c)^n: a(2 n) = a(n) (2 - a(n)) and a(n + 1) = a(n) + c (1 - a(n)).
     let exponent = choices - 1;
@@ -156,11 +156,11 @@ mod tests {
         }
     }
 
-    /// The second way to the fixed point: integrate the drift of the whole distribution until it stands still.
+    /// Second method for the fixed point: integrate the drift of the whole distribution until it is stationary.
     #[test]
-    fn the_drift_ends_where_the_fixed_point_is() {
+    fn the_drift_converges_to_the_fixed_point() {
         let (b, rho, d) = (16usize, 0.8, 3);
-        // All blocks full or empty at the start; the drift conserves occupancy.
+        // All blocks start full or empty; the drift conserves occupancy.
         let mut x = vec![0.0; b + 1];
         (x[b], x[0]) = (rho, 1.0 - rho);
         let step = 0.002;
@@ -174,7 +174,7 @@ mod tests {
                 victim_mean += i as f64 * victim[i];
                 below = at_most;
             }
-            // Collections per block and unit of time: the host's rho * b units over the room each makes.
+            // Collections per block and unit of time: the host's rho * b units divided by the room that each makes.
             let k = rho * b as f64 / (b as f64 - victim_mean);
             let old = x.clone();
             for i in 0..=b {
@@ -188,8 +188,8 @@ mod tests {
         }
     }
 
-    /// Write amplification for `b -> inf`, from the differential equation in the module's text (classical
-    /// Runge-Kutta, with the occupancy as second unknown), `K` by bisection.
+    /// Returns the write amplification for `b -> inf`, from the differential equation in the module documentation
+    /// (classical Runge-Kutta, with the occupancy as second unknown), with `K` by bisection.
     fn limit(occupancy: f64, choices: i32) -> f64 {
         let (mut low, mut high) = (occupancy, occupancy / (1.0 - occupancy));
         for _ in 0..50 {

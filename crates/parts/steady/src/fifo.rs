@@ -1,9 +1,9 @@
 //! FIFO collection: the closed form.
 //!
-//! Every block lives equally long: `tau`, in units of the time in which the host writes as many units as it owns. A
-//! unit survives age `t` with probability `exp(-t)`, all of a block's independently; so a victim's valid count is
-//! binomial with the fraction `beta = exp(-tau)`, and `WA = 1 / (1 - beta)` whatever the block's size. Ages are
-//! uniform in `[0, tau]`; that the mean over them of `exp(-t)` is the occupancy says
+//! Every block lives for the same time `tau`, in units of the time in which the host writes as many units as it owns.
+//! Each unit of a block survives to age `t` independently with probability `exp(-t)`; so a victim's valid count is
+//! binomial with the fraction `beta = exp(-tau)`, and `WA = 1 / (1 - beta)` regardless of the block size. Ages are
+//! uniform in `[0, tau]`; equating the mean of `exp(-t)` over them with the occupancy gives
 //!
 //! ```text
 //! 1 - exp(-tau) = rho * tau      hence  tau = 1 / rho + W0(-exp(-1 / rho) / rho)
@@ -18,36 +18,37 @@ use sim::Rng;
 
 use super::Victims;
 
-/// The victims of FIFO collection at `occupancy`.
+/// Returns the victims of FIFO collection at `occupancy`.
 pub(super) fn victims(occupancy: f64, units_per_block: u32) -> Victims {
     let life = life(occupancy);
     Victims { turnover: 1.0 / life, valid: survivors(units_per_block, life) }
 }
 
-/// The distribution of the units still valid in a block of `units` at `age`.
+/// Returns the distribution of the units still valid in a block of `units` at `age`.
 pub(super) fn survivors(units: u32, age: f64) -> Vec<f64> {
     binomial(units, libm::exp(-age), -libm::expm1(-age))
 }
 
-/// A block's life `tau`: the positive root of `1 - exp(-tau) = occupancy * tau`.
+/// Returns a block's lifetime `tau`: the positive root of `1 - exp(-tau) = occupancy * tau`.
 fn life(occupancy: f64) -> f64 {
-    // Concave, and negative right of the root: Newton's steps from the right fall towards it and never pass it.
+    // Concave, and negative right of the root: Newton's method from the right decreases to it without overshooting.
     let mut tau = 1.0 / occupancy;
     for _ in 0..200 {
         let excess = -libm::expm1(-tau) - occupancy * tau;
         let slope = libm::exp(-tau) - occupancy;
         let next = tau - excess / slope;
         if next >= tau || next <= 0.0 || !next.is_finite() {
-            break; // Rounding has the last word.
+            break; // Limited by rounding.
         }
         tau = next;
     }
     tau
 }
 
-/// The binomial distribution of `n` trials that succeed with `p` and fail with `q = 1 - p`.
+/// Returns the binomial distribution of `n` trials that succeed with `p` and fail with `q = 1 - p`.
 ///
-/// By its recurrence outwards from the mode, then scaled: no factorials, relative errors of some `n` roundings.
+/// Uses the recurrence outwards from the mode, then normalizes: no factorials, and relative errors of about `n`
+/// roundings.
 fn binomial(n: u32, p: f64, q: f64) -> Vec<f64> {
     let n = n as usize;
     let mode = (((n + 1) as f64 * p) as usize).min(n);
@@ -64,15 +65,15 @@ fn binomial(n: u32, p: f64, q: f64) -> Vec<f64> {
     pmf
 }
 
-/// Draws how many of a block's `units` are still valid at `age`: binomial, by inversion outwards from the mode, in
-/// steps of the order of its standard deviation.
+/// Draws the number of a block's `units` that are still valid at `age`: binomial, by inversion outwards from the mode,
+/// in a number of steps of the order of the standard deviation.
 pub(super) fn draw_survivors(units: u32, age: f64, rng: &mut Rng) -> u32 {
     let (p, q) = (libm::exp(-age), -libm::expm1(-age));
     let n = f64::from(units);
     let mode = ((n + 1.0) * p).min(n) as u32;
     let m = f64::from(mode);
     let ln_choose = libm::lgamma(n + 1.0) - libm::lgamma(m + 1.0) - libm::lgamma(n - m + 1.0);
-    // p is above zero and q is too: a closed block has an age, and it is finite.
+    // Both p and q are positive: the age of a closed block is positive and finite.
     let at_mode = libm::exp(ln_choose - m * age + (n - m) * libm::log(q));
 
     let mut left = rng.unit() - at_mode;
@@ -95,7 +96,7 @@ pub(super) fn draw_survivors(units: u32, age: f64, rng: &mut Rng) -> u32 {
             }
         }
     }
-    mode // At once, or because the probabilities, rounded, sum to a trifle less than the draw.
+    mode // Drawn directly, or because the rounded probabilities sum to slightly less than the draw.
 }
 
 #[cfg(test)]
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn life_is_lamberts() {
+    fn the_lifetime_matches_lamberts_function() {
         for rho in [0.02f64, 0.1, 0.5, 0.769, 0.9, 0.95, 0.99] {
             let expected = 1.0 / rho + lambert_w0(-libm::exp(-1.0 / rho) / rho);
             assert!((life(rho) / expected - 1.0).abs() < 1e-9, "{rho}: {} against {expected}", life(rho));
@@ -125,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn the_published_figure() {
+    fn the_published_value_is_reproduced() {
         // Xiang and Kurkoski's abstract: over-provisioning 0.3 gives 2.36.
         let wa = solve(Policy::Fifo, 1.0 / 1.3, 128).unwrap().write_amplification;
         assert!((wa - 2.36).abs() < 0.005, "{wa}");
     }
 
     #[test]
-    fn closed_blocks_are_binomials_of_all_ages() {
+    fn closed_blocks_are_a_mixture_of_binomials_over_all_ages() {
         let (b, rho) = (48, 0.8);
         let steady = solve(Policy::Fifo, rho, b).unwrap();
         let slices = 4000;
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn binomials_are_normalised_with_the_right_mean() {
+    fn binomials_are_normalized_with_the_right_mean() {
         for (n, p) in [(1, 0.3), (64, 0.01), (256, 0.999), (65_536, 0.87)] {
             let pmf = binomial(n, p, 1.0 - p);
             assert!((mean(&pmf) / (f64::from(n) * p) - 1.0).abs() < 1e-10);

@@ -1,4 +1,4 @@
-//! An aged store's closed blocks, laid out from its steady state: analytic preconditioning.
+//! Analytic preconditioning: lays out the closed blocks of an aged store from its steady state.
 
 use sim::Rng;
 
@@ -7,28 +7,27 @@ use super::{Policy, Steady, SteadyError, fifo};
 /// A closed block of an aged store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClosedBlock {
-    /// Valid units. Which of the block's units they are is uniform: all subsets of that size are equally likely.
+    /// Number of valid units. All subsets of the block's units with this size are equally likely.
     pub valid: u32,
-    /// Age since the block was closed, where 1 is the time in which the host writes as many units as it owns.
+    /// Age since the block was closed, in units of the time in which the host writes as many units as it owns.
     ///
-    /// FIFO: exact, evenly spaced. Others: the mean of blocks with that valid count, [`Steady::mean_age`].
+    /// FIFO: exact, evenly spaced. Other policies: the mean over blocks with that valid count, [`Steady::mean_age`].
     pub age: f64,
 }
 
 impl Steady {
-    /// Lays out `blocks` closed blocks that hold `live_units` valid units together, from the newest to the oldest.
+    /// Lays out `blocks` closed blocks that together hold `live_units` valid units, from newest to oldest.
     ///
-    /// FIFO needs this order: its next victim is the last. Greedy and d-choices look at valid counts only, and given
-    /// those the blocks' ages have no bearing on what follows; their order here is that of the mean age.
+    /// FIFO needs this order: its next victim is the last. Greedy and d-choices depend only on valid counts, given
+    /// which the ages of the blocks have no influence; their order here is that of the mean age.
     ///
-    /// FIFO's counts are drawn for each age. The others' are the quantiles of the distribution, which is closer to
-    /// the steady state than independent draws, because a running store's counts fluctuate less than those (its total
-    /// is fixed). The total is then met exactly by single overwrites more or less at random. Any units may go
-    /// anywhere; a caller deals a random permutation of the logical units, and chooses physical blocks as it likes.
-    ///
+    /// The counts of FIFO are drawn for each age. Those of the other policies are quantiles of the distribution, which
+    /// is closer to the steady state than independent draws, because the counts of a running store fluctuate less than
+    /// those (its total is fixed). The total is then met exactly by random single overwrites. The assignment of units
+    /// is arbitrary; a caller deals a random permutation of the logical units and chooses the physical blocks.
     /// # Errors
-    /// [`SteadyError::LayoutTotal`] if `live_units` is not what so many blocks hold at [`Steady::occupancy`], to
-    /// within a block and 1 %: take the occupancy from [`Pool::occupancy`](super::Pool::occupancy) for the same
+    /// [`SteadyError::LayoutTotal`] if `live_units` differs from what `blocks` blocks hold at [`Steady::occupancy`] by
+    /// more than one block and 1 %: take the occupancy from [`Pool::occupancy`](super::Pool::occupancy) for the same
     /// blocks.
     pub fn lay_out(&self, blocks: u64, live_units: u64, rng: &mut Rng) -> Result<Vec<ClosedBlock>, SteadyError> {
         let b = self.units_per_block;
@@ -51,13 +50,13 @@ impl Steady {
         Ok(valid.into_iter().map(|valid| ClosedBlock { valid, age: ages[valid as usize] }).collect())
     }
 
-    /// Mean age of a closed block with `i` valid units, for `i` in `0..=units_per_block`, in units of the time in
-    /// which the host writes as many units as it owns. Not for FIFO, where age is given and the valid count follows.
+    /// Returns the mean age of a closed block with `i` valid units, for `i` in `0..=units_per_block`, in units of the
+    /// time in which the host writes as many units as it owns. Not for FIFO, where the age determines the valid count.
     ///
-    /// A block that passes through `k` valid units stays `valid[k] / (K * P(V <= k))` on average, and where only the
-    /// count decides, what it did before tells nothing about the rest; a block found at `i` has by memorylessness
-    /// spent a whole such stay there. The deviation around this mean is the root of the sum of the stays' squares:
-    /// about `sqrt(1/i - 1/b)`. Counts that hardly occur get the age of the next one that does.
+    /// A block that passes through `k` valid units stays there for `valid[k] / (K * P(V <= k))` on average, and where
+    /// only the count matters, its past does not influence the rest; by memorylessness, a block found at `i` has spent
+    /// a whole such stay there. The standard deviation around this mean is the root of the sum of the squared stays:
+    /// about `sqrt(1/i - 1/b)`. Counts that hardly occur get the age of the next count that does.
     ///
     /// # Panics
     /// If the policy is FIFO.
@@ -79,29 +78,29 @@ impl Steady {
         ages
     }
 
-    /// Fraction of the closed blocks at `position` in FIFO order that have `i` valid units, for `i` in
+    /// Returns the fraction of the closed blocks at `position` in FIFO order that have `i` valid units, for `i` in
     /// `0..=units_per_block`: binomial. `position` runs from 0, the block just closed, to 1, the next victim.
     ///
     /// # Panics
-    /// If the policy is not FIFO, or `position` not in `0..=1`.
+    /// If the policy is not FIFO, or `position` is not in `0..=1`.
     pub fn valid_at(&self, position: f64) -> Vec<f64> {
-        assert!(self.policy == Policy::Fifo, "only FIFO knows a block's age by its position");
+        assert!(self.policy == Policy::Fifo, "position determines the age only for FIFO");
         assert!((0.0..=1.0).contains(&position), "position {position} is not in 0..=1");
         fifo::survivors(self.units_per_block, position / self.turnover())
     }
 
-    /// Age of the FIFO block at `position` (0 the newest) of `blocks`.
+    /// Returns the age of the FIFO block at `position` (0 is the newest) of `blocks`.
     fn fifo_age(&self, position: u64, blocks: u64) -> f64 {
         (position as f64 + 0.5) / blocks as f64 / self.turnover()
     }
 
-    /// A binomial valid count for each age, from the newest.
+    /// Draws a binomial valid count for each age, from the newest.
     fn draw_by_age(&self, blocks: u64, rng: &mut Rng) -> Vec<u32> {
         let draw = |position| fifo::draw_survivors(self.units_per_block, self.fifo_age(position, blocks), rng);
         (0..blocks).map(draw).collect()
     }
 
-    /// `blocks` evenly spaced quantiles of the valid counts, from the fullest, with a random phase.
+    /// Returns `blocks` evenly spaced quantiles of the valid counts, from the fullest, with a random phase.
     fn quantiles(&self, blocks: u64, rng: &mut Rng) -> Vec<u32> {
         let mut counts = Vec::with_capacity(blocks as usize);
         let phase = rng.unit();
@@ -112,14 +111,14 @@ impl Steady {
                 counts.push(i);
             }
         }
-        // What rounding leaves of the last quantile is as empty as blocks get.
+        // Quantiles missed by rounding get the smallest valid count.
         let emptiest = self.valid.iter().position(|&p| p > 1e-12).expect("the distribution sums to 1") as u32;
         counts.resize(blocks as usize, emptiest);
         counts
     }
 }
 
-/// Overwrites random valid units, or brings back random invalid ones, until `valid` sums to `live_units`.
+/// Overwrites random valid units, or restores random invalid ones, until `valid` sums to `live_units`.
 fn settle(valid: &mut [u32], live_units: u64, units_per_block: u32, rng: &mut Rng) {
     let mut sum: u64 = valid.iter().map(|&v| u64::from(v)).sum();
     while sum != live_units {
@@ -143,19 +142,19 @@ mod tests {
     use sim::Streams;
 
     #[test]
-    fn ages_agree_with_littles_law_and_pure_death() {
-        // Above the threshold a greedy block only dies: the mean age at i is 1/i + ... + 1/b.
+    fn mean_ages_match_littles_law_and_pure_death() {
+        // Above the threshold a greedy block only loses units: the mean age at i is 1/i + ... + 1/b.
         let greedy = solve(Policy::Greedy, 0.8, 100).unwrap();
         let expected: f64 = (80..=100).map(|k| 1.0 / f64::from(k)).sum();
         assert!((greedy.mean_age()[80] - expected).abs() < 1e-9);
-        // Random collection: lives are exponential, so that mean age is mean life.
+        // Random collection: lifetimes are exponential, so the mean age equals the mean lifetime.
         let random = solve(Policy::DChoices(1), 0.8, 100).unwrap();
         let mean: f64 = random.mean_age().iter().zip(&random.valid).map(|(age, p)| age * p).sum();
         assert!((mean * random.turnover() - 1.0).abs() < 1e-6, "{mean}");
     }
 
     #[test]
-    fn fifo_ends_with_its_victims() {
+    fn the_last_fifo_position_matches_the_victims() {
         let steady = solve(Policy::Fifo, 0.8, 100).unwrap();
         assert_eq!(steady.valid_at(0.0)[100], 1.0);
         let differences = steady.valid_at(1.0).into_iter().zip(&steady.victim).map(|(a, b)| (a - b).abs());
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_total_of_another_steady_state_is_refused() {
+    fn a_total_that_does_not_match_is_refused() {
         let mut rng = Streams::new(1).stream("layout");
         let steady = solve(Policy::Greedy, 0.5, 64).unwrap();
         let error = steady.lay_out(1000, 40_000, &mut rng).unwrap_err();

@@ -1,27 +1,27 @@
-//! The steady state of a page-mapped, log-structured store under uniform random overwrites: write amplification,
-//! and how many valid units its blocks hold, without simulating it.
+//! The steady state of a page-mapped, log-structured store under uniform random overwrites: write amplification and the
+//! distribution of valid units over blocks, computed without simulation.
 //!
 //! # Model
 //! `N` closed blocks of `b` mapping units hold live data of occupancy `rho`: `N * rho * b` valid units. The host
-//! overwrites one live unit at a time, each equally likely. A block is closed full, loses valid units only to
-//! overwrites, and is collected whole: its remaining valid units are written again at a write frontier. The results
+//! overwrites one live unit at a time, each equally likely. A block is closed when full, loses valid units only to
+//! overwrites, and is collected as a whole: its remaining valid units are rewritten at a write frontier. The results
 //! are the limit of many blocks (`N -> inf`, the mean-field limit); there it makes no difference whether host and
 //! collector share a frontier, because under uniform traffic a relocated unit lives exactly as long as a new one.
 //!
-//! # What all policies share
-//! Let `V` be a victim's valid count. Each collection makes room for `b - E[V]` host units, so the write
-//! amplification is `WA = b / (b - E[V])`. In the time in which the host writes as many units as it owns,
-//! `K = rho * WA` blocks are collected per closed block (so `1 / K` is a block's mean life, by Little's law), and a
-//! block with `i` valid units loses one at rate `i`. In equilibrium the flow of blocks from `i` to `i - 1` equals the
-//! flow of victims collected below `i`:
+//! # Common to all policies
+//! Let `V` be a victim's valid count. Each collection makes room for `b - E[V]` host units, so the write amplification
+//! is `WA = b / (b - E[V])`. In the time in which the host writes as many units as it owns, `K = rho * WA` blocks are
+//! collected per closed block (so `1 / K` is a block's mean lifetime, by Little's law), and a block with `i` valid
+//! units loses one at rate `i`. In equilibrium the flow of blocks from `i` to `i - 1` equals the flow of victims
+//! collected below `i`:
 //!
 //! ```text
 //! valid[i] * i = K * P(V < i),   i = 1..=b;   the rest is valid[0].
 //! ```
 //!
-//! A policy is thus known by its victims alone. With a policy that only collects at a threshold, `P(V < i)` is one
-//! above it and `valid[i]` falls as `1 / i`: the flow argument for greedy collection. The three modules below find
-//! `K` and the victims; this one derives the rest.
+//! A policy is thus determined by its victims alone. For a policy that only collects at a threshold, `P(V < i)` is one
+//! above the threshold and `valid[i]` is proportional to `1 / i`: the flow argument for greedy collection. The three
+//! policy modules find `K` and the victims; this module derives the rest.
 //!
 //! # Sources
 //! * Menon, "A performance comparison of RAID-5 and log-structured arrays", HPDC 1995: FIFO, as the store's
@@ -48,7 +48,7 @@ mod pool;
 pub use layout::ClosedBlock;
 pub use pool::Pool;
 
-/// The most mapping units a block may have here: 64 GiB of 4 KiB units, far above any superblock.
+/// Maximum number of mapping units per block: 64 GiB of 4 KiB units, far above any superblock.
 pub const UNITS_PER_BLOCK_MAX: u32 = 1 << 24;
 
 /// How a victim is chosen among the closed blocks.
@@ -58,36 +58,36 @@ pub enum Policy {
     Greedy,
     /// The block that was closed first (also called LRU, or a circular log).
     Fifo,
-    /// The block with the fewest valid units among so many drawn at random: 1 is random collection, many is greedy.
+    /// The block with the fewest valid units among this many random draws: 1 is random collection, many is greedy.
     DChoices(u32),
 }
 
-/// Why there is no steady state to give.
+/// Why no steady state can be computed.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum SteadyError {
-    /// The occupancy leaves nothing to collect, or nothing to keep.
+    /// The occupancy leaves nothing to collect, or nothing valid.
     #[error("occupancy of closed blocks: found {0}, expected more than 0 and less than 1")]
     Occupancy(f64),
-    /// A block without units, or of more than [`UNITS_PER_BLOCK_MAX`].
+    /// A block has no units, or more than [`UNITS_PER_BLOCK_MAX`].
     #[error("units per block: found {0}, expected 1 to 16777216")]
     UnitsPerBlock(u32),
-    /// A victim is chosen among none.
+    /// A victim would be chosen among zero candidates.
     #[error("choices of d-choices collection: found 0, expected at least 1")]
     NoChoices,
-    /// Free and open blocks are all there are, or not a number of blocks.
+    /// All blocks are free or open, or their number is NaN.
     #[error("closed blocks (all less free and open ones): found {0}, expected at least 1")]
     NoClosedBlocks(f64),
-    /// The fill of open blocks is no fraction.
+    /// The fill of open blocks is not a fraction.
     #[error("mean fill of open blocks: found {0}, expected 0 to 1")]
     OpenFill(f64),
-    /// The valid units to lay out are not those of this steady state.
+    /// The number of valid units to lay out does not match the steady state.
     #[error("valid units in {blocks} closed blocks: found {found}, expected {expected:.0} (within one block and 1 %)")]
     LayoutTotal {
         /// Closed blocks to fill.
         blocks: u64,
-        /// Valid units asked for.
+        /// Requested valid units.
         found: u64,
-        /// Valid units that so many blocks hold at the solved occupancy.
+        /// Valid units that this many blocks hold at the solved occupancy.
         expected: f64,
     },
 }
@@ -95,31 +95,31 @@ pub enum SteadyError {
 /// A steady state in the limit of many blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
-    /// How victims are chosen.
+    /// Victim selection policy.
     pub policy: Policy,
     /// Valid fraction of the closed blocks.
     pub occupancy: f64,
     /// Mapping units in a block.
     pub units_per_block: u32,
-    /// Units written to flash per unit the host writes: at least 1.
+    /// Units written to flash per unit written by the host: at least 1.
     pub write_amplification: f64,
-    /// Mean valid units of a victim (of `units_per_block`).
+    /// Mean number of valid units of a victim (out of `units_per_block`).
     pub victim_valid: f64,
-    /// Fraction of closed blocks with `i` valid units, for `i` in `0..=units_per_block`: sums to 1, and its mean is
-    /// `occupancy * units_per_block`.
+    /// Fraction of closed blocks with `i` valid units, for `i` in `0..=units_per_block`: sums to 1 with mean `occupancy
+    /// * units_per_block`.
     pub valid: Vec<f64>,
-    /// Fraction of victims with `i` valid units, for `i` in `0..=units_per_block`: sums to 1, mean `victim_valid`.
+    /// Fraction of victims with `i` valid units, for `i` in `0..=units_per_block`: sums to 1 with mean `victim_valid`.
     pub victim: Vec<f64>,
 }
 
-/// The steady state of `policy` where closed blocks of `units_per_block` are valid to the fraction `occupancy`.
+/// Computes the steady state of `policy` for closed blocks of `units_per_block` units with valid fraction `occupancy`.
 ///
-/// `occupancy` is user units over physical units in the *closed* blocks; a real drive also has free and open ones:
-/// [`Pool::occupancy`] takes them into account. Cost is proportional to `units_per_block` (for 65,536 units: greedy
-/// and FIFO some two milliseconds, d-choices some fifty); nothing is interpolated.
+/// `occupancy` is user units over physical units in the *closed* blocks; a real drive also has free and open blocks,
+/// which [`Pool::occupancy`] takes into account. The run time is proportional to `units_per_block` (for 65,536 units:
+/// greedy and FIFO about two milliseconds, d-choices about fifty); nothing is interpolated.
 ///
 /// # Errors
-/// [`SteadyError`] if an argument is outside of its range.
+/// [`SteadyError`] if an argument is out of range.
 pub fn solve(policy: Policy, occupancy: f64, units_per_block: u32) -> Result<Steady, SteadyError> {
     if !(occupancy > 0.0 && occupancy < 1.0) {
         return Err(SteadyError::Occupancy(occupancy));
@@ -136,7 +136,7 @@ pub fn solve(policy: Policy, occupancy: f64, units_per_block: u32) -> Result<Ste
     Ok(Steady::new(policy, occupancy, units_per_block, victims))
 }
 
-/// What a policy's module finds out.
+/// The result of a policy module.
 struct Victims {
     /// Collections per closed block while the host writes as many units as it owns: `occupancy * WA`.
     turnover: f64,
@@ -157,7 +157,7 @@ impl Steady {
             valid[i] = turnover * below / i as f64;
             positive += valid[i];
         }
-        // Where hardly any block is empty the remainder is rounding, of either sign.
+        // Where hardly any block is empty the remainder is a rounding error of either sign.
         valid[0] = (1.0 - positive).max(0.0);
 
         let write_amplification = turnover / occupancy;
@@ -167,7 +167,7 @@ impl Steady {
         steady
     }
 
-    /// The identities that hold for any policy; a violation is a mistake in a solver.
+    /// Checks the identities that hold for any policy; a violation is an error in a solver.
     fn check(&self) {
         let b = f64::from(self.units_per_block);
         let of = (self.policy, self.occupancy, self.units_per_block);
@@ -176,18 +176,19 @@ impl Steady {
         assert!(close(self.victim.iter().sum::<f64>(), 1.0), "victims sum to 1: {of:?}");
         assert!(close(mean(&self.valid) / b, self.occupancy), "occupancy is kept: {of:?}");
         let moved_fraction = self.victim_valid / b;
-        assert!(close(moved_fraction, 1.0 - 1.0 / self.write_amplification), "room made is room written: {of:?}");
+        assert!(close(moved_fraction, 1.0 - 1.0 / self.write_amplification), "room made equals room written: {of:?}");
     }
 
-    /// Blocks collected per closed block in the time in which the host writes as many units as it owns.
+    /// Returns the blocks collected per closed block in the time in which the host writes as many units as it owns.
     ///
-    /// Its inverse is a block's mean life from closed to collected (FIFO: every block's life) in that unit of time.
+    /// The inverse is a block's mean lifetime from closed to collected (for FIFO: every block's lifetime) in that unit
+    /// of time.
     pub fn turnover(&self) -> f64 {
         self.occupancy * self.write_amplification
     }
 }
 
-/// The mean of a distribution over `0..len`.
+/// Returns the mean of a distribution over `0..len`.
 fn mean(fractions: &[f64]) -> f64 {
     fractions.iter().enumerate().map(|(i, p)| i as f64 * p).sum()
 }
@@ -207,7 +208,7 @@ mod tests {
     ];
 
     #[test]
-    fn arguments_outside_of_their_range_are_refused() {
+    fn arguments_out_of_range_are_refused() {
         for found in [0.0, 1.0, -0.5, 1.5, f64::NAN, f64::INFINITY] {
             assert!(matches!(solve(Policy::Greedy, found, 64), Err(SteadyError::Occupancy(_))), "{found}");
         }
@@ -218,7 +219,7 @@ mod tests {
 
     #[test]
     fn write_amplification_at_7_and_12_5_and_28_percent() {
-        // Units per block 64, 256 and 4096; a simulation of 2,048 blocks agrees to 0.15 % (tests/support/theory.md).
+        // Units per block: 64, 256 and 4096. A simulation of 2,048 blocks agrees to within 0.15 % (theory.md).
         #[rustfmt::skip]
         let pinned = [
             (0.07,  Policy::Greedy,       [7.0099, 7.5969, 7.8029]),
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn more_choices_move_less_and_greedy_least() {
+    fn write_amplification_falls_with_choices_down_to_greedy() {
         for b in [16, 256, 4096] {
             for rho in [0.5, 0.78125, 0.888_889, 0.934_579] {
                 let of = |policy| solve(policy, rho, b).unwrap().write_amplification;
@@ -253,26 +254,26 @@ mod tests {
     }
 
     #[test]
-    fn greedy_tends_to_fifo_in_large_blocks_but_d_choices_do_not() {
+    fn greedy_converges_to_fifo_for_large_blocks_but_d_choices_does_not() {
         let rho = 1.0 / 1.07;
         let gap = |policy, b| {
             let fifo = solve(Policy::Fifo, rho, b).unwrap().write_amplification;
             1.0 - solve(policy, rho, b).unwrap().write_amplification / fifo
         };
-        // Halving with each doubling of the block: first order in 1 / b.
+        // The gap halves with each doubling of the block: first order in 1 / b.
         for b in [1024, 4096, 16_384] {
             let ratio = gap(Policy::Greedy, b) / gap(Policy::Greedy, 2 * b);
             assert!((ratio - 2.0).abs() < 0.05, "{b}: {ratio}");
         }
         assert!(gap(Policy::Greedy, 65_536) < 5e-4);
-        // Ten choices find a block older than the mean, but never surely the oldest.
+        // Ten choices find a block older than the mean, but rarely the oldest.
         assert!(gap(Policy::DChoices(10), 65_536) < -0.02);
     }
 
     proptest! {
         #[test]
         fn identities_hold_everywhere(policy in 0usize..POLICIES.len(), rho in 0.001f64..0.999, b in 1u32..3000) {
-            // `solve` asserts sums, means and the balance of room itself.
+            // `solve` itself asserts sums, means and the balance of room.
             let steady = solve(POLICIES[policy], rho, b).unwrap();
             prop_assert!(steady.valid.iter().chain(&steady.victim).all(|p| (0.0..=1.0 + 1e-12).contains(p)));
             prop_assert!(steady.write_amplification >= 1.0 - 1e-12);

@@ -1,4 +1,4 @@
-//! The theory against a store small enough to be obviously right: uniform overwrites, blocks, one collector.
+//! Compares the theory with the simulation of a simple store: uniform overwrites, blocks, one collector.
 
 use std::collections::VecDeque;
 
@@ -6,9 +6,9 @@ use sim::{Rng, Streams};
 
 use super::{Policy, Pool, Steady, solve};
 
-const NOBODY: u32 = u32::MAX;
+const UNMAPPED: u32 = u32::MAX;
 
-/// Who writes where.
+/// Assignment of write frontiers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Frontiers {
     /// Host and collector fill the same block.
@@ -21,23 +21,23 @@ struct Store {
     policy: Policy,
     frontiers: Frontiers,
     b: usize,
-    /// Free blocks at the moment a victim is chosen.
+    /// Number of free blocks when a victim is chosen.
     reserve: usize,
     /// Unit -> slot (block * b + offset).
     home: Vec<u32>,
-    /// Slot -> the unit that was last programmed there.
+    /// Slot -> the unit last programmed there.
     slots: Vec<u32>,
     valid: Vec<u32>,
-    /// From the one closed first.
+    /// Closed blocks in the order of closing.
     closed: VecDeque<u32>,
     free: Vec<u32>,
-    /// The host's and the collector's frontier (shared: the host's only): block and units programmed.
+    /// Open blocks of the host and of the collector (shared: only the host's): block and number of programmed units.
     open: [Option<(u32, usize)>; 2],
     rng: Rng,
     host_writes: u64,
     moves: u64,
     choices: u64,
-    /// Closed blocks by valid count, summed over some choices of a victim.
+    /// Closed blocks by valid count, summed over a sample of the victim choices.
     histogram: Vec<u64>,
     watch: bool,
 }
@@ -50,8 +50,8 @@ impl Store {
             frontiers,
             b,
             reserve,
-            home: vec![NOBODY; units],
-            slots: vec![NOBODY; blocks * b],
+            home: vec![UNMAPPED; units],
+            slots: vec![UNMAPPED; blocks * b],
             valid: vec![0; blocks],
             closed: VecDeque::new(),
             free: (0..blocks as u32).rev().collect(),
@@ -65,14 +65,14 @@ impl Store {
         }
     }
 
-    /// Every unit written once, in order.
+    /// Creates a store with every unit written once, in order.
     fn filled(policy: Policy, frontiers: Frontiers, blocks: usize, units: usize, b: usize, seed: u64) -> Store {
         let mut store = Store::empty(policy, frontiers, blocks, units, b, seed);
         (0..units as u32).for_each(|unit| store.host_write(unit));
         store
     }
 
-    /// As `steady` says it is at a moment at which a victim is about to be chosen.
+    /// Creates a store in the state `steady`, at a moment when a victim is about to be chosen.
     fn laid_out(steady: &Steady, blocks: usize, units: usize, seed: u64) -> Store {
         let b = steady.units_per_block as usize;
         let mut store = Store::empty(steady.policy, Frontiers::Shared, blocks, units, b, seed);
@@ -126,7 +126,7 @@ impl Store {
 
     fn host_write(&mut self, unit: u32) {
         match self.frontiers {
-            // Take a block, then collect into it so that as many are free as before; again if the victim filled it.
+            // Take a block, then collect into it to restore the number of free blocks; repeat if the victim filled it.
             Frontiers::Shared => {
                 while self.open[0].is_none() && self.free.len() <= self.reserve + 1 {
                     self.open[0] = Some((self.free.pop().expect("a free block"), 0));
@@ -140,7 +140,7 @@ impl Store {
             }
         }
         let old = self.home[unit as usize];
-        if old != NOBODY {
+        if old != UNMAPPED {
             self.valid[old as usize / self.b] -= 1;
         }
         self.append(unit, 0);
@@ -157,7 +157,7 @@ impl Store {
         for offset in 0..self.b {
             let slot = victim as usize * self.b + offset;
             let unit = self.slots[slot];
-            if unit != NOBODY && self.home[unit as usize] == slot as u32 {
+            if unit != UNMAPPED && self.home[unit as usize] == slot as u32 {
                 self.append(unit, frontier);
                 self.moves += 1;
             }
@@ -179,7 +179,7 @@ impl Store {
         self.closed.remove(position).unwrap()
     }
 
-    /// Uniform overwrites, `turns` times the store's units.
+    /// Overwrites random units, `turns` times the number of units in total.
     fn overwrite(&mut self, turns: f64) {
         for _ in 0..(turns * self.home.len() as f64) as u64 {
             let unit = self.rng.below(self.home.len() as u64) as u32;
@@ -187,8 +187,8 @@ impl Store {
         }
     }
 
-    /// Write amplification over `turns`, and the greatest difference of the closed blocks' cumulative distribution to
-    /// that of `steady`.
+    /// Returns the write amplification over `turns`, and the maximum difference between the cumulative distribution of
+    /// the closed blocks and that of `steady`.
     fn measure(&mut self, turns: f64, steady: &Steady) -> (f64, f64) {
         (self.host_writes, self.moves, self.watch) = (0, 0, true);
         self.histogram.fill(0);
@@ -211,13 +211,13 @@ fn shuffle<T>(items: &mut [T], rng: &mut Rng) {
     }
 }
 
-/// User units for an over-provisioning of (T - U) / U.
+/// Returns the number of user units for an over-provisioning of (T - U) / U.
 fn units(blocks: usize, b: usize, over_provisioning: f64) -> usize {
     (blocks as f64 * b as f64 / (1.0 + over_provisioning)).round() as usize
 }
 
 #[test]
-fn brute_force_settles_where_the_theory_says() {
+fn simulation_converges_to_the_theory() {
     let (blocks, b) = (300, 64);
     for policy in [Policy::Greedy, Policy::Fifo, Policy::DChoices(10), Policy::DChoices(2)] {
         for over_provisioning in [0.07, 0.125, 0.28] {
@@ -237,26 +237,27 @@ fn brute_force_settles_where_the_theory_says() {
 }
 
 #[test]
-fn a_store_laid_out_by_theory_is_steady_from_its_first_write() {
+fn an_analytic_layout_is_steady_from_the_first_write() {
     let (blocks, b) = (600, 64);
     for policy in [Policy::Greedy, Policy::Fifo, Policy::DChoices(10)] {
         let units = units(blocks, b, 0.125);
         let pool = Store::empty(policy, Frontiers::Shared, blocks, units, b, 2).pool();
         let steady = solve(policy, pool.occupancy().unwrap(), b as u32).unwrap();
         let mut store = Store::laid_out(&steady, blocks, units, 2);
-        for piece in 0..8 {
+        for quarter in 0..8 {
             let (wa, worst) = store.measure(0.25, &steady);
             let error = wa / steady.write_amplification - 1.0;
-            println!("{policy:?}, {piece}: {error:+.4} {worst:.4}");
-            assert!(error.abs() < 0.05, "{policy:?}, quarter {piece}: {wa} against {}", steady.write_amplification);
-            assert!(worst < 0.03, "{policy:?}, quarter {piece}: distributions differ by {worst}");
+            println!("{policy:?}, {quarter}: {error:+.4} {worst:.4}");
+            assert!(error.abs() < 0.05, "{policy:?}, quarter {quarter}: {wa} against {}", steady.write_amplification);
+            assert!(worst < 0.03, "{policy:?}, quarter {quarter}: distributions differ by {worst}");
         }
     }
 }
 
-/// `cargo test -p ftl --release -- --ignored --nocapture steady`: half a minute; prints the whole table.
+/// `cargo test -p steady --release -- --ignored --nocapture the_whole_table`: takes half a minute and prints the whole
+/// table.
 #[test]
-#[ignore = "half a minute in release: the whole table, with many blocks"]
+#[ignore = "takes half a minute in release mode"]
 fn the_whole_table() {
     let blocks = 2048;
     let raw = |over_provisioning: f64| 1.0 / (1.0 + over_provisioning);
@@ -286,7 +287,7 @@ fn the_whole_table() {
     }
 }
 
-/// How much the finite-pool correction matters, and that it is right: many blocks held back.
+/// The finite-pool correction is significant and correct when many blocks are held back.
 #[test]
 fn the_correction_accounts_for_blocks_held_back() {
     let (blocks, b) = (400, 32);

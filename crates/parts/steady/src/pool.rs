@@ -1,12 +1,12 @@
-//! From a drive's blocks to the occupancy of its closed ones: the finite-pool correction.
+//! The finite-pool correction: computes the occupancy of closed blocks from all blocks of a drive.
 
 use super::SteadyError;
 
-/// The blocks of one collection domain, as they are at the moment at which a victim is chosen.
+/// The blocks of one collection domain at the moment when a victim is chosen.
 ///
-/// The closed forms speak of closed blocks only: those that a victim is chosen from. A real drive also keeps free
-/// blocks, which hold nothing, and open ones, which hold valid units but are no candidates. So the occupancy that
-/// matters is
+/// The closed forms describe only closed blocks, those that a victim is chosen from. A real drive also keeps free
+/// blocks, which hold nothing, and open ones, which hold valid units but are not candidates. So the relevant occupancy
+/// is
 ///
 /// ```text
 ///         live units - units in open blocks
@@ -14,36 +14,36 @@ use super::SteadyError;
 ///         closed blocks * units per block
 /// ```
 ///
-/// and not user capacity over physical capacity. It matters much: near `rho = 1`, write amplification goes as
-/// `1 / (1 - rho)`, so with 7 % over-provisioning one block in a thousand held back costs 1.4 % of it.
+/// and not user capacity over physical capacity. The difference is significant: near `rho = 1`, write amplification
+/// grows as `1 / (1 - rho)`, so with 7 % over-provisioning, holding back one block in a thousand raises it by 1.4 %.
 ///
-/// What to put in, all as means at the moments of choice (hence fractional):
+/// Values to use, all as means at the moments of choice (hence fractional):
 /// * *One frontier for host and collector; a full one is replaced, and then the free count restored*: the frontier is
 ///   open and empty (`open_blocks = 1`, `open_fill = 0`) and the free count is one below its minimum.
 /// * *Two frontiers; collection runs when the host's is full and the free count at its minimum*: the host's full
-///   frontier is closed already, the collector's is somewhere in its fill (`open_blocks = 1`, `open_fill = 0.5`).
-/// * *Collection in the background, between two watermarks*: the mean free count over the choices, about midway; each
-///   open frontier half full.
-/// * *Victims still being copied when the next is chosen*: count them as open, with the valid units that were not yet
-///   copied as their fill.
+///   frontier is already closed, and the collector's is partly filled (`open_blocks = 1`, `open_fill = 0.5`).
+/// * *Background collection between two watermarks*: the mean free count over the choices, about midway; each open
+///   frontier half full.
+/// * *Victims still being copied when the next is chosen*: count them as open, with the valid units not yet copied as
+///   their fill.
 ///
-/// Bad blocks, and those that hold anything but user data, are not in the pool. If each die or plane collects on its
-/// own, each is a pool; if blocks are collected in sets (superblocks), a set is a block. `live_units` counts units
-/// that hold data, not the capacity: trimmed and never written ones are spare area.
+/// Bad blocks, and blocks that hold anything but user data, are not part of the pool. If each die or plane is collected
+/// separately, each is a pool; if blocks are collected in sets (superblocks), a set counts as a block. `live_units`
+/// counts units that hold data, not the capacity: trimmed and never written units are spare area.
 ///
-/// What remains is about one part in the number of closed blocks: a block loses a few units while it is open, so it
-/// closes not quite full (with a shared frontier and FIFO, which raises write amplification by about the fraction
-/// `1 / (2 * WA * (1 - rho) * closed)`), and the greedy threshold fluctuates. Measured: up to 0.7 % of write
-/// amplification at 300 blocks, up to 0.15 % at 2,048.
+/// The remaining error is about one part in the number of closed blocks: a block loses a few units while it is open, so
+/// it is not quite full when closed (with a shared frontier and FIFO, this raises write amplification by a fraction of
+/// about `1 / (2 * WA * (1 - rho) * closed)`), and the greedy threshold fluctuates. Measured: up to 0.7 % of write
+/// amplification with 300 blocks, up to 0.15 % with 2,048.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pool {
-    /// Blocks in all: closed, open and free.
+    /// Total number of blocks: closed, open and free.
     pub blocks: f64,
-    /// Erased blocks, or ones that could be, held in reserve.
+    /// Erased or erasable blocks held in reserve.
     pub free_blocks: f64,
-    /// Blocks that are programmed but no candidates for collection.
+    /// Programmed blocks that are not candidates for collection.
     pub open_blocks: f64,
-    /// Mean fraction, 0 to 1, of an open block's units that is valid (for a frontier: that is programmed).
+    /// Mean valid fraction, 0 to 1, of an open block (for a frontier: the programmed fraction).
     pub open_fill: f64,
     /// Mapping units that hold live data, in closed and open blocks.
     pub live_units: f64,
@@ -52,16 +52,16 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Blocks that a victim is chosen from.
+    /// Returns the number of blocks that a victim is chosen from.
     pub fn closed_blocks(&self) -> f64 {
         self.blocks - self.free_blocks - self.open_blocks
     }
 
-    /// The occupancy of the closed blocks, for [`solve`](super::solve).
+    /// Returns the occupancy of the closed blocks, for [`solve`](super::solve).
     ///
     /// # Errors
-    /// [`SteadyError`] where no block is closed, the fill is no fraction, or the live units leave the closed blocks
-    /// empty or fill them all.
+    /// [`SteadyError`] if no block is closed, the fill is not a fraction, or the live units leave the closed blocks
+    /// completely empty or full.
     pub fn occupancy(&self) -> Result<f64, SteadyError> {
         if self.units_per_block == 0 {
             return Err(SteadyError::UnitsPerBlock(0));
@@ -93,7 +93,7 @@ mod tests {
     };
 
     #[test]
-    fn held_back_blocks_raise_the_occupancy() {
+    fn blocks_held_back_raise_the_occupancy() {
         assert_eq!(POOL.occupancy(), Ok(886.0 / 950.0));
         let all_closed = Pool { free_blocks: 0.0, open_blocks: 0.0, ..POOL };
         assert_eq!(all_closed.occupancy(), Ok(0.896));

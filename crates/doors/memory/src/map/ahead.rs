@@ -1,21 +1,22 @@
-//! What a thread will touch next, from what it touched: in order, or by strides. No thread and no kernel here: numbers.
+//! Predicts the next accesses of each thread from its faults: sequential or strided. Pure computation, without threads
+//! or kernel.
 
 use std::ops::Range;
 
 use super::pages::Key;
 
-/// What a program says of a range of addresses.
+/// The access order that a program announces for a range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Nothing: what it does is looked at.
+    /// Unknown: detect it from the faults.
     Normal,
-    /// Any order: nothing is read that was not asked for.
+    /// Random: do not read ahead.
     Random,
-    /// In order from the first access on.
+    /// Sequential, from the first access on.
     Sequential,
 }
 
-/// Segments to be read before they are asked for.
+/// Segments to read ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub first: Key,
@@ -24,7 +25,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Its segments, as far as there are `end`.
+    /// Returns the planned segments below `end`.
     pub fn keys(self, end: Key) -> impl Iterator<Item = Key> {
         (0..i64::from(self.count)).map_while(move |n| {
             let key = self.first.checked_add_signed(self.stride.checked_mul(n)?)?;
@@ -33,46 +34,46 @@ impl Plan {
     }
 }
 
-/// What one thread does.
+/// The access stream of one thread.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     thread: u32,
     last: Key,
     stride: i64,
-    /// How often the same stride came in a row.
+    /// Number of consecutive accesses with the same stride.
     runs: u32,
-    /// Segments that the last plan had; 0: there is none.
+    /// Number of segments in the last plan; 0 if there is none.
     window: u32,
-    /// The first segment of the last plan, which is not mapped: the fault there says that the thread has come so far.
+    /// The first segment of the last plan. It is left unmapped, so that its fault reveals the thread's progress.
     marker: Key,
-    /// The first of the next.
+    /// The first segment of the next plan.
     next: Key,
 }
 
-/// Threads that are followed.
+/// Maximum number of tracked threads.
 const STREAMS: usize = 64;
-/// Accesses by the same stride, after the first, before anything is read ahead.
+/// Accesses with the same stride, after the first access, that start read-ahead.
 const RUNS: u32 = 2;
 const FIRST_WINDOW: u32 = 16;
 
-/// See the module.
+/// The read-ahead policy; see the module.
 #[derive(Debug)]
 pub(crate) struct Ahead {
-    /// The one used last is the last.
+    /// Tracked threads, the most recently active last.
     streams: Vec<Stream>,
     advice: Vec<(Range<Key>, Advice)>,
     most: u32,
 }
 
 impl Ahead {
-    /// That reads at most `most` segments at a time.
+    /// Creates a policy that reads ahead at most `most` segments at a time.
     pub fn new(most: u32) -> Ahead {
         Ahead { streams: Vec::with_capacity(STREAMS), advice: Vec::new(), most }
     }
 
-    /// From now on this is said of a range.
+    /// Sets the advice for a range.
     pub fn advise(&mut self, range: Range<Key>, advice: Advice) {
-        // What was said of parts of it is over.
+        // Cut the range out of earlier advice.
         let mut kept = Vec::new();
         for (old, said) in self.advice.drain(..) {
             for part in [old.start..old.end.min(range.start), old.start.max(range.end)..old.end] {
@@ -91,12 +92,12 @@ impl Ahead {
         self.advice.iter().find(|(range, _)| range.contains(&key)).map_or(Advice::Normal, |(_, advice)| *advice)
     }
 
-    /// Whether the fault at a segment is to tell how far a thread has come.
+    /// Returns whether a segment must stay unmapped because a fault there reveals a thread's progress.
     pub fn is_marker(&self, key: Key) -> bool {
         self.streams.iter().any(|stream| stream.window > 0 && stream.marker == key)
     }
 
-    /// A thread stands at a segment that was not mapped: what is to be read for it besides.
+    /// Records a fault of a thread at an unmapped segment, and returns the segments to read ahead for it.
     pub fn fault(&mut self, thread: u32, key: Key) -> Option<Plan> {
         let advice = self.advice(key);
         if advice == Advice::Random || self.most < 2 {
@@ -122,7 +123,7 @@ impl Ahead {
             let stride = key as i64 - stream.last as i64;
             stream.last = key;
             match stride {
-                // The same again, or the first of all.
+                // A repeated fault, or the thread's first.
                 0 if advice == Advice::Normal => return None,
                 _ if stride == stream.stride => stream.runs += 1,
                 _ => (stream.stride, stream.runs, stream.window) = (stride, 1, 0),
@@ -150,7 +151,8 @@ impl Ahead {
 mod tests {
     use super::*;
 
-    /// What faults of a thread that goes by `stride` from `start`, if all that is planned but the markers comes at once.
+    /// Counts the faults and planned segments of a thread that accesses `count` segments by `stride` from `start`, if
+    /// every planned segment except the markers is mapped at once.
     fn faults(ahead: &mut Ahead, thread: u32, start: Key, stride: i64, count: usize) -> (usize, usize) {
         let mut there = std::collections::BTreeSet::new();
         let (mut faults, mut read) = (0, 0);
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_by_strides_faults_once_a_window() {
+    fn strided_accesses_fault_once_per_window() {
         for stride in [1, 2, 7, 300, -1, -5] {
             let mut ahead = Ahead::new(256);
             let (faults, read) = faults(&mut ahead, 1, 1 << 20, stride, 10_000);
@@ -183,13 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_at_random_or_says_so_reads_nothing_ahead() {
+    fn random_accesses_and_random_advice_read_nothing_ahead() {
         let mut ahead = Ahead::new(256);
         let mut rng = sim::Streams::new(1).stream("test.ahead");
         assert!((0..10_000).all(|_| ahead.fault(1, rng.below(1 << 20)).is_none()));
         ahead.advise(0..1000, Advice::Random);
         assert_eq!(faults(&mut ahead, 2, 0, 1, 1000), (1000, 0));
-        // Said of a part, it holds for that part.
+        // Advice for a part of the range applies to that part only.
         ahead.advise(500..600, Advice::Sequential);
         assert!(ahead.fault(3, 500).is_some() && ahead.fault(4, 499).is_none() && ahead.fault(4, 600).is_none());
         ahead.advise(0..1000, Advice::Normal);
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_told_apart_and_the_ends_are_kept() {
+    fn threads_are_tracked_separately_and_plans_stay_within_bounds() {
         let mut ahead = Ahead::new(64);
         let mut plans = [0; 8];
         for n in 0..64u64 {
@@ -209,7 +211,7 @@ mod tests {
         assert!((0..3).all(|n| ahead.fault(100, 20 - 10 * n).is_none()));
         assert_eq!(Plan { first: 3, stride: -2, count: 9 }.keys(10).collect::<Vec<_>>(), [3, 1]);
         assert_eq!(Plan { first: 3, stride: 2, count: 9 }.keys(8).collect::<Vec<_>>(), [3, 5, 7]);
-        // More threads than are followed: those used last are.
+        // With more threads than can be tracked, the most recently active ones are.
         (0..1000).for_each(|thread| assert!(ahead.fault(thread, 5).is_none()));
         assert_eq!(ahead.streams.len(), STREAMS);
     }

@@ -1,22 +1,22 @@
-//! The calls of a memory that is mapped: the same, and what is mapped goes with them.
+//! The calls of a mapped memory: those of the memory, with the mapped pages kept consistent.
 
 use std::ops::Range;
 
 use nvmm::{Permissions, Token};
 
 use super::ahead::Plan;
-use super::core::{Cache, Core};
+use super::mapping::{Cache, Mapping};
 use super::pages::Key;
 use crate::device::Device;
 use crate::error::Error;
 use crate::{Memory, Stats};
 
-impl<D: Device> Core<D> {
-    /// The memory, unless it was closed; nothing is being read.
+impl<D: Device> Mapping<D> {
+    /// Returns the memory, after all reads in flight have ended.
     pub fn open(&mut self) -> Result<&mut Memory<D>, Error> {
         self.settle()?;
         let memory = self.memory.as_mut().ok_or_else(|| Error::Closed { path: self.path.clone() })?;
-        memory.enter()?;
+        memory.begin_call()?;
         Ok(memory)
     }
 
@@ -25,10 +25,10 @@ impl<D: Device> Core<D> {
         address / segment..(address + bytes).div_ceil(segment)
     }
 
-    /// What is dirty in the mapping is below, as it is now: stores wait meanwhile.
+    /// Copies all dirty mapped segments to the cache. They are write-protected first, so that stores wait meanwhile.
     fn save(&mut self) -> Result<(), Error> {
-        let held = self.pages.hold(&mut self.region);
-        for key in held {
+        let dirty = self.pages.protect_dirty(&mut self.region);
+        for key in dirty {
             let memory = self.memory.as_mut().expect("it is open");
             while !self.pages.save(key, &mut self.region, &mut Cache(memory)) {
                 memory.make_room()?;
@@ -37,13 +37,13 @@ impl<D: Device> Core<D> {
         Ok(())
     }
 
-    /// As [`Memory::read`].
+    /// Reads; see [`Memory::read`].
     pub fn read(&mut self, address: u64, into: &mut [u8]) -> Result<(), Error> {
         let memory = self.open()?;
         let range = memory.check_range(address, into.len() as u64)?;
-        memory.permitted(range, false)?;
+        memory.check_permissions(range, false)?;
         let segment = u64::from(memory.shape().segment_bytes);
-        for (key, from, to) in pieces(address, into.len() as u64, segment) {
+        for (key, from, to) in split_by_segment(address, into.len() as u64, segment) {
             let into = &mut into[(from - address) as usize..(to - address) as usize];
             match self.pages.is_mapped(key) {
                 true => self.region.copy_part_out(key, (from - key * segment) as usize, into),
@@ -53,16 +53,16 @@ impl<D: Device> Core<D> {
         Ok(())
     }
 
-    /// As [`Memory::write`].
+    /// Writes; see [`Memory::write`].
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Error> {
         let memory = self.open()?;
         let range = memory.check_range(address, bytes.len() as u64)?;
-        memory.permitted(range, true)?;
+        memory.check_permissions(range, true)?;
         let segment = u64::from(memory.shape().segment_bytes);
-        for (key, from, to) in pieces(address, bytes.len() as u64, segment) {
+        for (key, from, to) in split_by_segment(address, bytes.len() as u64, segment) {
             let bytes = &bytes[(from - address) as usize..(to - address) as usize];
             if self.pages.is_mapped(key) {
-                self.pages.dirty_now(key, &mut self.region);
+                self.pages.make_dirty(key, &mut self.region);
                 self.region.copy_part_in(key, (from - key * segment) as usize, bytes);
             } else {
                 self.memory.as_mut().expect("it is open").write_unchecked(from, bytes)?;
@@ -71,18 +71,18 @@ impl<D: Device> Core<D> {
         Ok(())
     }
 
-    /// As [`Memory::sync`], of one instant: stores that come while it is being made wait.
+    /// Syncs a consistent snapshot; see [`Memory::sync`]. Stores made meanwhile wait.
     pub fn sync(&mut self, name: Option<&str>) -> Result<Token, Error> {
         self.open()?;
         self.save()?;
         self.open()?.sync(name)
     }
 
-    /// As [`Memory::rollback`]. What is mapped shows the restored values from then on.
+    /// Rolls back; see [`Memory::rollback`]. From then on the mapping shows the restored data.
     pub fn rollback(&mut self, token: Token) -> Result<(), Error> {
         let memory = self.open()?;
         let rolled = memory.rollback(token);
-        // As it does with what it has in DRAM.
+        // Drop the mapped pages in the same cases in which the memory drops its cache.
         if rolled.is_ok() || !memory.unanswered.is_empty() {
             self.plans.clear();
             self.pages.discard(0..self.pages.count(), &mut self.region);
@@ -90,7 +90,7 @@ impl<D: Device> Core<D> {
         rolled
     }
 
-    /// As [`Memory::delete`].
+    /// Deletes pages; see [`Memory::delete`].
     pub fn delete(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
         let memory = self.open()?;
         let deleted = memory.delete(address, bytes);
@@ -104,7 +104,7 @@ impl<D: Device> Core<D> {
                 gone.push(page * segments..(page + 1) * segments);
             }
         }
-        // Neighbours at once.
+        // Discard adjacent pages in one call.
         let whole = gone.len() as u64 == (address + bytes).div_ceil(page_bytes) - address / page_bytes;
         match (whole, gone.first(), gone.last()) {
             (true, Some(first), Some(last)) => self.pages.discard(first.start..last.end, &mut self.region),
@@ -113,20 +113,20 @@ impl<D: Device> Core<D> {
         deleted
     }
 
-    /// As [`Memory::set_permissions`].
+    /// Sets permissions; see [`Memory::set_permissions`].
     pub fn set_permissions(&mut self, address: u64, bytes: u64, permissions: Permissions) -> Result<(), Error> {
         self.open()?;
         self.save()?;
         let set = self.open()?.set_permissions(address, bytes, permissions);
         if self.open()?.check_range(address, bytes).is_ok() {
-            // Whatever is touched next is asked about.
+            // Unmap the range, so that the next access checks the new permissions.
             let keys = self.keys(address, bytes);
             self.pages.discard(keys, &mut self.region);
         }
         set
     }
 
-    /// A range will be used soon: it is read.
+    /// Starts reading a range that will be used soon.
     pub fn will_need(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
         self.open()?.check(address, bytes)?;
         let keys = self.keys(address, bytes);
@@ -135,7 +135,7 @@ impl<D: Device> Core<D> {
         Ok(())
     }
 
-    /// A range will not be used soon: it leaves the mapping.
+    /// Evicts a range that will not be used soon.
     pub fn not_needed(&mut self, address: u64, bytes: u64) -> Result<(), Error> {
         self.open()?.check(address, bytes)?;
         let keys = self.keys(address, bytes);
@@ -148,7 +148,7 @@ impl<D: Device> Core<D> {
         }
     }
 
-    /// As [`Memory::close`]. Whoever touches the mapping afterwards ends the process.
+    /// Closes the memory; see [`Memory::close`]. Touching the mapping afterwards aborts the process.
     pub fn close(&mut self) -> Result<(), Error> {
         self.settle()?;
         self.plans.clear();
@@ -157,7 +157,7 @@ impl<D: Device> Core<D> {
         memory.close()
     }
 
-    /// As [`Memory::stats`].
+    /// Returns the statistics; see [`Memory::stats`].
     pub fn stats(&mut self) -> Result<Stats, Error> {
         let memory = self.open()?;
         let segment = u64::from(memory.shape().segment_bytes);
@@ -170,8 +170,8 @@ impl<D: Device> Core<D> {
     }
 }
 
-/// A range by segments: each with the addresses that are in the range.
-fn pieces(address: u64, bytes: u64, segment: u64) -> impl Iterator<Item = (Key, u64, u64)> {
+/// Splits a range at segment boundaries: each segment with the start and end of its part of the range.
+fn split_by_segment(address: u64, bytes: u64, segment: u64) -> impl Iterator<Item = (Key, u64, u64)> {
     let end = address + bytes;
     (address / segment..end.div_ceil(segment))
         .map(move |key| (key, address.max(key * segment), end.min((key + 1) * segment)))

@@ -1,5 +1,6 @@
-//! [`Pages`] in many interleavings of program, pager and caller, by shuttle, over a kernel of a few lines: no store is lost, none is in a
-//! sync that came behind it and not one before it, and nobody waits for ever. `ITERATIONS=n` tries more.
+//! Tests [`Pages`] under many interleavings of program, pager and caller with shuttle, over a model of the kernel: no
+//! store is lost, a sync contains all stores before it and none after it, and no thread waits forever. Set
+//! `ITERATIONS=n` to try more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,13 +10,13 @@ use shuttle::sync::atomic::{AtomicU64, Ordering};
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::thread;
 
-use super::pages::{Below, Kernel, Key, Outcome, Pages, Plant};
+use super::pages::{BackingCache, InjectedFault, Kernel, Key, Outcome, Pages};
 
 const WRITERS: usize = 2;
 const KEYS: u64 = 3;
 const STORES: u64 = 5;
 
-/// A word for each writer.
+/// One word per writer.
 type Content = [u64; WRITERS];
 
 fn bytes(content: &Content) -> Vec<u8> {
@@ -28,31 +29,31 @@ fn content(bytes: &[u8]) -> Content {
 
 #[derive(Default)]
 struct Machine {
-    /// Content, and whether it may be stored to.
+    /// Content, and whether it is writable.
     pages: BTreeMap<Key, (Content, bool)>,
-    /// Faults that the pager has not read: page, whether a store.
+    /// Faults that the pager has not read yet: segment, and whether it is a store.
     faults: Vec<(Key, bool)>,
-    /// Who waits, where.
+    /// Waiting threads, with their segments.
     waiting: BTreeSet<(Key, usize)>,
     over: bool,
 }
 
-/// Each operation of the kernel is one step, and others come between any two.
+/// Each kernel operation is one atomic step; other threads may run between any two.
 #[derive(Clone, Default)]
 struct Model(Arc<(Mutex<Machine>, Condvar)>);
 
 impl Model {
     fn step<T>(&self, step: impl FnOnce(&mut Machine) -> T) -> T {
-        let mut machine = self.0.0.lock().expect("nobody panicked");
+        let mut machine = self.0.0.lock().expect("no thread panicked");
         let result = step(&mut machine);
         self.0.1.notify_all();
         result
     }
 
-    /// What a program's thread does: loads a word and stores to it, or faults.
+    /// Loads a word of the program's thread, or stores to it; faults if necessary.
     fn access(&self, key: Key, thread: usize, store: Option<u64>) -> u64 {
         let (machine, changed) = &*self.0;
-        let mut machine = machine.lock().expect("nobody panicked");
+        let mut machine = machine.lock().expect("no thread panicked");
         loop {
             match machine.pages.get_mut(&key) {
                 Some((content, writable)) if store.is_none() || *writable => {
@@ -66,7 +67,7 @@ impl Model {
             machine.waiting.insert((key, thread));
             changed.notify_all();
             while machine.waiting.contains(&(key, thread)) {
-                machine = changed.wait(machine).expect("nobody panicked");
+                machine = changed.wait(machine).expect("no thread panicked");
             }
         }
     }
@@ -80,7 +81,7 @@ impl Kernel for Model {
     fn place(&mut self, key: Key, bytes: &[u8], writable: bool, wakes: bool) {
         self.step(|machine| {
             let old = machine.pages.insert(key, (content(bytes), writable));
-            assert!(old.is_none(), "segment {key} is there");
+            assert!(old.is_none(), "segment {key} is already mapped");
             if wakes {
                 wake(machine, key);
             }
@@ -89,7 +90,7 @@ impl Kernel for Model {
 
     fn unprotect(&mut self, key: Key) {
         self.step(|machine| {
-            machine.pages.get_mut(&key).expect("it is there").1 = true;
+            machine.pages.get_mut(&key).expect("it is mapped").1 = true;
             wake(machine, key);
         });
     }
@@ -111,7 +112,7 @@ impl Kernel for Model {
     }
 }
 
-/// A cache with room for one that is dirty, over a file.
+/// A cache with room for one dirty segment, over a file.
 #[derive(Default)]
 struct Store {
     cached: BTreeMap<Key, Content>,
@@ -128,8 +129,8 @@ impl Store {
     }
 }
 
-impl Below for Store {
-    fn keep(&mut self, key: Key, dirty: bool, fill: impl FnOnce(&mut [u8])) -> bool {
+impl BackingCache for Store {
+    fn store(&mut self, key: Key, dirty: bool, fill: impl FnOnce(&mut [u8])) -> bool {
         if !dirty {
             return true;
         }
@@ -143,15 +144,15 @@ impl Below for Store {
     }
 }
 
-struct Core {
+struct Mapping {
     pages: Pages,
     kernel: Model,
-    below: Store,
+    backing: Store,
     waiting: Vec<Key>,
 }
 
-impl Core {
-    /// What the pager does in one go. Some of what is wanted is not here yet.
+impl Mapping {
+    /// Does one round of the pager's work. Some requested segments randomly fail to arrive.
     fn serve(&mut self) {
         for (key, write) in self.kernel.step(|machine| std::mem::take(&mut machine.faults)) {
             if self.pages.fault(key, write, &mut self.kernel) == Outcome::Fetch {
@@ -159,31 +160,31 @@ impl Core {
             }
         }
         for key in std::mem::take(&mut self.waiting) {
-            let came = thread_rng().gen_bool(0.7);
-            while came && self.pages.room() == 0 {
-                if self.pages.evict(1, &mut self.kernel, &mut self.below) == 0 {
-                    self.below.write_back();
+            let arrived = thread_rng().gen_bool(0.7);
+            while arrived && self.pages.room() == 0 {
+                if self.pages.evict(1, &mut self.kernel, &mut self.backing) == 0 {
+                    self.backing.write_back();
                 }
             }
-            match came {
-                true => self.pages.place(key, &bytes(&self.below.get(key)), &mut self.kernel),
+            match arrived {
+                true => self.pages.place(key, &bytes(&self.backing.get(key)), &mut self.kernel),
                 false => self.waiting.push(key),
             }
         }
         let ahead = thread_rng().gen_range(0..2 * KEYS);
         if ahead < KEYS && self.pages.room() > 0 && self.pages.state(ahead) == super::pages::State::Absent {
-            self.pages.place_ahead(ahead, 1, &bytes(&self.below.get(ahead)), &mut self.kernel);
+            self.pages.place_ahead(ahead, 1, &bytes(&self.backing.get(ahead)), &mut self.kernel);
         }
     }
 
-    /// The state that a sync would make durable.
+    /// Returns the state that a sync would make durable.
     fn sync(&mut self) -> Vec<Content> {
-        for key in self.pages.hold(&mut self.kernel) {
-            while !self.pages.save(key, &mut self.kernel, &mut self.below) {
-                self.below.write_back();
+        for key in self.pages.protect_dirty(&mut self.kernel) {
+            while !self.pages.save(key, &mut self.kernel, &mut self.backing) {
+                self.backing.write_back();
             }
         }
-        (0..KEYS).map(|key| self.below.get(key)).collect()
+        (0..KEYS).map(|key| self.backing.get(key)).collect()
     }
 }
 
@@ -191,7 +192,7 @@ fn place(writer: usize, number: u64) -> Key {
     (number * (writer as u64 + 1) + number / 3) % KEYS
 }
 
-/// That a state is what each writer's first stores left; how many these are.
+/// Checks that a state contains a prefix of each writer's stores, and returns the prefixes' lengths.
 fn check(state: &[Content]) -> [u64; WRITERS] {
     std::array::from_fn(|writer| {
         let last = state.iter().map(|page| page[writer]).max().expect("pages");
@@ -203,12 +204,12 @@ fn check(state: &[Content]) -> [u64; WRITERS] {
     })
 }
 
-fn run(plant: Plant, rolls_back: bool) {
+fn run(injected: InjectedFault, rolls_back: bool) {
     let kernel = Model::default();
     let mut pages = Pages::new(KEYS, 2);
-    pages.plant = plant;
-    let core = Core { pages, kernel: kernel.clone(), below: Store::default(), waiting: Vec::new() };
-    let core = Arc::new(Mutex::new(core));
+    pages.injected = injected;
+    let mapping = Mapping { pages, kernel: kernel.clone(), backing: Store::default(), waiting: Vec::new() };
+    let mapping = Arc::new(Mutex::new(mapping));
     let counts: Arc<[AtomicU64; WRITERS]> = Arc::new(std::array::from_fn(|_| AtomicU64::new(0)));
     let writers: Vec<_> = (0..WRITERS)
         .map(|writer| {
@@ -228,18 +229,18 @@ fn run(plant: Plant, rolls_back: bool) {
         })
         .collect();
     let pager = {
-        let (core, kernel) = (Arc::clone(&core), kernel.clone());
+        let (mapping, kernel) = (Arc::clone(&mapping), kernel.clone());
         thread::spawn(move || {
             loop {
                 let idle = {
-                    let mut core = core.lock().expect("nobody panicked");
-                    core.serve();
-                    core.waiting.is_empty()
+                    let mut mapping = mapping.lock().expect("no thread panicked");
+                    mapping.serve();
+                    mapping.waiting.is_empty()
                 };
                 let (machine, changed) = &*kernel.0;
-                let mut machine = machine.lock().expect("nobody panicked");
+                let mut machine = machine.lock().expect("no thread panicked");
                 while idle && machine.faults.is_empty() && !machine.over {
-                    machine = changed.wait(machine).expect("nobody panicked");
+                    machine = changed.wait(machine).expect("no thread panicked");
                 }
                 if machine.over {
                     return;
@@ -250,20 +251,23 @@ fn run(plant: Plant, rolls_back: bool) {
         })
     };
     let caller = {
-        let (core, counts) = (Arc::clone(&core), Arc::clone(&counts));
+        let (mapping, counts) = (Arc::clone(&mapping), Arc::clone(&counts));
         thread::spawn(move || {
             for _ in 0..2 {
                 thread::yield_now();
                 let before: Vec<u64> = counts.iter().map(|count| count.load(Ordering::SeqCst)).collect();
-                let mut core = core.lock().expect("nobody panicked");
-                let state = core.sync();
+                let mut mapping = mapping.lock().expect("no thread panicked");
+                let state = mapping.sync();
                 if rolls_back {
-                    let Core { pages, kernel, below, .. } = &mut *core;
-                    *below = Store::default();
+                    let Mapping { pages, kernel, backing, .. } = &mut *mapping;
+                    *backing = Store::default();
                     pages.discard(0..KEYS, kernel);
                 } else {
                     let found = check(&state);
-                    assert!(found.iter().zip(before).all(|(found, before)| *found >= before), "stores before a sync");
+                    assert!(
+                        found.iter().zip(before).all(|(found, before)| *found >= before),
+                        "a sync misses stores made before it"
+                    );
                 }
             }
         })
@@ -273,7 +277,7 @@ fn run(plant: Plant, rolls_back: bool) {
     kernel.step(|machine| machine.over = true);
     pager.join().expect("it ended");
     if !rolls_back {
-        let last = core.lock().expect("nobody panicked").sync();
+        let last = mapping.lock().expect("no thread panicked").sync();
         assert_eq!(check(&last), [STORES; WRITERS]);
     }
 }
@@ -283,21 +287,26 @@ fn iterations() -> usize {
 }
 
 #[test]
-fn no_store_is_lost_and_a_sync_is_of_one_instant() {
-    shuttle::check_random(|| run(Plant::Nothing, false), iterations());
-    shuttle::check_pct(|| run(Plant::Nothing, false), iterations(), 3);
+fn no_store_is_lost_and_a_sync_is_a_snapshot() {
+    shuttle::check_random(|| run(InjectedFault::None, false), iterations());
+    shuttle::check_pct(|| run(InjectedFault::None, false), iterations(), 3);
 }
 
 #[test]
-fn nobody_waits_for_ever_when_others_roll_back() {
-    shuttle::check_random(|| run(Plant::Nothing, true), iterations());
-    shuttle::check_pct(|| run(Plant::Nothing, true), iterations(), 3);
+fn no_thread_waits_forever_while_others_roll_back() {
+    shuttle::check_random(|| run(InjectedFault::None, true), iterations());
+    shuttle::check_pct(|| run(InjectedFault::None, true), iterations(), 3);
 }
 
 #[test]
-fn planted_bugs_are_caught() {
-    for plant in [Plant::NotProtected, Plant::StoresForgotten, Plant::NotWoken, Plant::PlacedNotWoken] {
-        let caught = std::panic::catch_unwind(|| shuttle::check_random(move || run(plant, false), 20_000));
-        assert!(caught.is_err(), "{plant:?} was not caught");
+fn injected_faults_are_caught() {
+    for injected in [
+        InjectedFault::NotProtected,
+        InjectedFault::StoresForgotten,
+        InjectedFault::NotWoken,
+        InjectedFault::PlacedNotWoken,
+    ] {
+        let caught = std::panic::catch_unwind(|| shuttle::check_random(move || run(injected, false), 20_000));
+        assert!(caught.is_err(), "{injected:?} was not caught");
     }
 }

@@ -1,13 +1,14 @@
-//! Load and store: a memory at addresses of the process, by userfaultfd(2).
+//! Maps a memory into the address space of the process with userfaultfd(2), for plain loads and stores.
 //!
-//! [`pages`] says what is mapped and what leaves, [`ahead`] what will be touched next: both know no kernel. [`uffd`] is the kernel,
-//! [`core`] brings them together with the memory, a thread of its own ([`pager`]) serves what the program's threads fault on.
+//! [`pages`] decides what is mapped and what is evicted, and [`ahead`] what to read ahead; neither touches the kernel.
+//! [`uffd`] wraps the kernel interface. [`mapping`] combines them with the memory, and a thread ([`pager`]) serves the
+//! faults of the program's threads.
 
 mod ahead;
 mod calls;
-mod core;
 #[cfg(test)]
 mod interleavings;
+mod mapping;
 #[cfg(test)]
 mod overtaken;
 mod pager;
@@ -21,27 +22,27 @@ use nvmm::{Permissions, Token};
 
 pub use ahead::Advice;
 
-use self::core::Core;
-use self::pager::Keeper;
+use self::mapping::Mapping;
+use self::pager::PagerHandle;
 use self::uffd::Region;
 use crate::device::Device;
 use crate::error::Error;
 use crate::{Disk, Memory, Shape, Stats};
 
-/// Where faults can be had from, best first.
+/// The interfaces that deliver page faults, in order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// `/dev/userfaultfd`, for whoever may open it.
+    /// `/dev/userfaultfd`, for processes that may open it.
     Device,
-    /// The system call, for whoever may trace any process, or all if `vm.unprivileged_userfaultfd` is 1.
+    /// The system call, for processes with `CAP_SYS_PTRACE`, or for all if `vm.unprivileged_userfaultfd` is 1.
     Call,
-    /// The system call, for anybody, and for faults of the program itself alone: a system call that is handed an address that is not mapped
-    /// fails (`EFAULT`).
+    /// The system call restricted to faults from user mode, for all processes. System calls that are passed an address
+    /// that is not resident fail with `EFAULT`.
     UserOnly,
 }
 
 impl Source {
-    /// All, best first.
+    /// All interfaces, in order of preference.
     pub const ALL: [Source; 3] = [Source::Device, Source::Call, Source::UserOnly];
 }
 
@@ -55,67 +56,68 @@ impl fmt::Display for Source {
     }
 }
 
-/// What was done for loads and stores.
+/// Statistics of a mapping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MapStats {
-    /// Loads and stores that found nothing mapped.
+    /// Loads and stores that hit an unmapped page.
     pub faults: u64,
-    /// First stores to what was mapped for a load, or synced since.
+    /// First stores to a page that was mapped for a load or has been synced since the last store.
     pub store_faults: u64,
-    /// Segments that were mapped before they were asked for.
+    /// Segments mapped before any access.
     pub read_ahead: u64,
-    /// Segments that left.
+    /// Segments evicted from the mapping.
     pub evicted: u64,
-    /// Bytes that are mapped.
+    /// Bytes currently mapped.
     pub mapped_bytes: u64,
 }
 
-/// A memory that is mapped: its byte at address `a` is at [`base`](Self::base) + `a`, and all calls are there as before.
+/// A mapped memory: its byte at address `a` is at [`base`](Self::base) + `a`. All calls of [`Memory`] remain available.
 ///
-/// A load or store of what is not in DRAM waits until it is. If it cannot be read, is not allocated, or its permissions do not allow it,
-/// the process ends with a line that says so: nobody else can be told. The calls tell as before.
+/// A load or store of data outside DRAM waits until the data is fetched. If the data cannot be read, is not allocated
+/// or may not be accessed, the process aborts with a one-line message, because the load or store cannot return an
+/// error. Calls return errors as usual.
 pub struct Mapped<D: Device + Send + 'static = Disk> {
-    keeper: Arc<Keeper<D>>,
+    pager: Arc<PagerHandle<D>>,
 }
 
-/// Addresses of a mapping, that stay its own while this is there.
+/// A range of mapped addresses, which stay reserved until the area is dropped.
 #[derive(Clone)]
 pub struct Area {
-    _keeper: Arc<dyn Send + Sync>,
+    _pager: Arc<dyn Send + Sync>,
     start: usize,
     bytes: u64,
 }
 
 impl Area {
-    /// The first.
+    /// Returns the address of the first byte.
     pub fn start(&self) -> *mut u8 {
         self.start as *mut u8
     }
 
-    /// How many.
+    /// Returns the length in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
 impl<D: Device + Send + 'static> Mapped<D> {
-    /// Maps a memory. Of its DRAM seven parts in eight are for what is mapped.
+    /// Maps a memory. Seven eighths of its DRAM hold mapped segments.
     ///
     /// # Errors
-    /// If the kernel does not let this process have its faults: then the memory is as before.
+    /// If the kernel does not allow this process to use userfaultfd. The memory is returned unchanged.
     pub fn new(memory: Memory<D>) -> Result<Mapped<D>, Box<(Memory<D>, Error)>> {
-        Mapped::by(memory, &Source::ALL)
+        Mapped::with_sources(memory, &Source::ALL)
     }
 
-    /// The same, with faults from one of `sources`.
+    /// Maps a memory with page faults from the first usable interface in `sources`.
     ///
     /// # Errors
-    /// As above.
-    pub fn by(memory: Memory<D>, sources: &[Source]) -> Result<Mapped<D>, Box<(Memory<D>, Error)>> {
+    /// Same as [`new`](Self::new).
+    pub fn with_sources(memory: Memory<D>, sources: &[Source]) -> Result<Mapped<D>, Box<(Memory<D>, Error)>> {
         let shape = memory.shape();
         let page = rustix::param::page_size();
         if page != shape.segment_bytes as usize {
-            let why = format!("its segments have {} bytes, the kernel's pages {page}", shape.segment_bytes);
+            let why = format!("its segments are {} bytes, but the kernel's pages are {page}", shape.segment_bytes);
             let path = memory.path.clone();
             return Err(Box::new((memory, Error::NotMappable { path, why })));
         }
@@ -125,161 +127,163 @@ impl<D: Device + Send + 'static> Mapped<D> {
             Err(refused) => {
                 let refused: Vec<String> = refused.iter().map(|(source, why)| format!("{source}: {why}")).collect();
                 let why = format!(
-                    "the kernel gives this process no faults ({}): allow it by the sysctl vm.unprivileged_userfaultfd=1, or by access to /dev/userfaultfd; read and write need neither",
+                    "the kernel does not allow this process to use userfaultfd ({}): set the sysctl vm.unprivileged_userfaultfd=1 or grant access to /dev/userfaultfd; read and write work without either",
                     if refused.is_empty() { "nothing was tried".to_owned() } else { refused.join("; ") }
                 );
                 let path = memory.path.clone();
                 return Err(Box::new((memory, Error::NotMappable { path, why })));
             }
         };
-        let core = Core::new(memory, region)?;
-        Ok(Mapped { keeper: Keeper::start(core, shape) })
+        let mapping = Mapping::new(memory, region)?;
+        Ok(Mapped { pager: PagerHandle::start(mapping, shape) })
     }
 
-    /// Where its faults come from.
+    /// Returns the interface that delivers the page faults.
     pub fn source(&self) -> Source {
-        self.keeper.source
+        self.pager.source
     }
 
-    /// Where its byte 0 would be.
+    /// Returns the address that corresponds to the memory's address 0.
     pub fn base(&self) -> *mut u8 {
-        self.keeper.base as *mut u8
+        self.pager.base as *mut u8
     }
 
-    /// Whether bytes are of the mapping.
+    /// Returns whether `bytes` overlap the mapping.
     fn has(&self, bytes: &[u8]) -> bool {
-        let shape = self.keeper.shape;
-        let (base, end) = (self.keeper.base, self.keeper.base + (shape.capacity() + shape.page_bytes()) as usize);
+        let shape = self.pager.shape;
+        let (base, end) = (self.pager.base, self.pager.base + (shape.capacity() + shape.page_bytes()) as usize);
         let start = bytes.as_ptr() as usize;
         start < end && start + bytes.len() > base
     }
 
-    /// What it was made with.
+    /// Returns the memory's fixed parameters.
     pub fn shape(&self) -> Shape {
-        self.keeper.shape
+        self.pager.shape
     }
 
-    /// Where `bytes` bytes from `address` on are.
+    /// Returns the mapped addresses of `bytes` bytes starting at `address`.
     ///
     /// # Errors
-    /// If they are not allocated, or may not be read.
+    /// If a page is not allocated or may not be read.
     pub fn area(&self, address: u64, bytes: u64) -> Result<Area, Error> {
         self.with(|memory| memory.check(address, bytes))?;
-        let keeper: Arc<dyn Send + Sync> = self.keeper.clone();
-        Ok(Area { start: self.keeper.base + address as usize, _keeper: keeper, bytes })
+        let pager: Arc<dyn Send + Sync> = self.pager.clone();
+        Ok(Area { start: self.pager.base + address as usize, _pager: pager, bytes })
     }
 
-    /// A call that changes no data: not those that are here too.
+    /// Calls `call`, which must neither change data nor invoke a call that `Mapped` provides itself.
     ///
     /// # Errors
-    /// As the call's.
+    /// Those of `call`.
     pub fn with<T>(&self, call: impl FnOnce(&mut Memory<D>) -> Result<T, Error>) -> Result<T, Error> {
-        self.keeper.enter(|core| core.open().and_then(call))
+        self.pager.with_mapping(|mapping| mapping.open().and_then(call))
     }
 
-    /// As [`Memory::read`].
+    /// Reads; see [`Memory::read`].
     ///
     /// # Errors
-    /// As there.
+    /// Same as [`Memory::read`].
     pub fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Error> {
         if self.has(into) {
-            // What is copied to may have to be fetched, which waits for the call to be over.
+            // Storing to the destination may fault, and the pager serves no fault during a call, so copy afterwards.
             let mut copy = vec![0; into.len()];
-            self.keeper.enter(|core| core.read(address, &mut copy))?;
+            self.pager.with_mapping(|mapping| mapping.read(address, &mut copy))?;
             into.copy_from_slice(&copy);
             return Ok(());
         }
-        self.keeper.enter(|core| core.read(address, into))
+        self.pager.with_mapping(|mapping| mapping.read(address, into))
     }
 
-    /// As [`Memory::write`].
+    /// Writes; see [`Memory::write`].
     ///
     /// # Errors
-    /// As there.
+    /// Same as [`Memory::write`].
     pub fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
         if self.has(bytes) {
-            // So may what is copied from.
+            // Loading from the source may fault too, so copy beforehand.
             let copy = bytes.to_vec();
-            return self.keeper.enter(|core| core.write(address, &copy));
+            return self.pager.with_mapping(|mapping| mapping.write(address, &copy));
         }
-        self.keeper.enter(|core| core.write(address, bytes))
+        self.pager.with_mapping(|mapping| mapping.write(address, bytes))
     }
 
-    /// As [`Memory::sync`], of one instant: stores, and loads of what is not in DRAM, wait while it is made.
+    /// Syncs a consistent snapshot; see [`Memory::sync`]. Stores, and loads of data outside DRAM, wait meanwhile.
     ///
     /// # Errors
-    /// As there.
+    /// Same as [`Memory::sync`].
     pub fn sync(&self, name: Option<&str>) -> Result<Token, Error> {
-        self.keeper.enter(|core| core.sync(name))
+        self.pager.with_mapping(|mapping| mapping.sync(name))
     }
 
-    /// As [`Memory::rollback`]. What is mapped shows the restored values from then on; what the token does not know ends whoever touches it.
+    /// Rolls back; see [`Memory::rollback`]. From then on the mapping shows the restored data; touching a page that the
+    /// restored state does not have aborts the process.
     ///
     /// # Errors
-    /// As there.
+    /// Same as [`Memory::rollback`].
     pub fn rollback(&self, token: Token) -> Result<(), Error> {
-        self.keeper.enter(|core| core.rollback(token))
+        self.pager.with_mapping(|mapping| mapping.rollback(token))
     }
 
-    /// As [`Memory::delete`].
+    /// Deletes pages; see [`Memory::delete`].
     ///
     /// # Errors
-    /// As there.
+    /// Same as [`Memory::delete`].
     pub fn delete(&self, address: u64, bytes: u64) -> Result<(), Error> {
-        self.keeper.enter(|core| core.delete(address, bytes))
+        self.pager.with_mapping(|mapping| mapping.delete(address, bytes))
     }
 
-    /// As [`Memory::set_permissions`].
+    /// Sets permissions; see [`Memory::set_permissions`].
     ///
     /// # Errors
-    /// As there.
+    /// Same as [`Memory::set_permissions`].
     pub fn set_permissions(&self, address: u64, bytes: u64, permissions: Permissions) -> Result<(), Error> {
-        self.keeper.enter(|core| core.set_permissions(address, bytes, permissions))
+        self.pager.with_mapping(|mapping| mapping.set_permissions(address, bytes, permissions))
     }
 
-    /// Says how a range will be used.
+    /// Announces the access order of a range.
     ///
     /// # Errors
-    /// If it is not allocated.
+    /// If the range is not allocated.
     pub fn advise(&self, address: u64, bytes: u64, advice: Advice) -> Result<(), Error> {
-        self.keeper.enter(|core| {
-            let memory = core.open()?;
+        self.pager.with_mapping(|mapping| {
+            let memory = mapping.open()?;
             memory.check(address, bytes)?;
             let segment = u64::from(memory.shape().segment_bytes);
-            core.ahead.advise(address / segment..(address + bytes).div_ceil(segment), advice);
+            mapping.ahead.advise(address / segment..(address + bytes).div_ceil(segment), advice);
             Ok(())
         })
     }
 
-    /// Has a range read, as far as it has room in DRAM; does not wait for it.
+    /// Starts reading a range into DRAM, as far as there is room, and returns without waiting.
     ///
     /// # Errors
-    /// If it is not allocated.
+    /// If the range is not allocated.
     pub fn will_need(&self, address: u64, bytes: u64) -> Result<(), Error> {
-        self.keeper.enter(|core| core.will_need(address, bytes))
+        self.pager.with_mapping(|mapping| mapping.will_need(address, bytes))
     }
 
-    /// Makes room of a range: nothing of it is lost, and the next access waits.
+    /// Evicts a range from the mapping. Dirty data is kept, and the next access faults.
     ///
     /// # Errors
-    /// If it is not allocated, or there is no room to write it.
+    /// If the range is not allocated, or there is no space to write dirty data back.
     pub fn not_needed(&self, address: u64, bytes: u64) -> Result<(), Error> {
-        self.keeper.enter(|core| core.not_needed(address, bytes))
+        self.pager.with_mapping(|mapping| mapping.not_needed(address, bytes))
     }
 
-    /// As [`Memory::stats`].
+    /// Returns the statistics; see [`Memory::stats`].
     ///
     /// # Errors
-    /// If it was closed.
+    /// If the memory was closed.
     pub fn stats(&self) -> Result<Stats, Error> {
-        self.keeper.enter(Core::stats)
+        self.pager.with_mapping(Mapping::stats)
     }
 
-    /// As [`Memory::close`]. Closing twice does nothing. Addresses stay reserved while there is an [`Area`]: who touches them ends the process.
+    /// Closes the memory; see [`Memory::close`]. Closing twice has no effect. Addresses stay reserved while an [`Area`]
+    /// exists, but touching them aborts the process.
     ///
     /// # Errors
-    /// As there.
+    /// Same as [`Memory::close`].
     pub fn close(&self) -> Result<(), Error> {
-        self.keeper.enter(Core::close)
+        self.pager.with_mapping(Mapping::close)
     }
 }

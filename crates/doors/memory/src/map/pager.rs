@@ -1,4 +1,4 @@
-//! The thread that serves faults, and how others come to the memory beside it.
+//! The pager thread, which serves faults, and the lock through which callers share the mapping with it.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,104 +9,104 @@ use std::time::{Duration, Instant};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
 use super::Source;
-use super::core::Core;
+use super::mapping::Mapping;
 use crate::Shape;
 use crate::device::Device;
 use crate::error::Error;
 
-/// How long the thread waits before it tries again what there was no room for.
+/// How long the pager waits before it retries requests that found no space.
 const RETRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// How long the thread looks for faults and ends of reads of several threads before it sleeps: as long as a read of flash takes. To
-/// be woken takes a good part of that, twice a fault. For a thread that is alone it does not look: a virtual processor that spins
-/// takes time from the host's thread that reads.
-const LOOKS: Duration = Duration::from_micros(60);
+/// How long the pager polls for faults and completions of several threads before it sleeps: as long as a flash read
+/// takes. Waking up costs a good part of that, twice per fault. The pager does not poll on behalf of a single thread: a
+/// spinning virtual CPU takes time from the host thread that executes the read.
+const POLL: Duration = Duration::from_micros(60);
 
-/// What the thread and the callers share.
+/// The state that the pager and the callers share.
 struct Shared<D: Device> {
-    core: Mutex<Core<D>>,
-    /// Callers that want the core: the thread lets them.
+    mapping: Mutex<Mapping<D>>,
+    /// Number of callers waiting for the lock, to which the pager yields.
     callers: AtomicUsize,
     stop: AtomicBool,
-    /// Rung when the thread is to look.
-    bell: OwnedFd,
+    /// Signaled when the pager must look for work.
+    wakeup: OwnedFd,
 }
 
 impl<D: Device> Shared<D> {
-    fn lock(&self) -> MutexGuard<'_, Core<D>> {
-        // Only a call that panicked leaves it poisoned; what it asserted holds for the others' segments all the same.
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Mapping<D>> {
+        // A panic in a call poisons the lock, but its assertions do not affect other segments.
+        self.mapping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ring(&self) {
-        // It counts: it is full after 2^64 - 2 times.
-        let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
+    fn notify(&self) {
+        // The write fails only if the counter is full, and then the pager wakes up anyway.
+        let _ = rustix::io::write(&self.wakeup, &1u64.to_ne_bytes());
     }
 }
 
-/// Keeps the thread, the addresses and the memory: they go with the last that has it.
-pub(super) struct Keeper<D: Device + Send + 'static> {
+/// Owns the pager thread and, through it, the addresses and the memory. The last owner dropped stops the thread.
+pub(super) struct PagerHandle<D: Device + Send + 'static> {
     shared: Arc<Shared<D>>,
     thread: Option<JoinHandle<()>>,
     pub base: usize,
     pub source: Source,
     pub shape: Shape,
     path: String,
-    /// The process that has the thread.
+    /// The process that runs the thread.
     opener: u32,
 }
 
-impl<D: Device + Send + 'static> Keeper<D> {
-    pub fn start(core: Core<D>, shape: Shape) -> Arc<Keeper<D>> {
-        let (base, source, path) = (core.region.base(), core.region.source, core.path.clone());
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("a descriptor is left");
+impl<D: Device + Send + 'static> PagerHandle<D> {
+    pub fn start(mapping: Mapping<D>, shape: Shape) -> Arc<PagerHandle<D>> {
+        let (base, source, path) = (mapping.region.base(), mapping.region.source, mapping.path.clone());
+        let wakeup = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).expect("a descriptor is left");
         let shared = Arc::new(Shared {
-            core: Mutex::new(core),
+            mapping: Mutex::new(mapping),
             callers: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
-            bell,
+            wakeup,
         });
-        let theirs = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("nandram-pager".to_owned()).spawn(move || run(&theirs));
+        let pager_shared = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("nandram-pager".to_owned()).spawn(move || run(&pager_shared));
         let thread = Some(thread.expect("a thread can be started"));
-        Arc::new(Keeper { shared, thread, base, source, shape, path, opener: std::process::id() })
+        Arc::new(PagerHandle { shared, thread, base, source, shape, path, opener: std::process::id() })
     }
 
-    /// A call, beside the thread.
-    pub fn enter<T>(&self, call: impl FnOnce(&mut Core<D>) -> Result<T, Error>) -> Result<T, Error> {
+    /// Calls `call` with the mapping locked.
+    pub fn with_mapping<T>(&self, call: impl FnOnce(&mut Mapping<D>) -> Result<T, Error>) -> Result<T, Error> {
         if std::process::id() != self.opener {
-            // The thread that may have the lock is not in this process.
+            // The thread that may hold the lock does not exist in a forked child.
             return Err(Error::Forked { path: self.path.clone(), opener: self.opener });
         }
         self.shared.callers.fetch_add(1, Ordering::SeqCst);
-        let mut core = self.shared.lock();
+        let mut mapping = self.shared.lock();
         self.shared.callers.fetch_sub(1, Ordering::SeqCst);
-        let result = call(&mut core);
-        drop(core);
-        // What waits may be able to go on, or must not.
-        self.shared.ring();
+        let result = call(&mut mapping);
+        drop(mapping);
+        // The call may have unblocked waiting faults, or made them fail.
+        self.shared.notify();
         result
     }
 }
 
-impl<D: Device + Send + 'static> Drop for Keeper<D> {
+impl<D: Device + Send + 'static> Drop for PagerHandle<D> {
     fn drop(&mut self) {
         let thread = self.thread.take().expect("it is joined once");
         if std::process::id() != self.opener {
-            // Of the parent's: there is no such thread here, nor are there the addresses.
+            // A forked child has neither the thread nor the addresses: leak the handles.
             std::mem::forget((thread, Arc::clone(&self.shared)));
             return;
         }
         self.shared.stop.store(true, Ordering::SeqCst);
-        self.shared.ring();
+        self.shared.notify();
         let _ = thread.join();
     }
 }
 
-/// Ends the process if the thread panics: others would wait forever.
-struct Together;
+/// Aborts the process if the pager panics, because the faulting threads would wait forever.
+struct AbortOnPanic;
 
-impl Drop for Together {
+impl Drop for AbortOnPanic {
     fn drop(&mut self) {
         if thread::panicking() {
             std::process::abort();
@@ -115,50 +115,51 @@ impl Drop for Together {
 }
 
 fn run<D: Device>(shared: &Shared<D>) {
-    let _together = Together;
-    let mut ends: Option<OwnedFd> = None;
-    let mut asked = false;
-    direct::ask_for_short_slices();
+    let _abort_on_panic = AbortOnPanic;
+    let mut completions: Option<OwnedFd> = None;
+    let mut duplicated = false;
+    direct::request_short_slices();
     let alone = thread::available_parallelism().map_or(1, usize::from) < 2;
-    let looks = if alone { Duration::ZERO } else { LOOKS };
+    let polling = if alone { Duration::ZERO } else { POLL };
     let mut last = Instant::now();
     while !shared.stop.load(Ordering::SeqCst) {
-        let mut core = shared.lock();
-        if core.serve() {
+        let mut mapping = shared.lock();
+        if mapping.serve() {
             last = Instant::now();
         }
-        let device = core.memory.as_ref().map(|memory| memory.engine.storage.device());
+        let device = mapping.memory.as_ref().map(|memory| memory.engine.storage.device());
         match device {
-            // A copy of the descriptor, since the memory may be closed meanwhile.
-            Some(device) if !asked => {
-                ends = device.fd().and_then(|fd| fd.try_clone_to_owned().ok());
-                asked = true;
+            // Duplicate the descriptor, since the memory may be closed meanwhile.
+            Some(device) if !duplicated => {
+                completions = device.fd().and_then(|fd| fd.try_clone_to_owned().ok());
+                duplicated = true;
             }
             Some(_) => {}
-            None => ends = None,
+            None => completions = None,
         }
-        let stuck = core.is_stuck();
-        // SAFETY: The region, and with it the descriptor, is as long in the core as this thread runs.
-        let faults = unsafe { std::os::fd::BorrowedFd::borrow_raw(std::os::fd::AsRawFd::as_raw_fd(&core.region.fd())) };
-        drop(core);
+        let stuck = mapping.is_stuck();
+        // SAFETY: The mapping owns the region, and with it the descriptor, for as long as this thread runs.
+        let faults =
+            unsafe { std::os::fd::BorrowedFd::borrow_raw(std::os::fd::AsRawFd::as_raw_fd(&mapping.region.fd())) };
+        drop(mapping);
         while shared.callers.load(Ordering::SeqCst) > 0 {
             thread::yield_now();
         }
-        if !stuck && last.elapsed() < looks {
+        if !stuck && last.elapsed() < polling {
             continue;
         }
         let mut fds = [
             PollFd::new(&faults, PollFlags::IN),
-            PollFd::new(&shared.bell, PollFlags::IN),
-            PollFd::new(ends.as_ref().unwrap_or(&shared.bell), PollFlags::IN),
+            PollFd::new(&shared.wakeup, PollFlags::IN),
+            PollFd::new(completions.as_ref().unwrap_or(&shared.wakeup), PollFlags::IN),
         ];
-        // Interrupted or not: it looks at everything.
+        // The result does not matter: after an interruption the loop checks everything.
         let woken = poll(&mut fds, stuck.then_some(&RETRY));
         if !fds[1].revents().is_empty() {
-            let _ = rustix::io::read(&shared.bell, &mut [0u8; 8]);
+            let _ = rustix::io::read(&shared.wakeup, &mut [0u8; 8]);
         }
         if stuck && woken == Ok(0) {
-            shared.lock().try_again();
+            shared.lock().retry();
         }
     }
 }

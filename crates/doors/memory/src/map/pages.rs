@@ -1,120 +1,122 @@
-//! What is mapped: a state for each segment, which of them leave, what a fault leads to. No thread, no file, no kernel: these are
-//! [`Kernel`] and [`Below`].
+//! The state machine of mapped segments: their states, eviction, and the handling of faults. It has no threads, files
+//! or kernel calls of its own, but acts on [`Kernel`] and [`BackingCache`].
 //!
 //! ```text
-//!              fault                content            store's fault
-//!    Absent ----------> Wanted --------------> Clean ----------------> Dirty
-//!      ^                   \   (to store to it)                       ^  |
+//!              fault                content            store fault
+//!    Absent ----------> Requested -----------> Clean ----------------> Dirty
+//!      ^                   \   (for a store)                          ^  |
 //!      |                    `-----------------------------------------'  | sync, eviction: protected first
 //!      |    evicted, discarded                                           v
-//!      `------------------------------ Clean <------------------------ Held
-//!                                               its content is below
+//!      `------------------------------ Clean <------------------ DirtyProtected
+//!                                          content copied to the cache
 //! ```
 //!
-//! A page that is Clean or Held is protected: a store faults, and waits. So what is copied from it is what it holds, and no store is
-//! lost between the copy and the page's leaving. What is below is the cache of segments in DRAM, and the file.
+//! Clean and DirtyProtected pages are write-protected: a store faults and waits. A copy of such a page is therefore
+//! consistent, and no store is lost between the copy and the eviction. The backing cache is the cache of segments in
+//! DRAM, on top of the file.
 //!
-//! Leaving is in order of arrival, into the cache below, whose own clock decides later: what faults before that comes back without a
-//! transfer. This is CLOCK with two hands, the first of which takes the page's mapping away in place of its reference bit, since
-//! nobody tells of accesses to what is mapped.
+//! Segments are evicted in order of arrival into the backing cache, whose own clock decides later. A fault before then
+//! brings the segment back without a transfer. This is CLOCK with two hands, the first of which removes the page's
+//! mapping instead of clearing a reference bit, since accesses to mapped pages are not observable.
 
 use std::collections::VecDeque;
 
-/// A segment: its first address over its bytes.
+/// A segment: its address divided by the segment size.
 pub(crate) type Key = u64;
 
-/// What the kernel does with the pages at our addresses.
+/// The kernel's operations on the pages of the mapping.
 pub(crate) trait Kernel {
-    /// `bytes` are at segments, from `key` on, where nothing was; whoever waits for them goes on, if it is to be woken.
+    /// Maps consecutive segments, starting at unmapped segment `key`, with content `bytes`; optionally wakes their
+    /// waiting threads.
     fn place(&mut self, key: Key, bytes: &[u8], writable: bool, wakes: bool);
-    /// It may be stored to; whoever waits goes on.
+    /// Makes a page writable and wakes its waiting threads.
     fn unprotect(&mut self, key: Key);
-    /// From now on stores to what is there of a range fault.
+    /// Write-protects the mapped pages of a range.
     fn protect(&mut self, first: Key, count: u64);
-    /// What it holds.
+    /// Copies a page's content.
     fn copy_out(&self, key: Key, into: &mut [u8]);
-    /// Nothing is there any more.
+    /// Unmaps a range.
     fn discard(&mut self, first: Key, count: u64);
-    /// Whoever waits for one of a range looks again.
+    /// Wakes the threads that wait for pages of a range; they retry their access.
     fn wake(&mut self, first: Key, count: u64);
 }
 
-/// What keeps segments that are not mapped.
-pub(crate) trait Below {
-    /// Takes the content that `fill` gives. False: there is no room now; then `fill` was not called. What is not `dirty` it has, or can
-    /// read, already: it need not take it.
-    fn keep(&mut self, key: Key, dirty: bool, fill: impl FnOnce(&mut [u8])) -> bool;
+/// The store of segments that are not mapped.
+pub(crate) trait BackingCache {
+    /// Stores the content that `fill` writes. Returns false, without calling `fill`, if there is no room. Content that
+    /// is not `dirty` may be ignored, because it can be read again.
+    fn store(&mut self, key: Key, dirty: bool, fill: impl FnOnce(&mut [u8])) -> bool;
 }
 
-/// How a segment is.
+/// The state of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// Not mapped.
     Absent,
     /// Not mapped, and a thread waits for it.
-    Wanted { write: bool },
-    /// Mapped and protected; below is the same.
+    Requested { write: bool },
+    /// Mapped and write-protected, with the same content as in the backing cache.
     Clean,
-    /// Mapped and protected; below is not the same.
-    Held,
-    /// Mapped, and stored to.
+    /// Mapped and write-protected, with content that the backing cache does not have yet.
+    DirtyProtected,
+    /// Mapped and writable.
     Dirty,
 }
 
-/// What is to be done for a fault.
+/// The work left to the caller after a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Its content is wanted: then [`Pages::place`].
+    /// Fetch the content, then call [`Pages::place`].
     Fetch,
-    /// It is wanted already, or was done meanwhile.
+    /// Nothing: the content is already requested, or the fault is resolved.
     Nothing,
 }
 
-/// Bugs that tests plant.
+/// A fault for tests to inject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Plant {
-    /// None.
+pub(crate) enum InjectedFault {
+    /// No fault.
     #[default]
-    Nothing,
-    /// What is dirty is copied while it can be stored to.
+    None,
+    /// Dirty pages are copied while they are writable.
     #[cfg(test)]
     NotProtected,
-    /// What is dirty leaves as what is clean does.
+    /// Dirty pages are evicted like clean ones.
     #[cfg(test)]
     StoresForgotten,
-    /// A fault that was overtaken wakes nobody.
+    /// A fault that has already been resolved wakes no thread.
     #[cfg(test)]
     NotWoken,
-    /// Nor does what is placed.
+    /// Mapping a page wakes no thread.
     #[cfg(test)]
     PlacedNotWoken,
 }
 
 const ABSENT: u8 = 0;
-const WANTED: u8 = 1;
-const WANTED_TO_WRITE: u8 = 2;
+const REQUESTED: u8 = 1;
+const REQUESTED_TO_WRITE: u8 = 2;
 const CLEAN: u8 = 3;
-const HELD: u8 = 4;
+const DIRTY_PROTECTED: u8 = 4;
 const DIRTY: u8 = 5;
-/// It was placed before anybody asked, and nobody did since.
+/// Flag: the segment was read ahead and has not been accessed since.
 const AHEAD: u8 = 0x80;
 
-/// See the module.
+/// The states of all segments; see the module.
 #[derive(Debug)]
 pub(crate) struct Pages {
     states: Vec<u8>,
-    /// Mapped, in order of arrival.
+    /// Mapped segments, in order of arrival.
     order: VecDeque<Key>,
     mapped: u64,
     limit: u64,
-    /// Became dirty, since all were last held. Some may have left since, some are there twice.
+    /// Segments that became dirty since `protect_dirty` was last called. May contain duplicates and evicted segments.
     dirty: Vec<Key>,
-    dirty_now: u64,
-    pub plant: Plant,
+    dirty_count: u64,
+    pub injected: InjectedFault,
 }
 
 impl Pages {
-    /// For `count` segments, of which `limit` may be mapped.
+    /// Creates the states of `count` segments, of which at most `limit` may be mapped.
     pub fn new(count: u64, limit: u64) -> Pages {
         assert!(limit > 0);
         Pages {
@@ -123,119 +125,117 @@ impl Pages {
             mapped: 0,
             limit,
             dirty: Vec::new(),
-            dirty_now: 0,
-            plant: Plant::Nothing,
+            dirty_count: 0,
+            injected: InjectedFault::None,
         }
     }
 
-    /// Segments that there are.
+    /// Returns the number of segments.
     pub fn count(&self) -> Key {
         self.states.len() as Key
     }
 
-    /// How a segment is.
-    #[inline]
+    /// Returns the state of a segment.
     pub fn state(&self, key: Key) -> State {
         match self.states[key as usize] & !AHEAD {
             ABSENT => State::Absent,
-            WANTED => State::Wanted { write: false },
-            WANTED_TO_WRITE => State::Wanted { write: true },
+            REQUESTED => State::Requested { write: false },
+            REQUESTED_TO_WRITE => State::Requested { write: true },
             CLEAN => State::Clean,
-            HELD => State::Held,
+            DIRTY_PROTECTED => State::DirtyProtected,
             DIRTY => State::Dirty,
             other => unreachable!("segment {key} is {other}"),
         }
     }
 
-    /// Whether a segment is mapped.
-    #[inline]
+    /// Returns whether a segment is mapped.
     pub fn is_mapped(&self, key: Key) -> bool {
         self.states[key as usize] & !AHEAD >= CLEAN
     }
 
-    /// Segments that are mapped.
+    /// Returns the number of mapped segments.
     pub fn mapped(&self) -> u64 {
         self.mapped
     }
 
-    /// Segments that may be.
+    /// Returns the maximum number of mapped segments.
     pub fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// Segments that are mapped, and differ from what is below.
+    /// Returns the number of mapped segments whose content the backing cache does not have.
     pub fn dirty(&self) -> u64 {
-        self.dirty_now
+        self.dirty_count
     }
 
     fn set(&mut self, key: Key, state: u8) {
         let old = std::mem::replace(&mut self.states[key as usize], state) & !AHEAD;
         let new = state & !AHEAD;
         self.mapped = self.mapped + u64::from(new >= CLEAN) - u64::from(old >= CLEAN);
-        self.dirty_now = self.dirty_now + u64::from(new >= HELD) - u64::from(old >= HELD);
+        self.dirty_count = self.dirty_count + u64::from(new >= DIRTY_PROTECTED) - u64::from(old >= DIRTY_PROTECTED);
         assert!(self.mapped <= self.limit, "{} segments are mapped, of {}", self.mapped, self.limit);
         if new == DIRTY && old != DIRTY {
             if self.dirty.len() as u64 > 2 * self.limit {
-                self.tidy();
+                self.sort_dirty();
             }
             self.dirty.push(key);
         }
     }
 
-    /// Each dirty segment once, in order.
-    fn tidy(&mut self) {
+    /// Sorts and deduplicates the list of dirty segments.
+    fn sort_dirty(&mut self) {
         let mut dirty = std::mem::take(&mut self.dirty);
         dirty.sort_unstable();
         dirty.dedup();
-        dirty.retain(|key| matches!(self.state(*key), State::Dirty | State::Held));
+        dirty.retain(|key| matches!(self.state(*key), State::Dirty | State::DirtyProtected));
         self.dirty = dirty;
     }
 
-    /// A thread stands at a segment, to store to it or not.
+    /// Handles a fault at a segment.
     pub fn fault(&mut self, key: Key, write: bool, kernel: &mut impl Kernel) -> Outcome {
         match (self.state(key), write) {
             (State::Absent, _) => {
-                self.set(key, if write { WANTED_TO_WRITE } else { WANTED });
+                self.set(key, if write { REQUESTED_TO_WRITE } else { REQUESTED });
                 return Outcome::Fetch;
             }
-            (State::Wanted { .. }, true) => self.set(key, WANTED_TO_WRITE),
-            (State::Wanted { .. }, false) => {}
-            (State::Clean | State::Held, true) => {
+            (State::Requested { .. }, true) => self.set(key, REQUESTED_TO_WRITE),
+            (State::Requested { .. }, false) => {}
+            (State::Clean | State::DirtyProtected, true) => {
                 self.set(key, DIRTY);
                 kernel.unprotect(key);
             }
-            // What the fault was for has come since it was told.
+            // The fault was resolved after the kernel reported it.
             #[cfg(test)]
-            _ if self.plant == Plant::NotWoken => {}
-            (State::Clean | State::Held, false) | (State::Dirty, _) => kernel.wake(key, 1),
+            _ if self.injected == InjectedFault::NotWoken => {}
+            (State::Clean | State::DirtyProtected, false) | (State::Dirty, _) => kernel.wake(key, 1),
         }
         Outcome::Nothing
     }
 
-    /// Segments that can be mapped besides.
+    /// Returns how many more segments can be mapped.
     pub fn room(&self) -> u64 {
         self.limit - self.mapped
     }
 
-    /// The content of a segment that is wanted is here. Whoever waits for it goes on.
+    /// Maps a requested segment with its content and wakes the waiting threads.
     ///
     /// # Panics
-    /// If it is not wanted, or there is no room.
+    /// If the segment is not requested, or there is no room.
     pub fn place(&mut self, key: Key, bytes: &[u8], kernel: &mut impl Kernel) {
-        let State::Wanted { write } = self.state(key) else { panic!("segment {key} is not wanted") };
+        let State::Requested { write } = self.state(key) else { panic!("segment {key} is not wanted") };
         self.set(key, if write { DIRTY } else { CLEAN });
         self.order.push_back(key);
         #[cfg(test)]
-        if self.plant == Plant::PlacedNotWoken {
+        if self.injected == InjectedFault::PlacedNotWoken {
             return kernel.place(key, bytes, write, false);
         }
         kernel.place(key, bytes, write, true);
     }
 
-    /// The content of neighbouring segments that somebody may want is here.
+    /// Maps consecutive segments that were read ahead.
     ///
     /// # Panics
-    /// If one is not absent, or there is no room for all.
+    /// If any segment is not absent, or there is no room for all.
     pub fn place_ahead(&mut self, first: Key, count: u64, bytes: &[u8], kernel: &mut impl Kernel) {
         for key in first..first + count {
             assert_eq!(self.state(key), State::Absent, "segment {key}");
@@ -243,11 +243,12 @@ impl Pages {
             self.order.push_back(key);
         }
         kernel.place(first, bytes, false, false);
-        // Who faulted there since the faults were looked at last is woken for that.
+        // A thread that has faulted there meanwhile is woken when its fault is handled.
     }
 
-    /// Up to `count` segments leave, those that came first; what they hold is below then. Fewer, if there is no room below.
-    pub fn evict(&mut self, count: usize, kernel: &mut impl Kernel, below: &mut impl Below) -> usize {
+    /// Evicts up to `count` segments, oldest first, into the backing cache. Returns their number, which is lower if the
+    /// cache has no room.
+    pub fn evict(&mut self, count: usize, kernel: &mut impl Kernel, backing: &mut impl BackingCache) -> usize {
         let mut leaving: Vec<Key> = Vec::with_capacity(count);
         while leaving.len() < count {
             let Some(key) = self.order.pop_front() else { break };
@@ -255,8 +256,8 @@ impl Pages {
             leaving.push(key);
         }
         leaving.sort_unstable();
-        let left = self.leave(&leaving, kernel, below);
-        // What could not leave does so first next time.
+        let left = self.evict_all(&leaving, kernel, backing);
+        // Keep the remaining segments first in line.
         for key in leaving.into_iter().rev() {
             if self.is_mapped(key) {
                 self.order.push_front(key);
@@ -265,73 +266,75 @@ impl Pages {
         left
     }
 
-    /// Those of a range that are mapped leave. False: there is no room below for all.
+    /// Evicts the mapped segments of a range. Returns false if the backing cache has no room for all.
     pub fn evict_range(
         &mut self,
         range: std::ops::Range<Key>,
         kernel: &mut impl Kernel,
-        below: &mut impl Below,
+        backing: &mut impl BackingCache,
     ) -> bool {
         let leaving: Vec<Key> = range.filter(|key| self.is_mapped(*key)).collect();
-        let left = self.leave(&leaving, kernel, below);
-        self.forget_order();
+        let left = self.evict_all(&leaving, kernel, backing);
+        self.prune_order();
         left == leaving.len()
     }
 
-    /// `leaving`, ascending, leave: each is protected, then copied, then gone.
-    fn leave(&mut self, leaving: &[Key], kernel: &mut impl Kernel, below: &mut impl Below) -> usize {
+    /// Evicts the segments `leaving`, in ascending order: write-protects, copies, then unmaps them.
+    fn evict_all(&mut self, leaving: &[Key], kernel: &mut impl Kernel, backing: &mut impl BackingCache) -> usize {
         let dirty = leaving.iter().copied().filter(|key| self.state(*key) == State::Dirty);
-        if self.plant == Plant::Nothing {
+        if self.injected == InjectedFault::None {
             runs(dirty, |first, count| kernel.protect(first, count));
         }
         let mut gone = Vec::with_capacity(leaving.len());
         for key in leaving.iter().copied() {
             let state = self.states[key as usize];
-            let dirty = matches!(state & !AHEAD, HELD | DIRTY);
+            let dirty = matches!(state & !AHEAD, DIRTY_PROTECTED | DIRTY);
             #[cfg(test)]
-            let dirty = dirty && self.plant != Plant::StoresForgotten;
-            // What nobody asked for has been looked at once, by someone who goes on.
-            let passing = state & AHEAD != 0 && !dirty;
-            if passing || below.keep(key, dirty, |into| kernel.copy_out(key, into)) || !dirty {
+            let dirty = dirty && self.injected != InjectedFault::StoresForgotten;
+            // A segment read ahead is accessed at most once by a sequential reader, which has moved on, so it is not
+            // cached.
+            let passed_over = state & AHEAD != 0 && !dirty;
+            if passed_over || backing.store(key, dirty, |into| kernel.copy_out(key, into)) || !dirty {
                 self.set(key, ABSENT);
                 gone.push(key);
             } else if state & !AHEAD == DIRTY {
-                self.set(key, HELD);
+                self.set(key, DIRTY_PROTECTED);
             }
         }
         runs(gone.iter().copied(), |first, count| kernel.discard(first, count));
         gone.len()
     }
 
-    /// From now on a store to anything faults; returns what is not below yet, ascending: it is to be [`save`](Self::save)d.
-    pub fn hold(&mut self, kernel: &mut impl Kernel) -> Vec<Key> {
-        self.tidy();
+    /// Write-protects all dirty segments and returns those that must be [saved](Self::save), in ascending order.
+    pub fn protect_dirty(&mut self, kernel: &mut impl Kernel) -> Vec<Key> {
+        self.sort_dirty();
         let dirty = std::mem::take(&mut self.dirty);
-        if self.plant == Plant::Nothing {
+        if self.injected == InjectedFault::None {
             runs(dirty.iter().copied(), |first, count| kernel.protect(first, count));
         }
         for key in &dirty {
-            self.set(*key, HELD);
+            self.set(*key, DIRTY_PROTECTED);
         }
-        // Until it is saved it counts as dirty.
+        // They count as dirty until they are saved.
         self.dirty.clone_from(&dirty);
         dirty
     }
 
-    /// What a segment that is held holds is below from now on. False: there is no room.
-    pub fn save(&mut self, key: Key, kernel: &mut impl Kernel, below: &mut impl Below) -> bool {
-        assert_eq!(self.state(key), State::Held, "segment {key}");
-        let saved = below.keep(key, true, |into| kernel.copy_out(key, into));
+    /// Copies the content of a protected dirty segment to the backing cache. Returns false if there is no room.
+    pub fn save(&mut self, key: Key, kernel: &mut impl Kernel, backing: &mut impl BackingCache) -> bool {
+        assert_eq!(self.state(key), State::DirtyProtected, "segment {key}");
+        let saved = backing.store(key, true, |into| kernel.copy_out(key, into));
         if saved {
             self.set(key, CLEAN);
         }
         saved
     }
 
-    /// A store from outside of the mapping to a segment that is mapped, which can be made by whoever calls this.
-    pub fn dirty_now(&mut self, key: Key, kernel: &mut impl Kernel) {
+    /// Makes a mapped segment writable and dirty, for a caller that is about to store to it from outside of the
+    /// mapping.
+    pub fn make_dirty(&mut self, key: Key, kernel: &mut impl Kernel) {
         match self.state(key) {
-            State::Clean | State::Held => {
+            State::Clean | State::DirtyProtected => {
                 self.set(key, DIRTY);
                 kernel.unprotect(key);
             }
@@ -340,7 +343,7 @@ impl Pages {
         }
     }
 
-    /// What is mapped of a range is gone, and what it held forgotten. Whoever waits for one goes on waiting.
+    /// Unmaps the pages of a range and drops their content. Threads that wait for a segment keep waiting.
     pub fn discard(&mut self, range: std::ops::Range<Key>, kernel: &mut impl Kernel) {
         if range.start == 0 && range.end as usize == self.states.len() {
             let mut all: Vec<Key> = std::mem::take(&mut self.order).into();
@@ -353,17 +356,17 @@ impl Pages {
         let gone: Vec<Key> = range.filter(|key| self.is_mapped(*key)).collect();
         gone.iter().for_each(|key| self.set(*key, ABSENT));
         runs(gone.into_iter(), |first, count| kernel.discard(first, count));
-        self.forget_order();
+        self.prune_order();
     }
 
-    fn forget_order(&mut self) {
+    fn prune_order(&mut self) {
         let mut order = std::mem::take(&mut self.order);
         order.retain(|key| self.is_mapped(*key));
         self.order = order;
     }
 }
 
-/// Neighbours of ascending keys together: first and count.
+/// Groups ascending keys into runs of consecutive ones, given as first key and count.
 fn runs(keys: impl Iterator<Item = Key>, mut each: impl FnMut(Key, u64)) {
     let mut run: Option<(Key, u64)> = None;
     for key in keys {

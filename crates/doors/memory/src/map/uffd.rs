@@ -1,6 +1,7 @@
-//! The kernel's side: addresses whose faults come to us (userfaultfd(2)), and what can be done with the pages there.
+//! The kernel interface: a range of addresses with page faults through userfaultfd(2), and operations on its pages.
 //!
-//! Valgrind cannot look at it: it runs one thread at a time, and here one waits, in the midst of a load, for another.
+//! Does not work under Valgrind, which runs one thread at a time: here a thread waits for another in the middle of a
+//! load.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
@@ -20,15 +21,15 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, UserfaultfdFlags, madvise, mmap_an
 use super::Source;
 use super::pages::{Kernel, Key};
 
-/// The mode of `UFFDIO_WRITEPROTECT` that protects.
+/// The mode of `UFFDIO_WRITEPROTECT` that sets the protection.
 const PROTECT: u64 = 1;
 /// `UFFD_USER_MODE_ONLY`.
 const USER_MODE_ONLY: u32 = linux_raw_sys::general::UFFD_USER_MODE_ONLY;
 
-/// `USERFAULTFD_IOC_NEW` of /dev/userfaultfd: flags go in, a descriptor comes out.
+/// `USERFAULTFD_IOC_NEW` of /dev/userfaultfd: takes flags and returns a descriptor.
 struct New(IntegerSetter<{ opcode::none(0xaa, 0) }>);
 
-// SAFETY: The argument is an integer, and what is returned is a descriptor of ours.
+// SAFETY: The argument is an integer, and the result is a descriptor that the caller owns.
 unsafe impl Ioctl for New {
     type Output = OwnedFd;
     const IS_MUTATING: bool = false;
@@ -42,23 +43,23 @@ unsafe impl Ioctl for New {
     }
 
     unsafe fn output_from_ptr(output: IoctlOutput, _: *mut std::ffi::c_void) -> rustix::io::Result<OwnedFd> {
-        // SAFETY: The kernel just made it for us.
+        // SAFETY: The kernel has just created the descriptor for this call.
         Ok(unsafe { OwnedFd::from_raw_fd(output) })
     }
 }
 
-/// A thread stands at an address.
+/// A page fault of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     pub key: Key,
-    /// It stores.
+    /// The access is a store.
     pub write: bool,
-    /// The page is there, and protected.
+    /// The page is mapped and write-protected.
     pub protected: bool,
     pub thread: u32,
 }
 
-/// A range of addresses, and the descriptor that its faults come from.
+/// A range of addresses, and the descriptor that delivers its page faults.
 #[derive(Debug)]
 pub(crate) struct Region {
     faults: OwnedFd,
@@ -73,21 +74,22 @@ fn open(source: Source) -> io::Result<OwnedFd> {
     match source {
         Source::Device => {
             let device = std::fs::OpenOptions::new().read(true).write(true).open("/dev/userfaultfd")?;
-            // SAFETY: This is the request that the device knows, with flags that it knows.
+            // SAFETY: The device supports this request with these flags.
             Ok(unsafe { ioctl(device, New(IntegerSetter::new_usize(flags.bits() as usize))) }?)
         }
-        // SAFETY: What the descriptor makes possible, to change what is at addresses, is done to our own mapping alone.
+        // SAFETY: The descriptor can change memory content, but is only used on addresses that this module mapped.
         Source::Call => Ok(unsafe { userfaultfd(flags) }?),
-        // SAFETY: As above.
+        // SAFETY: See `Source::Call`.
         Source::UserOnly => Ok(unsafe { userfaultfd(flags | UserfaultfdFlags::from_bits_retain(USER_MODE_ONLY)) }?),
     }
 }
 
 impl Region {
-    /// `bytes` addresses, nothing at any of them, whose faults come from the first of `sources` that this process may use.
+    /// Reserves `bytes` addresses, all unmapped, with page faults from the first of `sources` that this process may
+    /// use.
     ///
     /// # Errors
-    /// Why each of them is not to be had.
+    /// The reason for each source that cannot be used.
     pub fn new(bytes: u64, segment: u32, sources: &[Source]) -> Result<Region, Vec<(Source, io::Error)>> {
         let mut refused = Vec::new();
         for source in sources {
@@ -100,7 +102,7 @@ impl Region {
     }
 
     fn over(faults: OwnedFd, bytes: usize, segment: usize, source: Source) -> io::Result<Region> {
-        // SAFETY: All structures are as the kernel's headers have them; the addresses are new ones, of nobody else.
+        // SAFETY: All structures match the kernel's headers, and the address range is new.
         unsafe {
             let features = u64::from(UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_THREAD_ID);
             let mut api = uffdio_api { api: u64::from(UFFD_API), features, ioctls: 0 };
@@ -112,10 +114,10 @@ impl Region {
                 MapFlags::PRIVATE | MapFlags::NORESERVE,
             )?;
             let region = Region { faults, base: base as usize, bytes, segment, source };
-            // A child has nothing at these addresses, rather than what was there by chance.
+            // A forked child has nothing mapped at these addresses, rather than a random subset of pages.
             madvise(base, bytes, Advice::LinuxDontFork)?;
             madvise(base, bytes, Advice::LinuxDontDump)?;
-            // Kernels without large pages do not know this one.
+            // Kernels without huge pages do not support this advice.
             let _ = madvise(base, bytes, Advice::LinuxNoHugepage);
             let range = uffdio_range { start: base as u64, len: bytes as u64 };
             let mode = u64::from(UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP);
@@ -125,20 +127,20 @@ impl Region {
         }
     }
 
-    /// The address of byte 0.
+    /// Returns the address of byte 0.
     pub fn base(&self) -> usize {
         self.base
     }
 
-    /// What is ready when there are faults.
+    /// Returns the descriptor, which is readable when there are faults.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.faults.as_fd()
     }
 
-    /// The faults that there are, as many as `into` has room for.
+    /// Reads pending faults, up to the capacity of the message buffer.
     pub fn faults(&self, into: &mut Vec<Fault>) -> io::Result<()> {
         let mut messages = [const { MaybeUninit::<uffd_msg>::uninit() }; 64];
-        // SAFETY: So many bytes are there, and any are valid as bytes that nobody looks at.
+        // SAFETY: The slice covers exactly the message array; uninitialized bytes are allowed by its element type.
         let bytes = unsafe {
             std::slice::from_raw_parts_mut(
                 messages.as_mut_ptr().cast::<MaybeUninit<u8>>(),
@@ -151,13 +153,13 @@ impl Region {
             Err(error) => return Err(error.into()),
         };
         for message in &messages[..read / size_of::<uffd_msg>()] {
-            // SAFETY: The kernel has written it whole; all its parts are numbers.
+            // SAFETY: The kernel has written the whole message, and all its fields are integers.
             let (event, fault) = unsafe {
                 let message = message.assume_init_ref();
                 (message.event, message.arg.pagefault)
             };
-            assert_eq!(u32::from(event), UFFD_EVENT_PAGEFAULT, "no other event was asked for");
-            // SAFETY: The thread's number was asked for.
+            assert_eq!(u32::from(event), UFFD_EVENT_PAGEFAULT, "unexpected userfaultfd event");
+            // SAFETY: `UFFD_FEATURE_THREAD_ID` was requested.
             let thread = unsafe { fault.feat.ptid };
             let flags = fault.flags as u32;
             into.push(Fault {
@@ -184,13 +186,13 @@ impl Region {
     fn write_protect(&self, range: uffdio_range, mode: u64) {
         loop {
             let mut argument = uffdio_writeprotect { range, mode };
-            // SAFETY: The structure is the kernel's own; nothing at the addresses changes.
+            // SAFETY: The structure matches the kernel's; the call does not change memory content.
             let done =
                 unsafe { ioctl(&self.faults, Updater::<{ UFFDIO_WRITEPROTECT as Opcode }, _>::new(&mut argument)) };
             match done {
                 Ok(()) => return,
                 Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(error) => panic!("{range:?} cannot be protected by {mode}: {error}"),
+                Err(error) => panic!("cannot set write protection {mode} of {range:?}: {error}"),
             }
         }
     }
@@ -203,18 +205,19 @@ impl Kernel for Region {
         let mode = u64::from(protects | lets_sleep);
         let (dst, src) = (self.address(key) as u64, bytes.as_ptr() as u64);
         let last = self.address(key + (bytes.len() / self.segment) as u64 - 1);
-        assert_eq!(last as u64 + self.segment as u64 - dst, bytes.len() as u64, "whole segments");
+        assert_eq!(last as u64 + self.segment as u64 - dst, bytes.len() as u64, "not a multiple of the segment size");
         let mut done_bytes = 0;
         loop {
             let len = bytes.len() as u64 - done_bytes;
             let mut argument = uffdio_copy { dst: dst + done_bytes, src: src + done_bytes, len, mode, copy: 0 };
-            // SAFETY: The source is as long; at the destination there is nothing yet, so that nobody can have looked at it.
+            // SAFETY: The source has the same length; nothing is mapped at the destination, so no reference to it
+            // exists.
             let done = unsafe { ioctl(&self.faults, Updater::<{ UFFDIO_COPY as Opcode }, _>::new(&mut argument)) };
             match done {
                 Ok(()) => return,
-                // What was done before it was interrupted it says.
+                // The kernel returns how much it copied before the interruption.
                 Err(Errno::AGAIN | Errno::INTR) => done_bytes += argument.copy.max(0).cast_unsigned(),
-                Err(error) => panic!("segment {key} cannot be placed: {error}"),
+                Err(error) => panic!("cannot map segment {key}: {error}"),
             }
         }
     }
@@ -229,45 +232,45 @@ impl Kernel for Region {
 
     fn copy_out(&self, key: Key, into: &mut [u8]) {
         assert_eq!(into.len(), self.segment);
-        // SAFETY: The page is there and ours. The program's threads may read it, and, if it is not protected, store to it as they could to any
-        // memory that is being copied.
+        // SAFETY: The page is mapped and owned by this region. The program's threads may read it and, unless it is
+        // write-protected, store to it, as to any memory that is being copied.
         unsafe { ptr::copy_nonoverlapping(self.address(key) as *const u8, into.as_mut_ptr(), into.len()) };
     }
 
     fn discard(&mut self, first: Key, count: u64) {
         let range = self.range(first, count);
-        // SAFETY: The mapping is ours; whoever looks next faults.
+        // SAFETY: The region owns the mapping; the next access to it faults.
         unsafe { madvise(range.start as *mut _, range.len as usize, Advice::LinuxDontNeed) }
-            .expect("the mapping is there");
+            .expect("the range is mapped");
     }
 
     fn wake(&mut self, first: Key, count: u64) {
         let mut range = self.range(first, count);
-        // SAFETY: The structure is the kernel's own; threads only look again.
+        // SAFETY: The structure matches the kernel's; woken threads only retry their access.
         let woken = unsafe { ioctl(&self.faults, Updater::<{ UFFDIO_WAKE as Opcode }, _>::new(&mut range)) };
         woken.expect("the range is registered");
     }
 }
 
 impl Region {
-    /// Bytes of a page that is there, from `offset` on.
+    /// Copies part of a mapped page, starting at `offset`.
     pub fn copy_part_out(&self, key: Key, offset: usize, into: &mut [u8]) {
         assert!(offset + into.len() <= self.segment);
-        // SAFETY: As in `copy_out`.
+        // SAFETY: See `copy_out`.
         unsafe { ptr::copy_nonoverlapping((self.address(key) + offset) as *const u8, into.as_mut_ptr(), into.len()) };
     }
 
-    /// The same into a page that is there and not protected.
+    /// Stores `bytes` into part of a mapped and writable page.
     pub fn copy_part_in(&mut self, key: Key, offset: usize, bytes: &[u8]) {
         assert!(offset + bytes.len() <= self.segment);
-        // SAFETY: The page is there, ours and writable, so that nothing faults.
+        // SAFETY: The page is mapped, writable and owned by this region, so the copy does not fault.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), (self.address(key) + offset) as *mut u8, bytes.len()) };
     }
 }
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: Whoever had an address of it kept the region.
+        // SAFETY: Every holder of an address in the region also holds the region.
         let _ = unsafe { munmap(self.base as *mut _, self.bytes) };
     }
 }

@@ -1,12 +1,12 @@
-//! Random calls to a memory, beside the obvious one.
+//! Random calls to a memory, mirrored in a reference model.
 
 use memory::device::Device;
 use memory::{Error, Memory, Permissions, Shape};
 use sim::{Rng, Streams};
 
-use super::obvious::{State, compare};
+use super::model::{State, compare};
 
-/// A small one: pages of four segments of two sectors each, blocks of 32.
+/// A small memory: pages of four segments of two sectors each, blocks of 32 segments.
 pub fn shape() -> Shape {
     Shape {
         segment_bytes: 1024,
@@ -24,9 +24,9 @@ pub const DRAM: u64 = 1 << 16;
 
 pub struct Calls {
     pub rng: Rng,
-    /// With what has not been synced.
+    /// The current state, including unsynced changes.
     pub state: State,
-    /// What a crash leads back to.
+    /// The state that a crash restores.
     pub synced: State,
     pub syncs: u64,
 }
@@ -39,10 +39,10 @@ impl Calls {
 
     fn page<D: Device>(&mut self, _: &Memory<D>) -> Option<u64> {
         let count = self.state.now.len() as u64;
-        (count > 0).then(|| *self.state.now.keys().nth(self.rng.below(count) as usize).expect("as many"))
+        (count > 0).then(|| *self.state.now.keys().nth(self.rng.below(count) as usize).expect("in range"))
     }
 
-    /// One random call. `will`: told of the state that the call makes durable, before it does; `did`: after.
+    /// Makes one random call. Calls `will` with the state that the call is about to make durable, and `did` afterwards.
     pub fn step<D: Device>(
         &mut self,
         memory: &mut Memory<D>,
@@ -58,7 +58,7 @@ impl Calls {
                     Ok(address) => {
                         for page in 0..count {
                             let old = self.state.now.insert(address + page * page_bytes, vec![0; page_bytes as usize]);
-                            assert_eq!(old, None, "it was there");
+                            assert_eq!(old, None, "the page was already allocated");
                         }
                     }
                     Err(Error::NoPages { .. } | Error::Full(_)) => {}
@@ -70,7 +70,7 @@ impl Calls {
                 let count = 1 + self.rng.below((page_bytes - from).min(1500));
                 let bytes: Vec<u8> = (0..count).map(|_| self.rng.bits() as u8).collect();
                 memory.write(address + from, &bytes)?;
-                let page = self.state.now.get_mut(&address).expect("there");
+                let page = self.state.now.get_mut(&address).expect("exists");
                 page[from as usize..][..bytes.len()].copy_from_slice(&bytes);
             }
             (60..75, Some(address)) => {
@@ -92,36 +92,36 @@ impl Calls {
                 let name = self.rng.chance(0.3).then(|| format!("state {}", self.syncs));
                 self.syncs += 1;
                 let mut after = self.state.clone();
-                after.kept.push((memory.next_token(), name.clone(), self.state.now.clone()));
+                after.snapshots.push((memory.next_token(), name.clone(), self.state.now.clone()));
                 will(memory, &after);
                 match memory.sync(name.as_deref()) {
                     Ok(token) => {
-                        assert_eq!(token, after.kept.last().expect("pushed").0);
+                        assert_eq!(token, after.snapshots.last().expect("pushed").0);
                         self.state = after;
                         self.synced = self.state.clone();
                     }
-                    Err(Error::TooManyTokens { live }) => assert_eq!(live as usize, self.state.kept.len()),
+                    Err(Error::TooManyTokens { live }) => assert_eq!(live as usize, self.state.snapshots.len()),
                     Err(error) => return Err(error),
                 }
                 did(memory, &self.synced);
             }
-            (91..93, _) if !self.state.kept.is_empty() => {
-                let at = self.rng.below(self.state.kept.len() as u64) as usize;
-                let (token, _, pages) = self.state.kept[at].clone();
-                let after = State { now: pages, kept: self.state.kept[..=at].to_vec() };
+            (91..93, _) if !self.state.snapshots.is_empty() => {
+                let at = self.rng.below(self.state.snapshots.len() as u64) as usize;
+                let (token, _, pages) = self.state.snapshots[at].clone();
+                let after = State { now: pages, snapshots: self.state.snapshots[..=at].to_vec() };
                 will(memory, &after);
                 memory.rollback(token)?;
                 self.state = after;
                 self.synced = self.state.clone();
                 did(memory, &self.synced);
             }
-            (93..98, _) if !self.state.kept.is_empty() => {
-                let at = self.rng.below(self.state.kept.len() as u64) as usize;
+            (93..98, _) if !self.state.snapshots.is_empty() => {
+                let at = self.rng.below(self.state.snapshots.len() as u64) as usize;
                 let mut after = self.synced.clone();
-                let (token, ..) = after.kept.remove(at);
+                let (token, ..) = after.snapshots.remove(at);
                 will(memory, &after);
                 memory.drop_token(token)?;
-                self.state.kept.remove(at);
+                self.state.snapshots.remove(at);
                 self.synced = after;
                 did(memory, &self.synced);
             }
@@ -132,14 +132,14 @@ impl Calls {
     }
 }
 
-/// That a memory is as `state` has it, and that each of its tokens restores what it stands for.
+/// Checks that a memory is in state `state`, and that each token restores its content.
 pub fn verify<D: Device>(memory: &mut Memory<D>, state: &State) -> Result<(), String> {
     let tokens = memory.tokens().map_err(|error| error.to_string())?;
     if tokens != state.tokens() {
         return Err(format!("tokens are {tokens:?}, not {:?}", state.tokens()));
     }
     compare(memory, &state.now)?;
-    for (token, _, pages) in state.kept.iter().rev() {
+    for (token, _, pages) in state.snapshots.iter().rev() {
         memory.rollback(*token).map_err(|error| error.to_string())?;
         compare(memory, pages)?;
     }

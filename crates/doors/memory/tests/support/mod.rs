@@ -1,7 +1,7 @@
-//! A device that records, an obvious memory, and a place on a disk.
+//! A recording device, a reference model of a memory, and temporary files.
 #![allow(dead_code)]
 
 pub mod histories;
-pub mod obvious;
+pub mod model;
 pub mod place;
 pub mod recorder;

@@ -1,11 +1,11 @@
-//! A place for a memory on a real file.
+//! Temporary files for memories.
 
 use std::fs;
 use std::path::PathBuf;
 
 use memory::{Error, Memory, Options};
 
-/// A path for a memory that is gone when the test ends.
+/// The path of a memory that is deleted at the end of the test.
 pub struct Place(pub PathBuf);
 
 impl Place {
@@ -26,19 +26,19 @@ impl Drop for Place {
     }
 }
 
-/// Of a small one.
+/// Options for a small memory.
 pub fn options() -> Options {
     Options { capacity: Some(4 << 20), dram: 1 << 20, ..Options::default() }
 }
 
-/// A small memory.
-pub fn made(name: &str) -> (Place, Memory) {
+/// Creates a small memory.
+pub fn create(name: &str) -> (Place, Memory) {
     let place = Place::new(name);
     let memory = Memory::create(&place.0, &options()).unwrap_or_else(|error| panic!("{error}"));
     (place, memory)
 }
 
-/// What is told.
-pub fn words<T>(result: Result<T, Error>) -> String {
-    result.err().expect("it is refused").to_string()
+/// Returns the error message of a failed call.
+pub fn message<T>(result: Result<T, Error>) -> String {
+    result.err().expect("the call fails").to_string()
 }

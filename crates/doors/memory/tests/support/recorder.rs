@@ -1,36 +1,37 @@
-//! A device in DRAM that ends requests in any order, and records: from the record comes what a file may be after a crash at any instant.
+//! A device in DRAM that completes requests in any order and records them, to derive the file after a crash at any
+//! instant.
 
 use std::io;
 
 use memory::device::{Device, Ended, Op, Request};
 use sim::{Rng, Streams};
 
-/// What a device that is cut off may tear a write at.
+/// The unit at which a crash may tear a write.
 const SECTOR: usize = 512;
 
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A write was handed over.
+    /// A write was started.
     Started { id: u64, offset: u64, bytes: Vec<u8> },
-    /// It was reported done.
+    /// The write completed.
     Ended { id: u64 },
-    /// A flush was reported done; when it was handed over, so many events had been.
+    /// A flush completed, which was started after the first `events` events.
     Flushed { events: usize },
 }
 
 pub struct Recorder {
     pub image: Vec<u8>,
-    /// What was there when recording began.
+    /// The content when recording began.
     before: Vec<u8>,
     pub events: Vec<Event>,
     pending: Vec<(Request, u64)>,
     rng: Rng,
     ids: u64,
-    /// Bytes that writes may still take; then the file system is full.
+    /// Bytes that can still be written before the file system is full.
     pub room: Option<u64>,
-    /// A request that is to fail: its kind, how many of these come before.
+    /// A request that will fail: its operation, and how many of these succeed before it.
     pub failing: Option<(Op, u64)>,
-    /// What of the file no read can have.
+    /// The range of the file that cannot be read.
     pub bad: std::ops::Range<u64>,
     pub released: u64,
 }
@@ -51,7 +52,8 @@ impl Recorder {
         }
     }
 
-    /// The file after a crash when the first `count` events had been: what was flushed is there, of the rest any part.
+    /// Returns the file after a crash following the first `count` events: everything flushed is present, and any part
+    /// of the rest.
     pub fn crashed(&self, count: usize, rng: &mut Rng) -> Vec<u8> {
         let events = &self.events[..count];
         let flushed = events.iter().rev().find_map(|event| match event {
@@ -62,7 +64,7 @@ impl Recorder {
             let of = |event: &Event| matches!(event, Event::Ended { id: other } if *other == id);
             self.events[..flushed.unwrap_or(0)].iter().any(of)
         };
-        // One crash in four loses nothing that was written, one all, the others any of it.
+        // One crash in four loses no write, one all unflushed writes, the others a random subset.
         let kind = rng.below(4);
         let mut image = self.before.clone();
         for event in events {
@@ -156,7 +158,7 @@ impl Device for Recorder {
     }
 
     fn release(&mut self, offset: u64, bytes: u64) {
-        // A hole reads as zeros, at once or not at all after a crash.
+        // A hole reads as zeros immediately, but may be lost in a crash.
         self.ids += 1;
         let zeros = vec![0; bytes as usize];
         self.image[offset as usize..][..bytes as usize].copy_from_slice(&zeros);

@@ -1,12 +1,12 @@
-//! Memory for requests that bypass the page cache: aligned, and filled with what no controller compresses or finds twice.
+//! Request buffers for direct I/O: aligned, and filled with data that no controller can compress or deduplicate.
 
 use direct::{ALIGNMENT, aligned};
 use sim::{Rng, Streams};
 
-/// Bytes that no two writes have in common, and in which no two sectors of a write are alike.
+/// Stamp interval in bytes: each sector of this size gets a unique stamp.
 const STAMPED: usize = 512;
 
-/// As many buffers as requests can be under way, each as long as the longest request so far.
+/// One buffer per outstanding request, each as long as the longest request so far.
 #[derive(Debug)]
 pub(crate) struct Buffers {
     memory: Vec<Vec<u8>>,
@@ -16,13 +16,14 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// No buffers yet. Their random content is the same for the same seed.
+    /// Creates an empty set of buffers. The random content depends only on `seed`.
     pub(crate) fn new(seed: u64) -> Buffers {
         let random = Streams::new(seed).stream("probe.block.data");
         Buffers { memory: Vec::new(), bytes: 0, random, stamp: 0 }
     }
 
-    /// Takes the buffers out, to be put back when nothing uses them any more. What is left in their place writes other stamps.
+    /// Takes the buffers out. The caller puts them back when no request uses them any more; until then `self` uses a
+    /// different range of stamps.
     pub(crate) fn take(&mut self) -> Buffers {
         let left = Buffers {
             memory: Vec::new(),
@@ -33,7 +34,7 @@ impl Buffers {
         std::mem::replace(self, left)
     }
 
-    /// Has `count` buffers of at least `bytes` bytes each, and says where they are.
+    /// Ensures that there are `count` buffers of at least `bytes` bytes each.
     pub(crate) fn reserve(&mut self, count: usize, bytes: usize) {
         if bytes > self.bytes {
             self.memory.clear();
@@ -48,20 +49,21 @@ impl Buffers {
         }
     }
 
-    /// The first `bytes` of buffer `index`.
+    /// Returns the first `bytes` bytes of buffer `index`.
     ///
     /// # Panics
-    /// If so much was not reserved.
+    /// If the buffer was not reserved with this size.
     pub(crate) fn get(&mut self, index: usize, bytes: usize) -> &mut [u8] {
         aligned(&mut self.memory[index], bytes)
     }
 
-    /// All buffers, `bytes` of each.
+    /// Returns the first `bytes` bytes of every buffer.
     pub(crate) fn all(&mut self, bytes: usize) -> impl Iterator<Item = &mut [u8]> {
         self.memory.iter_mut().map(move |memory| aligned(memory, bytes))
     }
 
-    /// The same with a content that was not written before: incompressible, with a stamp of its own in each sector.
+    /// Like [`Buffers::get`], with content that was never written before: incompressible, with a unique stamp in each
+    /// sector.
     pub(crate) fn fresh(&mut self, index: usize, bytes: usize) -> &mut [u8] {
         let first = self.stamp;
         let sectors = bytes.div_ceil(STAMPED);
@@ -71,7 +73,7 @@ impl Buffers {
         buffer
     }
 
-    /// The number of the next stamp, after taking `bytes` bytes' worth of them.
+    /// Reserves the stamps for a write of `bytes` bytes and returns the first.
     pub(crate) fn stamps(&mut self, bytes: usize) -> u64 {
         let first = self.stamp;
         self.stamp += bytes.div_ceil(STAMPED) as u64;
@@ -79,7 +81,7 @@ impl Buffers {
     }
 }
 
-/// Puts consecutive stamps into the sectors of a write, mixed so that they do not look alike.
+/// Writes consecutive stamps into the sectors of `buffer`, scrambled so that sectors do not resemble each other.
 pub(crate) fn stamp(buffer: &mut [u8], first: u64) {
     for (sector, number) in buffer.chunks_exact_mut(STAMPED).zip(first..) {
         let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.rotate_left(32);
@@ -116,12 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_as_often_as_chance_has_them() {
+    fn byte_values_are_uniformly_distributed() {
         let mut buffers = Buffers::new(7);
         buffers.reserve(1, 1 << 20);
         let mut counts = [0_u32; 256];
         buffers.fresh(0, 1 << 20).iter().for_each(|byte| counts[usize::from(*byte)] += 1);
-        // 4096 of each are expected, with a deviation of 64.
+        // Each value is expected 4096 times, with a standard deviation of 64.
         assert!(counts.iter().all(|count| (3700..4500).contains(count)), "{counts:?}");
     }
 }

@@ -1,12 +1,12 @@
-//! What is on a drive or in a file, as far as its first bytes tell: a test that writes would destroy it.
+//! Recognizes existing content of a drive or file from its first bytes, since a write test would destroy it.
 
-/// Bytes from the start that are looked at.
-pub(crate) const LOOKED_AT: usize = 132 << 10;
+/// Number of bytes inspected from the start.
+pub(crate) const INSPECTED_BYTES: usize = 132 << 10;
 
-/// Where the signature of a partition table says how many bytes a block has: GPT's header is in block 1.
+/// Block sizes at which a GPT signature is searched: the GPT header is in block 1.
 const GPT_BLOCKS: [usize; 2] = [512, 4096];
 
-/// Signatures of file systems, volumes and images: where, what, and what it says.
+/// Signatures of file systems, volumes and images: offset, bytes, description.
 const SIGNATURES: &[(usize, &[u8], &str)] = &[
     (0, b"LUKS\xba\xbe", "a LUKS volume"),
     (0x438, b"\x53\xef", "an ext2, ext3 or ext4 file system"),
@@ -37,18 +37,18 @@ fn is(bytes: &[u8], at: usize, what: &[u8]) -> bool {
     bytes.get(at..at + what.len()) == Some(what)
 }
 
-/// What is recognised in the first bytes, other than a partition table.
-pub(crate) fn recognised(start: &[u8]) -> Option<&'static str> {
+/// Returns a description of the content recognized in the first bytes, partition tables excluded.
+pub(crate) fn recognized(start: &[u8]) -> Option<&'static str> {
     SIGNATURES.iter().find(|(at, what, _)| is(start, *at, what)).map(|(.., name)| *name)
 }
 
-/// The partition table in the first bytes: `GPT` or `MBR`.
+/// Returns the kind of partition table in the first bytes: `GPT` or `MBR`.
 pub(crate) fn partition_table(start: &[u8]) -> Option<&'static str> {
     if GPT_BLOCKS.iter().any(|block| is(start, *block, b"EFI PART")) {
         return Some("GPT");
     }
-    // The boot sector of a FAT or NTFS file system has the same last bytes, and code where the table would be.
-    if !is(start, 510, b"\x55\xaa") || recognised(start).is_some() {
+    // The boot sector of a FAT or NTFS file system ends with the same signature, but has code where the table would be.
+    if !is(start, 510, b"\x55\xaa") || recognized(start).is_some() {
         return None;
     }
     let entries: Vec<&[u8]> = (0..4).filter_map(|n| start.get(446 + 16 * n..462 + 16 * n)).collect();
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn with(parts: &[(usize, &[u8])]) -> Vec<u8> {
-        let mut bytes = vec![0; LOOKED_AT];
+        let mut bytes = vec![0; INSPECTED_BYTES];
         for (at, part) in parts {
             bytes[*at..at + part.len()].copy_from_slice(part);
         }
@@ -69,16 +69,16 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_recognised_in_nothing() {
-        for bytes in [vec![], vec![0; 100], vec![0; LOOKED_AT], vec![0xff; LOOKED_AT]] {
-            assert_eq!((recognised(&bytes), partition_table(&bytes)), (None, None));
+    fn blank_content_is_not_recognized() {
+        for bytes in [vec![], vec![0; 100], vec![0; INSPECTED_BYTES], vec![0xff; INSPECTED_BYTES]] {
+            assert_eq!((recognized(&bytes), partition_table(&bytes)), (None, None));
         }
     }
 
     #[test]
-    fn every_signature_is_within_what_is_looked_at() {
+    fn every_signature_lies_within_the_inspected_bytes() {
         for (at, what, name) in SIGNATURES {
-            assert_eq!(recognised(&with(&[(*at, what)])), Some(*name));
+            assert_eq!(recognized(&with(&[(*at, what)])), Some(*name));
         }
     }
 
@@ -89,7 +89,7 @@ mod tests {
         let signature: (usize, &[u8]) = (510, b"\x55\xaa");
         assert_eq!(partition_table(&with(&[signature, (450, &[0x83])])), Some("MBR"));
         assert_eq!(partition_table(&with(&[signature, (446, &[0x80]), (450, &[0x07])])), Some("MBR"));
-        // An empty table, code instead of one, and a file system's boot sector.
+        // An empty table, code in place of a table, and the boot sector of a file system.
         assert_eq!(partition_table(&with(&[signature])), None);
         assert_eq!(partition_table(&with(&[signature, (446, &[0x12]), (450, &[0x83])])), None);
         assert_eq!(partition_table(&with(&[signature, (450, &[0x83]), (3, b"NTFS    ")])), None);

@@ -1,4 +1,4 @@
-//! What sysfs says of a block device.
+//! A block device as described by sysfs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::wire::Wire;
 /// A device number: major and minor.
 pub type Number = (u32, u32);
 
-/// What tells a medium from another that comes by the same name.
+/// Distinguishes a medium from another that appears under the same device name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Medium {
     sequence: Option<String>,
@@ -17,93 +17,94 @@ pub(crate) struct Medium {
     serial: Option<String>,
 }
 
-/// A block device, as `/sys/dev/block/MAJOR:MINOR` describes it.
+/// A block device described by `/sys/dev/block/MAJOR:MINOR`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// Its own folder.
+    /// The sysfs folder of the device itself.
     own: PathBuf,
-    /// The folder of the whole drive: its own, or that of the drive of which it is a partition.
+    /// The sysfs folder of the whole drive: the same folder, or that of the parent drive for a partition.
     whole: PathBuf,
 }
 
 impl Disk {
-    /// The device of a number. `None` if sysfs does not know it.
+    /// Looks up a device by number. Returns `None` if sysfs does not know it.
     pub fn of(roots: &Roots, (major, minor): Number) -> Option<Disk> {
         let own = fs::canonicalize(roots.sys.join(format!("dev/block/{major}:{minor}"))).ok()?;
         let whole = if own.join("partition").exists() { own.parent()?.to_owned() } else { own.clone() };
         Some(Disk { own, whole })
     }
 
-    /// Its name: `nvme0n1`, `sda2`.
+    /// Returns the kernel name of the device: `nvme0n1`, `sda2`.
     pub fn name(&self) -> String {
         last(&self.own)
     }
 
-    /// The whole drive's name.
+    /// Returns the name of the whole drive.
     pub fn drive(&self) -> String {
         last(&self.whole)
     }
 
-    /// The whole drive's folder.
+    /// Returns the sysfs folder of the whole drive.
     pub fn folder(&self) -> &Path {
         &self.whole
     }
 
-    /// Whether it is a part of a drive.
+    /// Returns whether the device is a partition.
     pub fn is_partition(&self) -> bool {
         self.own != self.whole
     }
 
-    /// Bytes. The kernel counts them in 512-byte sectors, whatever the logical block is.
+    /// Returns the size in bytes. The kernel counts 512-byte sectors regardless of the logical block size.
     pub fn bytes(&self) -> Option<u64> {
         attribute(self.own.join("size"))?.parse::<u64>().ok()?.checked_mul(512)
     }
 
-    /// Whether the kernel refuses to write to it.
+    /// Returns whether the kernel refuses writes to the device.
     pub fn is_read_only(&self) -> bool {
         [&self.own, &self.whole].iter().any(|folder| attribute(folder.join("ro")).is_some_and(|text| text != "0"))
     }
 
-    /// An attribute of the whole drive's request queue.
+    /// Returns an attribute of the drive's request queue.
     pub fn queue(&self, name: &str) -> Option<String> {
         attribute(self.whole.join("queue").join(name))
     }
 
-    /// The same as a number.
+    /// Returns a numeric attribute of the drive's request queue.
     pub fn queue_number(&self, name: &str) -> Option<u64> {
         self.queue(name)?.parse().ok()
     }
 
-    /// The names of the drive's partitions.
+    /// Returns the names of the drive's partitions.
     pub fn partitions(&self) -> Vec<String> {
         let there = names(&self.whole);
         there.into_iter().filter(|name| self.whole.join(name).join("partition").exists()).collect()
     }
 
-    /// The drive and its partitions: name and number of each.
+    /// Returns the name and number of the drive and of each of its partitions.
     pub fn family(&self) -> Vec<(String, Number)> {
         let folders = self.partitions().into_iter().map(|name| self.whole.join(name));
         let all = std::iter::once(self.whole.clone()).chain(folders);
         all.filter_map(|folder| Some((last(&folder), number(&attribute(folder.join("dev"))?)?))).collect()
     }
 
-    /// The devices that stand on `name`, one of its family: device-mapper, md.
+    /// Returns the devices stacked on `name` (device-mapper, md), where `name` is the drive or one of its partitions.
     pub fn holders(&self, name: &str) -> Vec<String> {
         let folder = if name == self.drive() { self.whole.clone() } else { self.whole.join(name) };
         names(folder.join("holders"))
     }
 
-    /// What the maker calls it.
+    /// Returns the model name.
     pub fn model(&self) -> Option<String> {
         attribute(self.whole.join("device/model"))
     }
 
-    /// The version of its firmware.
+    /// Returns the firmware version.
     pub fn firmware(&self) -> Option<String> {
         ["device/firmware_rev", "device/rev"].iter().find_map(|name| attribute(self.whole.join(name)))
     }
 
-    /// The link it is on: of NVMe what its PCIe device says, of SATA the speed of the port in its path.
+    /// Returns the host link: for NVMe from the attributes of the PCIe device, for SATA from the speed of the port in
+    /// the device path.
     pub(crate) fn link(&self) -> Option<Wire> {
         let device = ["device/device", "device"].iter().map(|name| self.whole.join(name));
         let pcie = device.into_iter().find_map(|folder| {
@@ -123,8 +124,8 @@ impl Disk {
         })
     }
 
-    /// Its serial number: of NVMe and MMC an attribute of the device, of SCSI and SATA page 80h of the vital product data
-    /// (SPC-4, section 7.8.15: four bytes before it), of virtio one of the drive itself.
+    /// Returns the serial number: for NVMe and MMC an attribute of the device, for SCSI and SATA page 80h of the vital
+    /// product data (SPC-4, section 7.8.15; the text starts at byte 4), for virtio an attribute of the drive itself.
     pub fn serial(&self) -> Option<String> {
         let plain = ["device/serial", "serial"].iter().find_map(|name| attribute(self.whole.join(name)));
         plain.or_else(|| {
@@ -134,13 +135,13 @@ impl Disk {
         })
     }
 
-    /// What another medium under the same name would not share: how many media the kernel had seen before (since Linux
-    /// 5.15), its bytes, its serial number.
+    /// Returns the identity of the medium: the kernel's disk sequence number (since Linux 5.15), the size and the
+    /// serial number. A replacement under the same name differs in at least one of them.
     pub(crate) fn medium(&self) -> Medium {
         Medium { sequence: attribute(self.whole.join("diskseq")), bytes: self.bytes(), serial: self.serial() }
     }
 
-    /// The file or device below a loop device.
+    /// Returns the file or device behind a loop device.
     pub fn backing(&self) -> Option<String> {
         attribute(self.whole.join("loop/backing_file"))
     }
@@ -150,7 +151,7 @@ fn last(folder: &Path) -> String {
     folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Reads `MAJOR:MINOR`.
+/// Parses `MAJOR:MINOR`.
 pub fn number(text: &str) -> Option<Number> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))

@@ -1,4 +1,4 @@
-//! Making block requests, one after the other or several at a time.
+//! Executes block requests on a real target, one at a time or several in parallel.
 
 use std::fs::File;
 use std::io;
@@ -15,34 +15,36 @@ use super::ring::Ring;
 use super::threads;
 use crate::Timed;
 
-/// Most requests under way at once. NVMe queues have 1,023 entries in Linux and SATA 32; no test asks for more than this.
+/// Maximum queue depth. Linux NVMe queues have 1,023 entries and SATA queues 32; no test needs more than this.
 pub(crate) const DEPTH_MAX: u32 = 128;
 
-/// How several requests are kept under way. One at a time needs neither: a system call each, on the thread that waits.
+/// How several requests are kept outstanding. At depth 1 neither variant is used: the measuring thread makes one system
+/// call per request.
 #[derive(Debug)]
 pub(crate) enum Engine {
-    /// By io_uring.
+    /// With io_uring.
     Ring(Box<Ring>),
-    /// By a thread each, where io_uring is not allowed: what starts and ends together is spread by the scheduler.
+    /// With one thread per outstanding request, where io_uring is not permitted. The scheduler adds jitter to start and
+    /// end times.
     Threads,
 }
 
-/// Why a batch was not finished. What was under way has ended.
+/// Why a batch did not finish. No request is outstanding any more.
 #[derive(Debug)]
 pub(crate) enum Unfinished {
-    /// A request, by its index, and what the kernel said.
+    /// The request with this index failed with this error.
     Failed(usize, io::Error),
-    /// The user wants no more.
+    /// The user interrupted the probe.
     Interrupted,
 }
 
 impl Engine {
-    /// The best that this machine allows.
+    /// Returns the best engine that this machine permits.
     pub(crate) fn new() -> Engine {
         Ring::new(DEPTH_MAX).map_or(Engine::Threads, |ring| Engine::Ring(Box::new(ring)))
     }
 
-    /// Its name, for the results.
+    /// Returns the engine name recorded in results.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Engine::Ring(_) => "io_uring",
@@ -50,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// Makes `requests`, at most `depth` at a time; `timed` has a place for each. Returns the time that they took.
+    /// Runs the requests of `batch` and fills in `batch.timed`. Returns the time of the last completion.
     pub(crate) fn run(&mut self, batch: &mut Batch<'_>) -> Result<Time, Unfinished> {
         let longest = batch.requests.iter().filter(|request| has_data(request)).map(|request| request.bytes).max();
         batch.buffers.reserve(batch.depth as usize, length(longest.unwrap_or(0)));
@@ -63,28 +65,28 @@ impl Engine {
     }
 }
 
-/// What an engine is to do.
+/// The requests an engine runs, with the resources it needs.
 pub(crate) struct Batch<'a> {
     pub file: &'a File,
     pub buffers: &'a mut Buffers,
     pub requests: &'a [Request],
     pub depth: u32,
     pub stop: &'a AtomicBool,
-    /// One a request.
+    /// One entry per request.
     pub timed: &'a mut [Timed],
 }
 
-/// Whether data move.
+/// Returns whether the request transfers data.
 pub(crate) fn has_data(request: &Request) -> bool {
     matches!(request.op, Op::Read | Op::Write)
 }
 
-/// A request's length as a buffer's.
+/// Converts a request length to a buffer length.
 pub(crate) fn length(bytes: u64) -> usize {
     usize::try_from(bytes).expect("a request fits into memory")
 }
 
-/// The time of a batch: since its start, by a clock that is never set (`CLOCK_MONOTONIC`).
+/// Returns the time since `start`, by a monotonic clock (`CLOCK_MONOTONIC`).
 pub(crate) fn since(start: Instant) -> Time {
     Time::from_ns(u64::try_from(start.elapsed().as_nanos()).expect("a batch ends within centuries"))
 }
@@ -108,7 +110,7 @@ fn one_by_one(batch: &mut Batch<'_>) -> Result<(), Unfinished> {
     Ok(())
 }
 
-/// Makes one request and waits for it.
+/// Executes one request synchronously.
 pub(crate) fn make(file: &File, request: &Request, buffer: &mut [u8]) -> io::Result<()> {
     match request.op {
         Op::Read => whole(file.read_at(buffer, request.offset)?, request),
@@ -122,7 +124,7 @@ pub(crate) fn make(file: &File, request: &Request, buffer: &mut [u8]) -> io::Res
     }
 }
 
-/// A transfer that stops short is a failure: its time would say nothing.
+/// Treats a short transfer as an error, since its latency would be meaningless.
 pub(crate) fn whole(moved: usize, request: &Request) -> io::Result<()> {
     if moved == length(request.bytes) {
         return Ok(());
@@ -141,14 +143,14 @@ mod tests {
     const BLOCKS: u64 = 256;
 
     fn engines() -> Vec<Engine> {
-        // Where the kernel has no io_uring there is one kind less.
+        // Without io_uring in the kernel only the thread engine is tested.
         [Ring::new(DEPTH_MAX).ok().map(|ring| Engine::Ring(Box::new(ring))), Some(Engine::Threads)]
             .into_iter()
             .flatten()
             .collect()
     }
 
-    /// A file of zeros that can be written, and is gone when the test ends.
+    /// A file of zeros that is removed when the test ends.
     struct Zeros(PathBuf, File);
 
     impl Zeros {
@@ -175,11 +177,11 @@ mod tests {
     }
 
     #[test]
-    fn all_write_what_is_asked_and_nothing_else() {
+    fn every_engine_writes_exactly_the_requested_blocks() {
         for mut engine in engines() {
             for depth in [1, 5, DEPTH_MAX] {
                 let zeros = Zeros::new("writes");
-                // Every third block, in an order of its own, with flushes between them.
+                // Every third block in scrambled order, interleaved with flushes.
                 let places = (0..BLOCKS).map(|n| n * 77 % BLOCKS).filter(|n| n.is_multiple_of(3));
                 let write = |n: u64| Request { fua: n.is_multiple_of(2), ..Request::new(Op::Write, n * BLOCK, BLOCK) };
                 let requests: Vec<Request> = places.flat_map(|n| [write(n), Request::flush()]).collect();
@@ -189,7 +191,7 @@ mod tests {
                 let mut seen = std::collections::BTreeSet::new();
                 for (n, block) in (0..BLOCKS).zip(written.chunks(length(BLOCK))) {
                     assert_eq!(block.iter().any(|byte| *byte != 0), n.is_multiple_of(3), "{} block {n}", engine.name());
-                    // No controller can keep two of them as one.
+                    // All written blocks differ, so that no controller can deduplicate them.
                     assert!(!n.is_multiple_of(3) || seen.insert(block.to_vec()), "{} block {n}", engine.name());
                 }
             }
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn all_tell_the_request_that_failed_and_go_on_with_the_next_batch() {
+    fn every_engine_reports_the_failed_request_and_stays_usable() {
         for mut engine in engines() {
             for depth in [1, 8] {
                 let zeros = Zeros::new("fails");
@@ -207,7 +209,7 @@ mod tests {
                     Err(Unfinished::Failed(40, error)) => assert_eq!(error.to_string(), "0 bytes moved"),
                     other => panic!("{} at depth {depth}: {other:?}", engine.name()),
                 }
-                // A plain file takes no discards.
+                // A plain file does not accept discards.
                 let trim = [requests[0], Request::new(Op::Trim, 0, BLOCK)];
                 match zeros.run(&mut engine, &trim, depth) {
                     Err(Unfinished::Failed(1, _)) => {}
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_that_failed_is_used_no_more() {
+    fn a_failed_ring_is_not_used_again() {
         let zeros = Zeros::new("lost");
         let Ok(ring) = Ring::new(DEPTH_MAX) else { return };
         let mut engine = Engine::Ring(Box::new(ring.lose()));

@@ -1,4 +1,4 @@
-//! What is worth keeping with the results of a real target.
+//! Facts about a real target and its machine that are recorded with the results.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use super::found::{Found, Kind};
 use super::hmb;
 use super::roots::attribute;
 
-/// Attributes of a request queue that change how long a request takes, or what reaches the drive.
+/// Attributes of a request queue that affect latency or the requests that reach the drive.
 const QUEUE: &[&str] = &[
     "logical_block_size",
     "physical_block_size",
-    // The kernel splits what is longer into several requests.
+    // The kernel splits longer requests.
     "max_sectors_kb",
     "nr_requests",
     "rotational",
@@ -20,7 +20,7 @@ const QUEUE: &[&str] = &[
     "write_cache",
 ];
 
-/// What is known of a target and its machine, by name.
+/// Returns the known facts about a target and its machine, by name.
 pub(crate) fn environment(found: &Found) -> BTreeMap<String, String> {
     let mut known = BTreeMap::new();
     let mut note = |name: &str, value: Option<String>| {

@@ -1,4 +1,5 @@
-//! Whether requests to a plain file reach a drive: past the page cache, and not answered by the file system.
+//! Checks that requests to a plain file reach a drive: that they bypass the page cache and are not served by the file
+//! system alone.
 
 use std::fs::File;
 
@@ -7,10 +8,10 @@ use rustix::fs::{AtFlags, SeekFrom, StatxFlags, fstatfs, seek, statx};
 use super::refusal::Refusal;
 use super::usage::Mount;
 
-/// Magic numbers of file systems in memory (statfs(2)).
+/// Magic numbers of memory file systems (statfs(2)).
 const IN_MEMORY: [(i64, &str); 2] = [(0x0102_1994, "tmpfs"), (0x8584_58f6, "ramfs")];
 
-/// Refuses a file that is on no drive.
+/// Refuses a file on a memory file system.
 pub(super) fn in_memory(path: &str, file: &File) -> Result<(), Refusal> {
     let found = fstatfs(file).map_err(|error| Refusal::io(path, error))?;
     match IN_MEMORY.iter().find(|(magic, _)| *magic == found.f_type as i64) {
@@ -19,8 +20,8 @@ pub(super) fn in_memory(path: &str, file: &File) -> Result<(), Refusal> {
     }
 }
 
-/// The alignment that direct requests need, in bytes (statx(2), `STATX_DIOALIGN`, since Linux 6.1; before, a page satisfies
-/// every file system).
+/// Returns the alignment that direct I/O requires, in bytes (statx(2), `STATX_DIOALIGN`, since Linux 6.1; on older
+/// kernels one page, which satisfies every file system).
 pub(super) fn direct_alignment(path: &str, file: &File, mount: Option<&Mount>) -> Result<u64, Refusal> {
     let none = || {
         let kind = mount.map_or_else(String::new, |mount| format!(" ({})", mount.kind));
@@ -37,7 +38,7 @@ pub(super) fn direct_alignment(path: &str, file: &File, mount: Option<&Mount>) -
     }
 }
 
-/// Bytes that the file system keeps no data for: never written, or only set aside.
+/// Returns the bytes for which the file system stores no data: never written, or only preallocated.
 pub(super) fn holes(path: &str, file: &File, bytes: u64) -> Result<u64, Refusal> {
     let failed = |error| Refusal::io(path, error);
     let (mut at, mut holes) = (0, 0);

@@ -1,5 +1,5 @@
-//! Looking at a real target before anything is asked of it: what it is, whether it may be probed, and what its user must
-//! type before it is written.
+//! Inspects a real target before any test: what it is, whether it may be probed, and the key that its user must type
+//! before it is written.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::ErrorKind;
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use sim::units::show_size;
 
-use super::content::{self, LOOKED_AT};
+use super::content::{self, INSPECTED_BYTES};
 use super::disk::{Disk, Medium, Number};
 use super::file::{direct_alignment, holes, in_memory};
 use super::refusal::Refusal;
 use super::roots::Roots;
 use super::usage::{self, Mount};
 
-/// A file or drive that may be read. Nothing of it is open.
+/// A file or drive that may be read. A drive is not kept open.
 #[derive(Debug)]
 pub struct Found {
     path: String,
@@ -25,18 +25,18 @@ pub struct Found {
     capacity_bytes: u64,
     block_bytes: u64,
     roots: Roots,
-    /// What is on it, as far as its first bytes tell.
+    /// Recognized content, from the first bytes.
     content: Option<&'static str>,
-    /// What it is to the kernel, so that what is opened later is the same.
+    /// The kernel's identity of the target, to verify that the target opened later is the same.
     identity: Identity,
 }
 
 /// A plain file, or a drive.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    /// And what it is on. It is held open, so that no other file can get its inode's number.
+    /// A file with its mount and the drive below. The open descriptor prevents the inode number from being reused.
     File { mount: Option<Mount>, below: Option<Disk>, read_only: bool, _held: File },
-    /// A block device, and what is in it.
+    /// A block device and the identity of its medium.
     Drive(Disk, Medium),
 }
 
@@ -49,7 +49,7 @@ struct Identity {
 
 impl Identity {
     fn of(data: &Metadata) -> Identity {
-        // A device's node may be made anew; what counts is its number.
+        // The node of a device may be recreated; only the device number counts.
         if data.file_type().is_block_device() {
             return Identity { device: data.rdev(), inode: 0, bytes: 0 };
         }
@@ -57,16 +57,16 @@ impl Identity {
     }
 }
 
-/// That the user typed what names the target, and what that is: what opening for writing asks for.
+/// Proof that the user typed the key of a target; holds that key. Required to open the target for writing.
 #[derive(Debug)]
 pub struct Confirmed(String);
 
 impl Found {
-    /// Looks at a path. It is opened for reading, its first bytes are read, and a drive is closed.
+    /// Inspects a path: opens it for reading and reads its first bytes. A drive is closed again.
     ///
     /// # Errors
-    /// Each reason not to probe it that holds for tests that only read as well.
-    pub fn look(path: &str, roots: &Roots) -> Result<Found, Refusal> {
+    /// Any reason that forbids probing, even with read-only tests.
+    pub fn inspect(path: &str, roots: &Roots) -> Result<Found, Refusal> {
         let canonical = usage::canonical(path)?;
         let data = canonical.metadata().map_err(|error| Refusal::io(path, error))?;
         let kind = data.file_type();
@@ -109,7 +109,7 @@ impl Found {
         if let Some(kind) = content::partition_table(&start) {
             return Err(Refusal::Table { path: path.to_owned(), kind });
         }
-        let content = content::recognised(&start);
+        let content = content::recognized(&start);
         let (path, kind, roots) = (path.to_owned(), Kind::Drive(disk, medium), roots.clone());
         Ok(Found { path, canonical, kind, capacity_bytes, block_bytes, roots, content, identity })
     }
@@ -131,7 +131,7 @@ impl Found {
         let content = match content::partition_table(&start) {
             Some("GPT") => Some("a partition table (GPT)"),
             Some(_) => Some("a partition table (MBR)"),
-            None => content::recognised(&start),
+            None => content::recognized(&start),
         };
         let below = Disk::of(roots, number);
         let read_only = data.mode() & 0o222 == 0;
@@ -140,17 +140,17 @@ impl Found {
         Ok(Found { path, canonical, kind, capacity_bytes, block_bytes, roots, content, identity })
     }
 
-    /// What the user called it.
+    /// Returns the path as given by the user.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Bytes that can be asked for.
+    /// Returns the usable bytes of the target.
     pub fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
     }
 
-    /// Bytes of which offsets and lengths are multiples.
+    /// Returns the alignment of offsets and lengths in bytes.
     pub fn block_bytes(&self) -> u64 {
         self.block_bytes
     }
@@ -163,7 +163,7 @@ impl Found {
         &self.roots
     }
 
-    /// The drive, if it is one.
+    /// Returns the drive, or `None` for a file.
     pub fn disk(&self) -> Option<&Disk> {
         match &self.kind {
             Kind::Drive(disk, _) => Some(disk),
@@ -171,10 +171,10 @@ impl Found {
         }
     }
 
-    /// Whether it is large enough for a test.
+    /// Checks that the target has at least `expected` bytes, as required by `test`.
     ///
     /// # Errors
-    /// If it is not.
+    /// If the target is smaller.
     pub fn check_size(&self, test: &str, expected: u64) -> Result<(), Refusal> {
         if self.capacity_bytes >= expected {
             return Ok(());
@@ -183,10 +183,10 @@ impl Found {
         Err(Refusal::TooSmall { path, found, expected, test })
     }
 
-    /// Whether `tests` may write to it, once its user has confirmed. It is not opened for writing.
+    /// Checks whether `tests` may write to the target once its user has confirmed. Does not open it for writing.
     ///
     /// # Errors
-    /// If it is read-only, may not be written by this user, or holds what looks like somebody's data.
+    /// If the target is read-only, this user has no write permission, or the target holds recognizable data.
     pub fn check_writes(&self, tests: &str) -> Result<(), Refusal> {
         let (path, tests) = (|| self.path.clone(), || tests.to_owned());
         let (what, read_only) = match &self.kind {
@@ -207,14 +207,15 @@ impl Found {
         }
     }
 
-    /// What must be typed before it is written: the serial number; of a drive without, and of a file, the path without links.
+    /// Returns the key that must be typed before the target is written: the serial number of a drive, or the canonical
+    /// path of a file or of a drive without a serial number.
     pub fn key(&self) -> String {
         let serial = self.disk().and_then(Disk::serial);
         serial.unwrap_or_else(|| self.canonical.to_string_lossy().into_owned())
     }
 
-    /// What that is, for people: `the serial number of /dev/nvme0n1 (MODEL, SIZE)`. It does not tell the number.
-    pub fn key_is(&self) -> String {
+    /// Describes the key without revealing a serial number: `the serial number of /dev/nvme0n1 (MODEL, SIZE)`.
+    pub fn key_description(&self) -> String {
         let size = show_size(self.capacity_bytes);
         match self.disk() {
             Some(disk) if disk.serial().is_some() => {
@@ -226,28 +227,29 @@ impl Found {
         }
     }
 
-    /// Compares what the user typed.
+    /// Compares `typed` with the key.
     ///
     /// # Errors
-    /// If it is anything else than [`Found::key`].
+    /// If `typed` differs from [`Found::key`].
     pub fn confirm(&self, typed: &str) -> Result<Confirmed, Refusal> {
         if typed == self.key() {
             return Ok(Confirmed(typed.to_owned()));
         }
-        Err(Refusal::Unconfirmed { found: typed.to_owned(), expected: self.key_is() })
+        Err(Refusal::Unconfirmed { found: typed.to_owned(), expected: self.key_description() })
     }
 
-    /// Opens it past the page cache; a drive exclusively, so that nothing mounts it meanwhile. Who uses it is looked at again.
+    /// Opens the target for direct I/O, and a drive exclusively, so that nothing can mount it meanwhile. Checks for
+    /// other users again.
     ///
     /// # Errors
-    /// If it is another one by now, is in use by now, or the kernel refuses.
+    /// If the target was replaced or is now in use, or the kernel refuses.
     pub(crate) fn open(&self, write: Option<&Confirmed>) -> Result<File, Refusal> {
         match &self.kind {
             Kind::File { .. } => usage::check_file(&self.roots, &self.path, &self.canonical)?,
             Kind::Drive(disk, _) => usage::check_drive(&self.roots, &self.path, disk)?,
         }
         let file = open(&self.path, &self.canonical, self.identity, write.is_some())?;
-        // With the drive held: it may have been unplugged, and another have got its name, while the user typed.
+        // Checked while the drive is open: while the user typed, the drive may have been unplugged and its name reused.
         let another = match &self.kind {
             Kind::File { .. } => false,
             Kind::Drive(disk, medium) => disk.medium() != *medium,
@@ -283,11 +285,11 @@ fn refused(path: &str, what: &'static str, error: &std::io::Error) -> Refusal {
     }
 }
 
-/// The first bytes, by a descriptor that may bypass the page cache.
+/// Reads the first bytes into an aligned buffer, since the descriptor may bypass the page cache.
 fn start_of(file: &File, path: &str) -> Result<Vec<u8>, Refusal> {
     let mut buffers = super::buffers::Buffers::new(0);
-    buffers.reserve(1, LOOKED_AT);
-    let buffer = buffers.get(0, LOOKED_AT);
+    buffers.reserve(1, INSPECTED_BYTES);
+    let buffer = buffers.get(0, INSPECTED_BYTES);
     let read = file.read_at(buffer, 0).map_err(|error| Refusal::io(path, error))?;
     Ok(buffer[..read].to_vec())
 }

@@ -1,8 +1,9 @@
-//! The switch of an NVMe drive's host memory buffer, and its way back.
+//! The host memory buffer switch of an NVMe drive.
 //!
-//! Linux 5.15 and later show it as `/sys/class/nvme/nvmeN/hmb` for drives that ask for host memory (Identify, HMPRE). What is
-//! written there is sent to the drive (Set Features, Host Memory Buffer) before the write returns. How much memory the drive
-//! gets is a parameter of the driver, read when it is loaded: that is explained, and never changed.
+//! Linux 5.15 and later expose the switch as `/sys/class/nvme/nvmeN/hmb` for drives that request host memory (Identify,
+//! HMPRE). A write to this attribute is sent to the drive (Set Features, Host Memory Buffer) before it returns. The
+//! amount of memory is limited by a parameter of the driver that is read when the driver is loaded; the probe explains
+//! this parameter but never changes it.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -13,27 +14,27 @@ use super::roots::{Roots, attribute, names};
 use super::usage;
 use crate::{HmbSwitch, TargetError};
 
-/// The parameter of the driver that limits the memory of each drive.
+/// The driver parameter that limits the host memory of each drive.
 const LIMIT: &str = "module/nvme/parameters/max_host_mem_size_mb";
 
-/// The switch of one controller. Puts back what it found when it is dropped.
+/// The switch of one controller. Restores the original state when dropped.
 #[derive(Debug)]
 pub struct Switch {
     /// The target's name, for messages.
     target: String,
     attribute: PathBuf,
-    /// Whether the drive had host memory when it was found.
+    /// Whether host memory was enabled originally.
     found: bool,
-    /// It may be otherwise than it was found.
+    /// Whether the state may differ from the original.
     touched: bool,
 }
 
 impl Switch {
-    /// The switch of a drive's controller. `None` if the drive asks for no host memory, the kernel is too old, or several
-    /// controllers lead to it.
+    /// Finds the switch of a drive's controller. Returns `None` if the drive requests no host memory, the kernel is
+    /// too old, or several controllers lead to the drive.
     ///
     /// # Errors
-    /// If there is one that cannot be read, or not be written: it is left alone then.
+    /// If the switch exists but cannot be read or written; it is left alone then.
     pub fn find(roots: &Roots, target: &str, disk: &Disk) -> Result<Option<Switch>, TargetError> {
         let Some(attribute) = place(roots, disk) else { return Ok(None) };
         let mut switch = Switch { target: target.to_owned(), attribute, found: false, touched: false };
@@ -44,20 +45,20 @@ impl Switch {
         }
     }
 
-    /// Whether the drive had host memory when it was found.
+    /// Returns whether host memory was enabled originally.
     pub fn found(&self) -> bool {
         self.found
     }
 
-    /// What a user types to have it as it was found, should this process be killed.
-    pub fn way_back(&self) -> String {
+    /// Returns the command with which a user restores the original state if this process is killed.
+    pub fn restore_command(&self) -> String {
         format!("echo {} > {}", u8::from(self.found), self.attribute.display())
     }
 
-    /// Puts back what was found.
+    /// Restores the original state.
     ///
     /// # Errors
-    /// If the drive or the driver refuses; the message says how it is set back by hand.
+    /// If the drive or the driver refuses; the message contains the command to restore the state by hand.
     pub fn restore(&mut self) -> Result<(), TargetError> {
         if !self.touched {
             return Ok(());
@@ -68,10 +69,9 @@ impl Switch {
                 self.touched = false;
                 Ok(())
             }
-            Err(error) => Err(self.error(format!(
-                "NOT AS IT WAS FOUND, and could not be set back ({error}): set it by hand with `{}`",
-                self.way_back()
-            ))),
+            Err(error) => {
+                Err(self.error(format!("NOT RESTORED ({error}): restore it by hand with `{}`", self.restore_command())))
+            }
         }
     }
 
@@ -84,7 +84,7 @@ impl Switch {
         }
     }
 
-    /// Writes, and looks whether it is so: the driver accepts a 1 also where it then finds no memory.
+    /// Writes the attribute and reads it back: the driver accepts a 1 even if it then finds no memory.
     fn set(&self, on: bool) -> Result<(), String> {
         let write = || -> io::Result<()> {
             let mut file = OpenOptions::new().write(true).open(&self.attribute)?;
@@ -112,13 +112,13 @@ impl HmbSwitch for Switch {
         if self.read()? == on {
             return Ok(());
         }
-        // Before the write: if it fails, nobody knows how far it came.
+        // Set before the write: after a failure the state is unknown.
         self.touched = true;
         self.set(on)
             .map_err(|cause| self.error(format!("cannot be switched {}: {cause}", if on { "on" } else { "off" })))
     }
 
-    /// The driver tells nobody but its log.
+    /// The driver reports the size only in its log.
     fn size_bytes(&mut self) -> Option<u64> {
         None
     }
@@ -127,14 +127,14 @@ impl HmbSwitch for Switch {
 impl Drop for Switch {
     fn drop(&mut self) {
         if let Err(error) = self.restore() {
-            // The last that can be done for the user, who must know.
+            // The user must know, and a destructor has no other way to report it.
             eprintln!("error: {error}");
         }
     }
 }
 
-/// Where the switch of a drive is. A namespace's device is its controller, or, where paths are shared, a subsystem with
-/// several.
+/// Returns the path of a drive's switch. The device of a namespace is its controller or, with multipath, a subsystem
+/// with several controllers.
 fn place(roots: &Roots, disk: &Disk) -> Option<PathBuf> {
     let device = fs::canonicalize(disk.folder().join("device")).ok()?;
     let controller = |folder: &Path| {
@@ -150,18 +150,18 @@ fn place(roots: &Roots, disk: &Disk) -> Option<PathBuf> {
     Some(if known.exists() { known } else { only.join("hmb") })
 }
 
-/// Most memory that the driver gives a drive, in MiB; `None` without the driver.
+/// Returns the driver's limit of host memory per drive in MiB; `None` without the driver.
 pub fn limit_mib(roots: &Roots) -> Option<u64> {
     attribute(roots.sys.join(LIMIT))?.parse().ok()
 }
 
-/// How a user has the driver give another size, which nothing here does.
+/// Explains how a user changes the driver's limit; this program never does.
 pub fn other_sizes(roots: &Roots) -> String {
     let now = limit_mib(roots).map_or_else(|| "its default".to_owned(), |mib| format!("{mib} MiB"));
     format!(
-        "the driver gives a drive as much host memory as it asks for, up to {now}. Another limit is a parameter of the \
-         driver, read when it is loaded: nvme.max_host_mem_size_mb=MIB on the kernel's command line and a reboot, or, where \
-         no drive of this machine needs the driver meanwhile, modprobe -r nvme and modprobe nvme max_host_mem_size_mb=MIB. \
-         Neither is ever done by this program."
+        "the driver gives a drive as much host memory as it requests, up to {now}. This limit is a parameter that the driver \
+         reads when it is loaded. To change it, boot with nvme.max_host_mem_size_mb=MIB on the kernel command line or, if \
+         no drive in use needs the driver, run modprobe -r nvme and modprobe nvme max_host_mem_size_mb=MIB. This program \
+         never does either."
     )
 }

@@ -1,7 +1,7 @@
-//! Real targets: a plain file or a Linux block device, asked past the page cache and timed by the clock.
+//! Real targets: a plain file or a Linux block device, accessed with direct I/O and timed by the monotonic clock.
 //!
-//! [`Found::look`] says whether a path may be probed at all, [`Block::open`] opens it. Reading is all it does, unless the
-//! user has typed what names the target ([`Found::confirm`]).
+//! [`Found::inspect`] decides whether a path may be probed at all; [`Block::open`] opens it. Access is read-only unless
+//! the user has typed the key of the target ([`Found::confirm`]).
 
 mod buffers;
 mod content;
@@ -37,19 +37,19 @@ use self::buffers::Buffers;
 use self::engine::{Batch, DEPTH_MAX, Engine, Unfinished};
 use crate::{Clock, Facts, HmbSwitch, Target, TargetError, Timed};
 
-/// How often an idle wait looks whether it is to end.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often an idle wait checks the stop flag.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How a target is opened.
+/// Options for opening a target.
 #[derive(Debug)]
 pub struct Options {
-    /// To write to it: that the user has confirmed.
+    /// The user's confirmation; required for writing.
     pub write: Option<Confirmed>,
-    /// Whether its host memory buffer may be switched.
+    /// Whether the host memory buffer may be switched.
     pub switch_hmb: bool,
-    /// Fixes what is written.
+    /// Seed of the written data.
     pub seed: u64,
-    /// Ends a batch early once it is set.
+    /// Ends a batch early when set.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -68,8 +68,8 @@ impl Block {
     /// Opens a target.
     ///
     /// # Errors
-    /// If it changed since it was looked at, or cannot be opened. A switch of the host memory buffer that cannot be used is
-    /// none; `environment` says why.
+    /// If the target changed since its inspection or cannot be opened. An unusable host memory buffer switch is treated
+    /// as absent; `environment` records the reason.
     pub fn open(found: &Found, options: Options) -> Result<Block, Refusal> {
         let file = found.open(options.write.as_ref())?;
         let writable = options.write.is_some();
@@ -78,7 +78,7 @@ impl Block {
         environment.insert("engine".to_owned(), engine.name().to_owned());
         let mut note = |text: String| environment.insert("hmb".to_owned(), text);
         let hmb = match found.disk().map(|disk| Switch::find(found.roots(), found.path(), disk)) {
-            // A file's drive serves others, who are not to lose its host memory.
+            // The drive below a file serves other users, who must not lose its host memory.
             None => None,
             Some(Ok(None)) => {
                 note("none".to_owned());
@@ -100,7 +100,7 @@ impl Block {
             capacity_bytes: found.capacity_bytes(),
             block_bytes: found.block_bytes(),
             writable,
-            // A hole in a file is the file system's affair: it answers reads of it by itself.
+            // Trimming a file makes a hole, and the file system serves reads of holes itself.
             trims,
             depth_max: DEPTH_MAX,
             clock: Clock::Real,
@@ -109,16 +109,16 @@ impl Block {
         Ok(Block { file, facts, engine, buffers: Buffers::new(options.seed), stop: options.stop, hmb })
     }
 
-    /// What a user types to have the host memory buffer as it was found, should this process be killed. `None` if it is not
-    /// switched.
-    pub fn way_back(&self) -> Option<String> {
-        self.hmb.as_ref().map(Switch::way_back)
+    /// Returns the command with which a user restores the host memory buffer if this process is killed. `None` if it is
+    /// not switched.
+    pub fn restore_command(&self) -> Option<String> {
+        self.hmb.as_ref().map(Switch::restore_command)
     }
 
-    /// Puts back what was switched, as dropping it would, but says if it could not.
+    /// Restores everything that was switched, like dropping would, but reports a failure.
     ///
     /// # Errors
-    /// If the host memory buffer could not be set back.
+    /// If the host memory buffer could not be restored.
     pub fn close(mut self) -> Result<(), TargetError> {
         self.hmb.as_mut().map_or(Ok(()), Switch::restore)
     }
@@ -133,7 +133,7 @@ impl Block {
             Op::Write => facts.writable,
             Op::Trim => facts.trims,
         };
-        assert!(allowed, "{request:?} on a target opened for less");
+        assert!(allowed, "{request:?} is not permitted on this target");
     }
 
     fn failed(&self, request: &Request, cause: &std::io::Error) -> TargetError {
@@ -168,7 +168,7 @@ impl Target for Block {
             }
             match idle.checked_sub(start.elapsed()) {
                 None | Some(Duration::ZERO) => return Ok(()),
-                Some(left) => thread::sleep(left.min(LOOK_EVERY)),
+                Some(left) => thread::sleep(left.min(POLL_INTERVAL)),
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Several requests at a time by io_uring.
+//! Several outstanding requests with io_uring.
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -11,43 +11,43 @@ use media::{Op, Request};
 use super::buffers::Buffers;
 use super::engine::{Batch, Unfinished, length, since, whole};
 
-/// The queues, and what is under way in them.
+/// The submission and completion queues, and the requests outstanding in them.
 #[derive(Debug)]
 pub(crate) struct Ring {
     ring: direct::Ring,
-    /// Buffers that have no request.
+    /// Indices of buffers without a request.
     free: Vec<usize>,
-    /// The request of each buffer.
+    /// The request that uses each buffer.
     request_of: Vec<usize>,
-    /// Requests may be under way of which nobody waits for the end.
+    /// Whether requests may still be outstanding that no caller waits for.
     lost: bool,
 }
 
 impl Ring {
-    /// Queues for `entries` requests.
+    /// Creates queues for `entries` requests.
     ///
     /// # Errors
-    /// If the kernel has no io_uring or does not let this process use it.
+    /// If the kernel has no io_uring or does not permit it for this process.
     pub(crate) fn new(entries: u32) -> io::Result<Ring> {
         let count = entries as usize;
         let (free, request_of) = (Vec::with_capacity(count), vec![0; count]);
         Ok(Ring { ring: direct::Ring::new(entries)?, free, request_of, lost: false })
     }
 
-    /// As if the queues had failed.
+    /// Simulates a failure of the queues.
     #[cfg(test)]
     pub(crate) fn lose(mut self) -> Ring {
         self.lost = true;
         self
     }
 
-    /// Runs a batch. When it returns, nothing is under way, unless the queues themselves failed.
+    /// Runs a batch. On return no request is outstanding, unless the queues themselves failed.
     pub(crate) fn run(&mut self, batch: &mut Batch<'_>) -> Result<(), Unfinished> {
         if self.lost {
             return Err(Unfinished::Failed(0, io::Error::other("io_uring failed before")));
         }
-        // Lost until shown otherwise. Whoever leaves here with requests under way, by a return or a panic, leaves their
-        // memory to the kernel for good, and the queues to nobody.
+        // Presume failure. If this function is left with requests outstanding, by a return or a panic, their buffers
+        // are leaked to the kernel and the queues are never used again.
         self.lost = true;
         let mut lent = ManuallyDrop::new(batch.buffers.take());
         let unfinished = self.run_with(batch, &mut lent).map_err(|error| Unfinished::Failed(0, error))?;
@@ -56,7 +56,8 @@ impl Ring {
         unfinished.map_or(Ok(()), Err)
     }
 
-    /// The same with buffers that are not freed. Returns with nothing under way, or an error of the queues.
+    /// Like [`Ring::run`], with buffers that are not freed. Returns with no request outstanding, or with an error of
+    /// the queues.
     fn run_with(&mut self, batch: &mut Batch<'_>, buffers: &mut Buffers) -> io::Result<Option<Unfinished>> {
         self.free.clear();
         self.free.extend((0..batch.depth as usize).rev());
@@ -92,21 +93,21 @@ impl Ring {
         }
     }
 
-    /// Hands a request over.
+    /// Submits the request with index `index`.
     fn submit(&mut self, batch: &mut Batch<'_>, buffers: &mut Buffers, index: usize, start: Instant) -> io::Result<()> {
         let buffer = self.free.pop().expect("there are as many buffers as requests under way");
         let transfer = transfer(buffers, &batch.requests[index], buffer);
         self.request_of[buffer] = index;
         batch.timed[index].submitted = since(start);
-        // SAFETY: The transfer's memory is the first bytes of a buffer that no other request has (`free`). Buffers were reserved
-        // for the longest request before the batch, so that none moves or is freed while it runs; and `run` frees them only
-        // once every request has ended. The file is borrowed past the next line, which submits.
+        // SAFETY: The transfer uses the first bytes of a buffer that no other request has (`free`). Buffers were
+        // reserved for the longest request before the batch, so none moves or is freed while it runs, and `run` frees
+        // them only once every request has completed. The file is borrowed past the next line, which submits.
         unsafe { self.ring.push(batch.file, transfer, batch.requests[index].offset, buffer as u64) };
         self.ring.submit()
     }
 }
 
-/// The queues know no trims: one is made at once, and holds up what comes behind it.
+/// Executes a trim synchronously, because the queues do not support trims. It delays the requests behind it.
 fn trim(batch: &mut Batch<'_>, index: usize, start: Instant) -> Result<(), Unfinished> {
     let request = &batch.requests[index];
     batch.timed[index].submitted = since(start);
@@ -115,7 +116,7 @@ fn trim(batch: &mut Batch<'_>, index: usize, start: Instant) -> Result<(), Unfin
     made.map_err(|error| Unfinished::Failed(index, error))
 }
 
-/// What a completion says of its request.
+/// Converts a completion to the result of its request.
 fn result(moved: io::Result<usize>, request: &Request) -> io::Result<()> {
     match moved? {
         _ if request.op == Op::Flush => Ok(()),

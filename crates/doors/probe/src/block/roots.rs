@@ -1,9 +1,9 @@
-//! Where the kernel tells of its devices.
+//! Locations of the kernel's device information.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The roots of the kernel's file systems. Tests have their own.
+/// The roots of sysfs and procfs. Tests substitute their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roots {
     /// Where sysfs is mounted.
@@ -19,19 +19,19 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// `sys` and `proc` below a folder.
+    /// Returns the roots `sys` and `proc` below a folder.
     pub fn below(folder: &Path) -> Roots {
         Roots { sys: folder.join("sys"), proc: folder.join("proc") }
     }
 }
 
-/// An attribute's text without the space around it; `None` if there is none, or if it is empty.
+/// Reads an attribute, trimmed; `None` if it is missing or empty.
 pub(crate) fn attribute(path: impl AsRef<Path>) -> Option<String> {
     let text = String::from_utf8_lossy(&fs::read(path).ok()?).trim().to_owned();
     (!text.is_empty()).then_some(text)
 }
 
-/// The names in a folder, in their order; none if there is no such folder.
+/// Returns the sorted names in a folder; empty if there is no such folder.
 pub(crate) fn names(folder: impl AsRef<Path>) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

@@ -1,4 +1,4 @@
-//! Several requests at a time, where io_uring is not allowed: as many threads, each with one request after the other.
+//! Several outstanding requests without io_uring: one thread per outstanding request.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -11,13 +11,13 @@ use super::buffers::stamp;
 use super::engine::{Batch, Unfinished, has_data, length, make, since};
 use crate::Timed;
 
-/// Runs a batch. The clock starts when all threads are there.
+/// Runs a batch. The clock starts when all threads are ready.
 pub(crate) fn run(batch: &mut Batch<'_>) -> Result<(), Unfinished> {
     let (requests, file, stop) = (batch.requests, batch.file, batch.stop);
     let workers = (batch.depth as usize).min(requests.len());
     let longest = requests.iter().filter(|request| has_data(request)).map(|request| length(request.bytes)).max();
     let longest = longest.unwrap_or(0);
-    // Stamps by the request's index, so that no two threads write the same.
+    // Stamps depend on the index of the request, so that no two threads write the same data.
     let stamps: Vec<u64> = requests.iter().map(|request| batch.buffers.stamps(length(request.bytes))).collect();
     let (next, ending) = (AtomicUsize::new(0), AtomicBool::new(false));
     let ready = Barrier::new(workers);
@@ -58,7 +58,8 @@ pub(crate) fn run(batch: &mut Batch<'_>) -> Result<(), Unfinished> {
     for (done, why) in ended {
         done.into_iter().for_each(|(index, timed)| batch.timed[index] = timed);
         unfinished = match (unfinished, why) {
-            // The first that failed, whatever thread it was on; a failure says more than an interruption.
+            // Report the failure with the lowest index, on whichever thread; a failure takes precedence over an
+            // interruption.
             (Some(Unfinished::Failed(a, e)), Some(Unfinished::Failed(b, f))) => {
                 Some(if a < b { Unfinished::Failed(a, e) } else { Unfinished::Failed(b, f) })
             }

@@ -1,5 +1,5 @@
-//! Who uses a drive or a file: it must not be probed then. What others ask of a drive takes its caches and its time, and
-//! what a probe writes takes their data.
+//! Detects other users of a drive or file, which then must not be probed: their requests disturb its caches and timing,
+//! and the writes of a probe would destroy their data.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,20 +9,20 @@ use super::disk::{Disk, Number, number};
 use super::refusal::Refusal;
 use super::roots::{Roots, attribute, names};
 
-/// A line of `/proc/self/mountinfo` (proc(5)).
+/// One line of `/proc/self/mountinfo` (proc(5)).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
-    /// Of the file system; not that of a drive where one has several (btrfs).
+    /// Device number of the file system; differs from the number of the drive if the file system spans several (btrfs).
     pub number: Number,
-    /// Where it is mounted.
+    /// The mount point.
     pub at: String,
-    /// Its type.
+    /// The file system type.
     pub kind: String,
-    /// What is mounted.
+    /// The mounted device or file.
     pub source: String,
 }
 
-/// What is mounted, the latest last.
+/// Returns all mounts, the latest last.
 pub(crate) fn mounts(roots: &Roots) -> Result<Vec<Mount>, Refusal> {
     let path = roots.proc.join("self/mountinfo");
     let text = fs::read_to_string(&path).map_err(|error| Refusal::io(&path, error))?;
@@ -30,7 +30,7 @@ pub(crate) fn mounts(roots: &Roots) -> Result<Vec<Mount>, Refusal> {
 }
 
 fn mount(line: &str) -> Option<Mount> {
-    // Optional fields come before the dash, their number varies.
+    // A variable number of optional fields precedes the dash.
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(2);
     let number = number(before.next()?)?;
@@ -39,7 +39,7 @@ fn mount(line: &str) -> Option<Mount> {
     Some(Mount { number, at, kind: after.next()?.to_owned(), source: unescape(after.next()?) })
 }
 
-/// Spaces, tabs, newlines and backslashes are written as three octal digits.
+/// Decodes spaces, tabs, newlines and backslashes, which are written as three octal digits.
 fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -52,13 +52,13 @@ fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What is swapped to: files and devices.
+/// Returns all swap files and devices.
 fn swaps(roots: &Roots) -> Vec<String> {
     let text = fs::read_to_string(roots.proc.join("swaps")).unwrap_or_default();
     text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(unescape).collect()
 }
 
-/// The loop device that stands on a file or device, by its path.
+/// Returns the path of the loop device on top of a file or device.
 fn loop_on(roots: &Roots, path: &Path) -> Option<String> {
     let block = roots.sys.join("block");
     let on =
@@ -66,16 +66,16 @@ fn loop_on(roots: &Roots, path: &Path) -> Option<String> {
     names(&block).into_iter().find(on).map(|name| format!("/dev/{name}"))
 }
 
-/// Refuses a drive of which something is in use: it, or a partition of it, for a partition shares its drive's caches. `path`
-/// is what the user called it.
+/// Refuses a drive if it or one of its partitions is in use; a partition shares the caches of its drive. `path` is the
+/// path given by the user.
 ///
 /// # Errors
-/// Who uses it first: a mount, swap, a holder, a loop device.
+/// The first user found: a mount, swap, a stacked device, a loop device.
 pub fn check_drive(roots: &Roots, path: &str, disk: &Disk) -> Result<(), Refusal> {
     let (mounts, swaps) = (mounts(roots)?, swaps(roots));
     for (name, number) in disk.family() {
         let device = format!("/dev/{name}");
-        // A file system over several drives has a number of its own; then one of them is its source.
+        // A file system over several drives has its own device number; one of the drives is its source.
         if let Some(mount) = mounts.iter().find(|mount| mount.number == number || names_it(&mount.source, &device)) {
             return Err(Refusal::Mounted { path: path.to_owned(), device, at: mount.at.clone() });
         }
@@ -85,7 +85,7 @@ pub fn check_drive(roots: &Roots, path: &str, disk: &Disk) -> Result<(), Refusal
         if let Some(holder) = disk.holders(&name).first() {
             let known = attribute(roots.sys.join("block").join(holder).join("dm/name"));
             let holder = known.map_or_else(|| holder.clone(), |known| format!("{holder} ({known})"));
-            return Err(Refusal::Held { path: path.to_owned(), device, holder });
+            return Err(Refusal::InUse { path: path.to_owned(), device, holder });
         }
         if let Some(device) = loop_on(roots, Path::new(&device)) {
             return Err(Refusal::Loop { path: path.to_owned(), device });
@@ -94,12 +94,12 @@ pub fn check_drive(roots: &Roots, path: &str, disk: &Disk) -> Result<(), Refusal
     Ok(())
 }
 
-/// Whether a path names a device: itself, or by a link of `/dev/disk` or `/dev/mapper`.
+/// Returns whether a path names a device, directly or through a link in `/dev/disk` or `/dev/mapper`.
 fn names_it(path: &str, device: &str) -> bool {
     path == device || fs::canonicalize(path).is_ok_and(|found| found == Path::new(device))
 }
 
-/// Refuses a file that something uses; `path` without links.
+/// Refuses a file that is in use; `path` is canonical.
 pub(crate) fn check_file(roots: &Roots, shown: &str, path: &Path) -> Result<(), Refusal> {
     let shown = || shown.to_owned();
     if let Some(device) = loop_on(roots, path) {
@@ -118,14 +118,14 @@ pub(crate) fn check_file(roots: &Roots, shown: &str, path: &Path) -> Result<(), 
     }
 }
 
-/// Who holds a lock on a file, from `/proc/locks` (proc(5)).
+/// Returns the process that holds a lock on a file, from `/proc/locks` (proc(5)).
 fn lock_on(roots: &Roots, path: &Path) -> Option<String> {
     let data = fs::metadata(path).ok()?;
     let (major, minor) = (rustix::fs::major(data.dev()), rustix::fs::minor(data.dev()));
     let wanted = format!("{major:02x}:{minor:02x}:{}", data.ino());
     let text = fs::read_to_string(roots.proc.join("locks")).ok()?;
     let line = text.lines().find(|line| line.split_whitespace().any(|field| field == wanted))?;
-    // Number, kind, whether it binds, mode, process, file. A lock of an open file has no process: -1.
+    // Number, kind, advisory or mandatory, mode, process, file. An open-file-description lock has process -1.
     let process = line.split_whitespace().filter(|field| *field != "->").nth(4)?;
     let name = attribute(roots.proc.join(process).join("comm"));
     Some(match name {
@@ -135,18 +135,18 @@ fn lock_on(roots: &Roots, path: &Path) -> Option<String> {
     })
 }
 
-/// The mount that a file is on.
+/// Returns the mount that a file is on.
 pub(crate) fn mount_of(roots: &Roots, device: Number) -> Result<Option<Mount>, Refusal> {
     Ok(mounts(roots)?.into_iter().rev().find(|mount| mount.number == device))
 }
 
-/// Whether this user may write to a path, which is not opened for that.
+/// Checks this user's write permission for a path without opening it.
 pub(crate) fn may_write(path: &Path) -> Result<(), rustix::io::Errno> {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
     accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS)
 }
 
-/// A path without links.
+/// Resolves all links in a path.
 pub(crate) fn canonical(path: &str) -> Result<PathBuf, Refusal> {
     fs::canonicalize(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Refusal::Missing { path: path.to_owned() },
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_mountinfo_is_read() {
+    fn a_line_of_mountinfo_is_parsed() {
         let line =
             r"36 35 98:0 /mnt1 /mnt\040two rw,noatime master:1 shared:3 - ext3 /dev/my\011root rw,errors=continue";
         let expected = Mount {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_octal_digits_and_nothing_else() {
+    fn only_octal_escapes_are_decoded() {
         assert_eq!(unescape(r"a\134b\04"), r"a\b\04");
         assert_eq!(unescape(r"\999"), r"\999");
     }

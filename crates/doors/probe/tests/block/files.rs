@@ -1,4 +1,4 @@
-//! Real files as targets: which are refused, and that nothing is written to those that are only read.
+//! Real files as targets: which are refused, and that read-only targets are never written.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -15,7 +15,7 @@ use crate::kernel::Folder;
 
 fn look(path: &Path) -> Result<Found, String> {
     let path = path.to_str().expect("a plain path");
-    Found::look(path, &Roots::default()).map_err(|refusal| refusal.to_string())
+    Found::inspect(path, &Roots::default()).map_err(|refusal| refusal.to_string())
 }
 
 fn said(folder: &Folder, path: &Path) -> String {
@@ -26,13 +26,13 @@ fn reading() -> Options {
     Options { write: None, switch_hmb: false, seed: 1, stop: Arc::new(AtomicBool::new(false)) }
 }
 
-/// A megabyte in which no two sectors are alike.
+/// Returns a megabyte of distinct sectors.
 fn megabyte() -> Vec<u8> {
     (0_u32..1 << 18).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
 }
 
 #[test]
-fn what_is_no_file_or_drive() {
+fn other_kinds_of_files_are_refused() {
     let folder = Folder::new("kinds");
     let expected = ", expected a file or a block device";
     assert_eq!(said(&folder, &folder.path().join("none")), format!("/none: found no such file{expected}"));
@@ -46,27 +46,26 @@ fn what_is_no_file_or_drive() {
 }
 
 #[test]
-fn a_file_in_memory() {
+fn a_file_in_memory_is_refused() {
     let file = Path::new("/dev/shm").join(format!("nandram-{}", std::process::id()));
     fs::write(&file, megabyte()).expect("Linux has memory to share at /dev/shm");
     let refused = look(&file);
     fs::remove_file(&file).expect("it is there");
-    let expected = "found a file on tmpfs, which keeps it in memory, expected one on a drive";
+    let expected = "found a file on tmpfs, which is in memory, expected one on a drive";
     assert_eq!(refused.expect_err("it is on no drive"), format!("{}: {expected}", file.display()));
 }
 
 #[test]
-fn a_file_with_holes() {
+fn a_file_with_holes_is_refused() {
     let folder = Folder::new("sparse");
     let file = folder.write("image", megabyte());
     OpenOptions::new().write(true).open(&file).expect("it is there").set_len(3 << 20).expect("it grows");
-    let expected =
-        "found 2MiB of it never written, expected a file that is whole on its drive: copy it with cp --sparse=never";
+    let expected = "found 2MiB of it never written, expected a file without holes: copy it with cp --sparse=never";
     assert_eq!(said(&folder, &file), format!("/image: {expected}"));
 }
 
 #[test]
-fn reads_change_nothing_and_writes_are_a_bug() {
+fn reads_change_nothing_and_writes_panic() {
     let folder = Folder::new("read");
     let content = megabyte();
     let file = folder.write("image", &content);
@@ -85,12 +84,12 @@ fn reads_change_nothing_and_writes_are_a_bug() {
     let wrote = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         target.run(&[Request::new(Op::Write, 0, 4096)], 1, &mut Vec::new())
     }));
-    assert!(wrote.is_err(), "a target that was opened for reading took a write");
+    assert!(wrote.is_err(), "a target opened for reading accepted a write");
     assert_eq!(fs::read(&file).expect("it is there"), content);
 }
 
 #[test]
-fn a_file_is_written_after_its_path_was_typed() {
+fn a_file_is_writable_after_its_path_was_confirmed() {
     let folder = Folder::new("write");
     let content = megabyte();
     let file = folder.write("image", &content);
@@ -117,7 +116,7 @@ fn a_file_is_written_after_its_path_was_typed() {
 }
 
 #[test]
-fn files_that_must_not_be_written() {
+fn protected_files_are_refused_for_writing() {
     let folder = Folder::new("refused-writes");
     let root = folder.path().to_str().expect("a plain path");
     let said =
@@ -125,7 +124,7 @@ fn files_that_must_not_be_written() {
     let file = folder.write("locked", megabyte());
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).expect("it is ours");
     let found = look(&file).expect("it may be read");
-    // Root could write to it all the same.
+    // Root could write to it despite its mode.
     assert_eq!(
         said(&found),
         "/locked: found a file that is read-only, expected one that can be written, for write-buffer"
@@ -145,22 +144,22 @@ fn files_that_must_not_be_written() {
 }
 
 #[test]
-fn a_file_that_is_locked() {
+fn a_locked_file_is_refused() {
     let folder = Folder::new("flock");
     let file = folder.write("image", megabyte());
     let open = fs::File::open(&file).expect("it is there");
-    open.lock().expect("nobody else has it");
+    open.lock().expect("no other process has it");
     let us = std::process::id();
     let said = said(&folder, &file);
     assert!(said.starts_with("/image: found it locked by ") && said.contains(&format!("(process {us})")), "{said}");
     open.unlock().expect("it is ours");
-    look(&file).expect("nobody has it");
+    look(&file).expect("it is unlocked");
 }
 
 #[test]
-fn a_file_that_is_too_small() {
+fn a_file_below_the_required_size_is_refused() {
     let folder = Folder::new("small");
-    // What is behind the last whole block is not used.
+    // Bytes beyond the last whole block are not used.
     let mut content = megabyte();
     content.extend([0; 100]);
     let found = look(&folder.write("image", content)).expect("a file of a drive");
@@ -171,23 +170,23 @@ fn a_file_that_is_too_small() {
 }
 
 #[test]
-fn a_file_that_is_replaced_is_not_opened() {
+fn a_replaced_file_is_not_opened() {
     let folder = Folder::new("replaced");
     let file = folder.write("image", megabyte());
     let found = look(&file).expect("a file of a drive");
     fs::remove_file(&file).expect("it is there");
-    // A file system may give a number that is free again to the first that asks for one.
+    // A file system may reuse a freed inode number for the next file.
     folder.write("image", megabyte());
     folder.write("other", megabyte());
     let refused = Block::open(&found, reading()).expect_err("it is another file").to_string();
     assert!(
-        refused.ends_with("found another file or drive than a moment ago, expected one that nothing replaces"),
+        refused.ends_with("found that the file or drive changed since it was inspected, expected the same one"),
         "{refused}"
     );
 }
 
 #[test]
-fn what_is_wanted_no_more_ends() {
+fn a_stop_request_interrupts_batches_and_waits() {
     let folder = Folder::new("stop");
     let found = look(&folder.write("image", megabyte())).expect("a file of a drive");
     let options = reading();
@@ -206,7 +205,7 @@ fn what_is_wanted_no_more_ends() {
 }
 
 #[test]
-fn a_read_that_fails_is_told() {
+fn a_failed_read_is_reported() {
     let folder = Folder::new("shrunk");
     let file = folder.write("image", megabyte());
     let found = look(&file).expect("a file of a drive");

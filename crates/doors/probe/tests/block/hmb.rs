@@ -1,4 +1,4 @@
-//! The switch of the host memory buffer, on made-up controllers.
+//! The host memory buffer switch, on simulated sysfs controllers.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,13 +20,13 @@ fn now(folder: &Folder) -> String {
     fs::read_to_string(folder.path().join(CONTROLLER).join("hmb")).expect("the attribute is there").trim().to_owned()
 }
 
-/// Paths without the test's folder.
+/// Removes the test folder from the paths in `text`.
 fn below(folder: &Folder, text: impl ToString) -> String {
     text.to_string().replace(folder.path().to_str().expect("a plain path"), "")
 }
 
 #[test]
-fn it_is_switched_and_put_back_when_dropped() {
+fn dropping_restores_the_original_state() {
     let (folder, roots) = machine("hmb-drop");
     for found in ["1", "0"] {
         folder.write(&format!("{CONTROLLER}/hmb"), format!("{found}\n"));
@@ -42,7 +42,7 @@ fn it_is_switched_and_put_back_when_dropped() {
 }
 
 #[test]
-fn it_is_put_back_by_a_panic() {
+fn a_panic_restores_the_original_state() {
     let (folder, roots) = machine("hmb-panic");
     let mut switch = switch(&roots);
     let panicked = catch_unwind(AssertUnwindSafe(move || {
@@ -54,25 +54,25 @@ fn it_is_put_back_by_a_panic() {
 }
 
 #[test]
-fn what_was_not_touched_is_not_written() {
+fn an_unused_switch_is_not_restored() {
     let (folder, roots) = machine("hmb-untouched");
     let mut switch = switch(&roots);
     switch.enable(true).expect("it is on");
-    // Someone else has switched it meanwhile: not ours to put back.
+    // Another program switched it meanwhile; that state must be kept.
     folder.write(&format!("{CONTROLLER}/hmb"), "0\n");
     drop(switch);
     assert_eq!(now(&folder), "0");
 }
 
 #[test]
-fn a_drive_without_has_none() {
+fn a_drive_without_the_attribute_has_no_switch() {
     let (folder, roots) = machine("hmb-missing");
     fs::remove_file(folder.path().join(CONTROLLER).join("hmb")).expect("it is there");
     assert!(Switch::find(&roots, "/dev/nvme0n1", &drive(&roots)).expect("nothing is wrong").is_none());
 }
 
 #[test]
-fn a_drive_of_another_kind_has_none() {
+fn a_sata_drive_has_no_switch() {
     let (folder, roots) = machine("hmb-sata");
     fs::remove_file(folder.path().join(NVME).join("device")).expect("the link to the controller");
     folder.write(&format!("{NVME}/device/hmb"), "1\n");
@@ -80,7 +80,7 @@ fn a_drive_of_another_kind_has_none() {
 }
 
 #[test]
-fn a_subsystem_with_one_controller_has_its_switch_and_one_with_two_has_none() {
+fn a_subsystem_has_a_switch_only_with_a_single_controller() {
     let (folder, roots) = machine("hmb-subsystem");
     fs::remove_file(folder.path().join(NVME).join("device")).expect("the link to the controller");
     folder.write("sys/devices/virtual/nvme-subsystem/nvme-subsys0/model", "EXAMPLE\n");
@@ -93,7 +93,7 @@ fn a_subsystem_with_one_controller_has_its_switch_and_one_with_two_has_none() {
 }
 
 #[test]
-fn an_attribute_that_says_something_else() {
+fn an_invalid_attribute_value_is_an_error() {
     let (folder, roots) = machine("hmb-odd");
     folder.write(&format!("{CONTROLLER}/hmb"), "maybe\n");
     let error = Switch::find(&roots, "/dev/nvme0n1", &drive(&roots)).expect_err("it says neither");
@@ -101,25 +101,25 @@ fn an_attribute_that_says_something_else() {
 }
 
 #[test]
-fn an_attribute_that_cannot_be_written() {
-    // Root may write to any file, but not to one that is sealed.
+fn a_failed_write_is_reported() {
+    // Root may write to any file except a sealed one.
     let (folder, roots) = machine("hmb-read-only");
     let sealed = sealed(&folder);
     let mut switch = switch(&roots);
     let error = switch.enable(false).expect_err("it is sealed");
     let expected = "cannot be switched off: Operation not permitted (os error 1)";
     assert_eq!(below(&folder, error), format!("/dev/nvme0n1: /sys/class/nvme/nvme0/hmb: {expected}"));
-    // It is as it was, but the switch cannot know what the drive made of it: it tries, and says that it could not.
+    // The state is unchanged, but the switch cannot know that: it tries to restore it and reports the failure.
     let error = switch.restore().expect_err("it is sealed");
     assert_eq!(
         below(&folder, error),
-        "/dev/nvme0n1: /sys/class/nvme/nvme0/hmb: NOT AS IT WAS FOUND, and could not be set back (Operation not permitted \
-         (os error 1)): set it by hand with `echo 1 > /sys/class/nvme/nvme0/hmb`"
+        "/dev/nvme0n1: /sys/class/nvme/nvme0/hmb: NOT RESTORED (Operation not permitted (os error 1)): restore it \
+         by hand with `echo 1 > /sys/class/nvme/nvme0/hmb`"
     );
     drop(sealed);
 }
 
-/// Puts a file in the attribute's place that says 1 and refuses every write.
+/// Replaces the attribute with a file that contains 1 and refuses every write.
 fn sealed(folder: &Folder) -> std::fs::File {
     use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
     use std::io::Write;
@@ -136,8 +136,8 @@ fn sealed(folder: &Folder) -> std::fs::File {
 }
 
 #[test]
-fn a_write_that_changes_nothing_is_found() {
-    // As the driver does where it finds no memory to give: a file that takes what is written and says what it says.
+fn a_write_without_effect_is_reported() {
+    // Like the driver when it finds no memory: a file that accepts writes without changing its content.
     let (folder, roots) = machine("hmb-deaf");
     let attribute = folder.path().join(CONTROLLER).join("hmb");
     folder.write(&format!("{CONTROLLER}/hmb"), "0\n");
@@ -149,7 +149,7 @@ fn a_write_that_changes_nothing_is_found() {
 }
 
 #[test]
-fn a_drive_that_goes_away_halfway() {
+fn a_drive_that_disappears_is_restored_when_it_returns() {
     let (folder, roots) = machine("hmb-halfway");
     let attribute = folder.path().join(CONTROLLER).join("hmb");
     let mut switch = switch(&roots);
@@ -158,17 +158,17 @@ fn a_drive_that_goes_away_halfway() {
     let error = switch.restore().expect_err("there is nothing to write to");
     assert_eq!(
         below(&folder, error),
-        "/dev/nvme0n1: /sys/class/nvme/nvme0/hmb: NOT AS IT WAS FOUND, and could not be set back (No such file or directory \
-         (os error 2)): set it by hand with `echo 1 > /sys/class/nvme/nvme0/hmb`"
+        "/dev/nvme0n1: /sys/class/nvme/nvme0/hmb: NOT RESTORED (No such file or directory (os error 2)): restore \
+         it by hand with `echo 1 > /sys/class/nvme/nvme0/hmb`"
     );
-    // It comes back, and so does its state, by the drop.
+    // The drive returns, and dropping the switch restores its state.
     folder.write(&format!("{CONTROLLER}/hmb"), "0\n");
     drop(switch);
     assert_eq!(now(&folder), "1");
 }
 
 #[test]
-fn sizes_are_explained_and_not_changed() {
+fn the_size_limit_is_explained_and_not_changed() {
     let (folder, roots) = machine("hmb-sizes");
     assert_eq!(limit_mib(&roots), Some(128));
     let text = other_sizes(&roots);
@@ -180,7 +180,7 @@ fn sizes_are_explained_and_not_changed() {
     assert!(other_sizes(&roots).contains("up to its default"));
 }
 
-/// A file, with the switch of a made-up controller: a drive, as far as a probe can tell.
+/// A file combined with the switch of a simulated controller, which a probe treats as a drive.
 struct Drive {
     file: Block,
     switch: Switch,
@@ -206,7 +206,7 @@ impl Target for Drive {
 
 fn drive_of(folder: &Folder, roots: &Roots) -> (Drive, Arc<AtomicBool>) {
     let image = folder.write("image", vec![7; 64 << 20]);
-    let found = Found::look(image.to_str().expect("a plain path"), &Roots::default()).expect("a file of a drive");
+    let found = Found::inspect(image.to_str().expect("a plain path"), &Roots::default()).expect("a file of a drive");
     let stop = Arc::new(AtomicBool::new(false));
     let opening = Opening { write: None, switch_hmb: true, seed: 1, stop: Arc::clone(&stop) };
     (Drive { file: Block::open(&found, opening).expect("it can be opened"), switch: switch(roots) }, stop)
@@ -217,7 +217,7 @@ fn options() -> Options {
 }
 
 #[test]
-fn a_probe_switches_and_puts_back() {
+fn a_probe_restores_the_switch() {
     let (folder, roots) = machine("hmb-probe");
     for found in ["1", "0"] {
         folder.write(&format!("{CONTROLLER}/hmb"), format!("{found}\n"));
@@ -237,10 +237,10 @@ fn a_probe_switches_and_puts_back() {
 }
 
 #[test]
-fn a_probe_that_is_interrupted_midway_puts_back() {
+fn an_interrupted_probe_restores_the_switch() {
     let (folder, roots) = machine("hmb-interrupted");
     let (mut drive, stop) = drive_of(&folder, &roots);
-    // Without host memory, and in the middle of a batch.
+    // Interrupts a batch while host memory is off.
     let mut watch = |now: Progress| {
         stop.store(now.hmb == Some(false), Ordering::Relaxed);
         true
@@ -255,7 +255,7 @@ fn a_probe_that_is_interrupted_midway_puts_back() {
 }
 
 #[test]
-fn a_probe_whose_drive_refuses_to_switch_ends() {
+fn a_probe_ends_if_the_switch_fails() {
     let (folder, roots) = machine("hmb-refuses");
     let (mut drive, _) = drive_of(&folder, &roots);
     let sealed = sealed(&folder);

@@ -1,4 +1,4 @@
-//! A kernel that says what a test wants of its drives.
+//! Simulated sysfs and procfs trees that describe the drives of a test.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use probe::block::{Disk, Roots};
 
-/// A folder of a test's own, gone when it ends.
+/// A folder for one test, removed when the test ends.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -14,7 +14,7 @@ impl Folder {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("block-{}-{name}", std::process::id()));
         drop(fs::remove_dir_all(&folder));
         fs::create_dir_all(&folder).expect("a folder for the test");
-        // As the kernel names it.
+        // The kernel reports canonical paths.
         Folder(fs::canonicalize(folder).expect("it is there"))
     }
 
@@ -22,7 +22,7 @@ impl Folder {
         &self.0
     }
 
-    /// Writes a file, with the folders that it needs.
+    /// Writes a file, creating its parent folders.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().expect("it is below the folder")).expect("its folder");
@@ -43,12 +43,12 @@ impl Drop for Folder {
     }
 }
 
-/// Where the made-up drive is.
+/// The sysfs folder of the simulated drive.
 pub const NVME: &str = "sys/devices/pci0000:00/0000:00:01.0/nvme/nvme0/nvme0n1";
-/// And its controller.
+/// The sysfs folder of its controller.
 pub const CONTROLLER: &str = "sys/devices/pci0000:00/0000:00:01.0/nvme/nvme0";
 
-/// A machine with one NVMe drive, 259:0, with two partitions, 259:1 and 259:2, and nothing in use.
+/// Creates a machine with one unused NVMe drive, 259:0, with two partitions, 259:1 and 259:2.
 pub fn machine(name: &str) -> (Folder, Roots) {
     let folder = Folder::new(name);
     for (number, partition) in ["", "/nvme0n1p1", "/nvme0n1p2"].into_iter().enumerate() {
@@ -76,7 +76,7 @@ pub fn machine(name: &str) -> (Folder, Roots) {
     (folder, roots)
 }
 
-/// The drive.
+/// Returns the drive of the machine.
 pub fn drive(roots: &Roots) -> Disk {
     Disk::of(roots, (259, 0)).expect("the drive is there")
 }

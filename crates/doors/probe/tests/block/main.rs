@@ -1,5 +1,5 @@
-//! Files and drives as targets: what is refused, what is read and written, and that what was switched is put back. What the
-//! kernel says of drives is made up, in folders of the tests' own; files are real.
+//! Files and drives as targets: which are refused, how they are read and written, and that the host memory buffer is
+//! restored. Drives are described by simulated sysfs trees in temporary folders; files are real.
 #![cfg(target_os = "linux")]
 
 mod files;

@@ -1,4 +1,4 @@
-//! Drives that something uses.
+//! Drives that are refused because they are in use.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use probe::block::{Disk, Refusal, check_drive};
 
 use crate::kernel::{NVME, drive, machine};
 
-/// What is said of the drive, and of its second partition, for the same reason.
+/// Returns the refusal of the drive, after checking that its second partition is refused for the same reason.
 fn said(roots: &probe::block::Roots) -> String {
     let whole = check_drive(roots, "/dev/nvme0n1", &drive(roots)).expect_err("it is in use").to_string();
     let partition = Disk::of(roots, (259, 2)).expect("the partition is there");
@@ -16,13 +16,13 @@ fn said(roots: &probe::block::Roots) -> String {
 }
 
 #[test]
-fn a_drive_that_nothing_uses_is_fine() {
+fn an_unused_drive_is_accepted() {
     let (_folder, roots) = machine("unused");
     assert_eq!(check_drive(&roots, "/dev/nvme0n1", &drive(&roots)), Ok(()));
 }
 
 #[test]
-fn a_drive_is_what_sysfs_says() {
+fn drives_are_described_by_sysfs() {
     let (folder, roots) = machine("described");
     let disk = drive(&roots);
     assert_eq!((disk.name(), disk.drive(), disk.is_partition()), ("nvme0n1".into(), "nvme0n1".into(), false));
@@ -39,7 +39,7 @@ fn a_drive_is_what_sysfs_says() {
 }
 
 #[test]
-fn serial_numbers_of_scsi_stand_in_a_page() {
+fn scsi_serial_numbers_come_from_a_vpd_page() {
     let (folder, roots) = machine("scsi");
     fs::remove_file(folder.path().join(NVME).join("device")).expect("the link to the controller");
     folder.write(&format!("{NVME}/device/vpd_pg80"), b"\x00\x80\x00\x10   WD-WX11A2345678");
@@ -50,7 +50,7 @@ fn serial_numbers_of_scsi_stand_in_a_page() {
 }
 
 #[test]
-fn mounted() {
+fn mounted_drives_are_refused() {
     let (folder, roots) = machine("mounted");
     folder.write("proc/self/mountinfo", "40 27 259:2 / /mnt/my\\040data rw - xfs /dev/nvme0n1p2 rw\n");
     assert_eq!(
@@ -60,7 +60,7 @@ fn mounted() {
 }
 
 #[test]
-fn mounted_by_a_file_system_with_a_number_of_its_own() {
+fn drives_mounted_under_another_device_number_are_refused() {
     let (folder, roots) = machine("btrfs");
     folder.write("proc/self/mountinfo", "40 27 0:35 /@home /home rw - btrfs /dev/nvme0n1 rw\n");
     assert_eq!(
@@ -70,17 +70,17 @@ fn mounted_by_a_file_system_with_a_number_of_its_own() {
 }
 
 #[test]
-fn swapped_to() {
+fn swap_drives_are_refused() {
     let (folder, roots) = machine("swap");
     folder.write("proc/swaps", "Filename Type Size Used Priority\n/dev/nvme0n1p1 partition 65532 0 -2\n");
     assert_eq!(
         said(&roots),
-        "/dev/nvme0n1: found /dev/nvme0n1p1 in use as swap, expected what nothing uses: swapoff /dev/nvme0n1p1 first"
+        "/dev/nvme0n1: found /dev/nvme0n1p1 in use as swap, expected an unused file or drive: swapoff /dev/nvme0n1p1 first"
     );
 }
 
 #[test]
-fn held() {
+fn drives_below_stacked_devices_are_refused() {
     let (folder, roots) = machine("held");
     fs::create_dir(folder.path().join(NVME).join("nvme0n1p2/holders/dm-0")).expect("a holder");
     let refused = said(&roots);
@@ -96,17 +96,17 @@ fn held() {
 }
 
 #[test]
-fn under_a_loop_device() {
+fn drives_below_loop_devices_are_refused() {
     let (folder, roots) = machine("loop");
     folder.write("sys/block/loop3/loop/backing_file", "/dev/nvme0n1p1\n");
     assert_eq!(
         said(&roots),
-        "/dev/nvme0n1: found the loop device /dev/loop3 on it, expected what nothing uses: losetup -d /dev/loop3 first"
+        "/dev/nvme0n1: found the loop device /dev/loop3 on it, expected an unused file or drive: losetup -d /dev/loop3 first"
     );
 }
 
 #[test]
-fn a_kernel_that_does_not_tell_what_is_mounted() {
+fn an_unreadable_mount_table_is_an_error() {
     let (folder, roots) = machine("mute");
     let mountinfo = folder.path().join("proc/self/mountinfo");
     fs::remove_file(&mountinfo).expect("it is there");

@@ -1,4 +1,4 @@
-//! What engines do with a batch, the same whichever it is, is tested below their code; here, that times make sense.
+//! Checks that request times are plausible. The unit tests of the engines cover the rest of their behavior.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,17 +11,17 @@ use sim::Time;
 use crate::kernel::Folder;
 
 #[test]
-fn at_most_as_many_are_under_way_as_asked_for() {
+fn the_queue_depth_is_never_exceeded() {
     let folder = Folder::new("depth");
     let file = folder.write("image", vec![7; 4 << 20]);
-    let found = Found::look(file.to_str().expect("a plain path"), &Roots::default()).expect("a file of a drive");
+    let found = Found::inspect(file.to_str().expect("a plain path"), &Roots::default()).expect("a file of a drive");
     let options = Options { write: None, switch_hmb: false, seed: 1, stop: Arc::new(AtomicBool::new(false)) };
     let mut target = Block::open(&found, options).expect("it can be opened");
     let reads: Vec<Request> = (0..256).map(|n| Request::new(Op::Read, n * 16384, 16384)).collect();
     let mut timed = Vec::new();
     for depth in [1, 3, 16, target.facts().depth_max] {
         let took = target.run(&reads, depth, &mut timed).expect("reads work");
-        // Starts and ends in the order of time; an end before a start of the same moment.
+        // Starts and ends in time order; at equal times, ends first.
         let mut changes: Vec<(Time, i32)> = Vec::new();
         timed.iter().for_each(|each| changes.extend([(each.submitted, 1), (each.ended, -1)]));
         changes.sort_unstable();

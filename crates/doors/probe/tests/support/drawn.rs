@@ -1,4 +1,4 @@
-//! Drives drawn at random, with what is true of them, and a judge of what a probe says.
+//! Randomly drawn drives with their ground truth, which a probe's findings are judged against.
 
 use probe::noise::{Disturbance, Noise};
 use probe::report::{Estimate, Finding};
@@ -7,24 +7,24 @@ use sim::{Rng, Streams, Time};
 use storage::prepare::Preparation;
 use system::System;
 
-/// What is true of a drive, hidden from the probe.
+/// The ground truth about one subject of a drive, hidden from the probe.
 #[derive(Clone, Debug)]
 pub struct Truth {
-    /// What it is of: `read_cache`, `write_buffer`, `mapping_cache`.
+    /// Subject: `read_cache`, `write_buffer`, `mapping_cache`.
     pub about: &'static str,
-    /// Its size where it is there: bytes, or sections of the map.
+    /// Size in bytes or in sections of the map; `None` if absent.
     pub size: Option<u64>,
-    /// How far from it is right, beside a tenth: a page.
+    /// Accepted absolute error of the size, alternatively to a tenth: a page.
     pub page: u64,
-    /// Where it is; none where there is nothing to tell by: no host memory, and not what tells flash from memory.
+    /// Location; `None` if it cannot be inferred: no host memory, and no latency that distinguishes flash from memory.
     pub place: Option<Place>,
 }
 
-/// A drive.
+/// A randomly drawn drive.
 pub struct Drive {
-    /// Its system file.
+    /// The text of its system file.
     pub text: String,
-    /// What is true of it.
+    /// Its ground truth.
     pub truths: Vec<Truth>,
     preparation: Preparation,
     noise: Noise,
@@ -46,7 +46,7 @@ fn us(rng: &mut Rng, from: u64, to: u64) -> Time {
 }
 
 impl Drive {
-    /// Drive `number` of those of `seed`.
+    /// Draws drive `number` of the series `seed`.
     pub fn draw(seed: u64, number: u64) -> Drive {
         let streams = Streams::new(seed.wrapping_mul(1_000_003) + number);
         let rng = &mut streams.stream("drawn");
@@ -63,7 +63,7 @@ impl Drive {
         let write_back = rng.chance(0.7);
         let sections = capacity / (unit / 4 * unit);
         let mapping = rng.chance(0.6).then(|| log_uniform(rng, 4, (sections * 3 / 4).min(1024)));
-        // In half of the drives one of them is in host memory, but for the little that the controller has itself.
+        // In half of the drives one cache is in host memory, except for a small part in the controller.
         let lent =
             if rng.chance(0.5) { one_of(rng, &["read-cache", "write-buffer", "map", "nothing"]) } else { "nothing" };
         let lent = match lent {
@@ -72,7 +72,7 @@ impl Drive {
             "map" if mapping.is_none_or(|sections| sections < 8) => "nothing",
             other => other,
         };
-        // A third of the read caches that are the drive's own are in flash of one bit a cell, which is read in a part of the time.
+        // A third of the read caches inside the drive are in single-level-cell flash, with a fraction of the read time.
         let place = if rng.chance(1.0 / 3.0) && lent != "read-cache" { "slc" } else { one_of(rng, &["sram", "dram"]) };
         let slc_part = 0.35 + 0.25 * rng.unit();
         let (mut own_read, mut own_map) = (read_cache.unwrap_or(0), mapping);
@@ -94,12 +94,12 @@ impl Drive {
             String::new()
         };
         let all_write = write_buffer + if lent == "write-buffer" { hmb_bytes } else { 0 };
-        // The largest command has to fit the buffer, wherever it begins.
+        // The largest command must fit into the buffer at any alignment.
         let largest = (write_buffer - unit).clamp(4096, 512 << 10);
         let max_transfer = 1u64 << largest.ilog2();
 
         let (generation, lanes) = (one_of(rng, &[3, 4]), one_of(rng, &[2, 4]));
-        // A buffer fills if flash is slower than the link: a third as fast at most.
+        // Flash gets at most a third of the link's throughput, so that bursts fill the buffer.
         let link_bytes_per_s = lanes * 985_000_000 * (generation - 2);
         let program_bytes = channels * dies * planes * page;
         let least = (program_bytes * 1_000_000 / (link_bytes_per_s / 3)).max(300);
@@ -156,7 +156,7 @@ impl Drive {
         }
     }
 
-    /// It, ready to be probed.
+    /// Creates the drive as a probe target.
     pub fn target(&self) -> Simulated {
         let system = System::from_toml("drawn", &self.text, &[]).unwrap_or_else(|e| panic!("{e}\n{}", self.text));
         let target = Simulated::new("drawn", &system, self.preparation, self.seed, None);
@@ -165,18 +165,18 @@ impl Drive {
     }
 }
 
-/// What a probe said, against the truth.
+/// The judgment of a finding against the ground truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// It is there, and its size is right; or it is not there, and that was said.
+    /// Correctly found with the right size, or correctly reported as absent.
     Right,
-    /// It is there and that was said, without a size.
+    /// Correctly found, without a size.
     Unsized,
-    /// It was left open.
+    /// Inconclusive.
     Open,
-    /// It is there and that was said, with another size.
+    /// Correctly found, with a wrong size.
     WrongSize,
-    /// What was said of its being there is not so.
+    /// Wrongly reported as present or absent.
     Wrong,
 }
 
@@ -186,14 +186,14 @@ impl Truth {
         findings.max_by_key(|finding| finding.hmb).expect("a finding for each truth")
     }
 
-    /// What was said of its place, if that is to be told and it was found.
-    pub fn said_place(&self, report: &Report) -> Option<Option<Place>> {
+    /// Returns the reported location if the truth has a location and the subject was found.
+    pub fn reported_place(&self, report: &Report) -> Option<Option<Place>> {
         let finding = self.finding(report);
-        let told = self.place.is_some() && self.size.is_some() && finding.verdict == Verdict::Supported;
-        told.then_some(finding.place)
+        let located = self.place.is_some() && self.size.is_some() && finding.verdict == Verdict::Supported;
+        located.then_some(finding.place)
     }
 
-    /// Judges `report`.
+    /// Judges `report` against this truth.
     pub fn judge(&self, report: &Report) -> Judged {
         let finding = self.finding(report);
         match (finding.verdict, self.size, finding.size) {

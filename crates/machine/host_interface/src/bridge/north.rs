@@ -1,4 +1,4 @@
-//! A DDR port of the North Bridge: the DMA of the DRAM controller moves a burst in, and then out.
+//! A DDR port of the North Bridge: the DMA of the DRAM controller moves each burst in and then out.
 
 use link::{Ddr, DdrConfig, Direction, Transfer, Utilisation};
 use sim::{Schedule, Span, Time};
@@ -7,12 +7,12 @@ use super::{Event, Shared, Spans};
 
 /// Rows of the chipset.
 const NAMES: [&str; 2] = ["memory", "dma"];
-/// Bytes of a command and of a status: what a SATA drive is sent and sends.
+/// Bytes of a command and of a status, the same as on SATA.
 const COMMAND: u64 = link::sata::REGISTER as u64;
 const STATUS: u64 = link::sata::SET_DEVICE_BITS as u64;
 
-/// The port. Its DMA has one path for data, which a burst takes twice: on its way in, at the pace of the side that it
-/// comes from, and on its way out. So D and E of a transfer never overlap, whatever the two buses could do.
+/// The port. Its DMA has a single data path that every burst uses twice: on its way in, at the pace of its source, and
+/// on its way out. Phases D and E of a transfer therefore never overlap, whatever the speed of the two buses.
 #[derive(Clone, Debug)]
 pub(super) struct North {
     port: Ddr,
@@ -35,21 +35,21 @@ impl North {
         self.port.power_cut(now);
     }
 
-    /// The DMA, whose registers the processor has written, hands the command to the drive. Returns its arrival.
+    /// Sends the command to the drive, after the processor has written the DMA's registers. Returns its arrival.
     pub fn command<S: Schedule<Event>>(&mut self, now: Time, _queued: bool, spans: &mut Spans<'_, S>) -> Time {
         let to = self.port.message(now, now, Direction::ToDevice, COMMAND);
         spans.link(Direction::ToDevice, "command", Span { from: now, to });
         to
     }
 
-    /// The drive tells of a command's end. Returns when the driver can know.
+    /// Receives the drive's report of a command's end. Returns the time at which the driver can see it.
     pub fn status<S: Schedule<Event>>(&mut self, now: Time, _queued: bool, spans: &mut Spans<'_, S>) -> Time {
         let to = self.port.message(now, now, Direction::ToHost, STATUS);
         spans.link(Direction::ToHost, "status", Span { from: now, to });
         to
     }
 
-    /// DQS, then D, B where a region begins, and E, for each burst.
+    /// Moves data to memory: a DQS preamble, then for each burst D, B at the start of a region, and E.
     pub fn receive<S: Schedule<Event>>(
         &mut self,
         now: Time,
@@ -75,8 +75,9 @@ impl North {
         Transfer { sent, arrives: at }
     }
 
-    /// B where a region begins, E, and D, for each burst. Column commands run ahead within what the table has said, so
-    /// that memory's latency is waited for once after each look at the table, the first of which begins the transfer.
+    /// Moves data to the drive: for each burst B at the start of a region, E, and D. Column commands run ahead within
+    /// the table entries already read, so memory latency is paid once after each read of the table, including the
+    /// first.
     pub fn send<S: Schedule<Event>>(
         &mut self,
         now: Time,
@@ -102,7 +103,7 @@ impl North {
         Transfer { sent: at, arrives: at }
     }
 
-    /// A transfer is over.
+    /// Records the end of a transfer.
     fn moved<S: Schedule<Event>>(&self, way: Direction, held: Held, shared: &mut Shared, spans: &mut Spans<'_, S>) {
         let Held { from, sent, to, moving } = held;
         shared.path.end(from, to, moving);
@@ -112,7 +113,7 @@ impl North {
     }
 }
 
-/// What a transfer had: the DMA from the start to the end, for some of which data moved, and the port until it was sent.
+/// Resources of a transfer: the DMA from `from` to `to`, with data moving for `moving`, and the port until `sent`.
 struct Held {
     from: Time,
     sent: Time,

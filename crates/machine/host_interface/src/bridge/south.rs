@@ -1,5 +1,5 @@
-//! SATA below the South Bridge: what the drive sends crosses DMI and the North Bridge to memory, a sector at a time, and
-//! the other way round.
+//! SATA below the South Bridge: data from the drive crosses DMI and the North Bridge to memory one sector at a time,
+//! and data to the drive the other way.
 
 use std::collections::VecDeque;
 
@@ -14,8 +14,8 @@ use super::{Event, Shared, Spans};
 
 /// Rows of the chipset.
 const NAMES: [&str; 3] = ["dmi to south", "dmi to north", "memory"];
-/// Bytes of a command's header and of its table before the memory regions (AHCI 1.3.1, 4.2.2 and 4.2.3): read one after
-/// the other, since one points to the other.
+/// Bytes of a command's header, and of its table before the memory regions (AHCI 1.3.1, 4.2.2 and 4.2.3). They are read
+/// one after the other, because the header points to the table.
 const HEADER: u32 = 32;
 const TABLE: u32 = 128;
 
@@ -24,14 +24,14 @@ const TABLE: u32 = 128;
 pub(super) struct South {
     sata: Sata,
     dmi: Dmi,
-    /// When the adapter has read the commands it knows of: one after the other.
+    /// Time at which the adapter has read all commands issued so far, which it reads one at a time.
     fetched: Time,
-    /// When the DMA has sent on what it has.
+    /// Time at which the DMA has forwarded all its data.
     drained: Time,
-    /// Sectors of reads that the DMA holds at most, and when each of the last so many has left it.
+    /// Maximum number of read sectors in the DMA, and the times at which the last `room` of them leave it.
     room: usize,
     leaves: VecDeque<Time>,
-    /// Sectors of writes that are asked for ahead of the one on the wire, and when the last so many were on it.
+    /// Write sectors requested ahead of the one on the wire, and the times at which the last ones were on the wire.
     read_ahead: usize,
     carried: VecDeque<Time>,
 }
@@ -73,7 +73,7 @@ impl South {
         self.leaves.clear();
     }
 
-    /// A register write is in the North Bridge: it goes on to the adapter, which reads the command's header and table.
+    /// Forwards a register write from the North Bridge to the adapter, which then reads the command's header and table.
     pub fn fetch(&mut self, now: Time, shared: &mut Shared) -> Time {
         let written = self.dmi.message(now, now, Direction::ToDevice, MESSAGE);
         let mut at = written.max(self.fetched);
@@ -84,7 +84,7 @@ impl South {
         at
     }
 
-    /// The adapter sends a command, and the drive accepts it if it is queued. Returns its arrival.
+    /// Sends a command to the drive, which accepts it if it is queued. Returns its arrival.
     pub fn command<S: Schedule<Event>>(&mut self, now: Time, queued: bool, spans: &mut Spans<'_, S>) -> Time {
         let command = self.sata.frame(now, Direction::ToDevice, REGISTER);
         spans.link(Direction::ToDevice, "command", command);
@@ -94,7 +94,8 @@ impl South {
         command.to
     }
 
-    /// The drive tells of a command's end. Returns when the North Bridge, and so the driver, can know.
+    /// Receives the drive's report of a command's end. Returns the time at which the North Bridge, and therefore the
+    /// driver, can see it.
     pub fn status<S: Schedule<Event>>(&mut self, now: Time, queued: bool, spans: &mut Spans<'_, S>) -> Time {
         let bytes = if queued { SET_DEVICE_BITS } else { REGISTER };
         let frame = self.sata.frame(now, Direction::ToHost, bytes);
@@ -102,8 +103,8 @@ impl South {
         self.dmi.message(now, frame.to, Direction::ToHost, MESSAGE)
     }
 
-    /// D, then B where a region begins, then E, for each sector. E is posted: it goes on while the next sector is on
-    /// the wire, as long as the DMA has room for it.
+    /// Moves data to memory: for each sector D, B at the start of a region, and E. E is posted: it proceeds while the
+    /// next sector is on the wire, as long as the DMA has room.
     pub fn receive<S: Schedule<Event>>(
         &mut self,
         now: Time,
@@ -121,8 +122,8 @@ impl South {
         Transfer { arrives: landed, ..moved }
     }
 
-    /// B where a region begins, then E, then D, for each sector: the DMA asks memory for the next when the last is on
-    /// its way, or so many ahead as it reads ahead.
+    /// Moves data to the drive: for each sector B at the start of a region, E, and D. The DMA requests the next sector
+    /// from memory when the last is on the wire, or earlier by its read-ahead.
     pub fn send<S: Schedule<Event>>(
         &mut self,
         now: Time,
@@ -141,14 +142,14 @@ impl South {
     }
 }
 
-/// The adapter reads `bytes` of a descriptor in memory, asked for at `at`. Returns when it has them.
+/// Reads `bytes` of a descriptor in memory, requested at `at`. Returns the time at which the adapter has them.
 fn look(dmi: &mut Dmi, shared: &mut Shared, now: Time, at: Time, bytes: u32) -> Time {
     let asked = dmi.message(now, at, Direction::ToHost, MESSAGE);
     let there = shared.memory.look(now, asked, u64::from(bytes));
     dmi.message(now, there, Direction::ToDevice, bytes)
 }
 
-/// The DMA's side of data that comes from the drive.
+/// The DMA's side of data from the drive.
 struct Inward<'a> {
     dmi: &'a mut Dmi,
     shared: &'a mut Shared,
@@ -165,7 +166,7 @@ impl Pace for Inward<'_> {
         if self.leaves.len() < self.room {
             return at;
         }
-        // The place of the sector that has been here longest.
+        // The space of the oldest sector.
         at.max(self.leaves.pop_front().expect("there is room for one"))
     }
 
@@ -181,15 +182,15 @@ impl Pace for Inward<'_> {
     }
 }
 
-/// The DMA's side of data that goes to the drive.
+/// The DMA's side of data to the drive.
 struct Outward<'a> {
     dmi: &'a mut Dmi,
     shared: &'a mut Shared,
     now: Time,
     slot: u16,
-    /// When the DMA asked last.
+    /// Time of the DMA's last request.
     asked: Time,
-    /// When the wire was first ready.
+    /// Time at which the wire was first ready.
     first: Option<Time>,
     read_ahead: usize,
     carried: &'a mut VecDeque<Time>,

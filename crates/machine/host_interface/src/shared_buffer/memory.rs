@@ -1,52 +1,52 @@
-//! The memory channels between the processor, its DRAM and the device's buffer, and what the accesses of a storage
-//! driver take on them.
+//! The memory channels between the processor, its DRAM and the device's buffer, and the cost of a storage driver's
+//! accesses on them.
 //!
-//! The channels are `dram`'s: a controller with queues, banks, rows and a bus that turns between reads and writes. The
-//! device's buffer is a rank of its own, on a channel of its own or on that of the DRAM. A DMA transfer is a chain of
-//! bursts, each read from one side and then written to the other, several under way: on a shared channel the same data
-//! take the bus twice.
+//! The channels are those of `dram`: a controller with queues, banks and rows, and a bus that turns between reads and
+//! writes. The device's buffer is a rank of its own, on its own channel or on that of the DRAM. A DMA transfer is a
+//! chain of bursts, several in flight, each read from one side and then written to the other. On a shared channel the
+//! same data therefore crosses the bus twice.
 //!
-//! What repeats is simulated once: the time of a word with its row open or not, and, where nothing else uses the memory,
-//! that of a transfer of each length from an idle channel. Beside other programs' traffic every transfer is simulated as
-//! it comes, burst by burst, with that traffic on the channels from its start to its end. Between transfers the traffic
-//! goes on undisturbed, and is not simulated but counted.
+//! Repeated accesses are simulated once: a word with its row open or closed and, without other traffic, a transfer of
+//! each length from an idle channel. With other programs' traffic, every transfer is simulated burst by burst, with
+//! that traffic on the channels from its start to its end. Between transfers the traffic is undisturbed; it is counted
+//! without being simulated.
 
 use std::collections::VecDeque;
 
 use dram::{Ack, Channel, Completion, Config, Device, Kind, RankKind, Ranks, Request};
 use sim::Time;
 
-/// Bytes that the DMA engine reads or writes at once: sixteen beats of a bus of 64 bits, as a PL330 does.
+/// Bytes per burst of the DMA engine: sixteen beats of a 64-bit bus, as on a PL330.
 const BURST: u64 = 128;
-/// Bursts that it has under way, read and not yet written.
+/// Maximum number of bursts that have been requested and not yet written.
 const WINDOW: u64 = 16;
-/// Bytes of an access of other programs: a line of the caches.
+/// Bytes per access of other programs: a cache line.
 const LINE: u32 = 64;
 /// Ports of a channel's controller.
 const DMA: u8 = 0;
 const TRAFFIC: u8 = 1;
-/// From a burst's data having come to its being written, through the engine and the interconnect.
+/// Time from the arrival of a burst's data to its write, through the engine and the interconnect.
 const THROUGH: Time = Time::from_ns(100);
 
-/// The channels.
+/// The memory channels.
 pub struct Buses {
     device: Device,
     shared: bool,
-    /// Bytes a second of other programs' traffic.
+    /// Bytes per second of other programs' traffic.
     traffic: u64,
-    /// Time of a word: load or store, with its row open or not.
+    /// Time of a word: load or store, with its row open or closed.
     words: [[Time; 2]; 2],
-    /// By sectors and direction: a transfer from idle channels.
+    /// Transfers from idle channels, by sectors and direction.
     known: Vec<[Option<Transfer>; 2]>,
     live: Live,
     counts: Counts,
 }
 
-/// What a transfer came to.
+/// Cost of a transfer.
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     length: Time,
-    /// Clocks of data on the channel of the buffer, and on that of the DRAM: zero if that is the same.
+    /// Clocks of data on the buffer's channel and on that of the DRAM; the latter is zero if both are the same.
     clocks: [u64; 2],
 }
 
@@ -56,21 +56,21 @@ struct Counts {
     clocks: [u64; 2],
     to_device: u64,
     to_host: u64,
-    /// Other programs' lines while transfers went on, and the sum of their times.
+    /// Lines of other programs during transfers, and the sum of their latencies.
     lines: u64,
     waits: Time,
-    /// Time of transfers that were simulated beside traffic.
+    /// Time of the transfers simulated with traffic.
     beside: Time,
 }
 
-/// What one channel did.
+/// Activity of one channel.
 #[derive(Clone, Debug)]
 pub struct BusReport {
     /// Its name.
     pub name: &'static str,
-    /// Time in which data were on its bus.
+    /// Time in which the bus carried data.
     pub busy: Time,
-    /// Bytes of the host's words, each a burst: queues and registers, and copies by the processor.
+    /// Bytes of the host's words, one burst each: queues, registers and copies by the processor.
     pub word_bytes: u64,
     /// Bytes of data to and from the data buffer.
     pub buffer_bytes: u64,
@@ -78,19 +78,19 @@ pub struct BusReport {
     pub dram_bytes: u64,
     /// Bytes of other programs' traffic.
     pub traffic_bytes: u64,
-    /// Lines of other programs while data were moved.
+    /// Lines of other programs during transfers.
     pub traffic_lines: u64,
-    /// The sum of their times.
+    /// Sum of the latencies of those lines.
     pub traffic_waits: Time,
-    /// Mean time of such a line without storage.
+    /// Mean latency of such a line without storage traffic.
     pub traffic_alone: Option<Time>,
 }
 
-/// Channels that transfers are simulated on, and other programs with them.
+/// Channels on which transfers are simulated, together with other programs' traffic.
 struct Live {
-    /// The buffer's, and the DRAM's if it is another.
+    /// The buffer's channel, and the DRAM's if it is separate.
     channels: Vec<Channel>,
-    /// Where in its channel's addresses the buffer is; the DRAM is at zero.
+    /// Address of the buffer in its channel; the DRAM starts at zero.
     buffer_base: u64,
     dram_bytes: u64,
     /// Time between two lines of other programs.
@@ -98,7 +98,7 @@ struct Live {
     next_line: Time,
     line: u64,
     done: Vec<Completion>,
-    /// Bursts that the engine has read, and when it can write them.
+    /// Bursts that the engine has read, and the times at which it can write them.
     through: VecDeque<(Time, u64)>,
 }
 
@@ -130,7 +130,7 @@ impl Live {
         self.channels.last_mut().expect("a channel")
     }
 
-    /// A line of another program: scattered over memory by a fixed permutation, every third a write.
+    /// Submits a line of another program. A fixed permutation scatters lines over memory, and every third is a write.
     fn other(&mut self, at: Time) {
         let number = self.line;
         self.line += 1;
@@ -141,7 +141,8 @@ impl Live {
         self.dram().submit(at, request);
     }
 
-    /// Moves `bytes` from `from` on at no more than `pace` a burst, in both channels; counts other programs' lines.
+    /// Moves `bytes` starting at `from`, at most one burst per `pace` on both channels. Counts the lines of other
+    /// programs.
     fn transfer(&mut self, from: Time, bytes: u64, store: bool, pace: Time, counts: &mut Counts) -> Time {
         let last = self.channels.len() - 1;
         let (source, sink) = if store { (last, 0) } else { (0, last) };
@@ -166,7 +167,7 @@ impl Live {
                     next = next.min(at);
                 }
             }
-            assert!(next < Time::MAX, "a transfer of {bytes} bytes stands still");
+            assert!(next < Time::MAX, "a transfer of {bytes} bytes makes no progress");
             now = now.max(next);
             for number in 0..self.channels.len() {
                 self.channels[number].advance(now, &mut self.done);
@@ -210,7 +211,7 @@ impl Live {
         end.max(now)
     }
 
-    /// Clocks of data so far, by channel.
+    /// Returns the clocks of data so far, by channel.
     fn clocks(&self) -> [u64; 2] {
         let of = |channel: &Channel| {
             let [reads, writes] = channel.stats().bursts;
@@ -226,7 +227,7 @@ impl std::fmt::Debug for Buses {
     }
 }
 
-/// Time of a word on an idle channel, with its row open or another one.
+/// Returns the time of a word on an idle channel, with its row open (`hit`) or another row open.
 fn word_time(device: &Device, kind: Kind, hit: bool) -> Time {
     let mut live = Live::new(device, false, 0);
     let channel = &mut live.channels[0];
@@ -239,7 +240,7 @@ fn word_time(device: &Device, kind: Kind, hit: bool) -> Time {
     for (address, kind) in [(first, Kind::Read), (0, kind)] {
         channel.submit(at, Request { id: 0, port: DMA, kind, address, bytes: 8, ack });
         while done.is_empty() {
-            let next = channel.next_event().expect("a word is under way");
+            let next = channel.next_event().expect("a word in progress");
             channel.advance(next, &mut done);
         }
         let word = done.pop().expect("a word is done");
@@ -250,10 +251,10 @@ fn word_time(device: &Device, kind: Kind, hit: bool) -> Time {
 }
 
 impl Buses {
-    /// Idle channels.
+    /// Creates idle channels.
     ///
     /// # Panics
-    /// If there is no such standard of memory.
+    /// Panics if the memory standard does not exist.
     pub fn new(config: &link::SharedBufferConfig) -> Buses {
         let device = Device::preset(&config.memory).unwrap_or_else(|error| panic!("{error}"));
         let words = [Kind::Read, Kind::Write].map(|kind| [true, false].map(|hit| word_time(&device, kind, hit)));
@@ -268,24 +269,24 @@ impl Buses {
         }
     }
 
-    /// Bytes of a burst of the channel.
+    /// Returns the bytes of a burst of the channel.
     pub fn line(&self) -> u32 {
         self.device.burst_bytes()
     }
 
-    /// A word of a processor's, with its row open or not. Returns its time.
+    /// Returns the time of a processor's access to a word, with its row open or closed, and counts it.
     pub fn word(&mut self, store: bool, hit: bool) -> Time {
         self.words(1, store);
         self.words[usize::from(store)][usize::from(!hit)]
     }
 
-    /// Notes `words` of them.
+    /// Counts `words` accesses.
     pub fn words(&mut self, words: u64, store: bool) {
         self.counts.words[usize::from(store)] += words;
         self.counts.clocks[0] += u64::from(self.device.burst_clocks()) * words;
     }
 
-    /// A transfer of `bytes` between buffer and DRAM from `from` on, in no less than `least`. Returns its time.
+    /// Transfers `bytes` between buffer and DRAM starting at `from`, in at least `least`. Returns the duration.
     pub fn transfer(&mut self, from: Time, bytes: u64, store: bool, least: Time) -> Time {
         if store {
             self.counts.to_device += bytes;
@@ -306,7 +307,7 @@ impl Buses {
         transfer.length
     }
 
-    /// A transfer while nobody else uses the memory.
+    /// Returns the cost of a transfer without other traffic.
     fn undisturbed(&mut self, bytes: u64, store: bool, least: Time) -> Transfer {
         let sectors = (bytes / media::SECTOR) as usize;
         if sectors >= self.known.len() {
@@ -319,7 +320,8 @@ impl Buses {
         })
     }
 
-    /// Lines of a burst of the DMA engine's, and the time from one to the next, in a transfer of `bytes` in `length`.
+    /// Returns the lines per burst of the DMA engine and the time between bursts, for a transfer of `bytes` in
+    /// `length`.
     pub fn pace(&self, bytes: u64, length: Time) -> (u32, Time) {
         let line = u64::from(self.line());
         let lines = bytes.div_ceil(line);
@@ -328,7 +330,7 @@ impl Buses {
         (burst as u32, Time::from_ps(length.ps() / lines.div_ceil(burst)).max(shortest))
     }
 
-    /// The channels and their busy time until `now`.
+    /// Returns the channels' names and busy times until `now`.
     pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
         (0..self.live.channels.len()).map(|number| (self.name(number).to_owned(), self.busy_of(number, now))).collect()
     }
@@ -341,7 +343,8 @@ impl Buses {
         }
     }
 
-    /// Data on a bus: that of storage as it was simulated; beside it, other programs' between transfers.
+    /// Returns the time in which a bus carried data: storage data as simulated, and other programs' traffic between
+    /// transfers.
     fn busy_of(&self, number: usize, now: Time) -> Time {
         let mut clocks = u128::from(self.counts.clocks[number]);
         if number + 1 == self.live.channels.len() {
@@ -349,11 +352,11 @@ impl Buses {
             let bytes = u128::from(self.traffic) * u128::from(between.ps()) / 1_000_000_000_000;
             clocks += bytes / u128::from(self.line()) * u128::from(self.device.burst_clocks());
         }
-        // What is accepted for later is among it: a transfer at most, cut off here.
+        // Includes data accepted for later, at most one transfer, which is cut off here.
         self.device.clock.time(clocks as u64).min(now)
     }
 
-    /// What each way of the buffer's channel has carried.
+    /// Returns the utilization of the buffer's channel in each direction.
     pub fn utilisation(&self, now: Time) -> [link::Utilisation; 2] {
         let word = u64::from(self.line());
         let of = |direction, bytes: u64, words: u64| {
@@ -369,7 +372,7 @@ impl Buses {
         ]
     }
 
-    /// What each channel did until `now`.
+    /// Returns the activity of each channel until `now`.
     pub fn report(&self, now: Time) -> Vec<BusReport> {
         let moved = self.counts.to_device + self.counts.to_host;
         let last = self.live.channels.len() - 1;
@@ -392,13 +395,13 @@ impl Buses {
         (0..=last).map(of).collect()
     }
 
-    /// The power is gone: what is under way on the channels is lost. What was counted stays.
+    /// Cuts the power: transfers in progress are lost, and counters survive.
     pub fn power_cut(&mut self) {
         self.live = Live::new(&self.device, self.shared, self.traffic);
     }
 }
 
-/// Mean time of another program's line with no storage beside it: over as many as a millisecond has.
+/// Returns the mean latency of another program's line without storage traffic, over one millisecond.
 fn alone(device: &Device, shared: bool, traffic: u64) -> Time {
     let mut live = Live::new(device, shared, traffic);
     let gap = live.gap.expect("there is traffic");
@@ -417,7 +420,7 @@ fn alone(device: &Device, shared: bool, traffic: u64) -> Time {
     if lines == 0 { Time::ZERO } else { sum / lines }
 }
 
-/// Moves `bytes` on `live`, in no less than `least`.
+/// Moves `bytes` on `live` in at least `least`.
 fn simulate(
     live: &mut Live,
     from: Time,

@@ -1,4 +1,4 @@
-//! What a path through a shared buffer did between two readings.
+//! Differences between two reports of a path through a shared buffer.
 
 use device::emulated_dram::BankStats;
 use device::shared_buffer::ControllerEnergy;
@@ -7,13 +7,14 @@ use host::shared_buffer::Counts;
 use super::{BusReport, Report};
 
 impl Report {
-    /// The difference to an earlier reading; what does not count up is as it is now.
+    /// Returns the difference from an earlier report. Fields that are not counters keep their current values.
     pub fn since(&self, earlier: &Report) -> Report {
         Report {
             host: counts(&self.host, &earlier.host),
             dma_bytes: self.dma_bytes - earlier.dma_bytes,
             dma_transfers: self.dma_transfers - earlier.dma_transfers,
-            dma_busy: self.dma_busy - earlier.dma_busy,
+            // Work accepted ahead of time is apportioned by estimate, so a reading may be lower than an earlier one.
+            dma_busy: self.dma_busy.saturating_sub(earlier.dma_busy),
             banks: banks(&self.banks, &earlier.banks),
             interrupts: self.interrupts - earlier.interrupts,
             energy: energy(&self.energy, &earlier.energy),
@@ -43,7 +44,7 @@ fn banks(now: &BankStats, then: &BankStats) -> BankStats {
         beside_host: now.beside_host - then.beside_host,
         conflicts: now.conflicts - then.conflicts,
         held_up: now.held_up - then.held_up,
-        busy: now.busy - then.busy,
+        busy: now.busy.saturating_sub(then.busy),
         host_lines: now.host_lines - then.host_lines,
         activations: now.activations - then.activations,
     }

@@ -1,5 +1,5 @@
-//! A drive behind bridges against a second implementation: every sector, burst, look at the table and message is a task
-//! on a part, parts serve first come first served, and a list of all tasks is gone through in order of time.
+//! Compares a drive behind bridges with a second implementation. In it, every sector, burst, table read and message is
+//! a task on a part, parts serve tasks first come first served, and tasks are processed in order of time.
 
 use media::{Op, Request};
 use proptest::prelude::*;
@@ -8,14 +8,15 @@ use sim::Time;
 use crate::support::{Back, Bench, ns, plain, sata};
 use host_interface::Config;
 
-/// Parts.
+/// Numbers of the parts.
 const WIRE: usize = 0;
 const DMI_DOWN: usize = 1;
 const DMI_UP: usize = 2;
 const MEMORY: usize = 3;
 const DMA: usize = 4;
 
-/// A piece of work: on a part, for so long, not before all of these are over and so much more time has passed.
+/// A task: occupies a part for a given length, and starts when all listed tasks have ended and the given delays have
+/// passed.
 struct Task {
     on: usize,
     length: f64,
@@ -23,12 +24,12 @@ struct Task {
     at: f64,
 }
 
-/// The slow machine. Times are nanoseconds.
+/// The reference machine. Times are in nanoseconds.
 struct Slow<'a> {
     config: &'a Config,
     tasks: Vec<Task>,
     looks: usize,
-    /// Tasks that carry a sector out of the South Bridge, and that carry one on the wire, in order.
+    /// Tasks that carry a sector out of the South Bridge, and tasks that carry one on the wire, in order.
     leaves: Vec<usize>,
 }
 
@@ -63,13 +64,13 @@ impl Slow<'_> {
         10.0 / [1.5, 3.0, 6.0][usize::from(sata.generation) - 1] * 256.0 / 254.0
     }
 
-    /// True if the table must be read for the piece that begins at `done` bytes.
+    /// Returns true if the table must be read for the fragment that begins at `done` bytes.
     fn table(&self, done: u64) -> bool {
         let dma = &self.chipset().dma;
         done.is_multiple_of(dma.region * u64::from(dma.entries))
     }
 
-    /// B from the South Bridge, after `after`. Returns its end and how much later it is there.
+    /// Adds phase B from the South Bridge, after `after`. Returns its end and the delay until the data has arrived.
     fn look_south(&mut self, after: &[(usize, f64)]) -> (usize, f64) {
         let (across, wait) = (in_ns(self.chipset().dmi_latency), in_ns(self.chipset().memory.latency));
         let bytes = f64::from(self.chipset().dma.entries) * 16.0;
@@ -79,7 +80,7 @@ impl Slow<'_> {
         (self.task(DMI_DOWN, self.dmi(bytes), 0.0, &[(read, 0.0)]), across)
     }
 
-    /// A transfer of the South Bridge that begins at `at`. Returns the task that is its last on the wire, and the one
+    /// Adds a transfer through the South Bridge that begins at `at`. Returns its last task on the wire and the task
     /// that ends it.
     fn south(&mut self, up: bool, bytes: u64, at: f64) -> (usize, usize) {
         let link::Config::Sata(sata) = self.config.link.clone() else { panic!("no SATA") };
@@ -115,7 +116,7 @@ impl Slow<'_> {
                     last = self.task(MEMORY, self.memory(part), 0.0, &[(leaf, across)]);
                 } else {
                     let ahead = chipset.dma.read_ahead as usize;
-                    // The DMA has room for so many and the one on the wire.
+                    // The DMA has room for this many sectors and the one on the wire.
                     let begins = match carried.len() > ahead {
                         true => carried[carried.len() - 1 - ahead],
                         false => *opened.get_or_insert(wire),
@@ -144,7 +145,8 @@ impl Slow<'_> {
         (wire, last)
     }
 
-    /// A transfer of the North Bridge that begins at `at`. Returns the last burst on the port, and the end.
+    /// Adds a transfer through the North Bridge that begins at `at`. Returns the last burst on the port and the task
+    /// that ends it.
     fn north(&mut self, up: bool, bytes: u64, at: f64) -> (usize, usize) {
         let link::Config::Ddr(ddr) = self.config.link.clone() else { panic!("no DDR port") };
         let chipset = self.chipset().clone();
@@ -174,7 +176,7 @@ impl Slow<'_> {
         (sent, last)
     }
 
-    /// Ends of all tasks.
+    /// Returns the end times of all tasks.
     fn ends(&self) -> Vec<f64> {
         let refresh = &self.chipset().memory;
         let (every, takes) = (in_ns(refresh.refresh_interval), in_ns(refresh.refresh));
@@ -184,7 +186,7 @@ impl Slow<'_> {
             let ready = |task: &Task| {
                 task.after.iter().try_fold(task.at, |at, (before, lag)| ends[*before].map(|end| at.max(end + lag)))
             };
-            // Of all that can be done, the one that has been there longest.
+            // Of all tasks that can start, choose the one that became ready first.
             let (n, at) = (self.tasks.iter().enumerate().filter(|(n, _)| ends[*n].is_none()))
                 .filter_map(|(n, task)| ready(task).map(|at| (n, at)))
                 .min_by(|a, b| a.1.total_cmp(&b.1))
@@ -192,7 +194,7 @@ impl Slow<'_> {
             let task = &self.tasks[n];
             let mut from = at.max(free[task.on]);
             if task.on == MEMORY && every > 0.0 {
-                // Walks from refresh to refresh.
+                // Skip from refresh to refresh.
                 let mut window = every;
                 while window < from + task.length - 1e-6 {
                     if from < window + takes - 1e-6 {
@@ -254,14 +256,14 @@ pub fn link_config() -> impl Strategy<Value = link::Config> {
     prop_oneof![sata, ddr]
 }
 
-/// From a command's end at the drive to the program's knowing, once it is visible.
+/// Time from a visible completion to the notification of the program.
 const TOLD: f64 = 300.0 + 700.0 + 500.0;
 const FLASH: f64 = 30_000.0;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// One or two requests at a time, which begin when the translation layer is asked and end as the slow machine says.
+    /// One or two requests at a time begin at their decoded times, and must end when the reference machine says.
     #[test]
     fn agree_with_a_list_of_tasks(
         chipset in chipset(),
@@ -272,7 +274,7 @@ proptest! {
         let config = bridged(link, chipset);
         let op = if up { Op::Read } else { Op::Write };
         let back = || Back::constant(Time::from_ns(FLASH as u64));
-        // A second command comes while flash is at work for the first, so that it meets only the first's data.
+        // The second command arrives while flash works on the first, so that it only overlaps the first's data.
         let mut asked = vec![(Time::ZERO, 0, Request::new(op, 0, sizes[0] * 512))];
         if let Some(second) = sizes.get(1) {
             let mut alone = Bench::new(&config, back());
@@ -289,7 +291,7 @@ proptest! {
             prop_assert_eq!((n, request.bytes), (*io as usize, asked[n].2.bytes));
             let begins = in_ns(*at) + if up { FLASH } else { 0.0 };
             if south && n == 0 {
-                // Decoded in 1000; meanwhile the drive accepts the command.
+                // Decoding takes 1000 ns; meanwhile the drive accepts the command.
                 let accept = slow.frame_of(20.0);
                 slow.task(WIRE, accept, in_ns(*at) - 1000.0, &[]);
             }
@@ -297,7 +299,8 @@ proptest! {
                 true => slow.south(up, request.bytes, begins),
                 false => slow.north(up, request.bytes, begins),
             };
-            // The drive is done: a read when all of it has left, a write when it is in flash. It tells.
+            // The drive is done with a read when all data has left, and with a write when it is in flash. It then
+            // reports the end.
             let drive = if up { wire } else { last };
             let done = if up { 0.0 } else { FLASH };
             let told = match south {
@@ -305,7 +308,7 @@ proptest! {
                     let status = slow.frame_of(8.0);
                     let status = slow.task(WIRE, status, 0.0, &[(drive, done)]);
                     let across = in_ns(slow.chipset().dmi_latency);
-                    // Between the packets of the data, so that it never waits for all of them.
+                    // The status travels between packets of the data and never waits for all of them.
                     (status, slow.dmi(16.0) + across)
                 }
                 false => (drive, done + slow.burst()),
@@ -313,12 +316,12 @@ proptest! {
             seen.push((drive, done, told, last));
         }
         let ends = slow.ends();
-        // A status goes between the packets of the last data, and waits for half of one. So do looks at the table and a
-        // second request's messages with what they meet, for which the slow machine waits for all of it or nothing.
+        // A status goes between the packets of the last data and waits for half a packet. Table reads and a second
+        // request's messages do the same, while the reference machine makes them wait for all of the data or none.
         let packet = slow.dmi(64.0);
         let mixed = if slow.looks > asked.len() || asked.len() > 1 { slow.looks + asked.len() } else { 0 };
         let between = packet + slow.memory(1024.0) + slow.burst() + 128.0;
-        // Rounded to picoseconds, a piece may miss the gap before a refresh that it just fits into exactly.
+        // Rounded to picoseconds, a fragment may miss the gap before a refresh that it fits into exactly.
         let refreshed = slow.chipset().memory.refresh_interval > Time::ZERO;
         let missed = if refreshed { slow.memory(512.0) + slow.burst() } else { 0.0 };
         let slack = 1.0 + packet + missed + slow.tasks.len() as f64 * 2e-3 + between * mixed as f64;
@@ -331,13 +334,13 @@ proptest! {
             } else {
                 prop_assert!(end + slack >= visible + TOLD, "ends at {end}, expected {}", visible + TOLD);
             }
-            // The next command starts when the drive is done with this one, and not before.
+            // The next command starts exactly when the drive is done with this one.
             if let Some((next, ..)) = bench.commands.get(n + 1) {
                 let expected = ends[drive] + done;
                 prop_assert!((in_ns(*next) - expected).abs() <= slack, "next at {next}, expected {expected}");
             }
         }
-        // What the link has carried, and no part was busier than time allows.
+        // The link has carried the right number of bytes, and no part was busier than time allows.
         let bytes: u64 = asked.iter().map(|(.., request)| request.bytes).sum();
         let carried = bench.front.link(bench.now())[usize::from(up)].payload;
         prop_assert!(carried >= bytes && carried < bytes + 64 * 200, "{carried} carried for {bytes}");
@@ -353,7 +356,7 @@ impl Slow<'_> {
         in_ns(sata.handshake) + self.sata_byte() * (fis + 12.0)
     }
 
-    /// A burst of the port; nothing on SATA.
+    /// Returns the time of a burst on the port; zero on SATA.
     fn burst(&self) -> f64 {
         match &self.config.link {
             link::Config::Ddr(ddr) => f64::from(ddr.burst_length) / ddr.transfers_per_s as f64 * 1e9,
@@ -362,7 +365,7 @@ impl Slow<'_> {
     }
 }
 
-/// The host of `plain`, round numbers: every step by hand.
+/// The host of `plain` with round numbers, so that every step can be computed by hand.
 fn round() -> host::Chipset {
     host::Chipset {
         front_side_bus: ns(100),
@@ -383,7 +386,7 @@ fn a_read_on_a_ddr_port() {
     let config = bridged(link::Config::Ddr(link::DdrConfig { dqs: ns(12), ..Default::default() }), round());
     let mut bench = Bench::new(&config, Back::constant(ns(50_000)));
     bench.run(&[(Time::ZERO, 0, Request::new(Op::Read, 0, 65_536))]);
-    // A: doorbell 1000, front-side bus 100, a burst with the command; firmware 1000. C: 50 us. DQS 12. Then 1,024
+    // Phase A: doorbell 1000, front-side bus 100, a burst with the command, firmware 1000. C: 50 us. DQS 12. Then 1,024
     // times D and E at 10 each, and B: 60 and one burst of memory.
     let asked = ns(1000 + 100 + 10 + 1000);
     assert_eq!(bench.commands[0].0, asked);
@@ -396,7 +399,7 @@ fn a_write_on_a_ddr_port() {
     let config = bridged(link::Config::Ddr(link::DdrConfig::default()), round());
     let mut bench = Bench::new(&config, Back::constant(ns(50_000)));
     bench.run(&[(Time::ZERO, 0, Request::new(Op::Write, 0, 65_536))]);
-    // B, then memory's latency once, then E and D by turns; C; a burst that tells.
+    // B, then memory latency once, then E and D alternately; C; a burst for the status.
     let end = ns(2110) + ns(60 + 10 + 60 + 1024 * 20 + 50_000 + 10 + 1500);
     assert_eq!(bench.ends[0].unwrap().at, end);
 }
@@ -407,13 +410,13 @@ fn a_command_below_the_south_bridge() {
     let config = bridged(link::Config::Sata(sata), round());
     let mut bench = Bench::new(&config, Back::constant(ns(50_000)));
     bench.run(&[(Time::ZERO, 0, Request::new(Op::Read, 0, 512))]);
-    // Doorbell, front-side bus, over DMI; header of 32 and table of 128 bytes, each asked for over DMI and brought back.
+    // Doorbell, front-side bus and DMI; header of 32 and table of 128 bytes, each requested over DMI and returned.
     let fetch = |bytes: u64| 16 + 150 + 60 + bytes * 10 / 64 + bytes + 150;
     let issued = ns(1000 + 100 + 16 + 150 + fetch(32) + fetch(128));
     let frame =
         |fis: u64| Time::from_ps(((fis + 12) as f64 * 10.0 * 256.0 / 254.0 / 3e9 * 1e12).ceil() as u64) + ns(400);
     assert_eq!(bench.commands[0].0, issued + frame(20) + ns(1000));
-    // A plain adapter of the same drive and a DDR port are other paths: nothing of the chipset shows there.
+    // A plain adapter with the same drive uses another path, without rows of the chipset.
     assert!(Bench::new(&plain(), Back::constant(ns(1))).front.tracks().iter().all(|(part, _)| part != "chipset"));
     let parts: Vec<_> = bench.front.utilisation(bench.now()).into_iter().filter(|u| u.part == "chipset").collect();
     assert_eq!(parts.len(), 3);

@@ -1,4 +1,5 @@
-//! Whatever is asked and however the translation layer answers: every request ends once, in full, as it should.
+//! For any requests and any timing of the translation layer, every request must end once, completely and with the right
+//! status.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ fn request() -> impl Strategy<Value = Request> {
 }
 
 fn requests() -> impl Strategy<Value = Vec<Asked>> {
-    // In bursts: many at a time, so that queues fill up.
+    // Requests come in bursts, so that queues fill up.
     let one = (0u64..40, 0u16..6, request());
     prop::collection::vec(one, 1..150).prop_map(|list| {
         list.into_iter().map(|(at, job, request)| (Time::from_us(at / 4 * 20), job, request)).collect()
@@ -136,7 +137,7 @@ fn shared() -> impl Strategy<Value = Config> {
 }
 
 fn check(bench: &Bench, asked: &[Asked], config: &Config, failing: bool) -> Result<(), TestCaseError> {
-    // Every command is a part of its request, parts do not overlap, and all together are the request.
+    // Every command is a part of its request; parts do not overlap and together cover the request.
     let mut parts: BTreeMap<u32, Vec<Request>> = BTreeMap::new();
     for (_, io, request) in &bench.commands {
         parts.entry(*io).or_default().push(*request);
@@ -154,7 +155,7 @@ fn check(bench: &Bench, asked: &[Asked], config: &Config, failing: bool) -> Resu
         let end = bench.ends[io].expect("every request ends");
         let boots = matches!(config.link, link::Config::SharedBuffer(_)) && request.op == Op::Read;
         if boots && request.end() <= config.host.shared_buffer.boot && end.status != Status::Ok {
-            // In boot mode nothing is asked for behind what could not be read.
+            // In boot mode, nothing beyond a failed read is requested.
             prop_assert!(next > request.offset && next <= request.end());
         } else {
             prop_assert_eq!(next, request.end());
@@ -162,14 +163,14 @@ fn check(bench: &Bench, asked: &[Asked], config: &Config, failing: bool) -> Resu
         prop_assert!(failing || end.status == Status::Ok);
     }
     prop_assert!(parts.is_empty());
-    // Nothing was busier than time allows.
+    // No resource was busier than time allows.
     for used in bench.front.utilisation(bench.now()) {
         prop_assert!(used.busy <= used.elapsed, "{:?}", used);
     }
     Ok(())
 }
 
-/// Bytes of the data that the link has carried, in terms of requests.
+/// Returns the bytes of all requests with operation `op`.
 fn data(asked: &[Asked], op: Op) -> u64 {
     asked.iter().filter(|(_, _, request)| request.op == op).map(|(_, _, request)| request.bytes).sum()
 }
@@ -178,11 +179,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn over_nvme(config in nvme(), asked in requests(), back in back(), stepwise: bool) {
+    fn over_nvme(config in nvme(), asked in requests(), back in back()) {
         let mut bench = Bench::new(&config, back.clone());
-        if stepwise {
-            bench.front.stepwise();
-        }
         bench.run(&asked);
         check(&bench, &asked, &config, back.failing.is_some())?;
         prop_assert!(bench.most <= config.device.max_commands as usize);
@@ -231,7 +229,7 @@ proptest! {
         check(&bench, &asked, &config, back.failing.is_some())?;
         prop_assert!(bench.most <= config.host.queue_depth as usize);
         if back.failing.is_none() {
-            // Commands and their parts: a UPIU each, 32 bytes, and their data.
+            // Commands and their parts: one UPIU of 32 bytes each, plus their data.
             let (segment, piece) = (u64::from(config.device.utp.segment), back.piece);
             let units = |bytes: u64| bytes.div_ceil(segment);
             let of = |op| bench.commands.iter().filter(move |(.., r)| r.op == op).map(|(.., r)| r.bytes);
@@ -247,7 +245,7 @@ proptest! {
             prop_assert!(interrupts <= commands && (interrupts == 0) == polls);
             prop_assert!(polls || aggregates || interrupts == commands);
         }
-        // A wire's or a memory channel's spans never overlap.
+        // Spans of a wire or a memory channel never overlap.
         let tracks = bench.front.tracks();
         for (track, (part, name)) in tracks.iter().enumerate() {
             if part == "link" || name.starts_with("memory") {
@@ -271,7 +269,7 @@ proptest! {
             let [down, up] = bench.front.link(bench.now());
             let least = data(&asked, Op::Write) + commands * 20;
             prop_assert!((least..=least + trims).contains(&down.payload), "{:?}", down);
-            // Up: what was read, and of each command its acceptance, its status, and some bytes of each piece.
+            // To the host: the data read and, for each command, its acceptance, its status and some bytes per fragment.
             prop_assert!(up.payload >= data(&asked, Op::Read) + commands * 8, "{:?}", up);
         }
     }
@@ -286,7 +284,7 @@ proptest! {
             let [down, up] = bench.front.link(bench.now());
             let copies = matches!(config.host.shared_buffer.transfer, host::shared_buffer::Transfer::Copy { .. });
             let (read, written) = (data(&asked, Op::Read), data(&asked, Op::Write));
-            // Data by DMA, or as words of the processor's; beside it, entries and registers.
+            // Data goes by DMA or as words of the processor; entries and registers come on top.
             prop_assert!(down.payload >= written && up.payload >= read);
             prop_assert_eq!(report.host.bytes + report.host.booted, read + written);
             let commands = report.host.commands;
@@ -301,7 +299,7 @@ proptest! {
         }
     }
 
-    /// A power cut empties everything, at any time, and what is asked afterwards is served as ever.
+    /// A power cut at any time empties everything, and later requests are served normally.
     #[test]
     fn power_cuts(
         config in prop_oneof![nvme(), ahci(), ufshci(), bridged(), shared()],

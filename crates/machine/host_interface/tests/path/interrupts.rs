@@ -1,4 +1,4 @@
-//! How completions are told.
+//! Notification of completions by interrupts and polling.
 
 use media::{Op, Request};
 use sim::Time;
@@ -9,7 +9,7 @@ fn reads(count: u64, apart: Time) -> Vec<Asked> {
     (0..count).map(|n| (apart * n, 0, Request::new(Op::Read, n * 4096, 4096))).collect()
 }
 
-/// Threshold 4 and 100 us: four reads 10 us apart are told together, of three the timer tells.
+/// Threshold 4 and 100 us: four reads 10 us apart share an interrupt; three reads wait for the timer.
 #[test]
 fn coalescing_by_threshold_and_by_time() {
     let mut config = plain();
@@ -26,7 +26,7 @@ fn coalescing_by_threshold_and_by_time() {
     let mut bench = Bench::new(&config, Back::constant(ns(50_000)));
     bench.run(&reads(3, Time::from_us(10)));
     assert_eq!(bench.front.interrupts(), 1);
-    // The timer starts with the first entry; the interrupt alone is 1 + 100 on its way.
+    // The timer starts with the first entry; the interrupt takes 1 + 100 to arrive.
     let told = 53_541 + 100_000 + 101 + 1000;
     let ends: Vec<Time> = bench.ends.iter().map(|end| end.unwrap().at).collect();
     assert_eq!(ends, [ns(told + 500), ns(told + 1000), ns(told + 1500)]);
@@ -39,29 +39,31 @@ fn without_coalescing_every_completion_has_its_interrupt() {
     assert_eq!(bench.front.interrupts(), 10);
 }
 
-/// Two entries 100 ns apart: the second is visible while the handler of the first runs, which takes it too; its own
-/// interrupt then finds nothing, and the core pays for that.
+/// Two entries 100 ns apart: the second becomes visible while the handler of the first runs, which processes it too.
+/// Its own interrupt then finds nothing, and the core pays for it.
 #[test]
 fn a_running_handler_takes_what_has_come() {
     let mut config = plain();
-    // Two cores submit at once, so that the reads are only the data apart; one queue pair, told on core 0.
+    // Two cores submit at once, so that the reads are only a data transfer apart; with one queue pair, core 0 gets the
+    // interrupts.
     (config.host.cores, config.host.queue_pairs) = (2, 1);
     config.device.firmware.cores = 2;
     let mut bench = Bench::new(&config, Back::constant(ns(50_000)));
     let asked: Vec<Asked> = (0..2).map(|job| (Time::ZERO, job, Request::new(Op::Read, 0, 400))).collect();
     bench.run(&asked);
-    // Entries written at 52,517 + 100 (data) and 52,717; the first interrupt at 52,722 starts the handler at 53,022.
+    // Entries are written at 52,517 + 100 (data) and 52,717; the first interrupt, at 52,722, starts the handler at
+    // 53,022.
     let first = 52_517 + 100 + 105 + 300 + 700 + 500;
     assert_eq!(bench.ends[0].unwrap().at, ns(first));
-    // The second is seen when the handler is entered (53,722) and ended on its own core.
+    // The second is seen when the handler starts (53,722) and is completed on its own core.
     assert!(bench.ends[1].unwrap().at <= ns(first));
     let used = bench.front.utilisation(bench.now());
-    // Submission, handler, completion on core 0; the spurious run comes after the end of the clock's last event.
+    // Submission, handler and completion on core 0; the spurious handler runs after the last event.
     assert!(used[0].busy >= ns(1000 + 700 + 500) && used[0].busy <= ns(1000 + 1400 + 500), "{:?}", used[0]);
     assert_eq!(used[1].busy, ns(1000 + 500));
 }
 
-/// A poll of 100 us latency and one of none: only the entry's way differs.
+/// Polling with a delay of 100 us and with none: only the wait for the poll differs.
 #[test]
 fn polled_entries_wait_for_the_poll() {
     let end = |delay| {

@@ -1,4 +1,4 @@
-//! Single requests on an idle path, computed by hand.
+//! Latencies of single requests on an idle path, compared with values computed by hand.
 
 use media::{Op, Request, Status};
 use sim::Time;
@@ -6,12 +6,9 @@ use sim::Time;
 use crate::support::{Back, Bench, ns, plain, sata};
 use host_interface::Config;
 
-/// When each request ended that was submitted alone, from its submission on.
-fn alone(config: &Config, request: Request, stepwise: bool) -> (Time, Time, Bench) {
+/// Returns the response time and the submission latency of a single request.
+fn alone(config: &Config, request: Request) -> (Time, Time, Bench) {
     let mut bench = Bench::new(config, Back::constant(ns(50_000)));
-    if stepwise {
-        bench.front.stepwise();
-    }
     let start = Time::from_us(7);
     bench.run(&[(start, 0, request)]);
     let end = bench.ends[0].expect("an end");
@@ -21,65 +18,59 @@ fn alone(config: &Config, request: Request, stepwise: bool) -> (Time, Time, Benc
 
 /// Submission 1000; doorbell 1 + 100; read request 100, memory 200, entry 16 + 100; firmware 1000.
 const DECODED: u64 = 1000 + 101 + 100 + 200 + 116 + 1000;
-/// Entry 4 + 100, interrupt 1 behind it; delivery 300, handler 700, completion 500.
+/// Entry 4 + 100, followed by the interrupt 1; delivery 300, handler 700, completion 500.
 const TOLD: u64 = 105 + 300 + 700 + 500;
 
 #[test]
 fn a_read_over_pcie() {
-    for stepwise in [false, true] {
-        let (end, submitted, bench) = alone(&plain(), Request::new(Op::Read, 4096, 4096), stepwise);
-        assert_eq!(bench.commands[0].0, Time::from_us(7) + ns(DECODED));
-        // Flash 50,000; 4096 bytes 1024.
-        assert_eq!(end, ns(DECODED + 50_000 + 1024 + TOLD));
-        assert_eq!(submitted, ns(1000));
-    }
+    let (end, submitted, bench) = alone(&plain(), Request::new(Op::Read, 4096, 4096));
+    assert_eq!(bench.commands[0].0, Time::from_us(7) + ns(DECODED));
+    // Flash 50,000; 4096 bytes 1024.
+    assert_eq!(end, ns(DECODED + 50_000 + 1024 + TOLD));
+    assert_eq!(submitted, ns(1000));
 }
 
 #[test]
 fn a_write_over_pcie() {
-    for stepwise in [false, true] {
-        let (end, ..) = alone(&plain(), Request::new(Op::Write, 4096, 4096), stepwise);
-        // Read request 100, memory 200, data 1024 + 100; translation layer 50,000.
-        assert_eq!(end, ns(DECODED + 1424 + 50_000 + TOLD));
-    }
+    let (end, ..) = alone(&plain(), Request::new(Op::Write, 4096, 4096));
+    // Read request 100, memory 200, data 1024 + 100; translation layer 50,000.
+    assert_eq!(end, ns(DECODED + 1424 + 50_000 + TOLD));
 }
 
 #[test]
 fn a_flush_and_a_trim_over_pcie() {
-    let (end, ..) = alone(&plain(), Request::flush(), false);
+    let (end, ..) = alone(&plain(), Request::flush());
     assert_eq!(end, ns(DECODED + 50_000 + TOLD));
-    // The range, 16 bytes, is read before the command can be decoded: 100 + 200 + 4 + 100.
-    let (end, ..) = alone(&plain(), Request::new(Op::Trim, 0, 1 << 30), false);
+    // The range, 16 bytes, is read before the command is decoded: 100 + 200 + 4 + 100.
+    let (end, ..) = alone(&plain(), Request::new(Op::Trim, 0, 1 << 30));
     assert_eq!(end, ns(DECODED + 404 + 50_000 + TOLD));
 }
 
 /// 128 KiB are 32 pages: a list of 31 addresses (248 bytes, 62 ns) is read first.
 #[test]
 fn a_large_read_has_a_list() {
-    for stepwise in [false, true] {
-        let (end, ..) = alone(&plain(), Request::new(Op::Read, 0, 128 << 10), stepwise);
-        assert_eq!(end, ns(DECODED + 462 + 50_000 + 32_768 + TOLD));
-    }
+    let (end, ..) = alone(&plain(), Request::new(Op::Read, 0, 128 << 10));
+    assert_eq!(end, ns(DECODED + 462 + 50_000 + 32_768 + TOLD));
 }
 
 #[test]
 fn completion_firmware_overlaps_with_the_data() {
     let mut config = plain();
     config.device.firmware.complete = ns(400);
-    let (end, ..) = alone(&config, Request::new(Op::Read, 0, 4096), false);
+    let (end, ..) = alone(&config, Request::new(Op::Read, 0, 4096));
     assert_eq!(end, ns(DECODED + 50_000 + 1024 + TOLD));
-    let (end, ..) = alone(&config, Request::flush(), false);
+    let (end, ..) = alone(&config, Request::flush());
     assert_eq!(end, ns(DECODED + 50_000 + 400 + TOLD));
 }
 
-/// 1 GB/s: 4096 bytes pass it twice in 8192 ns, longer than the link takes.
+/// At 1 GB/s, 4096 bytes pass the memory twice in 8192 ns, which is longer than on the link.
 #[test]
 fn the_controllers_memory_can_be_the_bottleneck() {
     let mut config = plain();
     config.device.dram_bandwidth = Some(1_000_000_000);
-    let (end, ..) = alone(&config, Request::new(Op::Read, 0, 4096), false);
+    let (end, ..) = alone(&config, Request::new(Op::Read, 0, 4096));
     assert_eq!(end, ns(DECODED + 50_000 + 8192 + TOLD));
-    let (end, ..) = alone(&config, Request::new(Op::Write, 0, 4096), false);
+    let (end, ..) = alone(&config, Request::new(Op::Write, 0, 4096));
     assert_eq!(end, ns(DECODED + 8192 + 50_000 + TOLD));
 }
 
@@ -87,33 +78,30 @@ fn the_controllers_memory_can_be_the_bottleneck() {
 fn polling_needs_no_interrupt_and_all_of_a_core() {
     let mut config = plain();
     config.host.completion = host::Completion::Polling { delay: ns(50) };
-    for stepwise in [false, true] {
-        let (end, _, bench) = alone(&config, Request::new(Op::Read, 0, 4096), stepwise);
-        // The entry 4 + 100, seen 50 later, completion 500.
-        assert_eq!(end, ns(DECODED + 50_000 + 1024 + 104 + 50 + 500));
-        assert_eq!(bench.front.interrupts(), 0);
-        let used = bench.front.utilisation(bench.now());
-        assert_eq!((used[0].name.as_str(), used[0].busy), ("core 0", bench.now()));
-    }
+    let (end, _, bench) = alone(&config, Request::new(Op::Read, 0, 4096));
+    // The entry takes 4 + 100, is seen 50 later, and its completion takes 500.
+    assert_eq!(end, ns(DECODED + 50_000 + 1024 + 104 + 50 + 500));
+    assert_eq!(bench.front.interrupts(), 0);
+    let used = bench.front.utilisation(bench.now());
+    assert_eq!((used[0].name.as_str(), used[0].busy), ("core 0", bench.now()));
 }
 
-/// PCIe 4.0 x4 with everything that packets cost: 126.953125 ps a byte.
+/// PCIe 4.0 x4 with all packet overheads: 126.953125 ps per byte.
 #[test]
 fn a_read_over_pcie_4() {
     let mut config = plain();
     config.link =
         link::Config::Pcie(link::PcieConfig { latency: ns(100), host_memory: ns(200), ..link::PcieConfig::default() });
     let bytes = |n: u64| Time::from_ps((n as f64 * 126.953125).ceil() as u64);
-    for stepwise in [false, true] {
-        let (end, ..) = alone(&config, Request::new(Op::Read, 0, 4096), stepwise);
-        let fetched = ns(1000 + 100) + bytes(28) + ns(100) + bytes(24) + ns(200 + 100) + bytes(84);
-        let read = ns(1000 + 50_000) + bytes(4096 + 16 * 24);
-        let told = bytes(40) + bytes(28) + ns(100 + 300 + 700 + 500);
-        assert_eq!(end, fetched + read + told);
-    }
+    let (end, ..) = alone(&config, Request::new(Op::Read, 0, 4096));
+    let fetched = ns(1000 + 100) + bytes(28) + ns(100) + bytes(24) + ns(200 + 100) + bytes(84);
+    let read = ns(1000 + 50_000) + bytes(4096 + 16 * 24);
+    let told = bytes(40) + bytes(28) + ns(100 + 300 + 700 + 500);
+    assert_eq!(end, fetched + read + told);
 }
 
-/// A frame at 6 Gb/s: 12 bytes around the FIS, 10 bits a byte, 256 dwords for 254, 400 ns of handshakes.
+/// Returns the time of a frame at 6 Gb/s: 12 bytes around the FIS, 10 bits per byte, 256 dwords per 254, 400 ns of
+/// handshakes.
 fn frame(fis: u64) -> Time {
     Time::from_ps(((fis + 12) as f64 * 10.0 * 256.0 / 254.0 / 6e9 * 1e12).ceil() as u64) + ns(400)
 }
@@ -125,20 +113,20 @@ fn received() -> Time {
 
 #[test]
 fn a_read_over_sata() {
-    let (end, submitted, bench) = alone(&sata(), Request::new(Op::Read, 0, 4096), false);
+    let (end, submitted, bench) = alone(&sata(), Request::new(Op::Read, 0, 4096));
     assert_eq!(submitted, ns(1000));
     // DMA Setup, one Data FIS, Set Device Bits; delivery, handler, completion.
     let data = frame(28) + frame(4 + 4096);
     assert_eq!(end, received() + ns(50_000) + data + frame(8) + ns(300 + 700 + 500));
     let [down, up] = bench.front.link(bench.now());
-    // Up: acceptance, setup, data, status.
+    // To the host: acceptance, setup, data, status.
     assert_eq!((down.packets, up.packets), (1, 4));
 }
 
 #[test]
 fn a_write_over_sata() {
-    let (end, ..) = alone(&sata(), Request::new(Op::Write, 0, 4096), false);
-    // The drive accepts the command (20 bytes) long before it is decoded.
+    let (end, ..) = alone(&sata(), Request::new(Op::Write, 0, 4096));
+    // The drive accepts the command (20 bytes) long before the command is decoded.
     let data = frame(28) + frame(4 + 4096);
     assert_eq!(end, received() + data + ns(50_000) + frame(8) + ns(1500));
 }
@@ -146,10 +134,10 @@ fn a_write_over_sata() {
 #[test]
 fn a_flush_and_a_trim_over_sata() {
     let flush = ns(1000 + 300 + 800) + frame(20) + ns(1000 + 50_000) + frame(20) + ns(1500);
-    let (end, ..) = alone(&sata(), Request::flush(), false);
+    let (end, ..) = alone(&sata(), Request::flush());
     assert_eq!(end, flush);
-    // A block of ranges, 512 bytes, before the command is decoded.
-    let (end, ..) = alone(&sata(), Request::new(Op::Trim, 0, 1 << 20), false);
+    // A block of ranges, 512 bytes, is read before the command is decoded.
+    let (end, ..) = alone(&sata(), Request::new(Op::Trim, 0, 1 << 20));
     assert_eq!(end, flush + frame(28) + frame(4 + 512));
 }
 
@@ -159,6 +147,6 @@ fn the_controller_reads_and_writes_host_memory() {
     bench.read_host(64, false, 5);
     bench.read_host(4096, true, 6);
     bench.run(&[]);
-    // Request 100, memory 200, 16 + 100; a write is over when it has left.
+    // Request 100, memory 200, 16 + 100. A write is over when its data has left.
     assert_eq!(bench.host_memory, [(ns(416), 5), (ns(1024), 6)]);
 }

@@ -1,4 +1,5 @@
-//! The whole path of a request, from the program to the translation layer and back, put together as a machine does.
+//! Tests of the whole path of a request, from the program to the translation layer and back, composed like in a
+//! machine.
 
 mod bridges;
 mod conservation;
@@ -6,6 +7,5 @@ mod handling;
 mod interrupts;
 mod latency;
 mod sharing;
-mod shortcuts;
 mod support;
 mod ufs;

@@ -1,4 +1,4 @@
-//! Queues that share a controller, and bounds that a path reaches and keeps.
+//! Queues that share a controller, and throughput bounds that a path must reach but not exceed.
 
 use media::{Op, Request};
 use sim::Time;
@@ -6,8 +6,8 @@ use sim::Time;
 use crate::support::{Asked, Back, Bench, ns, plain, sata};
 use host_interface::Config;
 
-/// Four jobs on four queue pairs keep more waiting than the controller takes: commands of each among those that ran
-/// while all queues were full.
+/// Four jobs on four queue pairs keep more commands waiting than the controller accepts. Returns each queue's share of
+/// the commands executed while all queues were full.
 fn shares(config: &mut Config) -> Vec<u32> {
     (config.host.cores, config.host.queue_pairs, config.host.queue_depth) = (4, 4, 512);
     config.host.submit = ns(10);
@@ -18,7 +18,7 @@ fn shares(config: &mut Config) -> Vec<u32> {
     let mut bench = Bench::new(config, Back::constant(Time::from_us(100)));
     bench.run(&asked);
     let mut shares = vec![0; 4];
-    // The first were taken before all queues had filled; the last came when some were empty again.
+    // The first were fetched before all queues had filled; the last arrived when some were empty again.
     for (_, io, _) in &bench.commands[32..632] {
         shares[*io as usize % 4] += 1;
     }
@@ -48,11 +48,11 @@ fn weights_are_kept_and_urgent_comes_first() {
     }
     config.device.priorities = vec![High, Medium, Urgent, High];
     let got = shares(&mut config);
-    // All 400 of the urgent queue but those that came before the others had filled theirs.
+    // All 400 commands of the urgent queue, except those fetched before the others had filled theirs.
     assert!(got[2] >= 370, "{got:?}");
 }
 
-/// 128 KiB reads and writes as fast as they go, over PCIe 3.0 x4: data fills the wire but for its packets.
+/// 128 KiB reads and writes at full speed over PCIe 3.0 x4: data fills the wire except for packet overhead.
 #[test]
 fn a_saturated_pcie_link_reaches_its_bound() {
     for (op, share) in [(Op::Read, 256.0 / 280.0), (Op::Write, 64.0 / 84.0)] {
@@ -80,7 +80,7 @@ fn a_saturated_sata_link_reaches_its_bound() {
     }
 }
 
-/// Submission and completion take 1500 ns of one core: so does every request, once the queue is full.
+/// Submission and completion take 1500 ns of one core, so this is the time per request once the queue is full.
 #[test]
 fn a_saturated_core_reaches_its_bound() {
     for polling in [false, true] {
@@ -103,7 +103,7 @@ fn a_saturated_core_reaches_its_bound() {
     }
 }
 
-/// Little's law: with a queue of 16 places and a fixed time in the device, throughput is what it must be.
+/// Little's law: with a queue of 16 entries and a fixed device time, throughput is determined.
 #[test]
 fn a_full_queue_keeps_its_depth() {
     let mut config = plain();
@@ -115,7 +115,7 @@ fn a_full_queue_keeps_its_depth() {
     let mut bench = Bench::new(&config, Back::constant(Time::from_us(100)));
     bench.run(&asked);
     assert_eq!(bench.front.waited(), 1600 - 16);
-    // A turn is a hundred times 16: doorbell to completion of a command, and little else.
+    // There are a hundred rounds of 16 commands. A round takes the time from doorbell to completion and little more.
     let turn = bench.now().ps() as f64 / 100.0;
     assert!((turn / 1e6 - 101.9).abs() < 0.5, "{turn}");
 }

@@ -1,18 +1,18 @@
-//! A path between a program and a translation layer that answers after times of its own.
+//! A path between a program and a model of the translation layer that answers after random delays.
 
 use std::collections::BTreeMap;
 
 use media::{Op, Request, Status, Tag};
-use sim::{EventQueue, Lane, Rng, Schedule, Streams, Time, Track};
+use sim::{EventQueue, Lane, Part, Rng, Schedule, Streams, Time, Track};
 
 use host_interface::{Config, Event, HostInterface, Output};
 
 #[derive(Clone, Copy)]
 enum World {
     HostInterface(Event),
-    /// A piece of the command's work is done.
+    /// A step of the command's work is done.
     Back(Tag),
-    /// The program submits: an index into the list of requests.
+    /// The program submits the request with this index.
     Program(u32),
 }
 
@@ -22,36 +22,31 @@ impl Default for World {
     }
 }
 
-/// What was occupied when: a row of the timeline, a name, a stretch of time.
+/// Occupied intervals: row of the timeline, name, start and end.
 pub type Spans = Vec<(u32, &'static str, Time, Time)>;
 
 struct Queue {
     events: EventQueue<World>,
     spans: Spans,
-    /// Whether it looks ahead.
-    ahead: bool,
 }
 
 impl Schedule<Event> for Queue {
     fn at(&mut self, lane: Lane, when: Time, event: Event) {
         self.events.push(lane, when, World::HostInterface(event));
     }
-    fn skip_to(&mut self, when: Time) -> bool {
-        self.ahead && self.events.skip_to(when)
-    }
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
         self.spans.push((track.0, name, from, to));
     }
 }
 
-/// How the translation layer answers.
+/// Behavior of the modeled translation layer.
 #[derive(Clone, Debug)]
 pub struct Back {
-    /// Least and most time of a step.
+    /// Minimum and maximum time of a step.
     pub latency: (Time, Time),
-    /// A read's data comes in pieces of this many bytes.
+    /// Bytes per step of a read's data.
     pub piece: u64,
-    /// A command of so many fails.
+    /// One of this many commands fails.
     pub failing: Option<u64>,
 }
 
@@ -61,7 +56,7 @@ impl Back {
     }
 }
 
-/// How a request has ended.
+/// The end of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     pub at: Time,
@@ -69,7 +64,7 @@ pub struct End {
     pub submitted: Time,
 }
 
-/// A request: when, of which job, what.
+/// A request: time, job and operation.
 pub type Asked = (Time, u16, Request);
 
 #[derive(Clone, Copy)]
@@ -85,9 +80,9 @@ pub struct Bench {
     back: Back,
     rng: Rng,
     running: BTreeMap<u32, Running>,
-    /// Commands in the order in which they reached the translation layer: when, request number, what.
+    /// Commands in the order in which they reached the translation layer: time, request number and operation.
     pub commands: Vec<(Time, u32, Request)>,
-    /// Most commands that ran at once.
+    /// Maximum number of commands in progress at once.
     pub most: usize,
     pub ends: Vec<Option<End>>,
     asked: Vec<Asked>,
@@ -99,7 +94,7 @@ impl Bench {
         let events = EventQueue::new(HostInterface::lanes() + 2);
         Bench {
             front: HostInterface::new(config),
-            queue: Queue { events, spans: Vec::new(), ahead: false },
+            queue: Queue { events, spans: Vec::new() },
             back,
             rng: Streams::new(1).stream("back"),
             running: BTreeMap::new(),
@@ -113,11 +108,6 @@ impl Bench {
 
     pub fn now(&self) -> Time {
         self.queue.events.now()
-    }
-
-    /// From now on, what comes next of all is gone on with at once.
-    pub fn looks_ahead(&mut self) {
-        self.queue.ahead = true;
     }
 
     pub fn spans(&self) -> &Spans {
@@ -139,12 +129,12 @@ impl Bench {
         self.front.host_memory(now, bytes, store, id, &mut self.queue);
     }
 
-    /// Submits all requests at their times, numbered from the last on, and runs until nothing is left to do.
+    /// Submits all requests at their times, numbered from the last call on, and runs until no work is left.
     pub fn run(&mut self, asked: &[Asked]) {
         self.run_until(asked, Time::MAX);
     }
 
-    /// As [`run`](Self::run), but not beyond `end`.
+    /// Like [`run`](Self::run), but stops at `end`.
     pub fn run_until(&mut self, asked: &[Asked], end: Time) {
         for &(at, job, request) in asked {
             let io = self.asked.len() as u32;
@@ -156,15 +146,10 @@ impl Bench {
         while self.queue.events.next_time().is_some_and(|next| next <= end) {
             let (now, event) = self.queue.events.pop().unwrap();
             match event {
-                World::HostInterface(event) => {
-                    let first = self.front.handle(now, event, &mut self.queue, &mut out);
-                    out.extend(first);
-                }
+                World::HostInterface(event) => self.front.handle(now, event, &mut self.queue, &mut out),
                 World::Program(io) => {
                     let (_, job, request) = self.asked[io as usize];
-                    if let Some((tag, at)) = self.front.submit(now, io, job, &request, &mut self.queue) {
-                        self.output(at, Output::Command { tag, io, request });
-                    }
+                    self.front.submit(now, io, job, request, &mut self.queue);
                 }
                 World::Back(tag) => self.step(now, tag),
             }
@@ -190,7 +175,7 @@ impl Bench {
             }
             Output::Arrived { tag } => self.back(tag),
             Output::HostMemory { id } => self.host_memory.push((now, id)),
-            Output::HostMemorySwitched(_) => unreachable!("nobody switches it"),
+            Output::HostMemorySwitched(_) => unreachable!("never switched"),
             Output::Emptied { .. } => unreachable!("no payload is kept"),
             Output::Completed { io, status, submitted } => {
                 assert!(submitted <= now, "request {io} ends at {now}, before its doorbell at {submitted}");
@@ -207,29 +192,26 @@ impl Bench {
         if reads && running.left > 0 && !running.fails {
             let bytes = running.left.min(self.back.piece);
             running.left -= bytes;
-            if running.left == 0 {
-                self.running.remove(&tag.0);
-                let end = self.front.deliver(now, tag, bytes as u32, Status::Ok, &mut self.queue);
-                if let Some((host::Completed { io, status, submitted }, at)) = end {
-                    self.output(at, Output::Completed { io, status, submitted });
-                }
-                return;
-            }
+            let ends = running.left == 0;
             self.front.data(now, tag, bytes as u32, &mut self.queue);
-            return self.back(tag);
+            if !ends {
+                return self.back(tag);
+            }
+            self.running.remove(&tag.0);
+            return self.front.complete(now, tag, Status::Ok, &mut self.queue);
         }
         let status = if running.fails { Status::Uncorrectable } else { Status::Ok };
         self.running.remove(&tag.0);
         self.front.complete(now, tag, status, &mut self.queue);
     }
 
-    /// Cuts the power at `now` and forgets all events. Returns the requests that are lost.
+    /// Cuts the power at `now` and drops all events. Returns the lost requests.
     pub fn power_cut(&mut self, now: Time) -> Vec<u32> {
         self.running.clear();
         let events = EventQueue::new(HostInterface::lanes() + 2);
         let old = std::mem::replace(&mut self.queue.events, events);
         assert!(old.now() <= now);
-        // Brings the new queue to the same time.
+        // Advances the new queue to the same time.
         self.queue.events.push(Lane(0), now, World::Back(Tag(0)));
         self.queue.events.pop();
         self.front.power_cut(now)
@@ -240,7 +222,7 @@ pub const fn ns(n: u64) -> Time {
     Time::from_ns(n)
 }
 
-/// 4 GB/s each way without packets' overhead, round numbers everywhere.
+/// 4 GB/s each way without packet overhead, and round numbers everywhere.
 pub fn plain() -> Config {
     Config {
         host: host::Config {

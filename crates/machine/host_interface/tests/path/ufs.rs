@@ -1,4 +1,5 @@
-//! UFS: single requests on an idle path, computed by hand, and the pieces in which data is called for.
+//! UFS: latencies of single requests on an idle path, compared with values computed by hand, and the segments of a
+//! write's data.
 
 use media::{Op, Request, Status};
 use sim::Time;
@@ -6,7 +7,7 @@ use sim::Time;
 use crate::support::{Back, Bench, ns, ufs};
 use host_interface::Config;
 
-/// When a request ended that was submitted alone, from its submission on.
+/// Returns the response time of a single request.
 fn alone(config: &Config, request: Request) -> (Time, Bench) {
     let mut bench = Bench::new(config, Back::constant(ns(50_000)));
     let start = Time::from_us(7);
@@ -16,22 +17,22 @@ fn alone(config: &Config, request: Request) -> (Time, Bench) {
     (end.at - start, bench)
 }
 
-/// `bytes` on two lanes of 5830.4 Mb/s, 10 bits a byte.
+/// Returns the time of `bytes` on two lanes of 5830.4 Mb/s, 10 bits per byte.
 fn wire(bytes: u64) -> Time {
     Time::from_ps((bytes as f64 * 10.0 / (2.0 * 5830.4e6) * 1e12).ceil() as u64)
 }
 
-/// `bytes` at 1.6 GB/s.
+/// Returns the time of `bytes` at 1.6 GB/s.
 fn memory(bytes: u64) -> Time {
     Time::from_ps(bytes * 625)
 }
 
-/// A UPIU without data: 32 bytes in a frame.
+/// Returns the time of a UPIU without data: 32 bytes in a frame.
 fn upiu() -> Time {
     wire(40) + ns(400)
 }
 
-/// Submission 1000, register 150; the descriptor, 32 bytes; the command, 32 bytes and 16 a region; firmware 1000.
+/// Submission 1000, register 150; the descriptor, 32 bytes; the command, 32 bytes and 16 per region; firmware 1000.
 fn received(regions: u64) -> Time {
     ns(1000 + 150) + memory(32) + ns(200) + memory(32 + 16 * regions) + ns(200) + upiu() + ns(1000)
 }
@@ -51,7 +52,7 @@ const DATA: u64 = 4096 + 32 + 16 * 8;
 #[test]
 fn a_read() {
     let (end, bench) = alone(&ufs(), Request::new(Op::Read, 0, 4096));
-    // The response comes while the data is still written to memory.
+    // The response arrives while the data is still being written to memory.
     near(end, received(1) + ns(50_000) + wire(DATA) + ns(400) + memory(4096) + told());
     let [down, up] = bench.front.link(bench.now());
     assert_eq!((down.payload, down.packets), (32, 1));
@@ -71,7 +72,7 @@ fn a_write() {
 #[test]
 fn a_flush_and_an_unmap() {
     near(alone(&ufs(), Request::flush()).0, received(0) + ns(50_000) + upiu() + told());
-    // 24 bytes of a parameter list are called for before the command can be decoded.
+    // 24 bytes of a parameter list are requested before the command is decoded.
     let list = upiu() + memory(24) + ns(200) + wire(32 + 24 + 8) + ns(400);
     near(alone(&ufs(), Request::new(Op::Trim, 0, 1 << 30)).0, received(1) + list + ns(50_000) + upiu() + told());
 }
@@ -84,8 +85,8 @@ fn a_command_that_fails_brings_sense_data() {
     assert_eq!(bench.front.link(bench.now())[1].payload, 32 + 20);
 }
 
-/// 64 KiB in 16 pieces: with one call at a time each waits for the last's way there and back; with many the slower of
-/// memory and wire is never idle.
+/// 64 KiB in 16 segments: with one outstanding request for data, each waits for the round trip of the last; with many,
+/// the slower of memory and wire is never idle.
 #[test]
 fn calls_for_data_overlap_as_far_as_they_may() {
     let time = |ready_to_transfers, dma| {
@@ -102,17 +103,17 @@ fn calls_for_data_overlap_as_far_as_they_may() {
     };
     let piece = upiu() + memory(4096) + ns(200) + wire(DATA) + ns(400);
     near(time(1, 1_600_000_000), fixed(1_600_000_000) + piece * 16);
-    // The wire takes 3.65 us a piece, memory 2.56 us; what it acknowledges takes nothing of its own direction.
+    // The wire takes 3.65 us per segment, memory 2.56 us. Acknowledgments use only the other direction.
     let found = time(8, 1_600_000_000) - fixed(1_600_000_000);
     let expected = piece + wire(DATA) * 15;
     assert!((found.us_f64() / expected.us_f64() - 1.0).abs() < 0.01, "{found}, expected {expected}");
-    // A slow memory: 8.192 us a piece.
+    // A slow memory: 8.192 us per segment.
     let found = time(8, 500_000_000) - fixed(500_000_000);
     let expected = ns(8192) * 16 + upiu() + ns(200) + wire(DATA) + ns(400);
     assert!((found.us_f64() / expected.us_f64() - 1.0).abs() < 0.01, "{found}, expected {expected}");
 }
 
-/// The firmware answers: the same without the 50 us of the translation layer.
+/// The firmware answers: the same latency without the 50 us of the translation layer.
 #[test]
 fn a_device_may_answer_without_its_flash() {
     for request in [Request::new(Op::Read, 0, 4096), Request::new(Op::Write, 0, 4096), Request::flush()] {
@@ -125,7 +126,7 @@ fn a_device_may_answer_without_its_flash() {
     }
 }
 
-/// Reads and writes at the same time: the link is duplex, and so is the way to memory.
+/// Reads and writes at the same time: the link is full duplex, and so is the path to memory.
 #[test]
 fn reads_do_not_wait_for_writes() {
     let read = |alongside: bool| {
@@ -137,11 +138,11 @@ fn reads_do_not_wait_for_writes() {
         bench.run(&asked);
         bench.ends[0].expect("an end").at
     };
-    // But for calls, acknowledgements and the firmware's core.
+    // Except for requests for data, acknowledgments and the firmware's core.
     assert!(read(true) < read(false) + ns(8_000), "{} beside a write, {} alone", read(true), read(false));
 }
 
-/// Four ends of commands make an interrupt, or one and 80 us.
+/// Four completions cause an interrupt, or a single one after 80 us.
 #[test]
 fn interrupts_wait_for_each_other() {
     let mut config = ufs();
@@ -159,13 +160,13 @@ fn interrupts_wait_for_each_other() {
     let (interrupts, end) = run(&[flush(0), flush(0), flush(0), flush(0)]);
     assert_eq!(interrupts, 1);
     assert!(end < plain + Time::from_us(20), "{end}");
-    // The handler that runs for four finds the fifth too; the sixth has its time to wait.
+    // The handler that runs for four finds the fifth too; the sixth waits for the timer.
     let (interrupts, end) = run(&[flush(0), flush(0), flush(0), flush(0), flush(0), flush(1000)]);
     assert_eq!(interrupts, 2);
     near(end, Time::from_ms(1) + plain + Time::from_us(80));
 }
 
-/// Caches that do not see the controller's accesses are maintained before a transfer, and after a read's, by the core.
+/// If caches do not see the controller's accesses, the core maintains them before a transfer, and again after a read's.
 #[test]
 fn caches_are_maintained() {
     let (seen, mut unseen) = (ufs(), ufs());

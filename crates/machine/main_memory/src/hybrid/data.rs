@@ -1,5 +1,5 @@
-//! What every line holds, wherever it is: for tests that nothing is lost. A line's data are the number of the write-back
-//! that it came with, in flash in the first eight of its 64 bytes.
+//! The content of every line, wherever it is, to test that nothing is lost. A line's content is the number of the
+//! write-back that brought it; in flash it is in the first eight of its 64 bytes.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use media::line::{LINE, LineKind, LineRequest};
 #[derive(Clone)]
 struct Buffer {
     lines: Vec<u64>,
-    /// Lines that came back and stay, whatever comes from flash.
+    /// Lines written back, which override data from flash.
     written: Vec<bool>,
 }
 
-/// A request under way: what it brought, or what it must bring; and what it has been given.
+/// A request under way: its data, or the data that it must return; and the data given to it.
 struct Asked {
     request: LineRequest,
     stamp: u64,
     got: Option<u64>,
 }
 
-/// Frames, buffers, and what every line was written with last.
+/// Frames, buffers, and the last write to every line.
 pub(super) struct Contents {
     lines: usize,
     frames: BTreeMap<u64, Vec<u64>>,
@@ -46,8 +46,8 @@ impl Contents {
         }
     }
 
-    /// The controller has a request.
-    pub fn ask(&mut self, request: LineRequest) {
+    /// Records a request that reaches the controller.
+    pub fn request(&mut self, request: LineRequest) {
         let stamp = match request.kind {
             LineKind::WriteBack => {
                 self.stamp += 1;
@@ -60,7 +60,7 @@ impl Contents {
         assert!(before.is_none(), "{request:?} has the number of one under way");
     }
 
-    /// Request `id` is answered: with what came back last, if it asked for a line that nobody brought back meanwhile.
+    /// Checks the answer to request `id`: a read returns the last write, unless the line was written meanwhile.
     pub fn answer(&mut self, id: u32) {
         let Asked { request, stamp, got } = self.asked.remove(&id).expect("it was asked");
         if request.kind == LineKind::Fill {
@@ -70,7 +70,7 @@ impl Contents {
         }
     }
 
-    /// A page has come from flash, or was never written.
+    /// Records the arrival of a page from flash; `None` if it was never written.
     pub fn arrive(&mut self, fetch: u32, bytes: Option<&[u8]>) {
         let buffer = &mut self.fetches[fetch as usize];
         for line in (0..self.lines).filter(|line| !buffer.written[*line]) {
@@ -80,7 +80,7 @@ impl Contents {
         }
     }
 
-    /// What a write-back writes, as the bytes of its flash page.
+    /// Returns the bytes of the flash page that a write-back writes.
     pub fn load(&self, slot: u32, bytes: &mut [u8]) {
         bytes.fill(0);
         for (line, to) in self.buffers[slot as usize].iter().zip(bytes.chunks_exact_mut(LINE as usize)) {
@@ -93,12 +93,14 @@ impl Contents {
             Move::LineToFrame { id, frame, line } => {
                 self.frames.get_mut(&frame).expect("a hit")[line as usize] = self.asked[&id].stamp;
             }
-            Move::FrameToLine { frame, line, id } => self.give(id, self.frames[&frame][line as usize]),
+            Move::FrameToLine { frame, line, id } => self.deliver(id, self.frames[&frame][line as usize]),
             Move::LineToFetch { id, fetch, line } => {
                 let buffer = &mut self.fetches[fetch as usize];
                 (buffer.lines[line as usize], buffer.written[line as usize]) = (self.asked[&id].stamp, true);
             }
-            Move::FetchToLine { fetch, line, id } => self.give(id, self.fetches[fetch as usize].lines[line as usize]),
+            Move::FetchToLine { fetch, line, id } => {
+                self.deliver(id, self.fetches[fetch as usize].lines[line as usize])
+            }
             Move::BufferToFetch { slot, fetch } => {
                 let (from, to) = (&self.buffers[slot as usize], &mut self.fetches[fetch as usize]);
                 for line in (0..self.lines).filter(|line| !to.written[*line]) {
@@ -116,7 +118,7 @@ impl Contents {
         }
     }
 
-    fn give(&mut self, id: u32, stamp: u64) {
+    fn deliver(&mut self, id: u32, stamp: u64) {
         self.asked.get_mut(&id).expect("it was asked").got = Some(stamp);
     }
 }

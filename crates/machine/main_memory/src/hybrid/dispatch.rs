@@ -1,13 +1,14 @@
-//! From the hybrid controller to the dies, and back (NVMM, "Nonvolatile Main Memory System Architecture"): a queue before
-//! the translation, which holds what has no physical address yet, then queues of the dies. If a read finds its die's queue
-//! full, translation waits for it. Programs and erases wait in a queue of their own, which no read waits for, until their
-//! die has at most one other operation. The queue before the translation is as long as the hybrid controller has fetches and
-//! write-backs: a shorter one would have the same wait in the same order before it.
+//! The path from the hybrid controller to the dies and back (NVMM, "Nonvolatile Main Memory System Architecture"). One
+//! queue holds requests whose physical address is unknown; the page table translates them in turn, and each die has a
+//! queue of operations. If a read finds its die's queue full, translation waits for it. Programs and erases wait in a
+//! queue of their own, which never delays a read, until their die has at most one other operation. The first queue
+//! holds all fetches and write-backs of the hybrid controller; a shorter one would make the same requests wait in the
+//! same order in front of it.
 
 use std::collections::VecDeque;
 
 use dram_cache as hybrid;
-use media::{Action, BlockAddr, Geometry, OpId, PageAddr, ProgramOp, ReadOp, Status, Tag};
+use media::{Action, BlockAddr, Geometry, OpId, PageAddr, ProgramOp, Status, Tag};
 use nand::{Store, UnitWrite};
 use nvmm::{Answer, Application, Content, Input, Medium, Move, Reply, Request, Token};
 use sim::Time;
@@ -15,14 +16,14 @@ use sim::Time;
 use super::HybridMemory;
 use super::events::{Event, TRANSLATED, View};
 
-/// The operating system, whose pages all are.
+/// The operating system, the owner of all pages.
 const SYSTEM: Application = Application(1);
 
 fn is_read(action: &Action) -> bool {
     matches!(action, Action::Read(_))
 }
 
-/// Flash that nothing was ever written to, as the page table's controller sees it.
+/// Flash that was never written, as the page table's controller sees it.
 pub(super) struct Blank<'a>(pub &'a Store);
 
 impl Medium for Blank<'_> {
@@ -37,29 +38,29 @@ impl Medium for Blank<'_> {
     }
 }
 
-/// Counters of the queues before the flash.
+/// Counters of the queues in front of the flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DispatchStats {
-    /// Requests that were translated.
+    /// Requests translated.
     pub translated: u64,
-    /// Times the head found its die's queue full.
+    /// Times a request found its die's queue full.
     pub blocked: u64,
-    /// Requests that waited for their translation at a time, at most.
+    /// Maximum number of requests that waited for translation.
     pub longest: u64,
 }
 
-/// The queues before the flash.
+/// The queues in front of the flash.
 pub(super) struct DispatchQueue {
-    /// Fetches have the tags below this, write-backs those above.
+    /// Fetches have tags below this, write-backs those from it on.
     fetches: u32,
-    /// Tag, page, whether it is written.
+    /// Tag, page, and whether it is a write.
     queue: VecDeque<(u32, u64, bool)>,
     is_translating: bool,
-    /// Reads with their physical address that found no room at their dies: nothing is translated meanwhile.
+    /// Translated reads that found no room at their dies; translation stops meanwhile.
     operations: VecDeque<Action>,
-    /// Programs and erases that did: no read waits for them.
+    /// Programs and erases that found no room; they delay no read.
     writes: VecDeque<Action>,
-    /// Sequence number of each program under way, by its id; logical number of what is in each copy buffer.
+    /// The sequence number of each program under way, by id; the logical number of each copy buffer's content.
     sequences: Vec<u64>,
     copies: Vec<u32>,
     stats: DispatchStats,
@@ -79,30 +80,28 @@ impl DispatchQueue {
         }
     }
 
-    /// Page `page` is to be read for fetch `fetch`.
+    /// Queues the read of `page` for fetch `fetch`.
     pub fn fetch(&mut self, fetch: u32, page: u64) {
         self.want(fetch, page, false);
     }
 
-    /// Page `page` is to be written by write-back `slot`.
+    /// Queues the write of `page` for write-back `slot`.
     pub fn write(&mut self, slot: u32, page: u64) {
         self.want(self.fetches + slot, page, true);
     }
 
-    /// Request `tag` is to be translated.
+    /// Queues request `tag`.
     fn want(&mut self, tag: u32, page: u64, write: bool) {
         self.queue.push_back((tag, page, write));
         self.stats.longest = self.stats.longest.max(self.queue.len() as u64);
     }
 
-    /// A translation may begin.
-    #[inline(always)]
+    /// Returns whether a translation may begin.
     pub fn is_ready(&self) -> bool {
         !self.is_translating && !self.queue.is_empty() && self.operations.is_empty()
     }
 
-    /// Operations wait for room at their dies.
-    #[inline(always)]
+    /// Returns whether operations wait for room at their dies.
     fn is_waiting(&self) -> bool {
         !(self.operations.is_empty() && self.writes.is_empty())
     }
@@ -113,96 +112,48 @@ impl DispatchQueue {
 }
 
 impl HybridMemory {
-    /// Begins the next translation, which [may](DispatchQueue::is_ready) begin. If nothing else comes before its end, and that is not after
-    /// [`run`](Self::run) ends, it ends at once.
-    #[inline(never)]
-    pub(super) fn translate(&mut self, mut now: Time, until: Time, stops: bool) {
-        loop {
-            let end = now + self.config.translation;
+    /// Begins the next translation, if one [may](DispatchQueue::is_ready) begin.
+    pub(super) fn translate(&mut self, now: Time) {
+        if self.environment.dispatch.is_ready() {
             self.environment.dispatch.is_translating = true;
-            let alone = end < self.arrivals.first_at().min(self.dram_at) && end <= self.last(until, stops);
-            if !alone || !self.queue.skip_to(end) {
-                return self.queue.push(TRANSLATED, end, Event::Translated);
-            }
-            now = end;
-            self.translated(now);
-            // What the table answers at once may go to DRAM.
-            self.ask_dram();
-            if !self.environment.dispatch.is_ready() {
-                return;
-            }
+            self.queue.push(TRANSLATED, now + self.config.translation, Event::Translated);
         }
     }
 
-    /// An event has come.
-    #[inline(always)]
+    /// Handles an event of the translation or of the flash.
     pub(super) fn handle(&mut self, now: Time, event: Event) {
         match event {
-            Event::Translated => self.translated_apart(now),
+            Event::Translated => self.translated(now),
             Event::Flash(event) => {
                 if let Some(done) = self.nand.handle(now, event, &mut View(&mut self.queue)) {
-                    self.end(now, done);
+                    self.flash_done(now, done);
                 }
             }
         }
     }
 
-    /// As [`translated`](Self::translated), where others come before its end.
-    #[inline(never)]
-    fn translated_apart(&mut self, now: Time) {
-        self.translated(now);
-    }
-
-    /// The head of the queue has its place: the page table says which.
-    #[inline(always)]
+    /// The translation of the queue's head has ended: the page table serves the request.
     fn translated(&mut self, now: Time) {
         self.environment.dispatch.is_translating = false;
         let (tag, page, write) = self.environment.dispatch.queue.pop_front().expect("its head was translated");
         self.environment.dispatch.stats.translated += 1;
         self.table_dram.accesses += 1;
-        let tag = Tag(tag);
         let (address, segment) = self.place(page);
-        if !write && let Some(op) = self.nvmm.read_alone(tag, SYSTEM, address, segment) {
-            return self.read(now, op);
-        }
         let segments = 1 << segment;
         let request = if write { Request::Write { address, segments } } else { Request::Read { address, segments } };
-        self.nvmm.handle(now, Input::Request { tag, application: SYSTEM, request }, &mut self.flash);
+        self.nvmm.handle(now, Input::Request { tag: Tag(tag), application: SYSTEM, request }, &mut self.flash);
         self.perform(now);
     }
 
-    /// An operation of the flash has ended: what it did is done to the contents, and its controller told.
-    fn end(&mut self, now: Time, done: nand::Done) {
-        if done.kind == nand::Kind::Read {
-            if let Some(tag) = self.nvmm.read_ended(done.id, done.status) {
-                return self.fetched(now, tag, done.id);
-            }
-            if !self.nvmm.reads_table(done.id) {
-                let input = Input::Done { id: done.id, status: done.status, content: &[] };
-                self.nvmm.handle(now, input, &mut self.flash);
-                return self.perform(now);
-            }
-        }
+    /// A flash operation has ended: its effect on the contents, then the page table's controller.
+    fn flash_done(&mut self, now: Time, done: nand::Done) {
         let (page, _) = self.nand.place_of(done.id);
         self.apply(page, done);
-        self.tell_table(now, page, done);
+        self.complete_operation(now, page, done);
         self.perform(now);
     }
 
-    /// The read `id` has ended, and with it fetch `tag`.
-    fn fetched(&mut self, now: Time, tag: Tag, id: OpId) {
-        if self.environment.contents.is_some() {
-            let (page, _) = self.nand.place_of(id);
-            self.move_data(Move::FlashToHost { page, tag, segment: 0 });
-        }
-        if self.environment.dispatch.is_waiting() {
-            self.dispatch(now);
-        }
-        self.environment.now = now;
-        self.hybrid.fetched(tag.0, &mut self.environment);
-    }
-
-    fn tell_table(&mut self, now: Time, page: PageAddr, done: nand::Done) {
+    fn complete_operation(&mut self, now: Time, page: PageAddr, done: nand::Done) {
         let plane = page.planes.0.trailing_zeros();
         let store = self.nand.store();
         let readable = done.kind == nand::Kind::Read && store.readable(page, plane);
@@ -222,7 +173,7 @@ impl HybridMemory {
     fn program(&mut self, page: PageAddr, id: OpId, status: Status) {
         let plane = page.planes.0.trailing_zeros();
         let store = self.nand.store_mut();
-        // Pages known to be worn are left out; the chip wants them programmed with something.
+        // The controller skips worn pages, but the chip requires them to be programmed.
         if store.order() == nand::Order::InOrder {
             for skipped in store.block(page.die, plane, page.block).programmed..page.page {
                 store.tear(PageAddr { page: skipped, ..page }, false);
@@ -254,7 +205,7 @@ impl HybridMemory {
         }
     }
 
-    /// Does what the page table's controller wants done: data at once, operations through the queues.
+    /// Performs the actions of the page table's controller: moves at once, operations through the queues.
     fn perform(&mut self, now: Time) {
         let waited = self.environment.dispatch.is_waiting();
         if !self.flash.moves.is_empty() || !self.flash.actions.is_empty() {
@@ -269,7 +220,7 @@ impl HybridMemory {
         self.flash.replies.clear();
     }
 
-    /// Does moves and actions. Operations that find none before them go to their dies at once.
+    /// Performs moves and actions. Operations go straight to their dies unless others wait.
     fn act(&mut self, now: Time) {
         loop {
             self.move_all();
@@ -282,7 +233,7 @@ impl HybridMemory {
             for action in &actions {
                 match *action {
                     Action::Retire(block) => self.nand.store_mut().mark_bad(block),
-                    // On flash what is programmed is durable.
+                    // On simulated flash, programmed data is durable.
                     Action::Barrier(_) => barriers = true,
                     other => self.start_in_turn(now, other),
                 }
@@ -329,7 +280,7 @@ impl HybridMemory {
                 let logical = if readable { media::Flash::logical(store, page, plane)[0] } else { 0 };
                 self.environment.dispatch.copies[buffer as usize] = logical;
                 if self.environment.contents.is_some() {
-                    // What a full memory began with reads as zeros.
+                    // Prefilled data reads as zeros.
                     let bytes = if readable { store.unit(page, 0).to_vec() } else { Vec::new() };
                     let to = store.buffer_mut(slots + buffer);
                     to.fill(0);
@@ -339,29 +290,14 @@ impl HybridMemory {
         }
     }
 
-    /// A read goes to its die, or behind what waits.
-    #[inline(always)]
-    fn read(&mut self, now: Time, op: ReadOp) {
-        let waits = !self.environment.dispatch.operations.is_empty();
-        if !waits && self.has_room(op.page.die) {
-            return self.nand.submit_read(now, op, &mut View(&mut self.queue));
-        }
-        self.environment.dispatch.operations.push_back(Action::Read(op));
-        if waits {
-            self.dispatch(now);
-        }
-    }
-
-    /// Whether an operation may wait for `die`, or begin.
-    #[inline]
+    /// Returns whether the queue of `die` has room.
     fn has_room(&mut self, die: u16) -> bool {
         let has_room = self.nand.die_load(die) <= self.config.die_queue;
         self.environment.dispatch.stats.blocked += u64::from(!has_room);
         has_room
     }
 
-    /// An operation goes to its die, or behind those that wait.
-    #[inline]
+    /// Sends an operation to its die, or queues it behind those that wait.
     fn start_in_turn(&mut self, now: Time, action: Action) {
         let dispatch = &self.environment.dispatch;
         let waits = if is_read(&action) { !dispatch.operations.is_empty() } else { !dispatch.writes.is_empty() };
@@ -371,7 +307,7 @@ impl HybridMemory {
         }
     }
 
-    /// Operations go to the dies, in order, as far as their queues have room.
+    /// Sends waiting operations to the dies, in order, as far as their queues have room.
     fn dispatch(&mut self, now: Time) {
         while let Some(action) = self.environment.dispatch.operations.front().copied()
             && self.start(now, action)
@@ -385,7 +321,7 @@ impl HybridMemory {
         }
     }
 
-    /// An operation goes to its die. False if its queue has no room.
+    /// Sends an operation to its die. Returns false if the die's queue has no room.
     fn start(&mut self, now: Time, action: Action) -> bool {
         let die = match action {
             Action::Read(op) => op.page.die,
@@ -393,7 +329,7 @@ impl HybridMemory {
             Action::Erase(op) => op.block.die,
             other => unreachable!("{other:?} is no operation"),
         };
-        // A die's queue is for reads: a program or an erase waits until no more than one other operation is there.
+        // Die queues are for reads: a program or an erase waits until at most one other operation is there.
         if !is_read(&action) && self.nand.die_load(die) > 1 || !self.has_room(die) {
             return false;
         }
@@ -417,7 +353,7 @@ impl HybridMemory {
         self.environment.dispatch.sequences[id] = op.sequence;
     }
 
-    /// The page table's controller has answered.
+    /// Handles an answer of the page table's controller.
     fn reply(&mut self, now: Time, at: usize) {
         let Reply { tag, answer } = &self.flash.replies[at];
         let tag = *tag;
@@ -428,21 +364,21 @@ impl HybridMemory {
         let input = match tag.0.checked_sub(fetches) {
             None => hybrid::Input::Fetched(tag.0),
             Some(slot) if slot < self.config.cache.write_backs() => hybrid::Input::Written(slot),
-            // Set up, or filled: nobody waits.
+            // A request of the set-up: nothing waits for it.
             Some(_) => return,
         };
-        self.tell(now, input);
+        self.notify_cache(now, input);
     }
 
-    /// The page table is set up, before time begins: everything ends at once.
+    /// Sets the page table up before the simulation begins, with immediate completions.
     pub(super) fn set_up(&mut self) {
-        // A token that nobody has: what is asked for first has the table opened first.
-        self.ask_at_once(Request::Drop { token: Token(u64::MAX) });
+        // No such token exists; but the first request causes the table to be opened.
+        self.request_at_once(Request::Drop { token: Token(u64::MAX) });
         self.fault = None;
     }
 
-    /// Before time begins: see [`super::MainMemory::is_allocated`]. What was in the pages of 64 KB is deleted, so that they are
-    /// created when they are first used, as after an `alloc`.
+    /// See [`super::MainMemory::is_allocated`]. Deletes the pages of 64 KB in this range, so that first use creates
+    /// them, as after an `alloc`.
     pub fn is_allocated(&mut self, address: u64, bytes: u64) {
         if !self.config.full {
             return;
@@ -450,13 +386,13 @@ impl HybridMemory {
         let (segment, segments) = (u64::from(self.config.cache.page_bytes), u64::from(self.config.nvmm.segments));
         for page in address / segment / segments..(address + bytes).div_ceil(segment * segments) {
             let (address, _) = self.place(page * segments);
-            self.ask_at_once(Request::Delete { address });
+            self.request_at_once(Request::Delete { address });
         }
         self.before = self.nvmm.stats();
     }
 
-    /// Asks the page table for something before time begins.
-    pub(super) fn ask_at_once(&mut self, request: Request) {
+    /// Performs a request to the page table before the simulation begins.
+    pub(super) fn request_at_once(&mut self, request: Request) {
         let tag = Tag(self.config.nvmm.tags - 1);
         self.nvmm.handle(Time::ZERO, Input::Request { tag, application: SYSTEM, request }, &mut self.flash);
         loop {
@@ -494,7 +430,7 @@ impl HybridMemory {
                 };
                 let done = nand::Done { id, status: Status::Ok, kind };
                 self.apply(page, done);
-                self.tell_table(Time::ZERO, page, done);
+                self.complete_operation(Time::ZERO, page, done);
             }
         }
     }

@@ -1,5 +1,4 @@
-//! What the memory draws, and how far its flash is worn: from the events that make the time, and the background of all that
-//! is there.
+//! Energy and wear of the memory, from the same events as its timing, plus the background power of all parts.
 
 use dram::{Channel, Config, RankActivity};
 use sim::{Energy, Time};
@@ -10,7 +9,7 @@ use nand::EnergyByPart;
 /// Energy by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EnergyByMemory {
-    /// DRAM of the cache, its background included.
+    /// DRAM of the cache, with background power.
     pub cache: Energy,
     /// DRAM of the page table.
     pub table: Energy,
@@ -19,12 +18,12 @@ pub struct EnergyByMemory {
 }
 
 impl EnergyByMemory {
-    /// All of it.
+    /// Returns the total.
     pub fn total(&self) -> Energy {
         self.cache + self.table + self.flash.total()
     }
 
-    /// Energy drawn between an earlier reading and this one.
+    /// Returns the energy drawn since an earlier reading.
     pub fn since(&self, earlier: &EnergyByMemory) -> EnergyByMemory {
         EnergyByMemory {
             cache: self.cache - earlier.cache,
@@ -34,28 +33,28 @@ impl EnergyByMemory {
     }
 }
 
-/// How far the flash is worn.
+/// Wear of the flash.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wear {
-    /// Flash pages programmed since time began, for any reason.
+    /// Flash pages programmed for any reason.
     pub programs: u64,
-    /// Flash pages that were written for the host.
+    /// Flash pages written for the host.
     pub host_programs: u64,
     /// Flash pages of data.
     pub pages: u64,
 }
 
 impl Wear {
-    /// Of what the page table counted.
+    /// Builds the wear from the page table's counters.
     pub(super) fn of(stats: &nvmm::Stats) -> Wear {
         Wear { programs: stats.programs.iter().sum(), host_programs: stats.programs[0], pages: stats.capacity }
     }
 
-    /// Seconds until `part` of the capacity is gone at the rate of writing seen in `elapsed`, where a page endures `mean`
-    /// cycles, with a normal `deviation` of so many, and wear is spread evenly. Infinite where nothing was written.
+    /// Returns the seconds until `part` of the capacity is lost at the write rate seen in `elapsed`, for pages that
+    /// endure `mean` cycles with a normal `deviation`, and even wear. Infinite if nothing was written.
     ///
-    /// As pages are lost the others take their writes: the time is the integral of what is left of them over the cycles
-    /// until the quantile of `part`, over the cycles of one page a second.
+    /// The remaining pages take the writes of lost ones: the time is the integral of the remaining share over the
+    /// cycles up to the quantile of `part`, divided by the cycles per page and second.
     pub fn lifetime_s(&self, elapsed: Time, mean: f64, deviation: f64, part: f64) -> f64 {
         let rate = self.programs as f64 / elapsed.secs_f64();
         let steps = 4096;
@@ -73,7 +72,7 @@ impl Wear {
     }
 }
 
-/// The standard normal distribution, to seven digits (Abramowitz and Stegun 26.2.17).
+/// The standard normal distribution, accurate to seven digits (Abramowitz and Stegun 26.2.17).
 fn normal(x: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
     let polynomial =
@@ -82,7 +81,7 @@ fn normal(x: f64) -> f64 {
     if x < 0.0 { tail } else { 1.0 - tail }
 }
 
-/// The DRAM that the page table is in: as many ranks as it needs, idle but for an access a translation.
+/// The page table's DRAM: as many ranks as it needs, idle except for one access per translation.
 pub(super) struct TableDram {
     idle: Channel,
     ranks: u64,
@@ -111,7 +110,7 @@ impl TableDram {
 }
 
 impl HybridMemory {
-    /// The energy of all of it until `now`.
+    /// Returns the total energy until `now`.
     pub fn energy(&mut self, now: Time) -> EnergyByMemory {
         EnergyByMemory {
             cache: self.environment.modules.energy(now),
@@ -120,7 +119,7 @@ impl HybridMemory {
         }
     }
 
-    /// How far its flash is worn.
+    /// Returns the wear of the flash.
     pub fn wear(&self) -> Wear {
         Wear::of(&self.nvmm.stats().since(&self.before))
     }
@@ -140,10 +139,11 @@ mod tests {
     #[test]
     fn a_lifetime_is_what_the_pages_endure_over_what_is_written() {
         let wear = Wear { programs: 1000, host_programs: 1000, pages: 100 };
-        // Ten times over in a second: 1000 cycles last 100 s, all of them at once where they are alike.
+        // Ten overwrites per second: 1,000 cycles last 100 s, and all pages end together if they are alike.
         let alike = |part| wear.lifetime_s(Time::from_s(1), 1000.0, 0.0, part);
         assert!((alike(0.5) - 100.0).abs() < 0.1 && (alike(0.999) - 100.0).abs() < 0.1, "{} s", alike(0.5));
-        // Spread by a third, the first half goes at the mean, less what the first to go have left to the others.
+        // With a deviation of a third, half of the pages are lost by the mean, minus the writes that the first losses
+        // shift to the others.
         let (half, all) = (
             wear.lifetime_s(Time::from_s(1), 1000.0, 333.0, 0.5),
             wear.lifetime_s(Time::from_s(1), 1000.0, 333.0, 0.999),

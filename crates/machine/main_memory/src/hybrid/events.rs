@@ -1,4 +1,4 @@
-//! What the memory waits for beside DRAM and its link.
+//! Events of the memory, apart from its DRAM and its link.
 
 use sim::{EventQueue, Lane, Schedule, Time};
 
@@ -6,7 +6,7 @@ use nand::Nand;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Event {
-    /// The head of the translation queue has its place.
+    /// The translation of the queue's head ends.
     #[default]
     Translated,
     Flash(nand::Event),
@@ -14,7 +14,7 @@ pub(super) enum Event {
 
 pub(super) const TRANSLATED: Lane = Lane(Nand::LANES as u8);
 
-/// What the flash sees of the queue.
+/// The flash's view of the event queue.
 pub(super) struct View<'a>(pub &'a mut EventQueue<Event>);
 
 impl View<'_> {
@@ -22,7 +22,6 @@ impl View<'_> {
 }
 
 impl Schedule<nand::Event> for View<'_> {
-    #[inline(always)]
     fn at(&mut self, lane: Lane, when: Time, event: nand::Event) {
         self.0.push(lane, when, Event::Flash(event));
     }

@@ -1,11 +1,11 @@
-//! One direction of the link: what is on its way comes in the order in which it was sent.
+//! One direction of the link: messages arrive in the order in which they were sent.
 
 use std::collections::VecDeque;
 
 use sim::Time;
 
 pub(super) struct LinkFifo<T> {
-    /// The first, which is mostly the only one, and those behind it.
+    /// The first message, usually the only one, and those behind it.
     first: Option<T>,
     first_at: Time,
     others: VecDeque<(T, Time)>,
@@ -16,14 +16,12 @@ impl<T: Copy> LinkFifo<T> {
         LinkFifo { first: None, first_at: Time::MAX, others: VecDeque::new() }
     }
 
-    /// When the first message comes; [`Time::MAX`]: never.
-    #[inline(always)]
+    /// Returns when the first message arrives; [`Time::MAX`] if there is none.
     pub fn first_at(&self) -> Time {
         self.first_at
     }
 
-    /// A message that comes at `at`, not before any other.
-    #[inline]
+    /// Sends a message that arrives at `at`, not before any other.
     pub fn send(&mut self, message: T, at: Time) {
         if self.first.is_some() {
             self.others.push_back((message, at));
@@ -32,11 +30,10 @@ impl<T: Copy> LinkFifo<T> {
         }
     }
 
-    /// Takes the first message, which has come.
+    /// Takes the first message, which has arrived.
     ///
     /// # Panics
-    /// If there is none.
-    #[inline]
+    /// If there is no message.
     pub fn take(&mut self) -> (T, Time) {
         let taken = (self.first.take().expect("a message has come"), self.first_at);
         self.first_at = Time::MAX;

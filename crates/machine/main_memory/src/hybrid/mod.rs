@@ -1,5 +1,5 @@
-//! Flash as main memory: a link, the hybrid controller with its DRAM, the NVMM controller with its page table, flash; one
-//! event loop.
+//! Flash as main memory: a link, the hybrid controller with its DRAM, the NVMM controller with its page table, and
+//! flash, in one event loop.
 
 mod data;
 mod dispatch;
@@ -27,27 +27,27 @@ use port::{Environment, purpose_of};
 pub use report::Reading;
 use system::parts::{CONTROLLER, HybridConfig};
 
-/// Why there is no such memory.
+/// The reason why a memory cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum HybridError {
-    /// The cache cannot work.
+    /// The cache's configuration is invalid.
     #[error("memory.cache: {0}")]
     Cache(String),
-    /// The DRAM cannot work.
+    /// The DRAM's configuration is invalid.
     #[error("memory.dram: {0}")]
     Dram(#[from] dram::ConfigError),
-    /// The DRAM is smaller than the cache and its tags.
+    /// The DRAM is too small for the cache and its tags.
     #[error("memory.dram: found {found} bytes, expected at least {wanted} for the cache and its tags")]
     Room {
-        /// What it has.
+        /// Its bytes.
         found: u64,
-        /// What is needed.
+        /// The bytes needed.
         wanted: u64,
     },
-    /// The page table cannot work.
+    /// The page table's configuration is invalid.
     #[error("nvmm: {0}")]
     Nvmm(#[from] nvmm::OpenError),
-    /// What was to be there before could not be written.
+    /// Initial data could not be written.
     #[error("nvmm: {0}")]
     Full(#[from] nvmm::Error),
 }
@@ -59,24 +59,24 @@ pub struct HybridMemory {
     arrivals: LinkFifo<LineRequest>,
     hybrid: Hybrid,
     environment: Environment,
-    /// When DRAM has something to do; never: [`Time::MAX`].
+    /// The next event of DRAM; [`Time::MAX`] if there is none.
     dram_at: Time,
     nvmm: Nvmm,
     flash: nvmm::Actions,
     nand: Nand,
-    /// The first request to the page table that was refused.
+    /// The page table's first refusal.
     fault: Option<nvmm::Error>,
     table_dram: energy::TableDram,
-    /// What the page table had done before time began: setting up is not counted.
+    /// The page table's counters after set-up, which is not counted.
     before: nvmm::Stats,
     config: HybridConfig,
 }
 
 impl HybridMemory {
-    /// An empty memory, whose page table is set up.
+    /// Creates an empty memory with its page table set up.
     ///
     /// # Errors
-    /// If its parts cannot work or do not fit.
+    /// If its parts are invalid or do not fit together.
     pub fn new(config: &HybridConfig, streams: &Streams) -> Result<HybridMemory, HybridError> {
         if let Some(fault) = config.cache.fault() {
             return Err(HybridError::Cache(fault));
@@ -106,7 +106,7 @@ impl HybridMemory {
             environment: Environment {
                 now: Time::ZERO,
                 modules: Modules::new(&config.dram, PORTS)?,
-                dram_asked: false,
+                dram_changed: false,
                 dispatch: DispatchQueue::new(config.cache.fetches, &config.nvmm),
                 link: LineLink::new(&config.link),
                 answers: LinkFifo::new(),
@@ -130,9 +130,8 @@ impl HybridMemory {
     }
 
     /// See [`super::MainMemory::submit`].
-    #[inline]
     pub fn submit(&mut self, now: Time, request: LineRequest) {
-        // What is due before must not come after.
+        // Earlier events come first.
         if self.next_step() <= now {
             self.run(now, false);
         }
@@ -140,24 +139,16 @@ impl HybridMemory {
         if at > now {
             self.arrivals.send(request, at);
         } else {
-            self.arrive_at_once(now, request);
+            self.arrive(now, request);
+            self.settle(now);
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn arrive_at_once(&mut self, now: Time, request: LineRequest) {
-        self.arrive(now, request);
-        self.settle(now, now, false);
-    }
-
-    #[inline(always)]
     fn arrive(&mut self, now: Time, request: LineRequest) {
         if let Some(contents) = &mut self.environment.contents {
-            contents.ask(request);
+            contents.request(request);
         }
-        self.environment.now = now;
-        self.hybrid.line(request, &mut self.environment);
+        self.notify_cache(now, Input::Line(request));
     }
 
     /// See [`super::MainMemory::next_event`].
@@ -166,8 +157,7 @@ impl HybridMemory {
         (next != Time::MAX).then_some(next)
     }
 
-    /// When something is to be done, if ever.
-    #[inline]
+    /// Returns the time of the next event, or [`Time::MAX`].
     fn next_step(&self) -> Time {
         self.arrivals.first_at().min(self.dram_at).min(self.queue.next_at())
     }
@@ -175,27 +165,26 @@ impl HybridMemory {
     /// See [`super::MainMemory::advance`].
     pub fn advance(&mut self, now: Time, completions: &mut Vec<(u32, Time)>) {
         self.run(now, false);
-        self.give(now, completions);
+        self.deliver(now, completions);
     }
 
-    /// See [`super::MainMemory::go_on`].
-    pub fn go_on(&mut self, until: Time, completions: &mut Vec<(u32, Time)>) {
+    /// See [`super::MainMemory::advance_to_completion`].
+    pub fn advance_to_completion(&mut self, until: Time, completions: &mut Vec<(u32, Time)>) {
         self.run(until, true);
-        self.give(until.min(self.environment.answers.first_at()), completions);
+        self.deliver(until.min(self.environment.answers.first_at()), completions);
     }
 
-    /// Appends the answers that come until `now`.
-    #[inline]
-    fn give(&mut self, now: Time, completions: &mut Vec<(u32, Time)>) {
+    /// Appends the answers that arrive until `now`.
+    fn deliver(&mut self, now: Time, completions: &mut Vec<(u32, Time)>) {
         while self.environment.answers.first_at() <= now {
             completions.push(self.environment.answers.take());
         }
     }
 
-    /// Does all that is due until `until`, or, if it `stops` there, until the first answer comes: of one time requests
-    /// first, then DRAM, then flash.
+    /// Handles all events until `until` or, if `stops`, until the first answer arrives. At equal times, requests come
+    /// before DRAM, and DRAM before flash.
     fn run(&mut self, until: Time, stops: bool) {
-        // What comes never is not due.
+        // [`Time::MAX`] means never.
         let until = until.min(Time::from_ps(u64::MAX - 1));
         loop {
             let now = self.next_step();
@@ -203,7 +192,7 @@ impl HybridMemory {
                 return;
             }
             if self.arrivals.first_at() == now {
-                // Of those that come together DRAM is asked but once.
+                // DRAM is asked once for all requests that arrive together.
                 while self.arrivals.first_at() == now {
                     let (request, _) = self.arrivals.take();
                     self.arrive(now, request);
@@ -214,73 +203,65 @@ impl HybridMemory {
                 let (now, event) = self.queue.pop().expect("it is due");
                 self.handle(now, event);
             }
-            self.settle(now, until, stops);
+            self.settle(now);
         }
     }
 
-    /// All that comes at `now` for one of the parts was told: who was asked for something says when it is called next. See
-    /// [`run`](Self::run).
-    #[inline(always)]
-    fn settle(&mut self, now: Time, until: Time, stops: bool) {
-        self.ask_dram();
-        if self.environment.dispatch.is_ready() {
-            self.translate(now, until, stops);
-        }
+    /// After the inputs of `now`: updates when DRAM is due next, and begins a translation.
+    fn settle(&mut self, now: Time) {
+        self.schedule_dram();
+        self.translate(now);
     }
 
-    /// Until when [`run`](Self::run) goes.
-    #[inline(always)]
+    /// Returns the time up to which [`run`](Self::run) handles events.
     fn last(&self, until: Time, stops: bool) -> Time {
         if stops { until.min(self.environment.answers.first_at()) } else { until }
     }
 
-    /// DRAM was asked for something, perhaps: it says when it is to be called next.
-    #[inline]
-    fn ask_dram(&mut self) {
-        if std::mem::take(&mut self.environment.dram_asked) {
+    /// Updates the next event of DRAM after a request to it.
+    fn schedule_dram(&mut self) {
+        if std::mem::take(&mut self.environment.dram_changed) {
             self.dram_at = self.environment.modules.memory.next_done().unwrap_or(Time::MAX);
         }
     }
 
-    #[inline(always)]
     fn advance_dram(&mut self, now: Time) {
         self.environment.modules.memory.come_to_done(now);
-        self.environment.now = now;
         while let Some(done) = self.environment.modules.memory.take_done(now) {
-            self.hybrid.dram(purpose_of(done.id), &mut self.environment);
+            self.notify_cache(now, Input::Dram(purpose_of(done.id)));
         }
-        self.environment.dram_asked = true;
+        self.environment.dram_changed = true;
     }
 
-    /// Tells the hybrid controller, which says what it wants done.
-    fn tell(&mut self, now: Time, input: Input) {
+    /// Passes an input to the hybrid controller.
+    fn notify_cache(&mut self, now: Time, input: Input) {
         self.environment.now = now;
         self.hybrid.handle(input, &mut self.environment);
     }
 
-    /// Where flash page `page` of the memory is: the page of 64 KB, and which of its segments.
+    /// Returns the address of a flash page of the memory: the page of 64 KB, and its segment.
     fn place(&self, page: u64) -> (Address, u32) {
         let segments = self.config.nvmm.segments;
         let shift = segments.trailing_zeros();
         (Address::new(CONTROLLER, (page >> shift) as u32, 0), page as u32 & (segments - 1))
     }
 
-    /// Bytes that can be addressed, from 0 on.
+    /// Returns the addressable bytes, from 0 on.
     pub fn bytes(&self) -> u64 {
         self.config.cache.pages * u64::from(self.config.cache.page_bytes)
     }
 
-    /// Before time begins: see [`super::MainMemory::was_written`].
+    /// See [`super::MainMemory::was_written`].
     pub fn was_written(&mut self, address: u64, bytes: u64) {
         let page = u64::from(self.config.cache.page_bytes);
         self.hybrid.was_written(address / page..(address + bytes).div_ceil(page));
     }
 
-    /// All that is changed in the cache is to be written to flash: done when [`is_clean`](Self::is_clean).
+    /// Starts to write all dirty pages back; [`is_clean`](Self::is_clean) reports the end.
     pub fn clean(&mut self, now: Time) {
         self.run(now, false);
-        self.tell(now, Input::Clean);
-        self.settle(now, now, false);
+        self.notify_cache(now, Input::Clean);
+        self.settle(now);
     }
 
     /// See [`clean`](Self::clean).
@@ -288,43 +269,43 @@ impl HybridMemory {
         self.hybrid.is_clean()
     }
 
-    /// The cache, for its counters and decisions.
+    /// Returns the cache, for its counters and decisions.
     pub fn cache(&self) -> &Hybrid {
         &self.hybrid
     }
 
-    /// The cache, to keep its decisions.
+    /// Returns the cache, to log its decisions.
     pub fn cache_mut(&mut self) -> &mut Hybrid {
         &mut self.hybrid
     }
 
-    /// The page table.
+    /// Returns the page table.
     pub fn table(&self) -> &Nvmm {
         &self.nvmm
     }
 
-    /// The flash.
+    /// Returns the flash.
     pub fn nand(&self) -> &Nand {
         &self.nand
     }
 
-    /// The DRAM of the cache.
+    /// Returns the DRAM of the cache.
     pub fn dram(&self) -> &dram::Memory {
         &self.environment.modules.memory
     }
 
-    /// Counters of the queues before the flash.
+    /// Returns the counters of the queues in front of the flash.
     pub fn dispatch_stats(&self) -> DispatchStats {
         self.environment.dispatch.stats()
     }
 
-    /// What it is made of.
+    /// Returns the configuration.
     pub fn config(&self) -> &HybridConfig {
         &self.config
     }
 
-    /// The first request that the page table refused (no space, worn out, unreadable): what was to be written is lost, and
-    /// the run means nothing from then on.
+    /// Returns the first request that the page table refused (no space, worn out, unreadable). Its data is lost, and
+    /// the run is meaningless from then on.
     pub fn fault(&self) -> Option<&nvmm::Error> {
         self.fault.as_ref()
     }

@@ -1,4 +1,4 @@
-//! What the hybrid controller wants done, done.
+//! Performs the hybrid controller's actions.
 
 use dram::{Ack, Kind, Request};
 use dram_cache::{DramRequest, Move, Port, Purpose};
@@ -11,7 +11,7 @@ use super::data::Contents;
 use super::dispatch::DispatchQueue;
 use super::link_fifo::LinkFifo;
 
-/// A request to DRAM as one number: what for above, of what below.
+/// Encodes the purpose of a DRAM request as a number: its kind in the upper half, the object in the lower.
 fn word_of(purpose: Purpose) -> u64 {
     let (kind, of) = match purpose {
         Purpose::Fill(id) => (0, id),
@@ -40,13 +40,13 @@ pub(super) fn purpose_of(word: u64) -> Purpose {
     }
 }
 
-/// All that the hybrid controller acts on.
+/// The parts on which the hybrid controller acts.
 pub(super) struct Environment {
-    /// When it acts.
+    /// The present time.
     pub now: Time,
     pub modules: Modules,
-    /// DRAM was asked for something.
-    pub dram_asked: bool,
+    /// A DRAM request was submitted.
+    pub dram_changed: bool,
     pub dispatch: DispatchQueue,
     pub link: LineLink,
     /// Answers on their way back.
@@ -55,12 +55,11 @@ pub(super) struct Environment {
 }
 
 impl Port for Environment {
-    #[inline]
     fn dram(&mut self, request: DramRequest) {
-        self.dram_asked = true;
+        self.dram_changed = true;
         let DramRequest { purpose, port, write, address, bytes } = request;
         let kind = if write { Kind::Write } else { Kind::Read };
-        let ack = if purpose.is_awaited() { Ack::Accepted } else { Ack::Untold };
+        let ack = if purpose.is_awaited() { Ack::Accepted } else { Ack::Silent };
         self.modules.memory.submit(self.now, Request { id: word_of(purpose), port, kind, address, bytes, ack });
     }
 
@@ -72,7 +71,6 @@ impl Port for Environment {
         self.dispatch.write(slot, page);
     }
 
-    #[inline]
     fn answer(&mut self, id: u32, kind: LineKind) {
         let at = self.link.answer(self.now, kind == LineKind::Fill);
         self.answers.send(id, at);

@@ -1,4 +1,4 @@
-//! What the memory did, for a run's summary.
+//! The memory's section of a run's summary.
 
 use dram_cache::Stats as CacheStats;
 use serde_json::{Map, Value, json};
@@ -11,17 +11,17 @@ use super::energy::{EnergyByMemory, Wear};
 /// The memory's counters at one point in time.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
-    /// When they were read.
+    /// Time of the reading.
     pub at: Time,
     cache: CacheStats,
     table: nvmm::Stats,
     dispatch: DispatchStats,
-    /// Drawn until then.
+    /// Energy drawn so far.
     pub energy: EnergyByMemory,
 }
 
 impl Reading {
-    /// The difference to an earlier reading; to `None`, this reading.
+    /// Returns the difference to an earlier reading, or this reading if `None`.
     fn since(&self, earlier: Option<&Reading>) -> Reading {
         let Some(earlier) = earlier else { return *self };
         Reading {
@@ -39,7 +39,7 @@ impl Reading {
 }
 
 impl HybridMemory {
-    /// Reads the counters at `now`, to which the memory comes.
+    /// Advances to `now` and reads the counters.
     pub fn reading(&mut self, now: Time) -> Reading {
         Reading {
             at: now,
@@ -50,8 +50,8 @@ impl HybridMemory {
         }
     }
 
-    /// Caches, queues, page table, flash, energy by part and lifetime, from an earlier reading (else from the beginning)
-    /// until `end`.
+    /// Returns caches, queues, page table, flash, energy by part and lifetime from an earlier reading, or from the
+    /// beginning, until `end`.
     pub fn report(&mut self, end: &Reading, from: Option<&Reading>) -> Map<String, Value> {
         let Reading { at, cache, table, dispatch, energy } = end.since(from);
         let wear = Wear::of(&table);
@@ -100,7 +100,7 @@ impl HybridMemory {
                 "flash_transfer": energy.flash.transfer.joules(),
                 "flash_standby": energy.flash.standby.joules(),
             },
-            // At the rate of writing of this run, and only as true as that rate goes on.
+            // Valid for this run's write rate only.
             "lifetime_days": { "half": lifetime(0.5), "all": lifetime(0.999) },
         });
         match report {

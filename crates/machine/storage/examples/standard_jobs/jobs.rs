@@ -1,4 +1,4 @@
-//! The standard jobs, and how one is measured.
+//! The standard jobs and their measurement.
 
 use sim::Time;
 use storage::prepare::Preparation;
@@ -7,12 +7,12 @@ use storage::run::{Measured as Window, RunOptions, WarmUp, run};
 use system::System;
 use workload::Workload;
 
-/// A job: what it is called on the page, and its fio keys.
+/// A job: its name on the page and its fio keys.
 pub struct Job {
     pub name: &'static str,
     pub rw: &'static str,
     pub depth: u32,
-    /// Bytes of a request.
+    /// Bytes per request.
     pub bytes: u64,
     /// Further keys.
     pub more: &'static str,
@@ -44,18 +44,19 @@ pub const JOBS: [Job; 10] = [
 pub const CURVES: [Job; 2] = [job("random reads", "randread", SMALL, 0), job("random writes", "randwrite", SMALL, 0)];
 pub const DEPTHS: [u32; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/// What a job reached.
+/// Results of a job.
 #[derive(Clone, Copy)]
 pub struct Measured {
-    /// Requests a second; flushes are not counted.
+    /// Requests per second, without flushes.
     pub iops: f64,
     pub bytes_s: f64,
-    /// Response times in nanoseconds: the median, 99 % and 99.9 %. Of flushes where the job has any, else of all requests.
+    /// Median, 99th and 99.9th percentile of response times in nanoseconds: of flushes if the job has any, else of all
+    /// requests.
     pub tails: [u64; 3],
 }
 
-/// Plays `job` at `depth` for `requests` requests; more where a write cache would take in most of them, or gives room back in
-/// batches, of which the measured part must hold many.
+/// Plays `job` at `depth` for `requests` requests, or more if a write cache would absorb most of them or returns room
+/// in batches, of which the measured part must contain many.
 pub fn measure(system: &System, job: &Job, depth: u32, requests: u64) -> Measured {
     let cache = &system.device.write_cache;
     let fills = if cache.resume > 0.0 { 250 } else { 3 };
@@ -69,8 +70,8 @@ pub fn measure(system: &System, job: &Job, depth: u32, requests: u64) -> Measure
     let options = RunOptions { preparation: job.preparation, warm_up: WarmUp::Keep, ..RunOptions::default() };
     let outcome = run(system, &workload, &options, &mut |_| true)
         .unwrap_or_else(|error| panic!("{}, {name}: {error}", system.title));
-    // Rates are those of the run's second half, without its end, where fewer requests are under way: what the write cache and
-    // the changes of the map that wait took in at first is behind it.
+    // Rates are those of the second half of the run, without its end, where fewer requests are outstanding. By then the
+    // write cache and the pending map changes have filled.
     let part = |fraction: f64| Time::from_ps((outcome.end.ps() as f64 * fraction) as u64);
     let points = outcome.recorder.points();
     let ends = || points.iter().map(|point| point.at);
@@ -97,7 +98,8 @@ pub fn measure(system: &System, job: &Job, depth: u32, requests: u64) -> Measure
     }
 }
 
-/// The depths at which `rates`, requests a second by [`DEPTHS`], lie more than 2 % below a smaller depth.
+/// Returns the depths at which `rates`, requests per second for each of [`DEPTHS`], are more than 2 % below those of a
+/// smaller depth.
 pub fn falls(rates: &[f64]) -> Vec<u32> {
     let best = |upto: usize| rates[..upto].iter().copied().fold(0.0, f64::max);
     (1..rates.len()).filter(|at| rates[*at] < 0.98 * best(*at)).map(|at| DEPTHS[at]).collect()

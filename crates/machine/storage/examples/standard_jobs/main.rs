@@ -1,6 +1,6 @@
-//! What each drive preset does under ten standard jobs, beside what products of its class state: prints
-//! `docs/standard-jobs.md` (`make standard-jobs`). Fails if a figure outside its class, or a curve that falls, has no line
-//! of `reasons.toml`, or a line there has no such figure.
+//! Runs ten standard jobs on each drive preset, compares the results with figures stated for products of its class, and
+//! prints `docs/standard-jobs.md` (`make standard-jobs`). Fails if a figure outside its class or a falling curve has no
+//! line in `reasons.toml`, or if a line there has no such figure.
 
 mod classes;
 mod jobs;
@@ -23,12 +23,12 @@ use storage::prepare::Preparation;
 use system::System;
 use system::ftl::Group;
 
-/// Requests of a job, of a point of a curve, and of a sequential job.
+/// Number of requests of a job, of a point of a curve, and of a sequential job.
 const REQUESTS: u64 = 20_000;
 const POINT: u64 = 8_000;
 const SEQUENTIAL: u64 = 3_000;
 
-/// Footnotes, numbered as they come; reasons that were used, by their text; and what has none.
+/// Footnotes in order of appearance, the reasons used, and figures without a reason.
 #[derive(Default)]
 struct Notes {
     texts: Vec<String>,
@@ -37,7 +37,7 @@ struct Notes {
 }
 
 impl Notes {
-    /// The mark of what `preset` does in `of`, if `reasons` has one.
+    /// Returns the footnote mark for `preset` and the job or curve `of`, if `reasons` explains it.
     fn mark(&mut self, reasons: &[Reason], preset: &str, of: &str, found: &str) -> String {
         let Some(Reason { why, .. }) = reasons::find(reasons, preset, of) else {
             self.missing.push(format!("{preset}, {of}: {found}, and reasons.toml does not say why"));
@@ -51,7 +51,7 @@ impl Notes {
         format!(" [{}]", number + 1)
     }
 
-    /// Reasons for what is as it should be.
+    /// Lists reasons for figures that need none.
     fn unused(&self, reasons: &Reasons) -> Vec<String> {
         let used = |pair: &(&str, &str)| self.used.iter().any(|(preset, of)| (preset.as_str(), of.as_str()) == *pair);
         let pairs = reasons.pairs().filter(|pair| !used(pair));
@@ -63,7 +63,7 @@ fn is_sequential(job: &Job) -> bool {
     !job.rw.starts_with("rand")
 }
 
-/// A number with three digits that count.
+/// Formats a number with three significant digits.
 fn number(value: f64) -> String {
     match value {
         v if v >= 100_000.0 => format!("{:.0}k", v / 1e3),
@@ -81,12 +81,12 @@ fn time(ns: u64) -> String {
     }
 }
 
-/// Figures of a drive.
+/// The figures of a drive.
 struct Figures {
     preset: &'static str,
     title: String,
     jobs: Vec<Measured>,
-    /// Requests a second by [`DEPTHS`], of each curve.
+    /// Requests per second of each curve, by [`DEPTHS`].
     curves: Vec<Vec<f64>>,
 }
 
@@ -104,8 +104,8 @@ fn figures(preset: &'static str) -> Figures {
     Figures { preset, title: system.title.clone(), jobs, curves }
 }
 
-/// Writes of two superblocks: the host may run ahead of collection by an eighth of one (`ftl::pacing`), and by what is
-/// free of the SLC cache.
+/// Returns the number of requests that write two superblocks: the host may run ahead of collection by an eighth of one
+/// (`ftl::pacing`), and by the free space of the SLC cache.
 fn steady_requests(system: &System) -> u64 {
     let g = system.geometry();
     let block = u64::from(g.pages * g.units_per_page() * g.planes);
@@ -113,7 +113,7 @@ fn steady_requests(system: &System) -> u64 {
     (2 * block * dies).clamp(60_000, 1_000_000)
 }
 
-/// The figures of all drives, in their order, by as many threads as there are cores.
+/// Measures all drives, on as many threads as there are cores. Returns the figures in the order of `drives`.
 fn all_figures(drives: &[&'static str]) -> Vec<Figures> {
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
@@ -131,7 +131,7 @@ fn all_figures(drives: &[&'static str]) -> Vec<Figures> {
     found
 }
 
-/// A row of the page.
+/// Formats a row of the page.
 fn row(preset: &str, job: &Job, found: Measured, reasons: &Reasons, notes: &mut Notes) -> String {
     let sequential = is_sequential(job);
     let value = if sequential { found.bytes_s / 1e6 } else { found.iops };

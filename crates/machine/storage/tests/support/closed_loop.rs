@@ -1,13 +1,13 @@
-//! A machine kept at so many outstanding requests by the plainest driver there can be.
+//! A minimal closed-loop driver that keeps a fixed number of requests outstanding.
 
 use media::{Request, Status};
 use sim::Time;
 use storage::{Completion, Machine};
 
-/// What came of it.
+/// Measurements of a closed loop.
 #[derive(Clone, Debug, Default)]
 pub struct Flown {
-    /// When the last request ended.
+    /// End of the last request.
     pub end: Time,
     /// Sum of the response times.
     pub responses: Time,
@@ -15,16 +15,16 @@ pub struct Flown {
     pub area: u128,
     /// Response times, in the order in which requests ended.
     pub each: Vec<(u32, Time)>,
-    /// Bytes of requests that ended.
+    /// Bytes of the requests that ended.
     pub bytes: u64,
-    /// The longest time between two ends of requests.
+    /// The longest time between the ends of two requests.
     pub silence: Time,
 }
 
-/// Plays `count` requests, `depth` at a time, each drawn by `draw`.
+/// Runs `count` requests with `depth` outstanding, each returned by `draw`.
 ///
 /// # Panics
-/// If a request ends twice, never, or badly.
+/// Panics if a request ends twice, never, or with an error.
 pub fn fly(machine: &mut Machine, depth: u32, count: u32, mut draw: impl FnMut() -> Request) -> Flown {
     let mut flown = Flown::default();
     let mut under: Vec<Option<(Time, Request, u32)>> = vec![None; depth as usize];
@@ -39,7 +39,7 @@ pub fn fly(machine: &mut Machine, depth: u32, count: u32, mut draw: impl FnMut()
         asked += 1;
     }
     while ended < count {
-        assert!(machine.advance(Time::MAX, &mut completions), "requests are outstanding, and nothing comes");
+        assert!(machine.advance(Time::MAX, &mut completions), "requests are outstanding but no event is pending");
         let at = machine.now();
         let outstanding = under.iter().flatten().count() as u128;
         flown.area += outstanding * u128::from((at - now).ps());

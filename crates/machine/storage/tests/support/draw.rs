@@ -1,4 +1,5 @@
-//! Small machines, drawn at random from all that a system file can say. `LINK=ufs`, or another `link.type`, draws only such.
+//! Small random machines, drawn from the whole range of system files. `LINK=ufs`, or another `link.type`, restricts the
+//! draw to that link.
 
 use nand::PayloadKind;
 use sim::Rng;
@@ -12,14 +13,14 @@ pub fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
 
 /// A drawn machine.
 pub struct Drawn {
-    /// Keys and values, as a user would set them.
+    /// Keys and values in the user's notation.
     pub sets: Vec<(&'static str, String)>,
     pub parts: Parts,
     pub system: System,
     pub preparation: Preparation,
-    /// Reads are made to fail.
+    /// True if reads may fail.
     pub faulty_reads: bool,
-    /// Programs or erases are made to fail, or blocks are bad.
+    /// True if programs or erases may fail, or blocks may be bad.
     pub faulty_writes: bool,
 }
 
@@ -82,7 +83,8 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
         set("flash.failures.erase", pick(rng, &["0", "0.002"]).to_owned());
     }
 
-    // What a lane holds back: collection's start, two being written, room for blocks that fail, the SLC cache's.
+    // Blocks that a parallel unit reserves: for the start of collection, two open blocks, spares for failing blocks,
+    // and the SLC cache.
     let group = pick(rng, &["plane", "die", "drive"]);
     let slc_blocks = if cell != "slc" && rng.chance(0.3) { 3 } else { 0 };
     let bits = match cell {
@@ -93,7 +95,7 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     };
     set("ftl.slc_cache.size", format!("{}B", slc_blocks * all_planes * (pages * page / bits)));
     set("ftl.slc_cache.fold", "1".to_owned());
-    // No draws of their own: with them all other ones would change.
+    // These do not draw from the stream, because that would change all draws after them.
     let dynamic = cell != "slc" && blocks == 24 && pages > 6;
     if dynamic {
         set("ftl.slc_cache.dynamic", format!("{}B", 4 * all_planes * (pages * page / bits)));
@@ -140,7 +142,7 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
         set("ftl.map_cache.start", pick(rng, &["cold", "warm"]).to_owned());
     }
     if !(sata || ufs || shared) && rng.chance(0.8) {
-        // What does not go with the rest is drawn anew.
+        // Combinations that do not fit together are drawn again.
         let size = pick(rng, &[8u64, 16, 64]) << 10;
         set("device.hmb.size", format!("{size}B"));
         let uses: &[&str] = if cached {
@@ -190,7 +192,7 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
         set("link.type", "shared-buffer".to_owned());
         set("link.channel", pick(rng, &["own", "shared"]).to_owned());
         set("link.interleave", pick(rng, &["outside", "outside", "4KiB"]).to_owned());
-        // From less than a command to more than all of them.
+        // From less than one command to more than all of them.
         let buffer = pick(rng, &[512, transfer.max(4096), 2 * transfer + 512, 32 * transfer]);
         set("link.data_buffer", format!("{}B", buffer.max(4096)));
         set("host.queue_depth", pick(rng, &[1, 8, 32]).to_string());

@@ -1,8 +1,8 @@
-//! A drive of eight TLC dies whose superblock has 12,288 units: copying the valid ones takes a tenth of a second.
+//! A drive of eight TLC dies whose superblock has 12,288 units. Copying the valid ones takes a tenth of a second.
 
 use system::System;
 
-/// The drive, with `sets` in addition.
+/// Creates the drive with `sets` in addition.
 pub fn drive(sets: &[(&str, &str)]) -> System {
     let mut all = vec![
         ("flash.channels", "4"),

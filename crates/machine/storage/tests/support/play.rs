@@ -1,4 +1,4 @@
-//! Runs of fio jobs on systems that are presets with changes.
+//! Runs fio jobs on presets with changed keys.
 
 use sim::Time;
 use storage::prepare::Preparation;
@@ -7,7 +7,7 @@ use storage::run::{Outcome, RunOptions, WarmUp, run};
 use system::System;
 use workload::Workload;
 
-/// A preset with changes; `""`: none but the changes.
+/// Loads a preset with changes, or defaults with changes if the name is empty.
 pub fn system(preset: &str, sets: &[(&str, &str)]) -> System {
     match preset {
         "" => System::from_toml("drive", "title = \"drive\"", sets),
@@ -16,18 +16,18 @@ pub fn system(preset: &str, sets: &[(&str, &str)]) -> System {
     .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The keys of one fio job.
+/// Runs one fio job given by its keys.
 pub fn play(system: &System, job: &str, options: &RunOptions) -> Outcome {
     let workload = Workload::parse_fio("job.fio", &format!("[job]\n{job}\n")).unwrap_or_else(|e| panic!("{e}"));
     run(system, &workload, options, &mut |_| true).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Nothing is cut off.
+/// Returns options that cut nothing off.
 pub fn options(preparation: Preparation) -> RunOptions {
     RunOptions { preparation, warm_up: WarmUp::Keep, ..RunOptions::default() }
 }
 
-/// Requests that ended, and the mean of their latencies in seconds.
+/// Returns the number of requests that ended and their mean latency in seconds.
 pub fn requests(outcome: &Outcome) -> (u64, f64) {
     let (mut ios, mut sum) = (0, 0.0);
     for job in 0..outcome.jobs.len() {

@@ -1,10 +1,10 @@
-//! The presets that are drives.
+//! The presets that describe drives.
 
 use system::System;
 use system::link::LinkType;
 use system::memory::MainMemory;
 
-/// Presets that are a drive behind a link, without main memory of their own.
+/// Returns the presets that are a drive behind a link, without main memory of their own.
 pub fn drives() -> Vec<&'static str> {
     let all = system::presets().iter().map(|(name, _)| *name);
     all.filter(|name| {
@@ -15,7 +15,7 @@ pub fn drives() -> Vec<&'static str> {
     .collect()
 }
 
-/// A preset at a sixty-fourth of its size, with changes.
+/// Loads a preset at 1/64 of its size, with changes.
 pub fn shrunk(preset: &str, changes: &[(&str, &str)]) -> System {
     let whole = System::load(preset, &[]).unwrap_or_else(|error| panic!("{preset}: {error}"));
     let g = whole.geometry();

@@ -1,4 +1,4 @@
-//! A whole machine under random requests and power cuts, and the oracle of what may be read.
+//! A whole machine under random requests and power cuts, with an oracle that decides which values may be read.
 
 use media::{Op, Request, SECTOR, Status};
 use sim::{Rng, Streams, Time};
@@ -10,20 +10,20 @@ use system::parts::Parts;
 use super::draw::Drawn;
 use super::oracle::Oracle;
 
-/// A request under way.
+/// A request in progress.
 #[derive(Clone, Debug)]
 struct Under {
     request: Request,
     asked: u64,
-    /// Of a write, the numbers of its sectors, as far as its commands have begun. Of a read, what was read.
+    /// For a write, the stamps of its sectors for the commands that have begun; for a read, the stamps read.
     stamps: Vec<Option<u64>>,
 }
 
-/// What happened in a history.
+/// Counts of the events in a history.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub cuts: u64,
-    /// Cuts that found requests under way.
+    /// Cuts with requests in progress.
     pub busy_cuts: u64,
     pub torn_pages: u64,
     pub torn_blocks: u64,
@@ -31,27 +31,26 @@ pub struct Counts {
     pub sectors_read: u64,
     pub unreadable: u64,
     pub no_space: u64,
-    /// Cuts in which a drive that took no more writes could not write out its protected buffers.
+    /// Cuts in which a read-only drive could not write out its protected buffers.
     pub given_up: u64,
     pub erases: u64,
     pub failures: u64,
     pub map_reads: u64,
-    /// Resets at which data or parts of the map were lost with the host's memory, and what was lost.
+    /// Resets that lost data or map entries in host memory, and the amounts lost.
     pub losses: u64,
     pub lost_units: u64,
     pub found_entries: u64,
-    /// Resets after which the host's memory was there as before.
+    /// Resets after which host memory was returned intact.
     pub returns: u64,
-    /// Times that the host's memory was switched on or off.
+    /// Times that host memory was switched on or off.
     pub switches: u64,
-    pub events: u64,
 }
 
-/// What a read of the whole drive follows on.
+/// The event before a read of the whole drive.
 #[derive(Clone, Copy, Debug)]
 enum After {
     PowerCut,
-    /// Of the controller. `lost`: something in the host's memory was.
+    /// A controller reset. `lost` is true if data in host memory was lost.
     Reset {
         lost: bool,
     },
@@ -69,9 +68,9 @@ pub struct World {
     under: Vec<Option<Under>>,
     completions: Vec<Completion>,
     rng: Rng,
-    /// Counts submissions and ends: the oracle's time.
+    /// The oracle's clock: counts submissions and completions.
     clock: u64,
-    /// Sectors whose data a failed read may have cost.
+    /// Sectors whose data may have been lost by a failed read.
     forgiven: Vec<bool>,
     injected: ftl::InjectedFault,
     pub counts: Counts,
@@ -110,10 +109,10 @@ impl World {
         self.forgiven.len() as u64
     }
 
-    /// Submits a random request, or lets the machine go on to its next event.
+    /// Submits a random request, or advances the machine to its next event.
     pub fn step(&mut self, busy: f64) {
         let on = self.machine.host_memory_bytes() == 0;
-        // It is mostly on.
+        // Host memory is on most of the time.
         if self.parts.ftl.host_memory.is_some() && self.rng.chance(if on { 0.01 } else { 0.001 }) {
             self.counts.switches += u64::from(self.machine.switch_host_memory(self.machine.now(), on));
         }
@@ -123,7 +122,7 @@ impl World {
         }
     }
 
-    /// Handles the events of the next point in time. False if there are none.
+    /// Handles the events of the next point in time. Returns false if there are none.
     fn one_event(&mut self) -> bool {
         let Some(at) = self.machine.next_event() else { return false };
         if at == Time::MAX {
@@ -138,7 +137,7 @@ impl World {
         let Some(io) = self.under.iter().position(Option::is_none) else { return false };
         let all = self.sectors();
         let unit = u64::from(self.parts.nand.geometry.unit_bytes) / SECTOR;
-        // A hot spot makes overwrites in RAM, in flight and under collection frequent.
+        // A hot spot makes overwrites frequent in RAM, in flight and under collection.
         let at = if self.rng.chance(0.5) { self.rng.below(all / 8) } else { self.rng.below(all) };
         let length = 1 + self.rng.below((all - at).min(unit * 6));
         let (at, length) = if self.rng.chance(0.6) {
@@ -155,7 +154,7 @@ impl World {
         };
         let (at, length) = if op == Op::Flush { (0, 0) } else { (at, length) };
         let fua = op == Op::Write && self.rng.chance(0.1);
-        // Most come in bursts, some after a pause.
+        // Most requests come in bursts, some after a pause.
         let job = self.rng.below(4) as u16;
         self.submit(io, job, Request { op, fua, offset: at * SECTOR, bytes: length * SECTOR });
         true
@@ -177,7 +176,7 @@ impl World {
         self.observe();
     }
 
-    /// Sectors of the whole units of a trim.
+    /// Returns the sectors of the whole units of a trim.
     fn trimmed(&self, request: &Request) -> std::ops::Range<usize> {
         let unit = u64::from(self.parts.nand.geometry.unit_bytes);
         let from = request.offset.div_ceil(unit) * unit / SECTOR;
@@ -185,13 +184,13 @@ impl World {
         from as usize..to.max(from) as usize
     }
 
-    /// Takes what the machine's checker saw, and the requests that ended.
+    /// Processes the checker's log and the requests that ended.
     fn observe(&mut self) {
         let log = self.machine.checker_mut().expect("payload is kept").take_log();
         for seen in log {
             match seen {
                 Seen::Began { io, request, stamp } if request.op == Op::Write => {
-                    let under = self.under[io as usize].as_mut().expect("a request under way");
+                    let under = self.under[io as usize].as_mut().expect("a request in progress");
                     let (first, within) = (request.offset / SECTOR, (request.offset - under.request.offset) / SECTOR);
                     for i in 0..request.bytes / SECTOR {
                         under.stamps[(within + i) as usize] = Some(stamp + i);
@@ -200,7 +199,7 @@ impl World {
                 }
                 Seen::Began { .. } => {}
                 Seen::Read { io, request, stamps } => {
-                    let under = self.under[io as usize].as_mut().expect("a request under way");
+                    let under = self.under[io as usize].as_mut().expect("a request in progress");
                     let within = (request.offset - under.request.offset) / SECTOR;
                     for (i, stamp) in (within..).zip(stamps) {
                         under.stamps[i as usize] = Some(stamp);
@@ -256,7 +255,7 @@ impl World {
         }
     }
 
-    /// Goes on until no request is under way.
+    /// Runs until no request is in progress.
     pub fn drain(&mut self) {
         let mut steps = 0u64;
         while self.under.iter().any(Option::is_some) {
@@ -266,7 +265,7 @@ impl World {
         }
     }
 
-    /// Power fails now, and comes back; then the whole drive is read.
+    /// Cuts the power, restores it, and reads the whole drive.
     pub fn power_cut(&mut self, seed: u64) {
         self.clock += 1;
         self.counts.cuts += 1;
@@ -281,7 +280,7 @@ impl World {
         self.torn_before = report.torn_pages;
         self.counts.torn_blocks += u64::from(report.torn_blocks);
         self.machine.ftl_mut().inject(self.injected);
-        // What was seen of requests that are gone says which numbers they may have written.
+        // The log of lost requests tells which stamps they may have written.
         self.observe();
         self.under.fill(None);
         if !cut.complete {
@@ -292,7 +291,7 @@ impl World {
         self.read_all(After::PowerCut);
     }
 
-    /// The controller is reset now, and the host's memory is returned as it was or lost; then the whole drive is read.
+    /// Resets the controller, with host memory returned intact or lost, and reads the whole drive.
     pub fn reset(&mut self, keep: bool) {
         self.clock += 1;
         self.count();
@@ -308,16 +307,15 @@ impl World {
         self.read_all(After::Reset { lost });
     }
 
-    /// Adds what the translation layer counted in this life.
+    /// Adds the counts of the translation layer since its last mount.
     pub fn count(&mut self) {
         let stats = *self.machine.ftl().stats();
         self.counts.erases += stats.erases;
         self.counts.failures += stats.failures;
         self.counts.map_reads += stats.map_reads;
-        self.counts.events = self.machine.events();
     }
 
-    /// Reads the whole drive, and checks what survived.
+    /// Reads the whole drive and checks which data survived.
     fn read_all(&mut self, after: After) {
         let unit = u64::from(self.parts.nand.geometry.unit_bytes) / SECTOR;
         let all = self.sectors();
@@ -336,7 +334,7 @@ impl World {
             self.clock += 1;
             for (i, stamp) in stamps.into_iter().enumerate() {
                 let (sector, value) = (at as usize + i, stamp.expect("a read that ended well brought all its sectors"));
-                // A reset loses nothing but what was in the host's memory.
+                // A reset may only lose data in host memory.
                 let survives = match after {
                     After::Reset { lost: false } => self.oracle.may_read(sector, value, self.clock, self.clock + 1),
                     After::PowerCut | After::Reset { lost: true } => self.oracle.may_survive(sector, value),
@@ -361,7 +359,7 @@ impl World {
             }
             return;
         }
-        // One read may have been made to fail; what fails again and again is lost.
+        // A single read may have been made to fail. If retries fail too, the data is lost.
         for _ in 0..4 {
             if self.read_now(at, sectors).0 == Status::Ok {
                 return self.read_back(at, sectors, unit, after);
@@ -371,7 +369,7 @@ impl World {
         self.forgiven[at as usize..(at + sectors) as usize].fill(true);
     }
 
-    /// Reads with nothing else under way.
+    /// Reads with no other request in progress.
     fn read_now(&mut self, at: u64, sectors: u64) -> (Status, Vec<Option<u64>>) {
         let request = Request::new(Op::Read, at * SECTOR, sectors * SECTOR);
         self.machine.submit(self.machine.now(), 0, 0, request);

@@ -1,46 +1,48 @@
-//! The configuration of DRAM as main memory, or as a cache of it.
+//! Configuration of DRAM as main memory, or as a cache in front of flash.
 
-use dram::{Config, Device, Ranks, Scheduler};
+use dram::{Config, Device, Ranks, RefreshMode, Scheduler};
 use sim::Time;
 
-/// Ranks of a channel that addresses alternate between. Assumed: firmware of servers offers 1, 2, 4 or 8. Streams in more ranks
-/// lose more clocks to changes of rank (tRTRS), streams in fewer wait for refreshes.
+/// Number of ranks per channel between which addresses alternate. Assumed: server firmware offers 1, 2, 4 or 8. With
+/// more ranks, streams lose more clocks to rank changes (tRTRS); with fewer, they wait for refreshes.
 const RANK_INTERLEAVE: u32 = 4;
-/// Read bursts that a channel's scheduler chooses from. Assumed; 32 to 64 are plausible. With 32 it sees too few of many streams
-/// to group them by rank.
+/// Number of read bursts among which a channel's scheduler chooses. Assumed; 32 to 64 are plausible. With 32 it sees
+/// too few of many streams to group them by rank.
 const READ_QUEUE: u32 = 64;
 
-/// Channels of DRAM behind one address space.
+/// Channels of DRAM in one address space.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DramConfig {
-    /// What the ranks are made of.
+    /// The DRAM devices of a rank.
     pub device: Device,
-    /// Channels, a power of two.
+    /// Number of channels, a power of two.
     pub channels: u32,
-    /// Ranks of each that have a chip select, a power of two, at most 16.
+    /// Ranks per channel with their own chip select, a power of two up to 16.
     pub ranks: u32,
-    /// Ranks behind each chip select, a power of two: as modules with rank multiplication do, row addresses choose among
-    /// them. They make capacity and draw power; the controller takes them for one.
+    /// Ranks behind each chip select, a power of two: row addresses select among them, as in modules with rank
+    /// multiplication. They add capacity and power; the controller treats them as one rank.
     pub stack: u32,
-    /// Bytes after which addresses go to the next channel.
+    /// Granularity in bytes at which addresses alternate between channels.
     pub interleave: u64,
-    /// In which order requests are served.
+    /// Scheduling policy.
     pub scheduler: Scheduler,
-    /// What the way there and back adds to a read's latency.
+    /// Refresh of all banks of a rank, or of one bank per bank group.
+    pub refresh: RefreshMode,
+    /// Latency that the path to the DRAM and back adds to a read.
     pub latency: Time,
-    /// Higher address bits permute channels and banks.
+    /// Whether higher address bits permute channels and banks.
     pub hash: bool,
-    /// Bytes that are there, if less than the ranks make: those of a cache and its tags, where addresses want a power of
-    /// two. The rest draws nothing.
+    /// Bytes present, if fewer than the ranks provide: those of a cache and its tags, where the address space is a
+    /// power of two. The rest consumes no power.
     pub populated: Option<u64>,
-    /// Idle this long, a rank is powered down.
+    /// Idle time after which a rank enters power-down.
     pub power_down_after: Option<Time>,
-    /// Idle this long, a rank goes into self-refresh.
+    /// Idle time after which a rank enters self-refresh.
     pub self_refresh_after: Option<Time>,
 }
 
 impl DramConfig {
-    /// One channel of one rank of `device`.
+    /// Creates a configuration with one channel and one rank of `device`.
     pub fn new(device: Device) -> DramConfig {
         DramConfig {
             device,
@@ -49,6 +51,7 @@ impl DramConfig {
             stack: 1,
             interleave: 256,
             scheduler: Scheduler::FirstReady,
+            refresh: RefreshMode::AllBank,
             latency: Time::ZERO,
             hash: true,
             populated: None,
@@ -57,13 +60,13 @@ impl DramConfig {
         }
     }
 
-    /// Bytes of all channels.
+    /// Returns the capacity of all channels in bytes.
     pub fn bytes(&self) -> u64 {
         let ranks = u64::from(self.channels) * u64::from(self.ranks) * u64::from(self.stack);
         ranks * self.device.rank_bytes()
     }
 
-    /// A channel's, with `ports` ports.
+    /// Returns the configuration of a channel with `ports` ports.
     pub fn channel(&self, ports: u8) -> Config {
         let mut config = Config::new(self.device.clone());
         config.device.rows *= self.stack;
@@ -71,6 +74,7 @@ impl DramConfig {
         config.ranks = vec![Ranks { count: interleaved, ..config.ranks[0] }; (self.ranks / interleaved) as usize];
         config.read_queue = READ_QUEUE;
         config.scheduler = self.scheduler;
+        config.refresh_mode = self.refresh;
         config.hash = self.hash;
         config.ports = ports;
         config.latency = self.latency;

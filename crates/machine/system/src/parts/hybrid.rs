@@ -1,4 +1,4 @@
-//! The configuration of flash as main memory.
+//! Configuration of flash as main memory.
 
 use dram_cache::Prefetch;
 use link::LineLinkConfig;
@@ -10,37 +10,37 @@ use super::DramConfig;
 use crate::System;
 use crate::hybrid::{Policy, PrefetchType};
 
-/// The number that the one controller of the machine has.
+/// Identifier of the machine's only controller.
 pub const CONTROLLER: Controller = Controller(1);
 
 /// The parts of flash as main memory.
 #[derive(Clone, Debug)]
 pub struct HybridConfig {
-    /// The way between the last-level cache and the controller.
+    /// The link between the last-level cache and the controller.
     pub link: LineLinkConfig,
-    /// The DRAM of the cache. Its latency is the controller's own.
+    /// The DRAM of the cache. Its latency is that of the controller.
     pub dram: DramConfig,
-    /// The cache.
+    /// The DRAM cache.
     pub cache: dram_cache::Config,
     /// The page table.
     pub nvmm: nvmm::Config,
     /// The flash.
     pub nand: nand::Config,
-    /// From a page's number to its place: an access to the DRAM that the table is in, one after the other.
+    /// Time to translate a page number to its location: an access to the table's DRAM. Translations are serialized.
     pub translation: Time,
-    /// Operations that may wait for a die, beside the one that it is at.
+    /// Maximum number of operations that wait for a die, in addition to the active one.
     pub die_queue: u32,
-    /// All of it was written before, segment after segment; else it is empty.
+    /// Whether all of memory was written before, segment by segment; otherwise it is empty.
     pub full: bool,
-    /// Every line that is read is checked to be the one that came back last. For tests: the data take memory.
+    /// Whether every line read is compared with the line last written back. For tests; the data takes memory.
     pub verify: bool,
 }
 
-/// Bytes of a page of the memory.
+/// Page size of the memory in bytes.
 const PAGE: u64 = 65536;
 
 impl HybridConfig {
-    /// The parts of `system`, whose main memory is flash behind DRAM.
+    /// Creates the configuration of `system`, whose main memory is flash behind DRAM.
     pub fn new(system: &System) -> HybridConfig {
         let (memory, n) = (&system.memory, &system.nvmm);
         let (cache, prefetch) = (&memory.cache, &memory.prefetch);

@@ -1,4 +1,4 @@
-//! From a system file to the configurations of its parts.
+//! Converts a system to the configurations of its parts.
 
 mod dram;
 mod hybrid;
@@ -20,19 +20,19 @@ pub use hybrid::{CONTROLLER, HybridConfig};
 pub struct Parts {
     /// Host, link and controller.
     pub host_interface: host_interface::Config,
-    /// The translation layer.
+    /// The flash translation layer.
     pub ftl: layer::Config,
     /// The flash.
     pub nand: nand::Config,
-    /// Bytes the host sees.
+    /// Capacity visible to the host in bytes.
     pub user_bytes: u64,
 }
 
 impl Parts {
-    /// The parts of `system`, with `payload` kept.
+    /// Creates the configurations for `system`, with payload stored as `payload`.
     ///
     /// # Errors
-    /// If they do not fit together.
+    /// If the parts are incompatible.
     pub fn new(system: &System, payload: PayloadKind) -> Result<Parts, layer::ConfigError> {
         let geometry = system.geometry();
         let host_interface = host_interface(system);
@@ -59,15 +59,15 @@ impl Parts {
         Ok(Parts { host_interface, ftl, nand, user_bytes: system.user_bytes })
     }
 
-    /// Flash as it comes from the factory.
+    /// Returns flash in its factory state.
     pub fn erased_store(&self, streams: &Streams) -> Store {
         Nand::new(&self.nand, streams).into_store()
     }
 
-    /// Turns the power on over `store`.
+    /// Powers up the drive with the contents of `store`.
     ///
     /// # Errors
-    /// If the translation layer cannot work with its configuration.
+    /// If the translation layer does not support its configuration.
     pub fn mount(&self, store: Store, streams: &Streams) -> Result<(Nand, Ftl, MountReport), layer::ConfigError> {
         let nand = Nand::with_store(&self.nand, streams, store);
         let (ftl, report) = Ftl::mount(self.ftl.clone(), nand.store(), streams)?;
@@ -120,7 +120,7 @@ fn host_interface(system: &System) -> host_interface::Config {
             frames_per_afc: system.link.frames_per_afc,
         }),
         l::LinkType::OneNand => unreachable!("a OneNAND has no driver: crate::paging"),
-        l::LinkType::None => unreachable!("there is no storage"),
+        l::LinkType::None => unreachable!("a machine without storage has no host interface"),
         l::LinkType::Ddr => link::Config::Ddr(link::DdrConfig {
             transfers_per_s: system.link.rate,
             width: system.link.width as u32,
@@ -219,7 +219,7 @@ fn host_interface(system: &System) -> host_interface::Config {
     }
 }
 
-/// Command costs besides processor time.
+/// Returns the costs of commands other than processor time.
 fn handling(system: &System) -> ::device::Handling {
     let (firmware, staging) = (&system.device.firmware, &system.device.staging);
     let w = &firmware.wait;
@@ -239,7 +239,7 @@ fn handling(system: &System) -> ::device::Handling {
     }
 }
 
-/// What the controller says of a Host Memory Buffer.
+/// Returns the controller's Host Memory Buffer fields of Identify.
 fn hmb(d: &system::device::Device) -> ::device::hmb::Identify {
     let h = &d.hmb;
     let units = |bytes: u64| (bytes / ::device::hmb::UNIT).min(u64::from(u32::MAX)) as u32;
@@ -254,7 +254,7 @@ fn hmb(d: &system::device::Device) -> ::device::hmb::Identify {
     }
 }
 
-/// What moves data between memory and a shared buffer.
+/// Returns the configuration of the driver and data mover of a shared buffer.
 fn mover(system: &System) -> host::SharedBufferConfig {
     let m = &system.host.mover;
     let dma = host::shared_buffer::DmaConfig {
@@ -279,10 +279,10 @@ fn mover(system: &System) -> host::SharedBufferConfig {
     }
 }
 
-/// The controller behind a shared buffer.
+/// Returns the configuration of the controller behind a shared buffer.
 fn emulated(system: &System) -> ::device::SharedBufferConfig {
     let (e, p) = (&system.device.emulated, &system.device.power);
-    // What the host takes it for.
+    // The device that the buffer looks like to the host.
     let dram = system.link.memory.device();
     ::device::SharedBufferConfig {
         buffer: ::device::EmulatedDramConfig {
@@ -314,7 +314,7 @@ fn emulated(system: &System) -> ::device::SharedBufferConfig {
     }
 }
 
-/// What the controller uses the `lent` bytes of the host's memory for.
+/// Returns the controller's use of the `lent` bytes of host memory.
 fn host_memory(system: &System, lent: u64, frame_units: u32) -> Option<layer::HostMemory> {
     if lent == 0 {
         return None;
@@ -332,8 +332,8 @@ fn host_memory(system: &System, lent: u64, frame_units: u32) -> Option<layer::Ho
     })
 }
 
-/// Mapping units of the transfer buffers of a drive without a write cache. Assumed: a program of each plane, so that all
-/// dies can be busy, and the largest command, unaligned.
+/// Returns the mapping units of the transfer buffers of a drive without a write cache. Assumed: one program per plane,
+/// so that all dies can be busy, and the largest command, unaligned.
 fn transfer_units(system: &System, geometry: Geometry) -> u32 {
     let planes = u64::from(geometry.all_dies()) * u64::from(system.flash.planes);
     let units = planes * system.flash.page / system.ftl.unit + system.host.max_transfer.div_ceil(system.ftl.unit) + 1;
@@ -403,6 +403,7 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
             high: part(d.write_cache.high),
             low: part(d.write_cache.low),
             resume: part(d.write_cache.resume),
+            gather: part(d.write_cache.gather),
             holds_reads: d.write_cache.holds_reads,
             idle: d.write_cache.idle.unwrap_or(Time::MAX),
         },
@@ -432,16 +433,16 @@ fn slc_cache(system: &System) -> Option<layer::SlcCache> {
     })
 }
 
-/// One a page type, whether the file gives one or all.
+/// Expands times to one per page type, whether the file gives one or all.
 fn by_type(times: &[Time]) -> [Time; 4] {
     std::array::from_fn(|i| times.get(i).copied().unwrap_or(times[0]))
 }
 
-/// The configuration of the flash, with `buffers` page buffers for payload.
+/// Returns the configuration of the flash, with `buffers` page buffers for payload.
 pub fn flash(system: &System, geometry: Geometry, payload: PayloadKind, buffers: u32) -> nand::Config {
     use system::flash as s;
     let f = &system.flash;
-    // Keys that do not apply have their defaults: elsewhere encoding and decoding are never in the way.
+    // Keys that do not apply have their defaults; without the decoder keys, encoding and decoding never delay.
     let ecc = system.setting("flash.ecc.decoders").applies;
     let errors = (f.errors.model == s::ErrorModel::PowerLaw).then(|| nand::Errors {
         base: f.errors.base,

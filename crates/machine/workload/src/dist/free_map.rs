@@ -1,27 +1,27 @@
-//! The random map of requests of mixed sizes: each block once a pass, requests cut where the map is taken.
+//! Random map for mixed request sizes: visits each block once per pass and truncates requests at visited blocks.
 
 use sim::Rng;
 
 const WORD: u64 = 64;
 
-/// The blocks of a region that a pass has not visited yet, a bit each, with summaries above them so that the next free
-/// block is found in a few steps whatever the size of the region.
+/// Blocks of a region that the current pass has not visited: one bit per block. Summary levels above find the next free
+/// block in a few steps for any size of region.
 ///
-/// As fio's own map does: a draw that falls on a visited block takes the next free one behind it, and a request is cut
-/// to the free blocks that it meets.
+/// Follows fio's map: a draw that hits a visited block takes the next free block, and a request is truncated to the
+/// contiguous free blocks from its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FreeMap {
     blocks: u64,
     free: u64,
-    /// A bit is set where a block is free; in the levels above, where the word below has a bit.
+    /// Level 0 has one bit per free block; each level above has one bit per nonzero word below.
     levels: Vec<Vec<u64>>,
 }
 
 impl FreeMap {
-    /// A map in which every block is free.
+    /// Creates a map in which every block is free.
     ///
     /// # Panics
-    /// If there are no blocks.
+    /// If `blocks` is zero.
     pub fn new(blocks: u64) -> FreeMap {
         assert!(blocks > 0, "a region has at least one block");
         let mut map = FreeMap { blocks, free: 0, levels: Vec::new() };
@@ -29,7 +29,7 @@ impl FreeMap {
         map
     }
 
-    /// Makes every block free again.
+    /// Marks every block as free.
     pub fn clear(&mut self) {
         self.free = self.blocks;
         self.levels.clear();
@@ -47,8 +47,8 @@ impl FreeMap {
         }
     }
 
-    /// A free block: the one drawn, or the next free one behind it, or else the first one. A new pass begins where none
-    /// is free.
+    /// Draws a random block. If it is not free, takes the next free block, or else the first. Starts a new pass if no
+    /// block is free.
     pub fn draw(&mut self, rng: &mut Rng) -> u64 {
         if self.free == 0 {
             self.clear();
@@ -57,7 +57,7 @@ impl FreeMap {
         self.next_free(drawn).or_else(|| self.next_free(0)).expect("a block is free")
     }
 
-    /// Takes up to `blocks` blocks from `first` on, which is free, as long as they are free. Returns how many.
+    /// Takes up to `blocks` contiguous free blocks from the free block `first` on. Returns their number.
     pub fn take(&mut self, first: u64, blocks: u64) -> u64 {
         let end = first.saturating_add(blocks).min(self.blocks);
         let mut block = first;
@@ -77,7 +77,7 @@ impl FreeMap {
         block - first
     }
 
-    /// The first free block from `block` on.
+    /// Returns the first free block from `block` on.
     fn next_free(&self, block: u64) -> Option<u64> {
         let mut at = block;
         let mut height = 0;
@@ -88,7 +88,7 @@ impl FreeMap {
                 at = at / WORD * WORD + u64::from(rest.trailing_zeros());
                 break;
             }
-            // Nothing more in this word: the next one that has a bit is looked up a level above.
+            // No more free blocks in this word: look up the next nonzero word one level above.
             at = at / WORD + 1;
             height += 1;
             if height == self.levels.len() {
@@ -113,7 +113,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn a_pass_visits_each_block_once_and_the_next_free_one_is_found(
+        fn a_pass_visits_each_block_once_and_finds_the_next_free_one(
             blocks in prop_oneof![1u64..200, 4000u64..9000],
             sizes in prop::collection::vec(1u64..20, 1..40),
         ) {

@@ -1,9 +1,9 @@
-//! Which block of a region comes next: fio's `random_distribution`, a few hundred instructions a draw at most.
+//! Address distributions within a region: fio's `random_distribution`. A draw takes at most a few hundred instructions.
 //!
-//! No table grows with the drive, but for a bit a block where requests of mixed sizes visit each block once
-//! ([`FreeMap`]). Ranked distributions (Zipf, Pareto, normal) give the popularity of *ranks*; which block has
-//! which rank is a seeded permutation, so that hot blocks lie scattered over the region, as they do under fio's hash.
-//! Unlike a hash the permutation gives each block exactly one rank, so that frequencies are the distribution's own.
+//! No table grows with the drive, except for one bit per block where requests of mixed sizes visit each block once
+//! ([`FreeMap`]). Ranked distributions (Zipf, Pareto, normal) give the popularity of *ranks*. A seeded permutation maps
+//! blocks to ranks, so that hot blocks are scattered over the region, as with fio's hash. Unlike a hash, a permutation
+//! gives each block exactly one rank, so frequencies match the distribution exactly.
 
 mod free_map;
 mod normal;
@@ -20,43 +20,43 @@ use sim::{Pass, Permutation};
 pub use zipf::Zipf;
 pub use zoned::{Extent, Zone, Zoned};
 
-/// A distribution as a job file names it, before the number of blocks is known.
+/// A distribution as specified in a job file, independent of the number of blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
-    /// Every block alike.
+    /// All blocks with equal probability.
     Random,
-    /// The block of rank `k` (from 1) in proportion to `k^-theta`.
+    /// The block of rank `k` (from 1) with probability proportional to `k^-theta`.
     Zipf {
-        /// The exponent, 0 or more.
+        /// Exponent, 0 or more.
         theta: f64,
-        /// Where the most popular block lies, as a share of the region; anywhere if not given.
+        /// Position of the most popular block, as a fraction of the region; random if `None`.
         center: Option<f64>,
     },
-    /// A share `h` of the requests goes to a share `1 - h` of the blocks, and so on within them (or the other way
-    /// round: `h` and `1 - h` name the same skew).
+    /// A fraction `h` of the requests goes to a fraction `1 - h` of the blocks, recursively (`h` and `1 - h` describe
+    /// the same skew).
     Pareto {
-        /// The skew, between 0 and 1.
+        /// Skew, between 0 and 1.
         h: f64,
-        /// Where the most popular block lies, as a share of the region; anywhere if not given.
+        /// Position of the most popular block, as a fraction of the region; random if `None`.
         center: Option<f64>,
     },
-    /// A bell over the ranks, cut off at the region's ends.
+    /// A normal distribution over the ranks, truncated to the region.
     Normal {
-        /// Standard deviation in percent of the region.
+        /// Standard deviation as a percentage of the region.
         deviation: f64,
-        /// Where the most popular block lies, as a share of the region; anywhere if not given.
+        /// Position of the most popular block, as a fraction of the region; random if `None`.
         center: Option<f64>,
     },
-    /// Parts of the region, each with its share of the requests.
+    /// Zones of the region, each with its share of the requests.
     Zoned(Vec<Zone>),
 }
 
-/// Draws block numbers of a region.
+/// Draws block numbers within a region.
 #[derive(Clone, Debug)]
 pub enum Sampler {
-    /// Every block exactly once a pass.
+    /// Every block exactly once per pass.
     Pass(Pass),
-    /// Every block alike, at any time.
+    /// Independent uniform draws.
     Uniform(u64),
     /// See [`Distribution::Zipf`].
     Zipf(Ranked<Zipf>),
@@ -64,21 +64,21 @@ pub enum Sampler {
     Pareto(Ranked<Pareto>),
     /// See [`Distribution::Normal`].
     Normal(Ranked<Normal>),
-    /// Every block once a pass, in requests that are cut where it is not free.
+    /// Every block once per pass, with requests truncated at blocks that are not free.
     Free(FreeMap),
     /// See [`Distribution::Zoned`].
     Zoned(Zoned),
 }
 
 impl Sampler {
-    /// A sampler of `blocks` blocks of `unit` bytes. `map` asks for each block once a pass, which only
-    /// [`Distribution::Random`] can give (fio too drops its random map for the others).
+    /// Creates a sampler of `blocks` blocks of `unit` bytes. `map` requests each block once per pass, which only
+    /// applies to [`Distribution::Random`] (fio, too, ignores its random map for the others).
     ///
     /// # Errors
-    /// What is wrong with the distribution for this region: found and expected.
+    /// A message with what was found and expected, if the distribution does not fit the region.
     ///
     /// # Panics
-    /// If there are no blocks.
+    /// If `blocks` is zero.
     pub fn new(
         distribution: &Distribution,
         blocks: u64,
@@ -103,7 +103,7 @@ impl Sampler {
         })
     }
 
-    /// Begins a pass; the other distributions go on.
+    /// Starts a new pass. Has no effect on distributions without passes.
     pub fn restart(&mut self, rng: &mut Rng) {
         match self {
             Sampler::Pass(pass) => *pass = Pass::new(pass.len(), rng),
@@ -112,8 +112,7 @@ impl Sampler {
         }
     }
 
-    /// The next block.
-    #[inline(always)]
+    /// Draws the next block.
     pub fn draw(&mut self, rng: &mut Rng) -> u64 {
         match self {
             Sampler::Pass(pass) => pass.draw(rng),
@@ -122,8 +121,7 @@ impl Sampler {
         }
     }
 
-    /// Kept out of the way of what most jobs do, which is short.
-    #[inline(never)]
+    /// Draws from all other distributions. Separate from [`Self::draw`] to keep the common case short.
     fn draw_skewed(&mut self, rng: &mut Rng) -> u64 {
         match self {
             Sampler::Pass(_) | Sampler::Uniform(_) => unreachable!("drawn before"),
@@ -136,12 +134,12 @@ impl Sampler {
     }
 }
 
-/// A distribution of ranks and the blocks that hold them.
+/// A distribution of ranks, with the mapping from ranks to blocks.
 #[derive(Clone, Debug)]
 pub struct Ranked<D> {
     ranks: D,
     scatter: Permutation,
-    // Added to a block, modulo the blocks: brings the most popular rank to where it was asked to be.
+    // Offset added to a block, modulo the number of blocks, to put the most popular rank at the requested center.
     shift: u64,
 }
 
@@ -156,7 +154,6 @@ impl<D> Ranked<D> {
         Ranked { ranks, scatter, shift }
     }
 
-    #[inline]
     fn place(&self, rank: u64) -> u64 {
         let block = self.scatter.at(rank) + self.shift;
         if block >= self.scatter.len() { block - self.scatter.len() } else { block }
@@ -169,7 +166,7 @@ mod tests {
     use sim::Streams;
 
     #[test]
-    fn a_ranked_distribution_keeps_its_frequencies_and_scatters_its_blocks() {
+    fn ranked_distributions_keep_frequencies_and_scatter_blocks() {
         let mut rng = Streams::new(5).stream("ranked");
         let zipf = Distribution::Zipf { theta: 1.0, center: Some(0.25) };
         let mut sampler = Sampler::new(&zipf, 400, 4096, true, &mut rng).expect("valid");
@@ -178,8 +175,8 @@ mod tests {
             counts[sampler.draw(&mut rng) as usize] += 1;
         }
         let most = (0..400).max_by_key(|block| counts[*block]).expect("blocks");
-        assert_eq!(most, 100, "rank 0 lies at the center that was asked for");
-        // Harmonic number of 400 is 6.57: rank 0 has 15.2 %, and its neighbours are cold blocks as a rule.
+        assert_eq!(most, 100, "rank 0 is at the requested center");
+        // The harmonic number of 400 is 6.57: rank 0 has 15.2 %, and its neighbors are usually cold blocks.
         assert!((14_700..15_700).contains(&counts[100]), "{}", counts[100]);
         assert!(counts[99] + counts[101] < 4_000);
         let mut sorted = counts;
@@ -188,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_scatters_its_hot_blocks_around_no_center() {
+    fn normal_without_center_scatters_hot_blocks() {
         let mut rng = Streams::new(5).stream("normal");
         let normal = Distribution::Normal { deviation: 5.0, center: Some(0.25) };
         let mut sampler = Sampler::new(&normal, 400, 4096, true, &mut rng).expect("valid");
@@ -196,15 +193,16 @@ mod tests {
         for _ in 0..100_000 {
             counts[sampler.draw(&mut rng) as usize] += 1;
         }
-        // The bell's 20 blocks a deviation: the top has 1.99 % of the draws, four deviations away there are none.
+        // The standard deviation is 20 blocks: the top has 1.99 % of the draws, and four deviations away there are
+        // none.
         let around = |block: usize| counts[block - 3..=block + 3].iter().filter(|count| **count > 1_000).count();
         assert!((1_800..2_200).contains(&counts[100]), "{}", counts[100]);
-        assert!(around(100) <= 3, "hot blocks lie scattered: {:?}", &counts[97..=103]);
+        assert!(around(100) <= 3, "hot blocks are scattered: {:?}", &counts[97..=103]);
         assert!(counts.iter().filter(|count| **count == 0).count() > 200);
     }
 
     #[test]
-    fn a_pareto_draw_lands_in_the_region_and_skews() {
+    fn pareto_draws_stay_in_the_region_and_are_skewed() {
         let mut rng = Streams::new(5).stream("pareto");
         let pareto = Distribution::Pareto { h: 0.2, center: None };
         let mut sampler = Sampler::new(&pareto, 1000, 4096, false, &mut rng).expect("valid");

@@ -1,10 +1,10 @@
-//! A bell over the addresses.
+//! Normal distribution of addresses.
 
 use sim::Rng;
 
-/// Draws blocks from a normal distribution over the region; what falls outside is drawn again.
+/// Draws blocks from a normal distribution over the region; values outside the region are drawn again.
 ///
-/// The deviation is the standard deviation in percent of the region, as fio's manual has it. (fio itself sums up uniform
+/// The deviation is the standard deviation as a percentage of the region, as in fio's manual. (fio itself adds uniform
 /// draws of that width.)
 #[derive(Clone, Debug, PartialEq)]
 pub struct Normal {
@@ -14,10 +14,11 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// A bell with `deviation` percent of the region's `blocks` as its standard deviation, its top at `center` of it.
+    /// Creates a distribution over `blocks` blocks with a standard deviation of `deviation` percent of the region and
+    /// its peak at the fraction `center` of the region.
     ///
     /// # Panics
-    /// If the deviation is not above 0 or the center does not lie in the region.
+    /// If the deviation is not positive or the center is outside the region.
     pub fn new(blocks: u64, deviation: f64, center: f64) -> Normal {
         assert!(deviation > 0.0 && deviation <= 100.0, "a deviation of {deviation} %");
         assert!((0.0..=1.0).contains(&center), "a center at {center}");
@@ -25,8 +26,7 @@ impl Normal {
         Normal { blocks, center: center * blocks, sigma: deviation / 100.0 * blocks }
     }
 
-    /// A block.
-    #[inline]
+    /// Draws a block.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         loop {
             let at = libm::floor(self.center + self.sigma * standard(rng));
@@ -37,8 +37,8 @@ impl Normal {
     }
 }
 
-/// A standard normal draw by Marsaglia's polar method. The square root is exact in IEEE 754, the logarithm is `libm`'s,
-/// so that every machine draws the same.
+/// Returns a standard normal draw by Marsaglia's polar method. The square root is exact in IEEE 754 and the logarithm
+/// is `libm`'s, so all machines draw the same values.
 fn standard(rng: &mut Rng) -> f64 {
     loop {
         let (x, y) = (2.0 * rng.unit() - 1.0, 2.0 * rng.unit() - 1.0);
@@ -54,13 +54,13 @@ mod tests {
     use super::*;
     use sim::Streams;
 
-    /// The share of a normal distribution below `z`.
+    /// Returns the probability of a value below `z` under the normal distribution.
     fn below(z: f64) -> f64 {
         0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
     }
 
     #[test]
-    fn shares_are_those_of_the_cut_off_bell() {
+    fn shares_match_the_truncated_normal_distribution() {
         for (deviation, center) in [(5.0, 0.5), (20.0, 0.5), (20.0, 0.0), (80.0, 0.9)] {
             let mut rng = Streams::new(2).stream("normal");
             let normal = Normal::new(1000, deviation, center);

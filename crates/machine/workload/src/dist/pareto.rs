@@ -1,10 +1,11 @@
-//! The 80/20 rule over ranks.
+//! Pareto distribution (80/20 rule) over ranks.
 
 use sim::Rng;
 
-/// Draws rank `k` of `0..ranks` so that the first `x` of them, as a share, get `x^(1/p)` of the draws, where
-/// `p = ln h / ln(1 - h)`: fio's `pareto:h`. `h = 0.2` sends 80 % of the requests to 20 % of the blocks, and 64 % to 4 %
-/// (the self-similar distribution of Gray et al., "Quickly generating billion-record synthetic databases", SIGMOD 1994).
+/// Draws rank `k` of `0..ranks` such that the first fraction `x` of the ranks gets the fraction `x^(1/p)` of the draws,
+/// where `p = ln h / ln(1 - h)`: fio's `pareto:h`. `h = 0.2` sends 80 % of the requests to 20 % of the blocks, and 64 %
+/// to 4 % (the self-similar distribution of Gray et al., "Quickly generating billion-record synthetic databases",
+/// SIGMOD 1994).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pareto {
     ranks: u64,
@@ -12,17 +13,16 @@ pub struct Pareto {
 }
 
 impl Pareto {
-    /// A distribution over `ranks` ranks.
+    /// Creates a distribution over `ranks` ranks.
     ///
     /// # Panics
-    /// If there are no ranks, or `h` does not lie between 0 and 1.
+    /// If `ranks` is zero, or `h` is not between 0 and 1.
     pub fn new(ranks: u64, h: f64) -> Pareto {
         assert!(ranks > 0 && h > 0.0 && h < 1.0, "Pareto over {ranks} ranks with h {h}");
         Pareto { ranks, power: libm::log(h) / libm::log1p(-h) }
     }
 
-    /// A rank, from 0, the most popular where `h` is below a half.
-    #[inline]
+    /// Draws a rank from 0 on; rank 0 is the most popular if `h` is below one half.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         let share = libm::pow(rng.unit(), self.power);
         ((share * self.ranks as f64) as u64).min(self.ranks - 1)

@@ -2,11 +2,13 @@
 
 use sim::Rng;
 
-/// Draws rank `k` of `0..ranks` in proportion to `(k + 1)^-theta`, exactly, for any exponent and any number of ranks.
+/// Draws rank `k` of `0..ranks` with probability proportional to `(k + 1)^-theta`, exactly, for any exponent and any
+/// number of ranks.
 ///
-/// By rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
-/// distributions", ACM TOMACS 6(3), 1996): no sum over the ranks, about 1.1 tries a draw. fio sums the first ten million
-/// terms and inverts an approximation (Gray et al., SIGMOD 1994), which cannot take an exponent of 1; this one can.
+/// Uses rejection-inversion (Hörmann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
+/// distributions", ACM TOMACS 6(3), 1996), which needs no sum over the ranks and about 1.1 attempts per draw. fio sums
+/// the first ten million terms and inverts an approximation (Gray et al., SIGMOD 1994) that does not allow an exponent
+/// of 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zipf {
     ranks: f64,
@@ -17,10 +19,10 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// Zipf's law over `ranks` ranks.
+    /// Creates a distribution over `ranks` ranks.
     ///
     /// # Panics
-    /// If there are no ranks, or the exponent is negative or not finite.
+    /// If `ranks` is zero, or the exponent is negative or not finite.
     pub fn new(ranks: u64, theta: f64) -> Zipf {
         assert!(ranks > 0 && theta >= 0.0 && theta.is_finite(), "Zipf over {ranks} ranks with exponent {theta}");
         let ranks = ranks as f64;
@@ -30,8 +32,7 @@ impl Zipf {
         Zipf { ranks, theta, area_first, area_last, accept }
     }
 
-    /// A rank, from 0, the most popular.
-    #[inline]
+    /// Draws a rank from 0 on; rank 0 is the most popular.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         loop {
             let u = self.area_last + rng.unit() * (self.area_first - self.area_last);
@@ -44,12 +45,12 @@ impl Zipf {
     }
 }
 
-/// `x^-theta`.
+/// Returns `x^-theta`.
 fn height(x: f64, theta: f64) -> f64 {
     libm::exp(-theta * libm::log(x))
 }
 
-/// The integral of the height from 1 to `x`, in a form that holds through an exponent of 1.
+/// Returns the integral of the height from 1 to `x`, in a form that is also valid for an exponent of 1.
 fn area(x: f64, theta: f64) -> f64 {
     let log = libm::log(x);
     let t = (1.0 - theta) * log;
@@ -58,9 +59,9 @@ fn area(x: f64, theta: f64) -> f64 {
     log * ratio
 }
 
-/// The `x` whose area is `u`.
+/// Returns the `x` whose area is `u`.
 fn inverse_area(u: f64, theta: f64) -> f64 {
-    // Rounding may bring t a hair below -1, where the logarithm ends.
+    // Rounding may take t slightly below -1, where the logarithm is undefined.
     let t = (u * (1.0 - theta)).max(-1.0);
     let ratio = if t.abs() > 1e-8 { libm::log1p(t) / t } else { 1.0 - t / 2.0 };
     libm::exp(ratio * u)
@@ -72,7 +73,7 @@ mod tests {
     use sim::Streams;
 
     #[test]
-    fn frequencies_are_zipfs() {
+    fn frequencies_match_zipf() {
         const RANKS: usize = 1000;
         const DRAWS: u32 = 400_000;
         for theta in [0.0, 0.5, 0.99, 1.0, 1.2, 2.5] {
@@ -83,7 +84,7 @@ mod tests {
                 counts[zipf.draw(&mut rng) as usize] += 1;
             }
             let total: f64 = (1..=RANKS).map(|k| (k as f64).powf(-theta)).sum();
-            // Ranks are pooled until 50 draws are expected, so that chi-squared holds.
+            // Pool ranks until 50 draws are expected, so that the chi-squared approximation is valid.
             let (mut chi, mut cells, mut expected, mut found) = (0.0, 0u32, 0.0, 0.0);
             for (rank, count) in counts.iter().enumerate() {
                 expected += f64::from(DRAWS) * ((rank + 1) as f64).powf(-theta) / total;
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_range_needs_no_sum() {
+    fn huge_ranges_are_drawn_without_a_sum() {
         // 64 TiB in 512-byte blocks. P(rank 0) = 1 / (H(n)), with H(n) = ln n + 0.5772.
         let ranks = 1u64 << 37;
         let mut rng = Streams::new(4).stream("huge");
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn one_rank_is_always_drawn() {
+    fn a_single_rank_is_always_drawn() {
         let mut rng = Streams::new(4).stream("one");
         assert!((0..100).all(|_| Zipf::new(1, 1.2).draw(&mut rng) == 0));
     }

@@ -2,36 +2,36 @@
 
 use sim::Rng;
 
-/// How much of the region a zone takes.
+/// Size of a zone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Extent {
-    /// Percent of the region (fio's `zoned`).
+    /// Percentage of the region (fio's `zoned`).
     Percent(f64),
     /// Bytes (fio's `zoned_abs`).
     Bytes(u64),
 }
 
-/// A zone as a job file gives it; zones follow each other from the region's start.
+/// A zone as specified in a job file. Zones are laid out one after another from the region's start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Zone {
-    /// Percent of the requests. Those of all zones add up to 100.
+    /// Percentage of the requests; the values of all zones add up to 100.
     pub access: f64,
-    /// How much of the region it takes.
+    /// Size of the zone.
     pub extent: Extent,
 }
 
-/// Draws a zone by its share of the requests, then a block of it, each alike.
+/// Draws a zone by its share of the requests, then one of its blocks uniformly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Zoned {
-    // Upper end of the zone's share of [0, 1), its first block, its number of blocks.
+    // Upper end of the zone's share of [0, 1), first block, number of blocks.
     zones: Vec<(f64, u64, u64)>,
 }
 
 impl Zoned {
-    /// The zones of a region of `blocks` blocks of `unit` bytes. Zones of no requests are left out.
+    /// Creates the zones of a region of `blocks` blocks of `unit` bytes. Zones without requests are dropped.
     ///
     /// # Errors
-    /// If the zones do not fit into the region, or one that gets requests is smaller than a block.
+    /// If the zones do not fit into the region, or if a zone with requests is smaller than a block.
     pub fn new(zones: &[Zone], blocks: u64, unit: u64) -> Result<Zoned, String> {
         let (mut share, mut percent, mut bytes) = (0.0, 0.0, 0u64);
         let mut built = Vec::with_capacity(zones.len());
@@ -40,7 +40,7 @@ impl Zoned {
             let end = match zone.extent {
                 Extent::Percent(p) => {
                     percent += p;
-                    // The percentages add up to 100 but for rounding.
+                    // The percentages add up to 100 except for rounding.
                     ((percent / 100.0 * blocks as f64 + 1e-6) as u64).min(blocks)
                 }
                 Extent::Bytes(b) => {
@@ -60,13 +60,12 @@ impl Zoned {
             }
             first = end;
         }
-        let last = built.last_mut().ok_or("found no zone that gets requests")?;
+        let last = built.last_mut().ok_or("found no zone with requests")?;
         last.0 = 1.0;
         Ok(Zoned { zones: built })
     }
 
-    /// A block.
-    #[inline]
+    /// Draws a block.
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         let u = rng.unit();
         let zone = self.zones.partition_point(|(end, ..)| *end <= u);

@@ -1,10 +1,10 @@
-//! The lines of a job file: sections and their keys.
+//! Splits a job file into sections and their keys.
 
 use std::borrow::Cow;
 
 use super::JobFileError;
 
-/// `[name]` and what follows it.
+/// A `[name]` line and the entries after it.
 pub(super) struct Section<'a> {
     pub name: &'a str,
     pub line: u32,
@@ -15,12 +15,12 @@ pub(super) struct Section<'a> {
 #[derive(Clone)]
 pub(super) struct Entry<'a> {
     pub key: &'a str,
-    /// Its environment variables are expanded.
+    /// The value, with environment variables expanded.
     pub value: Option<Cow<'a, str>>,
     pub line: u32,
 }
 
-/// Splits a job file. As in fio, a `;` or `#` starts a comment anywhere in a line.
+/// Splits a job file into sections. As in fio, `;` and `#` start a comment anywhere in a line.
 pub(super) fn sections<'a>(file: &str, text: &'a str) -> Result<Vec<Section<'a>>, JobFileError> {
     let mut sections: Vec<Section<'a>> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -46,7 +46,7 @@ pub(super) fn sections<'a>(file: &str, text: &'a str) -> Result<Vec<Section<'a>>
             return Err(error(format!("found \"{content}\", expected key=value")));
         }
         if value.is_none() && key.starts_with("include ") {
-            return Err(error("found an include, expected its keys in this file: files are not included".to_owned()));
+            return Err(error("found an include, which is not supported; expected its keys in this file".to_owned()));
         }
         let value = match value {
             Some(value) => Some(expand(value).map_err(|message| error(format!("{key}: {message}")))?),
@@ -60,7 +60,7 @@ pub(super) fn sections<'a>(file: &str, text: &'a str) -> Result<Vec<Section<'a>>
     Ok(sections)
 }
 
-/// Replaces each `${NAME}` by the environment variable of that name.
+/// Replaces each `${NAME}` by the value of that environment variable.
 fn expand(value: &str) -> Result<Cow<'_, str>, String> {
     if !value.contains("${") {
         return Ok(Cow::Borrowed(value));
@@ -68,7 +68,7 @@ fn expand(value: &str) -> Result<Cow<'_, str>, String> {
     let (mut expanded, mut rest) = (String::new(), value);
     while let Some(start) = rest.find("${") {
         let Some(length) = rest[start..].find('}') else {
-            return Err(format!("found \"{value}\", expected a }} behind each ${{"));
+            return Err(format!("found \"{value}\", expected a }} after each ${{"));
         };
         let name = &rest[start + 2..start + length];
         match std::env::var(name) {

@@ -1,4 +1,4 @@
-//! One job of a job file, and what its keys may not say together.
+//! A job of a job file, and checks across its keys.
 
 use std::path::Path;
 use std::path::PathBuf;
@@ -14,14 +14,14 @@ use super::value::{Amount, KbBase};
 use crate::dist::Distribution;
 use crate::trace::Record;
 
-/// A job as the file has it: nothing is known of the drive yet.
+/// A job as specified in the file, independent of the drive.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
-    /// The section's name, or what `name` says.
+    /// The section's name, or the value of `name`.
     pub name: String,
-    /// Where the section starts.
+    /// Line of the section header.
     pub line: u32,
-    /// The keys that were given, inherited ones included, each once, in the order of their last mention.
+    /// Keys given for this job, inherited ones included: each once, in the order of their last occurrence.
     pub settings: Vec<Setting>,
     pub folder: PathBuf,
     pub kb: KbBase,
@@ -37,12 +37,12 @@ pub(crate) struct Job {
     pub offset: Amount,
     pub offset_increment: Amount,
     pub number_ios: Option<u64>,
-    /// Of 100 requests of a mix.
+    /// Reads per 100 requests of a mixed job.
     pub reads: u64,
     pub distribution: [Distribution; 3],
     pub random_map: bool,
     pub seed: Option<u64>,
-    /// Bytes a second.
+    /// Maximum bytes per second.
     pub rate: [Option<u64>; 3],
     pub rate_iops: [Option<u64>; 3],
     pub thinktime: Time,
@@ -50,52 +50,53 @@ pub(crate) struct Job {
     pub runtime: Option<Time>,
     pub time_based: bool,
     pub ramp_time: Time,
-    /// A flush after so many writes; 0 for none.
+    /// Number of writes between flushes; 0 for no flushes.
     pub fsync: u64,
     pub fdatasync: u64,
     pub stonewall: bool,
     pub verify: bool,
     pub iolog: Option<PathBuf>,
-    /// Requests for each random offset; those behind the first follow it in sequence.
+    /// Requests per random offset; all but the first continue sequentially.
     pub run_length: u64,
-    /// Those behind the first repeat its offset instead.
+    /// Whether the further requests of a run repeat the first offset instead.
     pub identical: bool,
-    /// Bytes between the end of a sequential request and the start of the next; below zero it goes backwards.
+    /// Bytes between the end of a sequential request and the start of the next; negative values go backwards.
     pub gap: i64,
-    /// Percent of a random job's requests that are random, by direction.
+    /// Percentage of a random job's requests that are random, by direction.
     pub random_share: [u64; 3],
-    /// What random offsets are multiples of, if it is not the block size.
+    /// Alignment of random offsets, if it is not the block size.
     pub align: [Option<u64>; 3],
-    /// The random map is of start blocks, so that requests may overlap.
+    /// Whether the random map tracks start blocks only, so that requests may overlap.
     pub lfsr: bool,
-    /// `zonemode=strided`, and its zones.
+    /// Whether `zonemode=strided` is set.
     pub strided: bool,
+    /// The zones of `zonemode=strided`.
     pub zones: Strides,
     pub loops: u64,
-    /// The least and the longest time from the group's start to the job's.
+    /// Minimum and maximum delay between the group's start and the job's start.
     pub start_delay: (Time, Time),
     pub wait_for: Option<String>,
     pub new_group: bool,
     pub exit_all: Option<ExitAll>,
     pub exit_what: ExitAll,
-    /// The same when it ends by an error.
+    /// Whether `exit_what` also applies when the job ends with an error.
     pub exit_all_on_error: bool,
     pub continue_on_error: Option<ContinueOnError>,
-    /// A share in what the jobs of the same flow do; 0 for none.
+    /// Weight of the job within its flow; 0 for none.
     pub flow: u64,
     pub flow_id: u64,
     pub flow_sleep: Time,
-    /// Requests arrive as a Poisson process of the rate.
+    /// Whether requests arrive as a Poisson process with the given rate.
     pub poisson: bool,
     pub batch_submit: u32,
     pub batch_complete: u32,
     pub depth_low: Option<u32>,
-    /// Writes are durable when they complete.
+    /// Whether writes are durable on completion.
     pub sync: bool,
-    /// A flush ends the job.
+    /// Whether a flush ends the job.
     pub end_fsync: bool,
     pub do_verify: bool,
-    /// Writes between two verifications; 0 for one at the end.
+    /// Writes between two verifications; 0 to verify once, at the end.
     pub verify_backlog: u64,
     pub trims: Trims,
     pub latency: Option<LatencyTarget>,
@@ -104,7 +105,7 @@ pub(crate) struct Job {
     pub files: u64,
     pub write_iolog: Option<PathBuf>,
     pub replay: ReplayKeys,
-    /// Accepted keys that change nothing: the key, and why.
+    /// Accepted keys without effect, with the reason.
     pub without_effect: Vec<(String, &'static str)>,
 }
 
@@ -112,13 +113,13 @@ pub(crate) struct Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReplayKeys {
     pub no_stall: bool,
-    /// Percent of the recorded intervals.
+    /// Percentage of the recorded intervals.
     pub time_scale: u64,
-    /// What offsets are divided by.
+    /// Divisor of offsets.
     pub scale: u64,
-    /// What offsets are rounded down to a multiple of.
+    /// Alignment to which offsets are rounded down.
     pub align: u64,
-    /// Reads, writes, trims and flushes that are left out.
+    /// Whether reads, writes, trims and flushes are skipped.
     pub skip: [bool; 4],
 }
 
@@ -128,11 +129,11 @@ pub(crate) struct Setting {
     pub key: &'static str,
     pub value: String,
     pub line: u32,
-    /// In the job's own section, not inherited.
+    /// Whether the setting is in the job's own section rather than inherited.
     pub own: bool,
 }
 
-/// What a replay obeys; any other key shapes a generated pattern.
+/// Keys that apply to a replay; all others shape a generated pattern.
 const REPLAY_KEYS: [&str; 34] = [
     "read_iolog",
     "iodepth",
@@ -177,7 +178,7 @@ impl Default for ReplayKeys {
 }
 
 impl ReplayKeys {
-    /// The record at the offset that the keys make of its own.
+    /// Returns the record with its offset adjusted by the keys.
     pub fn place(&self, record: Record) -> Record {
         let scaled = record.offset / self.scale;
         let offset = if self.align > 1 { scaled - scaled % self.align } else { scaled };
@@ -186,14 +187,14 @@ impl ReplayKeys {
 }
 
 impl Setting {
-    /// The sum of two whole numbers, if that is what they are.
+    /// Returns the sum of two settings, if both are whole numbers.
     fn sum_with(&self, other: &Setting) -> Option<u64> {
         Some(self.value.parse::<u64>().ok()? + other.value.parse::<u64>().ok()?)
     }
 }
 
 impl Job {
-    /// A job of defaults.
+    /// Creates a job with default settings.
     pub fn new(name: &str, line: u32, folder: &Path) -> Job {
         Job {
             name: name.to_owned(),
@@ -267,17 +268,17 @@ impl Job {
         }
     }
 
-    /// The setting of `key`, by the key's first name.
+    /// Returns the setting of `key`, given by its main name.
     pub fn setting(&self, key: &str) -> Option<&Setting> {
         self.settings.iter().find(|setting| setting.key == key)
     }
 
-    /// Requests the job keeps outstanding.
+    /// Returns the number of requests that the job keeps outstanding.
     pub fn outstanding(&self) -> u32 {
         if self.synchronous { 1 } else { self.depth.unwrap_or(1) }
     }
 
-    /// Sizes of the requests of a direction: `bssplit` before `bsrange` before `bs`.
+    /// Returns the request sizes of a direction: `bssplit` takes precedence over `bsrange`, and `bsrange` over `bs`.
     pub fn sizes(&self, direction: usize) -> Sizes {
         if let Some(split) = &self.split[direction] {
             return match split.as_slice() {
@@ -292,30 +293,30 @@ impl Job {
         }
     }
 
-    /// An error about `key`, at its line if it was given.
+    /// Creates an error about `key`, at the key's line if it was given.
     pub fn error(&self, file: &str, key: &str, message: &str) -> JobFileError {
         let line = self.setting(key).map_or(self.line, |setting| setting.line);
         JobFileError { file: file.to_owned(), line, message: format!("{key}: {message}") }
     }
 
-    /// Requests of a direction, or of several, are of more than one size.
+    /// Returns whether requests have more than one size, within a direction or across directions.
     pub fn mixes_sizes(&self) -> bool {
         (0..3).any(|direction| self.rw.has(direction) && !matches!(self.sizes(direction), Sizes::Fixed(_)))
     }
 
-    /// What offsets and sizes of a direction's requests are multiples of.
+    /// Returns a common divisor of a direction's offsets and sizes.
     pub fn granularity(&self, direction: usize) -> u64 {
         let common = divisor(self.sizes(direction).common(), self.alignment(direction));
         divisor(common, self.gap.unsigned_abs())
     }
 
-    /// What random offsets of a direction are multiples of.
+    /// Returns the alignment of a direction's random offsets.
     pub fn alignment(&self, direction: usize) -> u64 {
         self.align[direction].unwrap_or_else(|| self.sizes(direction).smallest())
     }
 
-    /// What each of its requests is looked at for: a flow, batches, a log, or figures of its own.
-    pub fn has_a_course(&self) -> bool {
+    /// Returns whether the player must track each request: for a flow, batches, a log, or the job's own measurements.
+    pub fn tracks_requests(&self) -> bool {
         self.flow > 0
             || self.batch_submit > 1
             || self.batch_complete > 1
@@ -325,7 +326,7 @@ impl Job {
             || self.write_iolog.is_some()
     }
 
-    /// What no single key can be blamed for.
+    /// Checks rules that involve several keys.
     pub fn check(&self, file: &str) -> Result<(), JobFileError> {
         let fail = |key: &str, message: &str| Err(self.error(file, key, message));
         if self.iolog.is_some() {
@@ -333,23 +334,23 @@ impl Job {
             if let Some(setting) = self.settings.iter().find(|s| s.own && shapes(s.key)) {
                 return fail(
                     setting.key,
-                    "found it beside read_iolog, expected a job that replays or one that generates",
+                    "found together with read_iolog, expected either a replay or a generated pattern",
                 );
             }
             return Ok(());
         }
         if self.setting("thinktime_blocks").is_some() && self.thinktime == Time::ZERO {
-            return fail("thinktime_blocks", "found it without thinktime, expected thinktime=TIME too");
+            return fail("thinktime_blocks", "found without thinktime, expected thinktime=TIME as well");
         }
         for direction in 0..3 {
             if self.rate[direction].is_some() && self.rate_iops[direction].is_some() {
-                return fail("rate_iops", "found it beside rate, expected one of the two for a direction");
+                return fail("rate_iops", "found together with rate, expected only one of the two per direction");
             }
         }
         if self.setting("rwmixread").is_some_and(|read| {
             self.setting("rwmixwrite").is_some_and(|write| read.own == write.own && read.sum_with(write) != Some(100))
         }) {
-            return fail("rwmixwrite", "found it beside a rwmixread that does not leave as much, expected 100 in all");
+            return fail("rwmixwrite", "found a sum with rwmixread other than 100, expected 100");
         }
         if self.strided && self.rw.random {
             return fail("zonemode", "found strided on a random job, expected a sequential one");
@@ -365,16 +366,13 @@ impl Job {
             return fail("steadystate", "expected both steadystate=FIGURE:LIMIT and steadystate_duration=TIME");
         }
         if self.strided && self.zones.size == 0 {
-            return fail("zonemode", "found strided without zonesize, expected zonesize=BYTES too");
+            return fail("zonemode", "found strided without zonesize, expected zonesize=BYTES as well");
         }
         if self.trims != Trims::default() && !(self.verify && self.rw.has(WRITE)) {
-            return fail(
-                "trim_backlog",
-                "found it on a job that does not verify writes, expected verify=SUM and writes",
-            );
+            return fail("trim_backlog", "found on a job that does not verify writes, expected verify=SUM and writes");
         }
         if self.verify && self.rw.kind == Kind::Only(Op::Trim) {
-            return fail("verify", "found it on a job that only trims, expected one that reads or writes");
+            return fail("verify", "found on a job that only trims, expected a job that reads or writes");
         }
         Ok(())
     }

@@ -1,18 +1,18 @@
 //! fio job files.
 //!
-//! The format, the keys and the suffixes are fio's (its HOWTO, <https://fio.readthedocs.io/>). What a simulated drive
-//! cannot do truthfully is an error, never ignored. Where the simulation differs from fio:
+//! Format, keys and suffixes are those of fio (see its HOWTO, <https://fio.readthedocs.io/>). Anything that a simulated
+//! drive cannot represent faithfully is an error and never ignored. Differences from fio:
 //!
-//! * There is one file: the drive. Jobs that fio would give files of their own share the drive, so that `offset` must keep
-//!   apart what shall not overlap.
-//! * There is no page cache: I/O is direct whether or not `direct=1` is given.
-//! * Keys that only a file system, a host or a report has ([`keys`]) are accepted, and the results name them.
-//! * Without `ioengine` requests are asynchronous and `iodepth` holds. (fio's default engine caps it at 1; so does a
-//!   synchronous engine here, if it is named.)
-//! * A region is cut to whole blocks.
-//! * Sizes drawn of a `bsrange` are multiples of its smaller size, or its larger size.
-//! * `verify` checks the payload's stamps, whatever sum is named. After the writes come a flush and then one read of each
-//!   block that was written, in address order; `runtime` ends the writes and not the verification.
+//! * There is only one file: the drive. Jobs that would have separate files in fio share the drive, so use `offset` to
+//!   keep their regions apart.
+//! * There is no page cache: I/O is direct with or without `direct=1`.
+//! * Keys that only concern a file system, a host or a report ([`keys`]) are accepted and listed in the results.
+//! * Without `ioengine`, requests are asynchronous and `iodepth` applies. (fio's default engine caps the depth at 1, as
+//!   does an explicitly named synchronous engine here.)
+//! * A region is truncated to whole blocks.
+//! * Sizes drawn from a `bsrange` are multiples of its smaller size, or equal to its larger size.
+//! * `verify` checks the payload's stamps, whichever checksum is named. A flush follows the writes, then one read of
+//!   each written block in address order. `runtime` limits the writes but not the verification.
 
 mod ini;
 mod job;
@@ -33,7 +33,10 @@ pub(crate) use value::Amount;
 use crate::nearest::{self, nearest};
 use ini::Entry;
 
-/// What is wrong with a job file: the file, the line and, in the message, the key, what was found and what was expected.
+/// Maximum number of jobs including their clones, as in fio.
+pub(crate) const JOBS_MAX: u64 = 4096;
+
+/// Error in a job file: the file, the line, and a message with the key, what was found and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {message}")]
 pub struct JobFileError {
@@ -41,21 +44,21 @@ pub struct JobFileError {
     pub file: String,
     /// The line, from 1.
     pub line: u32,
-    /// What is wrong, in one line.
+    /// Description of the error, in one line.
     pub message: String,
 }
 
-/// A job file: its sections, each with what the `[global]` sections before it say.
+/// A parsed job file. Each job includes the keys of the preceding `[global]` sections.
 #[derive(Clone, Debug)]
 pub(crate) struct JobFile {
     pub file: String,
     pub jobs: Vec<Job>,
-    /// What the `[global]` sections say in all: the keys and their values.
+    /// Keys and values of all `[global]` sections.
     pub globals: Vec<(String, String)>,
 }
 
-/// Parses the text of a job file. `file` is its path: it names the file in messages, and what the job file refers to is
-/// relative to its folder.
+/// Parses the text of a job file. `file` is its path: it appears in messages, and paths in the job file are relative to
+/// its folder.
 pub(crate) fn parse(file: &str, text: &str) -> Result<JobFile, JobFileError> {
     let mut globals: Vec<Entry> = Vec::new();
     let mut jobs: Vec<Job> = Vec::new();
@@ -90,20 +93,20 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<JobFile, JobFileError> {
         }
     }
     let clones: u64 = jobs.iter().map(|job| u64::from(job.clones)).sum();
-    if clones > u64::from(u16::MAX) {
+    if clones > JOBS_MAX {
         return Err(error(
             jobs[0].line,
-            format!("numjobs: found {clones} jobs with their clones, expected at most {}", u16::MAX),
+            format!("numjobs: found {clones} jobs with their clones, expected at most {JOBS_MAX}"),
         ));
     }
     Ok(JobFile { file: file.to_owned(), jobs, globals: common })
 }
 
-/// A job of `entries`, of which the first `inherited` come from `[global]`.
+/// Parses the job of `entries`, the first `inherited` of which come from `[global]`.
 fn job(file: &str, name: &str, line: u32, entries: &[Entry], inherited: usize) -> Result<Job, JobFileError> {
     let error = |line, message: String| JobFileError { file: file.to_owned(), line, message };
     let mut job = Job::new(name, line, Path::new(file).parent().unwrap_or(Path::new("")));
-    // `kb_base` decides what other keys' suffixes mean, wherever it stands.
+    // `kb_base` determines the meaning of other keys' suffixes, wherever it occurs.
     let (first, rest): (Vec<_>, Vec<_>) = entries.iter().enumerate().partition(|(_, entry)| entry.key == "kb_base");
     for (index, entry) in first.into_iter().chain(rest) {
         let own = index >= inherited;
@@ -120,7 +123,7 @@ fn job(file: &str, name: &str, line: u32, entries: &[Entry], inherited: usize) -
                 format!("unknown key \"{}\", the nearest known key is \"{nearest}\"", entry.key),
             ));
         };
-        // A name in [global] is that of the file: it names no job.
+        // A name in [global] names the file rather than a job.
         if own || key.name != "name" {
             key.set(&mut job, entry.value.as_deref())
                 .map_err(|why| error(entry.line, format!("{}: {why}", entry.key)))?;
@@ -131,7 +134,7 @@ fn job(file: &str, name: &str, line: u32, entries: &[Entry], inherited: usize) -
 }
 
 impl Job {
-    /// Keeps a key with its value for the results, in place of an earlier mention.
+    /// Records a key and its value for the results, replacing an earlier occurrence.
     fn keep(&mut self, key: &'static str, entry: &Entry, own: bool) {
         self.settings.retain(|setting| setting.key != key);
         let value = entry.value.as_deref().unwrap_or("1").to_owned();

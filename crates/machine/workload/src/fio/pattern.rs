@@ -2,35 +2,35 @@
 
 use media::Op;
 
-/// Index of reads where a job has a value a direction.
+/// Index of reads in per-direction values.
 pub(crate) const READ: usize = 0;
-/// Index of writes.
+/// Index of writes in per-direction values.
 pub(crate) const WRITE: usize = 1;
-/// Index of trims.
+/// Index of trims in per-direction values.
 pub(crate) const TRIM: usize = 2;
 
-/// fio's `rw`.
+/// Value of fio's `rw`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadWrite {
-    /// Random addresses; else each after the one before.
+    /// Whether addresses are random rather than sequential.
     pub random: bool,
-    /// Which directions.
+    /// The directions.
     pub kind: Kind,
 }
 
-/// Which directions a job has.
+/// Directions of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// One.
+    /// A single direction.
     Only(Op),
     /// Reads and writes.
     Mixed,
-    /// Each block trimmed, then written.
+    /// Each block is trimmed, then written.
     TrimWrite,
 }
 
 impl ReadWrite {
-    /// Every value of the key with its meaning.
+    /// All values of the key and their meanings.
     pub const NAMES: [(&str, ReadWrite); 11] = [
         ("read", ReadWrite { random: false, kind: Kind::Only(Op::Read) }),
         ("write", ReadWrite { random: false, kind: Kind::Only(Op::Write) }),
@@ -45,7 +45,7 @@ impl ReadWrite {
         ("randtrimwrite", ReadWrite { random: true, kind: Kind::TrimWrite }),
     ];
 
-    /// Whether the job has requests of this direction ([`READ`], [`WRITE`] or [`TRIM`]).
+    /// Returns whether the job has requests of this direction ([`READ`], [`WRITE`] or [`TRIM`]).
     pub fn has(self, direction: usize) -> bool {
         match self.kind {
             Kind::Only(Op::Read) => direction == READ,
@@ -57,19 +57,20 @@ impl ReadWrite {
     }
 }
 
-/// Bytes of a request: a fixed size, or one drawn for each.
+/// Request sizes in bytes: fixed, or drawn for each request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sizes {
-    /// Always the same.
+    /// A fixed size.
     Fixed(u64),
-    /// Drawn evenly up to the second, then rounded up to a multiple of the first or to the second (fio's `bsrange`).
+    /// Drawn uniformly up to the second size, then rounded up to a multiple of the first or to the second (fio's
+    /// `bsrange`).
     Range(u64, u64),
-    /// Each size in proportion to its weight (fio's `bssplit`), the weights running sums.
+    /// Drawn in proportion to weights, stored as running sums (fio's `bssplit`).
     Split(Vec<(u64, u64)>),
 }
 
 impl Sizes {
-    /// The smallest size, to which addresses are aligned.
+    /// Returns the smallest size, to which addresses are aligned.
     pub fn smallest(&self) -> u64 {
         match self {
             Sizes::Fixed(bytes) | Sizes::Range(bytes, _) => *bytes,
@@ -77,7 +78,7 @@ impl Sizes {
         }
     }
 
-    /// The largest size.
+    /// Returns the largest size.
     pub fn largest(&self) -> u64 {
         match self {
             Sizes::Fixed(bytes) | Sizes::Range(_, bytes) => *bytes,
@@ -85,7 +86,7 @@ impl Sizes {
         }
     }
 
-    /// The largest number of bytes that divides every size.
+    /// Returns the greatest common divisor of all sizes.
     pub fn common(&self) -> u64 {
         match self {
             Sizes::Fixed(bytes) => *bytes,
@@ -95,7 +96,7 @@ impl Sizes {
     }
 }
 
-/// The greatest common divisor.
+/// Returns the greatest common divisor.
 pub(super) fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }

@@ -1,16 +1,16 @@
-//! Values of the keys that a job's course depends on.
+//! Values of keys that control a job: end conditions, errors, zones, trims and targets.
 
 use media::Op;
 use sim::Time;
 
-/// Which jobs end with a job that has `exitall`: fio's `exit_what`.
+/// Jobs that end together with a job that has `exitall`: fio's `exit_what`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitAll {
-    /// Those of its group.
+    /// All jobs of its group.
     Group,
-    /// Those between the same two stonewalls.
+    /// All jobs between the same two stonewalls.
     Stonewall,
-    /// All, those that have not begun included.
+    /// All jobs, including those that have not started.
     All,
 }
 
@@ -22,7 +22,7 @@ pub struct ContinueOnError {
 }
 
 impl ContinueOnError {
-    /// fio's names. Verification checks stamps and ends the run, so that `verify` adds nothing.
+    /// fio's names. Verification checks stamps and always ends the run, so `verify` has no effect here.
     pub const NAMES: [(&str, ContinueOnError); 8] = [
         ("none", ContinueOnError::of(false, false)),
         ("read", ContinueOnError::of(true, false)),
@@ -38,44 +38,44 @@ impl ContinueOnError {
         ContinueOnError { reads, writes }
     }
 
-    /// True if a job goes on after an error of `op`: whatever is not a read counts as a write, as in fio.
+    /// Returns whether a job continues after an error of `op`. As in fio, everything but a read counts as a write.
     pub(crate) fn covers(self, op: Op) -> bool {
         if op == Op::Read { self.reads } else { self.writes }
     }
 }
 
-/// fio's `zonemode=strided`: so many bytes in sequence, then so many that are skipped.
+/// fio's `zonemode=strided`: transfers a number of bytes sequentially, then skips a number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Strides {
-    /// Bytes to transfer in a zone.
+    /// Bytes transferred per zone.
     pub size: u64,
-    /// Bytes of the zone, if they are not as many.
+    /// Bytes of the zone, if different from `size`.
     pub range: Option<u64>,
-    /// Bytes between two zones.
+    /// Bytes skipped between two zones.
     pub skip: u64,
 }
 
-/// What a verifying job trims of what it has written: fio's `trim_percentage`, `trim_backlog` and `trim_backlog_batch`.
+/// Trims of written blocks by a verifying job: fio's `trim_percentage`, `trim_backlog` and `trim_backlog_batch`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trims {
-    /// Percent of the blocks written.
+    /// Percentage of written blocks that are trimmed.
     pub percentage: u64,
     /// Writes between two batches of trims; 0 for no trims.
     pub backlog: u64,
-    /// Trims of a batch; 0 for as many as the backlog.
+    /// Trims per batch; 0 for as many as the backlog.
     pub batch: u64,
 }
 
-/// fio's `latency_target`: the depth that a latency allows is searched for.
+/// fio's `latency_target`: a search for the largest depth that meets a latency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LatencyTarget {
-    /// The latency that is allowed.
+    /// Maximum latency.
     pub target: Time,
-    /// The time in which a depth is judged.
+    /// Duration of the measurement of one depth.
     pub window: Time,
-    /// Percent of the requests that must keep to it.
+    /// Percentage of requests that must meet the target.
     pub percentile: f64,
-    /// The job goes on when the depth is found.
+    /// Whether the job continues after the depth is found.
     pub run: bool,
 }
 
@@ -85,20 +85,21 @@ impl Default for LatencyTarget {
     }
 }
 
-/// fio's `steadystate`: the job ends when a second's figures keep within a limit.
+/// fio's `steadystate`: ends the job once its per-second figures stay within a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Steady {
-    /// Bytes and not requests count.
+    /// Whether bytes rather than requests are counted.
     pub bytes: bool,
-    /// The slope of a line through the samples is limited, and not their largest deviation from the mean.
+    /// Whether the limit applies to the slope of a line fitted to the samples, rather than to their largest deviation
+    /// from the mean.
     pub slope: bool,
     /// The limit.
     pub limit: f64,
-    /// The limit is percent of the mean.
+    /// Whether the limit is a percentage of the mean.
     pub percent: bool,
-    /// The time that must be steady.
+    /// Duration for which the limit must hold.
     pub duration: Time,
-    /// The time before samples are taken.
+    /// Time before the first sample.
     pub ramp: Time,
 }
 

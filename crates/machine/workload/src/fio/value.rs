@@ -2,28 +2,28 @@
 
 use sim::Time;
 
-/// What `k` stands for: fio's `kb_base`.
+/// Meaning of the suffix `k`: fio's `kb_base`.
 ///
-/// With 1024, fio's default, the letters mean the opposite of their IEC names: `4k` is 4096 and `4kib` is 4000. The `i`
-/// only counts together with a `b`: `4ki` is `4k`, as fio 3.33 reads it.
+/// With 1024, fio's default, the suffixes mean the opposite of their IEC names: `4k` is 4096 and `4kib` is 4000. The
+/// `i` only counts if a `b` follows: `4ki` is `4k`, as in fio 3.33.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KbBase {
-    /// SI as the standards have it: `k` is 1000 and `kib` 1024.
+    /// SI units: `k` is 1000 and `kib` is 1024.
     Si,
-    /// fio's compatibility mode: `k` is 1024 and `kib` 1000.
+    /// fio's compatibility mode: `k` is 1024 and `kib` is 1000.
     Compatible,
 }
 
-/// A size or offset: bytes, or percent of the drive.
+/// A size or offset in bytes, or as a percentage of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Amount {
     /// Bytes.
     Bytes(u64),
-    /// Percent of the drive, up to 100.
+    /// Percentage of the drive, up to 100.
     Percent(u64),
 }
 
-/// A whole number with fio's size suffixes: `4096`, `4k`, `4kB`, `1.5g`, `0x1000`.
+/// Parses a whole number with fio's size suffixes: `4096`, `4k`, `4kB`, `1.5g`, `0x1000`.
 pub(super) fn number(text: &str, base: KbBase) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     if let Some(digits) = text.strip_prefix("0x") {
@@ -49,7 +49,7 @@ pub(super) fn number(text: &str, base: KbBase) -> Option<u64> {
     scale(digits, thousand.pow(power))
 }
 
-/// As [`number`], with a sign.
+/// Like [`number`], with a sign.
 pub(super) fn signed(text: &str, base: KbBase) -> Option<i64> {
     match text.trim().strip_prefix('-') {
         Some(rest) => number(rest, base).and_then(|n| i64::try_from(n).ok()).map(|n| -n),
@@ -57,7 +57,7 @@ pub(super) fn signed(text: &str, base: KbBase) -> Option<i64> {
     }
 }
 
-/// A span of time with fio's suffixes; `unit` is what a bare number counts.
+/// Parses a duration with fio's suffixes. `unit` is the unit of a bare number.
 pub(super) fn time(text: &str, unit: Time) -> Option<Time> {
     let text = text.trim().to_ascii_lowercase();
     let (digits, suffix) = split(&text);
@@ -75,7 +75,7 @@ pub(super) fn time(text: &str, unit: Time) -> Option<Time> {
     scale(digits, unit.ps()).map(Time::from_ps)
 }
 
-/// Bytes with a suffix, or a percentage.
+/// Parses bytes with a suffix, or a percentage.
 pub(super) fn amount(text: &str, base: KbBase) -> Option<Amount> {
     match text.trim().strip_suffix('%') {
         Some(percent) => percent.trim().parse().ok().filter(|p| *p <= 100).map(Amount::Percent),
@@ -83,16 +83,16 @@ pub(super) fn amount(text: &str, base: KbBase) -> Option<Amount> {
     }
 }
 
-/// A plain decimal number, as the parameters of distributions are.
+/// Parses a plain decimal number, such as a parameter of a distribution.
 pub(super) fn decimal(text: &str) -> Option<f64> {
     let text = text.trim();
     let plain = text.bytes().all(|c| c.is_ascii_digit() || c == b'.');
     text.parse().ok().filter(|_| plain)
 }
 
-/// fio's `read,write,trim`: a value stands for the types behind it too, unless a comma ends it.
+/// Parses fio's `read,write,trim` form. A value also applies to the following directions unless a comma ends it.
 ///
-/// `a` is a, a, a; `a,b` is a, b, b; `a,` is a alone; `,b` is b for writes and trims.
+/// `a` means a, a, a; `a,b` means a, b, b; `a,` means a for reads only; `,b` means b for writes and trims.
 pub(super) fn triple<T: Clone>(text: &str, parse: impl Fn(&str) -> Option<T>) -> Option<[Option<T>; 3]> {
     let mut values = [None, None, None];
     let mut parts = 0;
@@ -114,7 +114,7 @@ fn split(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim_start())
 }
 
-/// `digits`, which may have a fraction, times `unit`, where that is a whole number.
+/// Multiplies `digits`, optionally with a fraction, by `unit`, if the product is a whole number.
 fn scale(digits: &str, unit: u64) -> Option<u64> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     if whole.is_empty() || fraction.len() > 15 || (fraction.is_empty() && digits.contains('.')) {
@@ -132,9 +132,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_fios() {
+    fn sizes_match_fio() {
         use KbBase::{Compatible, Si};
-        // The HOWTO's own examples, both ways round.
+        // Examples from fio's HOWTO, in both modes.
         for text in ["4096", "4096b", "4096B", "4k", "4kb", "4kB", "4K", "4KB", "0x1000"] {
             assert_eq!(number(text, Compatible), Some(4096), "{text}");
         }
@@ -144,7 +144,7 @@ mod tests {
         for text in ["4096", "4kib", "4KiB"] {
             assert_eq!(number(text, Si), Some(4096), "{text}");
         }
-        // Without its b, the i says nothing.
+        // Without the b, the i has no effect.
         assert_eq!((number("4ki", Compatible), number("4ki", Si)), (Some(4096), Some(4000)));
         assert_eq!(number("1t", Si), Some(1_000_000_000_000));
         assert_eq!(number("1.5g", Compatible), Some(3 << 29));
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_fios() {
+    fn times_match_fio() {
         let s = Time::from_s(1);
         for (text, ps) in [("10", 10_000_000_000_000), ("10m", 600_000_000_000_000), ("1.5ms", 1_500_000_000)] {
             assert_eq!(time(text, s), Some(Time::from_ps(ps)), "{text}");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_triple_spreads_as_in_fio() {
+    fn triples_extend_to_later_directions_as_in_fio() {
         let parse = |text| triple(text, |part| part.parse::<u32>().ok());
         assert_eq!(parse("1"), Some([Some(1), Some(1), Some(1)]));
         assert_eq!(parse("1,2"), Some([Some(1), Some(2), Some(2)]));

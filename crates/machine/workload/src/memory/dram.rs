@@ -1,4 +1,4 @@
-//! Traces of DRAM controllers: an address, an operation, and for some the cycle.
+//! Traces of DRAM controllers: an address, an operation, and in some formats the cycle.
 //!
 //! | trace | line |
 //! | --- | --- |
@@ -6,8 +6,8 @@
 //! | DRAMSim2 | `0x2f80 P_MEM_RD 10`, `P_MEM_WR`, `P_FETCH`, `BOFF` |
 //! | others | `0x2f80 R 10`, `0x2f80 RD`, `R 0x2f80` |
 //!
-//! Source: the READMEs of DRAMsim3 and DRAMSim2. The cycle is that of the memory, and not used: what a program's time is
-//! does not follow from it. A line `0x2f80 R` alone is Ramulator's.
+//! Source: the READMEs of DRAMsim3 and DRAMSim2. The cycle is that of the memory and is not used, because it does not
+//! determine the program's own timing. A line such as `0x2f80 R` alone is Ramulator's.
 
 use super::ramulator::address;
 use super::{Access, Op};
@@ -16,14 +16,14 @@ use crate::trace::fields::{BlankFields, Fault, Field};
 const FIRST: Field = Field::new("first word", "an address, or R or W before one");
 const OPERATION: Field = Field::new("operation", "R, W, RD, WR, READ, WRITE, P_MEM_RD, P_MEM_WR, P_FETCH or BOFF");
 const CYCLE: Field = Field::new("cycle", "a whole number");
-const END: Field = Field::new("line", "its end there");
+const END: Field = Field::new("line", "the end of the line");
 
-/// Whether a line is of such a trace.
+/// Returns whether a line is in one of these formats.
 pub(super) fn is_one(line: &[u8]) -> bool {
     parse(line).is_ok()
 }
 
-/// The access of a line.
+/// Parses the access of a line.
 pub(super) fn parse(line: &[u8]) -> Result<(Access, Option<Access>), Box<Fault>> {
     let mut fields = BlankFields::new(line);
     let first = fields.word(&FIRST)?;

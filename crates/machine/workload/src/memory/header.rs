@@ -1,16 +1,16 @@
-//! What a memory trace of ours says of itself.
+//! Header of a memory trace.
 
 use serde::{Deserialize, Serialize};
 
-/// A data cache that the program's accesses went through.
+/// A data cache that the program's accesses passed through.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
     /// `l1`, `l2` or `llc`.
     pub name: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Lines of a set; the least recently used one is replaced.
+    /// Associativity; replacement is LRU.
     pub ways: u32,
 }
 
@@ -18,14 +18,14 @@ pub struct Cache {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// Bytes of a line, of every cache.
+    /// Line size of all caches in bytes.
     pub line_bytes: u32,
-    /// The caches, the program's first.
+    /// The caches, starting with the one nearest to the program.
     pub caches: Vec<Cache>,
     /// The program's name.
     pub program: String,
-    /// What it was compiled for, as QEMU names it: `arm`, `x86_64`.
+    /// Target architecture, by QEMU's name: `arm`, `x86_64`.
     pub architecture: String,
-    /// The command that was run, with its arguments.
+    /// The recorded command with its arguments.
     pub command: Vec<String>,
 }

@@ -1,7 +1,7 @@
 //! Valgrind's lackey with `--trace-mem=yes`: `I  04001000,3`, ` L 1ffefff8,8`, ` S …`, ` M …`.
 //!
-//! Source: the comments of lackey's own `lk_main.c` and valgrind's manual. Addresses are hexadecimal without a prefix,
-//! sizes are decimal bytes; `M` loads and then stores. What valgrind itself says begins with `==`.
+//! Source: the comments in lackey's `lk_main.c` and valgrind's manual. Addresses are hexadecimal without a prefix,
+//! sizes are decimal bytes, and `M` is a load followed by a store. Valgrind's own output begins with `==`.
 
 use super::{Access, Op};
 use crate::trace::fields::{Fault, Field};
@@ -10,17 +10,17 @@ const KIND: Field = Field::new("access", "I, L, S or M");
 const ADDRESS: Field = Field::new("address", "a hexadecimal address below 2^64, without 0x");
 const SIZE: Field = Field::new("size", "bytes, from 1 to 65536");
 
-/// Whether a line is of such a trace.
+/// Returns whether a line is in this format.
 pub(super) fn is_one(line: &[u8]) -> bool {
     line.starts_with(b"==") || matches!(line, [b'I', b' ', ..] | [b' ', b'L' | b'S' | b'M', b' ', ..])
 }
 
-/// What valgrind says of itself.
-pub(super) fn is_chatter(line: &[u8]) -> bool {
+/// Returns whether a line is valgrind's own output.
+pub(super) fn is_valgrind_output(line: &[u8]) -> bool {
     line.starts_with(b"==") || line.starts_with(b"--")
 }
 
-/// The access of a line, and the second one of an `M`.
+/// Parses the access of a line, and the second access of an `M`.
 pub(super) fn parse(line: &[u8]) -> Result<(Access, Option<Access>), Box<Fault>> {
     let line = line.trim_ascii();
     let (kind, rest) = line.split_first().ok_or_else(|| Fault::quoted(&KIND, line))?;
@@ -42,7 +42,7 @@ pub(super) fn parse(line: &[u8]) -> Result<(Access, Option<Access>), Box<Fault>>
     Ok((access, second))
 }
 
-/// A number without a sign.
+/// Parses a number without a sign.
 pub(super) fn digits(text: &[u8], radix: u32) -> Option<u64> {
     let text = str::from_utf8(text).ok()?;
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());

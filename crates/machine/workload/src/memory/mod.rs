@@ -1,4 +1,4 @@
-//! Memory traces: loads and stores of a program, or what of them reaches memory.
+//! Memory traces: a program's loads and stores, or the subset that reaches memory.
 //!
 //! | format | one access | instructions between |
 //! | --- | --- | --- |
@@ -7,16 +7,18 @@
 //! | [`Format::Dram`] | DRAMsim3's and DRAMSim2's `0x1000 READ 10`, `0x1000 P_MEM_WR 10`; `R 0x1000` | none |
 //! | [`Format::Ramulator`] | `LD 0x1000`, `ST 0x1000`; `0x1000 R`; `BUBBLES LOAD [STORE]` | the last only |
 //!
-//! Our own format holds what `nandram capture memory` records. Undone from its compression (zstd or gzip, or none) it is
+//! nandram's own format holds the output of `nandram capture memory`. After decompression (zstd, gzip or none) it
+//! consists of
 //!
 //! 1. the line `nandram memory trace 1`;
 //! 2. a line of JSON, the [`Header`];
-//! 3. for each line of memory two numbers in LEB128: first `n` ≥ 1, where bit 0 of `n - 1` says that it is written, and
-//!    the rest is the zigzag of its number less that of the line before (0 before the first), with
-//!    `number = address / line_bytes`; then the instructions since the record before;
-//! 4. the number 0, the number of records, and all instructions of the program.
+//! 3. for each line of memory, two numbers in LEB128: first `n` ≥ 1, where bit 0 of `n - 1` is set for a write and the
+//!    other bits are the zigzag encoding of the difference between the line's number and that of the previous line (0
+//!    before the first), with `number = address / line_bytes`; then the number of instructions since the previous
+//!    record;
+//! 4. the number 0, the number of records, and the program's total number of instructions.
 //!
-//! The number of a line is below 2^61.
+//! Line numbers are below 2^61.
 
 mod dram;
 mod header;
@@ -29,13 +31,13 @@ pub use header::{Cache, Header};
 pub use reader::{CHUNK, Reader};
 pub use writer::Writer;
 
-/// The first line of our own format.
+/// The first line of nandram's own format.
 pub(crate) const MAGIC: &str = "nandram memory trace 1";
 
-/// A memory trace's format.
+/// Format of a memory trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Ours.
+    /// nandram's memory trace.
     Nandram,
     /// Valgrind's lackey.
     Lackey,
@@ -46,7 +48,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of a trace that begins with `head`, if its first line tells.
+    /// Detects the format of a trace from the first line of `head`, if that is conclusive.
     pub(crate) fn detect(head: &[u8]) -> Option<Format> {
         let line = crate::pages::first_line(head)?;
         if line == MAGIC.as_bytes() {
@@ -63,26 +65,26 @@ impl Format {
     }
 }
 
-/// What an access does.
+/// Type of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// An instruction is fetched. Only lackey tells.
+    /// An instruction fetch; recorded only by lackey.
     Fetch,
-    /// Loaded, or filled.
+    /// A load, or a cache fill.
     Read,
-    /// Stored, or written back.
+    /// A store, or a write-back.
     Write,
 }
 
 /// One access of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// Instructions since the access before; 0 where the format does not tell.
+    /// Instructions since the previous access; 0 if the format does not record them.
     pub instructions: u64,
-    /// What it does.
+    /// Type of the access.
     pub op: Op,
-    /// Its first byte. Physical is virtual.
+    /// First byte. Physical addresses equal virtual addresses.
     pub address: u64,
-    /// Bytes: those of a line where the format tells nothing else, or 1 where it does not tell them either.
+    /// Length in bytes. If the format does not record it: the line size, or 1 if that is unknown too.
     pub bytes: u32,
 }

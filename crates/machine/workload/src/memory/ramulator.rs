@@ -1,10 +1,11 @@
-//! Ramulator's traces, version 1 and 2, each line for itself:
+//! Ramulator's traces, versions 1 and 2; lines of all types may be mixed:
 //!
 //! | trace | line |
 //! | --- | --- |
 //! | load-store | `LD 0x12345680` or `ST 0x12345680` |
 //! | memory | `0x12345680 R` or `0x12345680 W` |
-//! | processor | `BUBBLES LOAD` or `BUBBLES LOAD STORE`: instructions before, a line loaded, a line written back |
+//! | processor | `BUBBLES LOAD` or `BUBBLES LOAD STORE`: number of preceding instructions, line loaded, line written
+//! back |
 //!
 //! Source: Ramulator's README and Ramulator 2's `frontend`. An address is hexadecimal with `0x`, or decimal.
 
@@ -15,15 +16,15 @@ use crate::trace::fields::{BlankFields, Fault, Field};
 const FIRST: Field = Field::new("first word", "LD, ST, an address or a number of instructions");
 const ADDRESS: Field = Field::new("address", "0x and hexadecimal digits, or a whole number, below 2^64");
 const LAST: Field = Field::new("last word", "R or W, or an address to load");
-const END: Field = Field::new("line", "its end there");
+const END: Field = Field::new("line", "the end of the line");
 
-/// Whether a line is of such a trace.
+/// Returns whether a line is in one of these formats.
 pub(super) fn is_one(line: &[u8]) -> bool {
-    // A number alone is a page: a list of pages is no trace of Ramulator's.
+    // A single number is a page number, and a list of pages is not a Ramulator trace.
     line.trim_ascii().contains(&b' ') && parse(line).is_ok()
 }
 
-/// The access of a line, and the write-back of a processor trace.
+/// Parses the access of a line, and the write-back of a processor trace.
 pub(super) fn parse(line: &[u8]) -> Result<(Access, Option<Access>), Box<Fault>> {
     let mut fields = BlankFields::new(line);
     let first = fields.word(&FIRST)?;

@@ -1,4 +1,4 @@
-//! Reads memory traces.
+//! Reader of memory traces.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -9,39 +9,37 @@ use crate::trace::fields::{Fault, line_length};
 use crate::trace::{Input, TraceError};
 use crate::varint;
 
-/// Accesses of a chunk at most, but for one more where a line has two.
+/// Maximum number of accesses per chunk, exceeded by one if the last line has two.
 pub const CHUNK: usize = 1 << 16;
 
-/// Bytes of the longest line.
+/// Maximum line size in bytes.
 const LINE_BYTES_MAX: u32 = 1 << 16;
 
-/// A memory trace that is read, chunk by chunk, in memory that does not grow with it. Gzip and zstd are undone on the
-/// way.
+/// A memory trace, read in chunks so that memory use does not grow with the trace. Gzip and zstd are decompressed.
 pub struct Reader {
     input: Input,
     format: Format,
     header: Option<Header>,
     accesses: u64,
-    /// Number of the last line of memory, and instructions so far.
+    /// Number of the last line of memory.
     last: u64,
     instructions: u64,
     ended: bool,
 }
 
 impl Reader {
-    /// Opens a trace. Without a format it is told by the first line.
+    /// Opens a trace. If `format` is `None`, detects it from the first line.
     ///
     /// # Errors
-    /// If the file cannot be read or undone from its compression, if its format cannot be told, or if its header is not
-    /// that of the format.
+    /// If the file cannot be read or decompressed, if its format cannot be detected, or if its header is invalid.
     pub fn open(path: &Path, format: Option<Format>) -> Result<Reader, TraceError> {
         Reader::new(Input::open(path)?, format)
     }
 
-    /// Reads a trace from anywhere. `name` is for messages.
+    /// Reads a trace from any source. `name` is used in messages.
     ///
     /// # Errors
-    /// As for [`Reader::open`].
+    /// See [`Reader::open`].
     pub fn from_reader(
         name: &str,
         source: impl Read + Send + 'static,
@@ -50,10 +48,10 @@ impl Reader {
         Reader::new(Input::new(name.to_owned(), source)?, format)
     }
 
-    /// Reads a trace from memory, otherwise as [`Reader::from_reader`].
+    /// Reads a trace from memory; see [`Reader::from_reader`].
     ///
     /// # Errors
-    /// As for [`Reader::open`].
+    /// See [`Reader::open`].
     pub fn from_bytes(name: &str, bytes: impl Into<Vec<u8>>, format: Option<Format>) -> Result<Reader, TraceError> {
         Reader::from_reader(name, Cursor::new(bytes.into()), format)
     }
@@ -76,31 +74,32 @@ impl Reader {
         Ok(Reader { input, format, header, accesses: 0, last: 0, instructions: 0, ended: false })
     }
 
-    /// The trace's format.
+    /// Returns the trace's format.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// What a trace of ours says of itself.
+    /// Returns the header of a nandram memory trace.
     pub fn header(&self) -> Option<&Header> {
         self.header.as_ref()
     }
 
-    /// Accesses read so far.
+    /// Returns the number of accesses read so far.
     pub fn accesses(&self) -> u64 {
         self.accesses
     }
 
-    /// Instructions so far, as far as the format tells; at the end of a trace of ours, those behind its last line too.
+    /// Returns the number of instructions so far, as far as the format records them. At the end of a nandram trace,
+    /// this includes the instructions after the last line.
     pub fn instructions(&self) -> u64 {
         self.instructions
     }
 
-    /// Replaces `chunk` by the next accesses; empty at the end of the trace, and after an error.
+    /// Replaces `chunk` with the next accesses. Leaves it empty at the end of the trace and after an error.
     ///
     /// # Errors
-    /// If the file cannot be read, its compression is damaged, a line or record is none, or a trace of ours ends
-    /// without its end.
+    /// If the file cannot be read, its compression is damaged, a line or record is invalid, or a nandram trace lacks
+    /// its end marker.
     pub fn next_chunk(&mut self, chunk: &mut Vec<Access>) -> Result<(), TraceError> {
         chunk.clear();
         if self.ended {
@@ -108,7 +107,7 @@ impl Reader {
         }
         let read = match self.format {
             Format::Nandram => self.records(chunk),
-            Format::Lackey => self.lines(chunk, |line| match lackey::is_chatter(line) {
+            Format::Lackey => self.lines(chunk, |line| match lackey::is_valgrind_output(line) {
                 true => Ok(None),
                 false => lackey::parse(line).map(Some),
             }),
@@ -154,7 +153,7 @@ impl Reader {
     }
 
     fn records(&mut self, chunk: &mut Vec<Access>) -> Result<(), TraceError> {
-        let line_bytes = self.header.as_ref().expect("a trace of ours has a header").line_bytes;
+        let line_bytes = self.header.as_ref().expect("a nandram trace has a header").line_bytes;
         while chunk.len() < CHUNK {
             let bytes = self.input.at_least(2 * varint::LONGEST)?;
             let first = varint::read(bytes);
@@ -170,7 +169,7 @@ impl Reader {
                 return Err(next_fault(&self.input, "line", line.to_string(), expected));
             }
             let Some(position) = self.instructions.checked_add(instructions) else {
-                let expected = "less than 2^64 in all".to_owned();
+                let expected = "a total below 2^64".to_owned();
                 return Err(next_fault(&self.input, "instructions", instructions.to_string(), expected));
             };
             self.last = line;
@@ -182,11 +181,10 @@ impl Reader {
         Ok(())
     }
 
-    /// Behind the last record: the 0, the number of records and all instructions, and nothing more.
-    #[cold]
+    /// Checks the end of a trace: the 0, the number of records, the total number of instructions, and nothing more.
     fn end(&mut self) -> Result<(), TraceError> {
         let records = self.input.taken();
-        // The longest end, and one byte behind it.
+        // The longest end, and one more byte.
         let bytes = self.input.at_least(2 * varint::LONGEST + 2)?;
         let count = varint::read(&bytes[1..]);
         let all =
@@ -196,14 +194,14 @@ impl Reader {
         };
         let more = bytes.len() - length;
         if count != records {
-            return Err(fault(&self.input, "records", count.to_string(), format!("the {records} that are there")));
+            return Err(fault(&self.input, "records", count.to_string(), format!("{records}, the number of records")));
         }
         if instructions < self.instructions {
-            let expected = format!("at least the {} of the records", self.instructions);
+            let expected = format!("at least {}, the sum of the records", self.instructions);
             return Err(fault(&self.input, "instructions", instructions.to_string(), expected));
         }
         if more > 0 {
-            return Err(fault(&self.input, "end", format!("{more} bytes more"), "the end of the file".to_owned()));
+            return Err(fault(&self.input, "end", format!("{more} more bytes"), "the end of the file".to_owned()));
         }
         self.instructions = instructions;
         self.ended = true;

@@ -1,14 +1,14 @@
-//! Writes a memory trace.
+//! Writer of memory traces.
 
 use std::io::{self, Write};
 
 use super::{Header, MAGIC};
 use crate::varint;
 
-/// Bytes kept back before they are written.
+/// Size of the write buffer in bytes.
 const BUFFER: usize = 1 << 16;
 
-/// Writes a memory trace in our own format, uncompressed: give it a compressor to write to.
+/// Writes a nandram memory trace, uncompressed; pass a compressor as `out` to compress it.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
@@ -19,21 +19,21 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace.
+    /// Starts a trace.
     ///
     /// # Errors
-    /// Of `out`.
+    /// Errors of `out`.
     pub fn new(mut out: W, header: &Header) -> io::Result<Writer<W>> {
-        let header = serde_json::to_string(header).expect("a header is numbers and text");
+        let header = serde_json::to_string(header).expect("a header can be serialized");
         writeln!(out, "{MAGIC}\n{header}")?;
         let buffer = Vec::with_capacity(BUFFER + 2 * varint::LONGEST);
         Ok(Writer { out, buffer, last: 0, records: 0, instructions: 0 })
     }
 
-    /// The next line that is filled, or `written` back, `instructions` after the one before.
+    /// Appends a line that was filled, or written back if `written` is set, `instructions` after the previous record.
     ///
     /// # Errors
-    /// Of `out`.
+    /// Errors of `out`.
     ///
     /// # Panics
     /// If the line's number (its address in lines) is not below 2^61.
@@ -52,11 +52,11 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the end, and returns what was written to. `behind` are the instructions after the last line. A trace
-    /// without its end cannot be read.
+    /// Writes the end marker and returns `out`. `behind` is the number of instructions after the last line. A trace
+    /// without its end marker cannot be read.
     ///
     /// # Errors
-    /// Of `out`.
+    /// Errors of `out`.
     pub fn finish(mut self, behind: u64) -> io::Result<W> {
         self.buffer.push(0);
         varint::push(&mut self.buffer, self.records);

@@ -1,4 +1,4 @@
-//! Which format a trace of pages is in.
+//! Formats of page traces and their detection.
 
 use std::fmt;
 use std::path::Path;
@@ -10,16 +10,16 @@ use crate::nearest::nearest;
 use crate::trace::TraceError;
 use crate::trace::format::describe;
 
-/// The format of a trace that pages can be read from.
+/// Format of a trace from which pages can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Ours.
+    /// nandram's page trace.
     Nandram,
-    /// A page number a line, decimal.
+    /// One decimal page number per line.
     Text,
-    /// libCacheSim's `oracleGeneral`: an object is a page.
+    /// libCacheSim's `oracleGeneral`, where each object is a page.
     OracleGeneral,
-    /// Of addresses: the page is the address divided by the page's size.
+    /// A trace of addresses; the page is the address divided by the page size.
     Memory(memory::Format),
 }
 
@@ -48,7 +48,7 @@ impl FromStr for Format {
     type Err = TraceError;
 
     /// # Errors
-    /// [`TraceError::UnknownFormat`], which names the nearest.
+    /// [`TraceError::UnknownFormat`] with the nearest valid name.
     fn from_str(text: &str) -> Result<Format, TraceError> {
         match NAMES.iter().find(|(_, name)| *name == text) {
             Some((format, _)) => Ok(*format),
@@ -61,11 +61,11 @@ impl FromStr for Format {
 }
 
 impl Format {
-    /// The format of a trace that begins with `head` (its first kilobytes, undone from compression): what the content
-    /// says, or for `oracleGeneral` the name.
+    /// Detects the format of a trace from `head` (its first kilobytes after decompression): by content, or for
+    /// `oracleGeneral` by the file's name.
     ///
     /// # Errors
-    /// [`TraceError::Undetected`], which says what the content looks like.
+    /// [`TraceError::Undetected`] with a description of the content.
     pub fn detect(path: &Path, head: &[u8]) -> Result<Format, TraceError> {
         let line = first_line(head).unwrap_or_default();
         if line == MAGIC.as_bytes() {

@@ -1,4 +1,4 @@
-//! What a page trace says of itself.
+//! Header of a page trace.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Icache {
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u32,
-    /// Lines of a set; the least recently used one is replaced.
+    /// Associativity; replacement is LRU.
     pub ways: u32,
-    /// Bytes of a line.
+    /// Line size in bytes.
     pub line_bytes: u32,
 }
 
@@ -18,14 +18,14 @@ pub struct Icache {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// Bytes of a page.
+    /// Page size in bytes.
     pub page_bytes: u32,
-    /// The instruction cache in front; none if every fetch is a request.
+    /// The instruction cache; `None` if every fetch is a request.
     pub icache: Option<Icache>,
     /// The program's name.
     pub program: String,
-    /// What it was compiled for, as QEMU names it: `arm`, `x86_64`.
+    /// Target architecture, by QEMU's name: `arm`, `x86_64`.
     pub architecture: String,
-    /// The command that was run, with its arguments.
+    /// The recorded command with its arguments.
     pub command: Vec<String>,
 }

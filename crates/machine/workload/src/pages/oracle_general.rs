@@ -1,15 +1,15 @@
-//! libCacheSim's `oracleGeneral`: 24 bytes a request, little-endian, without a header.
+//! libCacheSim's `oracleGeneral` format: 24 bytes per request, little-endian, without a header.
 //!
 //! | bytes | field |
 //! | --- | --- |
 //! | 0 to 3 | time in seconds |
 //! | 4 to 11 | object |
-//! | 12 to 15 | its size; a request of 0 bytes is passed over, as libCacheSim does |
-//! | 16 to 23 | when it is requested next, counted in requests from the start; -1 for never |
+//! | 12 to 15 | its size; requests of 0 bytes are ignored, as in libCacheSim |
+//! | 16 to 23 | time of its next request, counted in requests from the start; -1 for never |
 //!
-//! Source: libCacheSim's `oracleGeneralBin.h`. An object is taken for a page, whatever its size: a pager's pages are
-//! all of one. When it comes next is checked to be a number that the format allows, and not used: what a policy that
-//! knows the future is told is computed from the trace.
+//! Source: libCacheSim's `oracleGeneralBin.h`. Each object counts as one page whatever its size, because a pager's
+//! pages all have the same size. The time of the next request is validated but not used: policies that know the future
+//! compute it from the trace.
 
 use crate::trace::fields::{Fault, Field};
 
@@ -18,14 +18,14 @@ const NEXT: Field = Field::new("next_access_vtime", "-1 or a number of requests 
 /// Bytes of a record.
 pub(crate) const RECORD: usize = 24;
 
-/// Time, object, size, and when the object is requested next.
+/// Returns time, object, size, and time of the object's next request.
 pub(crate) fn fields(record: &[u8]) -> (u32, u64, u32, i64) {
     let u32_at = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("4 bytes"));
     let u64_at = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("8 bytes"));
     (u32_at(0), u64_at(4), u32_at(12), u64_at(16) as i64)
 }
 
-/// The page of a record; none if it asks for nothing.
+/// Returns the page of a record, or `None` if it requests zero bytes.
 pub(crate) fn parse(record: &[u8]) -> Result<Option<u64>, Box<Fault>> {
     let (_, object, size, next) = fields(record);
     if next < -1 {
@@ -34,7 +34,8 @@ pub(crate) fn parse(record: &[u8]) -> Result<Option<u64>, Box<Fault>> {
     Ok((size > 0).then_some(object))
 }
 
-/// Whether the records at the start of a trace may all be such: times that do not go back, later next requests.
+/// Returns whether the records at the start of a trace are consistent with the format: times do not decrease, and next
+/// requests are in the future.
 pub(crate) fn is_one(head: &[u8]) -> bool {
     let mut records = head.chunks_exact(RECORD).take(64).map(fields).enumerate();
     let mut before = 0;

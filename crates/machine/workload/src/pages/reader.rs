@@ -1,4 +1,4 @@
-//! Reads traces of pages, in whatever format.
+//! Reader of page traces in all formats.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -10,13 +10,13 @@ use crate::trace::fields::{Fault, line_length, quote};
 use crate::trace::{Input, TraceError};
 use crate::varint;
 
-/// Requests of a chunk at most; a few more where one access asks for several pages.
+/// Maximum number of requests per chunk, exceeded only if the last access covers several pages.
 pub const CHUNK: usize = 1 << 16;
 
-/// Which accesses of a memory trace ask for pages.
+/// Accesses of a memory trace that count as page requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Fetches of instructions.
+    /// Instruction fetches.
     Code,
     /// Loads and stores.
     Data,
@@ -24,22 +24,22 @@ pub enum Kind {
     All,
 }
 
-/// How a trace of another format than ours is read.
+/// Options for reading traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Options {
-    /// The format; without one it is told by the content.
+    /// The format; if `None`, detected from the content.
     pub format: Option<Format>,
-    /// Bytes of a page; 1024 if there is none. A page trace of ours has its own, which this must be.
+    /// Page size in bytes; 1024 if `None`. Must match the header of a nandram page trace.
     pub page_bytes: Option<u32>,
-    /// Which accesses of a memory trace are requests; without one, fetches if the format has them, or else data.
+    /// Accesses of a memory trace that count as requests; if `None`, fetches if the format records them, otherwise
+    /// data.
     pub kind: Option<Kind>,
 }
 
-/// A page of a OneNAND buffer.
+/// Page size of a OneNAND buffer.
 const PAGE_BYTES: u32 = 1024;
 
-/// A trace of pages that is read, chunk by chunk, in memory that does not grow with it. Gzip and zstd are undone on the
-/// way.
+/// A page trace, read in chunks so that memory use does not grow with the trace. Gzip and zstd are decompressed.
 pub struct Reader {
     source: Source,
     format: Format,
@@ -56,7 +56,7 @@ enum Source {
     },
     Text(Input),
     OracleGeneral(Input),
-    /// The accesses of a chunk, of which `done` have become pages.
+    /// The accesses of a chunk; the first `done` have been converted to pages.
     Memory {
         reader: memory::Reader,
         kind: Kind,
@@ -69,16 +69,15 @@ impl Reader {
     /// Opens a trace.
     ///
     /// # Errors
-    /// If the file cannot be read or undone from its compression, if its format cannot be told, or if its header is not
-    /// that of the format.
+    /// If the file cannot be read or decompressed, if its format cannot be detected, or if its header is invalid.
     pub fn open(path: &Path, options: &Options) -> Result<Reader, TraceError> {
         Reader::new(Input::open(path)?, options)
     }
 
-    /// Reads a trace from anywhere. `name` is for messages, and to tell the format where the content does not.
+    /// Reads a trace from any source. `name` is used in messages, and for detection if the content is not conclusive.
     ///
     /// # Errors
-    /// As for [`Reader::open`].
+    /// See [`Reader::open`].
     pub fn from_reader(
         name: &str,
         source: impl Read + Send + 'static,
@@ -87,10 +86,10 @@ impl Reader {
         Reader::new(Input::new(name.to_owned(), source)?, options)
     }
 
-    /// Reads a trace from memory, otherwise as [`Reader::from_reader`].
+    /// Reads a trace from memory; see [`Reader::from_reader`].
     ///
     /// # Errors
-    /// As for [`Reader::open`].
+    /// See [`Reader::open`].
     pub fn from_bytes(name: &str, bytes: impl Into<Vec<u8>>, options: &Options) -> Result<Reader, TraceError> {
         Reader::from_reader(name, Cursor::new(bytes.into()), options)
     }
@@ -113,7 +112,7 @@ impl Reader {
                 let found: Header = header::read(&mut input, MAGIC, keys)?;
                 let expected = match options.page_bytes {
                     _ if found.page_bytes == 0 => Some("at least 1".to_owned()),
-                    Some(wanted) if wanted != found.page_bytes => Some(format!("{wanted}, as was asked for")),
+                    Some(wanted) if wanted != found.page_bytes => Some(format!("{wanted}, as requested")),
                     _ => None,
                 };
                 if let Some(expected) = expected {
@@ -139,31 +138,32 @@ impl Reader {
         Ok(Reader { source, format, page_bytes, header, requests: 0, ended: false })
     }
 
-    /// The trace's format.
+    /// Returns the trace's format.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Bytes of a page.
+    /// Returns the page size in bytes.
     pub fn page_bytes(&self) -> u32 {
         self.page_bytes
     }
 
-    /// What a page trace of ours says of itself.
+    /// Returns the header of a nandram page trace.
     pub fn header(&self) -> Option<&Header> {
         self.header.as_ref()
     }
 
-    /// Requests read so far.
+    /// Returns the number of requests read so far.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Replaces `chunk` by the next requests' pages, about 65,536; empty at the end of the trace, and after an error.
+    /// Replaces `chunk` with the pages of about 65,536 requests. Leaves it empty at the end of the trace and after an
+    /// error.
     ///
     /// # Errors
-    /// If the file cannot be read, its compression is damaged, a line or record is none, or a trace of ours ends
-    /// without its end.
+    /// If the file cannot be read, its compression is damaged, a line or record is invalid, or a nandram trace lacks
+    /// its end marker.
     pub fn next_chunk(&mut self, chunk: &mut Vec<u64>) -> Result<(), TraceError> {
         chunk.clear();
         if self.ended {
@@ -186,7 +186,7 @@ impl Reader {
     }
 }
 
-/// The pages of a trace of ours; false at its end.
+/// Reads pages of a nandram trace. Returns false at its end.
 fn differences(input: &mut Input, last: &mut u64, chunk: &mut Vec<u64>) -> Result<bool, TraceError> {
     while chunk.len() < CHUNK {
         let bytes = input.at_least(2 * varint::LONGEST)?;
@@ -214,8 +214,7 @@ fn differences(input: &mut Input, last: &mut u64, chunk: &mut Vec<u64>) -> Resul
     Ok(true)
 }
 
-/// Behind the last request: the 0 and the number of requests, and nothing more.
-#[cold]
+/// Checks the end of a trace: the 0, the number of requests, and nothing more.
 fn end(input: &mut Input) -> Result<bool, TraceError> {
     let requests = input.taken();
     let bytes = input.at_least(2 * varint::LONGEST)?;
@@ -224,15 +223,15 @@ fn end(input: &mut Input) -> Result<bool, TraceError> {
     };
     let more = bytes.len() - (1 + length);
     if count != requests {
-        return Err(fault(input, "requests", count.to_string(), format!("the {requests} that are there")));
+        return Err(fault(input, "requests", count.to_string(), format!("{requests}, the number of requests")));
     }
     if more > 0 {
-        return Err(fault(input, "end", format!("{more} bytes more"), "the end of the file".to_owned()));
+        return Err(fault(input, "end", format!("{more} more bytes"), "the end of the file".to_owned()));
     }
     Ok(false)
 }
 
-/// The pages of a list of numbers.
+/// Reads pages from a list of numbers.
 fn numbers(input: &mut Input, chunk: &mut Vec<u64>) -> Result<bool, TraceError> {
     while chunk.len() < CHUNK {
         let Some(text) = input.line()? else { return Ok(false) };
@@ -251,7 +250,7 @@ fn numbers(input: &mut Input, chunk: &mut Vec<u64>) -> Result<bool, TraceError> 
     Ok(true)
 }
 
-/// The objects of an `oracleGeneral` trace.
+/// Reads objects of an `oracleGeneral` trace.
 fn objects(input: &mut Input, chunk: &mut Vec<u64>) -> Result<bool, TraceError> {
     while chunk.len() < CHUNK {
         let Some(record) = input.record(oracle_general::RECORD)? else { return Ok(false) };
@@ -266,7 +265,7 @@ fn objects(input: &mut Input, chunk: &mut Vec<u64>) -> Result<bool, TraceError> 
     Ok(true)
 }
 
-/// The pages that the accesses of a memory trace lie in.
+/// Reads the pages that the accesses of a memory trace touch.
 fn addresses(
     reader: &mut memory::Reader,
     (accesses, done): (&mut Vec<Access>, &mut usize),

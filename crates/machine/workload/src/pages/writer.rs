@@ -1,14 +1,14 @@
-//! Writes a page trace.
+//! Writer of page traces.
 
 use std::io::{self, Write};
 
 use super::{Header, MAGIC};
 use crate::varint;
 
-/// Bytes kept back before they are written.
+/// Size of the write buffer in bytes.
 const BUFFER: usize = 1 << 16;
 
-/// Writes a page trace in our own format, uncompressed: give it a compressor to write to.
+/// Writes a nandram page trace, uncompressed; pass a compressor as `out` to compress it.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     out: W,
@@ -18,24 +18,23 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace.
+    /// Starts a trace.
     ///
     /// # Errors
-    /// Of `out`.
+    /// Errors of `out`.
     pub fn new(mut out: W, header: &Header) -> io::Result<Writer<W>> {
-        let header = serde_json::to_string(header).expect("a header is numbers and text");
+        let header = serde_json::to_string(header).expect("a header can be serialized");
         writeln!(out, "{MAGIC}\n{header}")?;
         Ok(Writer { out, buffer: Vec::with_capacity(BUFFER + varint::LONGEST), last: 0, requests: 0 })
     }
 
-    /// The next request.
+    /// Appends a request.
     ///
     /// # Errors
-    /// Of `out`.
+    /// Errors of `out`.
     ///
     /// # Panics
     /// If `page` is not below 2^63.
-    #[inline]
     pub fn write(&mut self, page: u64) -> io::Result<()> {
         assert!(page < 1 << 63, "a page is below 2^63, found {page}");
         varint::push(&mut self.buffer, varint::zigzag(page as i64 - self.last as i64) + 1);
@@ -48,10 +47,10 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the end, and returns what was written to. A trace without its end cannot be read.
+    /// Writes the end marker and returns `out`. A trace without its end marker cannot be read.
     ///
     /// # Errors
-    /// Of `out`.
+    /// Errors of `out`.
     pub fn finish(mut self) -> io::Result<W> {
         self.buffer.push(0);
         varint::push(&mut self.buffer, self.requests);

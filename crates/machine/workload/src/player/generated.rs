@@ -1,4 +1,4 @@
-//! A job of a job file as a state machine.
+//! State machine of a generated job.
 
 use media::{Op, Request};
 use sim::{Rng, Time};
@@ -10,11 +10,11 @@ use super::written::Written;
 use super::{Draft, Step};
 use crate::fio::{Job, JobFileError, Kind, READ, TRIM, WRITE};
 
-/// Issues what a job file's job asks for.
+/// Generates the requests of a job from a job file.
 #[derive(Clone, Debug)]
 pub(super) struct Generated {
     phase: Phase,
-    // The size of every request of a plain job, or 0.
+    // Request size of a plain job; 0 for other jobs.
     plain: u64,
     bytes_left: u64,
     requests_left: u64,
@@ -29,21 +29,21 @@ pub(super) struct Generated {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Run,
-    /// Verifying what the backlog's writes have written, before the run goes on.
+    /// Verifies the backlog's writes before the run continues.
     Check,
-    /// Waiting for the writes to complete, to be flushed and verified.
+    /// Waits until all writes have completed, before they are flushed and verified.
     Settle,
-    /// Waiting for that flush.
+    /// Waits for that flush.
     Flush,
     Verify,
     Done,
 }
 
-/// What a plain job does without.
+/// State that a plain job does not need.
 #[derive(Clone, Debug)]
 struct Extras {
     started: Time,
-    // A direction that was chosen and waits for its rate.
+    // A direction that was chosen and waits for its rate limit.
     chosen: Option<usize>,
     rate: [Option<Rate>; 3],
     think: Time,
@@ -57,17 +57,17 @@ struct Extras {
     flushing: bool,
     writes_in_flight: u32,
     written: Option<Written>,
-    /// Writes between two verifications; 0 for one at the end.
+    /// Writes between two verifications; 0 to verify once, at the end.
     backlog: u64,
     unchecked: u64,
     trims: Option<TrimQueue>,
     end_flush: bool,
     loops_left: u64,
-    /// Draws of the times between requests, and of what is trimmed.
+    /// Random stream for the times between requests and for the choice of trims.
     rng: Rng,
 }
 
-/// What the job was to do, for its progress.
+/// The job's limits, from which its progress is computed.
 #[derive(Clone, Debug)]
 struct Limits {
     bytes: u64,
@@ -75,31 +75,31 @@ struct Limits {
     ramp: Time,
     runtime: Option<Time>,
     time_based: bool,
-    // Requests in all, where sizes, flushes, verification and time do not leave that open.
+    // Total number of requests, unless it depends on sizes, flushes, verification or time.
     total: Option<u64>,
 }
 
-/// A limit of one direction.
+/// Rate limit of one direction.
 #[derive(Clone, Copy, Debug)]
 struct Rate {
     per_second: u64,
     counts_bytes: bool,
-    /// Requests come as a Poisson process.
+    /// Whether requests arrive as a Poisson process.
     poisson: bool,
     issued: u64,
-    // When the next request may go.
+    // Earliest time of the next request.
     next: Time,
 }
 
 impl Generated {
-    /// The job on its region of the drive, drawing its requests from `rng` and the times between them from `pace`. It is
-    /// not plain if it is `watched`.
+    /// Creates the job on its region of the drive. It draws its requests from `rng` and the times between them from
+    /// `pace`. A tracked job is never plain.
     pub fn new(
         file: &str,
         job: &Job,
         region: Region,
         (rng, pace): (Rng, Rng),
-        watched: bool,
+        tracked: bool,
     ) -> Result<Generated, JobFileError> {
         let Region { start, bytes, io_size, .. } = region;
         let key = if job.setting("blockalign").is_some() { "blockalign" } else { "random_distribution" };
@@ -109,7 +109,7 @@ impl Generated {
         let io_size = io_size.unwrap_or(bytes);
         let limits = Limits {
             bytes: if endless { u64::MAX } else { io_size.saturating_mul(passes) },
-            // Of all loops together, as in fio.
+            // Across all loops, as in fio.
             requests: job.number_ios.map_or(u64::MAX, |n| n.saturating_mul(passes).saturating_mul(job.loops)),
             ramp: job.ramp_time,
             runtime: job.runtime,
@@ -135,7 +135,7 @@ impl Generated {
             think_count: 0,
             think_due: false,
             think_until: Time::ZERO,
-            // As in fio, a job that trims what it then writes has no flushes.
+            // As in fio, a job that trims and then writes each block has no flushes.
             fsync: if writes && job.rw.kind != Kind::TrimWrite { [job.fsync, job.fdatasync] } else { [0, 0] },
             writes: 0,
             flush_due: false,
@@ -158,11 +158,11 @@ impl Generated {
                 && extras.written.is_none()
                 && !extras.end_flush
                 && extras.loops_left == 0
-                && !watched
+                && !tracked
                 && !counts_after_ramp
         });
         let limits = match size {
-            // A plain job counts in requests alone.
+            // A plain job only counts requests.
             Some(size) => {
                 let requests = limits.requests.min(limits.bytes.div_ceil(size));
                 let total = limits.runtime.is_none().then_some(requests);
@@ -184,7 +184,7 @@ impl Generated {
         })
     }
 
-    /// The job begins.
+    /// Starts the job.
     pub fn start(&mut self, now: Time) {
         self.measured_from = now.saturating_add(self.limits.ramp);
         self.deadline = self.limits.runtime.map_or(Time::MAX, |time| self.measured_from.saturating_add(time));
@@ -194,19 +194,18 @@ impl Generated {
         }
     }
 
-    /// It issues nothing more.
+    /// Stops the job: it issues no more requests.
     pub fn stop(&mut self) {
         (self.requests_left, self.phase) = (0, Phase::Done);
     }
 
-    /// Nothing but addresses to take care of: requests of one size, without rate, pause, flush or verification of writes.
-    /// Such a job needs no [`Generated::complete`].
+    /// Returns whether the job only needs addresses: requests have one size, and there is no rate, pause, flush or
+    /// verification of writes. Such a job does not need [`Generated::complete`].
     pub fn is_plain(&self) -> bool {
         self.plain > 0
     }
 
-    /// The next request of a plain job, and whether it is measured and checked; none once the job is over.
-    #[inline(always)]
+    /// Returns a plain job's next request, and whether it is measured and verified; `None` once the job is over.
     pub fn plain_request(&mut self, now: Time) -> Option<(Request, bool, bool)> {
         debug_assert!(self.is_plain());
         if self.requests_left == 0 || now >= self.deadline {
@@ -216,13 +215,11 @@ impl Generated {
         Some((self.pattern.draw_plain(self.plain), now >= self.measured_from, self.checks_reads))
     }
 
-    #[inline]
     fn is_over(&self, now: Time) -> bool {
         self.bytes_left == 0 || self.requests_left == 0 || now >= self.deadline
     }
 
-    /// Counts a request against the job's limits, and tells whether it is measured.
-    #[inline]
+    /// Counts a request against the job's limits. Returns whether it is measured.
     fn account(&mut self, now: Time, bytes: u64) -> bool {
         let measured = now >= self.measured_from;
         self.bytes_left = self.bytes_left.saturating_sub(bytes);
@@ -234,7 +231,7 @@ impl Generated {
         Step::Issue(Draft { request, due: now, measured: now >= self.measured_from, verify, epoch: 0 })
     }
 
-    /// What the job does next. `in_flight` of its requests are outstanding, fewer than its depth.
+    /// Returns the job's next step. `in_flight` of its requests are outstanding, fewer than its depth.
     pub fn step(&mut self, now: Time, in_flight: u32) -> Step {
         match self.phase {
             Phase::Run => self.run(now, in_flight),
@@ -259,8 +256,7 @@ impl Generated {
         }
     }
 
-    /// The backlog is verified; the run goes on when its last read is complete.
-    #[cold]
+    /// Ends the verification of the backlog. The run continues once the last read has completed.
     fn end_check(&mut self, now: Time, in_flight: u32) -> Step {
         if let Some(written) = &mut self.extras.written {
             written.clear();
@@ -269,8 +265,7 @@ impl Generated {
         self.run(now, in_flight)
     }
 
-    /// The job is done, or begins again.
-    #[cold]
+    /// Ends the job, or starts its next loop.
     fn end_loop(&mut self, now: Time, in_flight: u32) -> Step {
         if self.extras.loops_left == 0 || self.requests_left == 0 || now >= self.deadline {
             self.phase = Phase::Done;
@@ -351,7 +346,7 @@ impl Generated {
         Step::Issue(Draft { request, due: now, measured, verify: self.checks_reads, epoch: 0 })
     }
 
-    /// A request of the job has completed.
+    /// Notifies the job that one of its requests has completed.
     pub fn complete(&mut self, op: Op) {
         match op {
             Op::Write => self.extras.writes_in_flight -= 1,
@@ -360,12 +355,12 @@ impl Generated {
         }
     }
 
-    /// Requests in all, if known.
+    /// Returns the total number of requests, if known.
     pub fn known_total(&self) -> Option<u64> {
         self.limits.total
     }
 
-    /// How much of its work the job has behind it, from 0 to 1.
+    /// Returns the fraction of the job's work that is done, from 0 to 1.
     pub fn progress(&self, now: Time) -> f64 {
         let share = |left: u64, all: u64| if all == u64::MAX { 0.0 } else { (all - left) as f64 / all as f64 };
         let time = self.limits.runtime.map_or(0.0, |runtime| {
@@ -384,7 +379,8 @@ impl Generated {
 }
 
 impl Extras {
-    /// The direction that may go first, and when: a direction ahead of its rate lets the other one of a mix pass.
+    /// Returns the direction of the next request, and its time. If a direction of a mixed job is ahead of its rate, the
+    /// other goes first.
     fn admit(&self, wanted: usize, other: Option<usize>, now: Time) -> (usize, Time) {
         let next = |direction: usize| self.rate[direction].map_or(now, |rate| rate.next);
         match other {
@@ -393,11 +389,12 @@ impl Extras {
         }
     }
 
-    /// Keeps account of a request that is issued.
+    /// Counts a request that is issued.
     fn count(&mut self, direction: usize, request: &Request) {
         if let Some(rate) = &mut self.rate[direction] {
             rate.issued += if rate.counts_bytes { request.bytes } else { 1 };
-            // From the start and not from the request before, so that nothing is lost to rounding or to a slow drive.
+            // Computed from the start rather than from the previous request, so that neither rounding nor a slow drive
+            // reduces the rate.
             let ps = u128::from(rate.issued) * 1_000_000_000_000 / u128::from(rate.per_second);
             let ps = u64::try_from(ps).map_or(Time::MAX, Time::from_ps);
             rate.next = match rate.poisson {
@@ -405,7 +402,7 @@ impl Extras {
                 true => {
                     let units = if rate.counts_bytes { request.bytes } else { 1 };
                     let mean = units as f64 / rate.per_second as f64;
-                    // At most 37 means: the draw is below 1 by 2^-53 at least.
+                    // At most 37 times the mean, because the draw is at least 2^-53 below 1.
                     let seconds = -libm::log(1.0 - self.rng.unit()) * mean;
                     rate.next.saturating_add(Time::from_ps((seconds * 1e12) as u64))
                 }
@@ -428,7 +425,7 @@ impl Extras {
                 }
             }
         }
-        // After each request and not after a write alone: fio looks at the number of writes each time.
+        // Checked after every request and not only after writes, because fio checks the number of writes each time.
         self.flush_due = self.writes > 0 && self.fsync.iter().any(|n| *n > 0 && self.writes.is_multiple_of(*n));
     }
 }

@@ -1,4 +1,4 @@
-//! A job's requests as a fio iolog.
+//! Log of a job's requests as a fio iolog.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use crate::trace::{IologWriter, Record, RecordOp};
 pub(super) struct Log(Option<IologWriter>);
 
 impl Log {
-    /// The log of a clone of `job`, if it writes one.
+    /// Creates the log of a clone of `job`, if it has one.
     ///
     /// # Errors
-    /// If the file cannot be made.
+    /// If the file cannot be created.
     pub fn create(job: &Job, clone: u32) -> Result<Option<Log>, Error> {
         let Some(path) = &job.write_iolog else { return Ok(None) };
         let mut writer = IologWriter::create(&path_of(path, clone))?;
@@ -39,13 +39,13 @@ impl Log {
         self.0.as_mut().map_or(Ok(()), |writer| writer.write(&record)).map_err(Error::from)
     }
 
-    /// The job issues nothing more.
+    /// Completes the log at the end of the job.
     pub fn finish(&mut self) -> Result<(), Error> {
         self.0.take().map_or(Ok(()), IologWriter::finish).map_err(Error::from)
     }
 }
 
-/// Clones behind the first have a number behind the name.
+/// Returns the clone's path: all but the first clone add their number to the name.
 fn path_of(path: &Path, clone: u32) -> PathBuf {
     if clone == 0 {
         return path.to_owned();

@@ -1,29 +1,29 @@
-//! Issues a workload's requests: a state machine without a clock, driven by a machine's loop.
+//! Issues a workload's requests: a state machine without a clock, driven by the machine's event loop.
 //!
-//! The loop calls [`Player::next`] until it does not return [`Next::Issue`], and [`Player::complete`] for each request
-//! that the machine has finished. Nothing is allocated or hashed a request, and a request costs the same whatever the
-//! size of the drive and the number of jobs.
+//! The loop calls [`Player::next`] until it returns something other than [`Next::Issue`], and [`Player::complete`] for
+//! each request that the machine has finished. Requests involve no allocation and no hashing, and their cost does not
+//! depend on the size of the drive or the number of jobs.
 //!
 //! # Traces
 //!
-//! Replayed open loop, a request is due at its stamp, the first at the start; [`Io::due`] says so, and response times
-//! count from there even if the request had to wait. So many requests may be outstanding as the stamps ask for (or a
-//! job's `iodepth`, if it is given). A flush goes when it is due and the writes before it are complete, as fsync does;
-//! other requests do not wait for it.
+//! In an open-loop replay, each request is due at its timestamp, with the first at the start. [`Io::due`] holds that
+//! time, and response times count from it even if the request had to wait. There is no limit on outstanding requests
+//! (unless the job sets `iodepth`). A flush is issued once it is due and the writes before it are complete, like an
+//! fsync; other requests do not wait for it.
 //!
-//! Closed loop, stamps and waits are passed over: requests go in the trace's order, as many at a time as asked for. A
-//! flush waits for the outstanding writes and holds back what follows.
+//! In a closed-loop replay, timestamps and waits are ignored: requests are issued in the trace's order, up to the given
+//! number at a time. A flush waits for the outstanding writes and delays everything after it.
 //!
-//! A trace without stamps (fio iolog version 2) is replayed in that way too, one request at a time or as many as its job's
-//! `iodepth`, but keeps its waits.
+//! A trace without timestamps (fio iolog version 2) is replayed in the same way, with one request at a time or its
+//! job's `iodepth`, but its waits are kept.
 //!
-//! Where a trace's devices lie on the drive, and what becomes of bytes that are not whole sectors, is told in
-//! [`Workload::open`].
+//! [`Workload::open`] describes the layout of a trace's devices on the drive, and the rounding to sectors.
 
 mod errors;
 mod flow;
 mod generated;
 mod log;
+mod monitor;
 mod options;
 mod order;
 mod pattern;
@@ -31,7 +31,6 @@ mod region;
 mod replay;
 mod slots;
 mod trims;
-mod watch;
 mod written;
 
 use std::cmp::Reverse;
@@ -42,72 +41,72 @@ use sim::{Dense, Streams, Time};
 
 use crate::error::Error;
 use crate::fio::ExitAll;
-use crate::workload::{Plan, What, Workload};
+use crate::workload::{Plan, PlanSource, Workload};
 use errors::OnError;
 use flow::{Flows, Share};
 use generated::Generated;
 use log::Log;
+use monitor::{Monitor, Verdict};
 pub use options::{Beyond, Options, Replay};
 use region::Region;
 use slots::{Ready, Slot, Slots};
-use watch::{Verdict, Watch};
 
-/// What a player wants of the loop.
+/// The player's instruction to the event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Submit this now, and ask again.
+    /// Submit this request now and call [`Player::next`] again.
     Issue(Io),
-    /// Nothing before this instant, unless a completion comes first.
+    /// No request before this time, unless a completion comes first.
     At(Time),
-    /// Nothing until a completion.
+    /// No request until a completion.
     Blocked,
-    /// Nothing ever again, and nothing is outstanding.
+    /// No more requests, and none outstanding.
     Finished,
 }
 
 /// A request to be submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Io {
-    /// Names the request until it is completed: dense from 0, then reused.
+    /// Identifies the request until it completes: dense from 0, then reused.
     pub id: u32,
-    /// Whose it is: an index into [`Workload::jobs`].
+    /// Its job: an index into [`Workload::jobs`].
     pub job: u16,
-    /// What is asked.
+    /// The operation and range.
     pub request: Request,
-    /// When it arrived: now, or before now where a replay's request had to wait. Response times count from here.
+    /// Arrival time, from which response times count: now, or earlier if a replay's request had to wait.
     pub due: Time,
-    /// It counts in statistics: false in `ramp_time`.
+    /// Whether the request counts in statistics; false during `ramp_time`.
     pub measured: bool,
-    /// A read whose data are to be checked.
+    /// Whether the data read must be verified.
     pub verify: bool,
 }
 
 /// A request that has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Whose it was: an index into [`Workload::jobs`].
+    /// Its job: an index into [`Workload::jobs`].
     pub job: u16,
-    /// What was asked.
+    /// The operation.
     pub op: Op,
-    /// Of how many bytes.
+    /// Length in bytes.
     pub bytes: u64,
-    /// When it arrived: [`Io::due`].
+    /// Arrival time: [`Io::due`].
     pub due: Time,
-    /// When it was issued.
+    /// Issue time.
     pub issued: Time,
-    /// It counts in statistics.
+    /// Whether the request counts in statistics.
     pub measured: bool,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Requests completed.
+    /// Number of completed requests.
     pub completed: u64,
-    /// Requests in all, where that is known.
+    /// Total number of requests, if known.
     pub total: Option<u64>,
-    /// The share of the work that has been issued, from 0 to 1: the mean of the jobs', each by its bytes, requests or
-    /// time.
+    /// Fraction of the work that has been issued, from 0 to 1: the mean over all jobs, each measured by its bytes,
+    /// requests or time.
     pub fraction: f64,
 }
 
@@ -121,85 +120,89 @@ pub struct Player {
     total: Option<u64>,
     flows: Flows,
     notes: Vec<String>,
-    // The stage that runs, and how many of its jobs have not ended.
+    // The current stage.
     stage: u32,
+    // Jobs of the stage that have not ended.
     running: usize,
-    // A job waits for others.
+    // Whether any job waits for others.
     waits: bool,
     now: Time,
 }
 
-/// Bounds of the depth counters: 1, 2, 4, 8, 16, 32, and 64 or more, each up to the next.
+/// Number of depth counters: 1, 2-3, 4-7, 8-15, 16-31, 32-63, and 64 or more outstanding requests.
 pub const DEPTHS: usize = 7;
 
-/// A job and where it stands with the player.
+/// A job and its state in the player.
 struct Job {
     state: State,
     in_flight: u32,
     depth: u32,
-    // What it waits for, if it is timed.
+    // End of the wait in state `Timed`.
     timer: Time,
     source: Source,
-    // Requests that were issued as so many were outstanding, themselves included.
+    // Requests by the number outstanding at their issue, themselves included.
     levels: [u64; DEPTHS],
-    course: Box<Course>,
+    lifecycle: Box<Lifecycle>,
 }
 
-/// When a job starts and ends, and what few jobs have.
-struct Course {
+/// Start and end conditions of a job, and rarely used features.
+struct Lifecycle {
     stage: u32,
     group: u32,
-    /// Jobs whose ends it waits for.
+    /// Jobs that must end first.
     waits_for: Vec<u16>,
     delay: Time,
-    /// It has begun; it has ended; it is to issue nothing more.
+    /// The job has started.
     begun: bool,
+    /// The job has ended.
     over: bool,
+    /// The job must not issue more requests.
     stop: bool,
     exit_all: Option<ExitAll>,
     on_error: OnError,
-    /// It issues again when so many fewer than its depth, or no more than the least, are outstanding.
+    /// A job that reached its depth issues again once this many requests fewer than its depth are outstanding.
     batch: u32,
+    /// Upper limit on the outstanding requests at that point.
     low: u32,
-    /// Its depth was reached, and it does not issue yet.
+    /// The job has reached its depth and does not issue yet.
     draining: bool,
     share: Option<Share>,
     flow_sleep: Time,
-    watch: Option<Watch>,
+    monitor: Option<Monitor>,
     log: Option<Log>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Its group has not begun.
+    /// Its stage has not started.
     Idle,
-    /// In the queue.
+    /// In the ready queue.
     Ready,
-    /// Waits for an instant.
+    /// Waits for a time.
     Timed,
     /// Waits for a completion.
     Parked,
     /// Waits for another job of its flow.
-    Held,
-    /// Issues nothing more.
+    Delayed,
+    /// Issues no more requests.
     Ended,
 }
 
 enum Source {
-    /// A job that goes the short way ([`Generated::is_plain`]).
+    /// A job on the short path ([`Generated::is_plain`]).
     Plain(Box<Generated>),
     Generated(Box<Generated>),
     Replay(Box<replay::Replay>),
 }
 
-/// What a job does next.
+/// A job's next step.
 enum Step {
     Issue(Draft),
-    /// Nothing before this instant, which lies ahead.
+    /// No request before this time, which is in the future.
     Wait(Time),
-    /// Nothing before one of its requests completes.
+    /// No request until one of the job's requests completes.
     Park,
-    /// Nothing any more.
+    /// No more requests.
     Done,
 }
 
@@ -212,11 +215,11 @@ struct Draft {
 }
 
 impl Player {
-    /// A player of `workload` at time zero. Each job draws from the stream `workload.NAME.N` of `streams`, or of the seed
-    /// that it names itself.
+    /// Creates a player of `workload` at time zero. Each job draws from the stream `workload.NAME.N` of `streams`, or
+    /// from its own seed if it has one.
     ///
     /// # Errors
-    /// If a job's region does not lie on the drive, a trace reaches beyond it, or an option makes no sense.
+    /// If a job's region does not fit on the drive, a trace extends beyond it, or an option is invalid.
     pub fn new(workload: &Workload, options: &Options, streams: &Streams) -> Result<Player, Error> {
         let options = Options { capacity: options.capacity - options.capacity % SECTOR, ..*options };
         options.check()?;
@@ -224,24 +227,24 @@ impl Player {
         let mut total = Some(0);
         let (mut flows, mut notes) = (Flows::default(), Vec::new());
         for (plan, info) in workload.plans.iter().zip(workload.jobs()) {
-            let (source, depth, requests) = match &plan.what {
-                What::Generate(job, clone) => {
+            let (source, depth, requests) = match &plan.source {
+                PlanSource::Generate(job, clone) => {
                     let region = Region::new(&workload.file, job, *clone, options.capacity)?;
                     if let (Some(wanted), 0) = (region.cut, *clone) {
                         notes.push(format!(
-                            "{}: job \"{}\": size={wanted} ends with the drive, after {} bytes, as in fio",
+                            "{}: job \"{}\": size={wanted} is limited to {} bytes by the end of the drive, as in fio",
                             workload.file, job.name, region.bytes
                         ));
                     }
                     let streams = job.seed.map_or(*streams, Streams::new);
                     let pace = streams.stream(&format!("{}.pace", plan.stream));
                     let rngs = (streams.stream(&plan.stream), pace);
-                    let generated = Generated::new(&workload.file, job, region, rngs, job.has_a_course())?;
+                    let generated = Generated::new(&workload.file, job, region, rngs, job.tracks_requests())?;
                     let requests = generated.known_total();
                     let kind = if generated.is_plain() { Source::Plain } else { Source::Generated };
                     (kind(Box::new(generated)), job.outstanding(), requests)
                 }
-                What::Replay(trace, job) => {
+                PlanSource::Replay(trace, job) => {
                     let replay = replay::Replay::new(trace, job.as_deref(), &options)?;
                     let requests = job.as_ref().is_none_or(|job| job.runtime.is_none()).then(|| replay.total());
                     let bound = replay.bound(job.as_deref());
@@ -250,13 +253,13 @@ impl Player {
             };
             total = total.zip(requests).map(|(a, b): (u64, u64)| a.saturating_add(b));
             let on_error = OnError::new(options.continue_on_error);
-            let course = Box::new(Course::new(plan, info.group, depth, on_error, &mut flows, streams)?);
+            let lifecycle = Box::new(Lifecycle::new(plan, info.group, depth, on_error, &mut flows, streams)?);
             let (state, timer, levels) = (State::Idle, Time::ZERO, [0; DEPTHS]);
-            jobs.push(Job { state, in_flight: 0, depth, timer, source, levels, course });
+            jobs.push(Job { state, in_flight: 0, depth, timer, source, levels, lifecycle });
         }
         let mut player = Player {
             ready: Ready::new(jobs.len()),
-            // SAFETY: jobs are numbered here, and kept with their requests.
+            // SAFETY: jobs are only addressed by indices assigned here, and requests store those indices.
             jobs: unsafe { Dense::new(jobs) },
             timers: BinaryHeap::new(),
             next_timer: Time::MAX,
@@ -273,33 +276,33 @@ impl Player {
         Ok(player)
     }
 
-    /// How the jobs were fitted to the drive, where a user should know, a line each.
+    /// Returns notes on how the jobs were fitted to the drive, one line each.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Requests of `job` by the number that were outstanding when they were issued, themselves included: 1, 2 and 3, 4 to
-    /// 7, and so on up to 64 and more.
+    /// Returns the number of requests of `job` by the number outstanding at their issue, themselves included: 1, 2 and
+    /// 3, 4 to 7, and so on up to 64 and more.
     pub fn depths(&self, job: usize) -> [u64; DEPTHS] {
         self.jobs[job].levels
     }
 
-    /// The latency that `job` searches a depth for, the time in which a depth is judged, and the percent of requests that
-    /// must keep to it.
+    /// Returns the latency target of `job`, the duration of one measurement, and the percentage of requests that must
+    /// meet the target.
     pub fn latency_target(&self, job: usize) -> Option<(Time, Time, f64)> {
-        self.jobs[job].course.watch.as_ref().and_then(Watch::latency_target)
+        self.jobs[job].lifecycle.monitor.as_ref().and_then(Monitor::latency_target)
     }
 
-    /// Requests that `job` may have outstanding: what a search for a latency has come to, if it is searched for.
+    /// Returns the number of requests that `job` may have outstanding: the current result, if it searches for a latency
+    /// target.
     pub fn depth(&self, job: usize) -> u32 {
         self.jobs[job].depth
     }
 
-    /// What is to be done at `now`. To be called until it does not return [`Next::Issue`].
+    /// Returns the next instruction at `now`. Must be called until it returns something other than [`Next::Issue`].
     ///
     /// # Errors
-    /// If a trace cannot be read on, or has changed since it was opened. The run cannot go on.
-    #[inline(always)]
+    /// If a trace cannot be read, or has changed since it was opened. The run cannot continue.
     pub fn next(&mut self, now: Time) -> Result<Next, Error> {
         debug_assert!(now >= self.now, "time went back from {} to {now}", self.now);
         if self.ready.first().is_none() {
@@ -307,13 +310,12 @@ impl Player {
         }
         match self.next_plain(now) {
             Some(io) => Ok(Next::Issue(io)),
-            None => self.next_with_care(now),
+            None => self.next_general(now),
         }
     }
 
-    /// The common case of [`next`](Self::next): the request of a plain job whose turn it is. None does not say that
-    /// there is nothing to do.
-    #[inline(always)]
+    /// Common case of [`next`](Self::next): issues a request of the first job in the queue, if that job is plain.
+    /// `None` does not mean that there is nothing to do.
     fn next_plain(&mut self, now: Time) -> Option<Io> {
         let index = self.ready.first()?;
         self.now = now;
@@ -326,14 +328,7 @@ impl Player {
         Some(Io { id, job: index, request, due: now, measured, verify })
     }
 
-    /// The time until which [`next`](Self::next) issues nothing, unless a request is completed.
-    #[inline(always)]
-    pub fn idle_until(&self) -> Time {
-        if self.ready.first().is_none() { self.next_timer } else { Time::ZERO }
-    }
-
-    /// What to answer when no job can issue.
-    #[inline]
+    /// Returns the instruction for a time at which no job can issue.
     fn idle(&self) -> Next {
         if self.next_timer != Time::MAX {
             Next::At(self.next_timer)
@@ -344,16 +339,13 @@ impl Player {
         }
     }
 
-    #[cold]
-    #[inline(never)]
     fn next_of_expired(&mut self, now: Time) -> Result<Next, Error> {
         self.now = now;
         self.expire(now);
-        self.next_with_care(now)
+        self.next_general(now)
     }
 
-    #[inline(never)]
-    fn next_with_care(&mut self, now: Time) -> Result<Next, Error> {
+    fn next_general(&mut self, now: Time) -> Result<Next, Error> {
         while let Some(index) = self.ready.first() {
             let job = &mut self.jobs[index as usize];
             debug_assert!(job.state == State::Ready);
@@ -362,29 +354,29 @@ impl Player {
                 self.ready.pop();
                 continue;
             }
-            if let Some(share) = &job.course.share
-                && !job.course.stop
+            if let Some(share) = &job.lifecycle.share
+                && !job.lifecycle.stop
                 && !self.flows.admits(share)
             {
                 self.ready.pop();
-                self.hold(now, index);
+                self.delay(now, index);
                 continue;
             }
             let step = match &mut job.source {
-                _ if job.course.stop => Step::Done,
+                _ if job.lifecycle.stop => Step::Done,
                 Source::Plain(generated) | Source::Generated(generated) => generated.step(now, job.in_flight),
                 Source::Replay(replay) => replay.step(now, job.in_flight)?,
             };
             if let Step::Issue(Draft { request, due, measured, verify, epoch }) = step {
                 job.count(&mut self.ready);
-                let course = &mut job.course;
-                course.draining = job.state == State::Parked && (course.batch > 1 || course.low < job.depth);
-                if let Some(log) = &mut course.log {
+                let lifecycle = &mut job.lifecycle;
+                lifecycle.draining = job.state == State::Parked && (lifecycle.batch > 1 || lifecycle.low < job.depth);
+                if let Some(log) = &mut lifecycle.log {
                     log.write(now, &request)?;
                 }
-                if let Some(share) = &mut course.share {
-                    let held = self.flows.count(share);
-                    self.release(&held);
+                if let Some(share) = &mut lifecycle.share {
+                    let waiting = self.flows.count(share);
+                    self.recheck(&waiting);
                 }
                 let Request { op, bytes, .. } = request;
                 let id = self.slots.take(Slot { job: index, op, measured, bytes, due, issued: now, epoch });
@@ -400,12 +392,12 @@ impl Player {
                     self.next_timer = self.next_timer.min(at);
                 }
                 Step::Park => {
-                    assert!(job.in_flight > 0, "job {index} waits for a completion and has nothing outstanding");
+                    assert!(job.in_flight > 0, "job {index} waits for a completion but has no outstanding requests");
                     job.state = State::Parked;
                 }
                 Step::Done => {
                     job.state = State::Ended;
-                    if let Some(log) = &mut job.course.log {
+                    if let Some(log) = &mut job.lifecycle.log {
                         log.finish()?;
                     }
                     if job.in_flight == 0 {
@@ -417,11 +409,10 @@ impl Player {
         if self.next_timer <= now { self.next_of_expired(now) } else { Ok(self.idle()) }
     }
 
-    /// The request `id` has completed. Returns what it was.
+    /// Completes request `id`. Returns its description.
     ///
     /// # Panics
-    /// If it is not outstanding.
-    #[inline(always)]
+    /// If the request is not outstanding.
     pub fn complete(&mut self, now: Time, id: u32) -> Ended {
         debug_assert!(now >= self.now, "time went back from {} to {now}", self.now);
         let slot = self.slots.release(id);
@@ -431,43 +422,13 @@ impl Player {
             job.state = State::Ready;
             self.ready.push(slot.job);
         } else {
-            self.complete_with_care(now, slot);
+            self.complete_general(now, slot);
         }
         let Slot { job, op, measured, bytes, due, issued, .. } = slot;
         Ended { job, op, bytes, due, issued, measured }
     }
 
-    /// [`complete`](Self::complete) and the [`next`](Self::next) behind it in one, where the job goes on under the same number
-    /// and nothing else is to be issued before the next completion. None where that is not so, or not known without more
-    /// work: then nothing has happened.
-    ///
-    /// # Panics
-    /// As `complete`.
-    #[inline(always)]
-    pub fn replace(&mut self, now: Time, id: u32) -> Option<(Ended, Io)> {
-        debug_assert!(now >= self.now, "time went back from {} to {now}", self.now);
-        if self.ready.first().is_some() || self.next_timer != Time::MAX {
-            return None;
-        }
-        let slot = self.slots.get_mut(id);
-        let Slot { job: index, op, measured, bytes, due, issued, .. } = *slot;
-        let job = &mut self.jobs[index as usize];
-        let Source::Plain(generated) = &mut job.source else { return None };
-        if job.state != State::Parked {
-            return None;
-        }
-        let ended = Ended { job: index, op, bytes, due, issued, measured };
-        let (request, measured, verify) = generated.plain_request(now)?;
-        debug_assert_eq!(request.bytes, bytes, "requests of a plain job are of one size");
-        (slot.op, slot.measured, slot.due, slot.issued) = (request.op, measured, now, now);
-        self.slots.count_replaced();
-        job.levels[level(job.in_flight)] += 1;
-        self.now = now;
-        Some((ended, Io { id, job: index, request, due: now, measured, verify }))
-    }
-
-    #[inline(never)]
-    fn complete_with_care(&mut self, now: Time, slot: Slot) {
+    fn complete_general(&mut self, now: Time, slot: Slot) {
         let job = &mut self.jobs[slot.job as usize];
         let woken = match &mut job.source {
             Source::Plain(_) => false,
@@ -477,23 +438,27 @@ impl Player {
             }
             Source::Replay(replay) => replay.complete(slot.op, slot.epoch),
         };
-        let course = &mut job.course;
-        match course.watch.as_mut().map_or(Verdict::Nothing, |watch| watch.completed(now, slot.due, slot.bytes)) {
+        let lifecycle = &mut job.lifecycle;
+        match lifecycle
+            .monitor
+            .as_mut()
+            .map_or(Verdict::Nothing, |monitor| monitor.completed(now, slot.due, slot.bytes))
+        {
             Verdict::Nothing => {}
             Verdict::Depth(depth) => job.depth = depth,
-            Verdict::End => course.stop = true,
+            Verdict::End => lifecycle.stop = true,
         }
         match job.state {
             State::Parked => {
-                if course.draining {
-                    if !course.stop && job.in_flight > course.low.min(job.depth.saturating_sub(course.batch)) {
+                if lifecycle.draining {
+                    if !lifecycle.stop && job.in_flight > lifecycle.low.min(job.depth.saturating_sub(lifecycle.batch)) {
                         return;
                     }
-                    course.draining = false;
+                    lifecycle.draining = false;
                 }
             }
-            // Its timer stays and is found stale.
-            State::Timed if woken || course.stop => {}
+            // The timer remains queued and is ignored when it expires.
+            State::Timed if woken || lifecycle.stop => {}
             State::Ended if job.in_flight == 0 => return self.end_of_job(now, slot.job),
             _ => return,
         }
@@ -501,13 +466,12 @@ impl Player {
         self.ready.push(slot.job);
     }
 
-    /// Requests completed.
-    #[inline]
+    /// Returns the number of completed requests.
     pub fn completed(&self) -> u64 {
         self.slots.completed()
     }
 
-    /// How far the run is.
+    /// Returns the progress of the run.
     pub fn progress(&self) -> Progress {
         let fraction = |job: &Job| match (&job.source, job.state) {
             (_, State::Idle) => 0.0,
@@ -519,12 +483,12 @@ impl Player {
         Progress { completed: self.completed(), total: self.total, fraction }
     }
 
-    /// Requests that were issued and not completed.
+    /// Returns the number of outstanding requests.
     pub fn outstanding(&self) -> u32 {
         self.slots.outstanding()
     }
 
-    /// Makes jobs ready whose instant has come.
+    /// Makes jobs ready whose time has come.
     fn expire(&mut self, now: Time) {
         while let Some(Reverse((at, index))) = self.timers.peek().copied() {
             let job = &mut self.jobs[index as usize];
@@ -541,41 +505,39 @@ impl Player {
         self.next_timer = self.timers.peek().map_or(Time::MAX, |Reverse((at, _))| *at);
     }
 
-    /// A job that is ahead of its share waits: for a while, or for another of its flow.
-    #[cold]
-    fn hold(&mut self, now: Time, index: u16) {
+    /// Delays a job that is ahead of its share: for a fixed time, or until another job of its flow progresses.
+    fn delay(&mut self, now: Time, index: u16) {
         let job = &mut self.jobs[index as usize];
-        let share = job.course.share.as_ref().expect("a job with a flow");
-        if job.course.flow_sleep > Time::ZERO {
-            (job.state, job.timer) = (State::Timed, now.saturating_add(job.course.flow_sleep));
+        let share = job.lifecycle.share.as_ref().expect("a job with a flow");
+        if job.lifecycle.flow_sleep > Time::ZERO {
+            (job.state, job.timer) = (State::Timed, now.saturating_add(job.lifecycle.flow_sleep));
             self.timers.push(Reverse((job.timer, index)));
             self.next_timer = self.next_timer.min(job.timer);
         } else {
-            job.state = State::Held;
-            self.flows.hold(share, index);
+            job.state = State::Delayed;
+            self.flows.wait(share, index);
         }
     }
 
-    /// Jobs that others held up look again.
-    fn release(&mut self, held: &[u16]) {
-        for index in held {
+    /// Makes delayed jobs ready, so that they check their shares again.
+    fn recheck(&mut self, waiting: &[u16]) {
+        for index in waiting {
             let job = &mut self.jobs[*index as usize];
-            if job.state == State::Held {
+            if job.state == State::Delayed {
                 job.state = State::Ready;
                 self.ready.push(*index);
             }
         }
     }
 
-    #[cold]
     fn end_of_job(&mut self, now: Time, index: u16) {
         self.running -= 1;
-        let course = &mut self.jobs[index as usize].course;
-        course.over = true;
-        let (group, exit_all) = (course.group, course.exit_all);
-        if let Some(share) = course.share {
-            let held = self.flows.leave(&share);
-            self.release(&held);
+        let lifecycle = &mut self.jobs[index as usize].lifecycle;
+        lifecycle.over = true;
+        let (group, exit_all) = (lifecycle.group, lifecycle.exit_all);
+        if let Some(share) = lifecycle.share {
+            let waiting = self.flows.leave(&share);
+            self.recheck(&waiting);
         }
         if let Some(which) = exit_all {
             self.stop_all(which, group);
@@ -585,12 +547,12 @@ impl Player {
         }
     }
 
-    /// Begins the jobs of the stage that wait for nothing more, and of the next stages if there is nothing left in it.
-    #[cold]
+    /// Starts the jobs of the stage whose conditions are met. Moves on to the next stages if the stage has no running
+    /// jobs.
     fn start_stage(&mut self, now: Time) {
         loop {
-            let last = self.jobs.iter().map(|job| job.course.stage).max().unwrap_or(0);
-            // One that never begins lets others begin, too.
+            let last = self.jobs.iter().map(|job| job.lifecycle.stage).max().unwrap_or(0);
+            // A job that ends without starting may allow others to start.
             while self.begin_jobs(now) {}
             if self.running > 0 || self.stage > last {
                 return;
@@ -599,32 +561,32 @@ impl Player {
         }
     }
 
-    /// Begins what can begin; true if a job has ended without that.
+    /// Starts all jobs that can start. Returns whether a job ended without starting.
     fn begin_jobs(&mut self, now: Time) -> bool {
         let mut dropped = false;
         for index in 0..self.jobs.len() {
-            let course = &self.jobs[index].course;
-            if course.begun
-                || course.stage != self.stage
-                || course.waits_for.iter().any(|other| !self.jobs[*other as usize].course.over)
+            let lifecycle = &self.jobs[index].lifecycle;
+            if lifecycle.begun
+                || lifecycle.stage != self.stage
+                || lifecycle.waits_for.iter().any(|other| !self.jobs[*other as usize].lifecycle.over)
             {
                 continue;
             }
             let job = &mut self.jobs[index];
-            job.course.begun = true;
-            if job.course.stop {
-                (job.state, job.course.over, dropped) = (State::Ended, true, true);
+            job.lifecycle.begun = true;
+            if job.lifecycle.stop {
+                (job.state, job.lifecycle.over, dropped) = (State::Ended, true, true);
                 continue;
             }
-            let start = now.saturating_add(job.course.delay);
+            let start = now.saturating_add(job.lifecycle.delay);
             match &mut job.source {
                 Source::Plain(generated) | Source::Generated(generated) => generated.start(start),
                 Source::Replay(replay) => replay.start(start),
             }
-            if let Some(watch) = &mut job.course.watch {
-                job.depth = watch.start(start, job.depth);
+            if let Some(monitor) = &mut job.lifecycle.monitor {
+                job.depth = monitor.start(start, job.depth);
             }
-            if let Some(share) = &job.course.share {
+            if let Some(share) = &job.lifecycle.share {
                 self.flows.join(share);
             }
             self.running += 1;
@@ -641,8 +603,8 @@ impl Player {
     }
 }
 
-impl Course {
-    /// The course of a plan's job.
+impl Lifecycle {
+    /// Creates the lifecycle of a plan's job.
     fn new(
         plan: &Plan,
         group: u32,
@@ -650,12 +612,12 @@ impl Course {
         on_error: OnError,
         flows: &mut Flows,
         streams: &Streams,
-    ) -> Result<Course, Error> {
-        let (job, clone) = match &plan.what {
-            What::Generate(job, clone) => (Some(&**job), *clone),
-            What::Replay(_, job) => (job.as_deref(), 0),
+    ) -> Result<Lifecycle, Error> {
+        let (job, clone) = match &plan.source {
+            PlanSource::Generate(job, clone) => (Some(&**job), *clone),
+            PlanSource::Replay(_, job) => (job.as_deref(), 0),
         };
-        let mut course = Course {
+        let mut lifecycle = Lifecycle {
             stage: plan.stage,
             group,
             waits_for: plan.waits_for.clone(),
@@ -670,39 +632,37 @@ impl Course {
             draining: false,
             share: None,
             flow_sleep: Time::ZERO,
-            watch: None,
+            monitor: None,
             log: None,
         };
-        let Some(job) = job else { return Ok(course) };
+        let Some(job) = job else { return Ok(lifecycle) };
         let (least, most) = job.start_delay;
         if most > Time::ZERO {
             let spread = (most - least).ps();
             let drawn =
                 if spread > 0 { streams.stream(&format!("{}.start", plan.stream)).below(spread + 1) } else { 0 };
-            course.delay = least + Time::from_ps(drawn);
+            lifecycle.delay = least + Time::from_ps(drawn);
         }
-        course.exit_all = job.exit_all;
-        course.on_error = OnError::of(job, course.on_error);
-        course.batch = job.batch_submit.max(job.batch_complete).min(depth);
-        course.low = job.depth_low.unwrap_or(depth);
-        course.share = flows.share(job);
-        course.flow_sleep = job.flow_sleep;
-        course.watch = Watch::new(job);
-        course.log = Log::create(job, clone)?;
-        Ok(course)
+        lifecycle.exit_all = job.exit_all;
+        lifecycle.on_error = OnError::of(job, lifecycle.on_error);
+        lifecycle.batch = job.batch_submit.max(job.batch_complete).min(depth);
+        lifecycle.low = job.depth_low.unwrap_or(depth);
+        lifecycle.share = flows.share(job);
+        lifecycle.flow_sleep = job.flow_sleep;
+        lifecycle.monitor = Monitor::new(job);
+        lifecycle.log = Log::create(job, clone)?;
+        Ok(lifecycle)
     }
 }
 
-/// Where a number of outstanding requests, at least 1, is counted.
-#[inline(always)]
+/// Returns the index of the depth counter for a number of outstanding requests, at least 1.
 fn level(outstanding: u32) -> usize {
     debug_assert!(outstanding > 0);
     (outstanding.ilog2() as usize).min(DEPTHS - 1)
 }
 
 impl Job {
-    /// A request of the job, whose turn it is, is issued.
-    #[inline(always)]
+    /// Counts a request that is issued by this job, the first in the queue.
     fn count(&mut self, ready: &mut Ready) {
         self.in_flight += 1;
         self.levels[level(self.in_flight)] += 1;

@@ -1,23 +1,24 @@
-//! What a player is told.
+//! Options of a player.
 
 use crate::error::Error;
 use crate::fio::ContinueOnError;
 
-/// How a workload meets a drive.
+/// Mapping of a workload to a drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Bytes of the drive. What is left of a last sector is not used.
+    /// Capacity of the drive in bytes. A partial last sector is not used.
     pub capacity: u64,
-    /// How traces keep time.
+    /// Timing of trace replays.
     pub replay: Replay,
-    /// What becomes of a trace's addresses beyond the drive. (A job file's region must always lie on it.)
+    /// Treatment of trace addresses beyond the drive. (A job file's region must always fit on the drive.)
     pub beyond: Beyond,
-    /// Errors that do not end a job, where the job does not say.
+    /// Errors that do not end a job, unless the job sets its own rule.
     pub continue_on_error: ContinueOnError,
 }
 
 impl Options {
-    /// Open loop; addresses beyond the drive are errors; the first error of a request ends its job.
+    /// Creates options for an open-loop replay. Addresses beyond the drive are errors, and the first failed request
+    /// ends its job.
     pub const fn new(capacity: u64) -> Options {
         Options {
             capacity,
@@ -27,7 +28,7 @@ impl Options {
         }
     }
 
-    /// Whether they make sense.
+    /// Validates the options.
     pub(super) fn check(&self) -> Result<(), Error> {
         let (option, found, expected) = match self.replay {
             _ if self.capacity == 0 => ("capacity", "less than a sector".to_owned(), "at least 512 bytes"),
@@ -41,25 +42,25 @@ impl Options {
     }
 }
 
-/// How a trace is replayed.
+/// Timing of a trace replay.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Replay {
-    /// As timestamped.
+    /// According to the timestamps.
     OpenLoop,
     /// As fast as `depth` outstanding requests allow.
     ClosedLoop {
-        /// Outstanding requests, 1 or more.
+        /// Maximum number of outstanding requests, 1 or more.
         depth: u32,
     },
-    /// As timestamped, each stamp times a factor above 0: 0.5 is twice as fast.
+    /// According to the timestamps times a positive factor: 0.5 is twice as fast.
     Scaled(f64),
 }
 
-/// What becomes of a trace's addresses beyond the drive.
+/// Treatment of trace addresses beyond the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
-    /// They are an error.
+    /// Such addresses are errors.
     Error,
-    /// They are taken modulo the drive's size; a request that would cross the end is moved to end there.
+    /// Addresses are taken modulo the drive's size. A request that would cross the end is moved to end there.
     Wrap,
 }

@@ -1,18 +1,19 @@
-//! Where the next request of a sequential direction starts.
+//! Positions of sequential requests.
 
 use crate::fio::Strides;
 
 /// The position of a sequential direction in its region.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
-    /// Where the last request ended; 0 before the first.
+    /// End of the last request; 0 before the first.
     end: u64,
     gap: i64,
-    /// At the end of the region it begins again.
+    /// Whether to continue at the start after the end of the region.
     wraps: bool,
     strides: Option<Strides>,
-    /// Where the zone of a strided job starts, and what of it is transferred.
+    /// Start of a strided job's zone.
     zone: u64,
+    /// Bytes of the zone that were transferred.
     zone_bytes: u64,
 }
 
@@ -21,29 +22,29 @@ impl Order {
         Order { end: 0, gap, wraps, strides, zone: 0, zone_bytes: 0 }
     }
 
-    /// Each request follows the one before.
+    /// Returns whether each request starts at the end of the previous one.
     pub fn is_plain(&self) -> bool {
         self.gap == 0 && self.strides.is_none()
     }
 
-    /// Begins at the start of the region again.
+    /// Returns to the start of the region.
     pub fn rewind(&mut self) {
         (self.end, self.zone, self.zone_bytes) = (0, 0, 0);
     }
 
-    /// Where the last request ended.
+    /// Returns the end of the last request.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// A request has been drawn.
+    /// Records a request at `at`.
     pub fn advance(&mut self, at: u64, bytes: u64) {
         self.end = at + bytes;
         self.zone_bytes += bytes;
     }
 
-    /// Where the next request starts in a region of `bytes` bytes, which has room for `unit` bytes there; none at the end
-    /// of a pass.
+    /// Returns the start of the next request in a region of `bytes` bytes, with space for `unit` bytes; `None` at the
+    /// end of a pass.
     pub fn next(&mut self, bytes: u64, unit: u64) -> Option<u64> {
         if let Some(strides) = self.strides {
             return Some(self.next_in_zone(strides, bytes, unit));
@@ -57,7 +58,7 @@ impl Order {
         if self.gap == 0 || self.end == 0 {
             return Some(self.end);
         }
-        // Beyond the end it goes on at the start, and before the start at the end.
+        // Past the end, continue at the start, and past the start, at the end.
         let at = match self.end.checked_add_signed(self.gap) {
             Some(at) if at + unit <= bytes => at,
             _ if self.gap > 0 => 0,
@@ -97,15 +98,15 @@ mod tests {
         std::iter::from_fn(draw).take(count).collect()
     }
 
-    // What fio 3.33 logs for the same jobs.
+    // Offsets that fio 3.33 logs for the same jobs.
     #[test]
-    fn a_gap_leaves_bytes_out_and_ends_with_the_region() {
+    fn gaps_skip_bytes_and_end_with_the_region() {
         assert_eq!(blocks(Order::new(8, false, None), 100, 99), [0, 3, 6, 9, 12, 15, 18, 21, 24]);
         assert_eq!(blocks(Order::new(8, true, None), 100, 11), [0, 3, 6, 9, 12, 15, 18, 21, 24, 0, 3]);
     }
 
     #[test]
-    fn a_gap_below_zero_goes_backwards_from_the_end() {
+    fn negative_gaps_go_backwards_from_the_end() {
         let expected: Vec<u64> = std::iter::once(0).chain((0..24).rev()).chain([23]).collect();
         assert_eq!(blocks(Order::new(-8, false, None), 100, 26), expected);
     }

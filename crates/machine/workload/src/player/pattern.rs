@@ -1,4 +1,4 @@
-//! The addresses and sizes of a generated job.
+//! Addresses and sizes of a generated job.
 
 use media::{Op, Request};
 use sim::Rng;
@@ -7,63 +7,63 @@ use super::order::Order;
 use crate::dist::{Distribution, FreeMap, Sampler};
 use crate::fio::{Job, Kind, READ, Sizes, TRIM, WRITE};
 
-/// Draws a job's requests, one after another.
+/// Generates a job's requests, one after another.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     rng: Rng,
     kind: Mix,
-    // What a job of one direction does.
+    // Operation of a job with a single direction.
     op: Op,
-    // Where the next request starts, if that one direction is sequential.
+    // Start of the next request, if that direction is sequential.
     position: u64,
     // The region on the drive, in bytes.
     start: u64,
     bytes: u64,
-    lanes: [Lane; 3],
+    directions: [DirectionState; 3],
     samplers: Vec<Sampler>,
-    // Requests for each random offset, how many are left of them, and whether they repeat it.
+    // Requests per random offset, the number left for the current offset, and whether they repeat it.
     run_length: u64,
     run_left: u64,
     identical: bool,
     fua: bool,
-    // What was trimmed and is now to be written.
+    // A block that was trimmed and must be written next.
     trimmed: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mix {
     Only(usize),
-    /// Reads and writes: of 100, so many reads.
+    /// Reads and writes, with this percentage of reads.
     Mixed(u64),
     TrimWrite,
 }
 
 /// One direction of a job.
 #[derive(Clone, Debug)]
-struct Lane {
+struct DirectionState {
     op: Op,
-    /// Every request's bytes, or 0 where they are drawn.
+    /// Size of every request in bytes, or 0 if sizes are drawn.
     fixed: u64,
     unit: u64,
     sizes: Sizes,
     random: bool,
-    /// Which sampler draws for it, if it is random.
+    /// Index of the sampler, if the direction is random.
     sampler: usize,
-    /// What its random offsets are multiples of.
+    /// Alignment of random offsets.
     align: u64,
-    /// Percent of its requests that are random.
+    /// Percentage of requests that are random.
     random_share: u64,
-    /// Where it stands in the region; for a random direction, behind its last request.
+    /// Sequential position in the region; for a random direction, the end of the last request.
     order: Order,
-    /// Where its last request started.
+    /// Start of the last request.
     last: u64,
 }
 
 impl Pattern {
-    /// The pattern of `job` on a region of the drive, which holds at least one block of each direction.
+    /// Creates the pattern of `job` on a region of the drive, which holds at least one block of each direction.
     ///
     /// # Errors
-    /// What is wrong with the distribution of addresses for this region.
+    /// A message, if the distribution of addresses does not fit this region.
     pub fn new(job: &Job, start: u64, bytes: u64, mut rng: Rng) -> Result<Pattern, String> {
         let kind = match job.rw.kind {
             Kind::Only(Op::Read) => Mix::Only(READ),
@@ -73,47 +73,47 @@ impl Pattern {
             Kind::TrimWrite => Mix::TrimWrite,
         };
         let mut samplers = Vec::new();
-        let mut lanes = [READ, WRITE, TRIM].map(|direction| {
+        let mut directions = [READ, WRITE, TRIM].map(|direction| {
             let sizes = job.sizes(direction);
             let fixed = if let Sizes::Fixed(bytes) = sizes { bytes } else { 0 };
             let op = [Op::Read, Op::Write, Op::Trim][direction];
             let (unit, align) = (sizes.smallest(), job.alignment(direction));
-            // A job with gaps is done when it has come to the end of its region.
+            // A job with gaps ends at the end of its region.
             let wraps = job.gap == 0 || job.io_size.is_some() || job.time_based;
             let order = Order::new(if job.rw.random { 0 } else { job.gap }, wraps, job.strided.then_some(job.zones));
             let (random, random_share) = (job.rw.random, job.random_share[direction]);
-            Lane { op, fixed, unit, sizes, random, sampler: 0, align, random_share, order, last: 0 }
+            DirectionState { op, fixed, unit, sizes, random, sampler: 0, align, random_share, order, last: 0 }
         });
         for direction in [READ, WRITE, TRIM] {
             if !job.rw.random || !job.rw.has(direction) {
                 continue;
             }
-            // Directions with the same blocks share a sampler: one random map, and the same hot blocks.
+            // Directions with the same blocks share a sampler, and thereby one random map and the same hot blocks.
             let twin = (READ..direction).find(|other| {
                 job.rw.has(*other)
-                    && lanes[*other].align == lanes[direction].align
+                    && directions[*other].align == directions[direction].align
                     && job.distribution[*other] == job.distribution[direction]
             });
             if let Some(twin) = twin {
-                lanes[direction].sampler = lanes[twin].sampler;
+                directions[direction].sampler = directions[twin].sampler;
                 continue;
             }
-            let lane = &mut lanes[direction];
-            lane.sampler = samplers.len();
-            let (distribution, blocks) = (&job.distribution[direction], bytes / lane.align);
+            let state = &mut directions[direction];
+            state.sampler = samplers.len();
+            let (distribution, blocks) = (&job.distribution[direction], bytes / state.align);
             if blocks == 0 {
                 return Err(format!(
                     "found offsets in steps of {} bytes, expected at most the region's {bytes}",
-                    lane.align
+                    state.align
                 ));
             }
             let cut = job.random_map && !job.lfsr && job.mixes_sizes() && *distribution == Distribution::Random;
             samplers.push(match cut {
                 true => Sampler::Free(FreeMap::new(blocks)),
-                false => Sampler::new(distribution, blocks, lane.align, job.random_map, &mut rng)?,
+                false => Sampler::new(distribution, blocks, state.align, job.random_map, &mut rng)?,
             });
         }
-        let op = if let Mix::Only(direction) = kind { lanes[direction].op } else { Op::Read };
+        let op = if let Mix::Only(direction) = kind { directions[direction].op } else { Op::Read };
         let (run_length, identical, fua) = (job.run_length, job.identical, job.sync);
         let run_left = 0;
         Ok(Pattern {
@@ -123,7 +123,7 @@ impl Pattern {
             position: 0,
             start,
             bytes,
-            lanes,
+            directions,
             samplers,
             run_length,
             run_left,
@@ -133,38 +133,38 @@ impl Pattern {
         })
     }
 
-    /// Begins again, as the first pass did.
+    /// Starts again from the beginning of the region.
     pub fn rewind(&mut self) {
         self.position = 0;
         (self.run_left, self.trimmed) = (0, None);
-        for lane in &mut self.lanes {
-            lane.order.rewind();
+        for state in &mut self.directions {
+            state.order.rewind();
         }
         for sampler in &mut self.samplers {
             sampler.restart(&mut self.rng);
         }
     }
 
-    /// The size of every request, where all have one, and are random from one sampler or sequential in one direction.
+    /// Returns the common size of all requests, if there is one and requests come from a single random sampler or a
+    /// single sequential direction.
     pub fn only_size(&self) -> Option<u64> {
-        let lanes = match self.kind {
-            Mix::Only(direction) => &self.lanes[direction..=direction],
-            Mix::Mixed(_) if !self.samplers.is_empty() => &self.lanes[READ..=WRITE],
+        let directions = match self.kind {
+            Mix::Only(direction) => &self.directions[direction..=direction],
+            Mix::Mixed(_) if !self.samplers.is_empty() => &self.directions[READ..=WRITE],
             Mix::Mixed(_) | Mix::TrimWrite => return None,
         };
-        let size = lanes[0].fixed;
-        let alike = lanes.iter().all(|lane| {
-            lane.fixed == size
-                && lane.sampler == 0
-                && lane.random_share == 100
-                && lane.align == size
-                && lane.order.is_plain()
+        let size = directions[0].fixed;
+        let alike = directions.iter().all(|state| {
+            state.fixed == size
+                && state.sampler == 0
+                && state.random_share == 100
+                && state.align == size
+                && state.order.is_plain()
         });
         (size != 0 && alike && self.run_length == 1 && !self.fua).then_some(size)
     }
 
-    /// The direction of the next request.
-    #[inline(never)]
+    /// Draws the direction of the next request.
     pub fn choose(&mut self) -> usize {
         match self.kind {
             Mix::Only(direction) => direction,
@@ -174,7 +174,7 @@ impl Pattern {
         }
     }
 
-    /// The other direction of a mix, if it is drawn at all.
+    /// Returns the other direction of a mixed job, if it is used at all.
     pub fn other(&self, direction: usize) -> Option<usize> {
         match (self.kind, direction) {
             (Mix::Mixed(reads), READ) if reads < 100 => Some(WRITE),
@@ -183,10 +183,9 @@ impl Pattern {
         }
     }
 
-    /// The next request, where `size` is the only size.
-    #[inline(always)]
+    /// Returns the next request of a pattern with the single size `size`.
     pub fn draw_plain(&mut self, size: u64) -> Request {
-        let op = if let Mix::Only(_) = self.kind { self.op } else { self.lanes[self.choose()].op };
+        let op = if let Mix::Only(_) = self.kind { self.op } else { self.directions[self.choose()].op };
         let at = match self.samplers.first_mut() {
             Some(sampler) => sampler.draw(&mut self.rng) * size,
             None => self.next_in_order(size),
@@ -194,14 +193,13 @@ impl Pattern {
         Request::new(op, self.start + at, size)
     }
 
-    #[inline(never)]
     fn next_in_order(&mut self, size: u64) -> u64 {
         let at = self.position;
         self.position = if at + 2 * size <= self.bytes { at + size } else { 0 };
         at
     }
 
-    /// The next request of a direction; none where a sequential one has come to the end of its only pass.
+    /// Returns the next request of a direction, or `None` if its only sequential pass has ended.
     pub fn draw(&mut self, direction: usize) -> Option<Request> {
         if direction == WRITE
             && let Some((offset, bytes)) = self.trimmed.take()
@@ -209,50 +207,54 @@ impl Pattern {
             return Some(Request { fua: self.fua, ..Request::new(Op::Write, offset, bytes) });
         }
         let (at, mapped) = self.place(direction)?;
-        let lane = &mut self.lanes[direction];
-        let mut bytes = size(&lane.sizes, self.bytes - at, &mut self.rng);
-        if mapped && let Sampler::Free(map) = &mut self.samplers[lane.sampler] {
-            let blocks = bytes.div_ceil(lane.unit);
-            let free = map.take(at / lane.unit, blocks);
-            bytes = if free < blocks { free * lane.unit } else { bytes };
+        let state = &mut self.directions[direction];
+        let mut bytes = size(&state.sizes, self.bytes - at, &mut self.rng);
+        if mapped && let Sampler::Free(map) = &mut self.samplers[state.sampler] {
+            let blocks = bytes.div_ceil(state.unit);
+            let free = map.take(at / state.unit, blocks);
+            bytes = if free < blocks { free * state.unit } else { bytes };
         }
-        assert!(at + bytes <= self.bytes, "a request of {bytes} bytes at {at} leaves the region of {}", self.bytes);
-        lane.order.advance(at, bytes);
-        lane.last = at;
+        assert!(
+            at + bytes <= self.bytes,
+            "a request of {bytes} bytes at {at} exceeds the region of {} bytes",
+            self.bytes
+        );
+        state.order.advance(at, bytes);
+        state.last = at;
         if self.kind == Mix::TrimWrite {
             self.trimmed = Some((self.start + at, bytes));
         }
         let fua = self.fua && direction == WRITE;
-        Some(Request { fua, ..Request::new(lane.op, self.start + at, bytes) })
+        Some(Request { fua, ..Request::new(state.op, self.start + at, bytes) })
     }
 
-    /// Where the next request of a direction starts, and whether it was drawn.
+    /// Returns the start of a direction's next request, and whether it was drawn at random.
     fn place(&mut self, direction: usize) -> Option<(u64, bool)> {
-        let lane = &mut self.lanes[direction];
-        if !lane.random {
-            return lane.order.next(self.bytes, lane.unit).map(|at| (at, false));
+        let state = &mut self.directions[direction];
+        if !state.random {
+            return state.order.next(self.bytes, state.unit).map(|at| (at, false));
         }
-        let goes_on = if self.run_left > 0 {
+        let continues = if self.run_left > 0 {
             self.run_left -= 1;
             true
         } else {
             self.run_left = self.run_length - 1;
-            lane.random_share < 100 && self.rng.below(100) >= lane.random_share
+            state.random_share < 100 && self.rng.below(100) >= state.random_share
         };
-        if goes_on && self.identical {
-            return Some((lane.last, false));
+        if continues && self.identical {
+            return Some((state.last, false));
         }
-        if goes_on && lane.order.end() + lane.unit <= self.bytes {
-            return Some((lane.order.end(), false));
+        if continues && state.order.end() + state.unit <= self.bytes {
+            return Some((state.order.end(), false));
         }
-        let drawn = self.samplers[lane.sampler].draw(&mut self.rng) * lane.align;
-        // Offsets closer together than blocks are: the last of them have no room for one.
-        let last = (self.bytes - lane.unit) / lane.align * lane.align;
+        let drawn = self.samplers[state.sampler].draw(&mut self.rng) * state.align;
+        // If offsets are closer together than blocks, there is not enough space for a block at the last ones.
+        let last = (self.bytes - state.unit) / state.align * state.align;
         Some((drawn.min(last), true))
     }
 }
 
-/// A size of at most `room` bytes, which the smallest is: one that is too large is drawn again, as in fio.
+/// Draws a size of at most `room` bytes. Like fio, draws again if a size is too large; the smallest size always fits.
 fn size(sizes: &Sizes, room: u64, rng: &mut Rng) -> u64 {
     loop {
         let drawn = match sizes {

@@ -1,22 +1,22 @@
-//! The part of the drive that a job works on.
+//! The part of the drive that a job uses.
 
 use crate::fio::{Amount, Job, JobFileError, READ, TRIM, WRITE};
 
 /// A job's region, in bytes of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
-    /// Its first byte.
+    /// First byte.
     pub start: u64,
-    /// Whole blocks of the job's smallest size.
+    /// Length: whole blocks of the job's smallest size.
     pub bytes: u64,
-    /// Bytes to transfer, if they are not the region's.
+    /// Bytes to transfer, if different from the region's.
     pub io_size: Option<u64>,
-    /// The size that was asked for, where the drive ends before it.
+    /// The configured size, if the drive ends before it.
     pub cut: Option<u64>,
 }
 
 impl Region {
-    /// The region of a clone of `job` on a drive of `capacity` bytes.
+    /// Returns the region of a clone of `job` on a drive of `capacity` bytes.
     pub fn new(file: &str, job: &Job, clone: u32, capacity: u64) -> Result<Region, JobFileError> {
         let directions = || [READ, WRITE, TRIM].into_iter().filter(|direction| job.rw.has(*direction));
         let unit = directions().map(|d| job.sizes(d).smallest()).min().expect("a job has a direction");
@@ -36,7 +36,7 @@ impl Region {
             return Err(job.error(file, key, &message));
         }
         let room = capacity - start;
-        // A size ends where the drive does, as it does for fio on a block device.
+        // A region ends at the end of the drive, as with fio on a block device.
         let files = job.file_size.map(|bytes| Amount::Bytes(bytes.saturating_mul(job.files)));
         let wanted = job.size.or(files);
         let bytes = wanted.map_or(room, |size| bytes_of(size).min(room));

@@ -1,4 +1,4 @@
-//! The replay of a trace as a state machine.
+//! State machine of a trace replay.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::layout::{self, Trace};
 use crate::player;
 use crate::trace::{Reader, Record, RecordOp};
 
-/// Issues what a trace holds, by its stamps or as fast as it can.
+/// Issues the requests of a trace, at their timestamps or as fast as possible.
 pub(super) struct Replay {
     reader: Reader,
     file: String,
@@ -22,7 +22,7 @@ pub(super) struct Replay {
     beyond: Beyond,
     pace: Pace,
     keys: ReplayKeys,
-    // Outstanding requests at most where the trace has no times of its own.
+    // Maximum number of outstanding requests, if the trace has no timestamps.
     depth: u32,
     started: Time,
     measured_from: Time,
@@ -32,7 +32,7 @@ pub(super) struct Replay {
     ahead: Option<Record>,
     ended: bool,
     writes: Writes,
-    // A flush that everything behind it waits for is outstanding.
+    // Whether an outstanding flush blocks all later requests.
     blocked: bool,
     total: u64,
     done: u64,
@@ -40,28 +40,28 @@ pub(super) struct Replay {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Pace {
-    /// By the stamps, times a factor.
+    /// At the timestamps, times a factor.
     Stamped(f64),
     /// As fast as the depth allows.
     Closed,
 }
 
-/// Which flushes still wait for writes: an fsync waits for the writes before it, and stamped requests behind it do not
-/// wait for the fsync.
+/// Tracks the flushes that still wait for writes. An fsync waits for the writes before it, and timed requests after it
+/// do not wait for the fsync.
 #[derive(Default)]
 struct Writes {
-    // Outstanding since the last flush that was held.
+    // Outstanding writes since the last waiting flush.
     current: u32,
-    // Number of the current epoch; flushes end epochs.
+    // Number of the current epoch; each flush ends an epoch.
     epoch: u32,
-    // Earlier epochs, the oldest first: writes outstanding, and when the flush behind them was due.
-    held: VecDeque<(u32, Time)>,
+    // Earlier epochs, oldest first: outstanding writes, and the due time of the flush after them.
+    waiting: VecDeque<(u32, Time)>,
     // Flushes whose writes are complete.
     released: VecDeque<Time>,
 }
 
 impl Replay {
-    /// A replay of `trace`, under the keys of the job that names it, if one does.
+    /// Creates a replay of `trace`, under the keys of the job that names it, if there is one.
     pub fn new(trace: &Trace, job: Option<&Job>, options: &Options) -> Result<Replay, Error> {
         if options.beyond == Beyond::Error
             && let Some(error) = trace.beyond(options.capacity)
@@ -104,7 +104,7 @@ impl Replay {
         })
     }
 
-    /// Outstanding requests at most, whatever the trace says.
+    /// Returns the maximum number of outstanding requests, whatever the trace contains.
     pub fn bound(&self, job: Option<&Job>) -> u32 {
         match self.pace {
             Pace::Closed => self.depth,
@@ -115,14 +115,14 @@ impl Replay {
         }
     }
 
-    /// The replay begins.
+    /// Starts the replay.
     pub fn start(&mut self, now: Time) {
         self.started = now;
         self.measured_from = now.saturating_add(self.ramp);
         self.deadline = self.runtime.map_or(Time::MAX, |time| self.measured_from.saturating_add(time));
     }
 
-    /// What the replay does next.
+    /// Returns the replay's next step.
     pub fn step(&mut self, now: Time, in_flight: u32) -> Result<Step, Error> {
         if let Some(due) = self.writes.released.pop_front() {
             return Ok(self.issue(Request::flush(), due, 0));
@@ -136,7 +136,7 @@ impl Replay {
             }
             let record = match self.peek()? {
                 Some(record) if !self.ended => record,
-                _ if self.writes.held.is_empty() => return Ok(Step::Done),
+                _ if self.writes.waiting.is_empty() => return Ok(Step::Done),
                 _ => return Ok(Step::Park),
             };
             let stamped = self.pace != Pace::Closed && record.timed;
@@ -168,7 +168,7 @@ impl Replay {
         }
     }
 
-    /// Whether the job leaves such records out.
+    /// Returns whether the job skips records of this operation.
     fn is_skipped(&self, op: RecordOp) -> bool {
         let [read, write, trim, sync] = self.keys.skip;
         match op {
@@ -185,7 +185,7 @@ impl Replay {
         Step::Issue(Draft { request, due, measured: due >= self.measured_from, verify: false, epoch })
     }
 
-    /// The record that comes next; it stays ahead.
+    /// Returns the next record without consuming it.
     fn peek(&mut self) -> Result<Option<Record>, Error> {
         if self.ahead.is_none() {
             self.ahead = self.reader.next().transpose()?;
@@ -193,7 +193,7 @@ impl Replay {
         Ok(self.ahead)
     }
 
-    /// When a record may go at the earliest.
+    /// Returns the earliest time at which a record may be issued.
     fn due(&self, record: &Record) -> Result<Time, Error> {
         let Pace::Stamped(factor) = self.pace else { return Ok(self.started) };
         if factor == 1.0 {
@@ -207,7 +207,7 @@ impl Replay {
         Ok(self.started.saturating_add(Time::from_ps(ps as u64)))
     }
 
-    /// The record as a request to the drive, in whole sectors; none if nothing is left of a trim.
+    /// Converts a record to a request in whole sectors, or returns `None` for a trim without a whole sector.
     fn request(&self, record: &Record) -> Result<Option<Request>, Error> {
         let op = match record.op {
             RecordOp::Read => Op::Read,
@@ -217,7 +217,7 @@ impl Replay {
             RecordOp::Wait => return Ok(None),
         };
         let Some((offset, bytes)) = layout::sectors(&self.keys.place(*record)) else { return Ok(None) };
-        // Only a file that has changed since it was surveyed has a device more.
+        // An unknown device means that the file has changed since it was surveyed.
         let base = self.bases.get(record.device as usize).copied().unwrap_or(0);
         let mut offset = base.saturating_add(offset);
         let end = offset.saturating_add(bytes);
@@ -232,13 +232,13 @@ impl Replay {
                     capacity: self.capacity,
                 })));
             }
-            // What would cross the end is moved to end there.
+            // A request that would cross the end is moved to end there.
             offset = (offset % self.capacity).min(self.capacity - bytes);
         }
         Ok(Some(Request { op, fua: record.fua && op == Op::Write, offset, bytes }))
     }
 
-    /// A request has completed. True if that lets a held flush go.
+    /// Notifies the replay of a completed request. Returns whether that releases a waiting flush.
     pub fn complete(&mut self, op: Op, epoch: u32) -> bool {
         match op {
             Op::Write => self.writes.complete(epoch),
@@ -250,26 +250,26 @@ impl Replay {
         }
     }
 
-    /// Requests in all.
+    /// Returns the total number of requests.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// How much of the trace is behind, from 0 to 1.
+    /// Returns the fraction of the trace that has been issued, from 0 to 1.
     pub fn progress(&self) -> f64 {
         if self.total == 0 { 1.0 } else { (self.done as f64 / self.total as f64).min(1.0) }
     }
 }
 
 impl Writes {
-    /// No write is outstanding and no flush held.
+    /// Returns whether no write is outstanding and no flush is waiting.
     fn is_settled(&self) -> bool {
-        self.current == 0 && self.held.is_empty() && self.released.is_empty()
+        self.current == 0 && self.waiting.is_empty() && self.released.is_empty()
     }
 
-    /// A flush waits for the writes before it.
+    /// Adds a flush that waits for the writes before it.
     fn hold(&mut self, due: Time) {
-        self.held.push_back((self.current, due));
+        self.waiting.push_back((self.current, due));
         self.current = 0;
         self.epoch = self.epoch.wrapping_add(1);
     }
@@ -280,11 +280,11 @@ impl Writes {
             self.current -= 1;
             return false;
         }
-        let index = self.held.len() - behind;
-        self.held[index].0 -= 1;
+        let index = self.waiting.len() - behind;
+        self.waiting[index].0 -= 1;
         let mut freed = false;
-        while let Some((0, due)) = self.held.front().copied() {
-            self.held.pop_front();
+        while let Some((0, due)) = self.waiting.front().copied() {
+            self.waiting.pop_front();
             self.released.push_back(due);
             freed = true;
         }

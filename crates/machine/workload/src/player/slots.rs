@@ -1,42 +1,43 @@
-//! Outstanding requests and jobs that wait for their turn: two small lists without allocation a request.
+//! Outstanding requests and the queue of ready jobs: two lists that do not allocate per request.
 
 use media::Op;
 use sim::{Dense, Time};
 
-/// What is known of an outstanding request.
+/// An outstanding request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
-    /// Whose it is.
+    /// Its job.
     pub job: u16,
-    /// What is done.
+    /// Its operation.
     pub op: Op,
-    /// It counts in statistics.
+    /// Whether it counts in statistics.
     pub measured: bool,
-    /// Bytes asked for.
+    /// Length in bytes.
     pub bytes: u64,
-    /// When it arrived, and when it was issued.
+    /// Arrival time.
     pub due: Time,
+    /// Issue time.
     pub issued: Time,
-    /// Which of a replay's flushes waits for it.
+    /// Epoch of the replay's flushes to which it belongs.
     pub epoch: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Entry {
     slot: Slot,
-    /// The next free place, or that none is.
+    /// The next free entry, or a marker for an entry in use.
     next: u32,
 }
 
-/// The place holds an outstanding request.
+/// Marks an entry that holds an outstanding request.
 const TAKEN: u32 = u32::MAX - 1;
 
-/// No slot.
+/// End of the free list.
 const NO_SLOT: u32 = u32::MAX;
 
-/// The outstanding requests, numbered from 0; a number is used again once its request is complete.
+/// The outstanding requests, numbered from 0. A number is reused once its request completes.
 pub(super) struct Slots {
-    places: Dense<Place>,
+    entries: Dense<Entry>,
     free: u32,
     outstanding: u32,
     completed: u64,
@@ -44,141 +45,112 @@ pub(super) struct Slots {
 
 impl Slots {
     pub fn new() -> Slots {
-        // SAFETY: numbers are those that were handed out, and come back with the completion.
-        Slots { places: unsafe { Dense::new(Vec::new()) }, free: NO_SLOT, outstanding: 0, completed: 0 }
+        // SAFETY: indices are numbers that `take` returned and that come back with the completion.
+        Slots { entries: unsafe { Dense::new(Vec::new()) }, free: NO_SLOT, outstanding: 0, completed: 0 }
     }
 
-    /// Requests outstanding.
-    #[inline]
+    /// Returns the number of outstanding requests.
     pub fn outstanding(&self) -> u32 {
         self.outstanding
     }
 
-    /// Requests completed.
-    #[inline]
+    /// Returns the number of completed requests.
     pub fn completed(&self) -> u64 {
         self.completed
     }
 
-    /// A number for a request.
-    #[inline(always)]
+    /// Assigns a number to a request.
     pub fn take(&mut self, slot: Slot) -> u32 {
         self.outstanding += 1;
-        // No slot is beyond the last.
-        if self.free as usize >= self.places.len() {
+        // NO_SLOT is beyond the last entry.
+        if self.free as usize >= self.entries.len() {
             self.grow();
         }
         let id = self.free;
-        let place = &mut self.places[id as usize];
-        self.free = place.next;
-        *place = Place { slot, next: TAKEN };
+        let entry = &mut self.entries[id as usize];
+        self.free = entry.next;
+        *entry = Entry { slot, next: TAKEN };
         id
     }
 
-    /// Adds a free place.
-    #[cold]
-    #[inline(never)]
+    /// Adds a free entry.
     fn grow(&mut self) {
-        let id = self.places.len() as u32;
+        let id = self.entries.len() as u32;
         assert!(id < TAKEN, "fewer than 2^32 requests are outstanding");
         let (due, issued) = (Time::ZERO, Time::ZERO);
         let slot = Slot { job: 0, op: Op::Flush, measured: false, bytes: 0, due, issued, epoch: 0 };
-        self.places.push(Place { slot, next: self.free });
+        self.entries.push(Entry { slot, next: self.free });
         self.free = id;
     }
 
-    /// The request is complete.
+    /// Removes a completed request.
     ///
     /// # Panics
-    /// If it was not outstanding.
-    #[inline(always)]
+    /// If the request is not outstanding.
     pub fn release(&mut self, id: u32) -> Slot {
         let free = self.free;
-        let place = self.place(id);
-        let slot = place.slot;
-        place.next = free;
+        let entry = self.entry(id);
+        let slot = entry.slot;
+        entry.next = free;
         self.free = id;
         self.outstanding -= 1;
         self.completed += 1;
         slot
     }
 
-    /// What is outstanding as `id`.
-    ///
-    /// # Panics
-    /// If nothing is.
-    #[inline(always)]
-    pub fn get_mut(&mut self, id: u32) -> &mut Slot {
-        &mut self.place(id).slot
-    }
-
-    /// A request is complete, and another has taken its place.
-    #[inline(always)]
-    pub fn count_replaced(&mut self) {
-        self.completed += 1;
-    }
-
-    #[inline(always)]
-    fn place(&mut self, id: u32) -> &mut Place {
-        let place = &mut self.places[id as usize];
-        if place.next != TAKEN {
+    fn entry(&mut self, id: u32) -> &mut Entry {
+        let entry = &mut self.entries[id as usize];
+        if entry.next != TAKEN {
             not_outstanding(id);
         }
-        place
+        entry
     }
 }
 
-/// (By value: nothing need be in memory for its sake.)
-#[cold]
-#[inline(never)]
 fn not_outstanding(id: u32) -> ! {
-    panic!("request {id} is completed and not outstanding")
+    panic!("request {id} completed but is not outstanding")
 }
 
-/// No job: there are fewer.
+/// End of the queue; there are fewer jobs.
 const NO_JOB: u16 = u16::MAX;
 
-/// Jobs that may have something to issue, first come first served. A job is in it at most once.
+/// Jobs that may have requests to issue, in order of arrival. Each job is in the queue at most once.
 pub(super) struct Ready {
     first: u16,
     last: u16,
-    // Who comes behind a job that is not the last.
-    behind: Dense<u16>,
+    // Successor of each job that is not the last.
+    next: Dense<u16>,
 }
 
 impl Ready {
-    /// An empty queue for `jobs` jobs.
+    /// Creates an empty queue for `jobs` jobs.
     pub fn new(jobs: usize) -> Ready {
         assert!(jobs <= NO_JOB as usize, "{jobs} jobs");
-        // SAFETY: only jobs are pushed, of so many.
-        Ready { first: NO_JOB, last: NO_JOB, behind: unsafe { Dense::new(vec![NO_JOB; jobs]) } }
+        // SAFETY: only job indices below `jobs` are pushed.
+        Ready { first: NO_JOB, last: NO_JOB, next: unsafe { Dense::new(vec![NO_JOB; jobs]) } }
     }
 
-    /// The job whose turn it is.
-    #[inline(always)]
+    /// Returns the first job.
     pub fn first(&self) -> Option<u16> {
         (self.first != NO_JOB).then_some(self.first)
     }
 
     /// Adds a job at the end.
-    #[inline(always)]
     pub fn push(&mut self, job: u16) {
         if self.first == NO_JOB {
             self.first = job;
         } else {
-            self.behind[self.last as usize] = job;
+            self.next[self.last as usize] = job;
         }
         self.last = job;
     }
 
-    /// Takes the first job out.
-    #[inline(always)]
+    /// Removes the first job.
     pub fn pop(&mut self) {
-        self.first = if self.first == self.last { NO_JOB } else { self.behind[self.first as usize] };
+        self.first = if self.first == self.last { NO_JOB } else { self.next[self.first as usize] };
     }
 
-    /// Gives the next job its turn; the first comes last.
-    #[inline(always)]
+    /// Moves the first job to the end.
     pub fn rotate(&mut self) {
         if self.first != self.last {
             let job = self.first;
@@ -249,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "request 0 is completed and not outstanding")]
+    #[should_panic(expected = "request 0 completed but is not outstanding")]
     fn a_request_completes_once() {
         let mut slots = Slots::new();
         let id = slots.take(slot(0));

@@ -1,4 +1,4 @@
-//! What a verifying job trims of what it has written.
+//! Trims of written blocks by a verifying job.
 
 use std::collections::VecDeque;
 
@@ -6,16 +6,16 @@ use sim::Rng;
 
 use crate::fio::Trims;
 
-/// Ranges kept for a batch at most: beyond them, what was written longest ago is not trimmed.
-const KEPT: usize = 1 << 16;
+/// Maximum number of ranges per batch; if exceeded, the oldest are not trimmed.
+const RANGES_MAX: usize = 1 << 16;
 
-/// The blocks that were written and chosen to be trimmed, and when a batch of trims is due.
+/// Written blocks that were selected for trimming, and the batch in progress.
 #[derive(Clone, Debug)]
 pub(super) struct TrimQueue {
     keys: Trims,
     chosen: VecDeque<(u64, u64)>,
     writes: u64,
-    /// Trims left of the batch that is due.
+    /// Trims left in the current batch.
     due: u64,
 }
 
@@ -24,10 +24,10 @@ impl TrimQueue {
         TrimQueue { keys, chosen: VecDeque::new(), writes: 0, due: 0 }
     }
 
-    /// A write is issued.
+    /// Records a write, and selects it for trimming at random.
     pub fn written(&mut self, offset: u64, bytes: u64, rng: &mut Rng) {
         if rng.below(100) < self.keys.percentage {
-            if self.chosen.len() == KEPT {
+            if self.chosen.len() == RANGES_MAX {
                 self.chosen.pop_front();
             }
             self.chosen.push_back((offset, bytes));
@@ -38,12 +38,12 @@ impl TrimQueue {
         }
     }
 
-    /// A trim is to be issued before the next write.
+    /// Returns whether a trim must be issued before the next write.
     pub fn is_due(&self) -> bool {
         self.due > 0 && !self.chosen.is_empty()
     }
 
-    /// The next trim of the batch.
+    /// Returns the next trim of the batch.
     pub fn next(&mut self) -> Option<(u64, u64)> {
         let range = if self.due > 0 { self.chosen.pop_front() } else { None };
         self.due = self.due.saturating_sub(1);

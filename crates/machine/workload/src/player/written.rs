@@ -1,26 +1,26 @@
-//! What a verifying job has written.
+//! Blocks written by a verifying job.
 
-/// The blocks of a region that were written, a bit each, and a pass over them in address order.
+/// Written blocks of a region, one bit per block, and a pass over them in address order.
 #[derive(Clone, Debug)]
 pub(super) struct Written {
     bits: Vec<u64>,
     start: u64,
     unit: u64,
-    // Blocks of the largest read.
+    // Maximum number of blocks per read.
     longest: u64,
-    // The block at which the pass stands.
+    // Current block of the pass.
     at: u64,
 }
 
 impl Written {
-    /// Nothing is written yet of a region, all of whose writes are multiples of `unit` bytes; its reads shall be
-    /// `largest` bytes at most.
+    /// Creates the map of a region without written blocks. Writes are multiples of `unit` bytes, and reads return at
+    /// most `largest` bytes.
     pub fn new(start: u64, bytes: u64, unit: u64, largest: u64) -> Written {
         let blocks = bytes.div_ceil(unit);
         Written { bits: vec![0; blocks.div_ceil(64) as usize], start, unit, longest: (largest / unit).max(1), at: 0 }
     }
 
-    /// A write.
+    /// Marks a write.
     pub fn mark(&mut self, offset: u64, bytes: u64) {
         debug_assert!((offset - self.start).is_multiple_of(self.unit) && bytes.is_multiple_of(self.unit));
         let first = (offset - self.start) / self.unit;
@@ -29,7 +29,7 @@ impl Written {
         }
     }
 
-    /// A trim: what it takes is not to be read.
+    /// Removes a trimmed range, which must not be read.
     pub fn unmark(&mut self, offset: u64, bytes: u64) {
         let first = (offset - self.start) / self.unit;
         for block in first..first + bytes.div_ceil(self.unit) {
@@ -37,13 +37,13 @@ impl Written {
         }
     }
 
-    /// Nothing is written, and a pass begins.
+    /// Marks all blocks as not written, and starts a new pass.
     pub fn clear(&mut self) {
         self.bits.fill(0);
         self.at = 0;
     }
 
-    /// Offset and bytes of the next read of the pass: a run of written blocks.
+    /// Returns offset and length of the pass's next read: a run of written blocks.
     pub fn next(&mut self) -> Option<(u64, u64)> {
         let mut word = (self.at / 64) as usize;
         let mut rest = self.bits.get(word)? & (u64::MAX << (self.at % 64));
@@ -64,7 +64,7 @@ impl Written {
         self.bits.get((block / 64) as usize).is_some_and(|word| word >> (block % 64) & 1 == 1)
     }
 
-    /// How much of the region the pass has behind it, from 0 to 1.
+    /// Returns the fraction of the region that the pass has covered, from 0 to 1.
     pub fn share(&self) -> f64 {
         (self.at as f64 / (self.bits.len() * 64) as f64).min(1.0)
     }
@@ -79,7 +79,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
         #[test]
-        fn the_pass_reads_what_was_written_once_in_order(
+        fn the_pass_reads_written_blocks_once_in_order(
             writes in prop::collection::vec((0u64..300, 1u64..6), 0..80),
             longest in 1u64..9,
         ) {

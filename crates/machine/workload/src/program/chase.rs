@@ -1,28 +1,29 @@
-//! A pointer chase: each load's address is in the line that was loaded before.
+//! Pointer chase: the address of each load depends on the previous load.
 
 use media::{Act, LINE, Step};
 
-use super::{Backing, Before, Making, Thread};
+use super::{Backing, Builder, InitialState, Thread};
 use crate::error::Error;
 use crate::trace::TraceError;
 
-/// Steps made at once.
+/// Steps generated per call.
 const BATCH: u64 = 512;
 
-/// `table`; `loads`, shared out among `threads`; `instructions` between two (0). All lines of the table are one cycle in an
-/// order without a pattern; the threads begin at places of their own. The table was written before.
-pub(super) fn make(making: &mut Making<'_>, _: &'static str) -> Result<(), Error> {
-    let keys = &mut *making.keys;
+/// Builds the program. Keys: `table`; `loads`, divided among `threads`; `instructions` between two loads (default 0).
+/// The lines of the table form a single cycle in scrambled order, and each thread starts at a different position. The
+/// table is already written.
+pub(super) fn make(builder: &mut Builder<'_>, _: &'static str) -> Result<(), Error> {
+    let keys = &mut *builder.keys;
     let bytes = keys.size("table", 4096, None)?;
     let loads = keys.count("loads", (1, u64::MAX >> 8), None)?;
     let threads = keys.count("threads", (1, 64), Some(1))?;
     let instructions = keys.count("instructions", (0, 1 << 24), Some(0))? as u32;
-    let base = making.regions.add("table", Backing::Anonymous, Before::Written, bytes);
+    let base = builder.regions.add("table", Backing::Anonymous, InitialState::Written, bytes);
     let lines = bytes / LINE;
     let bits = (u64::BITS - (lines - 1).leading_zeros()).max(2);
-    let order = Order { lines, bits, key: making.stream(0).below(u64::MAX) | 1 };
+    let order = Order { lines, bits, key: builder.stream(0).below(u64::MAX) | 1 };
     for thread in 0..threads {
-        making.threads.push(Box::new(Chase {
+        builder.threads.push(Box::new(Chase {
             order,
             base,
             at: lines * thread / threads,
@@ -33,8 +34,8 @@ pub(super) fn make(making: &mut Making<'_>, _: &'static str) -> Result<(), Error
     Ok(())
 }
 
-/// An order of all lines that needs no memory: numbers below a power of two are scrambled by steps that can each be undone,
-/// and scrambled again until they name a line.
+/// A permutation of all lines that needs no memory. It scrambles numbers below a power of two by invertible steps, and
+/// repeats until the result is a valid line.
 #[derive(Clone, Copy)]
 struct Order {
     lines: u64,
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_loaded_once_in_a_round() {
+    fn a_round_loads_every_line_once() {
         for lines in [64_u64, 65, 100, 4095, 4096] {
             let bits = (u64::BITS - (lines - 1).leading_zeros()).max(2);
             let order = Order { lines, bits, key: 0x9e37_79b9_7f4a_7c15 };

@@ -1,10 +1,11 @@
-//! Filebench's personalities (Filebench 1.4, `workloads/NAME.f`): what a thread of each does, over and over, and the sizes that
-//! the files there state. Files are as large as drawn from a gamma distribution of shape 1.5, filebench's default, around the
-//! mean; they lie one behind the other, with room to append. Opening, closing, creating, deleting and asking for a file's
-//! state are calls that move no data.
+//! Filebench's personalities (Filebench 1.4, `workloads/NAME.f`): the operations that each thread repeats, and the file
+//! sizes. Sizes are drawn from a gamma distribution of shape 1.5, filebench's default, around the mean. Files are laid
+//! out one after another, with space to append. Opening, closing, creating, deleting and querying a file are calls that
+//! move no data.
 //!
-//! Not as there: at most 64 threads in all; `oltp` has its database and log writers' work done by the threads that read, in
-//! the proportion that the semaphores keep; `videoserver` serves as fast as it can, and does not replace videos.
+//! Differences from filebench: there are at most 64 threads in total; in `oltp`, the reading threads also do the work
+//! of the database and log writers, in the proportion that filebench's semaphores maintain; `videoserver` runs at full
+//! speed and does not replace videos.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -14,35 +15,35 @@ use media::{Act, Step};
 use sim::Rng;
 
 use super::sequential::transfer;
-use super::{Backing, Before, Making, Thread};
+use super::{Backing, Builder, InitialState, Thread};
 use crate::error::Error;
 use crate::trace::TraceError;
 
 const PAGE: u64 = 4096;
-/// Instructions between two operations: the generator itself.
+/// Instructions between two operations, for the generator itself.
 const BETWEEN: u32 = 500;
 
-/// What a thread does, in turn.
+/// Operation of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flow {
-    /// A call that moves no data.
+    /// Makes a call that moves no data.
     Call,
-    /// Takes another file.
+    /// Selects another file.
     Pick,
     ReadWhole,
     WriteWhole,
-    /// Random bytes at its end, at most the mean append.
+    /// Appends a random number of bytes to the file, up to `Personality::append`.
     Append,
-    /// Random bytes at the end of the log.
+    /// Appends a random number of bytes, up to `Personality::append`, to the log.
     Log,
     Sync,
-    /// So many bytes, anywhere in a file.
+    /// Reads this many bytes at a random position of the file.
     ReadAt(u64),
-    /// The next so many bytes of the thread's own file.
+    /// Reads the next bytes of the thread's own file.
     ReadNext(u64),
-    /// Instructions.
+    /// Executes this many instructions.
     Think(u32),
-    /// Every so many turns: so many bytes anywhere, made durable.
+    /// Once every given number of turns, writes this many bytes at a random position and makes them durable.
     WriteEvery(u64, u64),
 }
 
@@ -53,7 +54,7 @@ struct Personality {
     files: u64,
     size: u64,
     threads: u64,
-    /// Bytes of a read or write of a whole file.
+    /// Bytes per call when a whole file is read or written.
     io: u64,
     append: u64,
     flows: &'static [Flow],
@@ -117,7 +118,7 @@ const PERSONALITIES: [Personality; 6] = [
         threads: 64,
         io: 2 * KIB,
         append: 256 * KIB,
-        // Each read, then so much of the processor; a write of a database writer for each ten, of the log's for each 3,200.
+        // After each read, processor time; one database write per 10 reads and one log write per 3,200 reads.
         flows: &[Pick, ReadAt(2 * KIB), Think(200_000), WriteEvery(10, 2 * KIB), WriteEvery(3_200, 256 * KIB)],
     },
     Personality {
@@ -131,35 +132,35 @@ const PERSONALITIES: [Personality; 6] = [
     },
 ];
 
-/// `files`, `size` (the mean of a file), `threads`, with the defaults above; `operations`, how often the threads of one
-/// program together go through what their personality does.
-pub(super) fn make(making: &mut Making<'_>, kind: &'static str) -> Result<(), Error> {
-    let of = PERSONALITIES.iter().find(|each| each.name == kind).expect("a kind has its personality");
-    let keys = &mut *making.keys;
+/// Builds the program. Keys: `files`, `size` (the mean file size) and `threads`, with the defaults above; `operations`,
+/// the number of turns of all threads of the program together.
+pub(super) fn make(builder: &mut Builder<'_>, kind: &'static str) -> Result<(), Error> {
+    let of = PERSONALITIES.iter().find(|each| each.name == kind).expect("every kind has a personality");
+    let keys = &mut *builder.keys;
     let files = keys.count("files", (1, 1 << 20), Some(of.files))?;
     let size = keys.size("size", 512, Some(of.size))?;
     let threads = keys.count("threads", (1, 64), Some(of.threads))?;
     let operations = keys.count("operations", (1, u64::MAX >> 8), None)?;
     let fixed = kind == "oltp" || kind == "videoserver";
-    let mut rng = making.streams.stream(&format!("program.{}.files", making.number));
+    let mut rng = builder.streams.stream(&format!("program.{}.files", builder.number));
     let (mut at, mut set) = (0, Vec::with_capacity(files as usize));
     for _ in 0..files {
         let bytes = if fixed { size } else { ((gamma(&mut rng) * size as f64) as u64).clamp(512, 8 * size) };
         set.push((at, bytes));
         at += (bytes + if fixed { 0 } else { of.append }).next_multiple_of(PAGE);
     }
-    let base = making.regions.add("files", Backing::File, Before::Found, at);
-    // One, which grows: to its end all threads append.
+    let base = builder.regions.add("files", Backing::File, InitialState::Existing, at);
+    // A single growing log: all threads append to its end.
     let room = of.append * 16 * threads;
-    let log = making.regions.add("log", Backing::File, Before::Allocated, room);
+    let log = builder.regions.add("log", Backing::File, InitialState::Allocated, room);
     let end = Arc::new(AtomicU64::new(0));
     let io = of.io.max(of.append);
-    let buffers = making.regions.add("buffers", Backing::Anonymous, Before::Allocated, io * threads);
+    let buffers = builder.regions.add("buffers", Backing::Anonymous, InitialState::Allocated, io * threads);
     let set: Arc<[(u64, u64)]> = set.into_iter().map(|(at, bytes)| (base + at, bytes)).collect();
     for thread in 0..threads {
-        making.threads.push(Box::new(Worker {
-            rng: making.stream(thread as u16),
-            // A video each, as far as there are.
+        builder.threads.push(Box::new(Worker {
+            rng: builder.stream(thread as u16),
+            // One video per thread, as far as there are enough.
             file: (thread % files) as usize,
             set: Arc::clone(&set),
             appended: vec![0; files as usize],
@@ -175,7 +176,7 @@ pub(super) fn make(making: &mut Making<'_>, kind: &'static str) -> Result<(), Er
     Ok(())
 }
 
-/// A draw of the gamma distribution of shape 1.5 and mean 1 (Marsaglia and Tsang, 2000).
+/// Draws from the gamma distribution of shape 1.5 and mean 1 (Marsaglia and Tsang, 2000).
 fn gamma(rng: &mut Rng) -> f64 {
     const SHAPE: f64 = 1.5;
     let d = SHAPE - 1.0 / 3.0;
@@ -194,14 +195,15 @@ struct Worker {
     rng: Rng,
     set: Arc<[(u64, u64)]>,
     file: usize,
-    /// What this thread has appended to each file; from the beginning again where there is no more room.
+    /// Bytes that this thread has appended to each file; wraps to zero when the space is used up.
     appended: Vec<u64>,
     of: &'static Personality,
     left: u64,
     turns: u64,
-    /// Where it goes on in its own file.
+    /// Next position in the thread's own file.
     next: u64,
-    /// Base and room of the log, and its length so far, of all threads.
+    /// Base and size of the log.
+    /// Current length of the log, shared by all threads.
     log: (u64, u64),
     end: Arc<AtomicU64>,
     buffer: u64,
@@ -291,12 +293,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_as_large_as_their_distribution_says() {
+    fn file_sizes_follow_the_distribution() {
         let mut rng = Streams::new(1).stream("gamma");
         let draws: Vec<f64> = (0..40_000).map(|_| gamma(&mut rng)).collect();
         let mean = draws.iter().sum::<f64>() / 40_000.0;
         let variance = draws.iter().map(|draw| (draw - mean) * (draw - mean)).sum::<f64>() / 40_000.0;
-        // Of shape k and mean 1: a variance of 1 / k.
+        // Shape k and mean 1 give a variance of 1 / k.
         assert!((mean - 1.0).abs() < 0.02 && (variance - 1.0 / 1.5).abs() < 0.03, "{mean}, {variance}");
     }
 }

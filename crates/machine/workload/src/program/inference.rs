@@ -1,22 +1,23 @@
-//! Inference with a large language model, one token after another for one user: each token reads the weights of every layer
-//! and what the context has left there (keys and values), and adds its own.
+//! Inference with a large language model, token by token for one user. Each token reads the weights of every layer and
+//! the context stored there (keys and values), and appends its own.
 
 use media::{Act, LINE, Step};
 use sim::Rng;
 
-use super::{Backing, Before, Making, Thread};
+use super::{Backing, Builder, InitialState, Thread};
 use crate::error::Error;
 use crate::trace::TraceError;
 
-/// Instructions for a line of weights, beside its load: 64 weights of a byte, 32 of which a vector instruction multiplies and
-/// adds; as many to unpack them; the loop.
+/// Instructions per line of weights besides the load: 64 weights of one byte, of which a vector instruction multiplies
+/// and adds 32; as many instructions to unpack them; and the loop.
 const COMPUTE: u32 = 6;
 
-/// `weights`, the bytes of all; `layers`; `experts` of each layer, of which a token uses `active`, drawn anew for each layer
-/// and token; `kv`, the bytes that a token leaves in all layers; `context`, the tokens before the first; `warm`, those that are made
-/// before measuring begins; `tokens`; `threads`, each with its part of each matrix and of what the context has left.
-pub(super) fn make(making: &mut Making<'_>, _: &'static str) -> Result<(), Error> {
-    let keys = &mut *making.keys;
+/// Builds the program. Keys: `weights`, total bytes of all weights; `layers`; `experts` per layer, of which each token
+/// uses `active`, drawn again for each layer and token; `kv`, bytes that a token stores across all layers; `context`,
+/// number of tokens before the first; `warm`, tokens generated before measurement begins; `tokens`; `threads`, each of
+/// which handles its part of each matrix and of the context.
+pub(super) fn make(builder: &mut Builder<'_>, _: &'static str) -> Result<(), Error> {
+    let keys = &mut *builder.keys;
     let layers = keys.count("layers", (1, 1024), Some(32))?;
     let experts = keys.count("experts", (1, 1024), Some(1))?;
     let active = keys.count("active", (1, experts), Some(1))?;
@@ -25,22 +26,22 @@ pub(super) fn make(making: &mut Making<'_>, _: &'static str) -> Result<(), Error
     let context = keys.count("context", (0, 1 << 24), Some(0))?;
     let warm = keys.count("warm", (0, 1 << 20), Some(0))?;
     let matrix = keys.size("weights", LINE * layers * experts, None)? / layers / experts / LINE * LINE;
-    let left = (keys.size("kv", LINE * layers, None)? / layers).next_multiple_of(LINE);
-    let room = left * (context + warm + tokens);
-    let weights = making.regions.add("weights", Backing::Mapped, Before::Found, matrix * experts * layers);
-    // The context is there; what the tokens add is written as they come.
-    let kv = making.regions.add("context", Backing::Anonymous, Before::Written, room * layers);
+    let token_bytes = (keys.size("kv", LINE * layers, None)? / layers).next_multiple_of(LINE);
+    let room = token_bytes * (context + warm + tokens);
+    let weights = builder.regions.add("weights", Backing::Mapped, InitialState::Existing, matrix * experts * layers);
+    // The initial context exists; tokens append to it as they are generated.
+    let kv = builder.regions.add("context", Backing::Anonymous, InitialState::Written, room * layers);
     for thread in 0..threads {
-        making.threads.push(Box::new(Decoder {
+        builder.threads.push(Box::new(Decoder {
             // All threads draw the same experts.
-            rng: making.stream(0),
+            rng: builder.stream(0),
             part: (thread, threads),
             weights,
             matrix,
             experts: (0..experts).collect(),
             active: active as usize,
             kv,
-            left,
+            token_bytes,
             room,
             context,
             layers,
@@ -54,25 +55,26 @@ pub(super) fn make(making: &mut Making<'_>, _: &'static str) -> Result<(), Error
 
 struct Decoder {
     rng: Rng,
-    /// Which thread of how many.
+    /// Index of the thread, and number of threads.
     part: (u64, u64),
     weights: u64,
     matrix: u64,
     experts: Vec<u64>,
     active: usize,
     kv: u64,
-    left: u64,
+    token_bytes: u64,
     room: u64,
     context: u64,
     layers: u64,
     layer: u64,
-    /// Tokens before measuring begins, and then.
+    /// Tokens left before measurement begins.
+    /// Tokens left after that.
     warm: u64,
     tokens: u64,
 }
 
 impl Decoder {
-    /// Its part of `bytes` from `base` on, line by line.
+    /// Reads the thread's part of `bytes` from `base` on, line by line.
     fn read(&self, base: u64, bytes: u64, instructions: u32, steps: &mut Vec<Step>) {
         let (number, of) = self.part;
         let line = |n: u64| bytes / LINE * n / of;
@@ -83,7 +85,7 @@ impl Decoder {
 }
 
 impl Thread for Decoder {
-    /// A layer of a token.
+    /// Generates the steps of one layer of a token.
     fn next(&mut self, steps: &mut Vec<Step>) -> Result<(), TraceError> {
         if self.tokens == 0 {
             return Ok(());
@@ -95,11 +97,11 @@ impl Thread for Decoder {
             self.read(first + self.experts[chosen] * self.matrix, self.matrix, COMPUTE, steps);
         }
         let context = self.kv + self.layer * self.room;
-        self.read(context, self.context * self.left, COMPUTE, steps);
+        self.read(context, self.context * self.token_bytes, COMPUTE, steps);
         if self.part.0 == 0 {
-            let own = context + self.context * self.left;
+            let own = context + self.context * self.token_bytes;
             let line = |at: u64| Step { instructions: 2, act: Act::Store, bytes: LINE as u32, address: own + at };
-            steps.extend((0..self.left).step_by(LINE as usize).map(line));
+            steps.extend((0..self.token_bytes).step_by(LINE as usize).map(line));
         }
         self.layer += 1;
         if self.layer == self.layers {

@@ -1,4 +1,4 @@
-//! The keys of a program's table, each taken once; what is left over is a mistake.
+//! Keys of a program's table. Each key is read once; remaining keys are errors.
 
 use sim::units;
 use toml::de::{DeTable, DeValue};
@@ -10,7 +10,7 @@ struct Key {
     name: String,
     line: usize,
     value: Value,
-    /// As the file has it.
+    /// The value as written in the file.
     text: String,
 }
 
@@ -22,17 +22,17 @@ enum Value {
     Other,
 }
 
-/// A program's keys.
+/// The keys of a program.
 pub(super) struct Keys {
     file: String,
-    /// Where its table begins.
+    /// Line of the program's table header.
     line: usize,
     keys: Vec<Key>,
-    /// Names that were asked for.
+    /// Names of the keys that were read.
     known: Vec<&'static str>,
 }
 
-/// The programs of a text.
+/// Parses the programs of a text.
 pub(super) fn parse(file: &str, text: &str) -> Result<Vec<Keys>, Error> {
     let line_of = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
     let fail = |line: usize, message: String| Error::Program { file: file.to_owned(), line, message };
@@ -59,7 +59,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Vec<Keys>, Error> {
     };
     if let Some((other, _)) = table.iter().find(|(other, _)| other.get_ref() != "program") {
         let line = line_of(other.span().start);
-        return Err(fail(line, format!("{}: found beside [[program]], expected in one of them", other.get_ref())));
+        return Err(fail(line, format!("{}: found outside [[program]], expected inside it", other.get_ref())));
     }
     let DeValue::Array(list) = programs.get_ref() else {
         return Err(fail(line_of(name.span().start), "program: expected tables, each [[program]]".to_owned()));
@@ -85,7 +85,7 @@ fn read(value: &DeValue<'_>) -> Value {
 }
 
 impl Keys {
-    /// The message that something is wrong with a key.
+    /// Returns an error about a key.
     pub fn error(&self, name: &str, message: &str) -> Error {
         let line = self.keys.iter().find(|key| key.name == name).map_or(self.line, |key| key.line);
         Error::Program { file: self.file.clone(), line, message: format!("{name}: {message}") }
@@ -96,7 +96,7 @@ impl Keys {
         self.keys.iter().find(|key| key.name == name)
     }
 
-    /// What every key must be: `expected` of it, as `read` takes it.
+    /// Reads a key with `read`. `or` is the default, and `expected` describes valid values.
     fn take<T>(
         &mut self,
         name: &'static str,
@@ -115,9 +115,9 @@ impl Keys {
         }
     }
 
-    /// A size with its unit, from `least` on.
+    /// Reads a size with its unit, at least `least`.
     pub fn size(&mut self, name: &'static str, least: u64, or: Option<u64>) -> Result<u64, Error> {
-        let expected = format!("a size such as \"64MiB\", {} at least", units::show_size(least));
+        let expected = format!("a size such as \"64MiB\", at least {}", units::show_size(least));
         self.take(name, &expected, or, |value| match value {
             Value::Text(text) => {
                 units::size(text).map_err(|error| error.to_string()).map(|n| (n >= least).then_some(n))
@@ -126,7 +126,7 @@ impl Keys {
         })
     }
 
-    /// A whole number within a range.
+    /// Reads a whole number within a range.
     pub fn count(&mut self, name: &'static str, range: (u64, u64), or: Option<u64>) -> Result<u64, Error> {
         let expected = format!("a whole number from {} to {}", range.0, range.1);
         self.take(name, &expected, or, |value| match value {
@@ -135,7 +135,7 @@ impl Keys {
         })
     }
 
-    /// A part, from 0 to 1.
+    /// Reads a fraction from 0 to 1.
     pub fn part(&mut self, name: &'static str, or: Option<f64>) -> Result<f64, Error> {
         self.take(name, "a number from 0 to 1", or, |value| {
             let number = match value {
@@ -147,7 +147,7 @@ impl Keys {
         })
     }
 
-    /// Yes or no.
+    /// Reads a boolean.
     pub fn flag(&mut self, name: &'static str, or: bool) -> Result<bool, Error> {
         self.take(name, "true or false", Some(or), |value| match value {
             Value::Flag(flag) => Ok(Some(*flag)),
@@ -155,7 +155,7 @@ impl Keys {
         })
     }
 
-    /// A text.
+    /// Reads a string.
     pub fn text(&mut self, name: &'static str, expected: &str) -> Result<String, Error> {
         self.take(name, expected, None, |value| match value {
             Value::Text(text) => Ok(Some(text.clone())),
@@ -163,7 +163,7 @@ impl Keys {
         })
     }
 
-    /// One of some words: which.
+    /// Reads one of `words` and returns its index.
     pub fn choice(&mut self, name: &'static str, words: &[&str], or: Option<usize>) -> Result<usize, Error> {
         let expected = format!("one of {}", words.join(", "));
         self.take(name, &expected, or, |value| match value {
@@ -178,14 +178,14 @@ impl Keys {
         })
     }
 
-    /// All keys have been asked for.
+    /// Checks that all keys were read.
     pub fn finish(&self) -> Result<(), Error> {
         let Some(key) = self.keys.iter().find(|key| !self.known.contains(&key.name.as_str())) else { return Ok(()) };
         let near = nearest(&key.name, self.known.iter().copied());
         Err(self.error(&key.name, &format!("found an unknown key, the nearest is `{near}`")))
     }
 
-    /// The keys as the file has them.
+    /// Returns the keys as written in the file.
     pub fn options(&self) -> Vec<(String, String)> {
         self.keys.iter().map(|key| (key.name.clone(), key.text.trim_matches('"').to_owned())).collect()
     }

@@ -1,24 +1,24 @@
-//! Programs: what their threads do to memory and to files, instruction by instruction, made up from a few numbers.
+//! Synthetic programs: the accesses of their threads to memory and files, generated from a few parameters.
 //!
-//! A program is a TOML file. Its `kind` says what it does, and which other keys it has:
+//! A program is a TOML file. Its `kind` selects the behavior and the other keys:
 //!
-//! | kind | what its threads do |
+//! | kind | threads |
 //! | --- | --- |
-//! | `gups` | random updates of a table in memory |
-//! | `chase` | loads of a table, the address of each in the one before |
-//! | `stream` | STREAM's four kernels: arrays copied, scaled, added |
-//! | `mix` | reads of a table of which a given part goes to a random place, and the others to the next |
-//! | `mmap` | random reads of a file that is mapped |
-//! | `dd-read`, `dd-write` | a file from its beginning to its end, in blocks |
-//! | `fileserver`, `webproxy`, `webserver`, `varmail`, `oltp`, `videoserver` | filebench's personalities |
-//! | `inference` | tokens of a large language model: weights and context, read from end to end |
-//! | `trace` | a memory trace ([`crate::memory`]), on one thread |
+//! | `gups` | update random words of a table in memory |
+//! | `chase` | load from a table; the address of each load depends on the previous one |
+//! | `stream` | run STREAM's four kernels: copy, scale and add arrays |
+//! | `mix` | read a table: a given fraction at random positions, the rest sequentially |
+//! | `mmap` | read random words of a memory-mapped file |
+//! | `dd-read`, `dd-write` | read or write a file from start to end, in blocks |
+//! | `fileserver`, `webproxy`, `webserver`, `varmail`, `oltp`, `videoserver` | run filebench's personalities |
+//! | `inference` | generate tokens of a large language model, reading all weights and the context for each |
+//! | `trace` | replay a memory trace ([`crate::memory`]) on one thread |
 //!
-//! `[[program]]` tables, each with a `kind` of its own, are programs that run at once. A file that is no TOML is a memory
-//! trace.
+//! `[[program]]` tables, each with its own `kind`, are programs that run concurrently. A file that is not TOML is a
+//! memory trace.
 //!
-//! [`Programs`] are the [`Steps`] of all their threads, one program's after another's, and the [`Region`]s of memory that they
-//! use. Every random choice is from the stream `program.N.T` of thread T of program N.
+//! [`Programs`] holds the [`Steps`] of all threads, program by program, and the [`Region`]s of memory that they use.
+//! The random choices of thread T of program N come from the stream `program.N.T`.
 
 mod chase;
 mod filebench;
@@ -38,74 +38,74 @@ use crate::error::Error;
 use crate::trace::TraceError;
 use keys::Keys;
 
-/// What holds a region's bytes where they are not in memory.
+/// Storage behind a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backing {
-    /// Nothing: memory of the program's own, which is swapped out.
+    /// None: the program's own memory, which can be swapped out.
     Anonymous,
     /// A file that the program has mapped.
     Mapped,
-    /// A file that it reads and writes by calls.
+    /// A file that the program accesses by calls.
     File,
 }
 
-/// What a region's bytes are as time begins.
+/// State of a region at the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Before {
-    /// Where they were put long ago: in files, in flash that is main memory.
-    Found,
-    /// Written before, from the region's beginning to its end.
+pub enum InitialState {
+    /// Stored long ago: in files, or in flash used as main memory.
+    Existing,
+    /// Recently written, from start to end.
     Written,
-    /// Nothing: the program allocates them, and what it has not written is zeros.
+    /// Empty: the program allocates it, and bytes not yet written are zeros.
     Allocated,
 }
 
-/// Memory that a program uses.
+/// Memory region of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// What it is: `table`, `file`, `buffers`.
+    /// Name of the region: `table`, `file`, `buffers`.
     pub name: &'static str,
-    /// What holds its bytes.
+    /// Storage behind the region.
     pub backing: Backing,
-    /// Its first byte, of a page.
+    /// First byte; page-aligned.
     pub base: u64,
-    /// Its bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// What its bytes are as time begins.
-    pub before: Before,
+    /// State at the start of the run.
+    pub initial: InitialState,
 }
 
-/// Regions begin at multiples of this: of a page, and of the longest that main memory is made of.
+/// Alignment of regions: a multiple of every supported page size.
 const ALIGN: u64 = 64 << 10;
 
-/// What is known of a program's thread.
+/// Description of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramInfo {
-    /// Its kind.
+    /// The program's kind.
     pub kind: String,
-    /// Threads.
+    /// Number of threads.
     pub threads: u16,
-    /// Keys and values, as the file has them.
+    /// Keys and values as written in the file.
     pub options: Vec<(String, String)>,
 }
 
 /// A thread of a program.
 trait Thread: Send {
-    /// Appends its next steps; none where it has ended.
+    /// Appends the thread's next steps, or none if it has ended.
     fn next(&mut self, steps: &mut Vec<Step>) -> Result<(), TraceError>;
 }
 
-/// Programs that run at once.
+/// Programs that run concurrently.
 pub struct Programs {
     threads: Vec<Box<dyn Thread>>,
     programs: Vec<ProgramInfo>,
     regions: Regions,
     error: Option<TraceError>,
-    /// Threads whose accesses a cache has missed already, a bit each.
+    /// Bit mask of the threads whose accesses are already cache misses.
     uncached: u64,
 }
 
-/// Regions that are laid out one behind the other.
+/// Regions, laid out one after another.
 #[derive(Clone, Debug, Default)]
 struct Regions(Vec<Region>);
 
@@ -114,16 +114,16 @@ impl Regions {
         self.0.last().map_or(0, |region| (region.base + region.bytes).next_multiple_of(ALIGN))
     }
 
-    /// Adds one. Its base.
-    fn add(&mut self, name: &'static str, backing: Backing, before: Before, bytes: u64) -> u64 {
+    /// Adds a region. Returns its base.
+    fn add(&mut self, name: &'static str, backing: Backing, initial: InitialState, bytes: u64) -> u64 {
         let base = self.end();
-        self.0.push(Region { name, backing, base, bytes, before });
+        self.0.push(Region { name, backing, base, bytes, initial });
         base
     }
 }
 
-/// What a program is made with.
-struct Making<'a> {
+/// Inputs for the construction of a program.
+struct Builder<'a> {
     keys: &'a mut Keys,
     regions: &'a mut Regions,
     threads: &'a mut Vec<Box<dyn Thread>>,
@@ -133,20 +133,20 @@ struct Making<'a> {
     uncached: &'a mut u64,
 }
 
-impl Making<'_> {
+impl Builder<'_> {
     fn stream(&self, thread: u16) -> sim::Rng {
         self.streams.stream(&format!("program.{}.{thread}", self.number))
     }
 }
 
-/// Most threads of all programs.
+/// Maximum number of threads across all programs.
 pub const THREADS_MAX: usize = 64;
 
 impl Programs {
     /// Opens a file of programs, or a memory trace.
     ///
     /// # Errors
-    /// If it cannot be read, or is neither.
+    /// If the file cannot be read, or is neither.
     pub fn open(path: &Path, streams: &Streams) -> Result<Programs, Error> {
         let file = path.display().to_string();
         if path.extension().is_none_or(|extension| extension != "toml") {
@@ -162,16 +162,16 @@ impl Programs {
         Programs::parse(&file, &text, streams)
     }
 
-    /// The same of a text; `file` is for messages, and what it names is sought beside it.
+    /// Like [`Programs::open`], from a string. `file` is used in messages, and paths are relative to its folder.
     ///
     /// # Errors
-    /// As for [`Programs::open`].
+    /// See [`Programs::open`].
     pub fn parse(file: &str, text: &str, streams: &Streams) -> Result<Programs, Error> {
         let folder = Path::new(file).parent().unwrap_or(Path::new("")).to_owned();
         let mut all = Programs::none();
         for (number, mut keys) in keys::parse(file, text)?.into_iter().enumerate() {
             let before = all.threads.len();
-            let mut making = Making {
+            let mut builder = Builder {
                 keys: &mut keys,
                 regions: &mut all.regions,
                 threads: &mut all.threads,
@@ -180,10 +180,10 @@ impl Programs {
                 folder: &folder,
                 uncached: &mut all.uncached,
             };
-            let kind = make(&mut making)?;
+            let kind = make(&mut builder)?;
             keys.finish()?;
             if all.threads.len() > THREADS_MAX {
-                let found = format!("{} threads of all programs, expected at most {THREADS_MAX}", all.threads.len());
+                let found = format!("{} threads in total, expected at most {THREADS_MAX}", all.threads.len());
                 return Err(keys.error("threads", &format!("found {found}")));
             }
             let threads = (all.threads.len() - before) as u16;
@@ -196,32 +196,33 @@ impl Programs {
         Programs { threads: Vec::new(), programs: Vec::new(), regions: Regions::default(), error: None, uncached: 0 }
     }
 
-    /// Threads of all of them.
+    /// Returns the number of threads of all programs.
     pub fn threads(&self) -> u16 {
         self.threads.len() as u16
     }
 
-    /// The programs; their threads are numbered in this order.
+    /// Returns the programs, in the order in which their threads are numbered.
     pub fn programs(&self) -> &[ProgramInfo] {
         &self.programs
     }
 
-    /// Memory that they use, in order of address, without gaps but for [`Region::base`]'s alignment.
+    /// Returns the memory regions, in ascending order and without gaps other than for the alignment of
+    /// [`Region::base`].
     pub fn regions(&self) -> &[Region] {
         &self.regions.0
     }
 
-    /// Bytes from address zero to the last region's end.
+    /// Returns the number of bytes from address zero to the end of the last region.
     pub fn bytes(&self) -> u64 {
         self.regions.end()
     }
 
-    /// Threads whose accesses go past the processor's caches, a bit each: traces of what caches have missed.
+    /// Returns a bit mask of the threads whose accesses bypass the processor's caches: traces of cache misses.
     pub fn uncached(&self) -> u64 {
         self.uncached
     }
 
-    /// What ended a trace before its end, if anything did.
+    /// Takes the error that ended a trace early, if there was one.
     pub fn take_error(&mut self) -> Option<TraceError> {
         self.error.take()
     }
@@ -235,8 +236,8 @@ impl Steps for Programs {
     }
 }
 
-/// The kinds, each with what makes it.
-type Make = fn(&mut Making<'_>, &'static str) -> Result<(), Error>;
+/// Constructor of each kind.
+type Make = fn(&mut Builder<'_>, &'static str) -> Result<(), Error>;
 const KINDS: [(&str, Make); 15] = [
     ("gups", random::make),
     ("mix", random::make),
@@ -255,9 +256,9 @@ const KINDS: [(&str, Make); 15] = [
     ("trace", replay::make),
 ];
 
-fn make(making: &mut Making<'_>) -> Result<&'static str, Error> {
-    let kind = making.keys.choice("kind", &KINDS.map(|(name, _)| name), None)?;
+fn make(builder: &mut Builder<'_>) -> Result<&'static str, Error> {
+    let kind = builder.keys.choice("kind", &KINDS.map(|(name, _)| name), None)?;
     let (name, make) = KINDS[kind];
-    make(making, name)?;
+    make(builder, name)?;
     Ok(name)
 }

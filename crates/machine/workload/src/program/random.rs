@@ -1,28 +1,31 @@
-//! Single words at random: updates of a table (GUPS), reads of a mapped file, and reads of which a part is sequential.
+//! Random accesses to single words: updates of a table (GUPS), reads of a mapped file, and partly sequential reads.
 
 use media::{Act, Step};
 use sim::Rng;
 
-use super::{Backing, Before, Making, Thread};
+use super::{Backing, Builder, InitialState, Thread};
 use crate::error::Error;
 use crate::trace::TraceError;
 
-/// Bytes of an access.
+/// Bytes per access.
 const WORD: u64 = 8;
-/// Steps made at once.
+/// Steps generated per call.
 const BATCH: u64 = 512;
 
+/// Builds the program. Keys by kind:
+///
 /// * `gups`: `table`, `updates` (each a load and a store of the same word);
-/// * `mix`: `table`, `accesses`, `random` (the part of them that goes to a random place), `stride` (of the others; a page if
-///   nothing else is said: what is nearer is in a cache everywhere);
+/// * `mix`: `table`, `accesses`, `random` (the fraction at random positions), `stride` (of the others; defaults to a
+///   page, because closer accesses always hit a cache);
 /// * `mmap`: `file`, `reads`.
 ///
-/// All have `threads`, among which the accesses are shared out; `instructions` between two accesses; `ordered`: an access
-/// waits until all before it is done, since a random number generator's lock, or a reading of the time stamp counter, comes
-/// between them; and, of a table, `create`: it is first written from its beginning to its end, each thread its part, and all
-/// begin to measure when the last has done so; or `created`: it was, and memory is as that leaves it.
-pub(super) fn make(making: &mut Making<'_>, kind: &'static str) -> Result<(), Error> {
-    let keys = &mut *making.keys;
+/// Common keys: `threads`, which divide the accesses; `instructions` between two accesses; `ordered`, where each access
+/// waits for all earlier ones, like a program that takes a random number generator's lock or reads the time stamp
+/// counter in between. For tables: `create`, where the threads first write the table, each its own part, and
+/// measurement begins when all have finished; or `created`, where the table is already written and memory is in the
+/// corresponding state.
+pub(super) fn make(builder: &mut Builder<'_>, kind: &'static str) -> Result<(), Error> {
+    let keys = &mut *builder.keys;
     let (region, count, backing) = match kind {
         "gups" => ("table", "updates", Backing::Anonymous),
         "mix" => ("table", "accesses", Backing::Anonymous),
@@ -42,13 +45,13 @@ pub(super) fn make(making: &mut Making<'_>, kind: &'static str) -> Result<(), Er
     if create && created {
         return Err(keys.error("created", "found true, expected false where create is true"));
     }
-    let before = if created { Before::Written } else { Before::Found };
-    let base = making.regions.add(region, backing, before, bytes);
+    let initial = if created { InitialState::Written } else { InitialState::Existing };
+    let base = builder.regions.add(region, backing, initial, bytes);
     for thread in 0..threads {
         let part = |n: u64| bytes / WORD * n / threads * WORD;
         let created = base + part(thread);
-        making.threads.push(Box::new(Words {
-            rng: making.stream(thread as u16),
+        builder.threads.push(Box::new(Words {
+            rng: builder.stream(thread as u16),
             base,
             bytes,
             left: count / threads + u64::from(thread < count % threads),
@@ -84,7 +87,7 @@ impl Thread for Words {
     fn next(&mut self, steps: &mut Vec<Step>) -> Result<(), TraceError> {
         for _ in 0..BATCH {
             if self.create.start < self.create.end {
-                // A line at a time: seven words more are written meanwhile, to the same line.
+                // Stores one line at a time; the instructions include the stores to its other seven words.
                 steps.push(Step { instructions: 15, act: Act::Store, bytes: 64, address: self.create.start });
                 self.create.start = (self.create.start + 1).next_multiple_of(64);
                 continue;

@@ -1,69 +1,70 @@
-//! A memory trace as a program of one thread.
+//! Replays a memory trace as a program of one thread.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use media::{Act, Step};
 
-use super::{Backing, Before, Making, Regions, Thread};
+use super::{Backing, Builder, InitialState, Regions, Thread};
 use crate::error::Error;
 use crate::memory::{Access, Format, Op, Reader};
 use crate::trace::TraceError;
 
-/// What a trace touches is brought together in pieces of this many bytes, so that memory need not be as large as its
-/// addresses are far apart.
-const PIECE: u64 = 64 << 10;
+/// Granularity at which the touched addresses are compacted, so that memory need not span the trace's whole address
+/// range.
+const BLOCK: u64 = 64 << 10;
 
-/// `trace`: `file`, beside this one; `cached`: its accesses go through the processor's caches, which is what is done with
-/// those of a trace that does not say that they are what caches have missed.
-pub(super) fn make(making: &mut Making<'_>, _: &'static str) -> Result<(), Error> {
-    let name = making.keys.text("file", "a memory trace")?;
-    let replay = Replay::open(&making.folder.join(name), making.regions)?;
-    if !making.keys.flag("cached", !replay.holds_misses())? {
-        *making.uncached |= 1_u64.checked_shl(making.threads.len() as u32).unwrap_or(0);
+/// Builds the program. Keys: `trace`; `file`, relative to this file; `cached`, whether accesses go through the
+/// processor's caches. By default they do, unless the trace records cache misses.
+pub(super) fn make(builder: &mut Builder<'_>, _: &'static str) -> Result<(), Error> {
+    let name = builder.keys.text("file", "a memory trace")?;
+    let replay = Replay::open(&builder.folder.join(name), builder.regions)?;
+    if !builder.keys.flag("cached", !replay.holds_misses())? {
+        *builder.uncached |= 1_u64.checked_shl(builder.threads.len() as u32).unwrap_or(0);
     }
-    making.threads.push(Box::new(replay));
+    builder.threads.push(Box::new(replay));
     Ok(())
 }
 
-/// A trace that is replayed.
+/// A trace being replayed.
 pub(super) struct Replay {
     reader: Reader,
     chunk: Vec<Access>,
-    /// Pieces of the trace's addresses, and where they are.
-    pieces: BTreeMap<u64, u64>,
+    /// Maps blocks of the trace's addresses to their new positions.
+    blocks: BTreeMap<u64, u64>,
     last: (u64, u64),
-    /// Instructions that were fetched since the last access.
+    /// Instructions fetched since the last access.
     fetched: u64,
 }
 
 impl Replay {
-    /// Reads the trace once, to lay out what it touches; its addresses keep their order.
+    /// Reads the trace once to lay out the blocks that it touches, in their original order.
     pub fn open(path: &Path, regions: &mut Regions) -> Result<Replay, Error> {
         let mut reader = Reader::open(path, None)?;
-        let (mut pieces, mut chunk, mut last) = (BTreeMap::new(), Vec::new(), u64::MAX);
+        let (mut blocks, mut chunk, mut last) = (BTreeMap::new(), Vec::new(), u64::MAX);
         loop {
             reader.next_chunk(&mut chunk)?;
             if chunk.is_empty() {
                 break;
             }
             for access in chunk.iter().filter(|access| access.op != Op::Fetch) {
-                let piece = access.address / PIECE;
-                if piece != last {
-                    pieces.insert(piece, 0);
-                    last = piece;
+                let block = access.address / BLOCK;
+                if block != last {
+                    blocks.insert(block, 0);
+                    last = block;
                 }
             }
         }
-        let base = regions.add("memory", Backing::Anonymous, Before::Found, (pieces.len() as u64).max(1) * PIECE);
-        for (number, place) in pieces.values_mut().enumerate() {
-            *place = base + number as u64 * PIECE;
+        let base =
+            regions.add("memory", Backing::Anonymous, InitialState::Existing, (blocks.len() as u64).max(1) * BLOCK);
+        for (number, address) in blocks.values_mut().enumerate() {
+            *address = base + number as u64 * BLOCK;
         }
         let reader = Reader::open(path, None)?;
-        Ok(Replay { reader, chunk, pieces, last: (u64::MAX, 0), fetched: 0 })
+        Ok(Replay { reader, chunk, blocks, last: (u64::MAX, 0), fetched: 0 })
     }
 
-    /// Whether its accesses are what caches of a processor have filled and written back.
+    /// Returns whether the accesses are fills and write-backs of processor caches.
     pub fn holds_misses(&self) -> bool {
         match self.reader.format() {
             Format::Nandram => self.reader.header().is_some_and(|header| !header.caches.is_empty()),
@@ -73,11 +74,11 @@ impl Replay {
     }
 
     fn place(&mut self, address: u64) -> u64 {
-        let piece = address / PIECE;
-        if self.last.0 != piece {
-            self.last = (piece, self.pieces[&piece]);
+        let block = address / BLOCK;
+        if self.last.0 != block {
+            self.last = (block, self.blocks[&block]);
         }
-        self.last.1 + address % PIECE
+        self.last.1 + address % BLOCK
     }
 }
 
@@ -94,7 +95,7 @@ impl Thread for Replay {
                 if access.op == Op::Fetch {
                     continue;
                 }
-                // The access is itself an instruction.
+                // The access itself counts as one instruction.
                 let instructions = u32::try_from(self.fetched.saturating_sub(1)).unwrap_or(u32::MAX);
                 self.fetched = 0;
                 let act = if access.op == Op::Write { Act::Store } else { Act::Load };

@@ -1,26 +1,31 @@
-//! A file from its beginning to its end.
+//! Sequential reads or writes of a file.
 
 use media::{Act, LINE, Step};
 
-use super::{Backing, Before, Making, Thread};
+use super::{Backing, Builder, InitialState, Thread};
 use crate::error::Error;
 use crate::trace::TraceError;
 
-/// Instructions that copy a line, its load and its store not counted: wide loads and stores, and a loop.
+/// Instructions to copy a line, besides its load and store: wide loads and stores, and a loop.
 pub(super) const COPY: u32 = 6;
 
-/// `dd-read` and `dd-write`: `file`, its size; `block`, the bytes of a call; `threads`, each with a part of the file.
-pub(super) fn make(making: &mut Making<'_>, kind: &'static str) -> Result<(), Error> {
-    let keys = &mut *making.keys;
+/// Builds `dd-read` or `dd-write`. Keys: `file`, its size; `block`, bytes per call; `threads`, each of which handles a
+/// part of the file.
+pub(super) fn make(builder: &mut Builder<'_>, kind: &'static str) -> Result<(), Error> {
+    let keys = &mut *builder.keys;
     let file = keys.size("file", 4096, None)?;
     let block = keys.size("block", 64, Some(64 << 10))?;
     let threads = keys.count("threads", (1, 64), Some(1))?;
-    let base = making.regions.add("file", Backing::File, Before::Found, file);
-    let buffers =
-        making.regions.add("buffers", Backing::Anonymous, Before::Allocated, (block * threads).next_multiple_of(LINE));
+    let base = builder.regions.add("file", Backing::File, InitialState::Existing, file);
+    let buffers = builder.regions.add(
+        "buffers",
+        Backing::Anonymous,
+        InitialState::Allocated,
+        (block * threads).next_multiple_of(LINE),
+    );
     for thread in 0..threads {
         let part = |n: u64| file / LINE * n / threads * LINE;
-        making.threads.push(Box::new(Blocks {
+        builder.threads.push(Box::new(Blocks {
             at: base + part(thread),
             end: base + part(thread + 1),
             block,
@@ -50,7 +55,7 @@ impl Thread for Blocks {
     }
 }
 
-/// A call that reads or writes `bytes` of a file, and the copy.
+/// Generates a call that reads or writes `bytes` of a file, and the copy to or from `buffer`.
 pub(super) fn transfer(steps: &mut Vec<Step>, write: bool, address: u64, bytes: u64, buffer: u64) {
     let act = if write { Act::Write } else { Act::Read };
     steps.push(Step { instructions: 100, act, bytes: bytes as u32, address });

@@ -1,35 +1,37 @@
-//! STREAM's kernels (McCalpin): arrays that are copied, scaled and added from their beginnings to their ends.
+//! STREAM's kernels (McCalpin): copy, scale and add arrays from start to end.
 
 use media::{Act, LINE, Step};
 
-use super::{Backing, Before, Making, Thread};
+use super::{Backing, Builder, InitialState, Thread};
 use crate::error::Error;
 use crate::trace::TraceError;
 
-/// Lines made at once.
+/// Lines generated per call.
 const BATCH: u64 = 128;
 
-/// Instructions of a line beside its loads and stores: two vectors of 32 bytes, each with what it computes, and the loop.
+/// Instructions per line besides its loads and stores: arithmetic on two 32-byte vectors, and the loop.
 const COMPUTE: u32 = 4;
 
 /// The kernels: name, arrays read, array written.
 const KERNELS: [(&str, &[usize], usize); 4] =
     [("copy", &[0], 2), ("scale", &[2], 1), ("add", &[0, 1], 2), ("triad", &[1, 2], 0)];
 
-/// `kernel`; `array`, the bytes of each of the three arrays; `passes` over them; `warm`, passes before measuring begins;
-/// `threads`, each with its part of each array. The arrays were written before.
-pub(super) fn make(making: &mut Making<'_>, _: &'static str) -> Result<(), Error> {
-    let keys = &mut *making.keys;
+/// Builds the program. Keys: `kernel`; `array`, the size of each of the three arrays; `passes` over them; `warm`,
+/// passes before measurement begins; `threads`, each of which handles its part of each array. The arrays are already
+/// written.
+pub(super) fn make(builder: &mut Builder<'_>, _: &'static str) -> Result<(), Error> {
+    let keys = &mut *builder.keys;
     let kernel = keys.choice("kernel", &KERNELS.map(|(name, ..)| name), None)?;
     let array = keys.size("array", 4096, None)? / LINE * LINE;
     let passes = keys.count("passes", (1, 1 << 20), Some(1))?;
     let warm = keys.count("warm", (0, 1 << 20), Some(0))?;
     let threads = keys.count("threads", (1, 64), Some(1))?;
-    let arrays = ["a", "b", "c"].map(|name| making.regions.add(name, Backing::Anonymous, Before::Written, array));
+    let arrays =
+        ["a", "b", "c"].map(|name| builder.regions.add(name, Backing::Anonymous, InitialState::Written, array));
     for thread in 0..threads {
         let part = |n: u64| array / LINE * n / threads * LINE;
         let (_, from, to) = KERNELS[kernel];
-        making.threads.push(Box::new(Kernel {
+        builder.threads.push(Box::new(Kernel {
             from: from.iter().map(|number| arrays[*number]).collect(),
             to: arrays[to],
             part: part(thread)..part(thread + 1),

@@ -1,14 +1,14 @@
 //! Alibaba Cloud block traces: `device_id,opcode,offset,length,timestamp`.
 //!
-//! Source: the README of the published traces (<https://github.com/alibaba/block-traces>): the operation is R or W,
-//! offset and length are bytes, the timestamp is microseconds.
+//! Source: README of the published traces (<https://github.com/alibaba/block-traces>). The operation is R or W, offset
+//! and length are bytes, the timestamp is in microseconds.
 
 use super::RecordOp;
 use super::devices::Devices;
 use super::fields::{CommaFields, Fault, Field};
 use super::reader::{Entry, Step};
 
-/// What the header begins with, in any case.
+/// Start of the header, case-insensitive.
 const HEADER: &[u8] = b"device_id,";
 
 const DEVICE: Field = Field::new("device_id", "a whole number");
@@ -17,8 +17,7 @@ const OFFSET: Field = Field::new("offset", "a whole number of bytes");
 const LENGTH: Field = Field::new("length", "a whole number of bytes");
 const TIMESTAMP: Field = Field::new("timestamp", "a whole number of us");
 
-/// One line.
-#[inline(always)]
+/// Parses one line.
 pub(super) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
     let line = fields.rest();
     let device = match fields.number(&DEVICE) {
@@ -38,7 +37,7 @@ pub(super) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Resu
     Ok(Step::Request(Entry::new(ticks, devices.number(device), op, offset, bytes)))
 }
 
-/// Whether a line is the optional header.
+/// Returns whether a line is the optional header.
 pub(super) fn is_header(line: &[u8]) -> bool {
     line.len() >= HEADER.len() && line[..HEADER.len()].eq_ignore_ascii_case(HEADER)
 }

@@ -1,13 +1,14 @@
 //! blkparse's default text: `MAJOR,MINOR CPU SEQUENCE TIME PID ACTION RWBS SECTOR + SECTORS [PROCESS]`.
 //!
-//! Source: blkparse(1), "Default output", and blktrace's `blkparse_fmt.c`. The requests are the Q events: what was
-//! handed to the block layer, at the time it was, before the scheduler merged, split or delayed it; all other events
-//! are passed over, and so are the totals at the end. Trace one layer only: a request that passes a partition's or
-//! logical volume's own trace as well has a Q event in each.
+//! Source: blkparse(1), "Default output", and blktrace's `blkparse_fmt.c`. Requests are the Q events: requests as they
+//! enter the block layer, before the scheduler merges, splits or delays them. All other events and the totals at the
+//! end are ignored. Trace only one layer: a request that also passes through the trace of a partition or logical volume
+//! has a Q event in each.
 //!
-//! RWBS: a leading F is a flush that goes before the request (or is all of it, if there is no range), then R, W,
-//! D (discard) or N (none), then any of F (FUA), A (readahead), S (synchronous), M (metadata), E (secure), B (barrier,
-//! before Linux 2.6.37: a flush before and FUA). SCSI commands passed through the block layer are not requests.
+//! RWBS starts with F for a flush before the request (or a flush alone, if there is no range). Then follows R, W, D
+//! (discard) or N (none), then any of F (FUA), A (readahead), S (synchronous), M (metadata), E (secure) and B (barrier,
+//! before Linux 2.6.37: a preceding flush and FUA). SCSI commands passed through the block layer do not count as
+//! requests.
 
 use super::RecordOp;
 use super::devices::Devices;
@@ -24,19 +25,18 @@ const RWBS: Field = Field::new("RWBS", "[F](R, W, D or N)[F, A, S, M, E, B] as b
 const SECTOR: Field = Field::new("sector", "a whole number of 512-byte sectors");
 const SECTORS: Field = Field::new("sectors", "a whole number of 512-byte sectors");
 
-/// First words of the lines between and behind the events.
+/// First words of the summary lines between and after the events.
 const TOTALS: [&[u8]; 5] = [b"CPU", b"Total", b"Throughput", b"Events", b"Skips"];
 
-/// The state of an output that is read.
+/// State of the blkparse parser.
 #[derive(Default)]
 pub(super) struct Parser {
-    // Among the totals, where lines begin with anything.
+    // Within the totals, where lines may begin with anything.
     totals: bool,
 }
 
 impl Parser {
-    /// One line.
-    #[inline]
+    /// Parses one line.
     pub fn parse(&mut self, fields: &mut BlankFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
         let line = fields.rest();
         let device = fields.word(&DEVICE)?;
@@ -60,7 +60,7 @@ impl Parser {
         let range = match fields.next() {
             Some(word @ [b'0'..=b'9', ..]) => {
                 if fields.next() != Some(b"+") {
-                    // A count of bytes and a command: a SCSI command that is passed through.
+                    // A byte count and a command: a passed-through SCSI command.
                     return Ok(Step::Skipped);
                 }
                 let offset = BlankFields::new(word).sectors(&SECTOR)?;
@@ -81,7 +81,7 @@ impl Parser {
     }
 }
 
-/// Whether a line is an event, of any kind.
+/// Returns whether a line is an event of any kind.
 pub(super) fn is_event(line: &[u8]) -> bool {
     let mut fields = BlankFields::new(line);
     let device = fields.next().unwrap_or_default();
@@ -92,8 +92,7 @@ pub(super) fn is_event(line: &[u8]) -> bool {
     is_device(device) && cpu && sequence && decimal && number(fields.next())
 }
 
-/// Whether a word is `8,0` or the like.
-#[inline]
+/// Returns whether a word is a device such as `8,0`.
 fn is_device(word: &[u8]) -> bool {
     let digits = |from: usize| word[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let major = digits(0);
@@ -104,7 +103,7 @@ fn is_device(word: &[u8]) -> bool {
     minor > 0 && major + 1 + minor == word.len()
 }
 
-/// What RWBS says.
+/// Contents of the RWBS field.
 struct Flags {
     flush: bool,
     op: Option<RecordOp>,
@@ -112,7 +111,6 @@ struct Flags {
 }
 
 impl Flags {
-    #[inline]
     fn read(word: &[u8]) -> Result<Flags, Box<Fault>> {
         let mut rest = word;
         let mut flags = Flags { flush: false, op: None, fua: false };

@@ -1,36 +1,36 @@
-//! From a trace's own clock to time since its first record.
+//! Converts a trace's timestamps to time since its first record.
 
 use sim::Time;
 
-/// Turns ticks of the trace's clock into [`Time`], and keeps it from running backwards.
+/// Converts ticks of the trace's clock to [`Time`] and keeps it from running backwards.
 ///
-/// Real traces have small inversions: requests are logged when they complete, or by several processors. A record that
-/// claims to be earlier than one before it is moved up to that one's time, and counted.
+/// Real traces contain small inversions, because requests are logged at completion or by several processors. A record
+/// with an earlier timestamp than a preceding record gets that record's time, and is counted.
 pub(super) struct Clock {
     tick: Time,
     ticks_max: u64,
     first: Option<u64>,
     latest: u64,
     reordered: u64,
-    // All records so far were at whole seconds; how many were at the time of the one before.
+    // Whether all records so far were at whole seconds.
     whole: bool,
+    // Records with the same time as the preceding one.
     together: u64,
 }
 
 impl Clock {
-    /// Zero is the first record.
+    /// Creates a clock whose zero is the first record.
     pub fn since_first(tick: Time) -> Clock {
         assert!(tick > Time::ZERO);
         Clock { tick, ticks_max: u64::MAX / tick.ps(), first: None, latest: 0, reordered: 0, whole: true, together: 0 }
     }
 
-    /// Zero is the trace's own zero.
+    /// Creates a clock whose zero is the trace's own zero.
     pub fn since_zero(tick: Time) -> Clock {
         Clock { first: Some(0), ..Clock::since_first(tick) }
     }
 
-    /// The time of a record at `ticks`; none where that lies more than 213 days from zero.
-    #[inline]
+    /// Returns the time of a record at `ticks`, or `None` if it is more than 213 days from zero.
     pub fn at(&mut self, ticks: u64) -> Option<Time> {
         if self.whole {
             self.whole =
@@ -47,22 +47,22 @@ impl Clock {
         (self.latest <= self.ticks_max).then(|| self.tick * self.latest)
     }
 
-    /// The unit of the trace's clock.
+    /// Returns the unit of the trace's clock.
     pub fn tick(&self) -> Time {
         self.tick
     }
 
-    /// A record has been met.
+    /// Returns whether the clock has seen a record.
     pub fn has_begun(&self) -> bool {
         self.first.is_some()
     }
 
-    /// All records so far were at whole seconds, over more than one, and some at the same.
+    /// Returns whether all records so far were at whole seconds, in more than one second, with some in the same second.
     pub fn counts_whole_seconds(&self) -> bool {
         self.whole && self.latest > 0 && self.together > 0
     }
 
-    /// Records that were moved up.
+    /// Returns the number of records that were moved forward.
     pub fn reordered(&self) -> u64 {
         self.reordered
     }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inversions_are_moved_up_and_counted() {
+    fn inversions_are_moved_forward_and_counted() {
         let mut clock = Clock::since_first(Time::from_us(1));
         let at: Vec<u64> = [100, 103, 101, 103, 90, 110].iter().map(|t| clock.at(*t).unwrap().ns() / 1000).collect();
         assert_eq!(at, [0, 3, 3, 3, 3, 10]);
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_record_may_be_the_one_that_is_late() {
+    fn the_first_record_may_have_the_later_timestamp() {
         let mut clock = Clock::since_first(Time::from_ns(1));
         assert_eq!(clock.at(5), Some(Time::ZERO));
         assert_eq!(clock.at(4), Some(Time::ZERO));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_seconds_are_noticed() {
+    fn whole_seconds_are_detected() {
         let found = |ticks: &[u64], tick: Time| {
             let mut clock = Clock::since_first(tick);
             ticks.iter().for_each(|at| _ = clock.at(*at));
@@ -97,13 +97,13 @@ mod tests {
         };
         let (s, us) = (Time::from_s(1), Time::from_us(1));
         assert!(found(&[7, 7, 8, 8], s) && found(&[0, 2_000_000, 2_000_000], us));
-        assert!(!found(&[7, 7, 7], s), "all at once may be what was meant");
-        assert!(!found(&[1, 2, 3], s), "a request a second has lost nothing");
+        assert!(!found(&[7, 7, 7], s), "simultaneous requests may be intended");
+        assert!(!found(&[1, 2, 3], s), "one request per second lost no precision");
         assert!(!found(&[0, 2_000_000, 2_000_001], us));
     }
 
     #[test]
-    fn more_than_a_run_can_hold_is_refused() {
+    fn times_beyond_the_run_clock_are_rejected() {
         let mut clock = Clock::since_first(Time::from_us(1));
         assert_eq!(clock.at(7), Some(Time::ZERO));
         assert_eq!(clock.at(u64::MAX / 1_000_000 + 8), None);

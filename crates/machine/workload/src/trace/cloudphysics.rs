@@ -1,15 +1,15 @@
-//! CloudPhysics virtual disks as text: `version,time,op,size,lbn`.
+//! CloudPhysics virtual disk traces as text: `version,time,op,size,lbn`.
 //!
-//! Source: the sample that comes with libCacheSim, compared with the same trace as vscsi records: the version is the
-//! vscsi record's, the time is whole seconds where the record has microseconds, the operation is the SCSI code in
-//! hexadecimal, the size is bytes, the LBN counts 512-byte sectors. A fraction of a second is read if there is one.
+//! Source: the sample included with libCacheSim, compared with the same trace as vscsi records. The version is that of
+//! the vscsi record. The time is in whole seconds, where the record has microseconds; a fraction is read if there is
+//! one. The operation is the SCSI code in hexadecimal, the size is in bytes, and the LBN counts 512-byte sectors.
 
 use super::devices::Devices;
 use super::fields::{CommaFields, Fault, Field};
 use super::reader::{Entry, Step};
 use super::scsi::{self, Command};
 
-/// What the header begins with, in any case.
+/// Start of the header, case-insensitive.
 const HEADER: &[u8] = b"version,";
 
 const VERSION: Field = Field::new("version", "1 or 2");
@@ -18,8 +18,7 @@ const OP: Field = Field::new("op", scsi::EXPECTED);
 const SIZE: Field = Field::new("size", "a whole number of bytes");
 const LBN: Field = Field::new("lbn", "a whole number of 512-byte sectors");
 
-/// One line.
-#[inline(always)]
+/// Parses one line.
 pub(super) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
     let line = fields.rest();
     match fields.word(&VERSION)? {
@@ -39,13 +38,12 @@ pub(super) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Resu
     }
 }
 
-/// Whether a line is the header.
+/// Returns whether a line is the header.
 pub(super) fn is_header(line: &[u8]) -> bool {
     line.len() >= HEADER.len() && line[..HEADER.len()].eq_ignore_ascii_case(HEADER)
 }
 
-/// An operation code: two hexadecimal digits, with or without `0x`.
-#[inline]
+/// Parses an operation code: two hexadecimal digits, with or without `0x`.
 pub(super) fn hex(text: &[u8]) -> Option<u16> {
     let digits = text.strip_prefix(b"0x").unwrap_or(text);
     match digits {

@@ -1,4 +1,4 @@
-//! Traces of any columns: `time=0:us,op=2,offset=3:sectors,bytes=4`.
+//! Traces with user-defined columns: `time=0:us,op=2,offset=3:sectors,bytes=4`.
 
 use std::str::FromStr;
 
@@ -8,24 +8,24 @@ use super::fields::{Fault, Field, Fields, nanoseconds};
 use super::reader::{Entry, Step};
 use crate::nearest::nearest;
 
-/// Columns that are read at most.
+/// Maximum number of columns.
 const COLUMNS_MAX: usize = 64;
-/// Bytes of a request where no column says so.
+/// Bytes per request if no column specifies them.
 const BYTES: u64 = 4096;
 
-/// Where the fields of a line stand, from 0, and what their numbers count. Fields are separated by commas, or where the
-/// first line has none by blanks.
+/// Columns of the fields, from 0, and their units. Fields are separated by commas, or by blanks if the first line has
+/// no comma.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Columns {
-    /// The time, and the nanoseconds that it counts; without it requests follow one another.
+    /// Column of the time, and its unit in nanoseconds. Without this column requests are issued one after another.
     time: Option<(u8, u64)>,
-    /// What is asked; without it all are reads.
+    /// Column of the operation. Without it all requests are reads.
     op: Option<u8>,
-    /// The first byte, and the bytes that it counts.
+    /// Column of the first byte, and its unit in bytes.
     offset: (u8, u64),
-    /// The length, and the bytes that it counts; without it 4 KiB.
+    /// Column of the length, and its unit in bytes. Without it the length is 4 KiB.
     bytes: Option<(u8, u64)>,
-    /// The device; without it there is one.
+    /// Column of the device. Without it there is one device.
     device: Option<u8>,
 }
 
@@ -38,7 +38,7 @@ impl FromStr for Columns {
     type Err = String;
 
     /// # Errors
-    /// What was found and what was expected.
+    /// A message with the invalid part and the expected form.
     fn from_str(text: &str) -> Result<Columns, String> {
         let (mut time, mut op, mut offset, mut bytes, mut device) = (None, None, None, None, None);
         for part in text.split(',') {
@@ -89,10 +89,10 @@ impl FromStr for Columns {
                 }
             };
             if twice {
-                return Err(format!("{name}: found it twice, expected one column"));
+                return Err(format!("{name}: found two columns, expected one"));
             }
         }
-        let offset = offset.ok_or("found no offset, expected a column of it, such as offset=3:sectors")?;
+        let offset = offset.ok_or("found no offset, expected its column, such as offset=3:sectors")?;
         Ok(Columns { time, op, offset, bytes, device })
     }
 }
@@ -104,7 +104,7 @@ const LENGTH: Field = Field::new("bytes", "a whole number of the column's unit, 
 const DEVICE: Field = Field::new("device", "a name");
 
 impl Columns {
-    /// One line; `first` is true for the first one, which may hold the columns' names.
+    /// Parses one line. `first` allows for a line of column names.
     pub(super) fn parse<const COMMAS: bool>(
         &self,
         fields: &mut Fields<'_, COMMAS>,
@@ -161,12 +161,12 @@ fn operation(text: &[u8]) -> Option<RecordOp> {
     }
 }
 
-/// Nanoseconds of a number, with or without a fraction, of `factor` ns each.
+/// Converts a decimal number of units of `factor` nanoseconds to nanoseconds.
 fn ticks(text: &[u8], factor: u64) -> Option<u64> {
     if let Ok(whole) = std::str::from_utf8(text).ok()?.parse::<u64>() {
         return whole.checked_mul(factor);
     }
-    // In billionths of the unit.
+    // Value in billionths of the unit.
     let billionths = nanoseconds(text)?;
     u64::try_from(u128::from(billionths) * u128::from(factor) / 1_000_000_000).ok()
 }
@@ -176,14 +176,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_read_and_mistakes_explained() {
+    fn columns_are_parsed_and_errors_explained() {
         let read = |text: &str| text.parse::<Columns>();
         let columns = read("time=0:us,op=2,offset=3:sectors,bytes=4").expect("valid");
         assert_eq!((columns.time, columns.offset, columns.bytes), (Some((0, 1000)), (3, 512), Some((4, 1))));
         for (text, message) in [
             ("offset", "found \"offset\", expected NAME=COLUMN or NAME=COLUMN:UNIT, such as offset=3:sectors"),
             ("offset=x", "offset: found \"x\", expected a column's number from 0 to 63"),
-            ("op=1", "found no offset, expected a column of it, such as offset=3:sectors"),
+            ("op=1", "found no offset, expected its column, such as offset=3:sectors"),
             ("time=0,offset=1", "time: found no unit, expected one such as time=0:us (s, ms, us, 100ns, ns)"),
             ("offset=1:blocks", "offset: found the unit \"blocks\", expected one of bytes, sectors, kib, pages"),
             ("op=1:us,offset=0", "op: found the unit \"us\", expected none"),
@@ -191,7 +191,7 @@ mod tests {
                 "ofset=1",
                 "found the name \"ofset\", expected one of time, op, offset, bytes, device; the nearest is \"offset\"",
             ),
-            ("offset=1,offset=2", "offset: found it twice, expected one column"),
+            ("offset=1,offset=2", "offset: found two columns, expected one"),
         ] {
             assert_eq!(read(text), Err(message.to_owned()), "{text}");
         }

@@ -1,18 +1,18 @@
-//! The devices and files that a trace names, numbered as they are met.
+//! Devices and files of a trace, numbered in order of appearance.
 
 use std::collections::BTreeMap;
 
-/// No device yet.
+/// Marks a number without a device.
 const NONE: u32 = u32::MAX;
-/// Device numbers below this are looked up in a table; those above, as names.
+/// Device numbers below this limit are looked up in a table, higher ones by name.
 const TABLE: u64 = 4096;
 
-/// Gives each device a dense index. Costs memory for a new device, none for a known one.
+/// Maps each device to a dense index. Only new devices allocate memory.
 pub(super) struct Devices {
     names: Vec<String>,
     by_key: BTreeMap<Box<[u8]>, u32>,
     by_number: Vec<u32>,
-    // Most records are for the device of the record before.
+    // Cache of the last lookup: most records use the same device as the previous record.
     last_key: Vec<u8>,
     last: u32,
 }
@@ -26,8 +26,7 @@ impl Devices {
         &self.names
     }
 
-    /// The index of what `key` names, if it is known.
-    #[inline]
+    /// Returns the index of the device named `key`, if it is known.
     pub fn find(&mut self, key: &[u8]) -> Option<u32> {
         if self.last != NONE && self.last_key == key {
             return Some(self.last);
@@ -43,14 +42,12 @@ impl Devices {
         Some(device)
     }
 
-    /// The index of what the last key named and that key's length, if `text` begins with the same key again.
-    #[inline]
+    /// Returns the last device's index and the length of its key, if `text` begins with the same key again.
     pub fn repeated(&self, text: &[u8]) -> Option<(u32, usize)> {
         (self.last != NONE && text.starts_with(&self.last_key)).then_some((self.last, self.last_key.len()))
     }
 
-    /// The index of what `key` names, which becomes a device called `name()` if it is new.
-    #[inline]
+    /// Returns the index of the device named `key`, and adds it as `name()` if it is new.
     pub fn intern(&mut self, key: &[u8], name: impl FnOnce() -> String) -> u32 {
         match self.find(key) {
             Some(device) => device,
@@ -66,8 +63,7 @@ impl Devices {
         device
     }
 
-    /// The index of the device with this number.
-    #[inline]
+    /// Returns the index of the device with this number.
     pub fn number(&mut self, number: u64) -> u32 {
         match self.by_number.get(number as usize) {
             Some(device) if *device != NONE => *device,
@@ -75,7 +71,6 @@ impl Devices {
         }
     }
 
-    #[cold]
     fn new_number(&mut self, number: u64) -> u32 {
         let device = self.intern(&number.to_le_bytes(), || number.to_string());
         if number < TABLE {
@@ -92,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn devices_are_numbered_as_they_are_met() {
+    fn devices_are_numbered_in_order_of_appearance() {
         let mut devices = Devices::new();
         let met = [7, 3, 7, 1 << 40, 3, 1 << 40, 0].map(|n| devices.number(n));
         assert_eq!(met, [0, 1, 0, 2, 1, 2, 3]);
@@ -100,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_found_again_in_any_order() {
+    fn known_keys_are_found_in_any_order() {
         let mut devices = Devices::new();
         let met = ["8,0", "8,16", "8,0", "8,0", "8,16"].map(|k| devices.intern(k.as_bytes(), || k.to_owned()));
         assert_eq!(met, [0, 1, 0, 0, 1]);

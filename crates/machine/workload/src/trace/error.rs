@@ -1,18 +1,18 @@
-//! What can be wrong with a trace.
+//! Errors of a trace.
 
 use std::fmt;
 
-/// Where in a trace: a line of text, or a record of a binary format. Both count from 1.
+/// Position in a trace: a line of text, or a record of a binary format, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A line.
+    /// A line of text.
     Line(u64),
     /// A binary record.
     Record(u64),
 }
 
 impl fmt::Display for Place {
-    /// As it stands behind the file's name: `:17` or ` record 17`.
+    /// Formats the position as it follows the file's name: `:17` or ` record 17`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Place::Line(n) => write!(f, ":{n}"),
@@ -21,53 +21,53 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a trace could not be read or written. The message is one line that names the file and the place in it.
+/// Error while reading or writing a trace. The message is one line that names the file and the position in it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// The system would not open, read or write the file.
+    /// The operating system could not open, read or write the file.
     #[error("{file}: {source}")]
     Io {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A field of a line or record is not what the format demands.
+    /// A field of a line or record does not match the format.
     #[error("{file}{place}: {field}: found {found}, expected {expected}")]
     Field {
         /// The file.
         file: String,
         /// The line or record.
         place: Place,
-        /// The field, by the name that the format's own documentation gives it.
+        /// The field's name in the format's own documentation.
         field: &'static str,
-        /// What stands there.
+        /// The value that was found.
         found: String,
-        /// What should.
+        /// Description of a valid value.
         expected: String,
     },
-    /// Neither the content nor the file's name says which format it is.
-    #[error("{file}: cannot tell the trace format: found {saw}, expected one of {expected}")]
+    /// Neither the content nor the file's name identifies the format.
+    #[error("{file}: cannot detect the trace format: found {saw}, expected one of {expected}")]
     Undetected {
         /// The file.
         file: String,
-        /// What the content looks like.
+        /// Description of the content.
         saw: String,
-        /// The names of the formats that there are.
+        /// Names of all formats.
         expected: String,
     },
-    /// There is no such format.
+    /// The format does not exist.
     #[error("found the trace format \"{found}\", expected one of {expected}; the nearest is \"{nearest}\"")]
     UnknownFormat {
         /// The name that was given.
         found: String,
-        /// The names that there are.
+        /// Names of all formats.
         expected: String,
-        /// The valid name that is nearest to it.
+        /// The nearest valid name.
         nearest: &'static str,
     },
-    /// The file is compressed in a way that is not undone here.
+    /// The file's compression is not supported.
     #[error("{file}: found {found} data, expected plain, gzip or zstd")]
     Compression {
         /// The file.
@@ -75,10 +75,8 @@ pub enum TraceError {
         /// The compression.
         found: &'static str,
     },
-    /// Compressed data cannot be undone: they are cut off or damaged.
-    #[error(
-        "{file}{place}: the {compression} data {what} after {bytes} bytes of trace, expected them to go on ({source})"
-    )]
+    /// Compressed data is truncated or damaged.
+    #[error("{file}{place}: the {compression} data {what} after {bytes} bytes of trace, expected more ({source})")]
     Damaged {
         /// The file.
         file: String,
@@ -86,11 +84,11 @@ pub enum TraceError {
         place: Place,
         /// gzip or zstd.
         compression: &'static str,
-        /// End, or are damaged.
+        /// "ends" or "is damaged".
         what: &'static str,
-        /// Bytes of trace that came out before.
+        /// Bytes of trace that were decompressed before the error.
         bytes: u64,
-        /// What the decompressor said.
+        /// The decompressor's error.
         source: std::io::Error,
     },
     /// A binary trace ends within a record.
@@ -100,17 +98,17 @@ pub enum TraceError {
         file: String,
         /// The record.
         place: Place,
-        /// Bytes of the record that are there.
+        /// Bytes of the record that are in the file.
         found: usize,
-        /// Bytes of a record.
+        /// Bytes of a complete record.
         expected: usize,
-        /// Where the file ends, in bytes of trace.
+        /// Size of the uncompressed file in bytes.
         at: u64,
     },
-    /// A name that a fio iolog cannot hold.
+    /// A file name cannot be represented in a fio iolog.
     #[error("{file}: found the file name \"{found}\", expected 1 to 255 bytes without blanks, as fio reads them")]
     Name {
-        /// The iolog that is written.
+        /// The iolog being written.
         file: String,
         /// The name.
         found: String,

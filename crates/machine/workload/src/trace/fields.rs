@@ -1,22 +1,22 @@
-//! The fields of a line: split, read and complained about.
+//! Splits a line into fields, and parses and validates them.
 
-/// Why a line is wrong; the file and line are added by the reader.
+/// Description of an invalid field; the reader adds the file and line.
 #[derive(Debug)]
 pub(crate) struct Fault {
     /// The field's name.
     pub field: &'static str,
-    /// What stands there, quoted, or a phrase.
+    /// The value that was found, in quotes, or a phrase.
     pub found: String,
-    /// What should.
+    /// Description of a valid value.
     pub expected: String,
 }
 
-/// What a column of a format is called, and what it holds.
+/// Name and contents of a format's column.
 #[derive(Debug)]
 pub(crate) struct Field {
-    /// Its name in the format's own documentation.
+    /// Name in the format's own documentation.
     pub name: &'static str,
-    /// What is expected in it.
+    /// Description of a valid value.
     pub holds: &'static str,
 }
 
@@ -27,21 +27,18 @@ impl Field {
 }
 
 impl Fault {
-    /// `found` where `field` should be.
-    #[cold]
+    /// Creates a fault for `found` in place of `field`.
     pub fn new(field: &Field, found: String) -> Box<Fault> {
         Box::new(Fault { field: field.name, found, expected: field.holds.to_owned() })
     }
 
-    /// `found` where `field` should be, in quotes.
-    #[cold]
+    /// Creates a fault that shows `found` in quotes.
     pub fn quoted(field: &Field, found: &[u8]) -> Box<Fault> {
         Fault::new(field, quote(found))
     }
 }
 
-/// `bytes` in double quotes, short enough for a message and without control characters.
-#[cold]
+/// Returns `bytes` in double quotes, shortened for a message, with control characters escaped.
 pub(crate) fn quote(bytes: &[u8]) -> String {
     const SHOWN: usize = 40;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN)]);
@@ -59,21 +56,19 @@ pub(crate) fn quote(bytes: &[u8]) -> String {
     out + "\""
 }
 
-/// The fields of one line, separated by commas (blanks around them do not count) or by blanks.
-///
-/// What is not inlined takes and returns it by value, so that it need not be in memory.
+/// The fields of one line, separated by commas (with optional blanks around them) or by blanks.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a, const COMMAS: bool> {
-    // What is behind the fields that were taken: the rest of the line, its end, and what follows. That can be seen
-    // because numbers are read in words of eight bytes, and are quick only where so many are left.
+    // Everything after the fields taken so far: the rest of the line, its end, and the following lines. The fast number
+    // parser reads words of eight bytes and therefore looks past the end of the line.
     rest: &'a [u8],
-    // The line has a further field, between commas; may have one, between blanks.
+    // Separated by commas: the line has another field. Separated by blanks: it may have one.
     more: bool,
 }
 
-/// Fields between commas.
+/// Fields separated by commas.
 pub(crate) type CommaFields<'a> = Fields<'a, true>;
-/// Fields between blanks.
+/// Fields separated by blanks.
 pub(crate) type BlankFields<'a> = Fields<'a, false>;
 
 fn is_blank(byte: u8) -> bool {
@@ -87,7 +82,7 @@ fn trim_start(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Without blanks at the end, nor what is left of a CR LF.
+/// Removes blanks at the end, and the CR of a CR LF.
 fn trim_end(mut text: &[u8]) -> &[u8] {
     while let [rest @ .., b' ' | b'\t' | b'\r'] = text {
         text = rest;
@@ -96,26 +91,22 @@ fn trim_end(mut text: &[u8]) -> &[u8] {
 }
 
 impl<'a, const COMMAS: bool> Fields<'a, COMMAS> {
-    /// The fields of the line that `text` begins with. It ends where a `\n` is, or the text.
-    #[inline]
+    /// Creates the fields of the line at the start of `text`, which ends at a `\n` or at the end of the text.
     pub fn new(text: &'a [u8]) -> Self {
         Fields { rest: text, more: true }
     }
 
-    /// What is behind the fields that were taken: the rest of the line, its end, and what follows.
-    #[inline]
+    /// Returns everything after the fields taken so far: the rest of the line, its end, and the following lines.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Takes `bytes` bytes, which are whole fields with their separators.
-    #[inline]
+    /// Skips `bytes` bytes, which must be whole fields with their separators.
     pub fn skip(&mut self, bytes: usize) {
         self.rest = &self.rest[bytes..];
     }
 
-    /// What is behind the line.
-    #[inline]
+    /// Returns the text after the line.
     pub fn behind_line(&self) -> &'a [u8] {
         if let [b'\n', behind @ ..] = self.rest {
             return behind;
@@ -123,8 +114,7 @@ impl<'a, const COMMAS: bool> Fields<'a, COMMAS> {
         self.rest.get(line_length(self.rest) + 1..).unwrap_or_default()
     }
 
-    /// The next field, if the line has one. Between blanks a field is never empty; between commas it may be.
-    #[inline]
+    /// Takes the next field, if the line has one. A field between blanks is never empty; one between commas may be.
     pub fn next(&mut self) -> Option<&'a [u8]> {
         if !self.more {
             return None;
@@ -141,8 +131,7 @@ impl<'a, const COMMAS: bool> Fields<'a, COMMAS> {
         (COMMAS || !word.is_empty()).then_some(word)
     }
 
-    /// The next field, which must be there and not be empty.
-    #[inline]
+    /// Takes the next field, which must exist and not be empty.
     pub fn word(&mut self, field: &'static Field) -> Result<&'a [u8], Box<Fault>> {
         match self.next() {
             Some(word) if !word.is_empty() => Ok(word),
@@ -150,8 +139,7 @@ impl<'a, const COMMAS: bool> Fields<'a, COMMAS> {
         }
     }
 
-    /// The next field as a whole number.
-    #[inline(always)]
+    /// Takes the next field as a whole number.
     pub fn number(&mut self, field: &'static Field) -> Result<u64, Box<Fault>> {
         let (value, count) = digits(self.rest);
         if is_count(count) {
@@ -173,8 +161,7 @@ impl<'a, const COMMAS: bool> Fields<'a, COMMAS> {
         Ok(value)
     }
 
-    /// The same, where it is not as simple as that.
-    #[inline(never)]
+    /// Parses numbers that the fast path of [`Self::number`] does not handle.
     fn number_among_blanks(mut self, field: &'static Field) -> Result<(u64, Self), Box<Fault>> {
         let word = self.next();
         let (value, count) = digits(word.unwrap_or_default());
@@ -185,8 +172,7 @@ impl<'a, const COMMAS: bool> Fields<'a, COMMAS> {
         }
     }
 
-    /// The next field, a count of 512-byte sectors, in bytes.
-    #[inline(always)]
+    /// Takes the next field, a number of 512-byte sectors, and converts it to bytes.
     pub fn sectors(&mut self, field: &'static Field) -> Result<u64, Box<Fault>> {
         let sectors = self.number(field)?;
         match sectors.checked_mul(media::request::SECTOR) {
@@ -195,8 +181,8 @@ impl<'a, const COMMAS: bool> Fields<'a, COMMAS> {
         }
     }
 
-    /// The next field, seconds with or without a decimal fraction, in nanoseconds; digits beyond those are dropped.
-    #[inline]
+    /// Takes the next field, seconds with an optional fraction, and converts it to nanoseconds. Further digits are
+    /// dropped.
     pub fn seconds(&mut self, field: &'static Field) -> Result<u64, Box<Fault>> {
         let word = self.next();
         match nanoseconds(word.unwrap_or_default()) {
@@ -205,8 +191,7 @@ impl<'a, const COMMAS: bool> Fields<'a, COMMAS> {
         }
     }
 
-    /// That the line has no further field.
-    #[inline]
+    /// Checks that the line has no further field.
     pub fn end(&mut self) -> Result<(), Box<Fault>> {
         match self.next() {
             None => Ok(()),
@@ -215,13 +200,12 @@ impl<'a, const COMMAS: bool> Fields<'a, COMMAS> {
     }
 }
 
-/// A complaint about a field, or about there being none.
-#[cold]
+/// Returns the fault of an invalid or missing field.
 fn fault(field: &Field, word: Option<&[u8]>) -> Box<Fault> {
     Fault::new(field, word.map_or_else(|| "the end of the line".to_owned(), quote))
 }
 
-/// Seconds as decimal text, in nanoseconds.
+/// Converts seconds in decimal notation to nanoseconds.
 pub(crate) fn nanoseconds(text: &[u8]) -> Option<u64> {
     const PLACES: usize = 9;
     let (whole, count) = digits(text);
@@ -242,17 +226,15 @@ pub(crate) fn nanoseconds(text: &[u8]) -> Option<u64> {
     whole.checked_mul(POWERS[PLACES])?.checked_add(fraction)
 }
 
-/// Whether that many digits are a number: 19 cannot overflow 64 bits, and nothing that is counted in a trace needs more.
-#[inline]
+/// Returns whether `digits` digits form a supported number: 19 digits never overflow 64 bits, and no trace needs more.
 fn is_count(digits: usize) -> bool {
     (1..=19).contains(&digits)
 }
 
-/// Where the line that `text` begins with ends.
+/// Returns the length of the line at the start of `text`.
 ///
-/// Eight bytes at a time: a byte of `x` is zero exactly where the lowest set bit of `(x - 1…) & !x & 0x80…` says, as
-/// borrows only disturb the bytes above it.
-#[inline]
+/// Checks eight bytes at a time. The lowest set bit of `(x - 1…) & !x & 0x80…` marks the first zero byte of `x`,
+/// because borrows only affect higher bytes.
 pub(crate) fn line_length(text: &[u8]) -> usize {
     let mut rest = text;
     while let Some((word, behind)) = rest.split_first_chunk() {
@@ -269,15 +251,14 @@ pub(crate) fn line_length(text: &[u8]) -> usize {
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 
-/// Behind the last field.
-const END: Field = Field::new("line", "its end there");
-/// What a field of sectors can hold, for sectors of which the bytes fit into 64 bits.
+/// The end of a line.
+const END: Field = Field::new("line", "the end of the line");
+/// Description of a sector number whose byte address fits 64 bits.
 pub(crate) const SECTOR_MAX: &str = "a sector below 2^55";
 
 const POWERS: [u64; 10] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 
-/// The number that `text` begins with, modulo 2^64, and how many digits it has.
-#[inline(always)]
+/// Returns the number at the start of `text`, modulo 2^64, and its number of digits.
 fn digits(text: &[u8]) -> (u64, usize) {
     match text.split_first_chunk() {
         Some((word, behind)) => match up_to_eight(word) {
@@ -288,8 +269,7 @@ fn digits(text: &[u8]) -> (u64, usize) {
     }
 }
 
-/// The same for `text` behind `count` digits that came to `value`.
-#[inline(always)]
+/// Continues [`digits`] in `text` after `count` digits with the value `value`.
 fn more_digits(mut value: u64, mut count: usize, text: &[u8]) -> (u64, usize) {
     let mut rest = text;
     while let Some((word, behind)) = rest.split_first_chunk() {
@@ -312,14 +292,13 @@ fn more_digits(mut value: u64, mut count: usize, text: &[u8]) -> (u64, usize) {
     (value, count)
 }
 
-/// The number that a word begins with, and how many digits it has.
+/// Returns the number at the start of a word, and its number of digits.
 ///
-/// All eight bytes at once, as decimal numbers are most of a trace: the digits are moved to the upper end of the word,
-/// with zeros before them, and neighbours are joined to pairs, fours and eights.
-#[inline(always)]
+/// Converts all eight bytes at once, because decimal numbers make up most of a trace: it shifts the digits to the upper
+/// end of the word with zeros below, then combines neighbors into pairs, fours and eights.
 fn up_to_eight(word: &[u8; 8]) -> (u64, usize) {
     let word = u64::from_le_bytes(*word) ^ (ONES * b'0' as u64);
-    // The upper bit of each byte that is above 9; a carry out of such a byte disturbs only those behind it.
+    // Sets the top bit of each byte that is not a digit. A carry out of such a byte only affects the bytes after it.
     let others = (word.wrapping_add(ONES * (0x80 - 10)) | word) & (ONES << 7);
     let length = others.trailing_zeros() as usize / 8;
     if length == 0 {
@@ -353,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn commas_may_have_blanks_around_them_and_nothing_between() {
+    fn fields_between_commas_may_be_padded_or_empty() {
         let mut fields = commas(b" 1 ,\tb c , ,4");
         assert_eq!(fields.number(&N).unwrap(), 1);
         assert_eq!(fields.next(), Some(&b"b c"[..]));
@@ -365,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_blanks_separate_once() {
+    fn a_run_of_blanks_is_one_separator() {
         let mut fields = blanks(b"  8,0 \t 3  ");
         assert_eq!(fields.next(), Some(&b"8,0"[..]));
         assert_eq!(fields.number(&N).unwrap(), 3);
@@ -373,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_show_the_field() {
+    fn errors_show_the_field() {
         let bad = |line: &[u8]| message(&commas(line).number(&N).unwrap_err());
         assert_eq!(bad(b"12x ,3"), "n: found \"12x\", expected a number");
         assert_eq!(bad(b",3"), "n: found \"\", expected a number");
@@ -416,7 +395,7 @@ mod tests {
         }
 
         #[test]
-        fn numbers_read_back(value in 0u64..10_000_000_000_000_000_000, pad in "[ \t]{0,3}") {
+        fn printed_numbers_are_parsed(value in 0u64..10_000_000_000_000_000_000, pad in "[ \t]{0,3}") {
             let line = format!("{pad}{value}{pad},x");
             prop_assert_eq!(commas(&line).number(&N).unwrap(), value);
             let line = format!("{pad}{value} x");

@@ -1,4 +1,4 @@
-//! Which format a trace is in.
+//! Trace formats and their detection.
 
 use std::fmt;
 use std::path::Path;
@@ -31,13 +31,13 @@ pub enum Format {
     Tencent,
     /// libCacheSim's `oracleGeneral` records.
     OracleGeneral,
-    /// libCacheSim's text: an object a line.
+    /// libCacheSim's text: one object per line.
     Objects,
-    /// Columns that are named; never told by the content.
+    /// User-defined columns; never detected from the content.
     Columns(Columns),
 }
 
-/// Each format's name, and the extensions that say nothing else.
+/// Each format's name, and the file extensions that identify it.
 const NAMES: [(Format, &str, &[&str]); 11] = [
     (Format::FioIolog, "fio-iolog", &["iolog"]),
     (Format::Msr, "msr", &["msr"]),
@@ -52,7 +52,7 @@ const NAMES: [(Format, &str, &[&str]); 11] = [
     (Format::Objects, "libcachesim-text", &[]),
 ];
 
-/// All names, for messages.
+/// Returns all names, for messages.
 fn names() -> String {
     NAMES.map(|(_, name, _)| name).join(", ")
 }
@@ -67,7 +67,7 @@ impl FromStr for Format {
     type Err = TraceError;
 
     /// # Errors
-    /// [`TraceError::UnknownFormat`], which names the nearest.
+    /// [`TraceError::UnknownFormat`] with the nearest valid name.
     fn from_str(text: &str) -> Result<Format, TraceError> {
         match NAMES.iter().find(|(_, name, _)| *name == text) {
             Some((format, ..)) => Ok(*format),
@@ -80,7 +80,7 @@ impl FromStr for Format {
     }
 }
 
-/// Letters to add, drop or change to make one of the other (Levenshtein), case aside.
+/// Returns the number of letters to add, drop or replace to turn one name into the other (Levenshtein), ignoring case.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.to_lowercase().chars().collect();
     let mut row: Vec<usize> = (0..=a.len()).collect();
@@ -96,11 +96,11 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 impl Format {
-    /// The format of a trace that begins with `head` (its first kilobytes, undone from compression; all of it, if it is
-    /// shorter): what the content says, else the name's extension, `.gz` and `.zst` aside.
+    /// Detects the format of a trace from `head`, its first kilobytes after decompression (or the whole trace, if
+    /// shorter). If the content is not conclusive, uses the file's extension, ignoring `.gz` and `.zst`.
     ///
     /// # Errors
-    /// [`TraceError::Undetected`], which says what the content looks like.
+    /// [`TraceError::Undetected`] with a description of the content.
     pub fn detect(path: &Path, head: &[u8]) -> Result<Format, TraceError> {
         if let Some(format) = by_content(head).or_else(|| by_name(path)) {
             return Ok(format);
@@ -109,11 +109,11 @@ impl Format {
     }
 }
 
-/// The lines of a head that are neither blank nor comments.
+/// Returns the lines of a head that are neither blank nor comments.
 pub(crate) fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     head.split(|byte| *byte == b'\n')
         .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .filter(|line| !reader::passes_over(line))
+        .filter(|line| !reader::is_ignored(line))
 }
 
 fn by_content(head: &[u8]) -> Option<Format> {
@@ -121,7 +121,7 @@ fn by_content(head: &[u8]) -> Option<Format> {
         let vscsi = vscsi::Version::detect(head).map(|_| Format::Vscsi);
         return vscsi.or_else(|| oracle_general::is_one(head).then_some(Format::OracleGeneral));
     }
-    // blkparse may print some lines before its first event.
+    // blkparse may print some lines before the first event.
     if lines(head).take(20).any(blkparse::is_event) {
         return Some(Format::Blkparse);
     }
@@ -129,7 +129,7 @@ fn by_content(head: &[u8]) -> Option<Format> {
     if iolog::is_header(line) {
         return Some(Format::FioIolog);
     }
-    // Tencent's begins in the same way.
+    // Tencent's header starts with the same word.
     if msr::is_header(line) && !tencent::is_header(line) {
         return Some(Format::Msr);
     }
@@ -163,7 +163,7 @@ fn by_content(head: &[u8]) -> Option<Format> {
         {
             return Some(Format::Alibaba);
         }
-        // A CloudPhysics line begins with a version and not with a time.
+        // A CloudPhysics line begins with a version rather than a time.
         [time, offset, size, kind, volume]
             if one_of(kind, ["0", "1"])
                 && seconds(time)
@@ -198,11 +198,11 @@ fn by_name(path: &Path) -> Option<Format> {
     NAMES.iter().find(|(.., extensions)| extensions.contains(&extension)).map(|(format, ..)| *format)
 }
 
-/// What a head looks like, for a message.
+/// Describes a head in a message.
 pub(crate) fn describe(head: &[u8]) -> String {
     if head.contains(&0) {
         let start: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        return format!("binary data that begin with {}", start.join(" "));
+        return format!("binary data that begins with {}", start.join(" "));
     }
     match lines(head).next() {
         Some(line) => format!("the first line {}", quote(line)),

@@ -1,4 +1,4 @@
-//! Bytes of a trace, undone from their compression, as lines or as records of a fixed size.
+//! Decompressed bytes of a trace, as lines or as fixed-size records.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use super::{Place, TraceError};
 
-/// The longest line there can be, and all that is ever held of a trace.
+/// Maximum length of a line, and the amount of a trace that is buffered.
 const LINE_MAX: usize = 1 << 16;
-/// Bytes behind it: an end for a last line that has none, and some for those who look at eight at once.
+/// Bytes after the buffer: a line ending for a last line without one, and padding for readers of eight bytes at a time.
 const SLACK: usize = 9;
 
-/// How the bytes came.
+/// Compression of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compression {
     None,
@@ -20,7 +20,7 @@ enum Compression {
 }
 
 impl Compression {
-    /// By magic bytes (RFC 1952, RFC 8878; a zstd file may begin with a skippable frame).
+    /// Detects the compression by magic bytes (RFC 1952, RFC 8878; a zstd file may begin with a skippable frame).
     fn detect(file: &str, magic: &[u8]) -> Result<Compression, TraceError> {
         let found = match magic {
             [0x1f, 0x8b, ..] => return Ok(Compression::Gzip),
@@ -44,21 +44,21 @@ impl Compression {
     }
 }
 
-/// A source of lines or fixed-size records, that counts them.
+/// A source of lines or fixed-size records that counts them.
 pub(crate) struct Input {
     file: String,
     source: Box<dyn Read + Send>,
     compression: Compression,
     buffer: Box<[u8]>,
-    // What of the buffer is filled and not yet handed out.
+    // The part of the buffer that is filled but not yet consumed.
     start: usize,
     end: usize,
-    // Up to where the lines are whole.
+    // End of the last complete line.
     lines: usize,
     exhausted: bool,
-    // What the next fill will come to: met while looking ahead, when some of the trace had come out before it.
+    // An error found while looking ahead; the next fill reports it, after the data that preceded it.
     failure: Option<io::Error>,
-    // Bytes of trace before the buffer's first.
+    // Bytes of trace before the start of the buffer.
     before: u64,
     taken: u64,
     binary: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Input {
 
 impl Input {
     /// # Errors
-    /// If the file cannot be opened or read, or is compressed in another way than with gzip or zstd.
+    /// If the file cannot be opened or read, or has a compression other than gzip or zstd.
     pub fn open(path: &Path) -> Result<Input, TraceError> {
         let file = path.display().to_string();
         match File::open(path) {
@@ -76,7 +76,7 @@ impl Input {
     }
 
     /// # Errors
-    /// As for [`Input::open`].
+    /// See [`Input::open`].
     pub fn new(file: String, mut source: impl Read + Send + 'static) -> Result<Input, TraceError> {
         let mut magic = Vec::with_capacity(6);
         if let Err(source) = source.by_ref().take(6).read_to_end(&mut magic) {
@@ -110,17 +110,17 @@ impl Input {
         })
     }
 
-    /// The file's name, for messages.
+    /// Returns the file's name, for messages.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Lines or records handed out so far: the number, from 1, of the last one.
+    /// Returns the number of lines or records consumed, which is the number of the last one, from 1.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Where the last line or record stands; the first, if there was none.
+    /// Returns the position of the last line or record, or of the first if none was consumed.
     pub fn place(&self) -> Place {
         self.place_of(self.taken.max(1))
     }
@@ -129,16 +129,16 @@ impl Input {
         if self.binary { Place::Record(number) } else { Place::Line(number) }
     }
 
-    /// Counts records from now on, not lines.
+    /// Switches from lines to records as the unit of count.
     pub fn set_binary(&mut self) {
         self.taken = 0;
         self.binary = true;
     }
 
-    /// What comes next, at most 64 KiB, without taking it.
+    /// Returns up to 64 KiB of upcoming bytes without consuming them.
     ///
     /// # Errors
-    /// If the file cannot be read or undone from its compression before anything came out.
+    /// If the file cannot be read or decompressed, and no data precedes the error.
     pub fn head(&mut self) -> Result<&[u8], TraceError> {
         while self.end - self.start < LINE_MAX && !self.exhausted && self.failure.is_none() {
             match self.more() {
@@ -149,17 +149,16 @@ impl Input {
         }
         const MARK: &[u8] = b"\xef\xbb\xbf";
         if self.before == 0 && self.start == 0 && self.buffer[..self.end].starts_with(MARK) {
-            // A byte order mark is no part of the first line.
+            // A byte order mark is not part of the first line.
             self.start = MARK.len();
         }
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// What is there, without taking it: at least `bytes` bytes, unless the trace ends before.
+    /// Returns upcoming bytes without consuming them: at least `bytes`, unless the trace ends first.
     ///
     /// # Errors
     /// If the file cannot be read or its compression is damaged.
-    #[inline]
     pub fn at_least(&mut self, bytes: usize) -> Result<&[u8], TraceError> {
         debug_assert!(bytes <= LINE_MAX);
         while self.end - self.start < bytes && !self.exhausted {
@@ -168,16 +167,14 @@ impl Input {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// Takes `bytes` bytes of what [`Input::at_least`] gave: `records` whole records of no fixed size.
-    #[inline]
+    /// Consumes `bytes` bytes returned by [`Input::at_least`]: `records` whole records of variable size.
     pub fn take(&mut self, bytes: usize, records: u64) {
         assert!(bytes <= self.end - self.start);
         self.start += bytes;
         self.taken += records;
     }
 
-    /// Reads more behind what is there, or finds that there is no more.
-    #[cold]
+    /// Reads more into the buffer, or detects the end of the file.
     fn fill(&mut self) -> Result<(), TraceError> {
         let read = match self.failure.take() {
             Some(error) => Err(error),
@@ -191,7 +188,7 @@ impl Input {
         self.before += self.start as u64;
         self.end -= self.start;
         self.start = 0;
-        assert!(self.end < LINE_MAX, "there is room for more");
+        assert!(self.end < LINE_MAX, "the buffer has free space");
         let bytes = loop {
             match self.source.read(&mut self.buffer[self.end..LINE_MAX]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -205,8 +202,8 @@ impl Input {
 
     fn broken(&self, source: io::Error) -> TraceError {
         let file = self.file.clone();
-        // A decompressor reports both a short and a garbled stream as an error of its own making; only the rest came
-        // from the system.
+        // Decompressors report truncated and damaged streams as errors of their own; only errors with a code come from
+        // the system.
         if self.compression == Compression::None || source.raw_os_error().is_some() {
             return TraceError::Io { file, source };
         }
@@ -214,18 +211,17 @@ impl Input {
             file,
             place: self.place_of(self.taken + 1),
             compression: self.compression.name(),
-            what: if source.kind() == ErrorKind::UnexpectedEof { "end" } else { "are damaged" },
+            what: if source.kind() == ErrorKind::UnexpectedEof { "ends" } else { "is damaged" },
             bytes: self.before + self.end as u64,
             source,
         }
     }
 
-    /// What begins with the next line and goes on behind its `\n`, which a last line need not have in the file; none at
-    /// the end of the trace. [`Input::pass`] takes it.
+    /// Returns the text from the next line on, or `None` at the end of the trace. Every line ends in `\n`, including a
+    /// last line without one in the file. [`Input::pass`] consumes the line.
     ///
     /// # Errors
     /// If the file cannot be read, its compression is damaged, or a line is longer than 64 KiB.
-    #[inline]
     pub fn line(&mut self) -> Result<Option<&[u8]>, TraceError> {
         if self.start >= self.lines && !self.fill_line()? {
             return Ok(None);
@@ -234,17 +230,15 @@ impl Input {
         Ok(Some(&self.buffer[self.start..]))
     }
 
-    /// Goes on with the line behind the first `bytes` bytes.
-    #[inline]
+    /// Consumes a line of `bytes` bytes.
     pub fn pass(&mut self, bytes: usize) {
         self.start += bytes;
         debug_assert!(self.start <= self.lines && self.buffer[self.start - 1] == b'\n');
     }
 
-    /// Reads on until there is a whole line; false if there is none.
-    #[cold]
+    /// Reads until the buffer holds a whole line. Returns false if there is none.
     fn fill_line(&mut self) -> Result<bool, TraceError> {
-        // The head may have been read before, for its format.
+        // Format detection may already have read the head.
         let mut looked = self.start;
         loop {
             if let Some(last) = self.buffer[looked..self.end].iter().rposition(|byte| *byte == b'\n') {
@@ -275,11 +269,10 @@ impl Input {
         }
     }
 
-    /// The next `bytes` bytes, none at the end of the trace.
+    /// Consumes the next `bytes` bytes, or returns `None` at the end of the trace.
     ///
     /// # Errors
     /// If the file cannot be read, its compression is damaged, or it ends within the record.
-    #[inline]
     pub fn record(&mut self, bytes: usize) -> Result<Option<&[u8]>, TraceError> {
         debug_assert!(bytes > 0 && bytes <= LINE_MAX);
         while self.end - self.start < bytes {
@@ -311,7 +304,7 @@ mod tests {
 
     use super::super::fields::line_length;
 
-    /// Hands out at most `step` bytes a call.
+    /// Returns at most `step` bytes per call.
     struct Trickle(Cursor<Vec<u8>>, usize);
 
     impl Read for Trickle {
@@ -342,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_may_be_as_long_as_the_buffer_and_no_longer() {
+    fn lines_may_fill_the_buffer_but_not_exceed_it() {
         let mut text = vec![b'x'; LINE_MAX - 1];
         text.push(b'\n');
         let twice = [text.clone(), text.clone()].concat();
@@ -355,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn records_cross_the_buffer() {
+    fn records_may_span_two_fills() {
         let bytes: Vec<u8> = (0..300_000u32).map(|i| i as u8).collect();
         let mut input = Input::new("t".to_owned(), Trickle(Cursor::new(bytes.clone()), 777)).unwrap();
         input.set_binary();

@@ -1,22 +1,22 @@
 //! fio iolog, versions 2 and 3.
 //!
-//! Source: fio's HOWTO, "Trace file format", and where that is silent fio's `iolog.c`. The first line is
-//! `fio version N iolog`; then each line is `FILE ACTION` (add, open, close) or `FILE ACTION OFFSET LENGTH` in bytes.
+//! Source: fio's HOWTO, "Trace file format", and fio's `iolog.c` where the HOWTO is silent. The first line is `fio
+//! version N iolog`. Every other line is `FILE ACTION` (add, open, close) or `FILE ACTION OFFSET LENGTH` in bytes.
 //!
-//! * **Version 3** puts a timestamp before each of them. The HOWTO gives no unit; fio writes and replays microseconds
+//! * **Version 3** puts a timestamp before each line. The HOWTO gives no unit; fio writes and replays microseconds
 //!   (`utime_since_now` in `log_io_u` and `iolog_delay`).
-//! * **Version 2** has no timestamps but `wait`, whose offset is microseconds since the wait before it. (The HOWTO says
-//!   so, and that less than 100 us is discarded; fio's code takes milliseconds since the job began and discards nothing.
-//!   Here it is the HOWTO's unit, and nothing is discarded.)
+//! * **Version 2** has no timestamps, only `wait`, whose offset is in microseconds since the previous wait. (The HOWTO
+//!   says so, and that waits below 100 us are discarded. fio's code takes milliseconds since the job's start and
+//!   discards none. This reader uses the HOWTO's unit and discards none.)
 //!
-//! A file must be added before it is used; whether it is open then makes no difference to a drive.
+//! A file must be added before it is used. Whether it is open makes no difference to a drive.
 
 use super::RecordOp;
 use super::devices::Devices;
 use super::fields::{BlankFields, Fault, Field};
 use super::reader::{Entry, Step};
 
-/// What the first line begins with.
+/// Start of the first line.
 const START: &[u8] = b"fio version ";
 
 const HEADER: Field = Field::new("header", "\"fio version 2 iolog\" or \"fio version 3 iolog\"");
@@ -30,20 +30,20 @@ const WAIT: Field = Field::new("offset", "a whole number of us");
 const WAITS: Field = Field::new("offset", "waits that add up to less than 2^64 us");
 const LENGTH: Field = Field::new("length", "a whole number of bytes");
 
-/// Whether a file that begins with `line` is an iolog.
+/// Returns whether a file that begins with `line` is an iolog.
 pub(super) fn is_header(line: &[u8]) -> bool {
     line.starts_with(START)
 }
 
-/// The state of a log that is read.
+/// State of the iolog parser.
 pub(super) struct Parser {
     timestamps: bool,
-    // Version 2: the waits so far, in microseconds.
+    // Version 2: sum of the waits so far, in microseconds.
     waited: u64,
 }
 
 impl Parser {
-    /// From the first line.
+    /// Creates a parser from the first line.
     pub fn new(header: &[u8]) -> Result<Parser, Box<Fault>> {
         let timestamps = match header.trim_ascii_end() {
             b"fio version 2 iolog" => false,
@@ -53,13 +53,12 @@ impl Parser {
         Ok(Parser { timestamps, waited: 0 })
     }
 
-    /// Version 3: its records have a time of their own.
+    /// Returns whether records have timestamps (version 3).
     pub fn timestamps(&self) -> bool {
         self.timestamps
     }
 
-    /// One line behind the first.
-    #[inline]
+    /// Parses one line after the first.
     pub fn parse(&mut self, fields: &mut BlankFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
         let ticks = if self.timestamps { fields.number(&TIMESTAMP)? } else { self.waited };
         let file = fields.word(&FILE)?;
@@ -103,7 +102,6 @@ impl Parser {
     }
 }
 
-#[inline]
 fn known(file: &[u8], devices: &mut Devices) -> Result<u32, Box<Fault>> {
     devices.find(file).ok_or_else(|| Fault::quoted(&KNOWN_FILE, file))
 }

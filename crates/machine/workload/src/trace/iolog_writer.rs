@@ -8,12 +8,12 @@ use flate2::write::GzEncoder;
 
 use super::{Record, RecordOp, TraceError};
 
-/// The longest transfer that fio reads back (it keeps the length in 32 bits), cut to whole MiB.
+/// Maximum length of a transfer that fio reads back (it stores the length in 32 bits), rounded down to whole MiB.
 const LENGTH_MAX: u64 = (1 << 32) - (1 << 20);
-/// The longest file name that fio reads back.
+/// Maximum length of a file name that fio reads back.
 const NAME_MAX: usize = 255;
 
-/// Where the text goes.
+/// Destination of the text.
 enum Sink {
     Plain(File),
     Gzip(GzEncoder<File>),
@@ -48,29 +48,29 @@ impl Sink {
     }
 }
 
-/// A fio iolog (version 3) that is written: plain, or compressed if its name ends in `.gz` or `.zst` (which fio itself
-/// does not undo).
+/// Writer of a fio iolog (version 3): plain, or compressed if the name ends in `.gz` or `.zst` (which fio itself does
+/// not decompress).
 ///
-/// * The unit of time is fio's, the microsecond; what a record has below that is dropped. The first is at 1 us, as fio
-///   takes 0 for "no time yet" and would not keep the distance to the next.
-/// * fio has no FUA: such a write is followed by a `datasync`. A [`RecordOp::Wait`] is not written, as the records
-///   behind it carry the time.
-/// * A transfer of 4 GiB or more, which fio cannot hold, is written as several.
+/// * Times are in microseconds, like fio's; smaller fractions are dropped. The first record is at 1 us, because fio
+///   takes 0 as "no time yet" and would lose the distance to the next record.
+/// * fio has no FUA, so a FUA write is followed by a `datasync`. A [`RecordOp::Wait`] is not written, because later
+///   records carry the time.
+/// * A transfer of 4 GiB or more, which fio cannot represent, is split.
 ///
-/// [`IologWriter::finish`] completes the file; without it the log lacks its end.
+/// [`IologWriter::finish`] completes the file; without it the log is truncated.
 pub struct IologWriter {
     out: BufWriter<Sink>,
     file: String,
     names: Vec<String>,
-    // Of the last line, in microseconds.
+    // Timestamp of the last line, in microseconds.
     timestamp: u64,
 }
 
 impl IologWriter {
-    /// Creates the file, or empties it if it is there.
+    /// Creates the file, or truncates an existing one.
     ///
     /// # Errors
-    /// If the system does not let it be written.
+    /// If the file cannot be created.
     pub fn create(path: &Path) -> Result<IologWriter, TraceError> {
         let file = path.display().to_string();
         let open = || {
@@ -91,10 +91,11 @@ impl IologWriter {
         }
     }
 
-    /// Adds and opens a file; its index is what [`Record::device`] refers to. Any time before its first record will do.
+    /// Adds and opens a file. The returned index is used in [`Record::device`]. May be called at any time before the
+    /// file's first record.
     ///
     /// # Errors
-    /// If fio could not read the name back, or the log cannot be written.
+    /// If fio could not read back the name, or the log cannot be written.
     pub fn add(&mut self, name: &str) -> Result<u32, TraceError> {
         if name.is_empty() || name.len() > NAME_MAX || name.contains(|c: char| c.is_whitespace() || c.is_control()) {
             return Err(TraceError::Name { file: self.file.clone(), found: name.escape_debug().to_string() });
@@ -114,7 +115,7 @@ impl IologWriter {
     /// If the log cannot be written.
     ///
     /// # Panics
-    /// If the record is for a file that was not added, or reads, writes or trims 0 bytes.
+    /// If the record's file was not added, or if it reads, writes or trims 0 bytes.
     pub fn write(&mut self, record: &Record) -> Result<(), TraceError> {
         self.timestamp = record.at.ns() / 1000 + 1;
         let name = &self.names[record.device as usize];
@@ -129,7 +130,7 @@ impl IologWriter {
             }
             RecordOp::Wait => return Ok(()),
         };
-        assert!(record.bytes > 0, "{record:?} transfers nothing");
+        assert!(record.bytes > 0, "{record:?} transfers no data");
         let mut done = 0;
         while done < record.bytes {
             let length = (record.bytes - done).min(LENGTH_MAX);
@@ -142,7 +143,7 @@ impl IologWriter {
         self.check(written)
     }
 
-    /// Closes the files, ends the compression and writes what is still held back.
+    /// Closes the files, ends the compression and flushes the buffer.
     ///
     /// # Errors
     /// If the log cannot be written.

@@ -1,9 +1,9 @@
-//! libCacheSim's traces of objects, for a drive: its `oracleGeneral` records, and its text of an object a line.
+//! libCacheSim's object traces, read as block traces: `oracleGeneral` records, and text with one object per line.
 //!
-//! Source: libCacheSim's `oracleGeneralBin.h` and its converter, which names an object of a block trace by its 512-byte
-//! sector: the object of a record is where the request starts. A record has a size in bytes and a time in whole seconds;
-//! the text has neither: its objects are blocks of 4 KiB, and its requests follow one another. Neither has operations:
-//! all are reads. Its CSV has columns that its user names, as `--columns` does here.
+//! Source: libCacheSim's `oracleGeneralBin.h` and its converter, which names each object of a block trace by the
+//! 512-byte sector at which the request starts. A record has a size in bytes and a time in whole seconds. The text has
+//! neither: its objects are blocks of 4 KiB, and its requests are issued one after another. Neither format records
+//! operations, so all requests are reads. libCacheSim's CSV has user-defined columns; `--columns` reads it.
 
 use media::SECTOR;
 
@@ -16,13 +16,13 @@ use crate::pages::oracle_general;
 /// Bytes of a record.
 pub(super) use crate::pages::oracle_general::RECORD;
 
-/// Bytes of an object of the text.
+/// Bytes of an object in the text format.
 const BLOCK: u64 = 4096;
 
 const SECTOR_OBJECT: Field = Field::new("obj_id", SECTOR_MAX);
 const OBJECT: Field = Field::new("object", "a whole number of 4 KiB blocks, below 2^52");
 
-/// One record.
+/// Parses one record.
 pub(super) fn parse(record: &[u8], devices: &mut Devices) -> Result<Step, Box<Fault>> {
     let (seconds, object, size, _) = oracle_general::fields(record);
     oracle_general::parse(record)?;
@@ -33,8 +33,7 @@ pub(super) fn parse(record: &[u8], devices: &mut Devices) -> Result<Step, Box<Fa
     Ok(Step::Request(Entry::new(ticks, devices.number(0), RecordOp::Read, offset, u64::from(size))))
 }
 
-/// One line of the text.
-#[inline(always)]
+/// Parses one line of the text.
 pub(super) fn parse_text(fields: &mut BlankFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
     let object = fields.number(&OBJECT)?;
     fields.end()?;

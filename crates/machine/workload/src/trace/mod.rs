@@ -1,7 +1,8 @@
-//! Block traces of real systems: eleven formats and any columns in, one stream of records out.
+//! Readers of block traces from real systems: eleven formats and user-defined columns, all converted to one stream of
+//! records.
 //!
-//! A [`Reader`] streams: its memory does not grow with the trace. Gzip and zstd are recognised by their magic bytes and
-//! undone on the way. A [`IologWriter`] writes the one format that real fio replays too.
+//! A [`Reader`] streams: its memory use does not grow with the trace. It recognizes gzip and zstd by their magic bytes
+//! and decompresses them. An [`IologWriter`] writes the one format that fio can also replay.
 //!
 //! | format | one request | time | addresses | device |
 //! | --- | --- | --- | --- | --- |
@@ -16,11 +17,11 @@
 //! | [`Format::Tencent`] | `T,OFFSET,SIZE,0,VOLUME` | s | sectors | the number |
 //! | [`Format::OracleGeneral`] | 24 bytes, little-endian | s | sectors, size in bytes | one |
 //! | [`Format::Objects`] | `OBJECT` | none | blocks of 4 KiB | one |
-//! | [`Format::Columns`] | what its [`Columns`] say | any | any | a column |
+//! | [`Format::Columns`] | as its [`Columns`] specify | any | any | a column |
 //!
-//! A sector is 512 bytes in every one of them, whatever the traced drive's own was.
+//! A sector is 512 bytes in every format, whatever the traced drive's sector size was.
 //!
-//! In the text formats blank lines, lines that start with `#` and a byte order mark are passed over, and lines may end in
+//! In the text formats, blank lines, lines that start with `#` and a byte order mark are ignored, and lines may end in
 //! CR LF.
 
 mod alibaba;
@@ -53,39 +54,39 @@ pub(crate) use input::Input;
 pub use iolog_writer::IologWriter;
 pub use reader::Reader;
 
-/// What a record asks.
+/// Operation of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordOp {
-    /// Data out of the device.
+    /// Transfers data from the device.
     Read,
-    /// Data into it.
+    /// Transfers data to the device.
     Write,
-    /// The range is no longer needed.
+    /// Marks a range as no longer needed.
     Trim,
-    /// All that was acknowledged so far must be durable. Has no range: `offset` and `bytes` are 0.
+    /// Makes all acknowledged data durable. Has no range: `offset` and `bytes` are 0.
     Flush,
-    /// fio iolog version 2 only: nothing goes on before `at`. Has no range: `offset` and `bytes` are 0.
+    /// fio iolog version 2 only: delays all later requests until `at`. Has no range: `offset` and `bytes` are 0.
     Wait,
 }
 
 /// One request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
-    /// When it was issued, counted from the first record; never before the record that precedes it.
+    /// Issue time since the first record; never earlier than that of the preceding record.
     ///
-    /// Where `timed` is false: the end of the waits so far, counted from the start of the trace.
+    /// If `timed` is false: the sum of the waits so far, from the start of the trace.
     pub at: Time,
     /// The device or file: an index into [`Reader::devices`].
     pub device: u32,
-    /// What is asked.
+    /// The operation.
     pub op: RecordOp,
-    /// Force unit access: a write that is acknowledged only once it is durable. Only blkparse output tells.
+    /// Force unit access: a write that is acknowledged only once it is durable. Only blkparse output records it.
     pub fua: bool,
-    /// First byte, as the trace has it: not every trace keeps to sectors.
+    /// First byte, as recorded in the trace and not necessarily aligned to sectors.
     pub offset: u64,
-    /// Bytes; never zero for a read, a write or a trim.
+    /// Length in bytes; never zero for a read, a write or a trim.
     pub bytes: u64,
-    /// The trace gives this request a time of its own. Without one (fio iolog version 2) it follows the record before
-    /// it as soon as that allows, though not before `at`.
+    /// Whether the request has its own timestamp. Without one (fio iolog version 2) it is issued as soon as the
+    /// preceding record allows, but not before `at`.
     pub timed: bool,
 }

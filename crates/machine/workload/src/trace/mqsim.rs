@@ -1,7 +1,7 @@
-//! MQSim: `ARRIVAL DEVICE LBA SECTORS TYPE`, all whole numbers, separated by blanks.
+//! MQSim traces: `ARRIVAL DEVICE LBA SECTORS TYPE`, all whole numbers, separated by blanks.
 //!
-//! Source: MQSim's `traces/README.md` and `ASCII_Trace_Definition.h`. The arrival's unit is chosen in MQSim's workload
-//! file; it is ns in the traces that come with it, and here. The type is 1 for a read, 0 for a write.
+//! Source: MQSim's `traces/README.md` and `ASCII_Trace_Definition.h`. MQSim's workload file selects the unit of the
+//! arrival time; this reader uses ns, like the traces that come with MQSim. The type is 1 for a read, 0 for a write.
 
 use super::RecordOp;
 use super::devices::Devices;
@@ -14,8 +14,7 @@ const START: Field = Field::new("start sector", "a whole number of 512-byte sect
 const SECTORS: Field = Field::new("sectors", "a whole number of 512-byte sectors");
 const TYPE: Field = Field::new("type", "1 (read) or 0 (write)");
 
-/// One line.
-#[inline(always)]
+/// Parses one line.
 pub(super) fn parse(fields: &mut BlankFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
     let ticks = fields.number(&ARRIVAL)?;
     let device = fields.number(&DEVICE)?;

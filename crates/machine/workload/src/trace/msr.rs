@@ -1,15 +1,15 @@
-//! MSR Cambridge: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
+//! MSR Cambridge block traces: `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`.
 //!
-//! Source: the README of the MSR Cambridge block traces (SNIA IOTTA, trace set 388), which were published with
-//! Narayanan et al., "Write Off-Loading", FAST 2008. The timestamp is a Windows file time, a count of 100 ns; offset and
-//! size are bytes. The response time is checked and not used: it was the traced disk's.
+//! Source: the README of the MSR Cambridge block traces (SNIA IOTTA, trace set 388), published with Narayanan et al.,
+//! "Write Off-Loading", FAST 2008. The timestamp is a Windows file time in units of 100 ns; offset and size are bytes.
+//! The response time, which is that of the traced disk, is validated but not used.
 
 use super::RecordOp;
 use super::devices::Devices;
 use super::fields::{CommaFields, Fault, Field};
 use super::reader::{Entry, Step};
 
-/// What the header begins with, in any case.
+/// Start of the header, case-insensitive.
 const HEADER: &[u8] = b"timestamp,";
 
 const TIMESTAMP: Field = Field::new("Timestamp", "a Windows file time: a whole number of 100 ns");
@@ -20,8 +20,7 @@ const OFFSET: Field = Field::new("Offset", "a whole number of bytes");
 const SIZE: Field = Field::new("Size", "a whole number of bytes");
 const RESPONSE_TIME: Field = Field::new("ResponseTime", "a whole number of 100 ns");
 
-/// One line.
-#[inline(always)]
+/// Parses one line.
 pub(super) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
     let line = fields.rest();
     let ticks = match fields.number(&TIMESTAMP) {
@@ -40,7 +39,7 @@ pub(super) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Resu
             device
         }
     };
-    // As the traces have it; other spellings take longer.
+    // Fast path for the spelling of the published traces.
     let op = if fields.rest().starts_with(b"Read,") {
         fields.skip(b"Read,".len());
         RecordOp::Read
@@ -61,13 +60,12 @@ pub(super) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Resu
     Ok(Step::Request(Entry::new(ticks, device, op, offset, bytes)))
 }
 
-/// Whether a line is the optional header.
+/// Returns whether a line is the optional header.
 pub(super) fn is_header(line: &[u8]) -> bool {
     line.len() >= HEADER.len() && line[..HEADER.len()].eq_ignore_ascii_case(HEADER)
 }
 
-/// The disk of the next two fields, which is named as its trace file is: `usr_0`.
-#[inline(never)]
+/// Parses the disk in the next two fields. It is named like its trace file: `usr_0`.
 fn device<'a>(mut fields: CommaFields<'a>, devices: &mut Devices) -> Result<(u32, CommaFields<'a>), Box<Fault>> {
     let before = fields.rest();
     let host = fields.word(&HOSTNAME)?;
@@ -75,7 +73,7 @@ fn device<'a>(mut fields: CommaFields<'a>, devices: &mut Devices) -> Result<(u32
     if !disk.iter().all(u8::is_ascii_digit) {
         return Err(Fault::quoted(&DISK_NUMBER, disk));
     }
-    // Both fields with their commas.
+    // Key: both fields with their commas.
     let key = &before[..before.len() - fields.rest().len()];
     if !key.ends_with(b",") {
         return fields.word(&TYPE).map(|_| unreachable!("the line ends here"));

@@ -1,4 +1,4 @@
-//! One reader for all formats.
+//! Common reader of all trace formats.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -17,24 +17,24 @@ use super::{
 const TIME: Field = Field::new("time", "less than 213 days from the first record");
 const RANGE: Field = Field::new("range", "one that ends below 2^64");
 
-/// What a line or binary record came to.
+/// Result of parsing a line or binary record.
 pub(super) enum Step {
     /// A request.
     Request(Entry),
-    /// Nothing that the format counts as a request: a header, an event of another kind, the total at the end.
+    /// An entry that is not a request: a header, an event of another type, the totals at the end.
     Nothing,
-    /// A request, but of nothing that a drive is asked for here.
+    /// A request that has no counterpart on a drive.
     Skipped,
 }
 
-/// A request, as a format's parser finds it.
+/// A request as returned by a format's parser.
 pub(super) struct Entry {
-    /// The trace's own time, in the format's ticks.
+    /// Timestamp in the format's ticks.
     pub ticks: u64,
     pub device: u32,
     pub op: RecordOp,
     pub fua: bool,
-    /// A flush goes before it.
+    /// Whether a flush precedes the request.
     pub flush_before: bool,
     pub timed: bool,
     pub offset: u64,
@@ -42,13 +42,12 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    #[inline]
     pub fn new(ticks: u64, device: u32, op: RecordOp, offset: u64, bytes: u64) -> Entry {
         Entry { ticks, device, op, fua: false, flush_before: false, timed: true, offset, bytes }
     }
 }
 
-/// The parser of the format that is read.
+/// Parser of the trace's format.
 enum Parser {
     Iolog(iolog::Parser),
     Msr,
@@ -61,13 +60,13 @@ enum Parser {
     Tencent,
     OracleGeneral,
     Objects,
-    /// Between commas, or else between blanks.
+    /// The columns, and whether commas (rather than blanks) separate them.
     Columns(Columns, bool),
 }
 
-/// A trace that is read: an iterator over its [`Record`]s, in the order of the file.
+/// Reader of a trace: an iterator over its [`Record`]s in file order.
 ///
-/// It ends for good after the first error. Memory does not grow with the trace, only with the number of its devices.
+/// It ends after the first error. Memory use grows only with the number of devices, not with the length of the trace.
 pub struct Reader {
     input: Input,
     format: Format,
@@ -78,19 +77,19 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a trace. Without a format it is told by the content, else by the file's name ([`Format::detect`]).
+    /// Opens a trace. If `format` is `None`, detects it from the content, else from the file's name
+    /// ([`Format::detect`]).
     ///
     /// # Errors
-    /// If the file cannot be read or undone from its compression, if its format cannot be told, or if its header is not
-    /// that of the format.
+    /// If the file cannot be read or decompressed, if its format cannot be detected, or if its header is invalid.
     pub fn open(path: &Path, format: Option<Format>) -> Result<Reader, TraceError> {
         Reader::new(Input::open(path)?, format)
     }
 
-    /// Reads a trace from anywhere. `name` is for messages, and to tell the format where the content does not.
+    /// Reads a trace from any source. `name` is used in messages, and for detection if the content is not conclusive.
     ///
     /// # Errors
-    /// As for [`Reader::open`].
+    /// See [`Reader::open`].
     pub fn from_reader(
         name: &str,
         source: impl Read + Send + 'static,
@@ -99,10 +98,10 @@ impl Reader {
         Reader::new(Input::new(name.to_owned(), source)?, format)
     }
 
-    /// Reads a trace from memory, otherwise as [`Reader::from_reader`].
+    /// Reads a trace from memory; see [`Reader::from_reader`].
     ///
     /// # Errors
-    /// As for [`Reader::open`].
+    /// See [`Reader::open`].
     pub fn from_bytes(name: &str, bytes: impl Into<Vec<u8>>, format: Option<Format>) -> Result<Reader, TraceError> {
         Reader::from_reader(name, Cursor::new(bytes.into()), format)
     }
@@ -123,7 +122,7 @@ impl Reader {
                 if !text.is_empty() {
                     input.pass(length + 1);
                 }
-                let parser = parser.map_err(|fault| complaint(&input, *fault))?;
+                let parser = parser.map_err(|fault| field_error(&input, *fault))?;
                 if !parser.timestamps() {
                     clock = Clock::since_zero(format.tick());
                 }
@@ -134,7 +133,7 @@ impl Reader {
             Format::Blkparse => Parser::Blkparse(blkparse::Parser::default()),
             Format::Mqsim => Parser::Mqsim,
             Format::Vscsi => {
-                // An empty trace is of either version; one that is of neither is complained about at its first record.
+                // An empty trace matches either version. A trace that matches neither fails at its first record.
                 let version = vscsi::Version::detect(head).unwrap_or(vscsi::Version::One);
                 input.set_binary();
                 Parser::Vscsi(version)
@@ -157,45 +156,45 @@ impl Reader {
         Ok(Reader { input, format, parser, devices, requests, ended: false })
     }
 
-    /// The trace's format.
+    /// Returns the trace's format.
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Where reading stands: the line, or for vscsi the record, that the last record came from; from 1.
+    /// Returns the number of the line, or vscsi record, that the last record came from, from 1.
     pub fn line(&self) -> u64 {
         self.input.taken()
     }
 
-    /// Names of the devices or files met so far, by [`Record::device`].
+    /// Returns the names of the devices or files seen so far, indexed by [`Record::device`].
     pub fn devices(&self) -> &[String] {
         self.devices.names()
     }
 
-    /// Requests so far that transfer no bytes; they are left out.
+    /// Returns the number of requests so far that transfer zero bytes; they are skipped.
     pub fn empty(&self) -> u64 {
         self.requests.empty
     }
 
-    /// The trace's clock has counted whole seconds so far, and more than one request came in one of them.
+    /// Returns whether all timestamps so far are whole seconds, with more than one request in some second.
     pub fn counts_whole_seconds(&self) -> bool {
         self.requests.clock.counts_whole_seconds()
     }
 
-    /// Records so far that claimed to be earlier than one before them. Real traces have such small inversions, as
-    /// requests are logged when they complete; the record's time is that of the latest one before it instead.
+    /// Returns the number of records so far with an earlier timestamp than a preceding record. Real traces contain such
+    /// small inversions, because requests are logged at completion. These records get the time of the latest preceding
+    /// record.
     pub fn reordered(&self) -> u64 {
         self.requests.clock.reordered()
     }
 
-    /// Requests so far that were not yielded because they ask nothing of a drive: transfers of 0 bytes, SCSI commands
-    /// that leave the medium alone, SCSI commands passed through Linux's block layer.
+    /// Returns the number of requests so far that were skipped because they request nothing from a drive: transfers of
+    /// 0 bytes, SCSI commands that do not access the medium, and SCSI commands passed through Linux's block layer.
     pub fn skipped(&self) -> u64 {
         self.requests.skipped
     }
 
-    /// The next record.
-    #[inline]
+    /// Reads the next record.
     fn read(&mut self) -> Result<Option<Record>, TraceError> {
         let Reader { input, parser, devices, requests, .. } = self;
         if let Some(record) = requests.pending.take() {
@@ -210,7 +209,7 @@ impl Reader {
             Parser::Tencent => requests.next(input, |fields| tencent::parse(fields, devices)),
             Parser::Objects => requests.next(input, |fields| libcachesim::parse_text(fields, devices)),
             Parser::Columns(columns, commas) => {
-                // Until a request has been met, a line may hold the columns' names.
+                // Until the first request, a line may hold the names of the columns.
                 let first = !requests.clock.has_begun();
                 match *commas {
                     true => requests.next::<true>(input, |fields| columns.parse(fields, devices, first)),
@@ -237,19 +236,18 @@ impl Reader {
     }
 }
 
-/// From a format's requests to records.
+/// Converts parsed requests to records.
 struct Requests {
     clock: Clock,
-    // A request whose flush was yielded before it.
+    // A request whose preceding flush was already returned.
     pending: Option<Record>,
     skipped: u64,
-    /// Of them, requests of no bytes.
+    /// Requests of `skipped` that transfer zero bytes.
     empty: u64,
 }
 
 impl Requests {
-    /// The record of the next line that has one.
-    #[inline(always)]
+    /// Returns the record of the next line that contains a request.
     fn next<const COMMAS: bool>(
         &mut self,
         input: &mut Input,
@@ -258,7 +256,7 @@ impl Requests {
         loop {
             let Some(text) = input.line()? else { return Ok(None) };
             let mut fields = Fields::new(text);
-            let step = if passes_over(text) { Ok(Step::Nothing) } else { parse(&mut fields) };
+            let step = if is_ignored(text) { Ok(Step::Nothing) } else { parse(&mut fields) };
             let length = text.len() - fields.behind_line().len();
             input.pass(length);
             if let Some(record) = self.take(input, step)? {
@@ -267,22 +265,20 @@ impl Requests {
         }
     }
 
-    /// The record of a line's or binary record's request, if that is what it came to.
-    #[inline(always)]
+    /// Converts a parsed line or binary record, if it is a request.
     fn take(&mut self, input: &Input, step: Result<Step, Box<Fault>>) -> Result<Option<Record>, TraceError> {
         match step {
-            Ok(Step::Request(entry)) => self.record(entry).map_err(|fault| complaint(input, *fault)),
+            Ok(Step::Request(entry)) => self.record(entry).map_err(|fault| field_error(input, *fault)),
             Ok(Step::Nothing) => Ok(None),
             Ok(Step::Skipped) => {
                 self.skipped += 1;
                 Ok(None)
             }
-            Err(fault) => Err(complaint(input, *fault)),
+            Err(fault) => Err(field_error(input, *fault)),
         }
     }
 
-    /// The record of a request, none if it transfers nothing.
-    #[inline(always)]
+    /// Converts a request to a record, or returns `None` if it transfers no data.
     fn record(&mut self, entry: Entry) -> Result<Option<Record>, Box<Fault>> {
         let Entry { ticks, device, op, fua, flush_before, timed, mut offset, mut bytes } = entry;
         if matches!(op, RecordOp::Flush | RecordOp::Wait) {
@@ -310,7 +306,6 @@ impl Requests {
 impl Iterator for Reader {
     type Item = Result<Record, TraceError>;
 
-    #[inline]
     fn next(&mut self) -> Option<Result<Record, TraceError>> {
         if self.ended {
             return None;
@@ -321,24 +316,22 @@ impl Iterator for Reader {
     }
 }
 
-/// Whether the line that `text` begins with is blank or a comment.
-#[inline]
-pub(super) fn passes_over(text: &[u8]) -> bool {
+/// Returns whether the line at the start of `text` is blank or a comment.
+pub(super) fn is_ignored(text: &[u8]) -> bool {
     match text.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r')) {
         Some(byte) => matches!(byte, b'\n' | b'#'),
         None => true,
     }
 }
 
-/// A fault of the line or record that was read last, as an error.
-#[cold]
-fn complaint(input: &Input, fault: Fault) -> TraceError {
+/// Converts a fault of the last line or record into an error.
+fn field_error(input: &Input, fault: Fault) -> TraceError {
     let Fault { field, found, expected } = fault;
     TraceError::Field { file: input.file().to_owned(), place: input.place(), field, found, expected }
 }
 
 impl Format {
-    /// The unit that the format's parser counts time in.
+    /// Returns the unit of the timestamps from the format's parser.
     fn tick(self) -> Time {
         match self {
             Format::FioIolog | Format::Vscsi | Format::Alibaba => Time::from_us(1),

@@ -1,24 +1,23 @@
-//! SCSI operation codes (SPC-4 and SBC-3, the tables of operation codes): what a traced command asks of the medium.
+//! SCSI operation codes (SPC-4 and SBC-3, tables of operation codes) of traced commands.
 
 use super::RecordOp;
 
-/// What a command asks.
+/// Effect of a SCSI command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    /// A request of the medium.
+    /// A request to the medium.
     Request(RecordOp),
-    /// Something that leaves the medium alone, such as INQUIRY.
+    /// A command that does not access the medium, such as INQUIRY.
     NoMedium,
-    /// A command whose range the trace's fields do not tell, or no command.
+    /// An invalid code, or a command whose range the trace does not record.
     Other,
 }
 
-/// What the reader expects in an operation code's place.
+/// Description of the supported operation codes.
 pub(super) const EXPECTED: &str = "a SCSI read (08, 28, 88, a8), write (0a, 2a, 8a, aa, 2e, 8e, ae), \
                                    synchronize cache (35, 91) or unmap (42)";
 
-/// What the command with this operation code asks.
-#[inline]
+/// Classifies an operation code.
 pub(super) fn command(code: u16) -> Command {
     match code {
         // READ (6), (10), (16), (12).

@@ -1,8 +1,8 @@
-//! SPC: `ASU,LBA,Size,Opcode,Timestamp` and fields of one's own behind them.
+//! SPC traces: `ASU,LBA,Size,Opcode,Timestamp`, optionally followed by user-defined fields.
 //!
 //! Source: Storage Performance Council, "SPC Trace File Format Specification", revision 1.0.1 (2002). An ASU is a
-//! logical volume; the LBA counts blocks, of 512 bytes in the UMass repository's Financial and WebSearch traces; the
-//! size is bytes; the opcode is r or w in either case; the timestamp is seconds since the trace's start.
+//! logical volume. The LBA counts blocks, of 512 bytes in the UMass repository's Financial and WebSearch traces. The
+//! size is in bytes, the opcode is r or w in either case, and the timestamp is in seconds since the start of the trace.
 
 use super::RecordOp;
 use super::devices::Devices;
@@ -15,8 +15,7 @@ const SIZE: Field = Field::new("Size", "a whole number of bytes");
 const OPCODE: Field = Field::new("Opcode", "r or w");
 const TIMESTAMP: Field = Field::new("Timestamp", "seconds, such as 0.026214");
 
-/// One line.
-#[inline(always)]
+/// Parses one line.
 pub(super) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
     let asu = fields.number(&ASU)?;
     let offset = fields.sectors(&LBA)?;

@@ -1,15 +1,15 @@
 //! Tencent Cloud block traces: `Timestamp,Offset,Size,IOType,VolumeID`.
 //!
-//! Source: the README of the published traces (SNIA IOTTA, trace set 27917; Zhang et al., "OSCA", ATC 2020): the
-//! timestamp is Unix time in whole seconds, offset and size count 512-byte sectors, the type is 0 for a read and 1 for
-//! a write.
+//! Source: the README of the published traces (SNIA IOTTA, trace set 27917; Zhang et al., "OSCA", ATC 2020). The
+//! timestamp is Unix time in whole seconds, offset and size count 512-byte sectors, and the type is 0 for a read and 1
+//! for a write.
 
 use super::RecordOp;
 use super::devices::Devices;
 use super::fields::{CommaFields, Fault, Field};
 use super::reader::{Entry, Step};
 
-/// What the header begins with, in any case.
+/// Start of the header, case-insensitive.
 const HEADER: &[u8] = b"timestamp,offset,";
 
 const TIMESTAMP: Field = Field::new("Timestamp", "seconds since 1970");
@@ -18,8 +18,7 @@ const SIZE: Field = Field::new("Size", "a whole number of 512-byte sectors");
 const TYPE: Field = Field::new("IOType", "0 (read) or 1 (write)");
 const VOLUME: Field = Field::new("VolumeID", "a whole number");
 
-/// One line.
-#[inline(always)]
+/// Parses one line.
 pub(super) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
     let line = fields.rest();
     let ticks = match fields.seconds(&TIMESTAMP) {
@@ -39,7 +38,7 @@ pub(super) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Resu
     Ok(Step::Request(Entry::new(ticks, devices.number(volume), op, offset, bytes)))
 }
 
-/// Whether a line is the optional header.
+/// Returns whether a line is the optional header.
 pub(super) fn is_header(line: &[u8]) -> bool {
     line.len() >= HEADER.len() && line[..HEADER.len()].eq_ignore_ascii_case(HEADER)
 }

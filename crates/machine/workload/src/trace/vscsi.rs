@@ -1,12 +1,12 @@
-//! VMware vscsi records, as CloudPhysics collected them: little-endian, in two versions.
+//! VMware vscsi records, as collected by CloudPhysics: little-endian, in two versions.
 //!
 //! | version | bytes | layout |
 //! | --- | --- | --- |
 //! | 1 | 32 | sequence u32, length u32, scatter-gather entries u32, command u16, version u16, LBN u64, time u64 |
 //! | 2 | 40 | command u16, version u16, sequence u32, length u32, scatter-gather entries u32, LBN u64, time u64, response time u64 |
 //!
-//! Source: libCacheSim's vscsi reader. The version is the upper byte of its field; the length is bytes; the LBN counts
-//! 512-byte sectors; the time is microseconds. The command is the SCSI operation code.
+//! Source: libCacheSim's vscsi reader. The version is the upper byte of its field, the length is in bytes, the LBN
+//! counts 512-byte sectors, and the time is in microseconds. The command is the SCSI operation code.
 
 use media::request::SECTOR;
 
@@ -20,7 +20,7 @@ const VERSION_TWO: Field = Field::new("version", "0x0200 to 0x02ff: version 2");
 const COMMAND: Field = Field::new("command", scsi::EXPECTED);
 const LBN: Field = Field::new("LBN", SECTOR_MAX);
 
-/// Which layout.
+/// Version of the record layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     One = 1,
@@ -28,10 +28,10 @@ pub(super) enum Version {
 }
 
 impl Version {
-    /// Records that are looked at to tell the version.
+    /// Number of records examined to detect the version.
     const LOOK: usize = 64;
 
-    /// The version that the records at the start of a trace all say.
+    /// Returns the version if all records at the start of a trace agree on it.
     pub fn detect(head: &[u8]) -> Option<Version> {
         [Version::Two, Version::One].into_iter().find(|version| {
             let mut records = head.chunks_exact(version.bytes()).take(Version::LOOK);
@@ -40,7 +40,6 @@ impl Version {
     }
 
     /// Bytes of a record.
-    #[inline]
     pub fn bytes(self) -> usize {
         match self {
             Version::One => 32,
@@ -48,8 +47,7 @@ impl Version {
         }
     }
 
-    /// Where command, version, length, LBN and time are.
-    #[inline]
+    /// Returns the offsets of command, version, length, LBN and time.
     fn layout(self) -> [usize; 5] {
         match self {
             Version::One => [12, 14, 4, 16, 24],
@@ -59,12 +57,11 @@ impl Version {
 
     fn is_in(self, record: &[u8]) -> bool {
         let [command, version, ..] = self.layout();
-        // The version's upper byte, and an operation code is one byte.
+        // The version is in the upper byte of its field, and an operation code is one byte.
         record[version + 1] == self as u8 && record[command + 1] == 0
     }
 
-    /// One record.
-    #[inline]
+    /// Parses one record.
     pub fn parse(self, record: &[u8], devices: &mut Devices) -> Result<Step, Box<Fault>> {
         let [command, version, length, lbn, time] = self.layout();
         let u16_at = |at: usize| u16::from_le_bytes(record[at..at + 2].try_into().expect("2 bytes"));

@@ -1,4 +1,4 @@
-//! What an error does to a job and to those beside it.
+//! Effects of an error on its job and on other jobs.
 
 use std::collections::VecDeque;
 
@@ -8,8 +8,7 @@ use workload::{ContinueOnError, Io, Next, Options, Player, Workload};
 
 const MIB: u64 = 1 << 20;
 
-/// Plays on a drive that serves one request after another, and fails those that `fails` names. Returns the requests that
-/// were issued.
+/// Plays on a drive that serves one request at a time and fails those selected by `fails`. Returns the issued requests.
 fn play(workload: &Workload, options: &Options, fails: impl Fn(&Io) -> bool) -> Vec<Io> {
     let mut player = Player::new(workload, options, &Streams::new(1)).expect("a workload that fits the drive");
     let (mut now, mut issued, mut waiting) = (Time::ZERO, Vec::new(), VecDeque::new());
@@ -24,7 +23,7 @@ fn play(workload: &Workload, options: &Options, fails: impl Fn(&Io) -> bool) -> 
             Next::At(at) if waiting.is_empty() => now = at,
             Next::At(_) | Next::Blocked => {
                 now += Time::from_us(100);
-                let io = waiting.pop_front().expect("a request under way");
+                let io = waiting.pop_front().expect("an outstanding request");
                 player.complete(now, io.id);
                 if fails(&io) {
                     player.failed(io.job, io.request.op);
@@ -47,14 +46,14 @@ fn of(issued: &[Io], job: u16) -> usize {
 fn an_error_ends_its_job_and_no_other() {
     let text = "[global]\nnumber_ios=50\nnorandommap\n[a]\nrw=randread\niodepth=4\n[b]\nrw=randwrite\n";
     let issued = jobs(text, |io| io.job == 0);
-    assert_eq!((of(&issued, 0), of(&issued, 1)), (4, 50), "what was outstanding ends");
-    // A job with a rate waits for its time when it is stopped.
+    assert_eq!((of(&issued, 0), of(&issued, 1)), (4, 50), "outstanding requests complete");
+    // A job with a rate is waiting for its next request when it is stopped.
     let issued = jobs("[a]\nrw=randread\nrate_iops=1000\nnumber_ios=50\n", |io| io.due >= Time::from_ms(9));
     assert_eq!(issued.len(), 10);
 }
 
 #[test]
-fn errors_of_named_requests_do_not_end_a_job() {
+fn continue_on_error_keeps_a_job_running() {
     let count = |key: &str, op: Op| {
         let text = format!("[a]\nrw=randrw\nnumber_ios=60\nnorandommap\n{key}");
         jobs(&text, |io| io.request.op == op).len()
@@ -76,17 +75,17 @@ fn errors_of_named_requests_do_not_end_a_job() {
 }
 
 #[test]
-fn an_error_ends_other_jobs_where_asked() {
+fn exitall_on_error_ends_other_jobs() {
     let text = "[global]\nrw=randread\nnumber_ios=50\nexitall_on_error\n[a]\n[b]\n[c]\nstonewall\n";
     let issued = jobs(text, |io| io.job == 0);
     assert!(of(&issued, 0) == 1 && of(&issued, 1) < 5 && of(&issued, 2) == 50);
     let issued = jobs(&text.replace("[a]", "exit_what=all\n[a]"), |io| io.job == 0);
     assert_eq!(of(&issued, 2), 0);
-    assert_eq!(jobs(text, |_| false).len(), 150, "without an error nothing ends early");
+    assert_eq!(jobs(text, |_| false).len(), 150, "without an error no job ends early");
 }
 
 #[test]
-fn the_options_speak_for_jobs_that_do_not() {
+fn player_options_are_defaults_for_jobs() {
     let all = ContinueOnError::NAMES.iter().find(|(name, _)| *name == "all").expect("one of fio's names").1;
     let options = Options { continue_on_error: all, ..Options::new(MIB) };
     let text = "[global]\nrw=randread\nnumber_ios=30\n[a]\n[b]\ncontinue_on_error=none\n";

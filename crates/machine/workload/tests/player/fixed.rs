@@ -1,4 +1,4 @@
-//! Same seed, same requests: on any machine and in any build.
+//! Equal seeds give equal requests, on any machine and in any build.
 
 use sim::Streams;
 use workload::{Next, Options, Player, Workload};
@@ -7,7 +7,7 @@ use crate::harness::play_workload;
 
 const GIB: u64 = 1 << 30;
 
-/// FNV-1a over the first requests of a job file.
+/// Returns the FNV-1a hash of the first requests of a job file.
 fn checksum(text: &str, requests: u32, seed: u64) -> u64 {
     let workload = Workload::parse_fio("test.fio", text).expect("a valid job file");
     let mut player = Player::new(&workload, &Options::new(GIB), &Streams::new(seed)).expect("it fits the drive");
@@ -25,7 +25,7 @@ fn checksum(text: &str, requests: u32, seed: u64) -> u64 {
 
 #[test]
 fn draws_are_pinned() {
-    // These change only when a pattern's draws change on purpose; then results change, and the change log says so.
+    // Change these values only together with an intended change of a pattern's draws, and record it in the change log.
     let table = [
         ("rw=randread", 0xa02b_d01a_faea_4ae5),
         ("rw=randread\nnorandommap", 0x65b0_adec_c91e_7ae5),
@@ -42,7 +42,7 @@ fn draws_are_pinned() {
 }
 
 #[test]
-fn the_seed_and_the_name_decide() {
+fn draws_depend_on_seed_and_name() {
     let job = |seed: u64, text: &str| checksum(text, 100, seed);
     let text = "[a]\nrw=randread\n";
     assert_eq!(job(1, text), job(1, text));
@@ -53,7 +53,7 @@ fn the_seed_and_the_name_decide() {
 }
 
 #[test]
-fn a_job_that_is_added_changes_no_others_draws() {
+fn adding_a_job_does_not_change_the_draws_of_others() {
     let draws = |text: &str, name: &str| {
         let workload = Workload::parse_fio("test.fio", text).expect("valid");
         let done = play_workload(&workload, &Options::new(GIB), 1).expect("fits");

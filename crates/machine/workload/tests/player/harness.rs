@@ -1,12 +1,12 @@
-//! A loop that plays a workload on the simplest of drives.
+//! Event loop that plays a workload on a minimal drive.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use sim::{Streams, Time};
-use workload::{Ended, Error, Io, Next, Options, Player, Workload};
+use workload::{Error, Io, Next, Options, Player, Workload};
 
-/// A request, when it was issued and when it completed.
+/// A request with its issue and completion times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     pub io: Io,
@@ -14,27 +14,11 @@ pub struct Done {
     pub completed: Time,
 }
 
-/// Plays to the end, and gives the requests in the order in which they were issued. A request takes `latency` of it;
-/// equal completions come in the order of issue.
-pub fn play(player: &mut Player, latency: impl FnMut(&Io) -> Time) -> Result<Vec<Done>, Error> {
-    play_on(player, latency, false).map(|played| played.done)
-}
-
-/// What came of a workload.
-#[derive(Debug)]
-pub struct Played {
-    /// The requests in the order in which they were issued.
-    pub done: Vec<Done>,
-    /// What was said of each when it completed, in that order.
-    pub ended: Vec<Ended>,
-    /// How many were replaced by the next of their job.
-    pub replaced: usize,
-}
-
-/// As [`play`]. If it `replaces`, a request that completes alone is replaced by the next of its job, where the player can.
-pub fn play_on(player: &mut Player, mut latency: impl FnMut(&Io) -> Time, replaces: bool) -> Result<Played, Error> {
+/// Plays to the end and returns the requests in the order of their issue. A request takes `latency`; simultaneous
+/// completions are in the order of issue.
+pub fn play(player: &mut Player, mut latency: impl FnMut(&Io) -> Time) -> Result<Vec<Done>, Error> {
     let mut now = Time::ZERO;
-    let (mut done, mut ended, mut replaced): (Vec<Done>, Vec<Ended>, _) = (Vec::new(), Vec::new(), 0);
+    let (mut done, mut ended): (Vec<Done>, u64) = (Vec::new(), 0);
     let mut pending = BinaryHeap::new();
     loop {
         let next = player.next(now)?;
@@ -53,7 +37,7 @@ pub fn play_on(player: &mut Player, mut latency: impl FnMut(&Io) -> Time, replac
                 at
             }
             (Next::Blocked, Some(first)) => first,
-            (Next::Finished, None) => return Ok(Played { done, ended, replaced }),
+            (Next::Finished, None) => return Ok(done),
             (next, completion) => panic!("{next:?} with {completion:?}"),
         };
         while let Some(Reverse((at, index))) = pending.peek().copied() {
@@ -62,33 +46,25 @@ pub fn play_on(player: &mut Player, mut latency: impl FnMut(&Io) -> Time, replac
             }
             pending.pop();
             let id = done[index].io.id;
-            let alone = pending.peek().is_none_or(|Reverse((at, _))| *at > now);
-            if let Some((end, io)) = (replaces && alone).then(|| player.replace(now, id)).flatten() {
-                let completed = now + latency(&io);
-                pending.push(Reverse((completed, done.len())));
-                done.push(Done { io, issued: now, completed });
-                ended.push(end);
-                replaced += 1;
-            } else {
-                ended.push(player.complete(now, id));
-            }
-            assert_eq!(player.completed() as usize, ended.len());
+            player.complete(now, id);
+            ended += 1;
+            assert_eq!(player.completed(), ended);
         }
     }
 }
 
-/// Plays a job file on a drive of `capacity` bytes that takes 100 us a request.
+/// Plays a job file on a drive of `capacity` bytes that takes 100 us per request.
 pub fn play_jobs(text: &str, capacity: u64) -> Vec<Done> {
     let workload = Workload::parse_fio("test.fio", text).expect("a valid job file");
     play_workload(&workload, &Options::new(capacity), 1).expect("a workload that fits the drive")
 }
 
-/// Plays a workload on a drive that takes 100 us a request.
+/// Plays a workload on a drive that takes 100 us per request.
 pub fn play_workload(workload: &Workload, options: &Options, seed: u64) -> Result<Vec<Done>, Error> {
     play(&mut Player::new(workload, options, &Streams::new(seed))?, |_| Time::from_us(100))
 }
 
-/// The most requests that were ever outstanding at once.
+/// Returns the maximum number of outstanding requests.
 pub fn depth(done: &[Done]) -> usize {
     let mut edges: Vec<(Time, i32)> = Vec::new();
     for d in done {

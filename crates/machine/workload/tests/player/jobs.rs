@@ -1,4 +1,4 @@
-//! What fio's keys mean, one by one.
+//! Semantics of fio's keys, one by one.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ fn the_random_map_visits_every_block_once() {
 }
 
 #[test]
-fn io_size_beyond_the_region_makes_further_passes() {
+fn io_size_beyond_the_region_causes_further_passes() {
     let done = play_jobs("[a]\nrw=randwrite\nbs=4k\nsize=64k\nio_size=192k\n", MIB);
     let mut counts = BTreeMap::new();
     for offset in offsets(&done) {
@@ -42,38 +42,38 @@ fn io_size_beyond_the_region_makes_further_passes() {
 }
 
 #[test]
-fn norandommap_draws_afresh() {
+fn norandommap_draws_independently() {
     let done = play_jobs("[a]\nrw=randread\nnorandommap\nsize=1m\n", MIB);
     let mut offsets = offsets(&done);
     assert_eq!(offsets.len(), 256);
     offsets.sort_unstable();
     offsets.dedup();
-    // A share of 1 - 1/e of the blocks is met: 162 of 256.
+    // The expected fraction of visited blocks is 1 - 1/e: 162 of 256.
     assert!((145..180).contains(&offsets.len()), "{}", offsets.len());
 }
 
 #[test]
-fn sequential_jobs_wrap_for_their_runtime() {
+fn time_based_sequential_jobs_wrap() {
     let done = play_jobs("[a]\nrw=read\nbs=64k\nsize=160k\ntime_based\nruntime=1ms\n", MIB);
-    // 100 us a request, one at a time: 10 in 1 ms. The last 32 KiB of the region hold no block.
+    // 100 us per request, one at a time: 10 in 1 ms. The last 32 KiB of the region do not hold a block.
     assert_eq!(offsets(&done), [0, 65536, 0, 65536, 0, 65536, 0, 65536, 0, 65536]);
 }
 
 #[test]
-fn runtime_ends_a_job_and_size_does_too() {
+fn runtime_and_size_both_end_a_job() {
     assert_eq!(play_jobs("[a]\nrw=randread\nruntime=1ms\n", 64 * MIB).len(), 10);
     assert_eq!(play_jobs("[a]\nrw=randread\nsize=16k\nruntime=1s\n", MIB).len(), 4);
     assert_eq!(play_jobs("[a]\nrw=randread\nnumber_ios=7\n", MIB).len(), 7);
 }
 
 #[test]
-fn a_mix_keeps_its_shares() {
+fn a_mix_has_the_given_shares() {
     let done = play_jobs("[a]\nrw=randrw\nrwmixread=70\niodepth=8\nsize=64m\n", 64 * MIB);
     let reads = ops(&done, Op::Read).len();
     assert_eq!(done.len(), 16384);
     // 11,469 expected; the standard deviation is 59.
     assert!((11_200..11_750).contains(&reads), "{reads}");
-    // One random map for both.
+    // Both directions share one random map.
     let mut offsets = offsets(&done);
     offsets.sort_unstable();
     offsets.dedup();
@@ -90,7 +90,7 @@ fn a_sequential_mix_has_a_position_for_each_direction() {
 }
 
 #[test]
-fn directions_have_block_sizes_of_their_own() {
+fn directions_may_have_different_block_sizes() {
     let done = play_jobs("[a]\nrw=randrw\nbs=4k,16k\nsize=16m\niodepth=4\n", 16 * MIB);
     for d in &done {
         let bytes = if d.io.request.op == Op::Read { 4096 } else { 16384 };
@@ -101,7 +101,7 @@ fn directions_have_block_sizes_of_their_own() {
 }
 
 #[test]
-fn bssplit_keeps_its_shares() {
+fn bssplit_has_the_given_shares() {
     let done = play_jobs("[a]\nrw=randread\nnorandommap\nbssplit=4k/60:16k/30:64k/\nsize=256m\niodepth=8\n", 256 * MIB);
     let mut counts = BTreeMap::new();
     for d in &done {
@@ -126,8 +126,8 @@ fn bsrange_draws_multiples_of_the_smaller_size() {
 }
 
 #[test]
-fn a_rate_is_kept_from_the_start() {
-    // 4 MiB/s is a request each 0.9765625 ms; the first goes at once.
+fn a_rate_counts_from_the_start() {
+    // 4 MiB/s is one request per 0.9765625 ms; the first is issued immediately.
     let done = play_jobs("[a]\nrw=randread\nrate=4m\niodepth=4\nruntime=100ms\n", 64 * MIB);
     assert_eq!(done.len(), 103);
     assert!(done.iter().enumerate().all(|(i, d)| d.issued == Time::from_ps(976_562_500 * i as u64)));
@@ -136,7 +136,7 @@ fn a_rate_is_kept_from_the_start() {
 }
 
 #[test]
-fn a_rate_of_writes_leaves_reads_alone() {
+fn a_write_rate_does_not_limit_reads() {
     let done = play_jobs("[a]\nrw=randrw\nrate_iops=,100\niodepth=2\nruntime=100ms\n", 64 * MIB);
     let (reads, writes) = (ops(&done, Op::Read).len(), ops(&done, Op::Write).len());
     assert!((9..=10).contains(&writes), "{writes}");
@@ -145,14 +145,14 @@ fn a_rate_of_writes_leaves_reads_alone() {
 }
 
 #[test]
-fn thinktime_waits_for_what_is_outstanding() {
+fn thinktime_waits_for_outstanding_requests() {
     let done = play_jobs("[a]\nrw=read\niodepth=8\nthinktime=250\nthinktime_blocks=3\nnumber_ios=9\n", MIB);
     let issued: Vec<u64> = done.iter().map(|d| d.issued.ns() / 1000).collect();
     assert_eq!(issued, [0, 0, 0, 350, 350, 350, 700, 700, 700]);
 }
 
 #[test]
-fn fsync_waits_for_the_writes_and_holds_back_what_follows() {
+fn fsync_waits_for_writes_and_delays_later_requests() {
     let done = play_jobs("[a]\nrw=write\niodepth=8\nfsync=3\nsize=28k\n", MIB);
     let what: Vec<(Op, u64)> = done.iter().map(|d| (d.io.request.op, d.issued.ns() / 1000)).collect();
     let (w, f) = (Op::Write, Op::Flush);
@@ -186,7 +186,7 @@ fn stonewalls_divide_the_jobs_into_groups() {
 }
 
 #[test]
-fn clones_have_regions_and_streams_of_their_own() {
+fn clones_have_separate_regions_and_streams() {
     let done = play_jobs("[a]\nrw=randread\nnumjobs=3\noffset=64k\noffset_increment=1m\nsize=1m\n", 4 * MIB);
     let of = |job: u16| -> Vec<u64> {
         let start = 65536 + u64::from(job) * MIB;
@@ -200,10 +200,10 @@ fn clones_have_regions_and_streams_of_their_own() {
 }
 
 #[test]
-fn percentages_are_of_the_drive() {
+fn percentages_are_relative_to_the_drive() {
     let done = play_jobs("[a]\nrw=read\noffset=50%\nsize=25%\nbs=64k\n", MIB);
     assert_eq!(offsets(&done), [524_288, 589_824, 655_360, 720_896]);
-    // No further than the end, and the start rounded up to a block.
+    // The end is limited to the drive, and the start is rounded up to a block.
     let done = play_jobs("[a]\nrw=read\noffset=90%\nsize=50%\nbs=64k\n", MIB);
     assert_eq!(offsets(&done), [983_040]);
 }
@@ -218,7 +218,7 @@ fn ramp_time_is_not_measured() {
 }
 
 #[test]
-fn verify_reads_back_what_was_written_once() {
+fn verify_reads_each_written_block_once() {
     for keys in ["rw=randwrite", "rw=write", "rw=randwrite\nnorandommap", "rw=randrw", "rw=randtrimwrite"] {
         let done = play_jobs(&format!("[a]\n{keys}\nverify=crc32c\niodepth=8\nsize=1m\n"), MIB);
         let flush = done.iter().position(|d| d.io.request.op == Op::Flush).expect("a flush");
@@ -248,7 +248,7 @@ fn verification_survives_the_runtime() {
 }
 
 #[test]
-fn trimwrite_trims_each_block_before_it_writes_it() {
+fn trimwrite_trims_each_block_before_writing_it() {
     for rw in ["trimwrite", "randtrimwrite"] {
         let done = play_jobs(&format!("[a]\nrw={rw}\nsize=64k\n"), MIB);
         assert_eq!(done.len(), 32);
@@ -268,7 +268,7 @@ fn global_sections_apply_to_the_jobs_below() {
 }
 
 #[test]
-fn a_job_may_use_the_whole_drive_but_for_the_last_part_of_a_block() {
+fn a_job_may_use_all_whole_blocks_of_the_drive() {
     let done = play_jobs("[a]\nrw=randread\n", MIB + 5000);
     assert_eq!(done.len(), 257);
 }

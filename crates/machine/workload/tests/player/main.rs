@@ -1,6 +1,6 @@
-//! The player against what its jobs and traces say, on a drive that takes a given time for each request.
+//! Tests of the player on a drive with a fixed or random latency per request.
 
-mod course;
+mod control;
 mod errors;
 mod fixed;
 mod harness;

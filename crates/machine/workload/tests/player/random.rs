@@ -1,11 +1,11 @@
-//! Any job keeps its bounds.
+//! Random jobs stay within their limits.
 
 use media::Op;
 use proptest::prelude::*;
 use sim::{Streams, Time};
 use workload::{Options, Player, Replay, Workload};
 
-use crate::harness::{Done, depth, play, play_on};
+use crate::harness::{Done, depth, play};
 
 const CAPACITY: u64 = 8 << 20;
 
@@ -58,35 +58,8 @@ fn job() -> impl Strategy<Value = String> {
         })
 }
 
-#[test]
-fn a_plain_job_at_its_depth_replaces_what_completes() {
-    let text = "[a]\nrw=randread\nbs=4k\nnorandommap\niodepth=8\nnumber_ios=100\n";
-    let workload = Workload::parse_fio("plain.fio", text).expect("a valid job file");
-    let mut player = Player::new(&workload, &Options::new(CAPACITY), &Streams::new(1)).expect("a job that fits");
-    let mut rng = Streams::new(1).stream("latency");
-    let played = play_on(&mut player, |_| Time::from_ps(1_000_000 + rng.below(1 << 30)), true).expect("no trace");
-    assert_eq!((played.done.len(), played.replaced), (100, 92));
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
-
-    /// A request that is replaced by the next of its job is one that completes, and one that is issued then.
-    #[test]
-    fn whoever_is_replaced_has_completed(text in job(), numjobs in 1u32..4, seed: u64) {
-        let text = format!("{text}numjobs={numjobs}\n");
-        let Ok(workload) = Workload::parse_fio("any.fio", &text) else { return Ok(()) };
-        let mut plays = Vec::new();
-        for replaces in [false, true] {
-            let Ok(mut player) = Player::new(&workload, &Options::new(CAPACITY), &Streams::new(seed)) else {
-                return Ok(());
-            };
-            let mut rng = Streams::new(seed).stream("latency");
-            plays.push(play_on(&mut player, |_| Time::from_us(10 + rng.below(200)), replaces).expect("no trace"));
-        }
-        prop_assert_eq!(&plays[0].done, &plays[1].done);
-        prop_assert_eq!(&plays[0].ended, &plays[1].ended);
-    }
 
     #[test]
     fn a_job_ends_and_stays_within_its_bounds(text in job(), numjobs in 1u32..4, seed: u64) {
@@ -130,7 +103,7 @@ proptest! {
     }
 }
 
-/// A trace of reads (0), writes (1) and syncs (2) with the pauses between them in microseconds, replayed.
+/// Replays a trace of reads (0), writes (1) and syncs (2) with pauses in microseconds.
 fn replayed(records: &[(u8, u64)], replay: Replay, seed: u64) -> Vec<Done> {
     let (mut text, mut at) = ("fio version 3 iolog\n0 f add\n0 f open\n".to_owned(), 0);
     for (i, (kind, pause)) in records.iter().enumerate() {
@@ -160,7 +133,8 @@ proptest! {
         seed: u64,
         depth_most in 1u32..6,
     ) {
-        // Open loop: what is no flush goes at its stamp, in order; a flush goes when the writes before it are complete.
+        // Open loop: requests other than flushes are issued at their timestamps, in order; a flush is issued once the
+        // writes before it are complete.
         let done = replayed(&records, Replay::OpenLoop, seed);
         prop_assert_eq!(done.len(), records.len());
         let mut times = Vec::new();
@@ -176,10 +150,10 @@ proptest! {
         for (kind, at) in times {
             let due = at - start;
             if kind == 2 {
-                let flush = flushes.next().expect("as many flushes");
+                let flush = flushes.next().expect("a flush for each sync");
                 prop_assert_eq!((flush.io.due, flush.issued), (due, due.max(writes_end)));
             } else {
-                let other = others.next().expect("as many requests");
+                let other = others.next().expect("a request for each record");
                 prop_assert_eq!((other.io.due, other.issued), (due, due));
                 if kind == 1 {
                     writes_end = writes_end.max(other.completed);
@@ -187,7 +161,7 @@ proptest! {
             }
         }
 
-        // Closed loop: in order, within the depth, and a flush stands alone among the writes.
+        // Closed loop: in order, within the depth, and without outstanding writes during a flush.
         let done = replayed(&records, Replay::ClosedLoop { depth: depth_most }, seed);
         prop_assert!(depth(&done) <= depth_most as usize);
         for (i, (d, (kind, _))) in done.iter().zip(&records).enumerate() {

@@ -12,7 +12,7 @@ use crate::harness::{Done, depth, play, play_workload};
 
 const MIB: u64 = 1 << 20;
 
-/// A trace file of this test.
+/// Creates a trace file for this test.
 fn file(name: &str, text: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::write(&path, text).expect("the test's folder can be written");
@@ -40,7 +40,7 @@ fn times(done: &[Done]) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn open_loop_keeps_the_stamps() {
+fn open_loop_follows_the_timestamps() {
     let done = replay("open.mqsim", FIVE, &Options::new(MIB)).expect("valid");
     assert_eq!(times(&done), [(0, 0), (0, 0), (200_000, 200_000), (205_000, 205_000), (206_000, 206_000)]);
     assert_eq!(depth(&done), 3);
@@ -49,7 +49,7 @@ fn open_loop_keeps_the_stamps() {
 }
 
 #[test]
-fn a_scale_stretches_time() {
+fn a_scale_multiplies_time() {
     let options = Options { replay: Replay::Scaled(0.5), ..Options::new(MIB) };
     let done = replay("scaled.mqsim", FIVE, &options).expect("valid");
     assert_eq!(times(&done).last(), Some(&(103_000, 103_000)));
@@ -85,7 +85,7 @@ fn addresses_beyond_the_drive_are_errors_or_wrap() {
     );
     let options = Options { beyond: Beyond::Wrap, ..Options::new(MIB) };
     let done = replay("beyond.mqsim", text, &options).expect("wrapped");
-    // The second would cross the end; the third is 4 sectors behind twice the size.
+    // The second would cross the end; the third is 4 sectors past twice the capacity.
     assert_eq!(done.iter().map(|d| d.io.request.offset).collect::<Vec<_>>(), [0, MIB - 4096, 2048]);
     let large = "0 0 0 4096 1\n";
     assert!(
@@ -98,7 +98,7 @@ fn devices_are_laid_out_one_after_another() {
     let text = "7,100,4096,R,0.0\n3,0,2097152,W,0.0\n7,0,4096,R,0.0\n9,8,4096,R,0.0\n";
     let workload = Workload::open(&file("three.spc", text), None).expect("valid");
     let done = play_workload(&workload, &Options::new(8 * MIB), 1).expect("fits");
-    // Device 7 is met first and ends within 1 MiB; device 3 takes 2 MiB.
+    // Device 7 appears first and ends within 1 MiB; device 3 takes 2 MiB.
     let offsets: Vec<u64> = done.iter().map(|d| d.io.request.offset).collect();
     assert_eq!(offsets, [51200, MIB, 0, 3 * MIB + 4096]);
     assert!(
@@ -114,14 +114,14 @@ fn devices_are_laid_out_one_after_another() {
 }
 
 #[test]
-fn mqsims_device_numbers_mean_nothing() {
+fn mqsim_device_numbers_are_ignored() {
     let workload = Workload::open(&file("numbers.mqsim", "0 7 100 8 1\n0 3 8 8 0\n"), None).expect("valid");
     let done = play_workload(&workload, &Options::new(MIB), 1).expect("fits");
     assert_eq!(done.iter().map(|d| d.io.request.offset).collect::<Vec<_>>(), [51200, 4096]);
     assert!(workload.notes().is_empty());
 }
 
-/// Two files; a write of 24 bytes, an fdatasync while it is outstanding, reads beside it.
+/// Two files; a write of 24 bytes, an fdatasync while it is outstanding, and concurrent reads.
 const SYNCS: &str = "fio version 3 iolog\n0 wal add\n0 db add\n0 wal open\n0 db open\n\
     10 wal write 1000 24\n20 db read 8192 4096\n30 wal datasync 0 0\n40 wal write 1024 4096\n50 db sync 0 0\n60 db read 0 100\n";
 
@@ -132,7 +132,7 @@ fn open_loop_flushes_wait_for_the_writes_before_them() {
         .iter()
         .map(|d| (d.io.request.op, d.io.request.offset, d.io.request.bytes, d.io.due.ns() / 1000, d.issued.ns() / 1000))
         .collect();
-    // The first record, of the file actions or of the requests, is at 0; the drive takes 100 us a request.
+    // The first record, whether file action or request, is at 0; the drive takes 100 us per request.
     let start = found[0].4;
     let at = |us: u64| us - 10 + start;
     assert_eq!(
@@ -142,7 +142,7 @@ fn open_loop_flushes_wait_for_the_writes_before_them() {
             (Op::Read, MIB + 8192, 4096, at(20), at(20)),
             (Op::Write, 1024, 4096, at(40), at(40)),
             (Op::Read, MIB, 512, at(60), at(60)),
-            // Each is due at its stamp and goes when the writes before it are complete.
+            // Each is due at its timestamp and issued once the writes before it are complete.
             (Op::Flush, 0, 0, at(30), at(110)),
             (Op::Flush, 0, 0, at(50), at(140)),
         ]
@@ -150,7 +150,7 @@ fn open_loop_flushes_wait_for_the_writes_before_them() {
 }
 
 #[test]
-fn closed_loop_flushes_hold_back_what_follows() {
+fn closed_loop_flushes_delay_later_requests() {
     let options = Options { replay: Replay::ClosedLoop { depth: 8 }, ..Options::new(8 * MIB) };
     let done = replay("closed.iolog", SYNCS, &options).expect("valid");
     let found: Vec<(Op, u64)> = done.iter().map(|d| (d.io.request.op, d.issued.ns() / 1000)).collect();
@@ -159,12 +159,12 @@ fn closed_loop_flushes_hold_back_what_follows() {
 }
 
 #[test]
-fn version_2_keeps_its_waits_and_goes_one_by_one() {
+fn version_2_keeps_its_waits_and_issues_one_at_a_time() {
     let text = "fio version 2 iolog\na add\na open\na read 0 4096\na write 4096 4096\na wait 500 0\na read 0 4096\na sync 0 0\na trim 100 2000\na close\n";
     let done = replay("two.iolog", text, &Options::new(MIB)).expect("valid");
     let found: Vec<(Op, u64)> = done.iter().map(|d| (d.io.request.op, d.issued.ns() / 1000)).collect();
     assert_eq!(found, [(Op::Read, 0), (Op::Write, 100), (Op::Read, 500), (Op::Flush, 600), (Op::Trim, 700)]);
-    // A trim takes only the whole sectors within it.
+    // A trim is narrowed to whole sectors.
     assert_eq!(done[4].io.request, Request::new(Op::Trim, 512, 1536));
     let options = Options { replay: Replay::ClosedLoop { depth: 2 }, ..Options::new(MIB) };
     let done = replay("two.iolog", text, &options).expect("valid");
@@ -173,7 +173,7 @@ fn version_2_keeps_its_waits_and_goes_one_by_one() {
 }
 
 #[test]
-fn a_job_file_replays_an_iolog_beside_its_jobs() {
+fn a_job_file_replays_an_iolog_along_with_its_jobs() {
     file("job.iolog", SYNCS);
     let text = "[fill]\nrw=write\nbs=64k\nsize=128k\n[replay]\nstonewall\nread_iolog=job.iolog\niodepth=1\n";
     let path = file("replay.fio", text);
@@ -198,7 +198,7 @@ fn progress_counts_requests() {
 }
 
 #[test]
-fn formats_are_told_apart() {
+fn job_files_and_traces_are_distinguished() {
     let jobs = file("looks-like-a-job", "; comment\n\n[a]\nsize=4k\n");
     assert_eq!(Workload::open(&jobs, None).expect("a job file").jobs()[0].name, "a");
     let broken = file("broken.mqsim", "0 0 0 8 1\n0 0 0 x 1\n");

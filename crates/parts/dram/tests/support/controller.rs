@@ -1,6 +1,8 @@
-//! What both controllers of a channel can do.
+//! The interface that both controllers of a channel have in common.
 
-use dram::{Channel, Command, Completion, Config, ConfigError, InOrder, RankActivity, Request};
+use dram::{
+    Channel, ChannelStats, Command, Completion, Config, ConfigError, InOrder, PortStats, RankActivity, Request,
+};
 use sim::Time;
 
 pub trait Controller: Sized {
@@ -11,11 +13,13 @@ pub trait Controller: Sized {
     fn keep_log(&mut self);
     fn take_log(&mut self) -> Vec<Command>;
     fn activity(&mut self, now: Time) -> Vec<RankActivity>;
-    fn channel(&self) -> &Channel;
+    fn config(&self) -> &Config;
+    fn stats(&self) -> ChannelStats;
+    fn port_stats(&self, port: u8) -> PortStats;
 }
 
 macro_rules! controller {
-    ($controller:ty, $channel:expr) => {
+    ($controller:ty) => {
         impl Controller for $controller {
             fn new(config: &Config) -> Result<Self, ConfigError> {
                 <$controller>::new(config)
@@ -38,13 +42,18 @@ macro_rules! controller {
             fn activity(&mut self, now: Time) -> Vec<RankActivity> {
                 self.activity(now)
             }
-            fn channel(&self) -> &Channel {
-                let channel: fn(&Self) -> &Channel = $channel;
-                channel(self)
+            fn config(&self) -> &Config {
+                self.config()
+            }
+            fn stats(&self) -> ChannelStats {
+                self.stats()
+            }
+            fn port_stats(&self, port: u8) -> PortStats {
+                self.port_stats(port)
             }
         }
     };
 }
 
-controller!(Channel, |channel| channel);
-controller!(InOrder, InOrder::channel);
+controller!(Channel);
+controller!(InOrder);

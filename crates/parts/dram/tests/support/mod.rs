@@ -1,4 +1,4 @@
-//! Traffic for the tests: patterns of requests, and a driver that keeps some of them outstanding.
+//! Traffic for the tests: patterns of requests, and drivers that keep a number of them outstanding.
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub mod controller;
@@ -8,22 +8,22 @@ use controller::Controller;
 use dram::{Completion, Kind, Request};
 use sim::{Rng, Time};
 
-/// What is asked for, request by request.
+/// A pattern of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// Random reads.
     RandomRead,
     /// Sequential reads.
     SequentialRead,
-    /// Random, two reads to one write.
+    /// Random requests, two reads per write.
     RandomMixed,
-    /// Two sequential streams of reads to one of writes: reads of a and b, write of c.
+    /// Two sequential streams of reads and one of writes: reads of a and b, writes of c.
     Copy,
     /// Random writes.
     RandomWrite,
 }
 
-/// Requests of a pattern over `bytes` of memory, 64 bytes each.
+/// Generates requests of a pattern over `bytes` bytes of memory, 64 bytes each.
 pub struct Traffic {
     pub pattern: Pattern,
     pub bytes: u64,
@@ -60,7 +60,7 @@ impl Traffic {
     }
 }
 
-/// What a run gave.
+/// Results of a run.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub completions: u64,
@@ -72,20 +72,21 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Mean latency of a read, in nanoseconds.
+    /// Returns the mean latency of a read in nanoseconds.
     pub fn latency_ns(&self) -> f64 {
         self.read_latency.ps() as f64 / self.reads as f64 / 1000.0
     }
 
-    /// Bytes moved, in GB/s.
+    /// Returns the bandwidth in GB/s.
     pub fn gigabytes_per_s(&self) -> f64 {
         self.completions as f64 * 64.0 / (self.end - self.first).ps() as f64 * 1000.0
     }
 }
 
-/// Runs `requests` requests, `outstanding` at a time: each completion is followed by the next request, a clock later.
+/// Runs `requests` requests with `outstanding` in progress: each completion is followed by the next request one clock
+/// later.
 pub fn run(channel: &mut impl Controller, traffic: &mut Traffic, requests: u64, outstanding: u64) -> Outcome {
-    let gap = channel.channel().config().device.clock.time(1);
+    let gap = channel.config().device.clock.time(1);
     let mut outcome = Outcome::default();
     let mut done: Vec<Completion> = Vec::new();
     let mut submitted = outstanding.min(requests);
@@ -112,11 +113,11 @@ pub fn run(channel: &mut impl Controller, traffic: &mut Traffic, requests: u64, 
     outcome
 }
 
-/// Runs `requests` requests, one every `cycles` of the clock.
+/// Runs `requests` requests, one every `cycles` clocks.
 pub fn run_paced(channel: &mut impl Controller, traffic: &mut Traffic, requests: u64, cycles: u64) -> Outcome {
     let mut outcome = Outcome::default();
     let mut done = Vec::new();
-    let clock = channel.channel().config().device.clock;
+    let clock = channel.config().device.clock;
     for number in 0..requests {
         let at = clock.time(number * cycles);
         while let Some(now) = channel.next_event().filter(|now| *now <= at) {

@@ -1,4 +1,4 @@
-//! Streams of requests, and channels of which the devices, the ranks and the policies differ, for `proptest`.
+//! Streams of requests, and channels with various devices, ranks and policies, for `proptest`.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use dram::{Ack, Checker, Command, Config, Device, Kind, RankKind, Ranks, Request, Violation};
@@ -15,7 +15,7 @@ const ORDERS: [&str; 5] = [
     "column:row:group:bank:rank",
 ];
 
-/// Channels that serve in order, and the order of their addresses' fields.
+/// Generates configurations for in-order channels, with the order of their address fields.
 pub fn configs() -> impl Strategy<Value = (Config, &'static str)> {
     let preset = prop::sample::select(Device::presets().collect::<Vec<_>>());
     let ranks = |kind, count| Ranks { kind, count };
@@ -51,24 +51,24 @@ pub fn configs() -> impl Strategy<Value = (Config, &'static str)> {
     )
 }
 
-/// What is asked for.
+/// A generated request.
 #[derive(Clone, Debug)]
 pub struct Ask {
-    /// Nanoseconds after the one before it.
+    /// Nanoseconds after the previous one.
     pause: u64,
     port: u8,
     kind: Kind,
     ack: Ack,
-    /// A fourth of the channel, and a page of 4 KiB and a byte of it.
+    /// A quarter of the channel, a page of 4 KiB in it, and a byte of the page.
     fourth: u64,
     page: u64,
     byte: u64,
     bytes: u64,
-    /// The channel has come to its time before it comes.
+    /// True if the channel advances to the request's time before its submission.
     pub comes_late: bool,
 }
 
-/// Of all sorts and with pauses.
+/// Generates requests of all kinds with pauses.
 fn mixed() -> impl Strategy<Value = Vec<Ask>> {
     let pause = prop_oneof![6 => Just(0u64), 6 => 0u64..60, 2 => 0u64..600, 1 => 0u64..4000, 1 => 0u64..60_000];
     let span = prop_oneof![
@@ -79,8 +79,8 @@ fn mixed() -> impl Strategy<Value = Vec<Ask>> {
         1 => (0u64..4096, 1u64..600),
     ];
     let kind = prop_oneof![2 => Just(Kind::Read), 1 => Just(Kind::Write)];
-    let ack = prop::sample::select(vec![Ack::Accepted, Ack::Written, Ack::Untold]);
-    // Many meet where others were.
+    let ack = prop::sample::select(vec![Ack::Accepted, Ack::Written, Ack::Silent]);
+    // Many go to the same places as others.
     let page = prop_oneof![2 => 0u64..24, 1 => Just(3u64)];
     let ask = (pause, 0..PORTS, kind, ack, 0u64..4, page, span, prop::bool::weighted(0.2)).prop_map(
         |(pause, port, kind, ack, fourth, page, (byte, bytes), comes_late)| Ask {
@@ -98,11 +98,11 @@ fn mixed() -> impl Strategy<Value = Vec<Ask>> {
     prop::collection::vec(ask, 1..120)
 }
 
-/// Short reads and few writes, one as soon as the other: the bus is taken far ahead.
+/// Generates dense short reads with few writes, so that the bus is booked far ahead.
 fn dense() -> impl Strategy<Value = Vec<Ask>> {
     let span = (0u64..64, 1u64..=8).prop_map(|(line, lines)| (line * 64, lines * 64));
     let kind = prop_oneof![15 => Just(Kind::Read), 1 => Just(Kind::Write)];
-    // Most find other rows of few banks open; the others were left alone for long.
+    // Most find other rows of few banks open; the other banks were idle for a long time.
     let page = prop_oneof![12 => Just(0u64), 1 => 0u64..24];
     let ask = (0u64..4, kind, 0u64..4, page, span).prop_map(|(pause, kind, fourth, page, (byte, bytes))| Ask {
         pause,
@@ -122,7 +122,7 @@ pub fn asks() -> impl Strategy<Value = Vec<Ask>> {
     prop_oneof![4 => mixed(), 1 => dense()]
 }
 
-/// The requests, and when each comes.
+/// Returns the requests and their times.
 pub fn requests(config: &Config, asks: &[Ask]) -> Vec<(Time, Request)> {
     let mut now = Time::ZERO;
     let request = |(number, ask): (usize, &Ask)| {
@@ -134,12 +134,12 @@ pub fn requests(config: &Config, asks: &[Ask]) -> Vec<(Time, Request)> {
     asks.iter().enumerate().map(request).collect()
 }
 
-/// A completion will tell that it is done.
+/// Returns true if a completion will report the request.
 pub fn is_told(request: &Request) -> bool {
-    request.kind == Kind::Read || request.ack != Ack::Untold
+    request.kind == Kind::Read || request.ack != Ack::Silent
 }
 
-/// What of the commands breaks a rule of the standards.
+/// Returns the violations of the standards in a log of commands.
 pub fn violations(config: &Config, log: &[Command]) -> Vec<Violation> {
     let kinds = config.ranks.iter().flat_map(|group| (0..group.count).map(|_| group.kind));
     let refreshed: Vec<bool> = kinds.map(|kind| config.refresh && kind == RankKind::Dram).collect();

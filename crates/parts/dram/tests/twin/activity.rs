@@ -1,8 +1,8 @@
-//! What ranks did, counted from their commands.
+//! Activity of ranks, counted from their commands.
 
 use dram::{Command, CommandKind as K, PowerState, RankActivity};
 
-/// The state of a rank as of the commands so far.
+/// State of a rank after the commands so far.
 #[derive(Clone, Default)]
 struct Rank {
     open: u32,
@@ -23,14 +23,15 @@ impl Rank {
         }
     }
 
-    /// The clocks until `cycle` were spent in `state`.
+    /// Adds the clocks until `cycle` to `state`.
     fn count(&mut self, state: PowerState, cycle: u64) {
         self.did.clocks[state as usize] += cycle.saturating_sub(self.since);
         self.since = cycle;
     }
 }
 
-/// Of `ranks` ranks until `cycle`, or until the last change of its state by the commands, which are in order of time.
+/// Returns the activity of `ranks` ranks until `cycle`, or until the last state change by the commands, which must be
+/// in order of time.
 pub fn activity(commands: &[Command], ranks: usize, cycle: u64) -> Vec<RankActivity> {
     let mut all = vec![Rank::default(); ranks];
     for command in commands {
@@ -43,6 +44,7 @@ pub fn activity(commands: &[Command], ranks: usize, cycle: u64) -> Vec<RankActiv
             K::Read => rank.did.reads += 1,
             K::Write => rank.did.writes += 1,
             K::Refresh => rank.did.refreshes += 1,
+            K::RefreshSameBank => rank.did.same_bank_refreshes += 1,
             K::PowerDown => rank.down = true,
             K::PowerUp => rank.down = false,
             K::SelfRefresh => rank.asleep = true,
@@ -60,8 +62,8 @@ pub fn activity(commands: &[Command], ranks: usize, cycle: u64) -> Vec<RankActiv
     all.into_iter().map(ended).collect()
 }
 
-/// By how much the clocks with all banks closed may be off where they are counted in the order of `decided`: not at all if
-/// rows were opened and closed in that order, else by the clocks for which banks were closed to open other rows.
+/// Returns the possible error of the clocks with all banks closed, if they are counted in the order of `decided`: zero
+/// if rows were opened and closed in that order, else the clocks for which banks were closed to open other rows.
 pub fn uncertain(decided: &[Command], rank: u8) -> u64 {
     let opens = |command: &&Command| matches!(command.kind, K::Activate | K::Precharge | K::PrechargeAll);
     let rows: Vec<&Command> = decided.iter().filter(|command| command.rank == rank).filter(opens).collect();

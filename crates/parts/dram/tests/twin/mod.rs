@@ -1,5 +1,5 @@
-//! A second controller that serves in order, written for being obvious: one list of commands, looked through from its
-//! beginning for each new one. What it goes by is said in `twin_in_order.rs`.
+//! A second in-order controller, written to be obvious: one list of commands, searched from its beginning for each new
+//! one. `twin_in_order.rs` states its rules.
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub mod activity;
@@ -14,11 +14,11 @@ use sim::Time;
 
 use rules::Rules;
 
-/// Later than any command.
+/// A cycle after every command.
 const NEVER: u64 = u64::MAX;
-/// Bursts of a short read at most.
+/// Maximum number of bursts of a short read.
 const SHORT: usize = 8;
-/// A command of a short read comes no more clocks than this before the end of all others.
+/// A command of a short read comes at most this many clocks before the end of all others.
 const BACK: u64 = 2048;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,40 +30,40 @@ enum Power {
 
 struct Rank {
     power: Power,
-    /// Of each bank the row that is open.
+    /// The open row of each bank.
     rows: Vec<Option<u32>>,
-    /// It has cells to refresh; and when that is due next.
+    /// True if it has cells to refresh, and the cycle of the next refresh.
     refreshes: bool,
     due: u64,
     refreshed_since_awake: bool,
     idle_since: u64,
 }
 
-/// A request of the backlog, and its bursts that are left.
+/// A request of the backlog and its remaining bursts.
 struct Waiting {
     request: Request,
     submitted: Time,
     arrival: u64,
     bursts: VecDeque<u64>,
-    /// A posted write that was accepted.
+    /// True for a posted write that was accepted.
     accepted: bool,
 }
 
 pub struct Twin {
     config: Config,
-    /// Fields of an address and how many there are of each, the lowest first.
+    /// The fields of an address and the size of each, lowest first.
     fields: Vec<(String, u64)>,
     rules: Rules,
     ranks: Vec<Rank>,
     backlog: VecDeque<Waiting>,
-    /// Commands in the order in which they were decided on, and those of them that may still matter.
+    /// Commands in the order of decision, and those that may still matter.
     pub decided: Vec<Command>,
     near: Vec<Command>,
     /// The first clock after all commands.
     end: u64,
-    /// Short reads have no command before.
+    /// Lower bound for commands of short reads.
     behind: u64,
-    /// Bursts of short reads that went ahead of the backlog since it was served.
+    /// Bursts of short reads that went ahead of the backlog since it was last served.
     passed: u32,
     pub done: Vec<Completion>,
     stats: ChannelStats,
@@ -71,7 +71,7 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// `order` is `config.order`, as text.
+    /// Creates a controller. `order` is `config.order` as text.
     pub fn new(config: &Config, order: &str) -> Twin {
         let device = &config.device;
         let size = |field: &str| match field {
@@ -137,7 +137,7 @@ impl Twin {
         self.accept(self.config.device.clock.time(arrival).max(now));
     }
 
-    /// Does what is decided by `now`.
+    /// Performs the work that is decided by `now`.
     pub fn advance(&mut self, now: Time) {
         self.serve(self.config.device.clock.at_or_before(now) + 1, u32::MAX);
     }
@@ -148,7 +148,7 @@ impl Twin {
         activity::activity(&self.sorted(), self.ranks.len(), cycle)
     }
 
-    /// What it did. The bus begins as one of reads.
+    /// Returns the counters. The bus starts in the direction of reads.
     pub fn stats(&self) -> ChannelStats {
         let sorted = self.sorted();
         let columns = sorted.iter().map(|command| command.kind).filter(|kind| matches!(kind, K::Read | K::Write));
@@ -157,7 +157,7 @@ impl Twin {
         ChannelStats { turns, ..self.stats }
     }
 
-    /// All commands in the order of their clocks.
+    /// Returns all commands in order of their clocks.
     pub fn sorted(&self) -> Vec<Command> {
         let mut commands = self.decided.clone();
         commands.sort_by_key(|command| command.cycle);
@@ -174,7 +174,7 @@ impl Twin {
         }
     }
 
-    /// A short read takes the first clocks that are free and allowed.
+    /// Books the first clocks that are free and allowed for a short read.
     fn book(&mut self, now: Time, arrival: u64, request: Request, bursts: VecDeque<u64>) {
         if !self.backlog.is_empty() {
             self.passed += bursts.len() as u32;
@@ -199,7 +199,7 @@ impl Twin {
         self.finish_read(now, request, cycle);
     }
 
-    /// Serves `most` bursts of the backlog, as far as they come before `until`.
+    /// Serves at most `most` bursts of the backlog, as far as their commands come before `until`.
     fn serve(&mut self, until: u64, most: u32) {
         let mut served = 0;
         while served < most
@@ -224,7 +224,7 @@ impl Twin {
         }
     }
 
-    /// The first burst of the backlog was served.
+    /// Records that the first burst of the backlog was served.
     fn served(&mut self, cycle: u64) {
         let clock = self.config.device.clock;
         self.backlog[0].bursts.pop_front();
@@ -240,7 +240,7 @@ impl Twin {
         }
     }
 
-    /// Posted writes are accepted if there is room for what those before them have left.
+    /// Accepts posted writes if there is room for the remaining bursts of earlier ones.
     fn accept(&mut self, at: Time) {
         let (mut bursts, mut accepted) = (0, Vec::new());
         for waiting in self.backlog.iter_mut().filter(|waiting| waiting.request.kind == Kind::Write) {
@@ -256,7 +256,7 @@ impl Twin {
         }
     }
 
-    /// What ranks do before `until` while nothing waits.
+    /// Performs the ranks' maintenance before `until` while no request waits.
     fn rest(&mut self, until: u64) {
         while let Some((cycle, command)) =
             (0..self.ranks.len()).filter_map(|rank| self.need(rank)).min_by_key(|need| need.0)
@@ -266,7 +266,7 @@ impl Twin {
         }
     }
 
-    /// What a rank needs first, and when.
+    /// Returns the next need of a rank and its cycle.
     fn need(&self, number: usize) -> Option<(u64, Command)> {
         let rank = &self.ranks[number];
         let after = |span: Option<Time>| {
@@ -296,12 +296,12 @@ impl Twin {
         wishes.min_by_key(|wish| wish.0)
     }
 
-    /// What wants all banks closed, or what closes them.
+    /// Returns `kind` if all banks are closed, else the command that closes them.
     fn closed(&self, rank: usize, kind: K) -> K {
         if self.ranks[rank].rows.iter().all(Option::is_none) { kind } else { K::PrechargeAll }
     }
 
-    /// Of the ranks whose refresh is due before `cycle` the one that has waited longest.
+    /// Returns the rank whose refresh has been due longest, of those due before `cycle`.
     fn first_due(&self, cycle: u64) -> Option<usize> {
         let rank = (0..self.ranks.len()).min_by_key(|rank| self.ranks[*rank].due)?;
         (self.ranks[rank].due < cycle).then_some(rank)
@@ -315,7 +315,7 @@ impl Twin {
         }
     }
 
-    /// What a rank that takes no command is to be woken with.
+    /// Returns the command that wakes a resting rank.
     fn exit(&self, rank: u8) -> Option<Command> {
         let kind = match self.ranks[rank as usize].power {
             Power::Up => return None,
@@ -325,7 +325,7 @@ impl Twin {
         Some(Command { kind, rank, ..Command::default() })
     }
 
-    /// The next command on the way to a burst.
+    /// Returns the next command on the way to a burst.
     fn next_for(&self, burst: u64, request: &Request) -> Command {
         let place = self.place(burst);
         match self.ranks[place.rank as usize].rows[self.bank(&place)] {
@@ -338,7 +338,7 @@ impl Twin {
         }
     }
 
-    /// The first clock from `from` on at which no command before forbids this one, and the bus is free.
+    /// Returns the first clock from `from` on at which no earlier command forbids this one and the bus is free.
     fn earliest(&self, command: &Command, from: u64) -> u64 {
         let forbids = |past: &Command| self.rules.gap(past, command).map(|gap| past.cycle + gap);
         let mut cycle = self.near.iter().filter_map(forbids).fold(from, u64::max);
@@ -362,11 +362,11 @@ impl Twin {
         cycle
     }
 
-    /// A command that comes after all others: no short read that comes later passes it.
+    /// Decides a command after all others; no later short read passes it.
     fn decide_at_end(&mut self, from: u64, command: Command) {
         self.decide(from.max(self.end), command);
         self.behind = self.end;
-        // All that is still to come comes behind this.
+        // All later commands come after this.
         self.near.retain(|past| past.cycle + self.rules.longest() > self.behind);
     }
 
@@ -403,6 +403,7 @@ impl Twin {
                 rank.due = if rank.refreshes { cycle + u64::from(self.config.device.timing.refi) } else { NEVER };
             }
             K::ReadPrecharge | K::WritePrecharge => unreachable!("rows stay open"),
+            K::RefreshSameBank => unreachable!("all banks are refreshed"),
         }
         self.decided.push(command);
         self.near.push(command);
@@ -424,7 +425,7 @@ impl Twin {
         self.done.push(Completion { id, port, kind, rank_kind, submitted, at });
     }
 
-    /// Which ranks an address lies in: the first of them, how many there are, what they are and where their addresses begin.
+    /// Returns the ranks that contain an address: the first, their number, their kind and the start of their addresses.
     fn group_of(&self, address: u64) -> (u64, u64, RankKind, u64) {
         let mut first = 0;
         for group in &self.config.ranks {
@@ -438,7 +439,7 @@ impl Twin {
         panic!("nothing is at {address}");
     }
 
-    /// Where a burst of the channel lies, as a column command to there.
+    /// Returns the place of a burst of the channel, as a column command.
     fn place(&self, burst: u64) -> Command {
         let size = u64::from(self.config.device.burst_bytes());
         let (first, ranks, _, begin) = self.group_of(burst * size);

@@ -1,4 +1,4 @@
-//! How long after a command another may come: the standards' table, pair by pair.
+//! Minimum distances between commands: the standards' table, pair by pair.
 
 use dram::{Command, CommandKind as K, Device, Timing};
 
@@ -12,7 +12,7 @@ impl Rules {
         Rules { t: device.timing, burst: device.burst_clocks() }
     }
 
-    /// Clocks that a command holds the command bus.
+    /// Returns the clocks for which a command occupies the command bus.
     pub fn slots(&self, kind: K) -> u64 {
         u64::from(match kind {
             K::Activate => self.t.activate_slots,
@@ -21,12 +21,12 @@ impl Rules {
         })
     }
 
-    /// From a column command to the end of its data.
+    /// Returns the clocks from a column command to the end of its data.
     pub fn data(&self, kind: K) -> u64 {
         u64::from(self.burst + if kind == K::Read { self.t.cl + self.t.dqsck } else { self.t.cwl })
     }
 
-    /// No two commands ask for more clocks than this.
+    /// Returns an upper bound of the distance between any two commands.
     pub fn longest(&self) -> u64 {
         let t = &self.t;
         let column = t.cl.max(t.cwl) + t.dqsck + self.burst + t.write_lag + 1;
@@ -34,12 +34,12 @@ impl Rules {
         u64::from((column + after).max(t.rfc).max(t.xs).max(t.ckesr).max(t.rc).max(t.faw))
     }
 
-    /// The last four ACT of a rank are within tFAW of the one after them.
+    /// Returns tFAW, the window of the last four ACTs of a rank.
     pub fn window(&self) -> u64 {
         u64::from(self.t.faw)
     }
 
-    /// Clocks from `past` to `next` at least; `None` if they have nothing to do with each other.
+    /// Returns the minimum clocks from `past` to `next`, or `None` if they are independent.
     pub fn gap(&self, past: &Command, next: &Command) -> Option<u64> {
         let gap = if past.rank == next.rank { self.in_rank(past, next) } else { self.across(past.kind, next.kind) };
         gap.map(u64::from)
@@ -53,24 +53,24 @@ impl Rules {
         let written = t.cwl + burst + t.write_lag;
         let turn = (t.cl + burst + t.rtw).saturating_sub(t.cwl);
         match (past.kind, next.kind) {
-            // What wakes a rank, and what the rank does by itself.
+            // Commands that wake a rank, and the minimum times of its rest.
             (K::PowerDown, K::PowerUp) => Some(t.cke),
             (K::SelfRefresh, K::SelfRefreshExit) => Some(t.ckesr),
             (K::PowerUp, _) => Some(t.xp),
             (K::SelfRefreshExit, _) => Some(t.xs),
             (K::Refresh, _) => Some(t.rfc),
-            // Rows.
+            // Row commands.
             (K::Activate, K::Activate) if bank => Some(t.rc),
             (K::Activate, K::Activate) => by_group(t.rrd_l, t.rrd_s),
             (K::Activate, K::Precharge) if bank => Some(t.ras),
             (K::Activate, K::PrechargeAll) => Some(t.ras),
             (K::Precharge, K::Activate) if bank => Some(t.rp),
             (K::PrechargeAll, K::Activate) => Some(t.rpab),
-            // Where a precharge's slot on the bus is as long as tPPD, the bus sees to it.
+            // If a precharge's slot on the bus is as long as tPPD, the bus already enforces it.
             (K::Precharge | K::PrechargeAll, K::Precharge | K::PrechargeAll) => {
                 (t.ppd > t.precharge_slots).then_some(t.ppd)
             }
-            // Columns.
+            // Column commands.
             (K::Activate, K::Read | K::Write) if bank => Some(t.rcd),
             (K::Read, K::Read) => by_group(t.ccd_l, t.ccd_s),
             (K::Write, K::Write) => by_group(t.ccd_l_wr, t.ccd_s),
@@ -80,7 +80,7 @@ impl Rules {
             (K::Read, K::PrechargeAll) => Some(t.rtp),
             (K::Write, K::Precharge) if bank => Some(written + t.wr),
             (K::Write, K::PrechargeAll) => Some(written + t.wr),
-            // What asks for a rank at rest.
+            // Commands that require a rank at rest.
             (K::Activate, K::Refresh | K::SelfRefresh | K::PowerDown) => Some(t.rc),
             (K::Precharge, K::Refresh | K::SelfRefresh | K::PowerDown) => Some(t.rp),
             (K::PrechargeAll, K::Refresh | K::SelfRefresh | K::PowerDown) => Some(t.rpab),

@@ -1,30 +1,30 @@
-//! How far streams go on (Hur and Lin, "Memory Prefetching Using Adaptive Stream Detection", MICRO 2006): from how many of the
-//! last streams came to which length follows how many pages of the next one will be asked for.
+//! Predicts the length of streams (Hur and Lin, "Memory Prefetching Using Adaptive Stream Detection", MICRO 2006) from
+//! the lengths of the last ones.
 
-/// A stream of so many pages is long, and how much longer it gets is not counted.
+/// A stream of this many pages is long; its exact length is not counted.
 const LONG: usize = 64;
-/// So many streams are remembered: then each counts half.
+/// After this many streams, the weight of each is halved.
 const REMEMBERED: u32 = 512;
-/// Fewer that came as far say nothing.
+/// Fewer streams of a length are no evidence.
 const KNOWN: u32 = 16;
 
-/// A chance, in parts of so many.
+/// Probabilities are in parts of this number.
 pub(super) const CERTAIN: u32 = 64;
 
-/// How much further a stream will go.
+/// The predicted rest of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Further {
-    /// Too few came as far.
+    /// Unknown: too few streams came this far.
     Unknown,
-    /// So many pages.
+    /// This many pages.
     Pages(u64),
-    /// It becomes a long one.
+    /// It becomes a long stream.
     Long,
 }
 
-/// Streams that came to each length.
+/// Numbers of streams by length.
 pub(super) struct Lengths {
-    /// Of one page and more, of two and more, and so on.
+    /// Streams of at least one page, at least two, and so on.
     came: [u32; LONG],
 }
 
@@ -33,7 +33,7 @@ impl Lengths {
         Lengths { came: [0; LONG] }
     }
 
-    /// A stream has come from `before` pages to `length`; a new one has come from none.
+    /// Notes that a stream grew from `before` pages to `length`; a new stream has `before` 0.
     pub fn grew(&mut self, before: u64, length: u64) {
         let within = |length: u64| usize::try_from(length).unwrap_or(LONG).min(LONG);
         for count in &mut self.came[within(before)..within(length)] {
@@ -44,7 +44,7 @@ impl Lengths {
         }
     }
 
-    /// How many pages behind `length` a stream of that length will come to with at least this chance, in parts of [`CERTAIN`].
+    /// Returns how many pages beyond `length` a stream reaches with at least this probability, in parts of [`CERTAIN`].
     pub fn further(&self, length: u64, chance: u32) -> Further {
         let at = match usize::try_from(length) {
             Ok(length) if length < LONG => length.max(1) - 1,

@@ -1,68 +1,68 @@
-//! Pages ahead of what is read in order, of many readers at once.
+//! Prefetches ahead of sequential streams, of many readers at once.
 //!
-//! A page that is asked for goes on with a stream, or begins one. How far ahead a stream is kept is decided anew with each of
-//! its pages, by three things that are measured:
+//! A requested page continues a stream or begins one. Each page of a stream updates how far ahead its prefetches run,
+//! from three measurements:
 //!
-//! * How far streams went on so far ([`lengths`](super::lengths)): a page is wanted if the chance that its stream comes to it is
-//!   at least the part of the cache's fetches that is in use, and at least a quarter. Idle flash is spent on guesses, busy flash
-//!   only on what is nearly certain; behind random reads nothing is wanted, behind small files their rest is.
-//! * Whether it is in time, of streams that are long, or of which too little is known: their windows double when somebody asks for a
-//!   page that has not come yet (as the window of Linux's on-demand readahead does with each of its reads), and stay when pages
-//!   are there before.
-//! * Whether the cache keeps the pages until they are asked for: where more than half of them have to leave before, all
-//!   windows are bounded by half of what they were, until three in four are used again.
+//! * The length of earlier streams ([`lengths`](super::lengths)). A page is prefetched if its stream reaches it with a
+//!   probability of at least the share of the cache's fetches in use, and at least a quarter. Idle flash is spent on
+//!   guesses, busy flash only on near certainty; nothing is prefetched after random reads, and the rest of a file after
+//!   small ones.
+//! * Timeliness, for streams that are long or of unknown length. The window doubles when a request finds its page on
+//!   its way (like the window of Linux's on-demand readahead with each read), and stays when pages arrive early enough.
+//! * Whether the cache keeps the pages until they are requested. If more than half are evicted before, all windows are
+//!   halved, until three in four are used again.
 
 use std::ops::Range;
 
 use super::lengths::{CERTAIN, Further, Lengths};
 
-/// Streams that are followed: twice as many as there are threads.
+/// Streams followed: twice the number of threads.
 const STREAMS: usize = 128;
-/// Pages that a stream may skip and still be one.
+/// Pages that a stream may skip.
 const SKIP: u64 = 2;
-/// The first window.
+/// The initial window.
 const FIRST: u64 = 4;
-/// A page is not fetched on a smaller chance, in parts of [`CERTAIN`].
+/// Minimum probability for a prefetch, in parts of [`CERTAIN`].
 const LEAST: u32 = CERTAIN / 4;
-/// Prefetched pages that were used or had to leave, after which the bound of all windows is set anew.
+/// Prefetched pages, used or evicted, after which the bound of all windows is updated.
 const JUDGED: u32 = 64;
 
-/// How a page was asked for.
+/// The state in which a request found its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// It has to be fetched.
+    /// Missed.
     Missed,
-    /// It was prefetched, and has not come yet.
+    /// Prefetched, and on its way.
     Coming,
-    /// It was prefetched, and is there.
+    /// Prefetched, and present.
     There,
 }
 
-/// Pages read in order.
+/// A sequential stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stream {
-    /// How far it has come.
+    /// Its length so far.
     length: u64,
-    /// The first page that was not wanted yet.
+    /// The first page not yet prefetched.
     ahead: u64,
-    /// Pages that it is kept ahead where its end is not known.
+    /// Pages to prefetch ahead where its end is unknown.
     window: u64,
-    /// The first page that was not wanted yet when the window was set.
+    /// The first page not prefetched when the window was last set.
     since: u64,
-    /// When it was last seen.
+    /// Time of its last request.
     used: u64,
 }
 
-/// The streams.
+/// All streams.
 pub(super) struct Streams {
-    /// Of each stream, which page comes next, and how many from there on belong to it.
+    /// The next page of each stream, and how many pages from there belong to it.
     next: [(u64, u64); STREAMS],
     streams: [Stream; STREAMS],
     lengths: Lengths,
-    /// Longest window, and its bound for now.
+    /// The maximum window, and its present bound.
     most: u64,
     bound: u64,
-    /// Prefetched pages that were used, and that left unused, since the bound was set.
+    /// Prefetched pages used and evicted unused since the bound was set.
     used: u32,
     unused: u32,
     clock: u64,
@@ -82,7 +82,8 @@ impl Streams {
         }
     }
 
-    /// `page` is asked for, while this part of the cache's fetches is in use, of [`CERTAIN`]. The pages that are wanted now.
+    /// Notes a request for `page` while this share of the cache's fetches is in use, in parts of [`CERTAIN`]. Returns
+    /// the pages to prefetch.
     pub fn follow(&mut self, page: u64, seen: Seen, busy: u32) -> Range<u64> {
         self.clock += 1;
         if seen != Seen::Missed {
@@ -107,10 +108,10 @@ impl Streams {
         let stream = &mut self.streams[at];
         stream.used = self.clock;
         if seen == Seen::Missed || stream.ahead <= page {
-            // What was wanted of it did not come, or has gone again.
+            // Its prefetched pages never arrived, or were evicted.
             stream.ahead = page + 1;
         }
-        // Once a window: what was wanted with the window before says nothing of this one.
+        // Once per window: prefetches of the previous window say nothing about this one.
         let grows = seen != Seen::There && stream.length > 1 && page >= stream.since;
         if grows {
             stream.window = (2 * stream.window).clamp(FIRST.min(self.most), self.most);
@@ -129,7 +130,7 @@ impl Streams {
         wanted
     }
 
-    /// A prefetched page left that nobody had asked for.
+    /// Notes that a prefetched page was evicted without a request.
     pub fn unused(&mut self) {
         self.unused += 1;
         self.judge();

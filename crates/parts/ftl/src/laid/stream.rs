@@ -1,32 +1,33 @@
-//! The order in which a job of sequential writes leaves the live units of a drive in flash.
+//! The order in which a sequential write job leaves the live units of a drive in flash.
 //!
-//! The user's units follow one another. Where the controller caches a part of the map, the job evicts a translation unit
-//! each time it has written as many units as one maps, a cache's worth behind what it writes: these lie among the user's.
-//! The flush at the end pads its last program; the rest of the map follows when the drive is switched off.
+//! User units are consecutive. If the controller caches only a part of the map, the job evicts one translation unit
+//! each time it has written the number of units that one maps, lagging by the size of the cache; these translation
+//! units lie among the user units. The flush at the end pads the last program; the rest of the map follows when the
+//! drive is switched off.
 //!
-//! A write-back cache packs a translation unit with user's data. A write-through one completes each request, so that the
-//! translation unit costs a program of its own. The job writes requests of [`REQUEST`] bytes.
+//! A write-back cache packs a translation unit with user data. A write-through cache completes each request, so that
+//! the translation unit costs a separate program. The job writes requests of [`REQUEST`] bytes.
 
 use crate::config::Config;
 use crate::layout::{Divisor, Layout};
 use crate::{laid, map_frames};
 
-/// Bytes of a request of the job.
+/// Request size of the job in bytes.
 const REQUEST: u32 = 128 << 10;
 
 /// Positions of the live units (the user's, then the map's) in the stream of units that the job programs.
 pub(super) struct LaidStream {
     user_units: u32,
     live: u32,
-    /// User's units before the first translation unit, and from each to the next.
+    /// User units before the first translation unit, and between consecutive ones.
     first: u32,
     every: u32,
-    /// Positions that a translation unit takes among the user's, and the two together.
+    /// Positions that a translation unit occupies among user units, and the period of the two together.
     width: u32,
     stride: Divisor,
-    /// Translation units among the user's.
+    /// Number of translation units among the user units.
     evicted: u32,
-    /// Where the rest of the map begins: behind the last program of user's data.
+    /// Start of the rest of the map, after the last program of user data.
     rest: u32,
 }
 
@@ -36,7 +37,8 @@ impl LaidStream {
         let every = map_frames::entries(config);
         let request = (REQUEST / config.geometry.unit_bytes).clamp(1, config.buffers.write.max(1));
         let program = layout.program_units;
-        // The unit whose program makes the cache evict; its program ends with a request, and the translation unit is next.
+        // The unit whose program triggers the eviction; its program ends with a request, and the translation unit is
+        // next.
         let first = map_frames::units_cached(config)
             .map(|cached| (cached + 1).next_multiple_of(program.into()).next_multiple_of(request.into()))
             .filter(|first| *first <= user_units.into())
@@ -55,17 +57,17 @@ impl LaidStream {
         }
     }
 
-    /// Positions, those that hold nothing included.
+    /// Returns the number of positions, including empty ones.
     pub(super) fn len(&self) -> u32 {
         self.rest + (self.live - self.user_units - self.evicted)
     }
 
-    /// Positions of the user's data and of what lies among it: whole programs.
+    /// Returns the number of positions of user data and the units among it: whole programs.
     pub(super) fn data(&self) -> u32 {
         self.rest
     }
 
-    /// Where live unit `live` is.
+    /// Returns the position of live unit `live`.
     #[inline]
     pub(super) fn position(&self, live: u32) -> u32 {
         let Some(t) = live.checked_sub(self.user_units) else {
@@ -78,7 +80,7 @@ impl LaidStream {
         if t < self.evicted { self.first + t * (self.every + self.width) } else { self.rest + t - self.evicted }
     }
 
-    /// The live unit at `position`, if there is one.
+    /// Returns the live unit at `position`, if any.
     #[inline]
     pub(super) fn live(&self, position: u32) -> Option<u32> {
         if position >= self.rest {
@@ -98,7 +100,7 @@ impl LaidStream {
         (live < self.user_units).then_some(live)
     }
 
-    /// Programs of `units` units that are not full, each with the positions of it that hold nothing.
+    /// Iterates over the programs of `units` units that are not full, each with its number of empty positions.
     pub(super) fn padded(&self, units: u32) -> impl Iterator<Item = (u32, u32)> {
         let among = (0..if self.width > 1 { self.evicted } else { 0 }).map(move |t| self.position(self.user_units + t));
         let ends = [self.rest.saturating_sub(1), self.len().saturating_sub(1)];

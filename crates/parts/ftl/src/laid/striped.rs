@@ -1,8 +1,8 @@
-//! Where a [`LaidStream`] lies in flash: whole programs over the parallel units in turn, to the blocks of each parallel unit in ascending
-//! order.
+//! Placement of a [`LaidStream`] in flash: whole programs over the parallel units in turn, filling the blocks of each
+//! parallel unit in ascending order.
 //!
-//! A drive that was filled has rested: what its SLC cache took is folded. The map that it wrote when it was switched off is
-//! still in that cache, if it fits. Programs are counted without those of parity.
+//! A filled drive has rested: its SLC cache is folded. The map, written when the drive was switched off, is still in
+//! that cache if it fits. Program numbers exclude parity.
 
 use super::stream::LaidStream;
 use crate::config::Config;
@@ -14,18 +14,18 @@ pub(super) struct Striped {
     by_lanes: Divisor,
     lane_blocks: u32,
     by_lane_blocks: Divisor,
-    /// Programs to the blocks of several bits a cell, and to all.
+    /// Programs in the main blocks, and in all blocks.
     main: u32,
     all: u32,
-    /// First block of a parallel unit, and programs of a block: of the others, and of the SLC cache.
+    /// First block of a parallel unit and programs per block, for main blocks and for the SLC cache.
     first: [u32; 2],
     block_programs: [u32; 2],
     by_block_programs: [Divisor; 2],
-    /// Units of each block's programs that hold nothing.
+    /// Padding units in each block.
     padding: Vec<u32>,
 }
 
-/// Indices of blocks of several bits a cell, and of one.
+/// Indices for main blocks and SLC blocks.
 const MAIN: usize = 0;
 const SLC: usize = 1;
 
@@ -61,17 +61,17 @@ impl Striped {
         striped
     }
 
-    /// Programs of all blocks.
+    /// Returns the number of programs in all blocks.
     pub(super) fn all(&self) -> u32 {
         self.all
     }
 
-    /// Programs of the first `programs` that go to `pu`.
+    /// Returns how many of the first `programs` go to `pu`.
     fn of_lane(&self, programs: u32, pu: u32) -> u32 {
         self.by_lanes.quotient(programs + self.parallel_units - 1 - pu)
     }
 
-    /// The block that program `program` of the stream goes to, and its number there.
+    /// Returns the block of program `program` of the stream, and its number in the block.
     #[inline]
     pub(super) fn place(&self, program: u32) -> (u32, u32) {
         let (mut of_lane, pu) = self.by_lanes.divide(program);
@@ -83,7 +83,7 @@ impl Striped {
         (pu * self.lane_blocks + self.first[kind] + turn, number)
     }
 
-    /// Which program of the stream number `number` of `block` is, if it is one.
+    /// Returns the program of the stream that is number `number` of `block`, if any.
     #[inline]
     pub(super) fn program(&self, block: u32, number: u32) -> Option<u32> {
         let (pu, in_lane) = self.by_lane_blocks.divide(block);
@@ -94,7 +94,7 @@ impl Striped {
         (program < if kind == SLC { self.all } else { self.main }).then_some(program)
     }
 
-    /// Programs of `block` that are done.
+    /// Returns the number of programs in `block`.
     pub(super) fn programs(&self, block: u32) -> u32 {
         let (pu, in_lane) = self.by_lane_blocks.divide(block);
         let kind = usize::from(in_lane < self.first[MAIN]);
@@ -104,7 +104,7 @@ impl Striped {
         of_lane.saturating_sub(turn * self.block_programs[kind]).min(self.block_programs[kind])
     }
 
-    /// Units of the programs of `block` that hold nothing.
+    /// Returns the number of padding units in `block`.
     pub(super) fn padding(&self, block: u32) -> u32 {
         self.padding[block as usize]
     }

@@ -1,4 +1,4 @@
-//! Flash as a map from page to content.
+//! Simple flash: a map from page to content.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ impl SimpleFlash {
             .unwrap_or_else(|| panic!("{at:?} plane {plane} is not programmed"))
     }
 
-    /// Programs `units`, those of the lowest plane first.
+    /// Programs `units`, beginning with those of the lowest plane.
     pub fn program(&mut self, at: PageAddr, sequence: u64, slc: bool, units: &[Unit], torn: bool) {
         let per_page = self.geometry.units_per_page() as usize;
         assert_eq!(units.len(), per_page * at.planes.count() as usize);
@@ -68,7 +68,7 @@ impl SimpleFlash {
         }
     }
 
-    /// Power fails while the block is being erased: nothing in it can be read.
+    /// Models a power cut while the block is being erased: none of its pages can be read.
     pub fn tear_erase(&mut self, at: BlockAddr) {
         for plane in at.planes.iter() {
             for (_, page) in self.pages.range_mut((at.die, plane, at.block, 0)..(at.die, plane, at.block + 1, 0)) {

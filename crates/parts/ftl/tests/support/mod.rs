@@ -1,4 +1,4 @@
-//! A slow, obvious flash and a world around the layer that ends operations in random order.
+//! A simple reference flash, and an environment that completes the layer's operations in random order.
 #![allow(dead_code)]
 
 pub mod flash;

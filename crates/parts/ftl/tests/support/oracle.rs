@@ -1,6 +1,6 @@
-//! Which values a read may return: every write with when it was asked for and when it was acknowledged.
+//! The values that a read may return: every write with the times of its submission and acknowledgment.
 
-/// One write (or trim: value 0) of a sector.
+/// A write (or trim: value 0) of a sector.
 #[derive(Clone, Copy, Debug)]
 struct Write {
     value: u64,
@@ -26,19 +26,21 @@ impl Oracle {
     }
 
     pub fn acknowledged(&mut self, sector: usize, value: u64, asked: u64, now: u64, durable: bool) {
-        let write =
-            self.sectors[sector].iter_mut().find(|w| w.value == value && w.asked == asked).expect("asked before");
+        let write = self.sectors[sector]
+            .iter_mut()
+            .find(|w| w.value == value && w.asked == asked)
+            .expect("the write was submitted");
         (write.acknowledged, write.durable) = (Some(now), durable);
     }
 
-    /// A flush asked for at `asked` was acknowledged: what was acknowledged before it is durable.
+    /// Handles the acknowledgment of a flush submitted at `asked`: writes acknowledged before it are durable.
     pub fn flushed(&mut self, asked: u64) {
         for write in self.sectors.iter_mut().flatten() {
             write.durable |= write.acknowledged.is_some_and(|at| at < asked);
         }
     }
 
-    /// May a read asked for at `from` and answered at `to` return `value`?
+    /// Returns true if a read submitted at `from` and completed at `to` may return `value`.
     pub fn may_read(&self, sector: usize, value: u64, from: u64, to: u64) -> bool {
         let history = &self.sectors[sector];
         history.iter().filter(|w| w.value == value).any(|w| {
@@ -49,7 +51,7 @@ impl Oracle {
         })
     }
 
-    /// May `value` be there after a power cut?
+    /// Returns true if `value` may be read after a power cut.
     pub fn may_survive(&self, sector: usize, value: u64) -> bool {
         let history = &self.sectors[sector];
         history
@@ -58,13 +60,13 @@ impl Oracle {
             .any(|w| !history.iter().any(|newer| newer.durable && w.acknowledged.is_some_and(|at| newer.asked > at)))
     }
 
-    /// `value` was read after a power cut: from now on it is what is there.
+    /// Sets the only possible content to `value`, read after a power cut.
     pub fn settle(&mut self, sector: usize, value: u64, now: u64) {
         self.sectors[sector] = vec![Write { value, asked: now, acknowledged: Some(now), durable: true }];
     }
 
-    /// `value` was read after a reset of the controller, at which what was under way ended: from now on it is what is
-    /// there, but no more durable than it was. `now` and the number after it belong to this.
+    /// Sets the current content to `value`, read after a controller reset that ended all commands. It is no more
+    /// durable than before. Uses the times `now` and `now + 1`.
     pub fn settle_volatile(&mut self, sector: usize, value: u64, now: u64) {
         let history = &mut self.sectors[sector];
         for write in history.iter_mut() {

@@ -1,30 +1,39 @@
-//! The layer over simple flash: commands go in at random, operations end in random order, power fails at random.
+//! The layer over simple flash: random commands, operations that complete in random order, random power cuts.
 
 use ftl::config::Config;
-use ftl::{Actions, Delivery, Ftl, InjectedFault};
-use media::{Action, EraseOp, Move, Op, OpId, PageAddr, ProgramOp, ReadOp, Request, SECTOR, Status, Tag};
+use ftl::{Actions, Ftl, InjectedFault};
+use media::{Action, Class, EraseOp, Move, Op, OpId, PageAddr, ProgramOp, ReadOp, Request, SECTOR, Status, Tag};
 use sim::{Rng, Streams, Time};
 
 use super::flash::{SimpleFlash, Unit};
 use super::oracle::Oracle;
 
-/// How often what fails.
+/// Fault probabilities.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
     pub read: f64,
+    /// Collection reads only.
+    pub copy_read: f64,
     pub program: f64,
     pub erase: f64,
-    /// Nothing that this die does ends well.
+    /// Every operation on this die fails.
     pub die: Option<u16>,
-    /// Erases after which a block fails every program with one bit a cell.
+    /// Erase count from which every SLC program of a block fails.
     pub slc_cycles: Option<u32>,
+}
+
+impl Faults {
+    /// Returns true if reads may fail.
+    fn lose_data(&self) -> bool {
+        self.read + self.copy_read > 0.0 || self.die.is_some()
+    }
 }
 
 #[derive(Clone, Debug)]
 struct Command {
     request: Request,
     asked: u64,
-    /// Values written, a sector each; or what was read so far.
+    /// Values written or read so far, one per sector.
     data: Vec<u64>,
     filled: Vec<bool>,
 }
@@ -44,30 +53,30 @@ pub struct World {
     oracle: Oracle,
     ram: Vec<Vec<u64>>,
     commands: Vec<Option<Command>>,
-    /// Operations of each die in order of issue; the last queue holds what is not of a die.
+    /// Operations of each die in order of issue; the last queue holds operations of no die.
     queues: Vec<Vec<Pending>>,
     out: Actions,
     rng: Rng,
     pub faults: Faults,
     clock: u64,
     values: u64,
-    /// Sectors whose data a failed read may have cost.
+    /// Sectors whose data may have been lost to a failed read.
     forgiven: Vec<bool>,
     pub injected: InjectedFault,
     pub lost_reads: u64,
     pub cuts: u32,
-    /// A read that this world makes for itself, and how it ended.
+    /// An internal read, and its status when complete.
     probe: Option<Option<Status>>,
-    /// The host has asked for its memory and not got it yet.
+    /// The host has requested its memory back and not received it yet.
     releasing: bool,
 }
 
-/// What a read of the whole drive follows on.
+/// Event before a read of the whole drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     Nothing,
     PowerCut,
-    /// Of the controller, with the host's memory lost or kept.
+    /// Controller reset, with the host memory lost or kept.
     Reset {
         kept: bool,
     },
@@ -80,7 +89,7 @@ impl World {
         for (die, plane, block) in bad {
             flash.info.entry((*die, *plane, *block)).or_default().bad = true;
         }
-        let (mut ftl, _) = Ftl::mount(config.clone(), &flash, &streams).expect("a configuration that works");
+        let (mut ftl, _) = Ftl::mount(config.clone(), &flash, &streams).expect("a valid configuration");
         if config.host_memory.is_some() {
             ftl.enable_host_memory();
         }
@@ -116,7 +125,7 @@ impl World {
         Time::from_us(self.clock)
     }
 
-    /// One random step.
+    /// Performs one random step.
     pub fn step(&mut self, busy: f64) {
         self.clock += 1;
         if self.config.host_memory.is_some() && self.rng.chance(0.005) {
@@ -144,7 +153,7 @@ impl World {
         self.drain();
     }
 
-    /// One random step of a host that only overwrites whole units.
+    /// Performs one random step of a host that only overwrites whole units.
     pub fn step_writing(&mut self) {
         self.clock += 1;
         let tag = self.commands.iter().position(Option::is_none).filter(|_| self.rng.chance(0.5));
@@ -157,7 +166,7 @@ impl World {
         }
     }
 
-    /// The host takes its memory back, or lets the controller have it again.
+    /// Takes the host memory back, or gives it to the controller again.
     fn switch_host_memory(&mut self) {
         if self.ftl.uses_host_memory() {
             self.releasing = true;
@@ -168,14 +177,14 @@ impl World {
         }
     }
 
-    /// The controller is reset; what was in the host's memory is there again afterwards, or gone.
+    /// Resets the controller; the content of host memory is kept or lost.
     pub fn reset(&mut self, kept: bool) {
         self.clock += 1;
         self.out = Actions::default();
         let shared = self.queues.len() - 1;
         self.queues[shared].clear();
         self.commands.iter_mut().for_each(|c| *c = None);
-        // A controller that was giving it back when it was reset does not get it back as it was.
+        // A controller that is reset while it returns the memory does not receive its content again.
         let (used, releasing) = (self.ftl.uses_host_memory(), self.releasing);
         let kept = !releasing && (kept || !used);
         for (buffer, ram) in (0..).zip(&mut self.ram) {
@@ -206,7 +215,7 @@ impl World {
         let Some(tag) = self.commands.iter().position(Option::is_none) else { return false };
         let all = self.sectors();
         let unit = u64::from(self.config.geometry.unit_bytes) / SECTOR;
-        // A hot spot makes overwrites in RAM, in flight and under collection frequent.
+        // A hot spot makes overwrites of data in RAM, in flight and under collection frequent.
         let at = if self.rng.chance(0.5) { self.rng.below(all / 8) } else { self.rng.below(all) };
         let longest = (all - at).min(unit * 4);
         let length = 1 + self.rng.below(longest);
@@ -252,12 +261,11 @@ impl World {
         }
         self.commands[tag.0 as usize] = Some(command);
         let now = self.now();
-        let read = self.ftl.command(now, tag, &request, &mut self.out);
-        self.out.actions.extend(read.map(Action::Read));
+        self.ftl.command(now, tag, &request, &mut self.out);
         self.perform();
     }
 
-    /// Sectors of the whole units of a trim.
+    /// Returns the sectors of the units that a trim covers fully.
     fn trimmed_sectors(&self, request: &Request) -> std::ops::Range<usize> {
         let unit = self.config.geometry.unit_bytes as usize / 512;
         let (first, end) = ((request.offset / SECTOR) as usize, (request.end() / SECTOR) as usize);
@@ -265,7 +273,7 @@ impl World {
         from..to.max(from)
     }
 
-    /// Does what the layer wants: moves at once, operations into their queues.
+    /// Performs the layer's output: applies moves at once, and queues operations.
     fn perform(&mut self) {
         while !self.out.moves.is_empty() || !self.out.actions.is_empty() {
             for m in std::mem::take(&mut self.out.moves) {
@@ -293,7 +301,7 @@ impl World {
     fn apply(&mut self, m: Move) {
         match m {
             Move::HostToBuffer { tag, from, sectors, buffer, to } => {
-                let command = self.commands[tag.0 as usize].as_ref().expect("a write under way");
+                let command = self.commands[tag.0 as usize].as_ref().expect("a write in progress");
                 let data = &command.data[from as usize..(from + sectors) as usize];
                 self.ram[buffer as usize][to as usize..(to + sectors) as usize].copy_from_slice(data);
             }
@@ -332,7 +340,7 @@ impl World {
     fn unit_data(&self, page: PageAddr, unit: u32) -> Vec<u64> {
         let plane = page.planes.iter().next().expect("one plane");
         let content = self.flash.page(page, plane);
-        assert!(!content.torn, "{page:?} is read, though it is torn");
+        assert!(!content.torn, "torn page {page:?} is read");
         content.units[unit as usize].data.clone()
     }
 
@@ -344,13 +352,13 @@ impl World {
         }
     }
 
-    /// Padding has no data, and changes nothing.
+    /// Combines by exclusive OR; padding has no data and changes nothing.
     fn xor(&mut self, buffer: u32, data: &[u64]) {
         self.ram[buffer as usize].iter_mut().zip(data).for_each(|(have, new)| *have ^= *new);
     }
 
     fn answer_host(&mut self, tag: Tag, to: u32, data: &[u64]) {
-        let command = self.commands[tag.0 as usize].as_mut().expect("a read under way");
+        let command = self.commands[tag.0 as usize].as_mut().expect("a read in progress");
         for (i, value) in data.iter().enumerate() {
             command.data[to as usize + i] = *value;
             command.filled[to as usize + i] = true;
@@ -362,14 +370,14 @@ impl World {
             self.probe = Some(Some(status));
             return;
         }
-        let command = self.commands[tag.0 as usize].take().expect("a command under way");
+        let command = self.commands[tag.0 as usize].take().expect("a command in progress");
         let Command { request, asked, data, filled } = command;
         self.clock += 1;
         let first = (request.offset / SECTOR) as usize;
         match (request.op, status) {
             (Op::Read, Status::Ok) => {
                 for (i, value) in data.iter().enumerate() {
-                    assert!(filled[i], "sector {} of a read that ended well never came", first + i);
+                    assert!(filled[i], "a successful read did not deliver sector {}", first + i);
                     assert!(
                         self.forgiven[first + i] || self.oracle.may_read(first + i, *value, asked, self.clock),
                         "sector {} reads {value}, history {}",
@@ -379,8 +387,7 @@ impl World {
                 }
             }
             (Op::Read, Status::Uncorrectable) => {
-                let fails = self.faults.read > 0.0 || self.faults.die.is_some();
-                assert!(fails, "a read failed, and no read was made to fail");
+                assert!(self.faults.lose_data(), "a read failed without an injected read fault");
                 self.lost_reads += 1;
             }
             (Op::Write, Status::Ok) => {
@@ -396,13 +403,13 @@ impl World {
             (Op::Flush, Status::Ok) => self.oracle.flushed(asked),
             (Op::Write | Op::Flush, Status::NoSpace) => {
                 let fails = self.faults.program + self.faults.erase > 0.0 || self.faults.die.is_some();
-                assert!(fails, "no space, though nothing failed");
+                assert!(fails, "no space, although no operation failed");
             }
             (op, status) => panic!("{op:?} ended with {status:?}"),
         }
     }
 
-    /// Ends an operation: any read, the first program or erase of a die.
+    /// Completes one operation: any read, or the first program or erase of a die.
     fn end_one(&mut self) -> bool {
         let busy: Vec<usize> = (0..self.queues.len()).filter(|q| !self.queues[*q].is_empty()).collect();
         if busy.is_empty() {
@@ -431,7 +438,9 @@ impl World {
             }
             Pending::Answer(id) => self.done(id, Status::Ok),
             Pending::Read(op) => {
-                let fails = self.rng.chance(self.faults.read) || self.faults.die == Some(op.page.die);
+                let fails = self.rng.chance(self.faults.read)
+                    || self.faults.die == Some(op.page.die)
+                    || (op.class == Class::Collection && self.rng.chance(self.faults.copy_read));
                 let status = if fails { Status::Uncorrectable } else { Status::Ok };
                 self.done(op.id, status);
             }
@@ -468,8 +477,7 @@ impl World {
     }
 
     fn done(&mut self, id: OpId, status: Status) {
-        let delivery = self.ftl.done(id, status, &self.flash, &mut self.out);
-        self.out.actions.extend(delivery.into_iter().flat_map(Delivery::actions));
+        self.ftl.done(id, status, &self.flash, &mut self.out);
     }
 
     fn units_of(&self, id: OpId) -> Vec<Unit> {
@@ -484,7 +492,7 @@ impl World {
             .collect()
     }
 
-    /// Ends everything that is under way.
+    /// Completes all commands in progress.
     pub fn drain(&mut self) {
         let mut steps = 0u64;
         while self.commands.iter().any(Option::is_some) {
@@ -493,18 +501,18 @@ impl World {
                 self.idle();
             }
             steps += 1;
-            assert!(steps < 200_000, "commands never end: {:?}", self.commands.iter().flatten().next());
+            assert!(steps < 200_000, "commands never complete: {:?}", self.commands.iter().flatten().next());
         }
     }
 
-    /// Power fails now, and comes back: programs and erases under way are torn, or just done, or not begun.
+    /// Cuts and restores power: programs and erases in progress are torn, completed, or not begun.
     pub fn power_cut(&mut self) {
         self.cuts += 1;
         self.clock += 1;
         self.out = Actions::default();
         for q in 0..self.queues.len() - 1 {
             let queue = std::mem::take(&mut self.queues[q]);
-            // One operation works on a die at a time: only the first write can have begun.
+            // A die performs one operation at a time: only the first write can have begun.
             if let Some(first) = queue.into_iter().find(|p| matches!(p, Pending::Program(_) | Pending::Erase(_))) {
                 let how = self.rng.below(3);
                 match (first, how) {
@@ -534,7 +542,7 @@ impl World {
         self.read_all(After::PowerCut);
     }
 
-    /// Reads the whole drive, and checks it against what may have survived.
+    /// Reads the whole drive, and checks it against the values that may have survived.
     pub fn read_all(&mut self, after: After) {
         let all = self.sectors();
         let step = 4 * u64::from(self.config.geometry.unit_bytes) / SECTOR;
@@ -566,7 +574,7 @@ impl World {
                         self.forgiven[sector] = false;
                     }
                     (Status::Uncorrectable, _) => {
-                        assert!(self.faults.read > 0.0 || self.faults.die.is_some(), "sector {sector} cannot be read");
+                        assert!(self.faults.lose_data(), "sector {sector} cannot be read");
                         self.lost_reads += 1;
                         self.forgiven[sector] = true;
                     }
@@ -579,7 +587,7 @@ impl World {
     }
 
     fn read_now(&mut self, at: u64, sectors: u64) -> (Vec<Option<u64>>, Status) {
-        // Reads are not made to fail here: what cannot be read now is lost.
+        // No faults are injected here except those of a dead die: unreadable data is lost.
         let faults = self.faults;
         self.faults = Faults { die: faults.die, ..Faults::default() };
         let request = Request::new(Op::Read, at * SECTOR, sectors * SECTOR);
@@ -588,12 +596,11 @@ impl World {
         let command = Command { request, asked, data, filled: vec![false; sectors as usize] };
         self.commands[0] = Some(command);
         let now = self.now();
-        let read = self.ftl.command(now, Tag(0), &request, &mut self.out);
-        self.out.actions.extend(read.map(Action::Read));
+        self.ftl.command(now, Tag(0), &request, &mut self.out);
         self.probe = Some(None);
         self.perform();
         while self.probe == Some(None) {
-            assert!(self.end_one(), "a read never ends");
+            assert!(self.end_one(), "a read never completes");
         }
         let answer = self.probe.take().flatten();
         self.faults = faults;

@@ -1,41 +1,41 @@
-//! A set-associative write-back cache without data: which lines it has, in order of use.
+//! A set-associative write-back cache that tracks lines but no data, with LRU replacement.
 
 use super::config::CacheConfig;
 
-/// A line that is changed.
+/// The line is modified.
 const DIRTY: u64 = 1;
-/// A line that memory has not sent yet; the number of its fill is above.
+/// The line's fill is still in flight; the bits above contain its fill number.
 const PENDING: u64 = 2;
 const FILL: u32 = 2;
 const FILL_BITS: u64 = 0xffff << FILL;
-/// The line's number is above all that.
+/// Position of the line number, above all flags.
 const NUMBER: u32 = 18;
 const EMPTY: u64 = u64::MAX;
 
-/// Lines have numbers below this: addresses below 2^51.
+/// Limit of line numbers, which corresponds to addresses below 2^51.
 pub const LINES: u64 = 1 << 45;
 
-/// What became of a line that was asked for.
+/// The result of looking up a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
-    /// It is there.
+pub enum Lookup {
+    /// The line is in the cache.
     Hit,
-    /// It is on its way: the number of its fill.
+    /// The line is in flight, with this fill number.
     Pending(u16),
-    /// It is not there.
+    /// The line is not in the cache.
     Miss,
 }
 
-/// A line that had to go.
+/// An evicted line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim {
-    /// Its number.
+    /// The line number.
     pub line: u64,
-    /// It is changed.
+    /// Whether the line is modified.
     pub dirty: bool,
 }
 
-/// The lines of a cache. A set's words are in order of use, the last used first.
+/// The lines of a cache. Each set's words are in LRU order, the most recently used first.
 #[derive(Clone, Debug)]
 pub struct Cache {
     words: Vec<u64>,
@@ -44,39 +44,36 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// An empty cache.
+    /// Creates an empty cache.
     ///
     /// # Panics
-    /// If its sets are not a power of two.
+    /// If the number of sets is not a power of two.
     pub fn new(config: &CacheConfig) -> Cache {
         let (sets, ways) = (config.sets(), config.ways as usize);
         assert!(sets.is_power_of_two() && (1..=64).contains(&ways), "{config:?} has {sets} sets");
         Cache { words: vec![EMPTY; sets as usize * ways], ways, mask: sets - 1 }
     }
 
-    #[inline(always)]
     fn set(&mut self, line: u64) -> &mut [u64] {
         let first = (line & self.mask) as usize * self.ways;
         &mut self.words[first..first + self.ways]
     }
 
-    #[inline(always)]
-    fn state(word: u64) -> Look {
-        if word & PENDING == 0 { Look::Hit } else { Look::Pending((word >> FILL) as u16) }
+    fn state(word: u64) -> Lookup {
+        if word & PENDING == 0 { Lookup::Hit } else { Lookup::Pending((word >> FILL) as u16) }
     }
 
-    /// Uses a line, and changes it if `dirty`.
-    #[inline(always)]
-    pub fn touch(&mut self, line: u64, dirty: bool) -> Look {
+    /// Looks up a line and marks it as most recently used, and as modified if `dirty` is set.
+    pub fn touch(&mut self, line: u64, dirty: bool) -> Lookup {
         debug_assert!(line < LINES, "line {line:#x}");
         let set = self.set(line);
         if set[0] >> NUMBER == line {
             set[0] |= u64::from(dirty);
             return Cache::state(set[0]);
         }
-        let Some(at) = set.iter().position(|word| word >> NUMBER == line) else { return Look::Miss };
+        let Some(at) = set.iter().position(|word| word >> NUMBER == line) else { return Lookup::Miss };
         let word = set[at] | u64::from(dirty);
-        // One after another: a call of memmove would take longer.
+        // Shift words one at a time; for so few, a call of memmove would take longer.
         let mut newer = word;
         for word in &mut set[..=at] {
             std::mem::swap(word, &mut newer);
@@ -84,20 +81,19 @@ impl Cache {
         Cache::state(word)
     }
 
-    /// Takes a line in, as the last used; `fill` is on its way, if it is. The one that has to go for it.
-    #[inline]
+    /// Inserts a line as the most recently used, in flight if `fill` is given. Returns the evicted line, if any.
     pub fn insert(&mut self, line: u64, dirty: bool, fill: Option<u16>) -> Option<Victim> {
         let pending = fill.map_or(0, |fill| PENDING | (u64::from(fill) << FILL));
         let word = (line << NUMBER) | pending | u64::from(dirty);
         let set = self.set(line);
-        debug_assert!(set.iter().all(|word| word >> NUMBER != line), "line {line:#x} is there");
+        debug_assert!(set.iter().all(|word| word >> NUMBER != line), "line {line:#x} is already cached");
         let last = set[set.len() - 1];
         set.copy_within(0..set.len() - 1, 1);
         set[0] = word;
         (last != EMPTY).then_some(Victim { line: last >> NUMBER, dirty: last & DIRTY != 0 })
     }
 
-    /// A line's fill has come; nothing if the line has gone meanwhile.
+    /// Marks a line as present when its fill arrives. Ignored if the line has been evicted since.
     pub fn arrived(&mut self, line: u64, fill: u16) {
         let set = self.set(line);
         if let Some(word) = set.iter_mut().find(|word| **word >> NUMBER == line)
@@ -108,7 +104,7 @@ impl Cache {
         }
     }
 
-    /// Forgets a line: true if it was there and changed.
+    /// Removes a line. Returns whether it was present and modified.
     pub fn drop_line(&mut self, line: u64) -> bool {
         let set = self.set(line);
         let Some(at) = set.iter().position(|word| word >> NUMBER == line) else { return false };
@@ -131,27 +127,27 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_goes() {
+    fn the_least_recently_used_line_is_evicted() {
         let mut cache = two_ways();
         assert_eq!(cache.insert(0, true, None), None);
         assert_eq!(cache.insert(2, false, None), None);
-        assert_eq!(cache.touch(0, false), Look::Hit);
+        assert_eq!(cache.touch(0, false), Lookup::Hit);
         assert_eq!(cache.insert(4, false, None), Some(Victim { line: 2, dirty: false }));
-        assert_eq!(cache.touch(2, false), Look::Miss);
+        assert_eq!(cache.touch(2, false), Lookup::Miss);
         assert_eq!(cache.insert(6, false, None), Some(Victim { line: 0, dirty: true }));
     }
 
     #[test]
-    fn a_line_on_its_way_is_known_by_its_fill() {
+    fn a_line_in_flight_is_identified_by_its_fill() {
         let mut cache = two_ways();
         cache.insert(1, false, Some(9));
-        assert_eq!(cache.touch(1, true), Look::Pending(9));
+        assert_eq!(cache.touch(1, true), Lookup::Pending(9));
         cache.arrived(1, 8);
-        assert_eq!(cache.touch(1, false), Look::Pending(9));
+        assert_eq!(cache.touch(1, false), Lookup::Pending(9));
         cache.arrived(1, 9);
-        assert_eq!(cache.touch(1, false), Look::Hit);
-        assert!(cache.drop_line(1), "it was changed");
-        assert_eq!(cache.touch(1, false), Look::Miss);
+        assert_eq!(cache.touch(1, false), Lookup::Hit);
+        assert!(cache.drop_line(1), "the line was modified");
+        assert_eq!(cache.touch(1, false), Lookup::Miss);
         assert!(!cache.drop_line(1));
     }
 }

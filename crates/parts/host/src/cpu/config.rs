@@ -1,63 +1,65 @@
-//! What a processor is made of.
+//! The parameters of a processor.
 
 use sim::Time;
 
-/// A cache.
+/// The parameters of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheConfig {
-    /// Bytes: a power of two times [`media::LINE`] for each way.
+    /// Size in bytes: a power of two times [`media::LINE`] per way.
     pub bytes: u64,
-    /// Lines of a set, 1 to 64.
+    /// Lines per set, 1 to 64.
     pub ways: u32,
-    /// From asking it to its answer.
+    /// Time from a lookup to its result.
     pub latency: Time,
 }
 
 impl CacheConfig {
-    /// Sets.
+    /// Returns the number of sets.
     pub fn sets(&self) -> u64 {
         self.bytes / media::LINE / u64::from(self.ways)
     }
 }
 
-/// A processor: hardware threads, each with a window and caches of its own, and a last-level cache for all.
+/// A processor: hardware threads, each with its own window and caches, and a shared last-level cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuConfig {
-    /// Hardware threads, 1 to 64.
+    /// Number of hardware threads, 1 to 64.
     pub threads: u16,
-    /// Time of a clock cycle.
+    /// Duration of a clock cycle.
     pub cycle: Time,
-    /// Instructions that a thread dispatches, and that it retires, in a cycle.
+    /// Instructions that a thread dispatches and retires per cycle.
     pub width: u32,
-    /// Instructions between the oldest that has not retired and the youngest (the reorder buffer).
+    /// Maximum number of instructions in flight (the reorder buffer).
     pub window: u32,
-    /// Stores between the oldest that is not in the first cache and the youngest (the store buffer).
+    /// Maximum number of stores between the oldest that is not in the first-level cache and the youngest (the store
+    /// buffer).
     pub stores: u32,
-    /// Lines that a thread waits for at once (miss status holding registers).
+    /// Maximum number of lines that a thread waits for (miss status holding registers).
     pub misses: u32,
-    /// Threads whose accesses go past all caches, a bit each: those of an accelerator without any, or what a cache has missed
-    /// already. Each access is then a line of memory; a store writes it back and waits for nothing.
+    /// Threads whose accesses bypass all caches, one bit each: an accelerator without caches, or a trace of cache
+    /// misses. Each access then transfers one line; a store writes it back and waits for nothing.
     pub uncached: u64,
-    /// Lines that memory has not yet taken back, of all threads; beyond it misses wait.
+    /// Maximum number of write-backs of all threads that memory has not yet accepted; beyond it, misses wait.
     pub write_backs: u32,
-    /// The first cache of a thread.
+    /// The first-level cache of each thread.
     pub l1: CacheConfig,
-    /// The second.
+    /// The second-level cache of each thread.
     pub l2: CacheConfig,
-    /// The last, of all threads.
+    /// The last-level cache shared by all threads.
     pub llc: CacheConfig,
 }
 
 impl CpuConfig {
-    /// Dispatch of an instruction takes this, if nothing stalls: a cycle over the width, rounded up to picoseconds.
+    /// Returns the dispatch time of an instruction without stalls in picoseconds: a cycle divided by the width, rounded
+    /// up.
     pub fn slot(&self) -> u64 {
         self.cycle.ps().div_ceil(u64::from(self.width))
     }
 }
 
 impl Default for CpuConfig {
-    /// Assumed, but for the 8 MiB: four-wide with 128 instructions in flight at 2.5 GHz is a server core of the time of DDR3;
-    /// sizes and latencies of its caches are those of such cores (32 KiB in 4 cycles, 256 KiB in 12, 8 MiB in 36).
+    /// Assumed, except for the 8 MiB: four-wide with 128 instructions in flight at 2.5 GHz corresponds to a server core
+    /// of the DDR3 era, as do the sizes and latencies of the caches (32 KiB in 4 cycles, 256 KiB in 12, 8 MiB in 36).
     fn default() -> CpuConfig {
         let cycles = |n: u64| Time::from_ps(400 * n);
         CpuConfig {

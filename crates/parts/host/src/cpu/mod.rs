@@ -1,25 +1,25 @@
-//! Processors: hardware threads that execute a stream of steps out of order, their caches, and the lines that they ask of
-//! main memory.
+//! Processors: hardware threads that execute a stream of steps out of order, their caches, and their requests for lines
+//! of main memory.
 //!
-//! A thread dispatches [`CpuConfig::width`] instructions a cycle into a window of [`CpuConfig::window`], and retires as many in
-//! order. A load that is not done blocks retirement, and so, once the window is full, dispatch; meanwhile younger loads go
-//! ahead, as far as there are registers for misses. A store leaves the window at once for the store buffer, which is emptied
-//! in order, so that a store that misses blocks those behind it, and dispatch once the buffer is full.
+//! A thread dispatches [`CpuConfig::width`] instructions per cycle into a window of [`CpuConfig::window`], and retires
+//! as many in order. An unfinished load blocks retirement and, once the window is full, dispatch; meanwhile younger
+//! loads proceed as far as there are miss registers. A store leaves the window at once for the store buffer, which
+//! drains in order, so that a store that misses blocks those behind it, and also dispatch once the buffer is full.
 //!
-//! Caches write back and allocate on a write, have lines of 64 bytes and replace the least recently used; the first two are
-//! a thread's own, the last is everyone's. None includes another by rule: a changed line that has to go is taken by the next
-//! cache. What a cache holds is decided when an access is dispatched, in the order of the program; a line that memory has
-//! not sent yet is marked, and who asks for it again waits for the same fill. A hit in a first cache costs no more than its
-//! slot: its latency is shorter than the window, which hides it.
+//! Caches are write-back and write-allocate, have lines of 64 bytes and use LRU replacement; the first two levels are
+//! private to a thread, the last is shared. No level is inclusive: a modified line that is evicted moves to the next
+//! level. The content of the caches is determined at dispatch, in program order; a line whose fill is in flight is
+//! marked, and another access to it waits for the same fill. A hit in a first-level cache costs no more than its
+//! dispatch slot, because the window hides its latency.
 //!
-//! A thread that is [uncached](CpuConfig::uncached) has the window and the registers for misses, and no cache: an accelerator
-//! with as many of both as it takes, or a trace of what caches have missed.
+//! An [uncached](CpuConfig::uncached) thread has the window and the miss registers but no caches: an accelerator with
+//! arbitrarily many of both, or a trace of cache misses.
 //!
-//! Not modelled: branches and their mispredictions, fetches of instructions, coherence misses between threads that write
-//! the same lines, hardware prefetching.
+//! Not modeled: branches and mispredictions, instruction fetches, coherence misses between threads that write to the
+//! same lines, and hardware prefetching.
 //!
-//! The [`Cpu`] is a state machine: [`Cpu::advance`] executes until it asks memory or the [`Kernel`] for something, which the
-//! caller then sees to. What a program's pages are backed by is the kernel's: [`Bare`] has them all in memory.
+//! The [`Cpu`] is a state machine: [`Cpu::advance`] executes until it issues a request to memory or to the [`Kernel`],
+//! which the caller then handles. The kernel determines the backing of virtual pages; [`Bare`] has all pages in memory.
 
 mod cache;
 mod config;
@@ -29,106 +29,105 @@ mod units;
 use media::{LINE, LineKind, LineRequest, Step, Steps};
 use sim::Time;
 
-pub use cache::{Cache, Look, Victim};
+pub use cache::{Cache, Lookup, Victim};
 pub use config::{CacheConfig, CpuConfig};
 pub use thread::ThreadStats;
 
 use thread::Thread;
 use units::Shared;
 
-/// Bytes of a page of virtual memory.
+/// Bytes per page of virtual memory.
 pub const PAGE: u64 = 4096;
 
-/// What lies between virtual addresses and memory.
+/// The operating system, which maps virtual addresses to memory.
 pub trait Kernel {
-    /// The physical page that a virtual one is in, which is now used, and changed if `store`; `None` if it has to be asked
-    /// for with [`Kernel::fault`].
+    /// Returns the physical page of a virtual page and marks it as used, and as modified if `store` is set. Returns
+    /// `None` if the access requires a call of [`Kernel::fault`].
     fn translate(&mut self, thread: u16, page: u64, store: bool) -> Option<u64>;
 
-    /// A thread needs a page that it cannot use so. When it goes on; `None` if that is not known yet: [`Cpu::resume`].
+    /// Handles a page fault of a thread. Returns when the thread continues, or `None` if that is unknown until
+    /// [`Cpu::resume`].
     fn fault(&mut self, now: Time, thread: u16, page: u64, store: bool) -> Option<Time>;
 
-    /// A thread calls the system. As for a fault.
+    /// Handles a system call of a thread. The result is the same as for a fault.
     fn call(&mut self, now: Time, thread: u16, step: &Step) -> Option<Time>;
 }
 
-/// What a kernel did that concerns the processor and memory.
+/// The effects of a kernel on the processor and on memory.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// Threads that go on, and when.
+    /// Threads that continue, and when.
     pub resumed: Vec<(u16, Time)>,
-    /// Virtual pages whose translation is to be forgotten.
+    /// Virtual pages whose translations are invalidated.
     pub forgotten: Vec<u64>,
-    /// Physical pages that a device has written: their lines are dropped from caches.
+    /// Physical pages that a device has written, whose lines are removed from the caches.
     pub overwritten: Vec<u64>,
     /// Lines that a device reads or writes in memory, by address.
     pub lines: Vec<(u64, LineKind)>,
 }
 
 impl Effects {
-    /// Nothing was done.
+    /// Returns whether there are no effects.
     pub fn is_empty(&self) -> bool {
         self.resumed.is_empty() && self.forgotten.is_empty() && self.overwritten.is_empty() && self.lines.is_empty()
     }
 }
 
-/// No kernel: all memory is there, at its address, files are memory, and calls cost nothing.
+/// A machine without a kernel: all memory is present at its own address, files are in memory, and calls take no time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bare;
 
 impl Kernel for Bare {
-    #[inline(always)]
     fn translate(&mut self, _: u16, page: u64, _: bool) -> Option<u64> {
         Some(page)
     }
     fn fault(&mut self, _: Time, thread: u16, page: u64, _: bool) -> Option<Time> {
-        unreachable!("thread {thread} lacks page {page:#x} of a memory that has all")
+        unreachable!("thread {thread} faults at page {page:#x}, but all memory is present")
     }
-    #[inline(always)]
     fn call(&mut self, now: Time, _: u16, _: &Step) -> Option<Time> {
         Some(now)
     }
 }
 
-/// What all threads did together.
+/// Statistics of the parts that all threads share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedStats {
-    /// Accesses that the last cache had.
+    /// Hits in the last-level cache.
     pub llc_hits: u64,
-    /// Accesses that joined a fill under way in the last cache.
+    /// Accesses that joined a fill in flight in the last-level cache.
     pub llc_merged: u64,
-    /// Lines asked of memory.
+    /// Lines read from memory.
     pub fills: u64,
-    /// Lines given back.
+    /// Lines written back to memory.
     pub write_backs: u64,
 }
 
-/// A line that has come.
+/// A completed fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filled {
-    /// The thread that asked for it first.
+    /// The thread that requested the line first.
     pub thread: u16,
     /// When it did.
-    pub asked: Time,
+    pub requested: Time,
 }
 
-/// The first number of a line that is given back; those of fills are below.
+/// IDs of write-backs start here; lower IDs are those of fills.
 const WRITE_BACK: u32 = 1 << 16;
 
 /// A processor.
 pub struct Cpu {
     threads: Vec<Thread>,
-    /// When each goes on; never, where it waits.
+    /// When each thread continues; `Time::MAX` if it waits.
     wakes: Vec<Time>,
     shared: Shared,
     begun: Time,
 }
 
 impl Cpu {
-    /// A processor whose threads begin at time zero.
+    /// Creates a processor whose threads start at time zero.
     ///
     /// # Panics
-    /// If it has no thread, or more than 64.
+    /// If the number of threads is not in 1 to 64.
     pub fn new(config: CpuConfig) -> Cpu {
         assert!((1..=64).contains(&config.threads), "{} threads, expected 1 to 64", config.threads);
         let threads = (0..config.threads).map(|id| Thread::new(id, &config)).collect();
@@ -140,18 +139,18 @@ impl Cpu {
         }
     }
 
-    /// When it has something to do; `None` while all threads wait, or have ended.
+    /// Returns the time of the next event, or `None` while all threads wait or have ended.
     pub fn next_event(&self) -> Option<Time> {
         self.wakes.iter().copied().min().filter(|at| *at < Time::MAX)
     }
 
-    /// All threads have ended.
+    /// Returns whether all threads have ended.
     pub fn ended(&self) -> bool {
         self.threads.iter().all(Thread::ended)
     }
 
-    /// Executes what is due before `until`, at most to the first request of memory or of `kernel`. The requests are put into `requests`,
-    /// which is empty before, each with when it is made; those times never go back.
+    /// Executes events before `until`, up to the first that issues requests to memory or calls `kernel`. Appends the
+    /// requests to `requests`, which must be empty, with their times, which never decrease.
     pub fn advance<K: Kernel, S: Steps>(
         &mut self,
         until: Time,
@@ -159,7 +158,7 @@ impl Cpu {
         steps: &mut S,
         requests: &mut Vec<(Time, LineRequest)>,
     ) {
-        assert!(requests.is_empty(), "requests that memory has not seen");
+        assert!(requests.is_empty(), "unprocessed memory requests");
         loop {
             let (mut next, mut first, mut second) = (0, Time::MAX, Time::MAX);
             for (thread, wake) in self.wakes.iter().enumerate() {
@@ -173,19 +172,19 @@ impl Cpu {
                 return;
             }
             self.shared.now = self.shared.now.max(first);
-            self.shared.kernel_asked = false;
+            self.shared.kernel_called = false;
             self.wakes[next] = self.threads[next].run(until.min(second), &mut self.shared, kernel, steps, requests);
             if self.threads[next].at_begin() || self.threads[next].ended() {
-                self.begin_if_all();
+                self.begin_when_all_ready();
             }
-            if self.shared.kernel_asked || !requests.is_empty() {
+            if self.shared.kernel_called || !requests.is_empty() {
                 return;
             }
         }
     }
 
-    /// If all threads have come to where they begin to be measured, or have ended, they go on.
-    fn begin_if_all(&mut self) {
+    /// Lets the threads continue once all of them have reached the start of the measurement or have ended.
+    fn begin_when_all_ready(&mut self) {
         if !self.threads.iter().all(|thread| thread.at_begin() || thread.ended()) {
             return;
         }
@@ -200,17 +199,17 @@ impl Cpu {
         }
     }
 
-    /// When measuring began: at a [`media::Act::Begin`] of all threads; without one, at zero.
+    /// Returns when the measurement began: at a [`media::Act::Begin`] of all threads, or at zero without one.
     pub fn begun(&self) -> Time {
         self.begun
     }
 
-    /// Memory is done with a request, at `at`, now or later. What became of it, if it was a fill.
-    pub fn answered(&mut self, id: u32, at: Time) -> Option<Filled> {
+    /// Completes a memory request at time `at`, now or later. If it was a fill, returns information about it.
+    pub fn complete(&mut self, id: u32, at: Time) -> Option<Filled> {
         if id >= WRITE_BACK {
             self.shared.taken(id - WRITE_BACK);
             for (thread, wake) in self.threads.iter_mut().zip(&mut self.wakes) {
-                if thread.waits_for_room() {
+                if thread.waits_for_write_back() {
                     *wake = at;
                 }
             }
@@ -222,26 +221,26 @@ impl Cpu {
                 *wake = at;
             }
         }
-        Some(Filled { thread: fill.first, asked: fill.asked })
+        Some(Filled { thread: fill.first, requested: fill.requested })
     }
 
-    /// A thread that waited for the kernel goes on at `at`.
+    /// Lets a thread that waits for the kernel continue at time `at`.
     ///
     /// # Panics
-    /// If it did not wait for it.
+    /// If the thread does not wait for the kernel.
     pub fn resume(&mut self, thread: u16, at: Time) {
         self.threads[usize::from(thread)].resume(at);
         self.wakes[usize::from(thread)] = at;
     }
 
-    /// A virtual page is somewhere else, or its use is to be noticed again.
+    /// Invalidates the translation of a virtual page, because it has moved or its next use must be observed.
     pub fn forget_translation(&mut self, page: u64) {
         for thread in &mut self.threads {
             thread.forget_translation(page);
         }
     }
 
-    /// A physical page is overwritten by a device: its lines are dropped.
+    /// Removes the lines of a physical page that a device has overwritten from all caches.
     pub fn overwritten(&mut self, page: u64) {
         let lines = PAGE / LINE;
         for line in page * lines..(page + 1) * lines {
@@ -252,28 +251,28 @@ impl Cpu {
         }
     }
 
-    /// Instructions of all programs so far.
+    /// Returns the number of instructions that all threads have executed.
     pub fn instructions(&self) -> u64 {
         self.threads.iter().map(|thread| thread.stats().instructions).sum()
     }
 
-    /// What each thread did.
+    /// Returns the statistics of each thread.
     pub fn thread_stats(&self) -> Vec<ThreadStats> {
         self.threads.iter().map(Thread::stats).collect()
     }
 
-    /// What they did together.
+    /// Returns the statistics of the shared parts.
     pub fn stats(&self) -> SharedStats {
         self.shared.stats
     }
 
-    /// What it is made of.
+    /// Returns the parameters of the processor.
     pub fn config(&self) -> &CpuConfig {
         &self.shared.config
     }
 }
 
-/// A request of a line.
+/// Creates a request for a line.
 fn request(id: u32, line: u64, kind: LineKind) -> LineRequest {
     LineRequest { id, address: line * LINE, kind }
 }

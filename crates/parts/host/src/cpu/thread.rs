@@ -1,53 +1,53 @@
-//! A hardware thread: its window, store buffer, translations and own caches.
+//! A hardware thread: its window, store buffer, translations and private caches.
 
 use std::collections::VecDeque;
 
 use media::{Act, LINE, LineRequest, Step, Steps};
 use sim::Time;
 
-use super::cache::{Cache, Look};
+use super::cache::{Cache, Lookup};
 use super::config::CpuConfig;
-use super::units::{Below, Fill, Shared};
+use super::units::{Fill, LlcResult, Shared};
 use super::{Kernel, PAGE};
 
-/// Steps in a row before others have their turn.
-const TURN: u32 = 4096;
-/// Translations that are kept, by the page's low bits.
+/// Maximum number of steps before other threads are scheduled.
+const STEPS_PER_TURN: u32 = 4096;
+/// Number of cached translations, indexed by the low bits of the page.
 const TRANSLATIONS: usize = 64;
-/// No fill: it is known when the line is there.
+/// Stands for no fill: the time at which the line is available is already known.
 const KNOWN: u16 = u16::MAX;
 
-/// What a thread did.
+/// The statistics of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadStats {
-    /// Instructions of the program.
+    /// Number of instructions.
     pub instructions: u64,
-    /// Loads among them.
+    /// Number of loads among them.
     pub loads: u64,
-    /// Stores among them.
+    /// Number of stores among them.
     pub stores: u64,
-    /// Accesses that its first cache had, or had asked for.
+    /// Accesses to lines that were in the first-level cache or in flight to it.
     pub l1_hits: u64,
-    /// Accesses that its second cache had, or had asked for.
+    /// Accesses to lines that were in the second-level cache or in flight to it.
     pub l2_hits: u64,
-    /// Faults and calls.
+    /// Number of faults and system calls.
     pub kernel_entries: u64,
-    /// Time in them.
+    /// Time spent in them.
     pub kernel: Time,
-    /// When its last instruction retired; so far, if it has not ended.
+    /// When the last instruction retired; the current time if the thread has not ended.
     pub end: Time,
-    /// When it began to be measured.
+    /// When the measurement began.
     pub begun: Time,
 }
 
-/// A load in the window that was not done when it was dispatched.
+/// A load in the window that was unfinished at its dispatch.
 struct Outstanding {
     index: u64,
     fill: u16,
     at: u64,
 }
 
-/// A store whose line was not there when it was dispatched.
+/// A store whose line was not available at its dispatch.
 struct Missing {
     number: u64,
     fill: u16,
@@ -58,13 +58,13 @@ struct Missing {
 struct Translation {
     page: u64,
     frame: u64,
-    /// The page is known to be changed.
+    /// Whether the page is known to be modified.
     stored: bool,
 }
 
 const NO_TRANSLATION: Translation = Translation { page: u64::MAX, frame: 0, stored: false };
 
-/// An access that is on its way below the thread's caches.
+/// An access that missed the private caches.
 #[derive(Clone, Copy)]
 struct Access {
     line: u64,
@@ -75,27 +75,27 @@ struct Access {
 
 #[derive(Clone, Copy)]
 enum State {
-    /// Goes on with its next step.
+    /// Continues with its next step.
     Running,
-    /// Asks the last cache.
-    Asking(Access),
-    /// Waits for a fill; what is dispatched then is not before it, if so.
+    /// Looks up the last-level cache.
+    LookingUp(Access),
+    /// Waits for a fill; if `floor` is set, nothing is dispatched before it.
     Waiting {
         floor: bool,
     },
-    /// Waits for a fill, to ask the last cache again.
-    WaitingToAsk(Access),
-    /// Waits until memory takes lines back, to ask the last cache again.
-    NoRoom(Access),
+    /// Waits for a fill, then looks up the last-level cache again.
+    WaitingForRegister(Access),
+    /// Waits until memory accepts write-backs, then looks up the last-level cache again.
+    WaitingForWriteBack(Access),
     /// Enters the kernel.
     Entering {
         page: u64,
         store: bool,
         fault: bool,
     },
-    /// Waits for the other threads to come as far.
+    /// Waits for the other threads to reach the start of the measurement.
     AtBegin,
-    /// Is in the kernel, since.
+    /// Has been in the kernel since then.
     InKernel(Time),
     Ended,
 }
@@ -106,32 +106,33 @@ pub(super) struct Thread {
     state: State,
     steps: Vec<Step>,
     next: usize,
-    /// When the last instruction was dispatched, in picoseconds; and how many were.
+    /// When the last instruction was dispatched, in picoseconds, and how many have been.
     clock: u64,
     index: u64,
-    /// How many when it began to be measured.
+    /// Number of instructions dispatched before the measurement began.
     begun_index: u64,
-    /// Before this the next access, or what follows the kernel, is not dispatched.
+    /// The earliest dispatch time of the next access, or of the first instruction after the kernel.
     floor: u64,
-    /// When the last load that left the window retired, and which instruction that was.
+    /// When the last load that left the window retired, and its instruction index.
     retired: u64,
     retired_index: u64,
     window: VecDeque<Outstanding>,
-    /// Stores whose lines were not there; they leave in order.
+    /// Stores whose lines were not available; they drain in order.
     stores: VecDeque<Missing>,
     store_number: u64,
-    /// When the last of them that left had its line, and all before it theirs.
+    /// When the last drained store had its line, and all stores before it theirs.
     stored: u64,
     misses: u32,
-    /// Lines that came later than the last dispatch, and when. An access is looked up when the one before it has asked the
-    /// last cache, so caches can have a line by then that was not there when the access was dispatched.
-    came: Vec<(u64, u64)>,
-    /// The latest of them.
-    last_came: u64,
+    /// Lines that arrived after the last dispatch, with their times. An access is looked up only after the previous one
+    /// has accessed the last-level cache, so a cache may by then contain a line that had not arrived at the dispatch of
+    /// the access.
+    arrivals: Vec<(u64, u64)>,
+    /// The latest arrival among them.
+    last_arrival: u64,
     translations: [Translation; TRANSLATIONS],
     l1: Cache,
     l2: Cache,
-    /// Picoseconds to the second cache's answer, and to the last's.
+    /// Latencies to the result of the second-level and the last-level cache, in picoseconds.
     to_l2: u64,
     to_llc: u64,
     stats: ThreadStats,
@@ -157,8 +158,8 @@ impl Thread {
             store_number: 0,
             stored: 0,
             misses: 0,
-            came: Vec::with_capacity(2 * config.misses as usize),
-            last_came: 0,
+            arrivals: Vec::with_capacity(2 * config.misses as usize),
+            last_arrival: 0,
             translations: [NO_TRANSLATION; TRANSLATIONS],
             l1: Cache::new(&config.l1),
             l2: Cache::new(&config.l2),
@@ -180,7 +181,7 @@ impl Thread {
         matches!(self.state, State::AtBegin)
     }
 
-    /// All have come as far: what was done before is not measured.
+    /// Starts the measurement: all threads have reached it, and earlier activity is not counted.
     pub fn begin(&mut self, at: Time) {
         self.state = State::Running;
         self.clock = at.ps();
@@ -188,8 +189,8 @@ impl Thread {
         self.begun_index = self.index;
     }
 
-    pub fn waits_for_room(&self) -> bool {
-        matches!(self.state, State::NoRoom(_))
+    pub fn waits_for_write_back(&self) -> bool {
+        matches!(self.state, State::WaitingForWriteBack(_))
     }
 
     pub fn stats(&self) -> ThreadStats {
@@ -209,7 +210,7 @@ impl Thread {
         self.l2.drop_line(line);
     }
 
-    /// Goes on after the kernel.
+    /// Continues after the kernel.
     pub fn resume(&mut self, at: Time) {
         let State::InKernel(since) = self.state else { panic!("thread {} is not in the kernel", self.id) };
         self.stats.kernel += at - since;
@@ -217,33 +218,33 @@ impl Thread {
         self.floor = at.ps();
     }
 
-    /// A line has come; true if the thread waited for one.
+    /// Handles an arriving line. Returns whether the thread waited for one.
     pub fn arrived(&mut self, filled: &Fill, fill: u16, at: Time) -> bool {
         self.misses -= 1;
         if self.uncached {
-            // One load has asked for it, and loads are in order.
+            // Exactly one load requested it, and loads are ordered by instruction.
             let place = self.window.binary_search_by_key(&filled.index, |load| load.index);
-            let load = &mut self.window[place.expect("a load is in the window until it is done")];
+            let load = &mut self.window[place.expect("an unfinished load is in the window")];
             (load.fill, load.at) = (KNOWN, load.at.max(at.ps()));
-            return self.go_on(at);
+            return self.continue_at(at);
         }
         let line = filled.line;
         self.l1.arrived(line, fill);
         self.l2.arrived(line, fill);
-        self.came.retain(|(_, came)| *came > self.clock);
-        self.came.push((line, at.ps()));
-        self.last_came = self.last_came.max(at.ps());
+        self.arrivals.retain(|(_, arrival)| *arrival > self.clock);
+        self.arrivals.push((line, at.ps()));
+        self.last_arrival = self.last_arrival.max(at.ps());
         for load in self.window.iter_mut().filter(|load| load.fill == fill) {
             (load.fill, load.at) = (KNOWN, load.at.max(at.ps()));
         }
         for store in self.stores.iter_mut().filter(|store| store.fill == fill) {
             (store.fill, store.at) = (KNOWN, at.ps());
         }
-        self.go_on(at)
+        self.continue_at(at)
     }
 
-    /// A line that the thread may have waited for came at `at`. True if it goes on.
-    fn go_on(&mut self, at: Time) -> bool {
+    /// Continues after a fill at time `at`. Returns whether the thread was waiting for one.
+    fn continue_at(&mut self, at: Time) -> bool {
         match self.state {
             State::Waiting { floor } => {
                 if floor {
@@ -252,15 +253,15 @@ impl Thread {
                 self.state = State::Running;
                 true
             }
-            State::WaitingToAsk(access) => {
-                self.state = State::Asking(Access { clock: access.clock.max(at.ps()), ..access });
+            State::WaitingForRegister(access) => {
+                self.state = State::LookingUp(Access { clock: access.clock.max(at.ps()), ..access });
                 true
             }
             _ => false,
         }
     }
 
-    /// Loads leave the window in order up to, and with, instruction `last`. False if one of them is not done.
+    /// Retires loads in order up to and including instruction `last`. Returns false if one of them is unfinished.
     fn retire(&mut self, last: u64, slot: u64) -> bool {
         while let Some(load) = self.window.front()
             && load.index <= last
@@ -275,7 +276,7 @@ impl Thread {
         true
     }
 
-    /// Stores below `number` leave their buffer in order. False if one of them does not have its line.
+    /// Drains stores below `number` from the buffer in order. Returns false if one of them lacks its line.
     fn store_out(&mut self, number: u64) -> bool {
         while let Some(store) = self.stores.front()
             && store.number < number
@@ -289,12 +290,13 @@ impl Thread {
         true
     }
 
-    /// When everything before instruction `index` has retired, if it is all done.
+    /// Returns when everything before instruction `index` has retired, or `None` if it is not all finished.
     fn drained(&mut self, index: u64, slot: u64) -> Option<u64> {
         self.retire(index - 1, slot).then(|| self.retired + (index - 1 - self.retired_index) * slot)
     }
 
-    /// Executes what is due before `limit`, at most to the first request. When it goes on; never, if it waits.
+    /// Executes events before `limit`, up to the first request. Returns when the thread continues; `Time::MAX` if it
+    /// waits.
     pub fn run<K: Kernel, S: Steps>(
         &mut self,
         limit: Time,
@@ -305,8 +307,8 @@ impl Thread {
     ) -> Time {
         match self.state {
             State::Running => {}
-            State::Asking(access) | State::NoRoom(access) => {
-                if !self.ask(access, shared, out) {
+            State::LookingUp(access) | State::WaitingForWriteBack(access) => {
+                if !self.look_up_llc(access, shared, out) {
                     return Time::MAX;
                 }
                 if !out.is_empty() {
@@ -314,12 +316,16 @@ impl Thread {
                 }
             }
             State::Entering { page, store, fault } => return self.enter(page, store, fault, shared, kernel),
-            State::Waiting { .. } | State::WaitingToAsk(_) | State::InKernel(_) | State::AtBegin | State::Ended => {
+            State::Waiting { .. }
+            | State::WaitingForRegister(_)
+            | State::InKernel(_)
+            | State::AtBegin
+            | State::Ended => {
                 return Time::MAX;
             }
         }
         let (slot, window) = (shared.slot, u64::from(shared.config.window));
-        for _ in 0..TURN {
+        for _ in 0..STEPS_PER_TURN {
             let Some(&step) = self.steps.get(self.next) else {
                 self.steps.clear();
                 self.next = 0;
@@ -335,22 +341,23 @@ impl Thread {
             let count = u64::from(step.instructions) + 1;
             let index = self.index + count;
             if index > window && !self.window.is_empty() && !self.retire(index - window, slot) {
-                return self.wait(false);
+                return self.wait_for_fill(false);
             }
-            // In order and as wide, and not before what makes room in the window has retired.
+            // Dispatch in order at the given width, and not before the instruction that frees a place in the window has
+            // retired.
             let room = (self.retired + index * slot).saturating_sub((window + self.retired_index) * slot);
             let mut clock = (self.clock + count * slot).max(room).max(self.floor);
             let store = step.act == Act::Store;
             if store {
                 let room = (self.store_number + 1).saturating_sub(u64::from(shared.config.stores));
                 if !self.stores.is_empty() && !self.store_out(room) {
-                    return self.wait(true);
+                    return self.wait_for_fill(true);
                 }
                 clock = clock.max(self.stored);
             } else if step.act == Act::OrderedLoad {
                 match self.drained(index, slot) {
                     Some(at) if self.store_out(self.store_number) => clock = clock.max(at).max(self.stored),
-                    _ => return self.wait(true),
+                    _ => return self.wait_for_fill(true),
                 }
             }
             let page = step.address / PAGE;
@@ -371,30 +378,30 @@ impl Thread {
             if self.uncached {
                 let at = Time::from_ps(clock + self.to_llc).max(shared.now);
                 if at >= limit {
-                    self.state = State::Asking(access);
+                    self.state = State::LookingUp(access);
                     return at;
                 }
                 shared.now = at;
-                if !self.ask(access, shared, out) {
+                if !self.look_up_llc(access, shared, out) {
                     return Time::MAX;
                 }
                 break;
             }
-            if self.l1.touch(line, store) == Look::Hit {
+            if self.l1.touch(line, store) == Lookup::Hit {
                 self.stats.l1_hits += 1;
                 self.dispatched(&access);
-                if access.clock < self.last_came {
+                if access.clock < self.last_arrival {
                     self.await_line(&access, access.clock);
                 }
                 continue;
             }
-            if let Some(at) = self.look_further(access, shared, out) {
+            if let Some(at) = self.look_up_l2(access, shared, out) {
                 if at >= limit {
-                    self.state = State::Asking(access);
+                    self.state = State::LookingUp(access);
                     return at;
                 }
                 shared.now = shared.now.max(at);
-                if !self.ask(access, shared, out) {
+                if !self.look_up_llc(access, shared, out) {
                     return Time::MAX;
                 }
             }
@@ -405,7 +412,6 @@ impl Thread {
         Time::from_ps(self.clock.max(self.floor)).max(shared.now)
     }
 
-    #[inline(always)]
     fn dispatched(&mut self, access: &Access) {
         self.index = access.index;
         self.clock = access.clock;
@@ -415,60 +421,56 @@ impl Thread {
         self.stats.loads += u64::from(!access.store);
     }
 
-    /// The first cache does not have it, or not yet. When the last is asked, if the second does not either.
-    fn look_further(
-        &mut self,
-        access: Access,
-        shared: &mut Shared,
-        out: &mut Vec<(Time, LineRequest)>,
-    ) -> Option<Time> {
-        // What the first cache has is not moved by looking again.
+    /// Handles a line that is not yet in the first-level cache. Returns when to look up the last-level cache if the
+    /// second level misses too.
+    fn look_up_l2(&mut self, access: Access, shared: &mut Shared, out: &mut Vec<(Time, LineRequest)>) -> Option<Time> {
+        // Looking up again does not change the LRU order.
         match self.l1.touch(access.line, access.store) {
-            Look::Hit => unreachable!("it was looked for"),
-            Look::Pending(fill) => {
+            Lookup::Hit => unreachable!("the first lookup was no hit"),
+            Lookup::Pending(fill) => {
                 self.stats.l1_hits += 1;
                 self.dispatched(&access);
                 self.await_fill(&access, fill, access.clock);
                 return None;
             }
-            Look::Miss => {}
+            Lookup::Miss => {}
         }
         let fill = match self.l2.touch(access.line, false) {
-            Look::Hit => None,
-            Look::Pending(fill) => Some(fill),
-            Look::Miss => return Some(Time::from_ps(access.clock + self.to_llc).max(shared.now)),
+            Lookup::Hit => None,
+            Lookup::Pending(fill) => Some(fill),
+            Lookup::Miss => return Some(Time::from_ps(access.clock + self.to_llc).max(shared.now)),
         };
         self.stats.l2_hits += 1;
-        self.take_in_l1(&access, fill, shared, out);
+        self.insert_l1(&access, fill, shared, out);
         self.dispatched(&access);
         match fill {
             Some(fill) => self.await_fill(&access, fill, access.clock + self.to_l2),
-            None if access.clock < self.last_came => self.await_line(&access, access.clock + self.to_l2),
+            None if access.clock < self.last_arrival => self.await_line(&access, access.clock + self.to_l2),
             None => self.await_cache(&access, access.clock + self.to_l2),
         }
         None
     }
 
-    /// Asks the last cache. False if that has to wait.
-    fn ask(&mut self, access: Access, shared: &mut Shared, out: &mut Vec<(Time, LineRequest)>) -> bool {
-        let below = if self.uncached {
+    /// Looks up the last-level cache. Returns false if the thread has to wait for that.
+    fn look_up_llc(&mut self, access: Access, shared: &mut Shared, out: &mut Vec<(Time, LineRequest)>) -> bool {
+        let result = if self.uncached {
             let Access { line, store, index, .. } = access;
-            shared.ask_memory(self.id, line, store, index, self.misses, out)
+            shared.access_memory(self.id, line, store, index, self.misses, out)
         } else {
-            shared.ask(self.id, access.line, self.misses, out)
+            shared.look_up(self.id, access.line, self.misses, out)
         };
-        let fill = match below {
-            Below::Hit => None,
-            Below::Fill(fill, new) => {
+        let fill = match result {
+            LlcResult::Hit => None,
+            LlcResult::Fill(fill, new) => {
                 self.misses += u32::from(new);
                 Some(fill)
             }
-            Below::NoRegister => {
-                self.state = State::WaitingToAsk(access);
+            LlcResult::NoRegister => {
+                self.state = State::WaitingForRegister(access);
                 return false;
             }
-            Below::NoRoom => {
-                self.state = State::NoRoom(access);
+            LlcResult::WriteBacksFull => {
+                self.state = State::WaitingForWriteBack(access);
                 return false;
             }
         };
@@ -485,7 +487,7 @@ impl Thread {
         {
             shared.spill(victim.line, out);
         }
-        self.take_in_l1(&access, fill, shared, out);
+        self.insert_l1(&access, fill, shared, out);
         self.dispatched(&access);
         match fill {
             Some(fill) => self.await_fill(&access, fill, access.clock),
@@ -494,7 +496,7 @@ impl Thread {
         true
     }
 
-    fn take_in_l1(
+    fn insert_l1(
         &mut self,
         access: &Access,
         fill: Option<u16>,
@@ -503,7 +505,7 @@ impl Thread {
     ) {
         if let Some(victim) = self.l1.insert(access.line, access.store, fill)
             && victim.dirty
-            && self.l2.touch(victim.line, true) == Look::Miss
+            && self.l2.touch(victim.line, true) == Lookup::Miss
             && let Some(victim) = self.l2.insert(victim.line, true, None)
             && victim.dirty
         {
@@ -511,54 +513,53 @@ impl Thread {
         }
     }
 
-    /// A load is done when its line has come, and not before `least`.
-    fn await_fill(&mut self, access: &Access, fill: u16, least: u64) {
+    /// Finishes a load when its fill arrives, but not before `earliest`.
+    fn await_fill(&mut self, access: &Access, fill: u16, earliest: u64) {
         if access.store {
             self.stores.push_back(Missing { number: self.store_number - 1, fill, at: 0 });
         } else {
-            self.window.push_back(Outstanding { index: access.index, fill, at: least });
+            self.window.push_back(Outstanding { index: access.index, fill, at: earliest });
         }
     }
 
-    /// A thread's own cache has the line: an access is done at `least`, or when the line came if that was later.
-    #[cold]
-    fn await_line(&mut self, access: &Access, least: u64) {
-        let came = self.came.iter().rev().find(|(line, _)| *line == access.line).map_or(0, |(_, at)| *at);
-        if came <= access.clock {
-            if least > access.clock {
-                self.await_cache(access, least);
+    /// Finishes an access to a line in a private cache at `earliest`, or when the line arrived if that was later.
+    fn await_line(&mut self, access: &Access, earliest: u64) {
+        let arrival = self.arrivals.iter().rev().find(|(line, _)| *line == access.line).map_or(0, |(_, at)| *at);
+        if arrival <= access.clock {
+            if earliest > access.clock {
+                self.await_cache(access, earliest);
             }
         } else if access.store {
-            self.stores.push_back(Missing { number: self.store_number - 1, fill: KNOWN, at: came });
+            self.stores.push_back(Missing { number: self.store_number - 1, fill: KNOWN, at: arrival });
         } else {
-            self.window.push_back(Outstanding { index: access.index, fill: KNOWN, at: came.max(least) });
+            self.window.push_back(Outstanding { index: access.index, fill: KNOWN, at: arrival.max(earliest) });
         }
     }
 
-    /// A load is done at `at`. A store is in the buffer meanwhile, whose length hides it.
+    /// Finishes a load at time `at`. A store spends this time in the store buffer, which hides it.
     fn await_cache(&mut self, access: &Access, at: u64) {
         if !access.store {
             self.window.push_back(Outstanding { index: access.index, fill: KNOWN, at });
         }
     }
 
-    fn wait(&mut self, floor: bool) -> Time {
+    fn wait_for_fill(&mut self, floor: bool) -> Time {
         self.state = State::Waiting { floor };
         Time::MAX
     }
 
-    /// A page is not there: a fault, once everything before has retired.
+    /// Starts a page fault once everything before it has retired.
     fn trap(&mut self, index: u64, clock: u64, slot: u64, page: u64, store: bool) -> Time {
         match self.drained(index, slot) {
             Some(at) => {
                 self.state = State::Entering { page, store, fault: true };
                 Time::from_ps(at.max(clock))
             }
-            None => self.wait(false),
+            None => self.wait_for_fill(false),
         }
     }
 
-    /// A call of the system, once everything before has retired.
+    /// Starts a system call once everything before it has retired.
     fn system(&mut self, step: &Step, slot: u64) -> Time {
         let index = self.index + u64::from(step.instructions) + 1;
         match self.drained(index, slot) {
@@ -574,7 +575,7 @@ impl Thread {
                 self.state = State::Entering { page: step.address / PAGE, store: false, fault: false };
                 Time::from_ps(self.clock)
             }
-            None => self.wait(false),
+            None => self.wait_for_fill(false),
         }
     }
 
@@ -588,7 +589,7 @@ impl Thread {
             self.next += 1;
             kernel.call(now, self.id, &self.steps[self.next - 1])
         };
-        shared.kernel_asked = true;
+        shared.kernel_called = true;
         match until {
             Some(at) => {
                 self.resume(at);
@@ -605,8 +606,8 @@ impl Thread {
                 self.stats.end = Time::from_ps(at.max(self.clock).max(self.stored));
                 Time::MAX
             }
-            // A store that comes last ends the program when its line is there.
-            _ => self.wait(true),
+            // The program ends when the line of its last store is available.
+            _ => self.wait_for_fill(true),
         }
     }
 }

@@ -1,45 +1,45 @@
-//! What threads share: the last cache, the fills under way, the lines that go back.
+//! The parts that threads share: the last-level cache, the fills in flight, and the write-backs.
 
 use media::{LineKind, LineRequest};
 use sim::Time;
 
-use super::cache::{Cache, Look};
+use super::cache::{Cache, Lookup};
 use super::config::CpuConfig;
 use super::{SharedStats, WRITE_BACK, request};
 
-/// A line on its way.
+/// A fill in flight.
 #[derive(Clone, Copy)]
 pub(super) struct Fill {
     pub line: u64,
-    /// Threads that wait for it, a bit each.
+    /// The waiting threads, one bit each.
     pub threads: u64,
-    /// The one that asked first, and when.
+    /// The thread that requested it first.
     pub first: u16,
-    /// Of an uncached thread, the instruction that asked.
+    /// For an uncached thread: the requesting instruction.
     pub index: u64,
-    pub asked: Time,
+    pub requested: Time,
 }
 
-/// What became of a line that a thread asked for below its own caches.
-pub(super) enum Below {
-    /// The last cache has it.
+/// The result of a lookup below a thread's private caches.
+pub(super) enum LlcResult {
+    /// The last-level cache has the line.
     Hit,
-    /// This fill brings it; true if the thread had not waited for it before.
+    /// This fill provides the line; true if the thread was not yet waiting for it.
     Fill(u16, bool),
-    /// The thread has no register for another miss.
+    /// The thread has no free miss register.
     NoRegister,
-    /// Memory has not taken enough lines back.
-    NoRoom,
+    /// Memory has not accepted enough write-backs.
+    WriteBacksFull,
 }
 
 pub(super) struct Shared {
     pub config: CpuConfig,
-    /// Picoseconds of an instruction's slot.
+    /// Dispatch time per instruction in picoseconds.
     pub slot: u64,
-    /// The time of the last event: nothing is asked of memory before.
+    /// The time of the last event; no request to memory is issued before it.
     pub now: Time,
-    /// The kernel was asked for something.
-    pub kernel_asked: bool,
+    /// Whether the kernel was called.
+    pub kernel_called: bool,
     pub stats: SharedStats,
     llc: Cache,
     fills: Vec<Fill>,
@@ -54,7 +54,7 @@ impl Shared {
         Shared {
             slot: config.slot(),
             now: Time::ZERO,
-            kernel_asked: false,
+            kernel_called: false,
             stats: SharedStats::default(),
             llc: Cache::new(&config.llc),
             fills: Vec::new(),
@@ -66,36 +66,36 @@ impl Shared {
         }
     }
 
-    /// A thread, with `misses` under way, asks for a line.
-    pub fn ask(&mut self, thread: u16, line: u64, misses: u32, out: &mut Vec<(Time, LineRequest)>) -> Below {
+    /// Looks up a line in the last-level cache for a thread with `misses` fills in flight.
+    pub fn look_up(&mut self, thread: u16, line: u64, misses: u32, out: &mut Vec<(Time, LineRequest)>) -> LlcResult {
         let bit = 1 << thread;
         match self.llc.touch(line, false) {
-            Look::Hit => {
+            Lookup::Hit => {
                 self.stats.llc_hits += 1;
-                Below::Hit
+                LlcResult::Hit
             }
-            Look::Pending(id) => {
+            Lookup::Pending(id) => {
                 let fill = &mut self.fills[usize::from(id)];
                 let new = fill.threads & bit == 0;
                 if new && misses >= self.config.misses {
-                    return Below::NoRegister;
+                    return LlcResult::NoRegister;
                 }
                 fill.threads |= bit;
                 self.stats.llc_merged += 1;
-                Below::Fill(id, new)
+                LlcResult::Fill(id, new)
             }
-            Look::Miss if misses >= self.config.misses => Below::NoRegister,
-            Look::Miss if self.write_backs >= self.config.write_backs => Below::NoRoom,
-            Look::Miss => {
-                let id = self.fill(Fill { line, threads: bit, first: thread, index: 0, asked: self.now }, out);
-                self.take_in(line, false, Some(id), out);
-                Below::Fill(id, true)
+            Lookup::Miss if misses >= self.config.misses => LlcResult::NoRegister,
+            Lookup::Miss if self.write_backs >= self.config.write_backs => LlcResult::WriteBacksFull,
+            Lookup::Miss => {
+                let id = self.fill(Fill { line, threads: bit, first: thread, index: 0, requested: self.now }, out);
+                self.insert(line, false, Some(id), out);
+                LlcResult::Fill(id, true)
             }
         }
     }
 
-    /// An uncached thread, with `misses` under way, loads or stores a line at instruction `index`.
-    pub fn ask_memory(
+    /// Loads or stores a line for an uncached thread with `misses` fills in flight, at instruction `index`.
+    pub fn access_memory(
         &mut self,
         thread: u16,
         line: u64,
@@ -103,21 +103,24 @@ impl Shared {
         index: u64,
         misses: u32,
         out: &mut Vec<(Time, LineRequest)>,
-    ) -> Below {
+    ) -> LlcResult {
         if store {
             if self.write_backs >= self.config.write_backs {
-                return Below::NoRoom;
+                return LlcResult::WriteBacksFull;
             }
-            self.give_back(line, out);
-            return Below::Hit;
+            self.write_back(line, out);
+            return LlcResult::Hit;
         }
         if misses >= self.config.misses {
-            return Below::NoRegister;
+            return LlcResult::NoRegister;
         }
-        Below::Fill(self.fill(Fill { line, threads: 1 << thread, first: thread, index, asked: self.now }, out), true)
+        LlcResult::Fill(
+            self.fill(Fill { line, threads: 1 << thread, first: thread, index, requested: self.now }, out),
+            true,
+        )
     }
 
-    /// A line is asked of memory. The number of its fill.
+    /// Requests a line from memory and returns its fill number.
     fn fill(&mut self, fill: Fill, out: &mut Vec<(Time, LineRequest)>) -> u16 {
         let id = self.free_fills.pop().unwrap_or(self.fills.len() as u16);
         match self.fills.get_mut(usize::from(id)) {
@@ -129,23 +132,23 @@ impl Shared {
         id
     }
 
-    /// A changed line comes from a thread's last cache.
+    /// Accepts a modified line evicted from a thread's second-level cache.
     pub fn spill(&mut self, line: u64, out: &mut Vec<(Time, LineRequest)>) {
-        if self.llc.touch(line, true) == Look::Miss {
-            self.take_in(line, true, None, out);
+        if self.llc.touch(line, true) == Lookup::Miss {
+            self.insert(line, true, None, out);
         }
     }
 
-    fn take_in(&mut self, line: u64, dirty: bool, fill: Option<u16>, out: &mut Vec<(Time, LineRequest)>) {
+    fn insert(&mut self, line: u64, dirty: bool, fill: Option<u16>, out: &mut Vec<(Time, LineRequest)>) {
         if let Some(victim) = self.llc.insert(line, dirty, fill)
             && victim.dirty
         {
-            self.give_back(victim.line, out);
+            self.write_back(victim.line, out);
         }
     }
 
-    /// A line goes back to memory.
-    fn give_back(&mut self, line: u64, out: &mut Vec<(Time, LineRequest)>) {
+    /// Writes a line back to memory.
+    fn write_back(&mut self, line: u64, out: &mut Vec<(Time, LineRequest)>) {
         let id = self.free_write_backs.pop().unwrap_or_else(|| {
             self.write_back_ids += 1;
             self.write_back_ids - 1
@@ -155,13 +158,13 @@ impl Shared {
         out.push((self.now, request(WRITE_BACK + id, line, LineKind::WriteBack)));
     }
 
-    /// Memory has taken a line back.
+    /// Handles the acceptance of a write-back by memory.
     pub fn taken(&mut self, id: u32) {
         self.write_backs -= 1;
         self.free_write_backs.push(id);
     }
 
-    /// A line has come.
+    /// Handles the arrival of a fill.
     pub fn filled(&mut self, id: u16) -> Fill {
         let fill = self.fills[usize::from(id)];
         self.llc.arrived(fill.line, id);

@@ -1,19 +1,19 @@
-//! Calls: reads and writes of files through the page cache, and fsync.
+//! System calls: reading and writing files through the page cache, and fsync.
 
 use sim::Time;
 
 use super::frames::{CACHED, DIRTY, LOCKED, MARKED, REFERENCED};
-use super::io::What;
-use super::{ABSENT, Doing, JOURNAL, Linux, ON_FILE};
+use super::io::Purpose;
+use super::{ABSENT, JOURNAL, Linux, ON_FILE, Operation};
 
 impl Linux {
-    pub(super) fn go_on_call(&mut self, thread: u16, at: Time) -> Option<Time> {
-        let Doing::Call { write, mut next, end, mut partial } = self.callers[usize::from(thread)].doing else {
+    pub(super) fn continue_call(&mut self, thread: u16, at: Time) -> Option<Time> {
+        let Operation::Call { write, mut next, end, mut partial } = self.callers[usize::from(thread)].operation else {
             unreachable!("a call");
         };
         let mut at = at;
         while next < end {
-            self.callers[usize::from(thread)].doing = Doing::Call { write, next, end, partial };
+            self.callers[usize::from(thread)].operation = Operation::Call { write, next, end, partial };
             let place = self.places[next as usize];
             if place == ON_FILE || place == ABSENT {
                 at = if !write && place == ON_FILE {
@@ -37,9 +37,9 @@ impl Linux {
                 frame.waiters |= 1 << thread;
                 return None;
             }
-            // Used once it is referenced, twice it is active.
+            // The first use sets the reference bit, the second activates the page.
             if frame.is(REFERENCED) {
-                self.frames.put(place, true);
+                self.frames.move_to_head(place, true);
             }
             self.frames.get_mut(place).flags |= REFERENCED;
             if write {
@@ -49,7 +49,7 @@ impl Linux {
             partial = false;
             self.callers[usize::from(thread)].readahead.read(next);
         }
-        self.callers[usize::from(thread)].doing = Doing::Call { write, next, end, partial };
+        self.callers[usize::from(thread)].operation = Operation::Call { write, next, end, partial };
         if write {
             self.write_behind(at);
             if self.too_dirty() {
@@ -72,9 +72,9 @@ impl Linux {
         let window = readahead.on_demand(page, request, marked, caller.opened, self.config.readahead, cached);
         let pages = (window.start + u64::from(window.pages)).min(beyond).saturating_sub(window.start) as u32;
         if marked {
-            // Nobody waits for it: as far as there are frames.
+            // No thread waits for these pages, so read only as far as frames are free.
             self.callers[usize::from(thread)].readahead = readahead;
-            return Some(self.read_if_easy(window.start, pages, window.mark, at));
+            return Some(self.read_without_waiting(window.start, pages, window.mark, at));
         }
         let at = self.read_in(thread, page, window.start, pages, window.mark, at)?;
         self.callers[usize::from(thread)].readahead = readahead;
@@ -91,18 +91,18 @@ impl Linux {
         }
     }
 
-    /// Phase 0 writes what the thread has changed, 1 the journal, 2 flushes the drive's cache.
-    pub(super) fn go_on_sync(&mut self, thread: u16, at: Time) -> Option<Time> {
-        let Doing::Sync { phase, .. } = self.callers[usize::from(thread)].doing else { unreachable!("a sync") };
-        let of = Some(thread);
+    /// Continues an fsync: phase 0 writes the thread's modified pages, 1 the journal, and 2 flushes the drive's cache.
+    pub(super) fn continue_sync(&mut self, thread: u16, at: Time) -> Option<Time> {
+        let Operation::Sync { phase, .. } = self.callers[usize::from(thread)].operation else { unreachable!("a sync") };
+        let waiter = Some(thread);
         let commands = match phase {
             0 => {
                 let pages = std::mem::take(&mut self.callers[usize::from(thread)].dirtied);
                 let frames = self.take_dirty(pages);
-                match self.write_frames(frames, of, at) {
+                match self.write_frames(frames, waiter, at) {
                     0 => {
-                        self.callers[usize::from(thread)].doing = Doing::Sync { phase: 1, left: 0 };
-                        return self.go_on_sync(thread, at);
+                        self.callers[usize::from(thread)].operation = Operation::Sync { phase: 1, left: 0 };
+                        return self.continue_sync(thread, at);
                     }
                     commands => commands,
                 }
@@ -111,16 +111,16 @@ impl Linux {
                 let pages = self.config.journal_pages;
                 let first = self.journal_first() + self.journal;
                 self.journal = (self.journal + u64::from(pages)) % (JOURNAL - u64::from(pages));
-                self.command(What::Journal, first, pages, Vec::new(), of, at);
+                self.command(Purpose::Journal, first, pages, Vec::new(), waiter, at);
                 1
             }
             2 => {
-                self.command(What::Flush, 0, 0, Vec::new(), of, at);
+                self.command(Purpose::Flush, 0, 0, Vec::new(), waiter, at);
                 1
             }
             _ => return Some(at),
         };
-        self.callers[usize::from(thread)].doing = Doing::Sync { phase: phase + 1, left: commands };
+        self.callers[usize::from(thread)].operation = Operation::Sync { phase: phase + 1, left: commands };
         None
     }
 }

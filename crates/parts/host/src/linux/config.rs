@@ -1,23 +1,23 @@
-//! What a kernel's steps cost, and how it manages memory.
+//! The parameters of the kernel: the cost of its steps and its memory management.
 
 use sim::{Rng, Time};
 
-/// A step's processor time: log-normal, by mean and standard deviation.
+/// The processor time of a step: log-normally distributed, given by mean and standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Mean.
     pub mean: Time,
-    /// Standard deviation; zero: always the mean.
+    /// Standard deviation; zero for a constant time.
     pub deviation: Time,
 }
 
 impl Cost {
-    /// Always the same.
+    /// Returns a constant cost.
     pub fn fixed(mean: Time) -> Cost {
         Cost { mean, deviation: Time::ZERO }
     }
 
-    /// A draw.
+    /// Draws a random time.
     pub fn draw(&self, rng: &mut Rng) -> Time {
         if self.deviation == Time::ZERO || self.mean == Time::ZERO {
             return self.mean;
@@ -29,44 +29,44 @@ impl Cost {
     }
 }
 
-/// A kernel that manages memory as Linux does.
+/// The parameters of a kernel that manages memory like Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinuxConfig {
-    /// Page frames for programs and files.
+    /// Number of page frames for programs and files.
     pub frames: u32,
-    /// A fault: exception, finding the area and the page.
+    /// Start of a fault: the exception and the lookup of the area and the page.
     pub fault: Cost,
-    /// Mapping a page that is there, and the return to the program.
+    /// Mapping a page that is in memory, and returning to the program.
     pub map: Cost,
-    /// A system call: entry, the file system's path to the page cache, return.
+    /// A system call: entry, the file system's path to the page cache, and return.
     pub call: Cost,
-    /// A frame: allocated, cleared or entered into the page cache.
+    /// Allocating a frame, and clearing it or adding it to the page cache.
     pub page: Cost,
-    /// A command to the drive: file system, block layer, driver up to the doorbell.
+    /// Submitting a command to the drive: file system, block layer, and driver up to the doorbell.
     pub submit: Cost,
-    /// A command's end: interrupt, driver, block layer, unlocking its pages.
+    /// Completing a command: interrupt, driver, block layer, and unlocking its pages.
     pub complete: Cost,
-    /// Cores that ends of commands come to, one after another on each: the interrupt vectors of the driver.
+    /// Number of cores that handle completions, one at a time each: the interrupt vectors of the driver.
     pub vectors: u16,
-    /// The wake-up of who waits for it, and the switch to it.
+    /// Waking up and switching to the waiting thread.
     pub wake: Cost,
-    /// Pages of the first readahead, and of the longest.
+    /// Size of the first and of the longest readahead window, in pages.
     pub readahead: (u32, u32),
-    /// Misses of a mapped file, less its hits, beyond which faults do not read around.
+    /// Number of misses minus hits of mapped files beyond which faults no longer read around.
     pub mapped_misses: u32,
-    /// Pages that are swapped in together, a power of two.
+    /// Number of pages that are swapped in together, a power of two.
     pub swap_cluster: u32,
-    /// Dirty pages of files, of 1,024 frames, beyond which they are written back, and beyond which writers wait.
+    /// Dirty file pages per 1,024 frames beyond which write-back starts, and beyond which writers wait.
     pub dirty: (u32, u32),
-    /// Pages of a command at most.
+    /// Maximum number of pages per command.
     pub command_pages: u32,
-    /// Pages that fsync adds to the journal.
+    /// Number of pages that an fsync adds to the journal.
     pub journal_pages: u32,
 }
 
 impl LinuxConfig {
-    /// Free frames below which memory is reclaimed, and up to which: as Linux derives them from `min_free_kbytes`, the square
-    /// root of 16 times the kilobytes of memory.
+    /// Returns the number of free frames below which reclaim starts, and up to which it continues. Linux derives them
+    /// from `min_free_kbytes`, the square root of 16 times the memory size in kilobytes.
     pub fn watermarks(&self) -> (u32, u32) {
         let kilobytes = u64::from(self.frames) * 4;
         let min = ((kilobytes * 16).isqrt() / 4).clamp(8, u64::from(self.frames / 16).max(8)) as u32;

@@ -1,13 +1,13 @@
-//! Faults: what a page that cannot be used needs.
+//! Page faults.
 
 use sim::Time;
 
 use super::frames::{CACHED, DIRTY, LOCKED, MAPPED, REFERENCED};
-use super::{ABSENT, AreaKind, Doing, Linux, ON_FILE, SWAPPED};
+use super::{ABSENT, AreaKind, Linux, ON_FILE, Operation, SWAPPED};
 
 impl Linux {
-    pub(super) fn go_on_fault(&mut self, thread: u16, at: Time) -> Option<Time> {
-        let Doing::Fault { page, store, since, slept } = self.callers[usize::from(thread)].doing else {
+    pub(super) fn continue_fault(&mut self, thread: u16, at: Time) -> Option<Time> {
+        let Operation::Fault { page, store, since, slept } = self.callers[usize::from(thread)].operation else {
             unreachable!("a fault");
         };
         let mut at = at;
@@ -26,13 +26,13 @@ impl Linux {
             at = self.swap_in(thread, page, place & !SWAPPED, at)?;
             place = self.places[page as usize];
         } else if !slept && self.area(page) == AreaKind::Mapped {
-            // It was read around, or ahead: another hit.
+            // The page was read around or ahead, which counts as a hit.
             self.mapped_misses = self.mapped_misses.saturating_sub(1);
         }
         let frame = self.frames.get_mut(place);
         if frame.is(LOCKED) {
             frame.waiters |= 1 << thread;
-            self.callers[usize::from(thread)].doing = Doing::Fault { page, store, since, slept: true };
+            self.callers[usize::from(thread)].operation = Operation::Fault { page, store, since, slept: true };
             return None;
         }
         if !frame.is(CACHED) {
@@ -52,12 +52,12 @@ impl Linux {
         Some(at)
     }
 
-    /// A page of a mapped file is read, and those around it, unless misses outnumber hits by far: then reading around does
-    /// not pay. When the thread has asked for it; `None` if it waits for a frame.
+    /// Reads a page of a mapped file, together with its neighborhood unless misses far outnumber hits. Returns when the
+    /// thread has submitted the reads, or `None` if it waits for a frame.
     fn read_mapped(&mut self, thread: u16, page: u64, at: Time) -> Option<Time> {
-        let most = u64::from(self.config.readahead.1);
+        let longest = u64::from(self.config.readahead.1);
         let around = self.area(page) == AreaKind::Mapped && {
-            // As far as Linux counts; beyond ten times the bound it makes no difference.
+            // Linux limits the counter too; beyond ten times the bound it makes no difference.
             self.mapped_misses = (self.mapped_misses + 1).min(10 * self.config.mapped_misses.max(1));
             self.mapped_misses <= self.config.mapped_misses
         };
@@ -66,12 +66,12 @@ impl Linux {
         }
         let area =
             self.areas.iter().find(|area| (area.first..area.first + area.pages).contains(&page)).expect("its area");
-        let start = page.saturating_sub(most / 2).max(area.first);
-        let end = (start + most).min(area.first + area.pages);
+        let start = page.saturating_sub(longest / 2).max(area.first);
+        let end = (start + longest).min(area.first + area.pages);
         self.read_in(thread, page, start, (end - start) as u32, u64::MAX, at)
     }
 
-    /// A page is read from the swap area, and with it what else is in its cluster of slots.
+    /// Reads a page from the swap area, together with the other pages in its cluster of slots.
     fn swap_in(&mut self, thread: u16, page: u64, slot: u32, at: Time) -> Option<Time> {
         let wanted = self.allocate(page, LOCKED, thread)?;
         let cluster = self.config.swap_cluster;
@@ -85,7 +85,7 @@ impl Linux {
                 if self.places[other as usize] != SWAPPED | near {
                     continue;
                 }
-                let Some(frame) = self.allocate_if_easy(u64::from(other), LOCKED) else { continue };
+                let Some(frame) = self.try_allocate(u64::from(other), LOCKED) else { continue };
                 frame
             };
             let page = self.frames.get(frame).page;

@@ -1,81 +1,81 @@
-//! Page frames on two lists, active and inactive, each in order of use.
+//! Page frames on an active and an inactive list, each in LRU order.
 
-/// What a frame is in.
+/// Flag: the page is mapped.
 pub const MAPPED: u16 = 1;
-/// Its page is changed.
+/// Flag: the page is modified.
 pub const DIRTY: u16 = 2;
-/// Its page was used since it was last looked at.
+/// Flag: the page was used since it was last checked.
 pub const REFERENCED: u16 = 4;
-/// It is on the active list.
+/// Flag: the frame is on the active list.
 pub const ACTIVE: u16 = 8;
-/// Its page is being read.
+/// Flag: the page is being read.
 pub const LOCKED: u16 = 16;
-/// Its page is being written.
+/// Flag: the page is being written.
 pub const WRITEBACK: u16 = 32;
-/// Reading its page reads further ahead.
+/// Flag: reading the page triggers further readahead.
 pub const MARKED: u16 = 64;
-/// It is to be freed when its page is written.
+/// Flag: the frame is freed once its page is written.
 pub const RECLAIM: u16 = 128;
-/// It is of a file that is read and written by calls: it can be used without being mapped.
+/// Flag: the page belongs to a file accessed by system calls, and is usable without being mapped.
 pub const CACHED: u16 = 256;
 
-/// No frame, no page, no slot.
+/// Stands for no frame, no page or no slot.
 pub const NONE: u32 = u32::MAX;
 
 /// A page frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// The virtual page in it.
+    /// The virtual page in the frame.
     pub page: u32,
-    /// Where it is in the swap area too, if it is.
+    /// The page's slot in the swap area, if it has one.
     pub slot: u32,
-    /// Threads that wait for its page, a bit each.
+    /// Threads that wait for the page, one bit each.
     pub waiters: u64,
-    /// See above.
+    /// The flags defined above.
     pub flags: u16,
     prev: u32,
     next: u32,
 }
 
 impl Frame {
-    /// All of `flags` are set.
+    /// Returns whether all of `flags` are set.
     pub fn is(&self, flags: u16) -> bool {
         self.flags & flags == flags
     }
 }
 
-/// The frames.
+/// All page frames.
 #[derive(Debug)]
 pub struct Frames {
     frames: Vec<Frame>,
     free: Vec<u32>,
-    /// Of inactive and active: the last used, the one used longest ago, how many.
+    /// For the inactive and the active list: the most and the least recently used frame, and the length.
     lists: [(u32, u32, u32); 2],
 }
 
 impl Frames {
-    /// So many, all free.
+    /// Creates `count` free frames.
     pub fn new(count: u32) -> Frames {
         let frame = Frame { page: NONE, slot: NONE, waiters: 0, flags: 0, prev: NONE, next: NONE };
         Frames { frames: vec![frame; count as usize], free: (0..count).rev().collect(), lists: [(NONE, NONE, 0); 2] }
     }
 
-    /// Free ones.
+    /// Returns the number of free frames.
     pub fn free(&self) -> u32 {
         self.free.len() as u32
     }
 
-    /// A frame.
+    /// Returns a frame.
     pub fn get(&self, frame: u32) -> &Frame {
         &self.frames[frame as usize]
     }
 
-    /// A frame.
+    /// Returns a frame for modification.
     pub fn get_mut(&mut self, frame: u32) -> &mut Frame {
         &mut self.frames[frame as usize]
     }
 
-    /// Takes a free one for `page`: the last used of the inactive list, or of the active one.
+    /// Takes a free frame for `page` and adds it at the head of the inactive or the active list.
     pub fn take(&mut self, page: u32, flags: u16) -> Option<u32> {
         let frame = self.free.pop()?;
         self.frames[frame as usize] = Frame { page, slot: NONE, waiters: 0, flags, prev: NONE, next: NONE };
@@ -83,9 +83,9 @@ impl Frames {
         Some(frame)
     }
 
-    /// Frees one.
+    /// Frees a frame.
     pub fn release(&mut self, frame: u32) {
-        debug_assert_eq!(self.get(frame).waiters, 0, "threads wait for it");
+        debug_assert_eq!(self.get(frame).waiters, 0, "threads wait for the frame");
         self.unlink(frame);
         self.get_mut(frame).page = NONE;
         self.free.push(frame);
@@ -126,20 +126,20 @@ impl Frames {
         }
     }
 
-    /// Puts one at the head of the active list, or of the inactive one.
-    pub fn put(&mut self, frame: u32, active: bool) {
+    /// Moves a frame to the head of the active or the inactive list.
+    pub fn move_to_head(&mut self, frame: u32, active: bool) {
         self.unlink(frame);
         let flags = &mut self.get_mut(frame).flags;
         *flags = if active { *flags | ACTIVE } else { *flags & !ACTIVE };
         self.link(frame);
     }
 
-    /// The one of the list that was used longest ago.
+    /// Returns the least recently used frame of a list.
     pub fn oldest(&self, active: bool) -> Option<u32> {
         Some(self.lists[usize::from(active)].1).filter(|frame| *frame != NONE)
     }
 
-    /// How many are on the list.
+    /// Returns the length of a list.
     pub fn count(&self, active: bool) -> u32 {
         self.lists[usize::from(active)].2
     }

@@ -1,12 +1,12 @@
-//! A kernel that manages memory as Linux does, as far as a program that faults or reads files feels it: page cache and swap,
-//! reclaim from an active and an inactive list, on-demand readahead, clusters of swap, write-back and fsync.
+//! A kernel that manages memory like Linux, as seen by programs that fault or read files: page cache and swap, reclaim
+//! from an active and an inactive list, on-demand readahead, swap clusters, write-back and fsync.
 //!
-//! Each step costs processor time of its own, with a spread ([`Cost`]); a thread pays for what it does itself, and waits for
-//! what others do. Reclaim and write-back in the background are another core's. Not modelled: locks that threads contend
-//! for, other work for a core whose thread waits, huge pages.
+//! Each step costs processor time with a random spread ([`Cost`]); a thread pays for its own steps, and waits for those
+//! of others. Background reclaim and write-back run on another core. Not modeled: lock contention between threads,
+//! other work on a core whose thread waits, and huge pages.
 //!
-//! [`Linux`] is a state machine: the processor calls it as its [`Kernel`], it says what it wants of the drive
-//! ([`Linux::commands`]) and is told when that is done ([`Linux::done`]).
+//! [`Linux`] is a state machine: the processor calls it as its [`Kernel`], it issues commands to the drive
+//! ([`Linux::commands`]), and the caller reports their completion ([`Linux::done`]).
 
 mod call;
 mod config;
@@ -32,77 +32,77 @@ use readahead::ReadAhead;
 pub use resident::Resident;
 use swap::Swap;
 
-/// What an area of virtual memory is.
+/// The kind of an area of virtual memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AreaKind {
-    /// The program's own: swapped.
+    /// The program's own memory, which is swapped.
     Anonymous,
-    /// A file, mapped.
+    /// A mapped file.
     Mapped,
-    /// A file that is read and written by calls.
+    /// A file that is read and written by system calls.
     File,
 }
 
-/// Virtual memory.
+/// An area of virtual memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Area {
-    /// Its first page.
+    /// First page.
     pub first: u64,
-    /// Its pages.
+    /// Number of pages.
     pub pages: u64,
-    /// What it is.
+    /// The kind of the area.
     pub kind: AreaKind,
 }
 
-/// What the kernel asks of the drive.
+/// A command to the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Its number; no two under way have the same.
+    /// ID of the command, unique among the commands in flight.
     pub id: u32,
-    /// What.
+    /// The operation.
     pub op: media::Op,
-    /// The first page of the drive.
+    /// First page on the drive.
     pub page: u64,
-    /// How many; zero for a flush.
+    /// Number of pages; zero for a flush.
     pub pages: u32,
 }
 
-/// What it did.
+/// The statistics of the kernel.
 #[derive(Clone, Debug, Default)]
 pub struct LinuxStats {
     /// Faults that waited for the drive.
     pub major_faults: u64,
     /// Other faults.
     pub minor_faults: u64,
-    /// Calls.
+    /// System calls.
     pub calls: u64,
-    /// Pages read of files, and of the swap area.
+    /// Pages read from files and from the swap area.
     pub pages_read: u64,
-    /// Of the swap area.
+    /// Pages read from the swap area.
     pub pages_swapped_in: u64,
-    /// Pages written.
+    /// Pages written to files and to the swap area.
     pub pages_written: u64,
-    /// To the swap area.
+    /// Pages written to the swap area.
     pub pages_swapped_out: u64,
     /// Commands to the drive.
     pub commands: u64,
-    /// From a major fault to its end.
+    /// Duration of major faults.
     pub access: Histogram,
-    /// From the doorbell to the interrupt, of the commands that major faults waited for.
+    /// Time from the doorbell to the interrupt for commands that major faults waited for.
     pub hardware: Histogram,
 }
 
-/// What a page is in: a frame's number, or
+/// Place of a page that is nowhere yet. Other places are frame numbers and the following two.
 const ABSENT: u32 = u32::MAX;
-/// in its file alone, or
+/// Place of a page that is only in its file.
 const ON_FILE: u32 = u32::MAX - 1;
-/// with a slot's number, in the swap area alone.
+/// Flag of a place: the page is only in the swap area, in the slot given by the other bits.
 const SWAPPED: u32 = 1 << 31;
 
-/// What a thread is doing here.
+/// The kernel operation of a thread.
 #[derive(Clone, Copy, Debug)]
-enum Doing {
-    Nothing,
+enum Operation {
+    None,
     Fault { page: u64, store: bool, since: Time, slept: bool },
     Call { write: bool, next: u64, end: u64, partial: bool },
     Sync { phase: u8, left: u32 },
@@ -110,27 +110,27 @@ enum Doing {
 
 #[derive(Clone, Debug)]
 struct Caller {
-    doing: Doing,
-    /// The drive's time of what it waited for last.
+    operation: Operation,
+    /// The drive's time for the last command that the thread waited for.
     hardware: Option<Time>,
     readahead: ReadAhead,
-    /// First page of the file that it has opened.
+    /// First page of the file that the thread opened last.
     opened: u64,
-    /// Pages that it changed since its last sync.
+    /// Pages that the thread has modified since its last sync.
     dirtied: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A command is handed to the drive.
+    /// A command is submitted to the drive.
     Submit(u32),
-    /// The software has noticed a command's end.
-    Ended(u32),
-    /// A thread goes on.
-    Go(u16),
+    /// The software has processed a completion.
+    Completed(u32),
+    /// A thread continues.
+    Continue(u16),
 }
 
-/// The kernel.
+/// The state of the kernel.
 pub struct Linux {
     config: LinuxConfig,
     rng: Rng,
@@ -139,15 +139,15 @@ pub struct Linux {
     frames: Frames,
     swap: Swap,
     callers: Vec<Caller>,
-    /// Threads that wait for a free frame, and for fewer dirty pages.
+    /// Threads that wait for a free frame, and threads that wait for fewer dirty pages.
     starved: u64,
     throttled: u64,
-    /// Frames to be freed when they are written.
+    /// Number of frames that will be freed once they are written.
     reclaiming: u32,
-    /// Dirty pages of files, and the order in which they became so.
+    /// Number of dirty file pages, and the order in which they became dirty.
     dirty: u32,
     dirtied: VecDeque<u32>,
-    /// Misses of mapped files less hits.
+    /// Misses minus hits of mapped files.
     mapped_misses: u32,
     ios: Vec<Io>,
     free_ios: Vec<u32>,
@@ -155,23 +155,23 @@ pub struct Linux {
     agenda: BinaryHeap<Reverse<(Time, u64, Event)>>,
     order: u64,
     now: Time,
-    /// The thread that asked for something last.
+    /// The thread that entered the kernel last.
     running: u16,
-    /// When each vector's core is done with what has ended.
+    /// When each vector's core has finished the completions so far.
     vectors: Vec<Time>,
     stats: LinuxStats,
-    /// For the processor and memory.
+    /// Effects on the processor and memory, for the caller.
     pub effects: Effects,
-    /// For the drive, now.
+    /// New commands to the drive, for the caller.
     pub commands: Vec<Command>,
 }
 
-/// Pages of the journal, behind the swap area.
+/// Size of the journal in pages; it follows the swap area.
 const JOURNAL: u64 = 1024;
 
 impl Linux {
-    /// A kernel with empty memory, for `threads` threads in these areas, which begin at page 0. All of files, and nothing of
-    /// anonymous memory, is on the drive.
+    /// Creates a kernel with empty memory for `threads` threads with the given areas, which start at page 0. The drive
+    /// has all files, and no anonymous memory.
     pub fn new(config: LinuxConfig, areas: Vec<Area>, threads: u16, streams: &Streams) -> Linux {
         let pages = areas.iter().map(|area| area.first + area.pages).max().unwrap_or(0);
         let mut places = vec![ABSENT; pages as usize];
@@ -179,7 +179,7 @@ impl Linux {
             places[area.first as usize..(area.first + area.pages) as usize].fill(ON_FILE);
         }
         let caller = Caller {
-            doing: Doing::Nothing,
+            operation: Operation::None,
             hardware: None,
             readahead: ReadAhead::default(),
             opened: 0,
@@ -213,7 +213,7 @@ impl Linux {
         }
     }
 
-    /// Pages that the drive must have: those of files and programs, the swap area, the journal.
+    /// Returns the number of pages that the drive must have: for files and programs, the swap area, and the journal.
     pub fn drive_pages(&self) -> u64 {
         self.journal_first() + JOURNAL
     }
@@ -226,18 +226,18 @@ impl Linux {
         2 * self.swap_first() + u64::from(self.config.frames)
     }
 
-    /// What it did.
+    /// Returns the statistics.
     pub fn stats(&self) -> &LinuxStats {
         &self.stats
     }
 
-    /// What was done so far is not to be counted.
+    /// Resets the statistics.
     pub fn reset_stats(&mut self) {
         self.stats = LinuxStats::default();
     }
 
-    /// Anonymous memory from page `first` on was written before, from its beginning to its end: the last of it is in memory, and
-    /// the rest in the swap area, in the order in which it went there.
+    /// Sets up anonymous memory as if it had been written sequentially: the last pages are in memory, and the others in
+    /// the swap area, in the order in which they were evicted.
     pub fn was_written(&mut self, first: u64, pages: u64) {
         let (_, high) = self.config.watermarks();
         for page in first..first + pages {
@@ -249,22 +249,22 @@ impl Linux {
                 self.places[old as usize] = SWAPPED | slot;
                 self.frames.release(frame);
             }
-            let frame = self.frames.take(page as u32, MAPPED | DIRTY).expect("more are free");
+            let frame = self.frames.take(page as u32, MAPPED | DIRTY).expect("a frame is free");
             self.places[page as usize] = frame;
         }
     }
 
-    /// Pages from `first` on were allocated, and never written: nothing of them is to be read from the drive.
+    /// Marks pages as allocated but never written, so that they are not read from the drive.
     pub fn is_allocated(&mut self, first: u64, pages: u64) {
         self.places[first as usize..(first + pages) as usize].fill(ABSENT);
     }
 
-    /// When it has something to do next.
+    /// Returns the time of the next event.
     pub fn next_event(&self) -> Option<Time> {
         self.agenda.peek().map(|Reverse((at, _, _))| *at)
     }
 
-    /// Comes to `now`.
+    /// Processes events up to `now`.
     pub fn advance(&mut self, now: Time) {
         self.now = now;
         while let Some(Reverse((at, _, event))) = self.agenda.peek().copied()
@@ -272,10 +272,10 @@ impl Linux {
         {
             self.agenda.pop();
             match event {
-                Event::Submit(io) => self.hand_over(at, io),
-                Event::Ended(io) => self.ended(at, io),
-                Event::Go(thread) => {
-                    if let Some(at) = self.go(thread, at) {
+                Event::Submit(io) => self.submit(at, io),
+                Event::Completed(io) => self.completed(at, io),
+                Event::Continue(thread) => {
+                    if let Some(at) = self.continue_thread(thread, at) {
                         self.effects.resumed.push((thread, at));
                     }
                 }
@@ -283,7 +283,7 @@ impl Linux {
         }
     }
 
-    fn at(&mut self, when: Time, event: Event) {
+    fn schedule(&mut self, when: Time, event: Event) {
         self.order += 1;
         self.agenda.push(Reverse((when, self.order, event)));
     }
@@ -293,27 +293,27 @@ impl Linux {
         area.unwrap_or_else(|| panic!("page {page:#x} is in no area")).kind
     }
 
-    /// Threads of a mask go on once they are switched to.
+    /// Wakes the threads of a mask, which continue after a context switch.
     fn wake(&mut self, now: Time, mask: u64) {
         for thread in 0..self.callers.len() as u16 {
             if mask & 1 << thread != 0 {
                 let at = now + self.config.wake.draw(&mut self.rng);
-                self.at(at, Event::Go(thread));
+                self.schedule(at, Event::Continue(thread));
             }
         }
     }
 
-    /// A thread goes on with what it does; when it is done with it, or `None` if it waits.
-    fn go(&mut self, thread: u16, at: Time) -> Option<Time> {
+    /// Continues a thread's operation. Returns when it is finished, or `None` if the thread waits.
+    fn continue_thread(&mut self, thread: u16, at: Time) -> Option<Time> {
         self.running = thread;
-        let done = match self.callers[usize::from(thread)].doing {
-            Doing::Nothing => unreachable!("thread {thread} does nothing here"),
-            Doing::Fault { .. } => self.go_on_fault(thread, at),
-            Doing::Call { .. } => self.go_on_call(thread, at),
-            Doing::Sync { .. } => self.go_on_sync(thread, at),
+        let done = match self.callers[usize::from(thread)].operation {
+            Operation::None => unreachable!("thread {thread} has no operation"),
+            Operation::Fault { .. } => self.continue_fault(thread, at),
+            Operation::Call { .. } => self.continue_call(thread, at),
+            Operation::Sync { .. } => self.continue_sync(thread, at),
         };
         if done.is_some() {
-            self.callers[usize::from(thread)].doing = Doing::Nothing;
+            self.callers[usize::from(thread)].operation = Operation::None;
         }
         done
     }
@@ -336,10 +336,10 @@ impl Kernel for Linux {
     fn fault(&mut self, now: Time, thread: u16, page: u64, store: bool) -> Option<Time> {
         self.now = now;
         let caller = &mut self.callers[usize::from(thread)];
-        caller.doing = Doing::Fault { page, store, since: now, slept: false };
+        caller.operation = Operation::Fault { page, store, since: now, slept: false };
         caller.hardware = None;
         let at = now + self.config.fault.draw(&mut self.rng);
-        self.go(thread, at)
+        self.continue_thread(thread, at)
     }
 
     fn call(&mut self, now: Time, thread: u16, step: &Step) -> Option<Time> {
@@ -349,17 +349,17 @@ impl Kernel for Linux {
         let (first, bytes) = (step.address / PAGE, u64::from(step.bytes));
         let caller = &mut self.callers[usize::from(thread)];
         if step.act == Act::Sync {
-            caller.doing = Doing::Sync { phase: 0, left: 0 };
-            return self.go(thread, at);
+            caller.operation = Operation::Sync { phase: 0, left: 0 };
+            return self.continue_thread(thread, at);
         }
         if bytes == 0 {
-            // A file is opened, or closed: who reads it next begins anew.
+            // A file is opened or closed: start a new readahead state.
             (caller.readahead, caller.opened) = (ReadAhead::default(), first);
             return Some(at);
         }
         let (write, end) = (step.act == Act::Write, (step.address + bytes).div_ceil(PAGE));
         let partial = write && !step.address.is_multiple_of(PAGE);
-        caller.doing = Doing::Call { write, next: first, end, partial };
-        self.go(thread, at)
+        caller.operation = Operation::Call { write, next: first, end, partial };
+        self.continue_thread(thread, at)
     }
 }

@@ -1,93 +1,94 @@
-//! On-demand readahead: which pages of a file are read when one is missing, or when one is read that was marked.
+//! On-demand readahead: selects which pages of a file to read when one is missing or when a marked one is read.
 //!
-//! After the description in Linux's `mm/readahead.c` (3.x): a window of pages that was read last, of whose end a part was read
-//! ahead of need; the first page of that part carries a mark, and reading it reads the next window, which is larger, so that
-//! reading never waits.
+//! Follows the description in Linux's `mm/readahead.c` (3.x): the last window's final part was read ahead of need, and
+//! its first page carries a mark. Reading the marked page triggers reading the next, larger window, so that sequential
+//! reads never wait.
 
-/// What to read.
+/// A range of pages to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// The first page.
+    /// First page.
     pub start: u64,
-    /// How many.
+    /// Number of pages.
     pub pages: u32,
-    /// The page to be marked, if it is within.
+    /// The page to mark, if it is within the range.
     pub mark: u64,
 }
 
-/// The readahead of an open file.
+/// The readahead state of an open file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadAhead {
     start: u64,
     size: u32,
     ahead: u32,
-    /// The page after the last that was read.
+    /// The page after the last one read.
     next: u64,
 }
 
 impl ReadAhead {
-    /// A read of `request` pages finds the page `offset` missing, or `marked`. `first` is the file's first page, `most` the
-    /// longest window, `initial` that of a single page. `cached` tells of a page whether it is there.
+    /// Selects the window when a read of `request` pages finds page `offset` missing or `marked`. `first` is the first
+    /// page of the file, `longest` the longest window, `initial` the window for a single page. `cached` tells whether a
+    /// page is in memory.
     pub fn on_demand(
         &mut self,
         offset: u64,
         request: u32,
         marked: bool,
         first: u64,
-        (initial, most): (u32, u32),
+        (initial, longest): (u32, u32),
         cached: impl Fn(u64) -> bool,
     ) -> Window {
         let expected = self.start + u64::from(self.size - self.ahead);
         let end = self.start + u64::from(self.size);
         if offset != first && self.size > 0 && (offset == expected || offset == end) {
             self.start = end;
-            self.size = self.grown(self.size, most);
+            self.size = self.next_size(self.size, longest);
             self.ahead = self.size;
         } else if marked {
-            // The mark of another's window: what follows that is there already.
-            let Some(start) = (offset + 1..offset + 1 + u64::from(most)).find(|page| !cached(*page)) else {
+            // The mark belongs to another window; skip the pages that are already cached.
+            let Some(start) = (offset + 1..offset + 1 + u64::from(longest)).find(|page| !cached(*page)) else {
                 return Window::default();
             };
-            self.size = self.grown((start - offset) as u32 + request, most);
+            self.size = self.next_size((start - offset) as u32 + request, longest);
             self.start = start;
             self.ahead = self.size;
-        } else if offset == first || request > most || offset == self.next {
+        } else if offset == first || request > longest || offset == self.next {
             self.start = offset;
-            self.size = begun(request, initial, most);
+            self.size = first_window(request, initial, longest);
             self.ahead = if self.size > request { self.size - request } else { self.size };
         } else {
-            // Alone: it is read as it is.
-            return Window { start: offset, pages: request.min(most), mark: u64::MAX };
+            // A random read: read only the requested pages.
+            return Window { start: offset, pages: request.min(longest), mark: u64::MAX };
         }
         if offset == self.start && self.size == self.ahead {
-            // The mark would be hit at once.
-            self.ahead = self.grown(self.size, most);
+            // The mark would be hit at once, so add the next window.
+            self.ahead = self.next_size(self.size, longest);
             self.size += self.ahead;
         }
         Window { start: self.start, pages: self.size, mark: self.start + u64::from(self.size - self.ahead) }
     }
 
-    /// The pages up to `next` were read.
+    /// Records that the pages up to `next` were read.
     pub fn read(&mut self, next: u64) {
         self.next = next;
     }
 
-    fn grown(&self, size: u32, most: u32) -> u32 {
-        if size < most / 16 { (4 * size).min(most) } else { (2 * size).min(most) }
+    fn next_size(&self, size: u32, longest: u32) -> u32 {
+        if size < longest / 16 { (4 * size).min(longest) } else { (2 * size).min(longest) }
     }
 }
 
-/// The first window for a read of so many pages.
-fn begun(request: u32, initial: u32, most: u32) -> u32 {
+/// Returns the first window for a read of `request` pages.
+fn first_window(request: u32, initial: u32, longest: u32) -> u32 {
     let size = request.next_power_of_two();
-    let larger = if size <= most / 32 {
+    let larger = if size <= longest / 32 {
         size * initial
-    } else if size <= most / 4 {
+    } else if size <= longest / 4 {
         size * 2
     } else {
-        most
+        longest
     };
-    larger.min(most)
+    larger.min(longest)
 }
 
 #[cfg(test)]
@@ -96,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads page by page; returns the windows.
+    /// Reads pages one by one, and returns the windows.
     fn read(pages: impl IntoIterator<Item = u64>, first: u64) -> Vec<(u64, u32)> {
         let (mut there, mut marks, mut windows) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
         let mut state = ReadAhead::default();
@@ -115,24 +116,24 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_doubles_its_window_up_to_the_longest() {
+    fn a_sequential_read_doubles_its_window_up_to_the_limit() {
         let windows = read(0..140, 0);
         assert_eq!(windows, [(0, 4), (4, 8), (12, 16), (28, 32), (60, 32), (92, 32), (124, 32), (156, 32)]);
     }
 
     #[test]
-    fn a_stream_from_the_middle_is_found_at_its_second_page() {
+    fn a_sequential_read_from_the_middle_is_detected_at_its_second_page() {
         assert_eq!(read(1000..1012, 0)[..3], [(1000, 1), (1001, 4), (1005, 8)]);
     }
 
     #[test]
-    fn random_reads_are_read_as_they_are() {
+    fn random_reads_read_only_the_requested_pages() {
         let windows = read((0..50).map(|n| 17 + n * 7919 % 10_007 * 3), 0);
         assert!(windows.iter().all(|(_, pages)| *pages == 1), "{windows:?}");
     }
 
     #[test]
-    fn a_long_request_reads_the_longest_window_and_goes_on() {
+    fn a_long_request_reads_the_longest_window_and_continues() {
         let mut state = ReadAhead::default();
         let window = state.on_demand(0, 64, false, 0, (4, 32), |_| false);
         assert_eq!((window.start, window.pages), (0, 64));

@@ -1,4 +1,4 @@
-//! Frames: where they come from, and which pages have to go.
+//! Allocation and reclaim of page frames.
 
 use sim::Time;
 
@@ -6,36 +6,37 @@ use super::frames::{ACTIVE, CACHED, DIRTY, LOCKED, MAPPED, NONE, RECLAIM, REFERE
 use super::{AreaKind, Linux, SWAPPED};
 
 impl Linux {
-    /// What a page of a file is from the beginning.
+    /// Returns the initial flags of a page of a file.
     pub(super) fn file_flags(&self, page: u64) -> u16 {
         if self.area(page) == AreaKind::File { CACHED } else { 0 }
     }
 
-    /// A frame for a page that `thread` needs; `None` if it has to wait for one.
+    /// Allocates a frame for a page that `thread` needs. Returns `None` if the thread has to wait for one.
     pub(super) fn allocate(&mut self, page: u64, flags: u16, thread: u16) -> Option<u32> {
         self.balance();
         let frame = self.frames.take(page as u32, flags);
         if frame.is_none() {
-            // Frames that can be neither taken nor reclaimed are being read or written, and it is woken when they are not.
+            // Frames that can be neither taken nor reclaimed are being read or written; their completion wakes the
+            // thread.
             assert!(self.ios.len() > self.free_ios.len(), "out of memory: nothing can be reclaimed");
             self.starved |= 1 << thread;
         }
         frame
     }
 
-    /// A frame for a page that nobody waits for, if there are enough.
-    pub(super) fn allocate_if_easy(&mut self, page: u64, flags: u16) -> Option<u32> {
+    /// Allocates a frame for a page that no thread waits for, if enough frames are free.
+    pub(super) fn try_allocate(&mut self, page: u64, flags: u16) -> Option<u32> {
         self.balance();
         let (low, _) = self.config.watermarks();
         (self.frames.free() > low / 2).then(|| self.frames.take(page as u32, flags)).flatten()
     }
 
-    pub(super) fn feed_starved(&mut self, now: Time) {
+    pub(super) fn wake_starved(&mut self, now: Time) {
         let mask = std::mem::take(&mut self.starved);
         self.wake(now, mask);
     }
 
-    /// Below the low watermark, pages go until there are frames up to the high one.
+    /// Reclaims pages if the number of free frames is below the low watermark, up to the high watermark.
     fn balance(&mut self) {
         let (low, high) = self.config.watermarks();
         if self.frames.free() >= low {
@@ -48,16 +49,16 @@ impl Linux {
             if self.frames.count(true) > self.frames.count(false)
                 && let Some(frame) = self.frames.oldest(true)
             {
-                self.look_anew(frame);
-                self.frames.put(frame, false);
+                self.clear_reference(frame);
+                self.frames.move_to_head(frame, false);
             }
             let Some(frame) = self.frames.oldest(false) else { break };
             let flags = self.frames.get(frame).flags;
             if flags & (LOCKED | WRITEBACK) != 0 {
-                self.frames.put(frame, false);
+                self.frames.move_to_head(frame, false);
             } else if flags & (REFERENCED | MAPPED) == REFERENCED | MAPPED {
-                self.look_anew(frame);
-                self.frames.put(frame, true);
+                self.clear_reference(frame);
+                self.frames.move_to_head(frame, true);
             } else {
                 write.extend(self.evict(frame));
             }
@@ -67,17 +68,17 @@ impl Linux {
         }
     }
 
-    /// Its next use is to be noticed.
-    fn look_anew(&mut self, frame: u32) {
+    /// Clears the reference bit, and invalidates the translation so that the next use is observed.
+    fn clear_reference(&mut self, frame: u32) {
         let frame = self.frames.get_mut(frame);
         frame.flags &= !REFERENCED;
         self.effects.forgotten.push(u64::from(frame.page));
     }
 
-    /// A page has to go: its frame is free, or is written to this page of the drive.
+    /// Evicts a page: frees its frame, or returns the page of the drive to which it must be written.
     fn evict(&mut self, number: u32) -> Option<(u64, u32)> {
         let frame = self.frames.get_mut(number);
-        debug_assert!(!frame.is(ACTIVE), "it is taken from the inactive list");
+        debug_assert!(!frame.is(ACTIVE), "only inactive frames are evicted");
         frame.flags &= !(MAPPED | REFERENCED);
         let (page, dirty, cached, old) = (frame.page, frame.is(DIRTY), frame.is(CACHED), frame.slot);
         self.effects.forgotten.push(u64::from(page));
@@ -88,7 +89,7 @@ impl Linux {
         let frame = self.frames.get_mut(number);
         frame.flags = (frame.flags & !DIRTY) | WRITEBACK | RECLAIM;
         self.reclaiming += 1;
-        self.frames.put(number, false);
+        self.frames.move_to_head(number, false);
         if cached {
             self.dirty -= 1;
             return Some((u64::from(page), number));
@@ -106,9 +107,9 @@ impl Linux {
         Some((self.swap_first() + u64::from(slot), number))
     }
 
-    // -- dirty pages of files
+    // Dirty pages of files.
 
-    /// Those of `pages` that are dirty, with their frames; they are being written from now on.
+    /// Returns those of `pages` that are dirty, with their frames, and marks them as being written.
     pub(super) fn take_dirty(&mut self, pages: impl IntoIterator<Item = u32>) -> Vec<(u64, u32)> {
         let mut frames = Vec::new();
         for page in pages {
@@ -127,23 +128,23 @@ impl Linux {
         u64::from(self.dirty) * 1024 > u64::from(self.config.frames) * u64::from(self.config.dirty.1)
     }
 
-    /// Beyond the first bound of dirty pages, the oldest are written.
+    /// Writes the oldest dirty pages if their number exceeds the first bound.
     pub(super) fn write_behind(&mut self, now: Time) {
         let bound = (u64::from(self.config.frames) * u64::from(self.config.dirty.0) / 1024) as u32;
         if self.dirty <= bound {
             return;
         }
         let mut frames = Vec::new();
-        let mut looked = self.dirtied.len();
+        let mut remaining = self.dirtied.len();
         while self.dirty > bound / 2
-            && looked > 0
+            && remaining > 0
             && let Some(page) = self.dirtied.pop_front()
         {
-            looked -= 1;
+            remaining -= 1;
             let found = self.take_dirty([page]);
             if found.is_empty() {
                 let place = self.places[page as usize];
-                // Changed again while it is being written.
+                // The page was modified again while being written.
                 if place < SWAPPED && self.frames.get(place).is(DIRTY | CACHED) {
                     self.dirtied.push_back(page);
                 }

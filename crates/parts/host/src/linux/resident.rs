@@ -1,4 +1,4 @@
-//! A kernel whose files are memory, and which nothing ever has to leave: what is left of the software.
+//! A kernel that keeps all files in memory and evicts nothing, which leaves only the cost of the software.
 
 use media::Step;
 use sim::{Rng, Streams, Time};
@@ -7,24 +7,25 @@ use super::config::LinuxConfig;
 use super::{Area, AreaKind};
 use crate::cpu::Kernel;
 
-/// What its pages are before they are first used.
+/// State of a page of a mapped file before its first use. Other states are 0 (mapped) and the following one.
 const UNMAPPED: u8 = 1;
 const ABSENT: u8 = 2;
 
-/// Calls cost what they cost elsewhere, and so does the first use of a page: of a mapped file's it is mapped, of a program's own
-/// a frame is found for it too. Of [`LinuxConfig`] it heeds `call`, `fault`, `map` and `page`.
+/// A kernel whose memory is always resident. System calls cost the same as elsewhere, and so does the first use of a
+/// page: mapping it, and also allocating a frame if it is a program's own. Uses only `call`, `fault`, `map` and `page`
+/// of [`LinuxConfig`].
 #[derive(Clone, Debug)]
 pub struct Resident {
     config: LinuxConfig,
     rng: Rng,
-    /// Of each page what is still to be done: nothing, [`UNMAPPED`] or [`ABSENT`].
+    /// The state of each page: 0, [`UNMAPPED`] or [`ABSENT`].
     pages: Vec<u8>,
     faults: u64,
     calls: u64,
 }
 
 impl Resident {
-    /// A kernel for these areas.
+    /// Creates a kernel for the given areas.
     pub fn new(config: LinuxConfig, areas: &[Area], streams: &Streams) -> Resident {
         let end = areas.iter().map(|area| area.first + area.pages).max().unwrap_or(0);
         let mut pages = vec![0; end as usize];
@@ -39,26 +40,25 @@ impl Resident {
         Resident { config, rng: streams.stream("host.linux"), pages, faults: 0, calls: 0 }
     }
 
-    /// Memory from page `first` on was written before, and is mapped.
+    /// Sets up memory that was written before, and is mapped.
     pub fn was_written(&mut self, first: u64, pages: u64) {
         self.pages[first as usize..(first + pages) as usize].fill(0);
     }
 
-    /// What was done so far is not to be counted.
+    /// Resets the statistics.
     pub fn reset_stats(&mut self) {
         (self.faults, self.calls) = (0, 0);
     }
 
-    /// Faults, and calls.
+    /// Returns the number of faults and of system calls.
     pub fn counted(&self) -> (u64, u64) {
         (self.faults, self.calls)
     }
 }
 
 impl Kernel for Resident {
-    #[inline(always)]
     fn translate(&mut self, _: u16, page: u64, _: bool) -> Option<u64> {
-        // Beyond the areas there are the ends of their last pages.
+        // Addresses beyond the areas belong to the ends of their last pages.
         (self.pages.get(page as usize).copied().unwrap_or(0) == 0).then_some(page)
     }
 

@@ -1,8 +1,8 @@
-//! The swap area: a slot a page, given out one after the other so that what goes out together lies together.
+//! The swap area: one slot per page, allocated sequentially so that pages evicted together are adjacent.
 
 use super::frames::NONE;
 
-/// Slots, and the page in each.
+/// The slots, with the page in each.
 #[derive(Debug)]
 pub struct Swap {
     pages: Vec<u32>,
@@ -11,15 +11,15 @@ pub struct Swap {
 }
 
 impl Swap {
-    /// So many, all free.
+    /// Creates `slots` free slots.
     pub fn new(slots: u32) -> Swap {
         Swap { pages: vec![NONE; slots as usize], next: 0, used: 0 }
     }
 
-    /// The next free slot, for `page`.
+    /// Takes the next free slot for `page`.
     ///
     /// # Panics
-    /// If there is none: there is one for each page that can be swapped, and one for each that is on its way.
+    /// If all slots are in use. There is a slot for each page that can be swapped, and for each that is in flight.
     pub fn take(&mut self, page: u32) -> u32 {
         assert!(self.used < self.pages.len(), "the swap area is full");
         while self.pages[self.next] != NONE {
@@ -30,14 +30,14 @@ impl Swap {
         self.next as u32
     }
 
-    /// Frees one.
+    /// Frees a slot.
     pub fn release(&mut self, slot: u32) {
         debug_assert_ne!(self.pages[slot as usize], NONE, "slot {slot} is free");
         self.pages[slot as usize] = NONE;
         self.used -= 1;
     }
 
-    /// The page in a slot, if there is one.
+    /// Returns the page in a slot, if there is one.
     pub fn page(&self, slot: u32) -> Option<u32> {
         self.pages.get(slot as usize).copied().filter(|page| *page != NONE)
     }

@@ -1,9 +1,9 @@
-//! Boot mode: before the first command, the first bytes of the storage can be read without the command set, as eMMC's
-//! boot mode has it and Seo et al. (7.2) suggest for a device on the memory bus.
+//! Boot mode: before the first command, the first bytes of the storage can be read without the command set, like in
+//! eMMC's boot mode; Seo et al. (7.2) suggest it for a device on the memory bus.
 //!
-//! A boot loader in ROM knows no queues, no interrupts and no DMA engine. It writes which sectors it wants into a register
-//! of the device, looks at another until they are in the data buffer, and copies them by loads. One window follows the
-//! other; the first command, or any other request, ends boot mode until the power is switched on again.
+//! A boot loader in ROM uses no queues, no interrupts and no DMA engine. It writes the sectors it needs to a register
+//! of the device, polls another until they are in the data buffer, and copies them by loads, one window after the
+//! other. The first command, or any other request, ends boot mode until the next power-on.
 
 use std::collections::VecDeque;
 
@@ -14,24 +14,24 @@ use sim::{Schedule, Time};
 use super::{Event, Memory, Said, SharedBuffer, push};
 use crate::Completed;
 
-/// Word of the region that the wanted window is written to: first sector below, sectors above 32 bits. It and the next lie
-/// in the header's line, behind what the header says.
+/// Word of the region for the requested window: first sector in the low 32 bits, number of sectors in the high 32 bits.
+/// It and the next word are in the header's cache line, after the header's fields.
 const WINDOW: usize = 4;
-/// Word that is not zero when the window is in the data buffer: one more than the status.
+/// Word that is nonzero when the window is in the data buffer: the status plus one.
 const READY: usize = 5;
-/// Bytes of a load: a word of the processor.
+/// Bytes per load: a word of the processor.
 const LOAD: u32 = 4;
 
-/// What a boot loader is at.
+/// State of a boot loader.
 #[derive(Debug)]
 pub(super) struct Boot {
-    /// Bytes that may be read so.
+    /// Bytes that can be read in boot mode.
     bytes: u64,
-    /// No command was sent yet.
+    /// True until the first command is sent.
     on: bool,
     /// Requests, the first of which is being read.
     queue: VecDeque<u32>,
-    /// Bytes of it read so far, and of the window under way.
+    /// Bytes of the first request read so far, and bytes of the current window.
     done: u64,
     window: u64,
     status: Status,
@@ -42,20 +42,20 @@ impl Boot {
         Boot { bytes, on: bytes > 0, queue: VecDeque::new(), done: 0, window: 0, status: Status::Ok }
     }
 
-    /// Whether a request is read in boot mode; if not, boot mode is over.
+    /// Returns true if a request is read in boot mode. If not, boot mode ends.
     pub fn takes(&mut self, request: &Request) -> bool {
         self.on &= request.op == Op::Read && request.end() <= self.bytes;
         self.on
     }
 
-    /// Something is being read.
+    /// Returns true while a request is being read.
     pub fn is_busy(&self) -> bool {
         !self.queue.is_empty()
     }
 }
 
 impl SharedBuffer {
-    /// A request is read in boot mode, behind those that are.
+    /// Queues a request for reading in boot mode.
     pub(super) fn boot(&mut self, now: Time, io: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
         self.boot.queue.push_back(io);
         if self.boot.queue.len() == 1 {
@@ -63,7 +63,7 @@ impl SharedBuffer {
         }
     }
 
-    /// The next window is asked for.
+    /// Requests the next window.
     fn boot_window(&mut self, now: Time, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
         let place = &self.ios[self.boot.queue[0] as usize];
         let most = u64::from(self.driver.split_sectors()) * SECTOR as u64;
@@ -74,7 +74,7 @@ impl SharedBuffer {
         push(s, at, Event::BootAsked);
     }
 
-    /// The window register is written: what the device is to fetch.
+    /// Writes the window register, which tells the device what to fetch.
     pub(super) fn boot_asked<R: Region + ?Sized>(&mut self, now: Time, region: &R, said: &mut Vec<Said>) {
         use std::sync::atomic::Ordering::Relaxed;
         let place = &mut self.ios[self.boot.queue[0] as usize];
@@ -86,7 +86,7 @@ impl SharedBuffer {
         said.push(Said::Boot { first, sectors });
     }
 
-    /// The device has the window in the data buffer, or could not read it: whoever looks at the register sees it.
+    /// Handles the end of the device's read of the window, successful or not. A poll of the register will see it.
     pub fn boot_ready<R: Region + ?Sized>(
         &mut self,
         now: Time,
@@ -99,7 +99,7 @@ impl SharedBuffer {
         region.store(READY, 1 + u64::from(super::to_wire(status) as u8), Relaxed);
         self.boot.status = status;
         let core = self.ios[self.boot.queue[0] as usize].core;
-        // The look that finds it; those before took the time until now.
+        // The poll that sees it; earlier polls took the time until now.
         let look = self.config.uncached + memory.word(now, READY * WORD, false);
         self.counts.words += 1;
         let offset = self.layout.db_sector(0) * WORD;
@@ -111,7 +111,7 @@ impl SharedBuffer {
         push(s, at, Event::BootCopied);
     }
 
-    /// The window is copied.
+    /// Handles the end of the copy of a window.
     pub(super) fn boot_copied(
         &mut self,
         now: Time,
@@ -141,12 +141,12 @@ impl SharedBuffer {
         }
     }
 
-    /// The request that is read in boot mode.
+    /// Returns the request that is read in boot mode.
     pub fn boot_io(&self) -> u32 {
         self.boot.queue[0]
     }
 
-    /// The number under which a window's place in the data buffer is known: behind those of all commands.
+    /// Returns the number that identifies a window in the data buffer, above the numbers of all commands.
     pub fn boot_place(&self) -> u32 {
         self.issued.len() as u32
     }

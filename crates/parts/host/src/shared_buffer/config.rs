@@ -1,24 +1,26 @@
-//! What only the host of a device with a shared buffer has.
+//! Configuration specific to the host of a device with a shared buffer.
 
 use sim::Time;
 
 use super::dma::DmaConfig;
 
-/// A driver that keeps the shared buffer, and what it moves data with.
+/// A driver that manages the shared buffer, and its means of moving data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedBufferConfig {
-    /// How data goes between a request's memory and the data buffer.
+    /// How data moves between a request's memory and the data buffer.
     pub transfer: Transfer,
-    /// Time of an uncached access of a processor to the memory controller and back, the bus not counted.
+    /// Round trip of a processor's uncached access to the memory controller, without the bus.
     pub uncached: Time,
-    /// Invalidation of 512 KiB of the caches by address, as it is done before and after each transfer by DMA.
+    /// Time to invalidate 512 KiB of the caches by address, before and after each DMA transfer.
     pub invalidation_512kib: Time,
-    /// Extents of a command at most, 1 to 6: with more than one its data may be scattered over the data buffer.
+    /// Maximum number of extents per command, 1 to 6. With more than one, its data may be scattered over the data
+    /// buffer.
     pub extents: u8,
-    /// Smallest command that is worth issuing when there is no room for a whole one, in sectors; `None`: the driver
-    /// waits for room.
+    /// Minimum sectors of a command worth issuing when there is no room for a whole one; `None` if the driver waits for
+    /// room.
     pub shrink: Option<u32>,
-    /// Bytes from the start of the storage that can be read in boot mode, before any command; zero: it has none.
+    /// Bytes at the start of the storage that can be read in boot mode, before any command; zero if there is no boot
+    /// mode.
     pub boot: u64,
 }
 
@@ -36,14 +38,14 @@ impl Default for SharedBufferConfig {
     }
 }
 
-/// How data is moved.
+/// Means of moving data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// By a DMA engine, between invalidations of the caches.
+    /// A DMA engine, with cache invalidations before and after.
     Dma(DmaConfig),
-    /// By the processor, an access to the uncached buffer for each so many bytes.
+    /// The processor, with one access to the uncached buffer per word.
     Copy {
-        /// Bytes of an access.
+        /// Bytes per access.
         word: u32,
     },
 }

@@ -1,23 +1,23 @@
-//! A memory-to-memory DMA engine of the host's, as a mobile processor has one for everybody.
+//! A memory-to-memory DMA engine of the host, the general-purpose kind found in mobile processors.
 
 use sim::{Schedule, Time, Track};
 
-/// A DMA engine and what a transfer by it costs the processor.
+/// Configuration of a DMA engine and its processor costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DmaConfig {
-    /// Bytes a second that it moves at most; `None`: as many as the memory bus carries.
+    /// Maximum bandwidth in bytes per second; `None` if only the memory bus limits it.
     pub bandwidth: Option<u64>,
-    /// Largest transfer in bytes, a multiple of a sector: a longer one is a chain of such pieces, so that the caches'
-    /// maintenance for one goes on while another is moved.
+    /// Maximum bytes per transfer, a multiple of a sector. A longer transfer is a chain of such fragments, so that
+    /// cache maintenance for one overlaps with the transfer of another.
     pub piece: u64,
-    /// Bytes of a descriptor's run at most: what is contiguous in memory. Each further descriptor of a piece costs
+    /// Maximum bytes per descriptor, the contiguous run in memory. Each further descriptor of a fragment costs
     /// [`descriptor`](Self::descriptor).
     pub run: u64,
-    /// Processor time to set a transfer up and start it, its first descriptor included.
+    /// Processor time to set up and start a transfer, including its first descriptor.
     pub setup: Time,
-    /// Processor time for each further descriptor.
+    /// Processor time per further descriptor.
     pub descriptor: Time,
-    /// From a transfer's end to the first instruction of the interrupt's handler.
+    /// Time from a transfer's end to the first instruction of the interrupt handler.
     pub delivery: Time,
     /// Processor time of the handler.
     pub handler: Time,
@@ -38,7 +38,7 @@ impl Default for DmaConfig {
     }
 }
 
-/// The engine: transfers one after the other, in the order in which they are started.
+/// The engine, which performs transfers in the order in which they are started.
 #[derive(Clone, Debug)]
 pub struct Dma {
     bandwidth: Option<u64>,
@@ -51,25 +51,25 @@ pub struct Dma {
 }
 
 impl Dma {
-    /// An idle engine.
+    /// Creates an idle engine.
     pub fn new(config: &DmaConfig) -> Dma {
         Dma { bandwidth: config.bandwidth, free: Time::ZERO, busy: Time::ZERO, bytes: 0, transfers: 0 }
     }
 
-    /// When a transfer that is started at `at` would begin.
+    /// Returns the time at which a transfer started at `at` would begin.
     pub fn begins(&self, at: Time) -> Time {
         at.max(self.free)
     }
 
-    /// The least time of a transfer of `bytes`, had it the bus for itself.
+    /// Returns the minimum time of a transfer of `bytes`, with the bus otherwise idle.
     pub fn least(&self, bytes: u64) -> Time {
         self.bandwidth.map_or(Time::ZERO, |rate| Time::of_transfer(bytes, rate))
     }
 
-    /// Moves `bytes` from `from` on (see [`begins`](Self::begins)), which takes `length`.
+    /// Moves `bytes` in `length`, starting at `from` (see [`begins`](Self::begins)). Returns the end.
     ///
     /// # Panics
-    /// If it is busy then, or faster than it can be: the caller is broken.
+    /// Panics if the engine is busy at `from` or `length` is too short, which means that the caller is broken.
     pub fn transfer<E>(
         &mut self,
         from: Time,
@@ -88,12 +88,12 @@ impl Dma {
         self.free
     }
 
-    /// Busy time until `now`.
+    /// Returns the busy time until `now`.
     pub fn busy(&self, now: Time) -> Time {
         self.busy.saturating_sub(self.free.saturating_sub(now))
     }
 
-    /// What it was to move after `now` it does not.
+    /// Cancels work accepted for after `now`.
     pub fn power_cut(&mut self, now: Time) {
         self.busy = self.busy(now);
         self.free = self.free.min(now);

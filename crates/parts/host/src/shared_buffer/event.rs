@@ -1,32 +1,32 @@
-//! What the driver of a shared buffer waits for, and what it tells.
+//! Events and outputs of the driver of a shared buffer.
 
 use ::shared_buffer::Extents;
 use sim::{Lane, Schedule, Time};
 
 use crate::Completed;
 
-/// What the driver waits for.
+/// An event of the driver. The number is a command's (`Ring`, `Taken`), a queue pair's (`Reap`) or a request's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The driver has written a command's entry and the doorbell: a piece.
+    /// The driver has written a command's entry and the doorbell.
     Ring(u32),
-    /// The caches are ready for the next part of a request's data.
+    /// The caches are ready for the next fragment of a request's data.
     Prepared(u32),
-    /// A transfer of a request's data is set up.
+    /// A transfer of a request's data has been set up.
     Started(u32),
     /// The interrupt of a request's transfer.
     Moved(u32),
-    /// The caches are cleaned up after a part of a request's data.
+    /// The caches have been maintained after a fragment of a request's data.
     Settled(u32),
-    /// The handler of a queue pair has begun.
+    /// The handler of a queue pair has started.
     Reap(u16),
-    /// A completion is taken: a piece.
+    /// A completion has been taken from its queue.
     Taken(u32),
-    /// A command of a request is done with.
+    /// The driver has processed the end of one of a request's commands.
     Ended(u32),
-    /// Boot mode: a window is asked for.
+    /// Boot mode: a window has been requested.
     BootAsked,
-    /// Boot mode: a window is copied.
+    /// Boot mode: a window has been copied.
     BootCopied,
 }
 
@@ -50,25 +50,25 @@ impl Event {
     }
 }
 
-/// What the driver tells.
+/// An output of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
     /// The doorbell of this queue pair was written.
     Rang(u16),
-    /// The head of this queue pair's completion queue was written: the device has room again.
+    /// The head of this queue pair's completion queue was written, so the device has room again.
     Acknowledged(u16),
-    /// The data of a read are out of the buffer: the command's extents are free from now on.
+    /// A read's data has left the buffer; the command's extents are free from now on.
     Emptied {
-        /// The command, as [`SharedBuffer::piece`] knows it no more.
+        /// Number of the command, which [`SharedBuffer::piece`] no longer knows.
         piece: u32,
-        /// Where its data were.
+        /// The extents that held its data.
         extents: Extents,
     },
-    /// Boot mode: these sectors are wanted in the data buffer, from its first sector on.
+    /// Boot mode: the device is to read these sectors into the data buffer, starting at the buffer's first sector.
     Boot {
-        /// The first.
+        /// First sector.
         first: u64,
-        /// How many.
+        /// Number of sectors.
         sectors: u32,
     },
     /// A request has ended.

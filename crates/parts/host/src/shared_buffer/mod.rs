@@ -1,13 +1,13 @@
 //! The driver of a storage device behind a shared buffer on the memory bus (Seo et al., "Design and Implementation of A
 //! Mobile Storage Leveraging the DRAM Interface", 5.3 and 5.4), in virtual time.
 //!
-//! The submission handler splits a request, gets a command's space in the data buffer, for a write has the data moved
-//! there, and writes entry and doorbell by uncached stores. The completion handler is called by an interrupt (or polls),
-//! takes the entries, has a read's data moved out, and ends the request. What is in the buffer and in what order it is
-//! touched is `::shared_buffer`'s; here is what that takes: processor time on cores, uncached accesses over the bus, the
-//! DMA engine, the caches' invalidation before and after it.
+//! The submission handler splits a request, allocates a command's space in the data buffer, moves a write's data there,
+//! and writes entry and doorbell by uncached stores. The completion handler runs on an interrupt (or poll), takes the
+//! entries, moves a read's data out, and ends the request. `::shared_buffer` defines the buffer's contents and the
+//! order of accesses; this module adds their costs: processor time on cores, uncached accesses over the bus, the DMA
+//! engine, and cache invalidation before and after it.
 //!
-//! Work of a request is done on its job's core, the handler's on that of the queue pair.
+//! A request's work runs on its job's core, the handler on that of the queue pair.
 
 mod boot;
 mod config;
@@ -37,26 +37,26 @@ use mover::Mover;
 use wire::opcode;
 pub use wire::{from_wire, to_wire};
 
-/// The memory behind the processor: what an access takes beside the processor's part.
+/// The memory behind the processor: the cost of accesses beyond the processor's own time.
 pub trait Memory {
-    /// An access of a word at byte `offset` of the shared region, at `at`. Returns its time.
+    /// Accesses a word at byte `offset` of the shared region at `at`. Returns the duration.
     fn word(&mut self, at: Time, offset: usize, store: bool) -> Time;
 
-    /// The DMA engine moves `bytes` between byte `offset` of the shared region and memory from `from` on, in no less
-    /// than `least`. Returns its time.
+    /// Moves `bytes` by DMA between byte `offset` of the shared region and memory, starting at `from`, in at least
+    /// `least`. Returns the duration.
     fn transfer(&mut self, from: Time, offset: usize, bytes: u64, store: bool, least: Time) -> Time;
 
-    /// The processor copies `bytes` by accesses of `word` bytes to the shared region from `from` on, each of which takes
-    /// `each` beside the bus. Returns the time of all.
+    /// Copies `bytes` by processor accesses of `word` bytes to the shared region, starting at `from`. Each takes `each`
+    /// in addition to the bus. Returns the total duration.
     fn copy(&mut self, from: Time, offset: usize, bytes: u64, word: u32, store: bool, each: Time) -> Time;
 }
 
-/// A command that the driver has issued.
+/// A command issued by the driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Issued {
     /// The request that it is, or is part of.
     pub io: u32,
-    /// What was submitted.
+    /// The submitted command.
     pub command: ::shared_buffer::Command,
     status: Status,
     queue: u16,
@@ -70,38 +70,38 @@ struct Io {
     since: Time,
     submitted: Time,
     mover: Mover,
-    /// Since when its data are being moved.
+    /// Time since which its data has been moving.
     moving: Time,
     /// Commands whose end is being processed.
     ending: u32,
     finished: Option<Status>,
 }
 
-/// What the driver counted: of reads and writes that ended.
+/// Counters of the driver, for reads and writes that have ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
-    /// Commands.
+    /// Number of commands.
     pub commands: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Sum over requests of the time from the program's call to its knowing of the end.
+    /// Sum of response times, from the program's call to its notification.
     pub response: Time,
-    /// Sum over requests of the time in which their data was on its way between memory and data buffer: invalidation,
-    /// transfers and what starts and ends them. Bytes over this is what the paper (6.2) calls interface bandwidth.
+    /// Sum over requests of the time in which data moved between memory and data buffer: invalidation, transfers, their
+    /// setup and their interrupts. Bytes divided by this time is the paper's interface bandwidth (6.2).
     pub interface: Time,
     /// Uncached accesses of the driver to queues and registers.
     pub words: u64,
-    /// Requests that did not find room for all of their commands when they came.
+    /// Requests that did not find room for all of their commands on arrival.
     pub waited: u64,
     /// Runs of the completion handler.
     pub handled: u64,
-    /// Bytes read in boot mode, which are not among those above.
+    /// Bytes read in boot mode, which the counters above do not include.
     pub booted: u64,
 }
 
-/// A driver.
+/// The driver of a shared buffer.
 #[derive(Debug)]
 pub struct SharedBuffer {
     cores: Cores,
@@ -109,9 +109,9 @@ pub struct SharedBuffer {
     layout: Layout,
     queues: Vec<Pair>,
     ios: Vec<Io>,
-    /// By piece.
+    /// Issued commands, by number.
     issued: Vec<Option<Issued>>,
-    /// Requests that the splitter has no room for, and those that it has not wholly issued.
+    /// Requests that the splitter has no room for, and requests that are not completely issued.
     backlog: VecDeque<u32>,
     waiting: VecDeque<u32>,
     dma: Dma,
@@ -121,7 +121,7 @@ pub struct SharedBuffer {
     complete: Time,
     completion: Completion,
     log: AccessLog,
-    /// For one run of the handler: pieces.
+    /// Numbers of the commands taken in one run of the handler.
     taken: Vec<u32>,
     counts: Counts,
 }
@@ -132,13 +132,13 @@ struct Pair {
     core: u16,
     /// Commands issued whose entry is not yet written.
     reserved: u32,
-    /// A run of the handler is due.
+    /// True if a run of the handler is due.
     raised: bool,
-    /// Pieces by command id.
+    /// Command numbers by id on this queue.
     pieces: Vec<u32>,
 }
 
-/// Requests that the splitter keeps at most; more wait before it.
+/// Maximum number of requests in the splitter; more wait in front of it.
 const REQUESTS: u32 = 1024;
 
 fn new_driver(config: &Config, layout: &Layout) -> Driver {
@@ -167,10 +167,10 @@ fn new_pairs(layout: &Layout, cores: u16) -> Vec<Pair> {
 }
 
 impl SharedBuffer {
-    /// An idle host, and the layout of the buffer that it found.
+    /// Creates an idle host with the layout of the buffer it found.
     ///
     /// # Panics
-    /// If commands are to be larger than a `u32` of sectors, or have other extents than the layout's.
+    /// Panics if the number of extents differs from the layout's, or a command has more sectors than fit in a `u32`.
     pub fn new(config: &Config, layout: &Layout) -> SharedBuffer {
         let own = config.shared_buffer.clone();
         assert_eq!(own.extents, layout.config().extents_max, "the driver's extents and the layout's");
@@ -202,10 +202,10 @@ impl SharedBuffer {
         }
     }
 
-    /// A request of `job`. `io` is a dense number, free for reuse when the request has ended.
+    /// Submits a request of `job`. `io` is a dense number that may be reused when the request has ended.
     ///
     /// # Panics
-    /// If `io` is in use.
+    /// Panics if `io` is in use.
     pub fn submit(
         &mut self,
         now: Time,
@@ -230,7 +230,7 @@ impl SharedBuffer {
             });
         }
         let place = &mut self.ios[io as usize];
-        assert!(!place.open, "request {io} is still under way");
+        assert!(!place.open, "request {io} is still in progress");
         (place.request, place.open, place.core, place.since) = (request, true, core, now);
         (place.submitted, place.ending, place.finished) = (Time::ZERO, 0, None);
         if self.boot.takes(&request) {
@@ -242,9 +242,9 @@ impl SharedBuffer {
         self.counts.waited += u64::from(waits);
     }
 
-    /// Issues what finds a place in its queue and room in the data buffer.
+    /// Issues commands while there is a free queue entry and room in the data buffer.
     fn issue(&mut self, now: Time, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
-        // A boot loader has the data buffer for itself.
+        // A boot loader has the data buffer to itself.
         while !self.boot.is_busy() {
             while let Some(&io) = self.backlog.front() {
                 let request = self.ios[io as usize].request;
@@ -271,32 +271,32 @@ impl SharedBuffer {
             if (piece.first + u64::from(command.sectors)) * SECTOR as u64 >= request.bytes {
                 self.waiting.pop_front();
             }
-            let place = &mut self.issued[piece.piece as usize];
-            assert!(place.is_none(), "piece {} is out twice", piece.piece);
+            let place = &mut self.issued[piece.slot as usize];
+            assert!(place.is_none(), "command number {} is in use", piece.slot);
             *place = Some(Issued { io, command, status: Status::Ok, queue: number });
             self.counts.commands += 1;
             if request.op == Op::Write {
-                // Its data first.
+                // A write's data is moved first.
                 self.cores.submit(now, core, self.submit, s);
-                self.add(now, io, piece.piece, u64::from(command.sectors) * SECTOR as u64, memory, s);
+                self.add(now, io, piece.slot, u64::from(command.sectors) * SECTOR as u64, memory, s);
             } else {
                 let length = self.submit + self.entry_time(now, &command, memory);
                 let at = self.cores.submit(now, core, length, s);
-                push(s, at, Event::Ring(piece.piece));
+                push(s, at, Event::Ring(piece.slot));
             }
         }
     }
 
-    /// Time of writing an entry and the doorbell.
+    /// Returns the time to write an entry and the doorbell.
     fn entry_time(&mut self, now: Time, command: &::shared_buffer::Command, memory: &mut impl Memory) -> Time {
-        // Two words, one an extent, and the doorbell.
+        // Two words, one per extent, and the doorbell.
         let words = 3 + command.extents.len() as u64;
         self.counts.words += words;
         let at = self.layout.sq_entry(0, 0) * WORD;
         (0..words).fold(Time::ZERO, |sum, _| sum + self.config.uncached + memory.word(now + sum, at, true))
     }
 
-    /// The driver's event is due.
+    /// Handles an event of the driver.
     pub fn handle<R: Region + ?Sized>(
         &mut self,
         now: Time,
@@ -308,11 +308,11 @@ impl SharedBuffer {
     ) {
         match event {
             Event::Ring(piece) => {
-                let Issued { io, command, queue, .. } = self.issued[piece as usize].expect("a piece that is out");
+                let Issued { io, command, queue, .. } = self.issued[piece as usize].expect("an issued command");
                 let pair = &mut self.queues[queue as usize];
                 pair.reserved -= 1;
                 let region = self.log.over(region);
-                let id = pair.queue.submit(&region, &command, piece).expect("room was kept");
+                let id = pair.queue.submit(&region, &command, piece).expect("the entry was reserved");
                 pair.pieces[id as usize] = piece;
                 pair.queue.ring(&region);
                 let words = self.log.accesses().len();
@@ -338,8 +338,8 @@ impl SharedBuffer {
 
     // ---- completions ----
 
-    /// The device has posted completions to a queue pair and says so at `at`: the interrupt is at the host, or the
-    /// entry is there for whoever polls.
+    /// Handles the device's notification that it has posted completions to a queue pair: an interrupt, or an entry that
+    /// a poll will find.
     pub fn notified(&mut self, now: Time, queue: u16, s: &mut impl Schedule<Event>) {
         let pair = &mut self.queues[queue as usize];
         if std::mem::replace(&mut pair.raised, true) {
@@ -354,7 +354,7 @@ impl SharedBuffer {
         push(s, span.to, Event::Reap(queue));
     }
 
-    /// The handler takes all completions that are there.
+    /// Takes all completions announced in a queue pair.
     fn reap<R: Region + ?Sized>(
         &mut self,
         now: Time,
@@ -374,7 +374,7 @@ impl SharedBuffer {
         for _ in 0..news {
             match pair.queue.take(&logged) {
                 Ok(Some(completion)) => {
-                    let issued = self.issued[completion.token as usize].as_mut().expect("a piece that is out");
+                    let issued = self.issued[completion.token as usize].as_mut().expect("an issued command");
                     issued.status = from_wire(completion.status);
                     self.taken.push(completion.token);
                 }
@@ -397,9 +397,9 @@ impl SharedBuffer {
         }
     }
 
-    /// The completion of a command is taken: a read's data may be moved out; all else is done with.
+    /// Handles a taken completion: moves a successful read's data out, or finishes the command.
     fn completed(&mut self, now: Time, piece: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
-        let Issued { io, command, status, .. } = self.issued[piece as usize].expect("a piece that is out");
+        let Issued { io, command, status, .. } = self.issued[piece as usize].expect("an issued command");
         if command.opcode == Opcode::Read && status == Status::Ok {
             self.add(now, io, piece, u64::from(command.sectors) * SECTOR as u64, memory, s);
         } else {
@@ -408,9 +408,9 @@ impl SharedBuffer {
         }
     }
 
-    /// A command is done with, its space free; its request is told.
+    /// Finishes a command: frees its space and counts it in its request.
     fn done(&mut self, now: Time, piece: u32, s: &mut impl Schedule<Event>) {
-        let Issued { io, status, .. } = self.issued[piece as usize].take().expect("a piece that is out");
+        let Issued { io, status, .. } = self.issued[piece as usize].take().expect("an issued command");
         let finished = self.driver.done(piece, to_wire(status));
         let place = &mut self.ios[io as usize];
         place.ending += 1;
@@ -422,12 +422,12 @@ impl SharedBuffer {
         push(s, at, Event::Ended(io));
     }
 
-    /// The end of a command is processed, and with the last that of its request.
+    /// Processes the end of a command and, after the last, that of its request.
     fn ended(&mut self, now: Time, io: u32, said: &mut Vec<Said>) {
         let place = &mut self.ios[io as usize];
         place.ending -= 1;
         let (Some(status), 0) = (place.finished, place.ending) else { return };
-        assert!(place.mover.is_idle(), "request {io} ends while its data are moved");
+        assert!(place.mover.is_idle(), "request {io} ends while its data is moving");
         place.open = false;
         if matches!(place.request.op, Op::Read | Op::Write) {
             self.counts.requests += 1;
@@ -437,52 +437,52 @@ impl SharedBuffer {
         said.push(Said::Completed(Completed { io, status, submitted: place.submitted }));
     }
 
-    // ---- what it knows ----
+    // ---- introspection ----
 
-    /// A command that is out.
+    /// Returns an issued command.
     ///
     /// # Panics
-    /// If there is no such piece.
+    /// Panics if the number is not in use.
     pub fn piece(&self, piece: u32) -> &Issued {
-        self.issued[piece as usize].as_ref().expect("a piece that is out")
+        self.issued[piece as usize].as_ref().expect("an issued command")
     }
 
-    /// The piece that was submitted last under this id.
+    /// Returns the number of the command submitted last under this id.
     pub fn submitted(&self, queue: u16, id: u16) -> u32 {
         self.queues[queue as usize].pieces[id as usize]
     }
 
-    /// What was counted so far.
+    /// Returns the counters.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// The DMA engine.
+    /// Returns the DMA engine.
     pub fn dma(&self) -> &Dma {
         &self.dma
     }
 
-    /// Sectors of a whole command.
+    /// Returns the maximum sectors of a command.
     pub fn split_sectors(&self) -> u32 {
         self.driver.split_sectors()
     }
 
-    /// Commands submitted to a queue pair and not taken back.
+    /// Returns the number of commands submitted to a queue pair and not yet taken back.
     pub fn outstanding(&self, queue: u16) -> u32 {
         self.queues[queue as usize].queue.outstanding()
     }
 
-    /// Requests that are not wholly issued.
+    /// Returns the number of requests that are not completely issued.
     pub fn waiting(&self) -> u32 {
         (self.backlog.len() + self.waiting.len()) as u32
     }
 
-    /// Sectors of the data buffer that commands have.
+    /// Returns the sectors of the data buffer in use by commands.
     pub fn sectors_taken(&self) -> u32 {
         self.driver.buffer().sectors() - self.driver.buffer().free_sectors()
     }
 
-    /// Requests that did not find room for all of their commands when they came.
+    /// Returns the number of requests that did not find room for all of their commands on arrival.
     pub fn waited(&self) -> u64 {
         self.counts.waited
     }
@@ -491,21 +491,21 @@ impl SharedBuffer {
         Track(u32::from(self.cores.count()) * 2)
     }
 
-    /// Names of what shows on a timeline: cores, then the DMA engine.
+    /// Returns the names of the timeline's rows: cores, then the DMA engine.
     pub fn tracks(&self) -> Vec<String> {
         let mut names = self.cores.tracks();
         names.push("dma".to_owned());
         names
     }
 
-    /// Every core, then the DMA engine, and its busy time until `now`.
+    /// Returns the busy times until `now` of every core and of the DMA engine.
     pub fn busy(&self, now: Time) -> Vec<(String, Time)> {
         let mut busy = self.cores.busy(now);
         busy.push(("dma".to_owned(), self.dma.busy(now)));
         busy
     }
 
-    /// All is gone, and the driver starts anew with an empty buffer. Returns the requests that will have no end.
+    /// Drops all state and starts the driver again with an empty buffer. Returns the requests that will never complete.
     pub fn power_cut(&mut self, now: Time, config: &Config) -> Vec<u32> {
         let open = (0..self.ios.len() as u32).filter(|io| self.ios[*io as usize].open).collect();
         self.cores.power_cut(now);

@@ -1,56 +1,56 @@
-//! The pieces of a request's data on their way between its own memory and the data buffer.
+//! The fragments of a request's data on their way between its memory and the data buffer.
 //!
-//! A request has one mover: its commands' data go in the order in which they may, piece after piece. While the DMA
-//! engine moves one piece, the processor makes the caches ready for the next and, behind it, cleans up after the last;
-//! the next piece is started by the end of the one before. Movers of other requests do the same beside it, and share the
-//! engine and the processors.
+//! A request has one mover, which moves the data of its commands in order, one fragment at a time. While the DMA engine
+//! moves a fragment, the processor prepares the caches for the next and then maintains them after the previous one; the
+//! end of a transfer starts the next. Movers of different requests run concurrently and share the engine and the
+//! processors.
 
 use std::collections::VecDeque;
 
-/// A part of a command's data, to be moved at once.
+/// A fragment of a command's data that is moved at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// The command, by its number at the driver.
+    /// Number of the command in the driver.
     pub piece: u32,
-    /// Where it begins in the command's data, in bytes.
+    /// Offset in the command's data in bytes.
     pub from: u64,
     /// Its length in bytes.
     pub bytes: u64,
-    /// It is the last of the command.
+    /// True if it is the last of the command.
     pub last: bool,
 }
 
-/// What a mover is at.
+/// State of a request's data movement.
 #[derive(Clone, Debug, Default)]
 pub struct Mover {
-    /// Commands whose data is to be moved, the bytes of each, and how much of the first is begun.
+    /// Commands whose data is to be moved with their bytes, and the bytes of the first that have been started.
     queue: VecDeque<(u32, u64)>,
     begun: u64,
-    /// The piece that the caches are being made ready for, or are ready for.
+    /// The next fragment, and whether the caches are ready for it.
     next: Option<(Chunk, bool)>,
-    /// The piece that the engine moves.
+    /// The fragment that the engine moves.
     moving: Option<Chunk>,
-    /// Pieces moved whose caches are cleaned up, oldest first.
+    /// Moved fragments whose caches are being maintained, oldest first.
     settling: VecDeque<Chunk>,
 }
 
 impl Mover {
-    /// Nothing is to be done.
+    /// Returns true if there is no work.
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.next.is_none() && self.moving.is_none() && self.settling.is_empty()
     }
 
-    /// A piece is being moved.
+    /// Returns true if a fragment is being moved.
     pub fn is_moving(&self) -> bool {
         self.moving.is_some()
     }
 
-    /// The `bytes` of a command may be moved.
+    /// Adds the `bytes` of a command to move.
     pub fn add(&mut self, piece: u32, bytes: u64) {
         self.queue.push_back((piece, bytes));
     }
 
-    /// The next piece of at most `most` bytes to make ready, if none is.
+    /// Returns the next fragment of at most `most` bytes to prepare, if none is being prepared.
     pub fn prepare(&mut self, most: u64) -> Option<Chunk> {
         if self.next.is_some() {
             return None;
@@ -67,16 +67,16 @@ impl Mover {
         Some(chunk)
     }
 
-    /// The caches are ready for the next piece.
+    /// Records that the caches are ready for the next fragment.
     ///
     /// # Panics
-    /// If they were not being made so.
+    /// Panics if no fragment was being prepared.
     pub fn prepared(&mut self) {
-        let Some((_, ready @ false)) = &mut self.next else { panic!("nothing was being made ready: {self:?}") };
+        let Some((_, ready @ false)) = &mut self.next else { panic!("no fragment was being prepared: {self:?}") };
         *ready = true;
     }
 
-    /// The piece to start, if one is ready and none is being moved.
+    /// Returns the fragment to start, if one is ready and none is being moved.
     pub fn start(&mut self) -> Option<Chunk> {
         match (self.moving, self.next) {
             (None, Some((chunk, true))) => {
@@ -88,30 +88,30 @@ impl Mover {
         }
     }
 
-    /// The piece that the engine moves.
+    /// Returns the fragment that the engine moves.
     ///
     /// # Panics
-    /// If there is none.
+    /// Panics if there is none.
     pub fn in_flight(&self) -> Chunk {
-        self.moving.expect("a piece is set up")
+        self.moving.expect("a fragment is set up")
     }
 
-    /// The engine has moved its piece, which is to be cleaned up after.
+    /// Records that the engine has moved its fragment, whose caches must be maintained now.
     ///
     /// # Panics
-    /// If it had none.
+    /// Panics if no fragment was being moved.
     pub fn moved(&mut self) -> Chunk {
-        let chunk = self.moving.take().expect("a piece is moved");
+        let chunk = self.moving.take().expect("a fragment is moved");
         self.settling.push_back(chunk);
         chunk
     }
 
-    /// The caches are cleaned up after the oldest piece that was moved.
+    /// Records the end of cache maintenance after the oldest moved fragment.
     ///
     /// # Panics
-    /// If there is none.
+    /// Panics if there is none.
     pub fn settled(&mut self) -> Chunk {
-        self.settling.pop_front().expect("a piece settles")
+        self.settling.pop_front().expect("a fragment settles")
     }
 }
 

@@ -1,5 +1,5 @@
-//! Data on their way between memory and data buffer: the caches made ready, the DMA engine or the processor, the caches
-//! cleaned up, part by part.
+//! Movement of data between memory and data buffer: for each fragment, cache preparation, transfer by DMA engine or
+//! processor, and cache maintenance.
 
 use ::shared_buffer::{SECTOR, WORD};
 use media::Op;
@@ -12,7 +12,7 @@ use super::mover::Chunk;
 use super::{Event, Issued, Memory, Said, SharedBuffer, Transfer};
 
 impl SharedBuffer {
-    /// The data of a command may be moved.
+    /// Starts to move the data of a command.
     pub(super) fn add(
         &mut self,
         now: Time,
@@ -30,14 +30,14 @@ impl SharedBuffer {
         self.prepare(now, io, memory, s);
     }
 
-    /// Has the caches made ready for the next part, if none is.
+    /// Prepares the caches for the next fragment, if none is being prepared.
     pub(super) fn prepare(&mut self, now: Time, io: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
         let most = match &self.config.transfer {
             Transfer::Dma(dma) => dma.piece,
             Transfer::Copy { .. } => u64::MAX,
         };
         let place = &mut self.ios[io as usize];
-        // The processor copies one part after the other.
+        // The processor copies one fragment at a time.
         if matches!(self.config.transfer, Transfer::Copy { .. }) && place.mover.is_moving() {
             return;
         }
@@ -64,9 +64,9 @@ impl SharedBuffer {
         maintenance(self.config.invalidation_512kib, bytes)
     }
 
-    /// Byte of the region at which a part's data begin.
+    /// Returns the byte of the region at which a fragment's data begins.
     fn offset(&self, chunk: &Chunk) -> usize {
-        let extents = self.issued[chunk.piece as usize].expect("a piece that is out").command.extents;
+        let extents = self.issued[chunk.piece as usize].expect("an issued command").command.extents;
         let mut left = chunk.from / SECTOR as u64;
         for extent in extents.as_slice() {
             if left < u64::from(extent.sectors) {
@@ -74,10 +74,10 @@ impl SharedBuffer {
             }
             left -= u64::from(extent.sectors);
         }
-        panic!("{chunk:?} lies behind {extents:?}")
+        panic!("{chunk:?} lies beyond {extents:?}")
     }
 
-    /// Sets the next transfer up, if there is one that can go; from the handler, or as other work.
+    /// Sets up the next transfer if a fragment is ready, in the handler or as other work.
     pub(super) fn start(&mut self, now: Time, at: Time, io: u32, handler: bool, s: &mut impl Schedule<Event>) {
         let Transfer::Dma(dma) = self.config.transfer else { unreachable!("a copy has no transfers") };
         let place = &mut self.ios[io as usize];
@@ -93,7 +93,7 @@ impl SharedBuffer {
         push(s, at, Event::Started(io));
     }
 
-    /// A transfer that was set up goes to the engine; the caches are made ready for the next.
+    /// Passes a transfer that has been set up to the engine, and prepares the caches for the next.
     pub(super) fn transfer(&mut self, now: Time, io: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
         let Transfer::Dma(dma) = self.config.transfer else { unreachable!("a copy has no transfers") };
         let place = &self.ios[io as usize];
@@ -106,7 +106,7 @@ impl SharedBuffer {
         self.prepare(now, io, memory, s);
     }
 
-    /// The interrupt of a transfer: its handler starts the next, and has the caches cleaned up.
+    /// Handles the interrupt of a transfer: starts the next, and maintains the caches.
     pub(super) fn moved(&mut self, now: Time, io: u32, s: &mut impl Schedule<Event>) {
         let Transfer::Dma(dma) = self.config.transfer else { unreachable!("a copy has no transfers") };
         let core = self.ios[io as usize].core;
@@ -117,7 +117,7 @@ impl SharedBuffer {
         push(s, at, Event::Settled(io));
     }
 
-    /// A part of a command's data is where it belongs.
+    /// Handles the arrival of a fragment at its destination.
     pub(super) fn settled(
         &mut self,
         now: Time,
@@ -137,12 +137,12 @@ impl SharedBuffer {
         }
         if chunk.last {
             if op == Op::Write {
-                let command = self.issued[chunk.piece as usize].expect("a piece that is out").command;
+                let command = self.issued[chunk.piece as usize].expect("an issued command").command;
                 let length = self.entry_time(now, &command, memory);
                 let at = self.cores.submit(now, core, length, s);
                 push(s, at, Event::Ring(chunk.piece));
             } else {
-                let Issued { command, .. } = self.issued[chunk.piece as usize].expect("a piece that is out");
+                let Issued { command, .. } = self.issued[chunk.piece as usize].expect("an issued command");
                 said.push(Said::Emptied { piece: chunk.piece, extents: command.extents });
                 self.done(now, chunk.piece, s);
                 self.issue(now, memory, s);

@@ -1,4 +1,4 @@
-//! Operations and statuses as entries have them.
+//! Conversion of operations and statuses to and from those of queue entries.
 
 use ::shared_buffer::Opcode;
 use media::{Op, Status};
@@ -12,7 +12,7 @@ pub(super) fn opcode(op: Op) -> Opcode {
     }
 }
 
-/// A status as entries have it.
+/// Converts a status to that of an entry.
 pub fn to_wire(status: Status) -> ::shared_buffer::Status {
     match status {
         Status::Ok => ::shared_buffer::Status::Success,
@@ -22,10 +22,10 @@ pub fn to_wire(status: Status) -> ::shared_buffer::Status {
     }
 }
 
-/// What an entry's status says.
+/// Converts an entry's status.
 ///
 /// # Panics
-/// If it says that the driver wrote what no driver writes.
+/// Panics if the status reports an invalid command, which the driver never writes.
 pub fn from_wire(status: ::shared_buffer::Status) -> Status {
     use ::shared_buffer::Status as Wire;
     match status {
@@ -34,7 +34,7 @@ pub fn from_wire(status: ::shared_buffer::Status) -> Status {
         Wire::WriteError => Status::Failed,
         Wire::NoSpace => Status::NoSpace,
         Wire::InvalidOpcode | Wire::InvalidField | Wire::OutOfRange => {
-            panic!("the device refused a command: {status:?}")
+            panic!("the device rejected a command: {status:?}")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A prepared drive on disk: the whole store as one stream of bytes, little-endian, with a version and checksums.
+//! A prepared drive on disk: the whole store as a stream of bytes, little-endian, with a version and checksums.
 //!
 //! ```text
 //! "NANDRAM-STORE\0"  version u16
@@ -25,24 +25,24 @@ pub const IMAGE_VERSION: u16 = 1;
 const MAGIC: &[u8; 14] = b"NANDRAM-STORE\0";
 const END: u32 = u32::MAX;
 
-/// Why a stream was not read as a store.
+/// The reason why a stream is no valid image.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// It could not be read, or ends too early.
+    /// It is unreadable, or ends too early.
     #[error("the drive's image cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// It is something else.
+    /// It is not an image.
     #[error("found no image of a drive, expected it to start with \"NANDRAM-STORE\"")]
     Magic,
     /// It was written by another release.
     #[error("found a drive's image of version {0}, expected version {IMAGE_VERSION}: prepare the drive again")]
     Version(u16),
-    /// It has changed since it was written.
+    /// Its checksum is wrong.
     #[error("found a damaged drive's image ({0}), expected what was written: prepare the drive again")]
     Damaged(&'static str),
 }
 
-/// A stream that counts the checksum of what passes through.
+/// A stream that computes the checksum of its data.
 struct Checked<T> {
     stream: T,
     crc: crc32fast::Hasher,
@@ -54,7 +54,7 @@ impl<T> Checked<T> {
         Checked { stream, crc: crc32fast::Hasher::new(), scratch: Vec::new() }
     }
 
-    /// The checksum so far; the next one starts anew.
+    /// Returns the checksum so far and starts a new one.
     fn sum(&mut self) -> u32 {
         std::mem::take(&mut self.crc).finalize()
     }
@@ -97,7 +97,7 @@ impl<R: Read> Checked<R> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// Reads `count` numbers of four bytes and hands each to `each`.
+    /// Reads `count` numbers of four bytes and passes each to `each`.
     fn numbers(&mut self, count: usize, mut each: impl FnMut(usize, [u8; 4])) -> io::Result<()> {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.resize(count * 4, 0);
@@ -111,13 +111,13 @@ impl<R: Read> Checked<R> {
 }
 
 impl Store {
-    /// Writes the flash to `out`. Compresses nothing.
+    /// Writes the flash to `out`, uncompressed.
     ///
     /// # Errors
-    /// What `out` reports.
+    /// Errors of `out`.
     ///
     /// # Panics
-    /// If a block still follows the rule it was laid out by: [`forget_rule`](Self::forget_rule) goes before.
+    /// If a block still follows the rule by which it was laid out; call [`forget_rule`](Self::forget_rule) first.
     pub fn save(&self, out: &mut impl Write) -> io::Result<()> {
         assert!(
             self.blocks.iter().all(|entry| entry[STATE] & LAID == 0),
@@ -181,7 +181,7 @@ impl Store {
         }
         let pages = self.pages_kept(entry[STATE]);
         let (steps, units) = self.slots.contents(slot, pages);
-        // Two steps a word: what an earlier content of the slot left in the half behind the last page is not kept.
+        // Two steps per word: the half after the last page may hold old content, which is dropped.
         let (whole, odd) = steps.split_at(steps.len() - pages as usize % 2);
         out.u32s(whole)?;
         if let [last] = odd {
@@ -196,7 +196,7 @@ impl Store {
         Ok(())
     }
 
-    /// Pages of a block in this state that an image keeps.
+    /// Returns the pages that an image stores for a block in this state.
     fn pages_kept(&self, state: u32) -> u32 {
         match self.order {
             Order::InOrder => state / PAGE,
@@ -204,10 +204,10 @@ impl Store {
         }
     }
 
-    /// Reads what [`save`](Self::save) wrote; `buffers` RAM buffers are made anew.
+    /// Reads an image written by [`save`](Self::save), and creates `buffers` RAM buffers.
     ///
     /// # Errors
-    /// If it is no image, one of another version, or not as it was written.
+    /// If it is not an image, has another version, or is damaged.
     pub fn load(stream: &mut impl Read, buffers: u32) -> Result<Store, ImageError> {
         let mut input = Checked::new(stream);
         if input.array::<14>()? != *MAGIC {
@@ -256,7 +256,7 @@ impl Store {
             if number == END {
                 return Ok(());
             }
-            // The checksum comes last: until then nothing is believed that could lead out of bounds.
+            // The checksum comes last: until then, check everything that could lead out of bounds.
             if (number as usize) < next || number as usize >= self.blocks.len() {
                 return Err(ImageError::Damaged("number of a block"));
             }

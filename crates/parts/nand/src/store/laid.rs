@@ -1,7 +1,7 @@
-//! Blocks that were laid out: their content is a rule until they are touched.
+//! Laid-out blocks: a rule gives their content until they are touched.
 //!
-//! A laid-out block has its pages counted and no slot. A look at its spare areas computes them once, for the whole
-//! block; a program, a torn page or a note gives it a slot like any other.
+//! A laid-out block has a count of pages and no slot. Reading its spare areas computes them once for the whole block; a
+//! program, a torn page or a note gives it a slot like any other.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,12 +9,12 @@ use media::{Geometry, LaidOut, PageAddr, PlaneMask};
 
 use super::{BAD, LAID, Order, PAGE, SLC, SLOT, STATE, Store};
 
-/// The rule, and which blocks still follow it.
+/// The rule, and the blocks that still follow it.
 pub(super) struct Laid {
     rule: Arc<dyn LaidOut>,
-    /// Blocks that were not erased since, a bit each.
+    /// Blocks not erased since, one bit each.
     original: Vec<u64>,
-    /// Spare areas that were looked at, page by page, of blocks without a slot.
+    /// Computed spare areas, page by page, of blocks without a slot.
     spare: Vec<OnceLock<Box<[u32]>>>,
 }
 
@@ -23,30 +23,30 @@ impl Laid {
         self.original[block / 64] >> (block % 64) & 1 != 0
     }
 
-    /// The block is erased.
+    /// Notes that the block is erased.
     pub(super) fn erased(&mut self, block: usize) {
         self.original[block / 64] &= !(1 << (block % 64));
         self.spare[block] = OnceLock::new();
     }
 }
 
-/// Die, plane and number of a block that is counted through the array.
+/// Returns die, plane and number of a block numbered over the array.
 fn address(geometry: &Geometry, block: usize) -> (u16, u32, u32) {
     let (blocks, planes) = (geometry.blocks as usize, geometry.planes as usize);
     ((block / blocks / planes) as u16, (block / blocks % planes) as u32, (block % blocks) as u32)
 }
 
-/// A page of a block that is counted through the array, and its plane.
+/// Returns a page of a block numbered over the array, and its plane.
 fn page_of(geometry: &Geometry, block: usize, page: u32) -> (PageAddr, u32) {
     let (die, plane, block) = address(geometry, block);
     (PageAddr { die, planes: PlaneMask::one(plane), block, page }, plane)
 }
 
 impl Store {
-    /// Fills the flash as `rule` says, without writing it. Payload, where it is kept, is zeros.
+    /// Fills the flash by `rule` without writing it. Payload, if kept, is zeros.
     ///
     /// # Panics
-    /// If anything is programmed, pages may be programmed in any order, or the rule lays out a bad block.
+    /// If anything is programmed, order is free, or the rule includes a bad block.
     pub fn lay_out(&mut self, rule: Arc<dyn LaidOut>) {
         assert_eq!(self.order, Order::InOrder, "only flash that is programmed in order is laid out");
         let mut original = vec![0; self.blocks.len().div_ceil(64)];
@@ -80,12 +80,12 @@ impl Store {
         self.laid = None;
     }
 
-    /// The rule that the flash was laid out by.
+    /// Returns the rule by which the flash was laid out.
     pub(super) fn rule(&self) -> Option<&Arc<dyn LaidOut>> {
         self.laid.as_ref().map(|laid| &laid.rule)
     }
 
-    /// The spare area of a page of a laid-out block without a slot.
+    /// Returns the spare area of a page of a laid-out block without a slot.
     ///
     /// # Panics
     /// If the page is erased.
@@ -96,14 +96,14 @@ impl Store {
         &units[page as usize * self.units_per_page..][..self.units_per_page]
     }
 
-    /// The sequence of a page of a laid-out block without a slot.
+    /// Returns the sequence of a page of a laid-out block without a slot.
     pub(super) fn laid_sequence(&self, block: usize, page: u32) -> u64 {
         let laid = self.laid.as_ref().expect("a laid-out block has a rule");
         let (page, plane) = page_of(&self.geometry, block, page);
         laid.rule.sequence(page, plane)
     }
 
-    /// Gives a laid-out block a slot with the content that it has by the rule. Others have one.
+    /// Gives a laid-out block a slot with its content by the rule. Other blocks have one.
     #[inline]
     pub(super) fn settle(&mut self, block: usize) {
         if self.blocks[block][STATE] & LAID != 0 {
@@ -114,7 +114,7 @@ impl Store {
     #[cold]
     fn settle_laid(&mut self, block: usize) {
         let state = self.blocks[block][STATE];
-        // It was programmed when the drive was new, whatever the time is now.
+        // It was programmed when the drive was new, independent of the present time.
         let clock_s = std::mem::replace(&mut self.clock_s, 0);
         let units = self.rule_spare(block);
         self.blocks[block][STATE] = 0;
@@ -133,7 +133,7 @@ impl Store {
         }
     }
 
-    /// The logical numbers of a laid-out block by the rule.
+    /// Returns the logical numbers of a laid-out block by the rule.
     fn rule_spare(&self, block: usize) -> Vec<u32> {
         let laid = self.laid.as_ref().expect("a laid-out block has a rule");
         let mut units = vec![0; (self.blocks[block][STATE] / PAGE) as usize * self.units_per_page];
@@ -142,19 +142,19 @@ impl Store {
         units
     }
 
-    /// Bytes that laid-out blocks take.
+    /// Returns the bytes used for laid-out blocks.
     pub(super) fn laid_bytes(&self) -> u64 {
         let Some(laid) = &self.laid else { return 0 };
         let looked_at = laid.spare.iter().filter_map(|spare| spare.get()).map(|units| units.len() as u64 * 4);
         looked_at.sum::<u64>() + laid.original.len() as u64 * 8 + laid.spare.len() as u64 * 24
     }
 
-    /// The drive's age when a block without a slot was programmed.
+    /// Returns the drive's age when a block without a slot was programmed.
     pub(super) fn unslotted_written_s(&self, block: usize) -> u32 {
         if self.blocks[block][STATE] & LAID != 0 { 0 } else { self.clock_s }
     }
 
-    /// The spare area of a page, wherever it comes from.
+    /// Returns the spare area of a page of any block.
     #[inline]
     pub(super) fn spare_of(&self, block: usize, page: u32) -> &[u32] {
         let [slot, _, state] = self.blocks[block];

@@ -1,16 +1,16 @@
-//! Erases in SLC mode, of blocks that are used in both modes: each wears a block less.
+//! Erases in SLC mode, for blocks used in both modes: they wear a block less.
 
 use super::{ERASES, SLC, Store};
 
 impl Store {
-    /// From now on erases in SLC mode are counted apart, four bytes a block.
+    /// Counts erases in SLC mode separately from now on, in four bytes per block.
     pub fn count_modes(&mut self) {
         if self.slc_erases.is_empty() {
             self.slc_erases = vec![0; self.blocks.len()];
         }
     }
 
-    /// A block in `state` is erased.
+    /// Counts the erase of a block in `state`.
     #[inline]
     pub(super) fn count_mode(&mut self, block: usize, state: u32) {
         if state & SLC != 0
@@ -20,7 +20,7 @@ impl Store {
         }
     }
 
-    /// Erases of a block with all its bits a cell, and in SLC mode; none where modes are not told apart.
+    /// Returns a block's erases with all bits per cell, and in SLC mode; `None` if modes are not counted separately.
     pub(crate) fn erases_by_mode(&self, block: usize) -> Option<(u32, u32)> {
         let slc = *self.slc_erases.get(block)?;
         Some((self.blocks[block][ERASES] - slc, slc))
@@ -55,7 +55,7 @@ mod tests {
             store.program(PageAddr { die: 0, planes, block: 0, page: 0 }, 1, slc, [unit]);
             store.erase(BlockAddr { die: 0, planes, block: 0 });
         }
-        // One that was not programmed has no mode.
+        // A block that was not programmed has no mode.
         store.erase(BlockAddr { die: 0, planes, block: 0 });
         let mut image = Vec::new();
         store.save(&mut image).expect("it is written to memory");

@@ -1,22 +1,22 @@
-//! The data, where they are kept: of flash pages, of the controller's RAM buffers, and their movements.
+//! Payload: data of flash pages and of the controller's RAM buffers, and its moves.
 
 use media::{Move, NOBODY, PageAddr, Tag};
 
 use super::{ERASE_TORN, SLOT, STATE, Store, UnitWrite};
 
-/// How much of the data is kept.
+/// The kind of payload to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayloadKind {
-    /// Nothing: only timing is asked for.
+    /// None: timing only.
     None,
-    /// A number of 8 bytes, little-endian, a sector: enough for a test to know what it reads back.
+    /// A number of 8 bytes, little-endian, per sector: enough to identify data in tests.
     Stamp,
-    /// All 512 bytes of a sector.
+    /// All 512 bytes per sector.
     Bytes,
 }
 
 impl PayloadKind {
-    /// Bytes kept of each 512-byte sector.
+    /// Returns the bytes kept per 512-byte sector.
     pub const fn sector_bytes(self) -> usize {
         match self {
             PayloadKind::None => 0,
@@ -26,17 +26,17 @@ impl PayloadKind {
     }
 }
 
-/// The data of host commands, by tag: what came with a write, what goes back with a read. Every sector has
-/// [`PayloadKind::sector_bytes`] bytes.
+/// Data of host commands, by tag: written data, and data to return. Each sector has [`PayloadKind::sector_bytes`]
+/// bytes.
 pub trait HostData {
-    /// `sectors` of the command `tag`, from sector `from` of its range.
+    /// Returns `sectors` of the command `tag`, from sector `from` of its range.
     fn sectors(&self, tag: Tag, from: u32, sectors: u32) -> &[u8];
 
-    /// The same, to be filled.
+    /// Like [`sectors`](Self::sectors), mutable.
     fn sectors_mut(&mut self, tag: Tag, from: u32, sectors: u32) -> &mut [u8];
 }
 
-/// Host data in one vector a tag, reused from command to command.
+/// Host data in one vector per tag, reused between commands.
 #[derive(Clone, Debug)]
 pub struct TagBuffers {
     sector_bytes: usize,
@@ -44,12 +44,12 @@ pub struct TagBuffers {
 }
 
 impl TagBuffers {
-    /// No command yet.
+    /// Creates an empty set.
     pub const fn new(kind: PayloadKind) -> TagBuffers {
         TagBuffers { sector_bytes: kind.sector_bytes(), tags: Vec::new() }
     }
 
-    /// The command `tag` begins and has `sectors` of data, zeros at first. Returns them.
+    /// Begins the command `tag` with `sectors` of data, initially zeros. Returns them.
     pub fn open(&mut self, tag: Tag, sectors: u32) -> &mut [u8] {
         let index = tag.0 as usize;
         if self.tags.len() <= index {
@@ -61,12 +61,12 @@ impl TagBuffers {
         data
     }
 
-    /// All data of the command `tag`.
+    /// Returns all data of the command `tag`.
     pub fn data(&self, tag: Tag) -> &[u8] {
         &self.tags[tag.0 as usize]
     }
 
-    /// The same, to be changed.
+    /// Returns the same data, mutable.
     pub fn data_mut(&mut self, tag: Tag) -> &mut [u8] {
         &mut self.tags[tag.0 as usize]
     }
@@ -84,7 +84,7 @@ impl HostData for TagBuffers {
     }
 }
 
-/// Takes the sectors outside `keep` from `from`.
+/// Copies the sectors outside `keep` from `from`.
 fn merge(to: &mut [u8], from: &[u8], keep: u64, sector_bytes: usize) {
     for (sector, (to, from)) in to.chunks_exact_mut(sector_bytes).zip(from.chunks_exact(sector_bytes)).enumerate() {
         if keep >> sector & 1 == 0 {
@@ -100,7 +100,7 @@ fn xor(to: &mut [u8], from: &[u8]) {
 }
 
 impl Store {
-    /// Sectors of a RAM buffer.
+    /// Returns the sectors of a RAM buffer.
     ///
     /// # Panics
     /// If there is no such buffer, or no payload is kept.
@@ -108,20 +108,20 @@ impl Store {
         &self.buffers[buffer as usize * self.unit_payload..][..self.unit_payload]
     }
 
-    /// The same, to be changed: a translation layer's own data, such as a page of its map.
+    /// Returns the same sectors, mutable: for the translation layer's own data, such as a page of its map.
     pub fn buffer_mut(&mut self, buffer: u32) -> &mut [u8] {
         &mut self.buffers[buffer as usize * self.unit_payload..][..self.unit_payload]
     }
 
-    /// The power is gone, and what was in RAM.
+    /// Clears the RAM after a power cut.
     pub(crate) fn clear_buffers(&mut self) {
         self.buffers.fill(0);
     }
 
-    /// The data of a unit of a flash page (one plane).
+    /// Returns the data of a unit of a flash page (one plane).
     ///
     /// # Panics
-    /// If the page is not programmed or cannot be read, or no payload is kept.
+    /// If the page is not programmed or unreadable, or no payload is kept.
     pub fn unit(&self, page: PageAddr, unit: u32) -> &[u8] {
         assert_eq!(page.planes.count(), 1, "a unit lies on one plane: {page:?}");
         let block = self.geometry.block_index(page, page.planes.0.trailing_zeros());
@@ -130,7 +130,7 @@ impl Store {
         &payload[unit as usize * self.unit_payload..][..self.unit_payload]
     }
 
-    /// Performs one movement of data. Costs a branch where no payload is kept.
+    /// Performs a move. Costs one branch if no payload is kept.
     ///
     /// # Panics
     /// If it names a buffer, a tag or sectors that do not exist, or a page that is erased or torn.
@@ -157,7 +157,7 @@ impl Store {
                 host.sectors_mut(tag, to, sectors).copy_from_slice(&self.unit(page, unit)[first..first + bytes]);
             }
             Move::FlashToBuffer { page, unit, buffer, keep } => {
-                // The buffers step aside while the flash is borrowed.
+                // Take the buffers out while the flash is borrowed.
                 let mut buffers = std::mem::take(&mut self.buffers);
                 let to = &mut buffers[buffer as usize * self.unit_payload..][..self.unit_payload];
                 merge(to, self.unit(page, unit), keep, size);
@@ -204,7 +204,7 @@ impl Store {
         }
     }
 
-    /// True if the page is programmed, and neither it nor an erase of its block was torn.
+    /// Returns whether the page is programmed, and neither it nor an erase of its block was torn.
     #[inline]
     pub(super) fn is_readable(&self, block: usize, page: u32) -> bool {
         self.blocks[block][STATE] & ERASE_TORN == 0 && self.is_programmed(block, page) && !self.is_torn(block, page)

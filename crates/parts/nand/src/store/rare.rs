@@ -1,20 +1,20 @@
-//! The side table: what few pages have, so that no page pays for it.
+//! The side table: properties of few pages, so that other pages need no space for them.
 
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What is said of a page.
+/// A property of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// Programming in order: the pages before this one, back to the next such entry, count from this sequence.
+    /// In order: the sequences of the pages before this one, back to the next such entry, count from this one.
     Anchor(u64),
-    /// Programming in any order: its sequence.
+    /// In any order: its sequence.
     Sequence(u64),
-    /// It cannot be read.
+    /// The page is unreadable.
     Torn,
-    /// The data of this unit were lost before it was programmed.
+    /// This unit's data was lost before its program.
     Lost(u32),
-    /// This unit has a note; where it is kept.
+    /// This unit has a note, stored here.
     Note(u32, u32),
 }
 
@@ -25,7 +25,7 @@ struct Rare {
     what: What,
 }
 
-/// Linked lists, one a block that needs it, in one pool with a free list.
+/// Linked lists, one per block that needs it, in one pool with a free list.
 pub(super) struct Rares {
     pool: Vec<Rare>,
     free: u32,
@@ -38,7 +38,7 @@ impl Rares {
         Rares { pool: Vec::new(), free: NONE, notes: Vec::new(), free_notes: Vec::new() }
     }
 
-    /// Puts an entry before the list `head` and returns the new head.
+    /// Adds an entry in front of the list `head` and returns the new head.
     pub(super) fn push(&mut self, head: u32, page: u32, what: What) -> u32 {
         let entry = Rare { page, next: head, what };
         if self.free == NONE {
@@ -51,7 +51,7 @@ impl Rares {
         at
     }
 
-    /// Gives the list `head` back.
+    /// Frees the list `head`.
     pub(super) fn free(&mut self, head: u32) {
         let mut at = head;
         while at != NONE {
@@ -66,7 +66,7 @@ impl Rares {
         }
     }
 
-    /// The entries of the list `head` as (page, what), newest first.
+    /// Returns the entries of the list `head` as (page, property), newest first.
     pub(super) fn iter(&self, head: u32) -> impl Iterator<Item = (u32, What)> + '_ {
         let mut at = head;
         std::iter::from_fn(move || {
@@ -76,7 +76,7 @@ impl Rares {
         })
     }
 
-    /// Keeps a note and says where.
+    /// Stores a note and returns its place.
     pub(super) fn keep(&mut self, text: &[u8]) -> u32 {
         let index = self.free_notes.pop().unwrap_or_else(|| {
             self.notes.push(Vec::new());

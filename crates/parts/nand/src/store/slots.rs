@@ -1,4 +1,4 @@
-//! Room for the contents of programmed blocks, handed out in slots and never given back to the allocator.
+//! Storage for the contents of programmed blocks, in slots that are reused and never returned to the allocator.
 //!
 //! A slot is a record of 32-bit words:
 //!
@@ -14,8 +14,7 @@ use media::Geometry;
 
 use super::rare::NONE;
 
-/// The arrays of some slots. They come from the allocator as untouched zero pages: a slot that was never taken costs
-/// address space only.
+/// The arrays of some slots. The allocator provides untouched zero pages: an unused slot only costs address space.
 struct Chunk {
     words: Vec<u32>,
     payload: Vec<u8>,
@@ -29,23 +28,23 @@ const RARE: usize = 3;
 /// All slots, numbered from 1.
 pub(super) struct Slots {
     chunks: Vec<Chunk>,
-    /// Slots a chunk, as a power of two, and less one.
+    /// Slots per chunk, as a power of two, and as a mask.
     shift: u32,
     mask: usize,
-    /// Words of a slot, and where its units begin.
+    /// Words per slot, and the offset of its units.
     words: usize,
     units: usize,
     pages: usize,
     units_per_page: usize,
     unit_payload: usize,
-    /// The slot that was never taken yet.
+    /// The first slot never used.
     next: u32,
     /// First slot of the free list, 0 at its end.
     free: u32,
 }
 
-/// A chunk is about this large: large enough that rounding to pages costs nothing, small enough that reserving one
-/// is nothing either.
+/// Size of a chunk: large enough that rounding to pages costs nothing, small enough that reserving one costs nothing
+/// either.
 const CHUNK_BYTES: usize = 32 << 20;
 
 impl Slots {
@@ -69,7 +68,7 @@ impl Slots {
         }
     }
 
-    /// A slot, whose pages hold what they held last.
+    /// Takes a slot, which holds old content.
     pub(super) fn take(&mut self, anchor: u64, written_s: u32) -> u32 {
         let slot = if self.free != 0 {
             let slot = self.free;
@@ -89,14 +88,14 @@ impl Slots {
         slot
     }
 
-    /// Takes a slot back.
+    /// Returns a slot to the free list.
     pub(super) fn give(&mut self, slot: u32) {
         let free = self.free;
         self.record_mut(slot)[RARE] = free;
         self.free = slot;
     }
 
-    /// The chunk of a slot, and its number there.
+    /// Returns the chunk of a slot, and its index there.
     #[inline]
     fn place(&self, slot: u32) -> (usize, usize) {
         (slot as usize >> self.shift, slot as usize & self.mask)
@@ -114,28 +113,28 @@ impl Slots {
         &mut self.chunks[chunk].words[number * self.words..][..self.words]
     }
 
-    /// The record of a slot (and those behind it), and where the units of a page are in it.
-    #[inline(always)]
+    /// Returns the record of a slot (and those after it), and the offset of a page's units in it.
+    #[inline]
     pub(super) fn record_of(&mut self, slot: u32, page: u32) -> (&mut [u32], usize) {
         let at = self.units_at(page);
         let (chunk, number) = self.place(slot);
         (&mut self.chunks[chunk].words[number * self.words..], at)
     }
 
-    /// Where in its record the units of a page are.
+    /// Returns the offset of a page's units in its record.
     #[inline]
     pub(super) fn units_at(&self, page: u32) -> usize {
         self.units + page as usize * self.units_per_page
     }
 
-    /// The logical numbers of a page.
+    /// Returns the logical numbers of a page.
     #[inline]
     pub(super) fn spare(&self, slot: u32, page: u32) -> &[u32] {
         let (chunk, number) = self.place(slot);
         &self.chunks[chunk].words[number * self.words + self.units_at(page)..][..self.units_per_page]
     }
 
-    /// Words of the steps and units of the first `pages` pages: (steps, units).
+    /// Returns the words of the steps and of the units of the first `pages` pages.
     pub(super) fn contents_mut(&mut self, slot: u32, pages: u32) -> (&mut [u32], &mut [u32]) {
         let (units, per_page) = (self.units, self.units_per_page);
         let (head, tail) = self.record_mut(slot).split_at_mut(units);
@@ -143,14 +142,14 @@ impl Slots {
         (&mut head[HEADER..HEADER + steps], &mut tail[..pages as usize * per_page])
     }
 
-    /// As [`contents_mut`](Self::contents_mut), to be read.
+    /// Like [`contents_mut`](Self::contents_mut), immutable.
     pub(super) fn contents(&self, slot: u32, pages: u32) -> (&[u32], &[u32]) {
         let (head, tail) = self.record(slot).split_at(self.units);
         let steps = (pages as usize).div_ceil(2);
         (&head[HEADER..HEADER + steps], &tail[..pages as usize * self.units_per_page])
     }
 
-    /// The payload of a page.
+    /// Returns the payload of a page.
     pub(super) fn payload(&self, slot: u32, page: u32) -> &[u8] {
         let (chunk, number) = self.place(slot);
         let bytes = self.units_per_page * self.unit_payload;
@@ -169,7 +168,7 @@ impl Slots {
     }
 }
 
-/// The sequence that a block's pages count from.
+/// Returns the anchor of a block's sequences.
 #[inline]
 pub(super) fn anchor(record: &[u32]) -> u64 {
     u64::from(record[0]) | u64::from(record[1]) << 32
@@ -180,13 +179,13 @@ pub(super) fn set_anchor(record: &mut [u32], sequence: u64) {
     (record[0], record[1]) = (sequence as u32, (sequence >> 32) as u32);
 }
 
-/// The drive's age at a block's first program, in seconds.
+/// Returns the drive's age at a block's first program, in seconds.
 #[inline]
 pub(super) fn written_s(record: &[u32]) -> u32 {
     record[WRITTEN]
 }
 
-/// Head of a block's list in the side table.
+/// Returns the head of a block's list in the side table.
 #[inline]
 pub(super) fn rare(record: &[u32]) -> u32 {
     record[RARE]
@@ -197,7 +196,7 @@ pub(super) fn set_rare(record: &mut [u32], head: u32) {
     record[RARE] = head;
 }
 
-/// What a page keeps of its sequence.
+/// Returns a page's step: its stored part of the sequence.
 #[inline]
 pub(super) fn step(record: &[u32], page: u32) -> u16 {
     (record[HEADER + page as usize / 2] >> (page % 2 * 16)) as u16

@@ -1,4 +1,4 @@
-//! Looking at the flash: what a recovery after a power cut, a scan or a test may know of it.
+//! Inspection of flash: what recovery after a power cut, a scan or a test may observe.
 
 use std::sync::Arc;
 
@@ -7,47 +7,47 @@ use media::{BlockInfo, Flash, Geometry, LaidOut, PageAddr};
 use super::rare::What;
 use super::{BAD, ERASE_TORN, ERASES, FAR, LAID, LONG, LOST, NOTED, Order, PAGE, SLC, SLOT, STATE, Store, TORN, slots};
 
-/// What is known of one block.
+/// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockView {
-    /// Pages programmed since its erase, torn ones included.
+    /// Pages programmed since its erase, including torn ones.
     pub programmed: u32,
-    /// How often it was erased.
+    /// Number of erases.
     pub erases: u32,
-    /// Bad, from the factory or grown: never to be programmed or erased.
+    /// Bad, at the factory or since: it must not be programmed or erased.
     pub bad: bool,
-    /// It holds one bit a cell, whatever its technology.
+    /// It is in SLC mode, whatever its technology.
     pub slc: bool,
-    /// Some of its pages cannot be read: their program was torn.
+    /// Some of its pages are unreadable: their program was torn.
     pub torn: bool,
-    /// Its erase was torn: no page can be read, and it must be erased before it is programmed.
+    /// Its erase was torn: no page is readable, and it must be erased before it is programmed.
     pub erase_torn: bool,
     /// The drive's age in seconds at its first program; 0 if nothing is programmed.
     pub written_s: u32,
-    /// Reads of it since its erase, where they are counted.
+    /// Reads since its erase, if counted.
     pub reads: u32,
 }
 
-/// What a scan reads from the spare area of one page of one plane.
+/// Content of the spare area of a page on one plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageView<'a> {
     /// Page within its block.
     pub page: u32,
-    /// Order of its program among all of the drive's; 0 if the page cannot be read.
+    /// Sequence of its program among all programs of the drive; 0 if the page is unreadable.
     pub sequence: u64,
-    /// The logical number of each of its units; empty if the page cannot be read.
+    /// The logical number of each of its units; empty if the page is unreadable.
     pub units: &'a [u32],
 }
 
 impl PageView<'_> {
-    /// True if its program or the erase of its block was torn.
+    /// Whether its program or the erase of its block was torn.
     pub const fn is_torn(&self) -> bool {
         self.units.is_empty()
     }
 }
 
 impl Store {
-    /// One block.
+    /// Returns the state of a block.
     ///
     /// # Panics
     /// If there is no such block.
@@ -56,7 +56,7 @@ impl Store {
         self.view(self.block_number(die, plane, block))
     }
 
-    /// All blocks, in order of die, plane and number.
+    /// Returns the state of all blocks, in order of die, plane and number.
     pub fn blocks(&self) -> impl Iterator<Item = BlockView> + '_ {
         (0..self.blocks.len()).map(|block| self.view(block))
     }
@@ -76,31 +76,31 @@ impl Store {
         }
     }
 
-    /// True if the block holds one bit a cell.
+    /// Returns whether the block is in SLC mode.
     #[inline]
     pub(crate) fn is_slc(&self, block: usize) -> bool {
         self.blocks[block][STATE] & SLC != 0
     }
 
-    /// True if some block of the whole flash may hold one bit a cell where its technology has more.
+    /// Returns whether any block of the flash may be in SLC mode although its technology has more bits per cell.
     #[inline]
     pub(crate) fn has_slc(&self) -> bool {
         self.any_slc
     }
 
-    /// True if some page of the whole flash may be torn.
+    /// Returns whether any page of the flash may be torn.
     #[inline]
     pub(crate) fn has_torn(&self) -> bool {
         self.any_torn
     }
 
-    /// How often a block was erased.
+    /// Returns the number of a block's erases.
     #[inline]
     pub(crate) fn erases_of(&self, block: usize) -> u32 {
         self.blocks[block][ERASES]
     }
 
-    /// The drive's age in seconds at the block's first program.
+    /// Returns the drive's age in seconds at the block's first program.
     pub(crate) fn written_of(&self, block: usize) -> u32 {
         match self.blocks[block][SLOT] {
             0 => self.unslotted_written_s(block),
@@ -108,8 +108,8 @@ impl Store {
         }
     }
 
-    /// True if a read of the page can succeed as far as programs and erases are concerned: it is not torn. (An erased
-    /// page reads well: as all ones.)
+    /// Returns whether a read of the page can succeed as far as programs and erases are concerned, so it is not torn.
+    /// (An erased page reads as all ones.)
     pub(crate) fn can_be_read(&self, block: usize, page: u32) -> bool {
         self.blocks[block][STATE] & ERASE_TORN == 0 && !self.is_torn(block, page)
     }
@@ -132,19 +132,19 @@ impl Store {
         self.rares.iter(slots::rare(self.slots.record(self.blocks[block][SLOT])))
     }
 
-    /// True if the page is programmed on `plane` and can be read.
+    /// Returns whether the page is programmed on `plane` and readable.
     pub fn readable(&self, page: PageAddr, plane: u32) -> bool {
         self.is_readable(self.geometry.block_index(page, plane), page.page)
     }
 
-    /// True if the spare area of a page, which must be programmed, can be read.
+    /// Returns whether the spare area of a programmed page is readable.
     #[inline(never)]
     fn can_be_asked(&self, block: usize, page: PageAddr) -> bool {
         assert!(self.is_programmed(block, page.page), "spare area of {page:?}, which is erased");
         self.can_be_read(block, page.page)
     }
 
-    /// The block of a page that must be readable.
+    /// Returns the block of a page that must be readable.
     fn readable_block(&self, page: PageAddr, plane: u32) -> usize {
         let block = self.geometry.block_index(page, plane);
         assert!(self.is_readable(block, page.page), "spare area of {page:?}, which is erased or torn");
@@ -162,7 +162,7 @@ impl Store {
         match self.order {
             Order::InOrder if state & LONG == 0 => anchor + u64::from(step),
             Order::InOrder => {
-                // Newest first: the last entry behind this page is the one that moved the anchor away from it.
+                // Newest first: the last entry after this page is the one that moved the anchor away from it.
                 let moved = self.rare(block).filter_map(|(p, what)| match what {
                     What::Anchor(old) if p > page => Some(old),
                     _ => None,
@@ -180,7 +180,7 @@ impl Store {
         }
     }
 
-    /// The programmed pages of a block in order, as a scan reads them.
+    /// Returns the programmed pages of a block in order, as a scan reads them.
     ///
     /// # Panics
     /// If there is no such block.
@@ -229,16 +229,16 @@ impl Flash for Store {
 
     /// # Panics
     /// If the page is erased.
-    #[inline(always)]
+    #[inline]
     fn logical(&self, page: PageAddr, plane: u32) -> &[u32] {
         let block = self.first_block(page.block()) + plane as usize * self.plane_blocks;
         let [slot, _, state] = self.blocks[block];
-        // Nothing torn in the block, and every page before this one programmed.
+        // Nothing is torn in the block, and every page before this one is programmed.
         let plain = state & (TORN | ERASE_TORN | LAID) == 0 && state / PAGE > page.page && self.order == Order::InOrder;
         if plain {
             self.slots.spare(slot, page.page)
         } else if state & LAID != 0 {
-            // Nothing is torn in it: what is, has a slot.
+            // Nothing is torn in it: torn blocks have slots.
             self.laid_spare(block, page.page)
         } else if self.can_be_asked(block, page) {
             self.spare_of(block, page.page)

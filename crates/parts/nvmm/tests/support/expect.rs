@@ -1,11 +1,11 @@
-//! What is answered, beside what the obvious memory says is to be.
+//! Compares answers with those that the obvious memory expects.
 
 use nvmm::{Answer, Error, Permissions, Reply, Request};
 
 use super::world::{Asked, World};
 
 impl World {
-    /// The same for the obvious memory, and what it expects of the answer.
+    /// Performs a request on the obvious memory, and returns the expected answer.
     pub(super) fn replied(&mut self, Reply { tag, answer }: Reply) {
         let asked = self.asked[tag.0 as usize].take().expect("a request under way");
         self.answers.push(answer.clone());
@@ -23,7 +23,7 @@ impl World {
                 assert!(!self.memory.used().contains(&address.page()), "{address} is allocated, and used");
                 self.memory.create(address.page(), application, permissions, segments);
             }
-            // It began before a rollback or an end, and the page was there.
+            // It began before a rollback or an end, when the page existed.
             (Request::Read { .. }, Answer::Done) if loose => {}
             (Request::Read { address, segments: wanted }, Answer::Done) => {
                 let page = self.memory.create(address.page(), application, Permissions::PRIVATE, segments);
@@ -71,7 +71,7 @@ impl World {
         }
     }
 
-    /// True if it is refused, and that is right.
+    /// Returns whether the request is refused, rightly.
     fn expect_error(&mut self, asked: &Asked, answer: &Answer) -> bool {
         let Asked { request, application, loose, .. } = asked;
         let Answer::Refused(error) = answer else { return false };
@@ -105,7 +105,7 @@ impl World {
             }
             Error::NoSpace { needed, wanted, room } => {
                 self.refusals[0] += 1;
-                // Writes under way may have been counted too, and some have ended since.
+                // Writes under way may be counted too, and some have ended since.
                 let others: u64 = self
                     .asked
                     .iter()
@@ -135,7 +135,7 @@ impl World {
         true
     }
 
-    /// Flash pages that a memory must have room for, whatever was set aside, with what has failed.
+    /// Returns the flash pages for which the memory must have room, without reserved and failed ones.
     fn least_room(&self) -> u64 {
         let g = &self.config.geometry;
         let blocks = u64::from(g.all_dies() * g.planes * g.blocks);
@@ -143,7 +143,7 @@ impl World {
         (blocks.saturating_sub(lost) * u64::from(g.pages)).saturating_sub(self.flash.failures)
     }
 
-    /// Blocks for the table, at most: three times its chunks and directory, three journals, and eight.
+    /// Returns the maximum number of table blocks: three times chunks and directory, three journals, and eight.
     fn mapping_blocks(&self) -> u64 {
         let g = &self.config.geometry;
         let flash_pages = u64::from(g.all_dies() * g.planes * g.blocks * g.pages);

@@ -1,5 +1,5 @@
-//! Flash as an array of pages. As NAND, what is programmed is durable; as a file, only behind a barrier, and what was not
-//! may be lost, in any order, with what was there before the erase showing again.
+//! Flash as an array of pages. As NAND, programmed data is durable. As a file, it is durable only after a barrier;
+//! until then it may be lost, in any order, and content from before the erase may reappear.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use sim::Rng;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Held {
     Erased,
-    /// Cannot be read.
+    /// Unreadable.
     Torn,
     Stamp(u64),
     Own(Vec<u8>),
@@ -22,20 +22,20 @@ pub struct Flash {
     pub geometry: Geometry,
     pub order: Order,
     pub is_file: bool,
-    /// Absent: erased.
+    /// Absent means erased.
     pages: BTreeMap<At, Held>,
-    /// What a page held before it was erased, of a file.
+    /// For a file: a page's content before its erase.
     before: BTreeMap<At, Held>,
-    /// Programmed, and not behind a barrier yet.
+    /// Programmed, without a barrier since.
     volatile: Vec<(u64, At)>,
-    /// Programs that have ended.
+    /// Number of completed programs.
     programs: u64,
     erases: BTreeMap<(u16, u16, u32), u32>,
     pub bad: Vec<(u16, u16, u32)>,
-    /// Erases that a page endures: drawn between these, by its address.
+    /// Erases that a page endures, drawn from this range by its address.
     pub endurance: Option<(u64, u64)>,
     pub failures: u64,
-    /// Pages by block and page that cannot be programmed.
+    /// Pages, by block and page, whose programs fail.
     pub weak: Vec<(u32, u32)>,
 }
 
@@ -65,13 +65,13 @@ impl Flash {
         self.pages.get(&at(page)).unwrap_or(&Held::Erased)
     }
 
-    /// The pages that hold what is `wanted`.
+    /// Returns the pages with `wanted` content.
     pub fn all(&self, wanted: impl Fn(&Held) -> bool) -> Vec<PageAddr> {
         let address = |(die, planes, block, page): At| PageAddr { die, planes: PlaneMask(planes), block, page };
         self.pages.iter().filter(|(_, held)| wanted(held)).map(|(at, _)| address(*at)).collect()
     }
 
-    /// One of them.
+    /// Returns one of them.
     pub fn find(&self, wanted: impl Fn(&Held) -> bool) -> Option<PageAddr> {
         self.all(wanted).into_iter().next()
     }
@@ -85,7 +85,7 @@ impl Flash {
         least + (hash >> 20) % (most - least)
     }
 
-    /// True if the page is worn out: it then holds nothing.
+    /// Programs a page. Returns true if it is worn out and holds nothing.
     pub fn program(&mut self, page: PageAddr, held: Held) -> bool {
         let key = at(page);
         assert!(!self.bad.contains(&(key.0, key.1, key.2)), "{page:?} is in a bad block");
@@ -117,7 +117,7 @@ impl Flash {
         (block.die, block.planes.0, block.block, 0)..(block.die, block.planes.0, block.block + 1, 0)
     }
 
-    /// Programs that have ended: an erase that is asked for now does not overtake them.
+    /// Returns the number of completed programs: an erase requested now does not overtake them.
     pub fn mark(&self) -> u64 {
         self.programs
     }
@@ -128,7 +128,7 @@ impl Flash {
         let keys: Vec<At> = self.pages.range(Self::of_block(block)).map(|(key, _)| *key).collect();
         for key in keys {
             let held = self.pages.remove(&key).expect("listed");
-            // What is erased has nothing to lose any more.
+            // Erased data cannot be lost any more.
             self.volatile.retain(|(_, volatile)| *volatile != key);
             if self.is_file {
                 self.before.insert(key, held);
@@ -137,7 +137,7 @@ impl Flash {
         *self.erases.entry((block.die, block.planes.0, block.block)).or_default() += 1;
     }
 
-    /// The power fails during an erase.
+    /// Cuts the power during an erase.
     pub fn tear_erase(&mut self, block: BlockAddr) {
         for (_, held) in self.pages.range_mut(Self::of_block(block)) {
             *held = Held::Torn;
@@ -148,7 +148,7 @@ impl Flash {
         self.bad.push((block.die, block.planes.0, block.block));
     }
 
-    /// The power is gone: of a file, what is not behind a barrier may be there or not.
+    /// Cuts the power. For a file, data without a barrier may or may not survive.
     pub fn power_cut(&mut self, rng: &mut Rng) {
         for (_, key) in std::mem::take(&mut self.volatile) {
             match rng.below(4) {

@@ -1,4 +1,4 @@
-//! The obvious memory: a dictionary of pages, and a full copy of it for every sync.
+//! The obvious memory: a dictionary of pages, and a full copy of it for each sync.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use nvmm::{Application, Permissions, Token};
 pub struct Page {
     pub owner: Application,
     pub permissions: Permissions,
-    /// Stamps; 0: never written.
+    /// Stamps; 0 means never written.
     pub segments: Vec<u64>,
 }
 
@@ -70,7 +70,7 @@ impl Memory {
         [&self.now, &self.synced].into_iter().chain(self.tokens.iter().map(|(_, pages)| pages))
     }
 
-    /// Segments that somebody needs, each version once.
+    /// Returns the number of needed segments, each version counted once.
     pub fn needed(&self) -> u64 {
         let mut stamps: BTreeSet<u64> = BTreeSet::new();
         for page in self.states().flat_map(|pages| pages.values()) {
@@ -79,7 +79,7 @@ impl Memory {
         stamps.len() as u64
     }
 
-    /// Pages that are there now, or in a state that is kept.
+    /// Returns the pages that exist now or in a kept state.
     pub fn used(&self) -> BTreeSet<u32> {
         self.states().flat_map(|pages| pages.keys()).copied().collect()
     }

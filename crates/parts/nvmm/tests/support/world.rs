@@ -1,9 +1,9 @@
-//! The controller over the obvious flash, beside the obvious memory.
+//! The controller on the obvious flash, compared with the obvious memory.
 
-use media::{Action, EraseOp, OpId, PageAddr, ProgramOp, ReadOp, Status, Tag};
+use media::{Action, EraseOp, OpId, ProgramOp, ReadOp, Status, Tag};
 use nvmm::{
     Actions, Address, Answer, Application, Config, Content, Controller, Error, InjectedFault, Input, Move, Nvmm,
-    OpenReport, Permissions, Reply, Request, Token,
+    OpenReport, Permissions, Request, Token,
 };
 use sim::{Rng, Streams, Time};
 
@@ -16,14 +16,14 @@ pub(super) struct Asked {
     pub(super) application: Application,
     /// Stamps written, or read so far, by segment.
     pub(super) data: Vec<Option<u64>>,
-    /// A rollback went by: what it reads is not known.
+    /// A rollback happened meanwhile, so its data is unspecified.
     pub(super) loose: bool,
 }
 
 pub(super) enum Pending {
     Read(ReadOp),
     Program(ProgramOp, Held),
-    /// And which programs had ended when it was asked for.
+    /// With the number of programs completed at its request.
     Erase(EraseOp, u64),
     Barrier(OpId),
 }
@@ -40,19 +40,17 @@ pub struct World {
     pub rng: Rng,
     pub(super) stamps: u64,
     pub(super) injected: InjectedFault,
-    /// Chance that a read fails.
+    /// Probability that a read fails.
     pub read_faults: f64,
     pub erase_faults: f64,
     pub cuts: u64,
-    /// Segments read without actions, and reads that ended without.
-    pub alone: [u64; 2],
     pub refusals: [u64; 3],
     pub(super) last_token: u64,
     pub answers: Vec<Answer>,
-    /// Reads go here, and not by the obvious memory.
+    /// Collects reads, instead of comparing them with the obvious memory.
     pub(super) probe: Option<Vec<u64>>,
     pub last_open: Option<OpenReport>,
-    /// Collections, sweeps, renumberings, checkpoints, pages rolled back, over all power cuts.
+    /// Collections, sweeps, renumberings, checkpoints and pages rolled back, over all power cuts.
     pub done: [u64; 5],
 }
 
@@ -75,7 +73,6 @@ impl World {
             read_faults: 0.0,
             erase_faults: 0.0,
             cuts: 0,
-            alone: [0; 2],
             refusals: [0; 3],
             last_token: 0,
             answers: Vec::new(),
@@ -84,7 +81,7 @@ impl World {
             done: [0; 5],
             config,
         };
-        // A memory is one when its first root is durable: a delete of what is not there waits for that.
+        // A new memory is complete once its first root is durable; a delete of a missing page waits for that.
         let refused = world.ask(Application(1), Request::Delete { address: world.address(0) });
         assert_eq!(refused, Answer::Refused(Error::NotThere { address: world.address(0) }));
         world
@@ -102,7 +99,7 @@ impl World {
         self.asked.iter().position(Option::is_none).map(|tag| Tag(tag as u32))
     }
 
-    /// Asks, and lets everything that is under way end.
+    /// Makes a request and completes all operations.
     pub fn ask(&mut self, application: Application, request: Request) -> Answer {
         self.drain();
         self.answers.clear();
@@ -112,7 +109,7 @@ impl World {
         self.answers.pop().expect("one")
     }
 
-    /// Asks what another controller is to do.
+    /// Makes a request for another controller.
     pub fn ask_elsewhere(&mut self, application: Application, request: Request) -> Answer {
         let tag = self.free_tag().expect("a tag");
         let mut out = Actions::default();
@@ -136,16 +133,6 @@ impl World {
             }
         }
         self.asked[tag.0 as usize] = Some(Asked { request, application, data, loose: false });
-        // A segment alone is asked for by either way.
-        if let Request::Read { address, segments } = request
-            && segments.is_power_of_two()
-            && tag.0.is_multiple_of(2)
-            && let Some(op) = self.nvmm.read_alone(tag, application, address, segments.trailing_zeros())
-        {
-            self.pending.push(Pending::Read(op));
-            self.alone[0] += 1;
-            return;
-        }
         self.handle(Input::Request { tag, application, request });
     }
 
@@ -206,7 +193,8 @@ impl World {
         }
     }
 
-    /// Ends one operation: any, but programs and erases of a die in order. False if none is under way.
+    /// Completes one operation: any, except that programs and erases of a die complete in order. Returns false if none
+    /// is under way.
     pub fn end_one(&mut self) -> bool {
         if self.pending.is_empty() {
             return false;
@@ -226,11 +214,6 @@ impl World {
                 let fails = self.read_faults > 0.0 && self.rng.chance(self.read_faults);
                 let status = if fails || *held == Held::Torn { Status::Uncorrectable } else { Status::Ok };
                 let content = if let Held::Own(bytes) = held { bytes.clone() } else { Vec::new() };
-                if let Some(tag) = self.nvmm.read_ended(op.id, status) {
-                    self.alone[1] += 1;
-                    self.ended_alone(op.page, tag);
-                    return true;
-                }
                 (op.id, status, content)
             }
             Pending::Program(op, held) => {
@@ -251,32 +234,20 @@ impl World {
         true
     }
 
-    /// The read of a flash page has ended, and with it request `tag`: what is in it is the only segment that has not come.
-    fn ended_alone(&mut self, page: PageAddr, tag: Tag) {
-        let asked = self.asked[tag.0 as usize].as_ref().expect("a read");
-        let Request::Read { segments, .. } = asked.request else { panic!("{:?} is no read", asked.request) };
-        let missing = |segment: &u32| segments >> segment & 1 != 0 && asked.data[*segment as usize].is_none();
-        let mut missing = (0..self.config.segments).filter(missing);
-        let segment = missing.next().expect("a segment");
-        assert_eq!(missing.next(), None, "request {tag:?} ends before all of it has come");
-        self.apply(Move::FlashToHost { page, tag, segment });
-        self.replied(Reply { tag, answer: Answer::Done });
-    }
-
-    /// Adds up what the controller did.
+    /// Adds the controller's counters to the totals.
     pub fn count(&mut self) {
         let stats = self.nvmm.stats();
         let now = [stats.collected, stats.sweeps, stats.renumberings, stats.checkpoints, stats.rolled_back];
         self.done.iter_mut().zip(now).for_each(|(done, now)| *done += now);
     }
 
-    /// A page of a commit is on its way.
+    /// Returns whether a page of a commit is being programmed.
     pub fn commits(&self) -> bool {
         self.pending.iter().any(|op| matches!(op, Pending::Program(_, Held::Own(_)) | Pending::Barrier(_)))
     }
 
-    /// The power fails, and comes back: the memory is as a sync, a rollback or a drop left it, the last that ended, or one
-    /// that was under way.
+    /// Cuts the power and opens the memory again: it is in the state of the last completed sync, rollback or drop, or
+    /// of one that was under way.
     pub fn power_cut(&mut self) {
         self.cuts += 1;
         self.count();
@@ -345,7 +316,7 @@ impl World {
         self.last_token = self.last_token.max(tokens.last().map_or(0, |token| token.0));
     }
 
-    /// What can be seen of a memory: pages with segments that nobody may read have none.
+    /// Returns the visible content of a memory: unreadable pages have no segments.
     fn readable(pages: &Pages) -> Pages {
         let mut pages = pages.clone();
         for page in pages.values_mut().filter(|page| Self::reader(page).is_none()) {
@@ -354,7 +325,7 @@ impl World {
         pages
     }
 
-    /// Has the controller fetch what it knows of a page.
+    /// Lets the controller load its entries of a page.
     fn bring(&mut self, page: u32) {
         while !self.nvmm.prefetch(page, &mut self.out) {
             self.take_actions();
@@ -362,7 +333,7 @@ impl World {
         }
     }
 
-    /// What is in the memory, as far as it can be seen.
+    /// Returns the memory's visible content.
     fn snapshot(&mut self) -> Pages {
         let mut pages = Pages::new();
         let faults = std::mem::take(&mut self.read_faults);
@@ -386,7 +357,7 @@ impl World {
         [page.owner, Application(page.owner.0 + 1)].into_iter().find(|application| page.may_read(*application))
     }
 
-    /// Every page is what it is to be, and what is needed is what is counted.
+    /// Checks every page, and the count of needed flash pages.
     pub fn check(&mut self) {
         self.drain();
         for page in 0..self.config.pages {
@@ -418,7 +389,7 @@ impl World {
         assert!(counted >= known, "{counted} flash pages are counted, {known} are needed");
     }
 
-    /// One random step: a request, or the end of an operation.
+    /// Makes one random step: a request, or the end of an operation.
     pub fn step(&mut self, busy: f64) {
         if self.rng.chance(busy) && self.submit_random() {
             return;
@@ -484,7 +455,7 @@ impl World {
             _ => Request::End,
         };
         let of_page = kind < 80;
-        // What such a read sees, or creates, could be of before or after.
+        // Such a read may see, or create, the state before or after.
         let going_back =
             self.asked.iter().flatten().any(|a| matches!(a.request, Request::Rollback { .. } | Request::End));
         if going_back && matches!(request, Request::Read { .. }) {

@@ -1,42 +1,44 @@
-//! A lower bound by prices on places.
+//! A lower bound by Lagrangian prices on memory places.
 
 use crate::costs::Weights;
 
-/// A cost that cannot be.
+/// The cost of an impossible state.
 const NEVER: u64 = u64::MAX / 2;
 
-/// A bound that no schedule can beat, in the units of `weights`: `rounds` of raising and lowering prices, of which the
-/// best bound counts. `known` is what some schedule pays; it only sets how fast prices move, and any value is safe.
+/// Returns a cost, in the units of `weights`, that no schedule can beat: the best bound found in `rounds` of raising
+/// and lowering prices. `known` is the cost of some known schedule; it only sets the step size of the prices, and any
+/// value is safe.
 ///
-/// *The bound.* A run of requests for one page is one *visit*; its moment is its last request. Let prices `m(t)` and
-/// `n(t)`, not negative, be charged for each page that is in a buffer, or in SRAM, at moment `t`. A schedule that keeps
-/// to the capacities is charged at most `C = sum over t of (buffers * m(t) + frames * n(t))` in all. So its cost is at
-/// least its cost with the charges, less C; and cost with charges is a sum over pages, each page's part at least what
-/// the page would pay alone, without regard to capacities. That least is computed page by page, from visit to visit.
+/// *The bound.* A run of requests for one page is a *visit*; its moment is its last request. Let nonnegative prices
+/// `m(t)` and `n(t)` be charged for each page that is in a buffer, or in SRAM, at moment `t`. A schedule that respects
+/// the capacities is charged at most `C = sum over t of (buffers * m(t) + frames * n(t))` in total. Its cost is
+/// therefore at least its cost with charges, minus C. The cost with charges is a sum over pages, and each page's share
+/// is at least the minimum that this page would pay alone, without capacity limits. That minimum is computed page by
+/// page, from visit to visit.
 ///
-/// *A page alone.* Look at what a schedule does with one page between two of its visits, at moments `i` and `j`.
+/// *A single page.* Consider how a schedule treats one page between two of its visits, at moments `i` and `j`.
 ///
-/// * It does not load the page after `i`. If the page is in a buffer at `j`, it was throughout. If it is in SRAM at
-///   `j`, it was throughout, or it was copied at some moment from the buffer, where it lay from `i` to then at least.
-///   So it is in one of these states: in the buffer, in SRAM, in both, or first in the buffer and then in SRAM for a
-///   move, at the moment that is cheapest. Copied while the buffer goes on keeping it, it pays no more when copied at
-///   `j`.
-/// * It loads the page, and pays for that. If the page is in SRAM at `j` and was not throughout, it pays a move as
-///   well. So it would pay no more with the page nowhere until `j`, and loaded (and copied) then; or, if it was in SRAM
-///   throughout, with that alone, and the load at `j` if the page is in a buffer then.
+/// * It does not load the page after `i`. If the page is in a buffer at `j`, it was there throughout. If it is in SRAM
+///   at `j`, it was there throughout, or it was copied at some moment from the buffer, where it lay from `i` until then
+///   or longer. So the page was in the buffer, in SRAM, in both, or first in the buffer and then in SRAM after a move
+///   at the cheapest moment. If the buffer keeps the page after the copy, copying it at `j` costs no more.
+/// * It loads the page, and pays for that. If the page is in SRAM at `j` and was not there throughout, it also pays a
+///   move. It costs no more to hold the page nowhere until `j`, and to load (and copy) it at that moment. If the page
+///   was in SRAM throughout, it costs no more to hold it only there, and to load it at `j` if it is in a buffer then.
 ///
-/// At a visit of `r` requests that ends with the page in SRAM, reads cost at least `r` times the cheaper read. If it
-/// ends with the page in a buffer only, either all reads were made there, or the page was in SRAM during the visit:
-/// because it was before, or for a move. `cheapest` takes the least of all of these, so no schedule pays less.
+/// At a visit of `r` requests that ends with the page in SRAM, the reads cost at least `r` times the cheaper read. If
+/// it ends with the page only in a buffer, either all reads were made there, or the page was in SRAM during the visit,
+/// from before or after a move. `cheapest` takes the minimum of all these cases, so no schedule pays less.
 ///
-/// *How good.* The prices rise where more pages want to stay than there are places (a subgradient step, of the length
-/// Polyak proposed), towards the best of all prices, which give the linear relaxation of the packing problem. It is
-/// exact for one kind of place; for two it need not be, and `rounds` are finite: 200 are within 2 % of 1000 on the
-/// traces tried, and 25 are not much. Prices are whole numbers, so no rounding can spoil the bound. Time: rounds times
-/// visits, times the logarithm of a short stack; memory: about 150 bytes a visit, which limits the length of a trace.
+/// *Quality.* Prices rise where more pages want to stay than there are places (a subgradient step of the length
+/// proposed by Polyak), towards the optimal prices, which yield the linear relaxation of the packing problem. The
+/// relaxation is exact for one kind of place, but not necessarily for two, and `rounds` is finite: on the traces tried,
+/// 200 rounds come within 2 % of 1000, while 25 are too few. Prices are integers, so rounding cannot invalidate the
+/// bound. Time: rounds times visits, times the logarithm of a short stack. Memory: about 150 bytes per visit, which
+/// limits the length of a trace.
 ///
 /// # Panics
-/// If the trace has a page beyond `pages`.
+/// If the trace contains a page beyond `pages`.
 pub fn lower_bound(
     pages: u32,
     trace: &[u32],
@@ -56,7 +58,7 @@ pub fn lower_bound(
         };
         all(&prices.buffer, buffers) + all(&prices.sram, frames)
     };
-    // The best uniform price to begin with.
+    // Start from the best uniform price.
     let mut best = 0;
     for shift in 1..16 {
         let price = weights.load >> shift;
@@ -70,7 +72,7 @@ pub fn lower_bound(
     let mut best_prices = prices.clone();
     let mut use_buffer = vec![0i64; moments + 1];
     let mut use_sram = vec![0i64; moments + 1];
-    // Directions are averaged over rounds, so that prices do not swing between two alternatives.
+    // Directions are averaged over rounds, so that prices do not oscillate between two alternatives.
     let mut direction = vec![[0.0f64; 2]; moments];
     let mut reach = 1.0;
     let mut stale = 0;
@@ -84,7 +86,7 @@ pub fn lower_bound(
         } else {
             stale += 1;
             if stale == 12 {
-                // Too long steps: back to the best, and shorter.
+                // The steps are too long: return to the best prices and shorten the steps.
                 stale = 0;
                 reach *= 0.6;
                 prices = best_prices.clone();
@@ -105,7 +107,7 @@ pub fn lower_bound(
             {
                 let way = &mut direction[t][way];
                 *way = 0.7 * *way + 0.3 * over as f64;
-                // A price of nothing cannot fall.
+                // A price of zero cannot fall.
                 if price == 0 && *way < 0.0 {
                     *way = 0.0;
                 }
@@ -118,7 +120,7 @@ pub fn lower_bound(
         let step = reach * (known.saturating_sub(bound).max(1)) as f64 / length;
         for (t, way) in direction.iter().enumerate() {
             let moved = |price: u64, way: f64| (price as i64).saturating_add((step * way) as i64).max(0) as u64;
-            // No place is worth more than loading a page anew and moving it.
+            // No place is worth more than loading a page again and moving it.
             let most = weights.load + weights.moved + weights.buffer_read.max(weights.sram_read);
             prices.buffer[t] = moved(prices.buffer[t], way[0]).min(most);
             prices.sram[t] = moved(prices.sram[t], way[1]).min(most);
@@ -138,30 +140,30 @@ struct Prices {
 struct Visit {
     page: u32,
     requests: u64,
-    /// The page's visit before, [`FIRST`] if none.
+    /// The previous visit to the page, [`FIRST`] if none.
     before: u32,
 }
 
 const FIRST: u32 = u32::MAX;
 
-/// Where a page is between visits, and in the same numbers at a visit.
+/// Locations of a page between visits and, with the same numbers, at a visit.
 const NOWHERE: usize = 0;
 const BUFFER: usize = 1;
 const SRAM: usize = 2;
 const BOTH: usize = 3;
-/// Only as a way to arrive: in the buffer first, then in SRAM.
+/// Only for arrivals: first in the buffer, then in SRAM.
 const COPIED: usize = 4;
 
-/// The cheapest ways up to a visit.
+/// The cheapest paths to a visit.
 #[derive(Clone, Copy, Default)]
 struct Ways {
     /// Cost with charges when leaving in each state.
     costs: [u64; 4],
-    /// Where the page was at the visit, for each state it leaves in.
+    /// Location of the page at the visit, for each state it leaves in.
     at: [u8; 4],
-    /// How it arrived, for each place at the visit.
+    /// Arrival state, for each location at the visit.
     arrived: [u8; 4],
-    /// For [`COPIED`]: from which moment on it is in SRAM.
+    /// For [`COPIED`]: the moment from which the page is in SRAM.
     copied: u32,
 }
 
@@ -171,10 +173,10 @@ struct Problem {
     ways: Vec<Ways>,
     /// The last visit of each page.
     last: Vec<u32>,
-    /// Sums of prices over the moments before.
+    /// Prefix sums of the prices.
     buffer_before: Vec<u64>,
     sram_before: Vec<u64>,
-    /// Moments of which each has a smaller difference of sums than all later ones.
+    /// Moments with a smaller difference of prefix sums than all later ones.
     minima: Vec<u32>,
 }
 
@@ -191,7 +193,7 @@ impl Problem {
             match visits.last_mut() {
                 Some(visit) if visit.page == page => visit.requests += 1,
                 _ => {
-                    assert!(visits.len() < FIRST as usize, "a trace of 2^32 visits");
+                    assert!(visits.len() < FIRST as usize, "found a trace of 2^32 visits, expected fewer");
                     let before = std::mem::replace(&mut last[page as usize], visits.len() as u32);
                     visits.push(Visit { page, requests: 1, before });
                 }
@@ -208,17 +210,18 @@ impl Problem {
         }
     }
 
-    /// The moment in `from..=to` from which on SRAM instead of a buffer is cheapest: `to` is the moment reached.
+    /// Returns the moment in `from..=to` at which moving from a buffer to SRAM is cheapest, where `to` is the current
+    /// moment.
     fn best_copy(&self, from: u32) -> u32 {
         self.minima[self.minima.partition_point(|&moment| moment < from)]
     }
 
-    /// What SRAM from `moment` on saves, as a difference to compare.
+    /// Returns the relative saving of SRAM from `moment` on.
     fn saved(&self, moment: u32) -> i128 {
         i128::from(self.buffer_before[moment as usize]) - i128::from(self.sram_before[moment as usize])
     }
 
-    /// The least cost with charges of all pages, each alone.
+    /// Computes the minimum cost with charges, as the sum over all pages taken individually.
     fn cheapest(&mut self, prices: &Prices) -> u64 {
         for t in 0..self.visits.len() {
             self.buffer_before[t + 1] = self.buffer_before[t] + prices.buffer[t];
@@ -235,7 +238,7 @@ impl Problem {
             let Visit { requests, before, .. } = self.visits[t];
             let quick = requests * sram_read.min(buffer_read);
             let slow = (requests * buffer_read).min(moved + quick);
-            // Arrival in each way, charged for the moments strictly between.
+            // Cost of each arrival state, including charges for the moments strictly in between.
             let mut arrive = [NEVER; 5];
             let mut copied = 0;
             if before == FIRST {
@@ -295,7 +298,8 @@ impl Problem {
         ends.map(|&last| self.ways[last as usize].costs[NOWHERE]).sum()
     }
 
-    /// Adds to `use_buffer` and `use_sram`, as changes from moment to moment, where pages are in the cheapest ways.
+    /// Adds the locations of pages on the cheapest paths to `use_buffer` and `use_sram`, as differences between
+    /// moments.
     fn occupancy(&self, use_buffer: &mut [i64], use_sram: &mut [i64]) {
         let mut add = |place: usize, from: u32, to: u32| {
             let places: &mut [&mut [i64]] = match place {

@@ -1,4 +1,4 @@
-//! ARC: recency and frequency, balanced by what was evicted wrongly.
+//! ARC: balances recency and frequency by the hits on recently evicted pages.
 
 use crate::lists::Lists;
 use crate::memory::Memory;
@@ -11,52 +11,52 @@ const FREQUENT_NAMES: usize = 3;
 /// On no list.
 const NONE: u8 = u8::MAX;
 
-/// ARC: pages seen once lately (T1) and more often (T2) share the frames; the names of those evicted from each (B1, B2)
-/// move the target size of T1 when they are requested again.
+/// ARC: pages seen once recently (T1) and more often (T2) share the frames; hits on the names of pages evicted from
+/// each (B1, B2) adjust the target size of T1.
 ///
 /// Megiddo, Modha: "ARC: a self-tuning, low overhead replacement cache", FAST 2003.
 ///
-/// *Reasoning:* a request for a name that one list evicted says that this list was too short. *Cost:* a hit moves a
-/// page between two lists; as many names as frames. *When not to use it:* with a handful of frames a target that moves
-/// by one moves by a quarter of the SRAM; a run of requests in one page counts as frequency, which for instruction
-/// fetches is what every page shows.
+/// *Reasoning:* a request for a page that one list evicted indicates that this list was too short. *Cost:* a hit moves
+/// a page between two lists; as many names as frames are stored. *When not to use it:* with very few frames, where a
+/// target step of one is a large fraction of the SRAM. A run of requests for one page counts as frequency, which every
+/// page of fetched instructions exhibits.
 #[derive(Clone, Debug)]
 pub struct Arc {
     frames: u32,
-    /// The size that T1 should have: a real number, as published.
+    /// Target size of T1: a real number, as published.
     target: f64,
     lists: Lists<4>,
     list_of: Vec<u8>,
 }
 
 impl Arc {
-    /// An empty SRAM of `frames` pages.
+    /// Creates an empty SRAM of `frames` pages.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `frames` is zero.
     pub fn new(frames: u32) -> Arc {
-        assert!(frames > 0, "ARC without a frame");
+        assert!(frames > 0, "found 0 frames, expected at least 1 for ARC");
         Arc { frames, target: 0.0, lists: Lists::new(), list_of: Vec::new() }
     }
 
-    fn put(&mut self, list: usize, page: u32) {
+    fn insert(&mut self, list: usize, page: u32) {
         self.lists.push_front(list, page);
         self.list_of[page as usize] = list as u8;
     }
 
     fn forget(&mut self, list: usize) {
-        let name = self.lists.pop_back(list).expect("a list of names that is to be shortened has one");
+        let name = self.lists.pop_back(list).expect("the list of names is not empty");
         self.list_of[name as usize] = NONE;
     }
 
-    /// REPLACE of the paper; the evicted page's name is remembered.
+    /// The procedure REPLACE of the paper; remembers the name of the evicted page.
     fn replace<M: Memory>(&mut self, from_frequent_names: bool, memory: &mut M) {
         let recent = f64::from(self.lists.len(RECENT));
         let from_recent = recent >= 1.0 && (recent > self.target || (from_frequent_names && recent == self.target));
         let (list, names) = if from_recent { (RECENT, RECENT_NAMES) } else { (FREQUENT, FREQUENT_NAMES) };
         let victim = self.lists.pop_back(list).expect("ARC replaces only in a full SRAM");
         memory.discard_from_sram(victim);
-        self.put(names, victim);
+        self.insert(names, victim);
     }
 
     fn miss<M: Memory>(&mut self, page: u32, list: u8, memory: &mut M) {
@@ -95,7 +95,7 @@ impl Arc {
             }
         };
         bring_in(page, memory);
-        self.put(enters, page);
+        self.insert(enters, page);
         debug_assert!(self.lists.len(RECENT) + self.lists.len(FREQUENT) <= self.frames);
     }
 }
@@ -108,7 +108,6 @@ impl Policy for Arc {
         self.list_of.resize(self.list_of.len().max(pages as usize), NONE);
     }
 
-    #[inline]
     fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
         let list = self.list_of[page as usize];
         match list as usize {
@@ -119,7 +118,7 @@ impl Policy for Arc {
             }
             RECENT => {
                 self.lists.remove(RECENT, page);
-                self.put(FREQUENT, page);
+                self.insert(FREQUENT, page);
             }
             _ => self.miss(page, list, memory),
         }

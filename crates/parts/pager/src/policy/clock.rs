@@ -3,16 +3,16 @@
 use crate::memory::Memory;
 use crate::policy::{Policy, bring_in};
 
-/// The frame of a page that has none.
+/// Marks a page that is in no frame.
 const NONE: u32 = u32::MAX;
 
-/// CLOCK: a hand goes round the frames; a page requested since the hand last passed is passed over once more.
+/// CLOCK: a hand cycles over the frames and skips, once, each page requested since its last pass.
 ///
 /// Corbato: "A paging experiment with the Multics system", MIT Project MAC Report MAC-M-384, 1968.
 ///
-/// *Reasoning:* LRU to one bit, with nothing to reorder on a hit. *Cost:* a hit stores one bit; a miss moves the hand
-/// by a number of frames that hits have paid for (each hit marks at most one). *When not to use it:* where LRU itself
-/// fails (loops, scans); with a handful of frames, where every page is soon marked and CLOCK is FIFO.
+/// *Reasoning:* approximates LRU with one bit and no reordering on hits. *Cost:* a hit sets one bit; a miss advances
+/// the hand by a number of frames bounded by earlier hits (each hit marks at most one). *When not to use it:* where LRU
+/// itself fails (loops, scans); with very few frames, where every page is soon marked and CLOCK degenerates to FIFO.
 #[derive(Clone, Debug)]
 pub struct Clock {
     ring: Vec<u32>,
@@ -23,12 +23,12 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// An empty SRAM of `frames` pages.
+    /// Creates an empty SRAM of `frames` pages.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `frames` is zero.
     pub fn new(frames: u32) -> Clock {
-        assert!(frames > 0, "CLOCK without a frame");
+        assert!(frames > 0, "found 0 frames, expected at least 1 for CLOCK");
         let frames = frames as usize;
         Clock {
             ring: Vec::with_capacity(frames),
@@ -39,7 +39,6 @@ impl Clock {
         }
     }
 
-    #[inline]
     fn step(&mut self) {
         self.hand = if self.hand + 1 == self.frames { 0 } else { self.hand + 1 };
     }
@@ -52,7 +51,6 @@ impl Policy for Clock {
         self.frame_of.resize(self.frame_of.len().max(pages as usize), NONE);
     }
 
-    #[inline]
     fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
         let frame = self.frame_of[page as usize];
         if frame != NONE {

@@ -3,13 +3,13 @@
 use crate::memory::Memory;
 use crate::policy::{Policy, bring_in};
 
-/// FIFO: a miss replaces the page that came in first.
+/// FIFO: a miss replaces the page that was loaded first.
 ///
 /// Belady: "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2), 1966.
 ///
-/// *Reasoning:* none of use; it is the least that a pager can do, and a yardstick. *Cost:* one bit a page to tell a
-/// hit, one slot of a ring a miss. *When not to use it:* where anything else can be afforded; more frames can give it
-/// more misses (Belady's anomaly), so that a sweep over SRAM sizes is not monotone.
+/// *Reasoning:* a baseline, the minimum that a pager can do. *Cost:* one bit per page to detect hits, and one ring slot
+/// per miss. *When not to use it:* wherever a better policy is affordable; more frames can cause more misses (Belady's
+/// anomaly), so a sweep over SRAM sizes is not monotone.
 #[derive(Clone, Debug)]
 pub struct Fifo {
     ring: Vec<u32>,
@@ -19,12 +19,12 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// An empty SRAM of `frames` pages.
+    /// Creates an empty SRAM of `frames` pages.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `frames` is zero.
     pub fn new(frames: u32) -> Fifo {
-        assert!(frames > 0, "FIFO without a frame");
+        assert!(frames > 0, "found 0 frames, expected at least 1 for FIFO");
         let frames = frames as usize;
         Fifo { ring: Vec::with_capacity(frames), oldest: 0, frames, resident: Vec::new() }
     }
@@ -37,7 +37,6 @@ impl Policy for Fifo {
         self.resident.resize(self.resident.len().max(pages as usize), false);
     }
 
-    #[inline]
     fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
         if !self.resident[page as usize] {
             self.resident[page as usize] = true;

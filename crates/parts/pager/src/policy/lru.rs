@@ -4,15 +4,15 @@ use crate::lists::Lists;
 use crate::memory::Memory;
 use crate::policy::{Policy, bring_in};
 
-/// LRU: a miss replaces the page whose last request is longest ago.
+/// LRU: a miss replaces the least recently requested page.
 ///
 /// Mattson, Gecsei, Slutz, Traiger: "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2), 1970.
 ///
-/// *Reasoning:* what was used lately is used soon. *Cost:* one list, moved to its front unless it is there already;
-/// constant whatever the number of frames. *When not to use it:* for loops over more pages than there are frames,
-/// where it misses every time; for scans, which push out everything; where a page may be read in place, since it pays
-/// the move into SRAM for a page that is read once. To know it for many SRAM sizes use
-/// [`StackDistances`](crate::sweep::StackDistances), one pass for all.
+/// *Reasoning:* recently used pages tend to be used again soon. *Cost:* one list update unless the page is already at
+/// the front; constant regardless of the number of frames. *When not to use it:* for loops over more pages than frames,
+/// where it always misses; for scans, which evict everything; where pages may be read in place, since it pays the move
+/// into SRAM even for a page that is read once. For many SRAM sizes use
+/// [`StackDistances`](crate::sweep::StackDistances), which covers all in one pass.
 #[derive(Clone, Debug)]
 pub struct Lru {
     frames: u32,
@@ -20,12 +20,12 @@ pub struct Lru {
 }
 
 impl Lru {
-    /// An empty SRAM of `frames` pages.
+    /// Creates an empty SRAM of `frames` pages.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `frames` is zero.
     pub fn new(frames: u32) -> Lru {
-        assert!(frames > 0, "LRU without a frame");
+        assert!(frames > 0, "found 0 frames, expected at least 1 for LRU");
         Lru { frames, recent: Lists::new() }
     }
 }
@@ -37,7 +37,6 @@ impl Policy for Lru {
         self.recent.grow(pages);
     }
 
-    #[inline]
     fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
         if self.recent.front(0) != Some(page) {
             if self.recent.contains(page) {

@@ -1,10 +1,10 @@
-//! Belady's optimum, off line.
+//! Belady's optimal offline policy.
 
 use crate::future::NEVER;
 use crate::memory::Memory;
 use crate::policy::{Policy, bring_in};
 
-/// The frame of a page that has none.
+/// Marks a page that is in no frame.
 const NONE: u32 = u32::MAX;
 
 /// A request to a policy that knows the future.
@@ -12,37 +12,39 @@ const NONE: u32 = u32::MAX;
 pub struct Foreseen {
     /// The page.
     pub page: u32,
-    /// Requests until the next one of the same page, or [`NEVER`].
+    /// Distance in requests to the next request for the same page, or [`NEVER`].
     pub ahead: u32,
 }
 
-/// MIN: a miss replaces the page whose next request is farthest ahead; the fewest misses of conventional demand paging.
+/// MIN: a miss replaces the page whose next request is farthest in the future; yields the fewest misses of conventional
+/// demand paging.
 ///
 /// Belady: "A study of replacement algorithms for a virtual-storage computer", IBM Systems Journal 5(2), 1966.
 ///
-/// *Reasoning:* of the pages kept, the one needed last blocks its frame longest. *Cost:* the next use of each request,
-/// a pass backwards ([`future`](crate::future)); a tournament tree over the frames, climbed on a hit only as far as the
-/// maximum changes, so O(log frames) at most. *When not to use it:* as a bound where pages may be read in place: it
-/// moves every page it misses, and PM-XIP beats it; that bound is [`bound`](crate::bound). It is no policy for a
-/// device, since it needs the future.
+/// *Reasoning:* among the resident pages, the one needed last occupies its frame the longest. *Cost:* the next use of
+/// each request, computed in a backward pass ([`future`](crate::future)); a tournament tree over the frames, updated on
+/// a hit only as far as the maximum changes, so at most O(log frames). *When not to use it:* as a bound where pages may
+/// be read in place: it moves every page it misses, so PM-XIP can beat it; use [`bound`](crate::bound) instead. Nor on
+/// a device, since it needs the future.
 #[derive(Clone, Debug)]
 pub struct Min {
     now: u64,
     frame_of: Vec<u32>,
     pages: Vec<u32>,
     frames: usize,
-    /// When the page of each frame is next requested: leaves from `leaves` on, the larger of two children above.
+    /// Next request time of the page in each frame, as a tournament tree: leaves start at `leaves`, inner nodes hold
+    /// the larger child.
     next_use: Vec<u64>,
     leaves: usize,
 }
 
 impl Min {
-    /// An empty SRAM of `frames` pages.
+    /// Creates an empty SRAM of `frames` pages.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `frames` is zero.
     pub fn new(frames: u32) -> Min {
-        assert!(frames > 0, "MIN without a frame");
+        assert!(frames > 0, "found 0 frames, expected at least 1 for MIN");
         let frames = frames as usize;
         let leaves = frames.next_power_of_two();
         Min {
@@ -55,7 +57,6 @@ impl Min {
         }
     }
 
-    #[inline]
     fn set_next_use(&mut self, frame: u32, at: u64) {
         let mut node = self.leaves + frame as usize;
         self.next_use[node] = at;
@@ -69,8 +70,7 @@ impl Min {
         }
     }
 
-    /// The frame whose page is requested last, the first of them.
-    #[inline]
+    /// Returns the first of the frames whose page is requested last.
     fn farthest(&self) -> u32 {
         let mut node = 1;
         while node < self.leaves {
@@ -88,7 +88,6 @@ impl Policy for Min {
         self.frame_of.resize(self.frame_of.len().max(pages as usize), NONE);
     }
 
-    #[inline]
     fn request<M: Memory>(&mut self, Foreseen { page, ahead }: Foreseen, memory: &mut M) {
         self.now += 1;
         let mut frame = self.frame_of[page as usize];
@@ -105,7 +104,7 @@ impl Policy for Min {
             self.frame_of[page as usize] = frame;
             bring_in(page, memory);
         }
-        // Within a run of one page nothing else is asked for before the next request sets it.
+        // Within a run for one page, no victim is chosen before the last request of the run sets the next use.
         if ahead != 1 {
             self.set_next_use(frame, if ahead == NEVER { u64::MAX } else { self.now + u64::from(ahead) });
         }

@@ -1,4 +1,4 @@
-//! Policies: which page is where. One file a policy.
+//! Paging policies, which decide the location of each page. One file per policy.
 
 mod arc;
 mod clock;
@@ -26,25 +26,26 @@ use crate::memory::{Counts, Memory};
 
 /// A page-replacement policy over densely numbered pages ([`Numbering`](crate::Numbering)).
 ///
-/// It keeps no counts: it tells a [`Memory`] what it does, which is known at compile time, so that counting costs an
-/// addition and nothing else.
+/// A policy keeps no counts: it reports its operations to a [`Memory`] whose type is known at compile time, so counting
+/// costs only one addition per operation.
 pub trait Policy {
-    /// What it is given for each request: the page (`u32`), and for an off-line policy what it must know of the future.
+    /// The input for each request: the page (`u32`) and, for an offline policy, its knowledge of the future.
     type Request: Copy;
 
-    /// Makes room for pages `0..pages`. The only call that allocates; may be made again as a trace shows new pages.
+    /// Makes room for pages `0..pages`. The only method that allocates; may be called again when a trace contains new
+    /// pages.
     fn grow(&mut self, pages: u32);
 
-    /// Serves one request: whatever loads and moves it takes, and one read.
+    /// Serves one request: the necessary loads and moves, and one read.
     ///
     /// # Panics
-    /// If the page is beyond what [`Policy::grow`] made room for.
+    /// If the page is beyond the range of [`Policy::grow`].
     fn request<M: Memory>(&mut self, request: Self::Request, memory: &mut M);
 }
 
-/// Serves `requests` one after another. A long trace is served chunk by chunk, with the same `policy` and `counts`.
+/// Serves `requests` in order. A long trace is served chunk by chunk with the same `policy` and `counts`.
 pub fn serve<P: Policy>(policy: &mut P, requests: &[P::Request], counts: &mut Counts) {
-    // A copy of its own, so that the counters can stay in registers.
+    // A local copy, so that the counters can stay in registers.
     let mut running = *counts;
     for &request in requests {
         policy.request(request, &mut running);
@@ -52,7 +53,7 @@ pub fn serve<P: Policy>(policy: &mut P, requests: &[P::Request], counts: &mut Co
     *counts = running;
 }
 
-/// The counts of `policy`, new, on a whole trace of pages `0..pages`.
+/// Returns the counts of a new `policy` on a whole trace of pages `0..pages`.
 pub fn count<P: Policy>(mut policy: P, pages: u32, requests: &[P::Request]) -> Counts {
     let mut counts = Counts::default();
     policy.grow(pages);
@@ -60,8 +61,7 @@ pub fn count<P: Policy>(mut policy: P, pages: u32, requests: &[P::Request]) -> C
     counts
 }
 
-/// A miss of conventional demand paging: through a buffer into a frame.
-#[inline]
+/// Serves a miss of conventional demand paging: through a buffer into a frame.
 fn bring_in<M: Memory>(page: u32, memory: &mut M) {
     memory.load(page);
     memory.move_to_sram(page);

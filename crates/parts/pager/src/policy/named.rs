@@ -1,4 +1,4 @@
-//! Policies by their names, for those who choose one while the program runs.
+//! Policies selected by name at run time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,14 +11,14 @@ use crate::policy::{
     Arc, Clock, Fifo, Lru, PmXip, Policy, Promotion, Reading, RentOrBuy, S3Fifo, Test, TwoQ, Window, serve,
 };
 
-/// The names, as [`Name`] reads them.
+/// The policy names accepted by [`Name`].
 pub const NAMES: [&str; 9] =
     ["lru", "fifo", "clock", "2q", "arc", "s3-fifo", "min", "pm-xip(WINDOW,THRESHOLD)", "rent-or-buy"];
 
-/// Longest window of a named PM-XIP, and its highest threshold.
+/// Maximum window and threshold of a named PM-XIP.
 const WINDOW_MAX: u32 = 1 << 20;
 
-/// A policy by its name.
+/// The name of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
     /// [`Lru`]
@@ -33,20 +33,20 @@ pub enum Name {
     Arc,
     /// [`S3Fifo`]
     S3Fifo,
-    /// [`Min`](crate::policy::Min), which needs the future.
+    /// [`Min`](crate::policy::Min), which is an offline policy.
     Min,
     /// [`PmXip`]
     PmXip {
-        /// In requests.
+        /// Window in requests.
         window: u32,
-        /// In occurrences.
+        /// Threshold in occurrences.
         threshold: u32,
     },
     /// [`RentOrBuy`]
     RentOrBuy,
 }
 
-/// The text is no policy's name: the text.
+/// The text is not the name of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPolicy(pub String);
 
@@ -110,10 +110,10 @@ impl fmt::Display for Name {
 }
 
 impl Reading {
-    /// The three answers, each by a word, joined by `+`: `before+after+fault` is Figure 5 line by line.
+    /// Returns the three choices as words joined by `+`: `before+after+fault` is Figure 5 taken literally.
     ///
-    /// The window is tested `before` the current request enters it or `with` it; the threshold `after` the discard or
-    /// `first`; a page is promoted at a `fault` or also at a `hit` in its buffer.
+    /// The window is tested `before` the current request enters it or `with` it; the threshold is tested `after` the
+    /// discard or `first`; a page is promoted at a `fault` or also at a `hit` in its buffer.
     pub fn words(&self) -> String {
         let window = if self.window == Window::BeforeCurrent { "before" } else { "with" };
         let test = if self.test == Test::AfterDiscard { "after" } else { "first" };
@@ -121,14 +121,14 @@ impl Reading {
         format!("{window}+{test}+{promotion}")
     }
 
-    /// The reading of such [`words`](Self::words), if it is one.
+    /// Parses the result of [`words`](Self::words).
     pub fn from_words(words: &str) -> Option<Reading> {
         Reading::all().into_iter().find(|reading| reading.words() == words)
     }
 }
 
-/// An on-line policy chosen while the program runs. What each does is in its own file; here a match leads to it, once a
-/// request, or once a chunk ([`Online::serve`]).
+/// An online policy selected at run time. Dispatches to the implementations, once per request or once per chunk
+/// ([`Online::serve`]).
 #[derive(Clone, Debug)]
 pub enum Online {
     /// See [`Name`].
@@ -168,11 +168,11 @@ macro_rules! each {
 }
 
 impl Online {
-    /// The policy of that name over an empty memory; `None` of MIN, which is not on line. `reading` is PM-XIP's, and
-    /// `weights` are what rent-or-buy keeps low.
+    /// Creates the named policy over an empty memory; `None` for MIN, which is offline. `reading` applies to PM-XIP,
+    /// and `weights` are the costs that rent-or-buy minimizes.
     ///
     /// # Panics
-    /// If there is no frame or no buffer.
+    /// If `frames` or `buffers` is zero.
     pub fn new(name: Name, frames: u32, buffers: u32, reading: Reading, weights: &Weights) -> Option<Online> {
         Some(match name {
             Name::Lru => Online::Lru(Lru::new(frames)),
@@ -187,18 +187,17 @@ impl Online {
         })
     }
 
-    /// As [`Policy::grow`].
+    /// See [`Policy::grow`].
     pub fn grow(&mut self, pages: u32) {
         each!(self, policy => policy.grow(pages));
     }
 
-    /// As [`Policy::request`].
-    #[inline]
+    /// See [`Policy::request`].
     pub fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
         each!(self, policy => policy.request(page, memory));
     }
 
-    /// As [`serve`].
+    /// See [`serve`].
     pub fn serve(&mut self, requests: &[u32], counts: &mut Counts) {
         each!(self, policy => serve(&mut *policy, requests, counts));
     }
@@ -213,7 +212,7 @@ mod tests {
     use sim::Streams;
 
     #[test]
-    fn names_are_read_as_they_are_written() {
+    fn names_round_trip() {
         for name in NAMES {
             let name = name.replace("WINDOW,THRESHOLD", "8,4");
             assert_eq!(name.parse::<Name>().unwrap().to_string(), name);
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_chosen_by_name_is_that_policy() {
+    fn a_named_policy_behaves_like_the_policy_itself() {
         let jpeg = synthetic::locality("jpeg").unwrap();
         let trace = jpeg.trace(5_000, &mut Streams::new(2).stream("jpeg"));
         let weights = Weights::time(&Costs::ONENAND_2006);

@@ -1,4 +1,4 @@
-//! PM-XIP: the page manager that reads some pages in place.
+//! PM-XIP: a page manager that reads some pages in place.
 
 use crate::history::History;
 use crate::lists::Lists;
@@ -8,12 +8,13 @@ use crate::policy::Policy;
 const SRAM: usize = 0;
 const BUFFERS: usize = 1;
 
-/// Whether the page history window, when the threshold is tested, holds the request that is being served.
+/// Whether the page history window contains the current request when the threshold is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
-    /// It does: with a threshold of 0 every faulting page is moved, which is LRU, as the paper's 5.2 says.
+    /// It does: with a threshold of 0 every faulting page is moved, which is LRU, as stated in section 5.2 of the
+    /// paper.
     WithCurrent,
-    /// It does not: Figure 5 updates it last (line 10).
+    /// It does not: Figure 5 updates the window last (line 10).
     BeforeCurrent,
 }
 
@@ -22,36 +23,36 @@ pub enum Window {
 pub enum Test {
     /// After the victim was discarded and the page loaded: the order of Figure 5.
     AfterDiscard,
-    /// Before, so that the would-be victim has its chance; the page loaded is tested by itself.
+    /// Before, so that the potential victim may be promoted; the loaded page is tested separately.
     BeforeDiscard,
 }
 
 /// When a page in a buffer may be moved into SRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promotion {
-    /// At a fault, of whatever page: Figure 5, "no changes are considered during a run of page hits" (4).
+    /// At a fault for any page: Figure 5, "no changes are considered during a run of page hits" (4).
     OnFault,
-    /// Also when it is requested and found there; that request is still served from the buffer.
+    /// Also when it is requested and found in its buffer; that request is still served from the buffer.
     OnHit,
 }
 
-/// How the paper's three open questions are read.
+/// The interpretation of three points that the paper leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// What the window holds.
+    /// Content of the window.
     pub window: Window,
-    /// When the threshold is tested.
+    /// Order of threshold test and discard.
     pub test: Test,
-    /// What may promote.
+    /// Events that may promote a page.
     pub promotion: Promotion,
 }
 
 impl Reading {
-    /// Figure 5 line by line.
+    /// The literal interpretation of Figure 5.
     pub const FIGURE_5: Reading =
         Reading { window: Window::BeforeCurrent, test: Test::AfterDiscard, promotion: Promotion::OnFault };
 
-    /// All eight.
+    /// Returns all eight interpretations.
     pub fn all() -> [Reading; 8] {
         std::array::from_fn(|bits| Reading {
             window: if bits & 1 == 0 { Window::BeforeCurrent } else { Window::WithCurrent },
@@ -63,7 +64,7 @@ impl Reading {
 
 #[derive(Clone, Copy, Debug)]
 struct Page {
-    /// Where its last run of requests began.
+    /// Start of its last run of requests.
     last: u64,
     place: Place,
 }
@@ -79,28 +80,29 @@ enum Place {
 const NONE: u32 = u32::MAX;
 
 /// PM-XIP(w, theta): a faulting page is loaded into a buffer and read there; it moves into SRAM only if it occurs more
-/// than `threshold` times among the last `window` requests. Victims go by least recent request, in the buffers and in
-/// SRAM alike.
+/// than `threshold` times among the last `window` requests. Victims are the least recently requested pages, in the
+/// buffers as well as in SRAM.
 ///
 /// Joo, Choi, Park, Chung, Chung, Chang: "Demand paging for OneNAND flash execute-in-place", CODES+ISSS 2006, Figure 5.
 ///
-/// *Reasoning:* a page requested often lately is worth the move and a frame; any other is read where it lies. *Cost:*
-/// an addition a request, and a slot of the window and two counters a run of requests for one page; a promotion walks at
-/// most `window` pages of the recency list. *When not to use it:* where SRAM holds, or nearly holds, the working set.
-/// Pages that take turns never exceed the threshold, are never moved although frames lie idle, and are loaded again and
-/// again: 2 to 49 times the time of LRU. [`RentOrBuy`](crate::policy::RentOrBuy) is the policy without that fault.
+/// *Reasoning:* a page requested often in the recent past is worth the move and a frame; any other is read in place.
+/// *Cost:* an addition per request, and a window slot and two counters per run of requests for one page; a promotion
+/// walks at most `window` pages of the recency list. *When not to use it:* where SRAM holds, or nearly holds, the
+/// working set. Alternating pages never exceed the threshold, are never moved although frames are idle, and are loaded
+/// again and again, which takes 2 to 49 times the time of LRU. [`RentOrBuy`](crate::policy::RentOrBuy) avoids this
+/// weakness.
 #[derive(Clone, Debug)]
 pub struct PmXip {
     reading: Reading,
     threshold: u32,
     frames: u32,
     buffers: u32,
-    /// Requests before this one.
+    /// Number of requests before the current one.
     now: u64,
-    /// The page of the request before, and where the run of requests for it began.
+    /// The page of the previous request, and the start of its run.
     current: u32,
     began: u64,
-    /// That page is in SRAM, which it does not leave while the run goes on.
+    /// Whether that page is in SRAM, where it stays during its run.
     in_sram: bool,
     pages: Vec<Page>,
     lists: Lists<2>,
@@ -109,13 +111,17 @@ pub struct PmXip {
 }
 
 impl PmXip {
-    /// An empty SRAM of `frames` pages, `buffers` empty buffers; `window` in requests, `threshold` in occurrences.
+    /// Creates an empty SRAM of `frames` pages and `buffers` empty buffers; `window` is in requests, `threshold` in
+    /// occurrences.
     ///
     /// # Panics
-    /// If there is no frame, no buffer, no window, or one of 2^31 requests.
+    /// If `frames`, `buffers` or `window` is zero, or `window` is 2^31 or more.
     pub fn new(frames: u32, buffers: u32, window: u32, threshold: u32, reading: Reading) -> PmXip {
-        assert!(frames > 0 && buffers > 0, "PM-XIP with {frames} frames and {buffers} buffers");
-        assert!(window > 0 && window < 1 << 31, "PM-XIP with a window of {window}");
+        assert!(
+            frames > 0 && buffers > 0,
+            "found {frames} frames and {buffers} buffers, expected at least 1 of each for PM-XIP"
+        );
+        assert!(window > 0 && window < 1 << 31, "found a window of {window}, expected 1 to 2^31 - 1 for PM-XIP");
         PmXip {
             reading,
             threshold,
@@ -131,15 +137,13 @@ impl PmXip {
         }
     }
 
-    /// Where the window begins and ends when the threshold is tested for this request.
-    #[inline]
+    /// Returns the start and end of the window in which the threshold is tested for the current request.
     fn tested(&self) -> (u64, u64) {
         let end = self.now + u64::from(self.reading.window == Window::WithCurrent);
         (self.history.from(end), end)
     }
 
-    /// Whether the window holds `page` more often than the threshold.
-    #[inline]
+    /// Returns whether the window contains `page` more often than the threshold.
     fn is_hot(&self, page: u32, (from, end): (u64, u64)) -> bool {
         let current = if page == self.current { end - self.began.max(from) } else { 0 };
         self.history.exceeds(page, from, current, u64::from(self.threshold))
@@ -154,7 +158,7 @@ impl PmXip {
         self.lists.remove(BUFFERS, page);
         memory.move_to_sram(page);
         self.pages[page as usize].place = Place::Sram;
-        // By its last request, which lies at most a window back.
+        // Insert by the time of its last request, which is at most one window ago.
         let last = self.pages[page as usize].last;
         let mut front = None;
         let mut next = self.lists.front(SRAM);
@@ -170,7 +174,6 @@ impl PmXip {
     }
 
     /// Tests the pages in the buffers, the least recently requested first.
-    #[inline(always)]
     fn promote_hot<M: Memory>(&mut self, tested: (u64, u64), memory: &mut M) {
         let mut next = self.lists.back(BUFFERS);
         while let Some(page) = next {
@@ -181,7 +184,6 @@ impl PmXip {
         }
     }
 
-    #[inline]
     fn hit_in_buffer<M: Memory>(&mut self, page: u32, memory: &mut M) {
         memory.read_buffer(page);
         if self.reading.promotion == Promotion::OnHit {
@@ -250,7 +252,6 @@ impl Policy for PmXip {
         self.pages.resize(self.pages.len().max(pages as usize), unseen);
     }
 
-    #[inline]
     fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
         if page != self.current {
             self.visit(page, memory);

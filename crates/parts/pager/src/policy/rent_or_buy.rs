@@ -1,4 +1,4 @@
-//! Rent or buy, with four patiences in a duel: keeps what reading in place wins, and does not lose where SRAM suffices.
+//! Rent or buy with four competing prices: gains from reading in place, without losing where SRAM suffices.
 
 use crate::costs::Weights;
 use crate::lists::Lists;
@@ -8,93 +8,96 @@ use crate::policy::Policy;
 /// No page.
 const NONE: u32 = u32::MAX;
 
-/// Rent or buy. A page that is read in place pays *rent*: the load each time it must be fetched again, and the slower
-/// reads. It is moved into SRAM when what it has paid, *while the least recently requested page there lay idle*,
-/// reaches the price; a request for that page in between resets the account. As long as SRAM has a free frame, pages
-/// are moved at once.
+/// Rent or buy. A page that is read in place pays *rent*: a load each time it must be fetched again, and slower reads.
+/// It is moved into SRAM when the rent paid *while the least recently requested page in SRAM was idle* reaches the
+/// price; a request for that page in between resets the account. While SRAM has a free frame, pages are moved
+/// immediately.
 ///
-/// How high the price should be depends on the program, so there are `N` (four by default): 0, 1, 3 and 9 loads. 0 is
-/// LRU. Each price is played through on page numbers alone, all four on the same requests, and the memory follows one
-/// of them, the leader. When another has been cheaper than the leader by twice the price of filling SRAM, since the
-/// last change of leader and counted from the moment when it was furthest behind, it becomes the leader. The memory
-/// takes after a new leader as pages are asked for: a page that the leader has in SRAM is moved there, in place of one
-/// that the leader has not.
+/// The best price depends on the program, so there are `N` prices (four by default): 0, 1, 3 and 9 loads. Price 0 is
+/// LRU. All prices are simulated on page numbers alone, for the same requests, and the real memory follows one of them,
+/// the leader. Another price becomes the leader once it has been cheaper than the current one by twice the cost of
+/// filling SRAM, counted since the last change of leader and from the point at which it was furthest behind. The real
+/// memory adapts to a new leader as pages are requested: a page that the leader has in SRAM is moved there and replaces
+/// one that the leader has not.
 ///
-/// This is a policy of this project. It owes the comparison of a page's recency with that of the oldest resident page
-/// to LIRS (Jiang, Zhang, SIGMETRICS 2002), the account to ski rental (Karlin, Manasse, Rudolph, Sleator, 1988), and
-/// playing several policies through while following one to Blum and Burch (COLT 1997). The prices and the lead that
-/// decides are assumed, and were chosen among several by synthetic traces and some programs' page traces: half of
-/// either works nearly as well. On forty builds of four programs that it met afterwards (`docs/paging.md`), twenty of
-/// them for ARM, it takes at most 1.034 times the better of LRU and PM-XIP(8,4) with 2 to 64 KB of SRAM.
+/// This policy was developed in this project. It owes the comparison of a page's recency with that of the oldest
+/// resident page to LIRS (Jiang, Zhang, SIGMETRICS 2002), the account to ski rental (Karlin, Manasse, Rudolph, Sleator,
+/// 1988), and the simulation of several policies while following one to Blum and Burch (COLT 1997). The prices and the
+/// decisive lead are assumed; they were selected on synthetic traces and the page traces of some programs, and half of
+/// either works nearly as well. On forty builds of four programs that were not used for the selection
+/// (`docs/paging.md`), twenty of them for ARM, the policy takes at most 1.034 times as long as the better of LRU and
+/// PM-XIP(8,4) with 2 to 64 KB of SRAM.
 ///
-/// *Reasoning.* In a loop over more pages than fit, every page in SRAM is requested between two requests of any other:
-/// nobody's rent adds up, the frames stay with their pages, and the rest of the loop is read in place, where LRU misses
-/// everything. PM-XIP's fault, pages that take turns in the buffers for ever while frames lie idle, cannot last: each
-/// such load is rent, and an idle frame's owner does not defend it. Where references are nearly random, patience is
-/// right; in a program that changes phase often, it is not; that is what the duel finds out.
+/// *Reasoning.* In a loop over more pages than fit, every page in SRAM is requested between two requests for any other
+/// page: no rent accumulates, the frames keep their pages, and the rest of the loop is read in place, whereas LRU
+/// misses on every page. The weakness of PM-XIP, pages that alternate in the buffers indefinitely while frames are
+/// idle, cannot persist: each such load is rent, and the owner of an idle frame does not defend it. Where references
+/// are nearly random, a high price is right; in a program that changes phase often, it is not. The competition between
+/// prices decides.
 ///
-/// *Guarantee*, for any trace and against any of the prices `i`, with F and M the cost of a load and of a move, S
-/// frames and B buffers: cost <= cost of price `i` alone + (changes of leader + 1) * (2 S (F + M) + S (3 F + M) + B F +
-/// F + M). The first term: between two changes no price is, over any stretch up to the change, cheaper than the leader
-/// by more than what is decisive, and one fault. The rest is the price of taking after a leader: a load and a move for
-/// each page that it had in SRAM and we had not, a load for what each of these pushed out of the buffers, a load for
-/// each page that only we had in SRAM and that it may have had in a buffer when we give it up, and what the buffers
-/// held. With price 0 among them this bounds the loss against LRU; `tests/rent_or_buy.rs` holds random traces to it.
+/// *Guarantee*, for any trace and against any price `i`, with F and M the cost of a load and of a move, S frames and B
+/// buffers: cost <= cost of price `i` alone + (changes of leader + 1) * (2 S (F + M) + S (3 F + M) + B F + F + M). The
+/// first term: between two changes no price is cheaper than the leader, over any interval up to the change, by more
+/// than the decisive lead plus one fault. The rest is the cost of adapting to a leader: a load and a move for each page
+/// that the leader had in SRAM and the real memory had not, a load for each page thereby evicted from the buffers, a
+/// load for each page that only the real memory had in SRAM and that the leader may have had in a buffer when it is
+/// given up, and the contents of the buffers. With price 0 among the prices this bounds the loss against LRU;
+/// `tests/rent_or_buy.rs` checks it on random traces.
 ///
-/// *Cost.* One recency list for all prices and the memory: a request moves its page to the front, and does more only
-/// for prices under which the page is not in SRAM. The oldest page under each price is found by a hand that moves over
-/// each page at most once a request (as LIRS prunes its stack), so O(N) amortised, whatever the number of frames; a
-/// fault looks at the B buffers, and after a change of leader a victim is looked for among the frames. About 240
-/// instructions a request where LRU takes 20 and PM-XIP 53 (`examples/pages.rs`). State: 24 bytes a page, and 8 for
-/// each price.
+/// *Cost.* All prices and the real memory share one recency list: a request moves its page to the front, and does
+/// further work only for prices under which the page is not in SRAM. The oldest page under each price is tracked by a
+/// hand that passes each page at most once per request (as LIRS prunes its stack), so O(N) amortized, regardless of the
+/// number of frames; a fault inspects the B buffers, and after a change of leader a victim is searched among the
+/// frames. About 240 instructions per request, compared with 20 for LRU and 53 for PM-XIP (`examples/pages.rs`). State:
+/// 24 bytes per page, plus 8 per page and price.
 ///
-/// *When not to use it.* In short traces, of ten or thirty thousand requests: the first change of leader waits for a
-/// lead of twice the price of filling SRAM, and if reading in place would have done without faults altogether, that
-/// wait is most of what the program takes (of random synthetic programs that short, 3 % took more than 1.05 times the
-/// better of LRU and PM-XIP(8,4), the worst 1.5 times; of 100,000 requests, 1 %, the worst 1.11). A smaller first lead
-/// mends that, and loses to LRU elsewhere. Where the counters cannot be kept at every request (PM-XIP needs the same),
-/// only at faults; where pages are never read in place, since then LRU or [`Arc`](crate::policy::Arc) does the same for
-/// less.
+/// *When not to use it.* In short traces of ten or thirty thousand requests: the first change of leader requires a lead
+/// of twice the cost of filling SRAM, and if reading in place could have avoided all faults, that delay accounts for
+/// most of the run time (of random synthetic programs of this length, 3 % took more than 1.05 times as long as the
+/// better of LRU and PM-XIP(8,4), the worst 1.5 times; with 100,000 requests, 1 %, the worst 1.11 times). A smaller
+/// first lead solves this, but loses to LRU elsewhere. Also not where counters can be kept only at faults instead of at
+/// every request (which PM-XIP needs too), and not where pages are never read in place, since LRU or
+/// [`Arc`](crate::policy::Arc) then achieves the same at a lower cost.
 #[derive(Clone, Debug)]
 pub struct RentOrBuy<const N: usize = 4> {
     frames: u32,
     buffers: usize,
-    /// What a load, a move, and a read in place instead of in SRAM cost, in the units of what is to be kept low.
+    /// Costs of a load, of a move, and of a read in place instead of in SRAM, in the units to be minimized.
     load: u64,
     moved: u64,
     slower_read: u64,
-    /// Rent from which on each price is reached.
+    /// The rent at which each price is reached.
     prices: [u64; N],
     now: u64,
     pages: Vec<Page>,
-    /// Rent that page `p` has paid under price `i`, at `N * p + i`.
+    /// Rent that page `p` has paid under price `i`, at index `N * p + i`.
     rents: Vec<u64>,
     recent: Lists<1>,
-    /// The memories played through, and at `N` the real one's.
+    /// The simulated memories and, at index `N`, the real one.
     sides: Vec<Side>,
     leader: usize,
-    /// How much cheaper each price has been than the leader: since the last change, and never below 0.
+    /// Lead of each price over the leader since the last change; never below 0.
     ahead: [u64; N],
-    /// Lead from which on the leader changes.
+    /// The lead at which the leader changes.
     decisive: u64,
     changes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Page {
-    /// When it was last requested, from 1; 0 never.
+    /// Time of the last request, from 1; 0 if none.
     last: u64,
-    /// Sides (bits) that have it in SRAM.
+    /// Bit mask of the memories that have it in SRAM.
     in_sram: u32,
-    /// Sides that have it in a buffer.
+    /// Bit mask of the memories that have it in a buffer.
     in_buffer: u32,
 }
 
-/// One memory: what is not in the pages' bits.
+/// State of one memory beyond the bits in [`Page`].
 #[derive(Clone, Debug)]
 struct Side {
     resident: u32,
-    /// The least recently requested page in SRAM, [`NONE`] while there is no page.
+    /// The least recently requested page in SRAM, [`NONE`] if SRAM is empty.
     oldest: u32,
     buffers: Vec<u32>,
 }
@@ -103,24 +106,28 @@ struct Side {
 const LOADS: [u32; 4] = [0, 1, 3, 9];
 
 impl RentOrBuy<4> {
-    /// An empty SRAM of `frames` pages and `buffers` empty buffers, to keep what `weights` count low: time or energy.
+    /// Creates an empty SRAM of `frames` pages and `buffers` empty buffers, minimizing the costs `weights`: time or
+    /// energy.
     ///
     /// # Panics
-    /// If there is no frame or no buffer.
+    /// If `frames` or `buffers` is zero.
     pub fn new(frames: u32, buffers: u32, weights: &Weights) -> RentOrBuy<4> {
         RentOrBuy::with_prices(frames, buffers, weights, LOADS)
     }
 }
 
 impl<const N: usize> RentOrBuy<N> {
-    /// The same with prices of its own, each a number of loads (of moves, should a move cost more than a load). With
-    /// one price there is no duel.
+    /// Like [`RentOrBuy::new`], with custom prices in loads (in moves if a move costs more than a load). With a single
+    /// price there is no competition.
     ///
     /// # Panics
-    /// If there is no frame, no buffer, no price, or more than 31 prices.
+    /// If `frames` or `buffers` is zero, or there are no prices or more than 31.
     pub fn with_prices(frames: u32, buffers: u32, weights: &Weights, prices: [u32; N]) -> RentOrBuy<N> {
-        assert!(frames > 0 && buffers > 0, "rent or buy with {frames} frames and {buffers} buffers");
-        assert!((1..32).contains(&N), "rent or buy with {N} prices");
+        assert!(
+            frames > 0 && buffers > 0,
+            "found {frames} frames and {buffers} buffers, expected at least 1 of each for rent-or-buy"
+        );
+        assert!((1..32).contains(&N), "found {N} prices, expected 1 to 31");
         let &Weights { load, moved, buffer_read, sram_read } = weights;
         let side = Side { resident: 0, oldest: NONE, buffers: Vec::with_capacity(buffers as usize) };
         RentOrBuy {
@@ -142,12 +149,12 @@ impl<const N: usize> RentOrBuy<N> {
         }
     }
 
-    /// How often the leader has changed.
+    /// Returns the number of changes of leader.
     pub fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Brings `page` to the front of the recency list. Hands that are at it go on to the next page of their side.
+    /// Moves `page` to the front of the recency list. A hand at this page advances to the next page of its memory.
     fn bring_forward(&mut self, page: u32, previous: u64, in_sram: u32) {
         let mut sides = in_sram;
         while sides != 0 {
@@ -164,7 +171,7 @@ impl<const N: usize> RentOrBuy<N> {
         }
     }
 
-    /// The least recently requested page of `side` in front of `page`.
+    /// Returns the least recently requested SRAM page of memory `side` among those in front of `page`.
     fn next_in_front(&self, page: u32, side: usize) -> u32 {
         let mut at = page;
         loop {
@@ -175,7 +182,7 @@ impl<const N: usize> RentOrBuy<N> {
         }
     }
 
-    /// `page`, just requested and at the front, enters the SRAM of `side`, where there is room.
+    /// Adds `page`, which was just requested and is at the front, to the SRAM of memory `side`, which must have room.
     fn enter(&mut self, page: u32, side: usize) {
         self.pages[page as usize].in_sram |= 1 << side;
         let state = &mut self.sides[side];
@@ -189,7 +196,7 @@ impl<const N: usize> RentOrBuy<N> {
         }
     }
 
-    /// `victim` leaves the SRAM of `side`.
+    /// Removes `victim` from the SRAM of memory `side`.
     fn leave(&mut self, victim: u32, side: usize) {
         self.pages[victim as usize].in_sram &= !(1 << side);
         self.sides[side].resident -= 1;
@@ -200,7 +207,7 @@ impl<const N: usize> RentOrBuy<N> {
         }
     }
 
-    /// Loads `page` into a buffer of `side`; returns the page that had to leave one.
+    /// Loads `page` into a buffer of memory `side`; returns the evicted page, if any.
     fn load_into_buffer(&mut self, page: u32, side: usize) -> Option<u32> {
         let mut victim = None;
         if self.sides[side].buffers.len() == self.buffers {
@@ -215,12 +222,12 @@ impl<const N: usize> RentOrBuy<N> {
         victim
     }
 
-    /// Plays the request for `page`, which is not in the SRAM of `side` and was last requested at `previous`; returns
-    /// what it cost beyond a read of SRAM.
+    /// Simulates a request for `page`, which is not in the SRAM of memory `side` and was last requested at `previous`.
+    /// Returns its cost beyond a read from SRAM.
     fn play(&mut self, page: u32, previous: u64, side: usize) -> u64 {
         let full = self.sides[side].resident == self.frames;
         let oldest = self.sides[side].oldest;
-        // Whether the page was requested since the one that it would replace.
+        // Whether the page was requested after the page that it would replace.
         let idle = previous > 0 && (!full || previous > self.pages[oldest as usize].last);
         let rent = &mut self.rents[N * page as usize + side];
         if !idle {
@@ -249,7 +256,7 @@ impl<const N: usize> RentOrBuy<N> {
         cost
     }
 
-    /// Plays the first request of a run for `page` under the prices that do not have it in SRAM.
+    /// Simulates the first request of a run for `page` under the prices that do not have it in SRAM.
     fn play_all(&mut self, page: u32, previous: u64, in_sram: u32) -> [u64; N] {
         let mut costs = [0; N];
         for (side, cost) in costs.iter_mut().enumerate() {
@@ -260,9 +267,8 @@ impl<const N: usize> RentOrBuy<N> {
         costs
     }
 
-    /// Plays one more request of a run for `page`, under the prices that have it in a buffer: what [`Self::play`] would
-    /// do, knowing that it was requested last, and so since any other page.
-    #[inline]
+    /// Simulates a further request of a run for `page` under the prices that have it in a buffer. Like [`Self::play`],
+    /// given that this page was requested last and thus after any other page.
     fn play_on(&mut self, page: u32, in_sram: u32) -> [u64; N] {
         let rents: &mut [u64; N] = self.rents[N * page as usize..].first_chunk_mut().expect("every page has its rents");
         let mut costs = [0; N];
@@ -278,7 +284,7 @@ impl<const N: usize> RentOrBuy<N> {
             let side = reached.trailing_zeros() as usize;
             reached &= reached - 1;
             self.rents[N * page as usize + side] = 0;
-            // Where a frame is free no page stays in a buffer.
+            // While a frame is free no page stays in a buffer.
             debug_assert_eq!(self.sides[side].resident, self.frames);
             self.leave(self.sides[side].oldest, side);
             self.enter(page, side);
@@ -287,8 +293,7 @@ impl<const N: usize> RentOrBuy<N> {
         costs
     }
 
-    /// Accounts for what each price paid, and changes the leader if one has a decisive lead.
-    #[inline]
+    /// Accounts for the cost under each price, and changes the leader if another price has a decisive lead.
     fn compare(&mut self, costs: [u64; N]) {
         let paid = costs[self.leader];
         let mut best = self.leader;
@@ -305,7 +310,8 @@ impl<const N: usize> RentOrBuy<N> {
         }
     }
 
-    /// The page that leaves the real SRAM: of those that the leader has not, the least recently requested.
+    /// Returns the page to evict from the real SRAM: the least recently requested of those that the leader does not
+    /// have.
     fn victim(&self) -> u32 {
         let mut at = self.sides[N].oldest;
         while self.pages[at as usize].in_sram >> self.leader & 1 == 1 {
@@ -328,7 +334,8 @@ impl<const N: usize> RentOrBuy<N> {
         let moves = self.pages[page as usize].in_sram >> self.leader & 1 == 1;
         if moves {
             if self.sides[N].resident == self.frames {
-                // The leader has this page and no more than as many, so one of ours it has not.
+                // The leader has this page and at most as many pages in total, so it lacks one of the real memory's
+                // pages.
                 let victim = self.victim();
                 self.leave(victim, N);
                 memory.discard_from_sram(victim);
@@ -354,7 +361,6 @@ impl<const N: usize> Policy for RentOrBuy<N> {
         self.rents.resize(N * pages, 0);
     }
 
-    #[inline]
     fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
         self.now += 1;
         let previous = std::mem::replace(&mut self.pages[page as usize].last, self.now);

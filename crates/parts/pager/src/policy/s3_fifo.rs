@@ -1,4 +1,4 @@
-//! S3-FIFO: three queues, no reordering.
+//! S3-FIFO: three queues without reordering.
 
 use crate::lists::Lists;
 use crate::memory::Memory;
@@ -9,18 +9,19 @@ const MAIN: usize = 1;
 const NAMES: usize = 2;
 /// On no list.
 const NONE: u8 = u8::MAX;
-/// Requests beyond this many since a page came in, or came round, are not told apart.
+/// Cap of the use counter: further requests since the page was loaded or last requeued are not counted.
 const USES_MAX: u8 = 3;
 
-/// S3-FIFO: new pages pass a small FIFO (a tenth of the frames); those requested more than once meanwhile go on to the
-/// main FIFO, the others leave only a name; a page whose name is remembered enters the main FIFO at once; there,
-/// eviction goes round like CLOCK with two bits.
+/// S3-FIFO: new pages enter a small FIFO (a tenth of the frames). Pages requested more than once there move on to the
+/// main FIFO; the others are evicted and only their names remembered. A page whose name is remembered enters the main
+/// FIFO directly. The main FIFO evicts like CLOCK with two bits.
 ///
 /// Yang, Zhang, Qiu, Yue, Rashmi: "FIFO queues are all you need for cache eviction", SOSP 2023.
 ///
-/// *Reasoning:* most objects of a large cache are requested once in their stay, and should leave quickly. *Cost:* a hit
-/// adds to a two-bit counter; nothing moves. *When not to use it:* for pages of code in a few frames: a tenth of 4 is
-/// rounded up to one, and a page run through once is still read many times in a row, so that all pages look popular.
+/// *Reasoning:* most objects in a large cache are requested only once during their stay and should be evicted quickly.
+/// *Cost:* a hit increments a two-bit counter; nothing moves. *When not to use it:* for code pages in a few frames: a
+/// tenth of 4 is rounded up to one, and a page executed once is still read many times in a row, so all pages appear
+/// popular.
 #[derive(Clone, Debug)]
 pub struct S3Fifo {
     frames: u32,
@@ -36,21 +37,21 @@ struct Page {
 }
 
 impl S3Fifo {
-    /// An empty SRAM of `frames` pages.
+    /// Creates an empty SRAM of `frames` pages.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `frames` is zero.
     pub fn new(frames: u32) -> S3Fifo {
-        assert!(frames > 0, "S3-FIFO without a frame");
+        assert!(frames > 0, "found 0 frames, expected at least 1 for S3-FIFO");
         S3Fifo { frames, small_frames: (frames / 10).max(1), lists: Lists::new(), pages: Vec::new() }
     }
 
-    /// Frames of the main queue; as many names are remembered.
+    /// Returns the size of the main queue, which is also the number of remembered names.
     fn main_frames(&self) -> u32 {
         (self.frames - self.small_frames).max(1)
     }
 
-    fn put(&mut self, list: usize, page: u32) {
+    fn insert(&mut self, list: usize, page: u32) {
         self.lists.push_front(list, page);
         self.pages[page as usize] = Page { list: list as u8, uses: 0 };
     }
@@ -58,7 +59,7 @@ impl S3Fifo {
     fn evict_from_small<M: Memory>(&mut self, memory: &mut M) {
         while let Some(page) = self.lists.pop_back(SMALL) {
             if self.pages[page as usize].uses > 1 {
-                self.put(MAIN, page);
+                self.insert(MAIN, page);
                 if self.lists.len(MAIN) > self.main_frames() {
                     return self.evict_from_main(memory);
                 }
@@ -68,7 +69,7 @@ impl S3Fifo {
                     let forgotten = self.lists.pop_back(NAMES).expect("there are names");
                     self.pages[forgotten as usize].list = NONE;
                 }
-                return self.put(NAMES, page);
+                return self.insert(NAMES, page);
             }
         }
     }
@@ -80,7 +81,7 @@ impl S3Fifo {
                 self.pages[page as usize].list = NONE;
                 return memory.discard_from_sram(page);
             }
-            self.put(MAIN, page);
+            self.insert(MAIN, page);
             self.pages[page as usize].uses = uses - 1;
         }
     }
@@ -97,7 +98,7 @@ impl S3Fifo {
             }
         }
         bring_in(page, memory);
-        self.put(if remembered { MAIN } else { SMALL }, page);
+        self.insert(if remembered { MAIN } else { SMALL }, page);
     }
 }
 
@@ -109,7 +110,6 @@ impl Policy for S3Fifo {
         self.pages.resize(self.pages.len().max(pages as usize), Page { list: NONE, uses: 0 });
     }
 
-    #[inline]
     fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
         let state = &mut self.pages[page as usize];
         match state.list as usize {

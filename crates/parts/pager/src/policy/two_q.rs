@@ -1,4 +1,4 @@
-//! 2Q: a queue on trial, and LRU for what comes back.
+//! 2Q: a trial queue for new pages, and LRU for returning ones.
 
 use crate::lists::Lists;
 use crate::memory::Memory;
@@ -8,15 +8,15 @@ const TRIAL: usize = 0;
 const REMEMBERED: usize = 1;
 const MAIN: usize = 2;
 
-/// 2Q, the full version: a new page goes through a FIFO on trial (A1in, a quarter of the frames); evicted from there it
-/// is remembered (A1out, half as many names as frames); requested while remembered it enters the main LRU (Am).
+/// 2Q, full version: a new page enters a trial FIFO (A1in, a quarter of the frames); once evicted from there it is
+/// remembered (A1out, half as many names as frames); if requested while remembered it enters the main LRU list (Am).
 ///
-/// Johnson, Shasha: "2Q: a low overhead high performance buffer management replacement algorithm", VLDB 1994; the two
-/// shares are its recommended ones.
+/// Johnson, Shasha: "2Q: a low overhead high performance buffer management replacement algorithm", VLDB 1994; both
+/// shares are those recommended in the paper.
 ///
-/// *Reasoning:* requests close together say nothing of worth; a page that returns after it left the trial does.
+/// *Reasoning:* requests in close succession do not indicate a valuable page, whereas a request after the trial does.
 /// *Cost:* a hit reorders only the main list. *When not to use it:* with few frames: a quarter of 4 is one, and the
-/// memory of names is as short; where phases change quickly, since every page of a new phase is missed twice.
+/// list of names is equally short; where phases change quickly, since every page of a new phase is missed twice.
 #[derive(Clone, Debug)]
 pub struct TwoQ {
     frames: u32,
@@ -30,12 +30,12 @@ pub struct TwoQ {
 const NONE: u8 = u8::MAX;
 
 impl TwoQ {
-    /// An empty SRAM of `frames` pages.
+    /// Creates an empty SRAM of `frames` pages.
     ///
     /// # Panics
-    /// If there are none.
+    /// If `frames` is zero.
     pub fn new(frames: u32) -> TwoQ {
-        assert!(frames > 0, "2Q without a frame");
+        assert!(frames > 0, "found 0 frames, expected at least 1 for 2Q");
         TwoQ {
             frames,
             trial_frames: (frames / 4).max(1),
@@ -45,7 +45,7 @@ impl TwoQ {
         }
     }
 
-    fn put(&mut self, list: usize, page: u32) {
+    fn insert(&mut self, list: usize, page: u32) {
         self.lists.push_front(list, page);
         self.list_of[page as usize] = list as u8;
     }
@@ -61,7 +61,7 @@ impl TwoQ {
                 let forgotten = self.lists.pop_back(REMEMBERED).expect("there are names");
                 self.list_of[forgotten as usize] = NONE;
             }
-            self.put(REMEMBERED, victim);
+            self.insert(REMEMBERED, victim);
         } else {
             let victim = self.lists.pop_back(MAIN).expect("the main list is not empty");
             memory.discard_from_sram(victim);
@@ -78,7 +78,6 @@ impl Policy for TwoQ {
         self.list_of.resize(self.list_of.len().max(pages as usize), NONE);
     }
 
-    #[inline]
     fn request<M: Memory>(&mut self, page: u32, memory: &mut M) {
         match self.list_of[page as usize] as usize {
             MAIN => {
@@ -88,13 +87,13 @@ impl Policy for TwoQ {
             }
             TRIAL => {}
             list => {
-                // Its name leaves first, so that the victim's cannot push it out.
+                // Remove its name first, so that the victim's name cannot evict it.
                 if list == REMEMBERED {
                     self.lists.remove(REMEMBERED, page);
                 }
                 self.make_room(memory);
                 bring_in(page, memory);
-                self.put(if list == REMEMBERED { MAIN } else { TRIAL }, page);
+                self.insert(if list == REMEMBERED { MAIN } else { TRIAL }, page);
             }
         }
         memory.read_sram(page);

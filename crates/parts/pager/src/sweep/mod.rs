@@ -1,4 +1,4 @@
-//! Many configurations at once: in one pass where the policy allows it, on all cores where it does not.
+//! Evaluates many configurations: in one pass where the policy permits it, otherwise on all cores.
 
 mod stack_distance;
 mod thresholds;
@@ -13,16 +13,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::memory::Counts;
 use crate::policy::Reading;
 
-/// The cores of this machine, or 1 where that cannot be told.
+/// Returns the number of cores of this machine, or 1 if unknown.
 pub fn cores() -> NonZero<usize> {
     std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN)
 }
 
-/// `job(0)`, `job(1)`, … `job(jobs - 1)` on `threads` threads, each taking the next that is not taken; the results are
-/// in the order of the jobs, whatever the threads.
+/// Runs `job(0)`, `job(1)`, … `job(jobs - 1)` on `threads` threads, each taking the next free job. Returns the results
+/// in job order, independent of the threads.
 ///
 /// # Panics
-/// If a job does.
+/// If a job panics.
 pub fn parallel<T: Send>(jobs: usize, threads: NonZero<usize>, job: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let results: Vec<Mutex<Option<T>>> = (0..jobs).map(|_| Mutex::new(None)).collect();
@@ -30,7 +30,7 @@ pub fn parallel<T: Send>(jobs: usize, threads: NonZero<usize>, job: impl Fn(usiz
         for _ in 0..threads.get().min(jobs) {
             scope.spawn(|| {
                 loop {
-                    // Only the number matters; the results are handed over by the mutex and the join.
+                    // Only the number matters; the mutex and the join synchronize the results.
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= jobs {
                         break;
@@ -45,24 +45,24 @@ pub fn parallel<T: Send>(jobs: usize, threads: NonZero<usize>, job: impl Fn(usiz
     done.map(|result| result.expect("every job was done")).collect()
 }
 
-/// One point of a sweep of PM-XIP.
+/// One point of a PM-XIP sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// SRAM, in pages.
+    /// SRAM size in pages.
     pub frames: u32,
-    /// Window, in requests.
+    /// Window in requests.
     pub window: u32,
-    /// Threshold, in occurrences.
+    /// Threshold in occurrences.
     pub threshold: u32,
-    /// What happened.
+    /// Operation counts.
     pub counts: Counts,
 }
 
-/// PM-XIP on one trace of pages `0..pages` at each of `frames`, each of `windows`, and every threshold from 0 to the
-/// window; by frames, then by window, then by threshold.
+/// Evaluates PM-XIP on one trace of pages `0..pages` for each of `frames`, each of `windows`, and every threshold from
+/// 0 to the window. The points are sorted by frames, window and threshold.
 ///
 /// # Panics
-/// As [`thresholds`].
+/// See [`thresholds`].
 pub fn windows(
     pages: u32,
     trace: &[u32],
@@ -72,7 +72,7 @@ pub fn windows(
     reading: Reading,
     threads: NonZero<usize>,
 ) -> Vec<Point> {
-    // The largest windows have the most thresholds: first, so that no thread is left with one at the end.
+    // The largest windows have the most thresholds. They run first, so that no thread starts one at the end.
     let mut jobs: Vec<(u32, u32)> = frames.iter().flat_map(|&f| windows.iter().map(move |&w| (f, w))).collect();
     jobs.sort_by_key(|&(frames, window)| (std::cmp::Reverse(window), frames));
     let counts = parallel(jobs.len(), threads, |number| {

@@ -3,20 +3,21 @@
 /// No request yet.
 const NEVER: u32 = 0;
 
-/// How many requests have each *stack distance*: the number of different pages requested since the page's last request.
-/// LRU with `n` frames misses exactly those of distance `n` or more, and the first request of each page.
+/// Counts requests by *stack distance*: the number of distinct pages requested since the page's previous request. LRU
+/// with `n` frames misses exactly the requests of distance `n` or more, and the first request for each page.
 ///
-/// Mattson, Gecsei, Slutz, Traiger: "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2), 1970;
-/// the count of pages in between by a Fenwick tree over the times of last requests, O(log pages) a request, and a
-/// constant time for a page requested twice in a row. Times are renumbered whenever the tree is full, once in at least
-/// as many requests as there are pages, so that memory stays in proportion to the pages however long the trace.
+/// Mattson, Gecsei, Slutz, Traiger: "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2), 1970.
+/// The pages in between are counted by a Fenwick tree over the times of last requests, in O(log pages) per request, and
+/// in constant time for a page requested twice in a row. Times are renumbered whenever the tree is full, at most once
+/// in as many requests as there are pages, so memory is proportional to the number of pages regardless of the length of
+/// the trace.
 #[derive(Clone, Debug, Default)]
 pub struct StackDistances {
-    /// When each page was last requested, from 1.
+    /// Slot of each page's last request, from 1.
     slot_of: Vec<u32>,
-    /// The page last requested at each slot, if that is still its last request.
+    /// The page whose last request is at each slot, if any.
     page_at: Vec<Option<u32>>,
-    /// Fenwick tree: how many slots hold a page.
+    /// Fenwick tree over the occupied slots.
     tree: Vec<u32>,
     next_slot: u32,
     last: Option<u32>,
@@ -26,7 +27,7 @@ pub struct StackDistances {
 }
 
 impl StackDistances {
-    /// Nothing seen yet, of pages `0..pages`.
+    /// Creates empty counts for pages `0..pages`.
     pub fn new(pages: u32) -> StackDistances {
         let mut distances = StackDistances::default();
         distances.grow(pages);
@@ -36,13 +37,13 @@ impl StackDistances {
     /// Makes room for pages `0..pages`.
     ///
     /// # Panics
-    /// Beyond 2^30 pages.
+    /// If `pages` exceeds 2^30.
     pub fn grow(&mut self, pages: u32) {
-        assert!(pages <= 1 << 30, "{pages} pages are more than stack distances are kept for");
+        assert!(pages <= 1 << 30, "found {pages} pages, expected at most 2^30");
         if pages as usize > self.slot_of.len() || self.tree.is_empty() {
             self.slot_of.resize(pages as usize, NEVER);
             self.distances.resize(pages as usize, 0);
-            // Half of the slots may hold a page, so that renumbering is rare.
+            // At most about half of the slots are occupied, so that renumbering is rare.
             let slots = 2 * pages as usize + 64;
             self.page_at.resize(slots + 1, None);
             self.tree = vec![0; slots + 1];
@@ -50,7 +51,7 @@ impl StackDistances {
         }
     }
 
-    /// Gives the pages the slots from 1 on, in the order of their last requests.
+    /// Renumbers the pages from slot 1 on, in the order of their last requests.
     fn renumber(&mut self) {
         self.tree.fill(0);
         let mut slot = 0;
@@ -65,7 +66,6 @@ impl StackDistances {
         self.next_slot = slot as u32 + 1;
     }
 
-    #[inline]
     fn add(&mut self, mut slot: usize, change: i32) {
         while slot < self.tree.len() {
             self.tree[slot] = self.tree[slot].wrapping_add_signed(change);
@@ -73,8 +73,7 @@ impl StackDistances {
         }
     }
 
-    /// Slots up to `slot` that hold a page.
-    #[inline]
+    /// Returns the number of occupied slots up to `slot`.
     fn up_to(&self, mut slot: usize) -> u32 {
         let mut sum = 0;
         while slot > 0 {
@@ -87,8 +86,7 @@ impl StackDistances {
     /// Counts one request.
     ///
     /// # Panics
-    /// If the page is beyond what there is room for.
-    #[inline]
+    /// If the page is out of range.
     pub fn request(&mut self, page: u32) {
         self.requests += 1;
         if self.last == Some(page) {
@@ -114,12 +112,12 @@ impl StackDistances {
         self.next_slot += 1;
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Misses of LRU with 0, 1, 2, … frames, up to as many as there are pages.
+    /// Returns the misses of LRU with 0, 1, 2, … frames, up to the number of pages.
     pub fn misses(&self) -> Vec<u64> {
         let mut misses = vec![u64::from(self.seen)];
         for &requests in self.distances.iter().rev() {

@@ -3,22 +3,22 @@
 use crate::memory::Counts;
 use crate::policy::{Promotion, Reading, Test, Window};
 
-/// Groups a word of a mask.
+/// Groups per word of a mask.
 const WORD: usize = u64::BITS as usize;
 const NONE: usize = usize::MAX;
 
-/// Thresholds that lie side by side and at the moment have the same pages in the same places. They go on together until
-/// a page's occurrences fall between them; then the group is split. When two neighbours have come to the same contents
-/// again, they are joined.
+/// A range of adjacent thresholds whose memories currently have the same contents. They proceed together until the
+/// occurrences of a page fall between them; then the group is split. When two neighbors have the same contents again,
+/// they are joined.
 #[derive(Clone, Debug)]
 struct Group {
     /// Thresholds `from..to`.
     from: usize,
     to: usize,
     sram: Vec<u32>,
-    /// Pages, and how many requests each had had when its reads were last counted.
+    /// Pages in buffers, each with its number of requests when its reads were last counted.
     buffers: Vec<(u32, u64)>,
-    /// A hash of what is where: a quick look at whether two groups have the same.
+    /// A hash of the memory contents, for a quick comparison of groups.
     contents: u64,
     /// The groups of the next lower and next higher thresholds.
     lower: usize,
@@ -32,7 +32,8 @@ struct Page {
     requests: u64,
 }
 
-/// One count for each threshold, as changes from one threshold to the next, so that a group's is added at its two ends.
+/// A count for each threshold, stored as differences between adjacent thresholds, so that adding to a group changes
+/// only its two ends.
 struct Tally(Vec<u64>);
 
 impl Tally {
@@ -42,34 +43,35 @@ impl Tally {
     }
 }
 
-/// Times and occurrences are the same at every threshold, so a pass keeps them once, and what is where once for each
-/// group of thresholds. A request that finds its page in SRAM or in a buffer costs a group nothing: reads in place are
-/// counted when the page leaves its buffer, and victims are found by the common times. Only a group that faults works.
+/// Times and occurrences are the same at every threshold, so a pass stores them once, and the memory contents once per
+/// group of thresholds. A request that hits in SRAM or in a buffer costs nothing for a group: reads in place are
+/// counted when the page leaves its buffer, and victims are found by the shared times. Only a group that faults does
+/// work.
 ///
-/// This is as far as sharing goes: what SRAM holds at one threshold neither contains nor is contained in what it holds
-/// at another (a higher threshold moves fewer pages, and so keeps others longer), so there is no stack to read all
-/// of them from, as there is for LRU. The same holds for SRAM sizes at one threshold: PM-XIP is no stack algorithm,
-/// since what is moved depends on what was found.
+/// No further sharing is possible: the SRAM contents at one threshold neither include nor are included in those at
+/// another (a higher threshold moves fewer pages, and so keeps others longer), so there is no stack as there is for
+/// LRU. The same holds for SRAM sizes at one threshold: PM-XIP is not a stack algorithm, since its moves depend on its
+/// hits.
 struct Groups {
     frames: usize,
     buffers: usize,
     words: usize,
     pages: Vec<Page>,
-    /// Groups, as bits, that have page `p` in SRAM: words `p * words..`.
+    /// Bit mask of the groups that have page `p` in SRAM: words `p * words..`.
     in_sram: Vec<u64>,
     in_buffer: Vec<u64>,
-    /// Groups that there are; the others are free for the next split.
+    /// Bit mask of the groups in use; the others are free for the next split.
     live: Vec<u64>,
     free: Vec<usize>,
     groups: Vec<Group>,
-    /// Groups that the request at hand changed.
+    /// Groups changed by the current request.
     changed: Vec<usize>,
     loads: Tally,
     moves: Tally,
     buffer_reads: Tally,
 }
 
-/// What a page contributes to a group's contents: SplitMix64's finish of its number and place.
+/// Returns a page's contribution to the hash of a group's contents: the SplitMix64 finalizer of its number and place.
 fn hash(page: u32, place: u64) -> u64 {
     let mut bits = (2 * u64::from(page) + place + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -77,7 +79,7 @@ fn hash(page: u32, place: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// The word and the bit of `group` in the masks of `page`.
+/// Returns the word and the bit of `group` in the masks of `page`.
 fn place(words: usize, page: u32, group: usize) -> (usize, u64) {
     (page as usize * words + group / WORD, 1 << (group % WORD))
 }
@@ -124,7 +126,7 @@ impl Groups {
         self.groups[group].contents ^= hash(page, 0);
     }
 
-    /// A page leaves its buffer: what it was read there is counted.
+    /// Removes a page from its buffer and counts its reads there.
     fn take_from_buffer(&mut self, group: usize, slot: usize) -> u32 {
         let (page, before) = self.groups[group].buffers.swap_remove(slot);
         self.buffer_reads.add(&self.groups[group], self.pages[page as usize].requests - before);
@@ -148,7 +150,7 @@ impl Groups {
         self.in_sram[word] |= bit;
     }
 
-    /// Leaves `group` the thresholds below `at`; those from there on become a group of their own, which is returned.
+    /// Restricts `group` to the thresholds below `at`; the others become a new group, which is returned.
     fn split(&mut self, group: usize, at: usize) -> usize {
         let fresh = self.free.pop().expect("there are no more groups than thresholds");
         let mut upper = self.groups[group].clone();
@@ -170,7 +172,7 @@ impl Groups {
         fresh
     }
 
-    /// Joins `group` with the next higher one if both have the same contents.
+    /// Joins `group` with the next higher group if both have the same contents.
     fn join(&mut self, group: usize) {
         let higher = self.groups[group].higher;
         if higher == NONE || self.groups[group].contents != self.groups[higher].contents {
@@ -209,7 +211,7 @@ impl Groups {
         self.free.push(higher);
     }
 
-    /// Joins what the request has changed with its neighbours.
+    /// Joins the groups changed by the request with their neighbors.
     fn join_changed(&mut self) {
         while let Some(group) = self.changed.pop() {
             if self.live[group / WORD] >> (group % WORD) & 1 == 1 {
@@ -222,8 +224,8 @@ impl Groups {
         }
     }
 
-    /// Moves the pages of the buffers that exceed the threshold, the least recently requested first. Thresholds that a
-    /// page does not exceed are split off, and noted as changed, for the caller to go on with.
+    /// Moves the buffered pages that exceed the threshold, the least recently requested first. Thresholds that a page
+    /// does not exceed are split off and added to `changed`, for the caller to continue with.
     fn promote_hot(&mut self, group: usize) {
         loop {
             let Group { from, to, buffers, .. } = &self.groups[group];
@@ -239,7 +241,7 @@ impl Groups {
         }
     }
 
-    /// [`Groups::promote_hot`] for all that have changed, and all that are split off meanwhile.
+    /// Calls [`Groups::promote_hot`] for all changed groups, including those split off meanwhile.
     fn promote_hot_of_changed(&mut self) {
         let mut next = 0;
         while next < self.changed.len() {
@@ -266,10 +268,10 @@ impl Groups {
             let (word, bit) = place(self.words, page, group);
             self.in_buffer[word] |= bit;
         }
-        // What was tested before the discard is not hot now either, so that this tests the page loaded.
+        // Pages tested before the discard are still not hot, so this tests only the loaded page.
         self.promote_hot_of_changed();
         for next in 0..self.changed.len() {
-            // Still there, this request is read in place.
+            // If the page is still in the buffer, this request is read in place.
             let buffers = &mut self.groups[self.changed[next]].buffers;
             if let Some(held) = buffers.iter_mut().find(|held| held.0 == page) {
                 held.1 -= 1;
@@ -278,7 +280,7 @@ impl Groups {
         self.join_changed();
     }
 
-    /// A page that groups find in a buffer is moved where it exceeds the threshold.
+    /// Moves a page found in a buffer into SRAM for the groups whose threshold it exceeds.
     fn promote_on_hit(&mut self, page: u32) {
         let occurrences = self.pages[page as usize].occurrences as usize;
         for word in 0..self.words {
@@ -317,7 +319,7 @@ impl Groups {
         }
     }
 
-    /// The counts at each threshold, after `requests`.
+    /// Returns the counts at each threshold, after `requests`.
     fn counts(mut self, requests: u64) -> Vec<Counts> {
         for group in 0..self.groups.len() {
             if self.live[group / WORD] >> (group % WORD) & 1 == 1 {
@@ -340,17 +342,20 @@ impl Groups {
     }
 }
 
-/// The counts of [`PmXip`](crate::policy::PmXip) on a trace of pages `0..pages` for every threshold from 0 to `window`,
-/// at the index of the threshold. At `window` and beyond no page is ever moved.
+/// Returns the counts of [`PmXip`](crate::policy::PmXip) on a trace of pages `0..pages` for every threshold from 0 to
+/// `window`, indexed by threshold. At thresholds of `window` and above no page is ever moved.
 ///
 /// # Panics
-/// If there is no frame, no buffer or no window.
+/// If `frames`, `buffers` or `window` is zero.
 pub fn thresholds(pages: u32, trace: &[u32], frames: u32, buffers: u32, window: u32, reading: Reading) -> Vec<Counts> {
-    assert!(frames > 0 && buffers > 0 && window > 0, "{frames} frames, {buffers} buffers, a window of {window}");
+    assert!(
+        frames > 0 && buffers > 0 && window > 0,
+        "found {frames} frames, {buffers} buffers and a window of {window}, expected at least 1 each"
+    );
     let mut groups = Groups::new(pages, frames as usize, buffers as usize, window as usize + 1);
     let mut last = None;
     for (now, &page) in trace.iter().enumerate() {
-        // The trace itself is the window: what leaves it was requested `window` requests ago.
+        // The trace itself is the window: the request leaving it is `window` requests ago.
         let slide = |pages: &mut [Page]| {
             pages[page as usize].occurrences += 1;
             if let Some(left) = now.checked_sub(window as usize) {

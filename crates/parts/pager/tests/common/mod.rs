@@ -1,11 +1,11 @@
-//! An auditor: the two-level memory by its rules alone.
-#![allow(dead_code, reason = "each test file uses a part")]
+//! An auditor that enforces the rules of the two-level memory.
+#![allow(dead_code, reason = "each test file uses only a part")]
 
 pub mod obvious;
 
 use pager::{Counts, Memory, Policy};
 
-/// Panics at the first thing that the memory cannot do, and counts what it did.
+/// Counts operations and panics at the first one that the memory cannot perform.
 pub struct Auditor {
     frames: usize,
     buffers: usize,
@@ -28,7 +28,7 @@ impl Auditor {
 
 fn take(places: &mut Vec<u32>, page: u32) {
     let place = places.iter().position(|&other| other == page);
-    places.remove(place.unwrap_or_else(|| panic!("page {page} is not there: {places:?}")));
+    places.remove(place.unwrap_or_else(|| panic!("page {page} is not in {places:?}")));
 }
 
 impl Memory for Auditor {
@@ -55,17 +55,17 @@ impl Memory for Auditor {
     }
 
     fn read_buffer(&mut self, page: u32) {
-        assert!(self.in_buffers.contains(&page), "page {page} is read in a buffer where it is not");
+        assert!(self.in_buffers.contains(&page), "page {page} is read from a buffer but is not in one");
         self.counts.read_buffer(page);
     }
 
     fn read_sram(&mut self, page: u32) {
-        assert!(self.in_sram.contains(&page), "page {page} is read in SRAM where it is not");
+        assert!(self.in_sram.contains(&page), "page {page} is read from SRAM but is not there");
         self.counts.read_sram(page);
     }
 }
 
-/// Serves `requests` under audit, each by exactly one read.
+/// Serves `requests` under audit and checks that each takes exactly one read.
 pub fn audit<P: Policy>(policy: P, pages: u32, requests: &[P::Request], frames: u32, buffers: u32) -> Counts {
     let mut policy = policy;
     let mut auditor = Auditor::new(frames, buffers);

@@ -1,9 +1,9 @@
-//! The paper's three policies once more, as plainly as can be.
+//! Straightforward second implementations of the paper's three policies.
 
 use pager::Counts;
 use pager::policy::{Promotion, Reading, Test, Window};
 
-/// Misses of LRU.
+/// Returns the misses of LRU.
 pub fn lru(trace: &[u32], frames: usize) -> u64 {
     let (mut recent, mut misses) = (Vec::new(), 0);
     for &page in trace {
@@ -23,7 +23,7 @@ pub fn lru(trace: &[u32], frames: usize) -> u64 {
     misses
 }
 
-/// Misses of Belady's MIN.
+/// Returns the misses of Belady's MIN.
 pub fn min(trace: &[u32], frames: usize) -> u64 {
     let (mut resident, mut misses) = (Vec::new(), 0);
     for (now, page) in trace.iter().enumerate() {
@@ -40,7 +40,8 @@ pub fn min(trace: &[u32], frames: usize) -> u64 {
     misses
 }
 
-/// Figure 5 of the paper, line by line; lists from the least recently requested.
+/// Returns the counts of Figure 5 of the paper, implemented line by line; lists start with the least recently requested
+/// page.
 pub fn figure_5(trace: &[u32], frames: usize, buffers: usize, w: usize, theta: usize, reading: Reading) -> Counts {
     let mut counts = Counts::default();
     let (mut sram, mut onenand, mut window): (Vec<u32>, Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new(), Vec::new());
@@ -54,7 +55,7 @@ pub fn figure_5(trace: &[u32], frames: usize, buffers: usize, w: usize, theta: u
         if reading.window == Window::WithCurrent {
             record(&mut window);
         }
-        // A page's age: requests since its last one, this one included.
+        // The age of a page: the number of requests since its last one, including the current one.
         let age = |page: u32| now - trace[..=now].iter().rposition(|&other| other == page).unwrap();
         let move_to_sram = |page: u32, sram: &mut Vec<u32>, onenand: &mut Vec<u32>, counts: &mut Counts| {
             if sram.len() == frames {

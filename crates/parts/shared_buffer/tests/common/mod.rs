@@ -1,8 +1,8 @@
-//! Which random histories to run.
+//! Selects the random histories to run.
 
 use std::ops::Range;
 
-/// `HISTORIES` of them, or as many as given, starting with number `HISTORY`.
+/// Returns `HISTORIES` histories (by default `default`), starting with number `HISTORY`.
 pub fn history_range(default: u64) -> Range<u64> {
     let number = |name: &str, default: u64| match std::env::var(name) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name}={text}: expected a number")),

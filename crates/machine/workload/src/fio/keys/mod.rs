@@ -1,6 +1,6 @@
-//! Every key of a job file, once: its names, its help and its parser.
+//! All keys of job files: names, help texts and parsers.
 
-mod elsewhere;
+mod no_effect;
 mod parse;
 mod shape;
 mod table;
@@ -12,61 +12,61 @@ use super::job::Job;
 use super::value::{self, Amount, KbBase};
 use crate::nearest::near;
 
-/// A key of a job file: what the documents say of it, and how it is read.
+/// Documentation and parser of a job file key.
 pub struct KeyHelp {
-    /// The name that results use.
+    /// Name used in results.
     pub name: &'static str,
-    /// Other names, as fio has them.
+    /// Alternative names in fio.
     pub aliases: &'static [&'static str],
-    /// The form of its value; empty for a flag.
+    /// Form of the value; empty for a flag.
     pub form: &'static str,
-    /// What holds without it.
+    /// Description of the default.
     pub default: &'static str,
-    /// What it does, in a sentence or two.
+    /// Description in a sentence or two.
     pub help: &'static str,
     set: fn(&mut Job, &Given) -> Result<(), String>,
 }
 
-/// All keys, in the order of the documents.
+/// Returns all keys, in the order of the documentation.
 pub fn keys() -> impl Iterator<Item = &'static KeyHelp> {
     table::KEYS.iter().chain(shape::KEYS)
 }
 
-/// The key of this name or alias.
+/// Returns the key with this name or alias.
 pub(super) fn find(name: &str) -> Option<&'static KeyHelp> {
     keys().find(|key| key.name == name || key.aliases.contains(&name))
 }
 
-/// The key of this name which is accepted and changes nothing, and why it does not.
+/// Returns the accepted key without effect that has this name, and the reason.
 pub(super) fn without_effect(name: &str) -> Option<(&'static str, &'static str)> {
-    elsewhere::find(name)
+    no_effect::find(name)
 }
 
-/// Whether this key is accepted and changes nothing.
+/// Returns whether this key is accepted without effect.
 pub(super) fn is_without_effect(name: &str) -> bool {
-    elsewhere::find(name).is_some()
+    no_effect::find(name).is_some()
 }
 
-/// All names and aliases.
+/// Returns all names and aliases.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    keys().flat_map(|key| std::iter::once(key.name).chain(key.aliases.iter().copied())).chain(elsewhere::names())
+    keys().flat_map(|key| std::iter::once(key.name).chain(key.aliases.iter().copied())).chain(no_effect::names())
 }
 
 impl KeyHelp {
-    /// Reads the key's value into a job. What is wrong with it comes back as "found …, expected …".
+    /// Parses the key's value into a job. Errors have the form "found …, expected …".
     pub(super) fn set(&self, job: &mut Job, value: Option<&str>) -> Result<(), String> {
         if value.is_none() && !self.form.is_empty() && !self.form.starts_with("bool") {
             return Err(format!("found no value, expected {}={}", self.name, self.form));
         }
         if value == Some("") {
-            return Err("found nothing behind the =, expected a value".to_owned());
+            return Err("found nothing after the =, expected a value".to_owned());
         }
         let given = Given { text: value.unwrap_or("1"), kb: job.kb };
         (self.set)(job, &given)
     }
 }
 
-/// A value to be read.
+/// A value to be parsed.
 struct Given<'a> {
     text: &'a str,
     kb: KbBase,
@@ -124,7 +124,7 @@ impl Given<'_> {
     }
 }
 
-/// The end of a message that names the value that was meant, if one is near.
+/// Returns the end of a message that suggests the nearest value, if one is close enough.
 fn hint<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     near(found, names).map_or_else(String::new, |near| format!("; the nearest is \"{near}\""))
 }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_unique_and_explained() {
+    fn names_are_unique_and_documented() {
         let mut all: Vec<&str> = names().collect();
         all.sort_unstable();
         assert!(all.windows(2).all(|pair| pair[0] != pair[1]));

@@ -1,4 +1,4 @@
-//! Parsers of the values that more than a line is needed for.
+//! Parsers of complex values.
 
 use super::{Given, hint};
 use crate::dist::{Distribution, Extent, Zone};
@@ -7,7 +7,7 @@ use crate::fio::pattern::ReadWrite;
 use crate::fio::value::{self, KbBase};
 use media::SECTOR;
 
-/// `rw`, with the number behind a colon that means requests an offset to a random job and bytes to a sequential one.
+/// Parses `rw`. The number after a colon is requests per offset in a random job, and bytes in a sequential one.
 pub(super) fn pattern(job: &mut Job, given: &Given) -> Result<(), String> {
     let (name, number) = match given.text.split_once(':') {
         Some((name, number)) => (name, Some(number)),
@@ -18,13 +18,13 @@ pub(super) fn pattern(job: &mut Job, given: &Given) -> Result<(), String> {
     match number {
         Some(number) if job.rw.random => match value::number(number, given.kb).filter(|n| *n > 0) {
             Some(number) => job.run_length = number,
-            None => return given.expected("a number of requests behind the colon, such as randread:8"),
+            None => return given.expected("a number of requests after the colon, such as randread:8"),
         },
         Some(number) => match value::signed(number, given.kb).filter(|n| n.unsigned_abs() % SECTOR == 0) {
             Some(bytes) => job.gap = bytes,
             None => {
                 return given
-                    .expected("a multiple of the 512-byte sector behind the colon, such as read:8k or read:-8k");
+                    .expected("a multiple of the 512-byte sector after the colon, such as read:8k or read:-8k");
             }
         },
         None => {}
@@ -32,26 +32,26 @@ pub(super) fn pattern(job: &mut Job, given: &Given) -> Result<(), String> {
     Ok(())
 }
 
-/// `blockalign`.
-pub(super) fn aligned(job: &mut Job, given: &Given) -> Result<(), String> {
+/// Parses `blockalign`.
+pub(super) fn block_align(job: &mut Job, given: &Given) -> Result<(), String> {
     match value::triple(given.text, |part| given.block(part)) {
         Some(align) => job.align = align,
-        None => return given.expected("a multiple of the 512-byte sector, or read,write,trim of them"),
+        None => return given.expected("a multiple of the 512-byte sector, or read,write,trim values"),
     }
     job.random_map = false;
     Ok(())
 }
 
-/// `percentage_random`.
-pub(super) fn shares_of_random(job: &mut Job, given: &Given) -> Result<(), String> {
+/// Parses `percentage_random`.
+pub(super) fn percentage_random(job: &mut Job, given: &Given) -> Result<(), String> {
     match value::triple(given.text, |part| part.trim().parse::<u64>().ok().filter(|percent| *percent <= 100)) {
         Some(shares) => job.random_share = shares.map(|share| share.unwrap_or(100)),
-        None => return given.expected("a whole number from 0 to 100, or read,write,trim of them"),
+        None => return given.expected("a whole number from 0 to 100, or read,write,trim values"),
     }
     Ok(())
 }
 
-/// `latency_percentile`.
+/// Parses `latency_percentile`.
 pub(super) fn latency_percentile(job: &mut Job, given: &Given) -> Result<(), String> {
     match value::decimal(given.text).filter(|percent| (1.0..=100.0).contains(percent)) {
         Some(percentile) => job.latency.get_or_insert_default().percentile = percentile,
@@ -60,8 +60,8 @@ pub(super) fn latency_percentile(job: &mut Job, given: &Given) -> Result<(), Str
     Ok(())
 }
 
-/// `steadystate`.
-pub(super) fn sequence_of_steady(job: &mut Job, given: &Given) -> Result<(), String> {
+/// Parses `steadystate`.
+pub(super) fn steady_state(job: &mut Job, given: &Given) -> Result<(), String> {
     const FORMS: &str = "iops:LIMIT, iops_slope:LIMIT, bw:LIMIT or bw_slope:LIMIT, such as iops:10%";
     let Some((name, limit)) = given.text.split_once(':') else { return given.expected(FORMS) };
     let (bytes, slope) = match name {
@@ -78,13 +78,13 @@ pub(super) fn sequence_of_steady(job: &mut Job, given: &Given) -> Result<(), Str
     Ok(())
 }
 
-/// `replay_skip`.
-pub(super) fn skipped(job: &mut Job, given: &Given) -> Result<(), String> {
+/// Parses `replay_skip`.
+pub(super) fn replay_skip(job: &mut Job, given: &Given) -> Result<(), String> {
     job.replay.skip = [false; 4];
     for name in given.text.split(',') {
         match ["read", "write", "trim", "sync"].iter().position(|known| *known == name.trim()) {
             Some(kind) => job.replay.skip[kind] = true,
-            None => return given.expected("some of read, write, trim and sync, such as trim,sync"),
+            None => return given.expected("a list of read, write, trim and sync, such as trim,sync"),
         }
     }
     Ok(())
@@ -95,7 +95,7 @@ pub(super) fn blocks(job: &mut Job, given: &Given) -> Result<(), String> {
         Some(block) => job.block = block,
         None => {
             return given
-                .expected("a multiple of the 512-byte sector, or read,write,trim of them, such as 4k or 8k,32k");
+                .expected("a multiple of the 512-byte sector, or read,write,trim values, such as 4k or 8k,32k");
         }
     }
     Ok(())
@@ -111,14 +111,14 @@ pub(super) fn ranges(job: &mut Job, given: &Given) -> Result<(), String> {
         Some(range) => job.range = range,
         None => {
             return given.expected(
-                "an ascending range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim of them",
+                "an ascending range of multiples of the 512-byte sector such as 4k-64k, or read,write,trim values",
             );
         }
     }
     Ok(())
 }
 
-/// `a/b:a/b:…`, where a missing `b` shares what the others leave of 100 evenly. The result's weights are exact.
+/// Parses `a/b:a/b:…`. Missing `b` values share the remainder of 100 evenly. The returned weights are exact.
 fn shares<T>(text: &str, part: impl Fn(&str) -> Option<T>) -> Option<Vec<(T, u64)>> {
     let mut read = Vec::new();
     for item in text.split(':') {
@@ -212,7 +212,7 @@ pub(super) fn distribution(job: &mut Job, given: &Given) -> Result<(), String> {
     Ok(())
 }
 
-/// `access/size:access/size:…` of up to 256 zones; blanks share the rest of 100 evenly.
+/// Parses `access/size:access/size:…` with up to 256 zones. Blank values share the remainder of 100 evenly.
 fn zones(text: &str, absolute: bool, kb: KbBase) -> Option<Vec<Zone>> {
     let blank_or = |part: &str| if part.trim().is_empty() { Some(None) } else { part.trim().parse().ok().map(Some) };
     let mut access: Vec<Option<u64>> = Vec::new();
@@ -233,7 +233,7 @@ fn zones(text: &str, absolute: bool, kb: KbBase) -> Option<Vec<Zone>> {
         .then(|| access.into_iter().zip(extents).map(|(access, extent)| Zone { access, extent }).collect())
 }
 
-/// Percentages with the blanks filled in, if they can add up to 100.
+/// Fills in blank percentages, if the result can add up to 100.
 fn fill(percents: &[Option<u64>]) -> Option<Vec<f64>> {
     let given = percents.iter().flatten().try_fold(0u64, |sum, p| sum.checked_add(*p))?;
     let blank = percents.iter().filter(|p| p.is_none()).count();
@@ -246,13 +246,13 @@ fn fill(percents: &[Option<u64>]) -> Option<Vec<f64>> {
 
 pub(super) fn rates(given: &Given, what: &str) -> Result<[Option<u64>; 3], String> {
     match value::triple(given.text, |part| value::number(part, given.kb)) {
-        // As in fio, 0 is no limit.
+        // As in fio, 0 means no limit.
         Some(rates) => Ok(rates.map(|rate| rate.filter(|rate| *rate > 0))),
         None => given.expected(what),
     }
 }
 
-/// `direct` and `buffered`: what would go through a page cache is noted.
+/// Parses `direct` and `buffered`, with a note if fio would use a page cache.
 pub(super) fn unbuffered(job: &mut Job, given: &Given, meant: bool, key: &str) -> Result<(), String> {
     const WHY: &str = "there is no page cache: each request goes to the drive";
     job.without_effect.retain(|(_, why)| *why != WHY);
@@ -262,9 +262,9 @@ pub(super) fn unbuffered(job: &mut Job, given: &Given, meant: bool, key: &str) -
     Ok(())
 }
 
-/// `ioengine`, with a note where the simulated drive stands for something else.
+/// Parses `ioengine`, with a note if the engine is for a different kind of storage.
 pub(super) fn engine(job: &mut Job, given: &Given, engines: &[(&'static str, bool)]) -> Result<(), String> {
-    const WHY: &str = "the simulated drive takes the place of what this engine reads and writes";
+    const WHY: &str = "the simulated drive replaces the storage that this engine accesses";
     job.without_effect.retain(|(_, why)| *why != WHY);
     if let Some((_, synchronous)) = OTHERS.iter().find(|(name, _)| *name == given.text) {
         job.without_effect.push((format!("ioengine={}", given.text), WHY));
@@ -278,7 +278,7 @@ pub(super) fn engine(job: &mut Job, given: &Given, engines: &[(&'static str, boo
     Ok(())
 }
 
-/// Engines that read and write ranges of a store other than a local block device, and whether each is synchronous.
+/// Engines that access ranges of a store other than a local block device, and whether each is synchronous.
 const OTHERS: [(&str, bool); 21] = [
     ("mmap", true),
     ("splice", true),
@@ -303,7 +303,7 @@ const OTHERS: [(&str, bool); 21] = [
     ("mtd", true),
 ];
 
-/// Engines of fio that do something else than to read and write ranges.
+/// fio engines that do not read and write ranges.
 const NOT_BLOCKS: [&str; 20] = [
     "cpuio",
     "exec",

@@ -1,8 +1,8 @@
-//! Keys of order, pace and end: what else changes a block workload.
+//! Keys of order, pace and end conditions.
 
 use sim::Time;
 
-use super::parse::{aligned, latency_percentile, sequence_of_steady, shares_of_random, skipped};
+use super::parse::{block_align, latency_percentile, percentage_random, replay_skip, steady_state};
 use super::{Given, KeyHelp};
 use crate::fio::job::Job;
 use crate::fio::rules::{ContinueOnError, ExitAll, LatencyTarget};
@@ -13,7 +13,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "str",
         default: "sequential",
-        help: "What rw=randread:N does with the requests behind a random one: sequential goes on from it, identical \
+        help: "Requests that follow a random one under rw=randread:N: sequential continues after it, identical \
                repeats its offset.",
         set: |job, given| {
             job.identical = given.name(&[("sequential", false), ("identical", true)])?;
@@ -25,24 +25,25 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int[,int][,int]",
         default: "100",
-        help: "Percent of a random job's requests that are random; the others follow the request before.",
-        set: shares_of_random,
+        help: "Percentage of a random job's requests that are random; the others continue after the previous \
+               request.",
+        set: percentage_random,
     },
     KeyHelp {
         name: "blockalign",
         aliases: &["ba"],
         form: "int[,int][,int]",
         default: "the smallest block size",
-        help: "What random offsets are multiples of. As in fio, it turns the random map off.",
-        set: aligned,
+        help: "Alignment of random offsets. As in fio, this disables the random map.",
+        set: block_align,
     },
     KeyHelp {
         name: "random_generator",
         aliases: &[],
         form: "str",
         default: "tausworthe",
-        help: "Of mixed block sizes, tausworthe and tausworthe64 cut a request where the random map has blocks that were \
-               visited, lfsr visits each start block once and lets requests overlap.",
+        help: "With mixed block sizes, tausworthe and tausworthe64 truncate a request at blocks that the random map \
+               has visited; lfsr visits each start block once and lets requests overlap.",
         set: |job, given| {
             job.lfsr = given.name(&[("tausworthe", false), ("tausworthe64", false), ("lfsr", true)])?;
             Ok(())
@@ -53,7 +54,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "str",
         default: "none",
-        help: "none, or strided: a sequential job transfers zonesize bytes and skips zoneskip bytes behind the zonerange.",
+        help: "none, or strided: a sequential job transfers zonesize bytes, then skips zoneskip bytes after the \
+               zonerange.",
         set: |job, given| {
             job.strided = given.name(&[("none", false), ("strided", true)])?;
             Ok(())
@@ -64,7 +66,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "",
-        help: "Bytes to transfer in a zone of zonemode=strided.",
+        help: "Bytes to transfer per zone of zonemode=strided.",
         set: |job, given| {
             job.zones.size = given.number(512, u64::MAX)?;
             Ok(())
@@ -75,7 +77,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "zonesize",
-        help: "Bytes of a zone of zonemode=strided.",
+        help: "Size of a zone of zonemode=strided, in bytes.",
         set: |job, given| {
             job.zones.range = Some(given.number(512, u64::MAX)?);
             Ok(())
@@ -86,7 +88,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "0",
-        help: "Bytes between two zones of zonemode=strided.",
+        help: "Bytes skipped between two zones of zonemode=strided.",
         set: |job, given| {
             job.zones.skip = given.number(0, u64::MAX)?;
             Ok(())
@@ -97,7 +99,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "1",
-        help: "Times that the job is done, its verification included.",
+        help: "Number of times the job runs, verification included.",
         set: |job, given| {
             job.loops = given.number(1, u64::MAX)?;
             Ok(())
@@ -106,9 +108,9 @@ pub(super) const KEYS: &[KeyHelp] = &[
     KeyHelp {
         name: "startdelay",
         aliases: &[],
-        form: "time (s), or a range of them",
+        form: "time (s), or a range of times",
         default: "0",
-        help: "The job starts so long after its group; of a range, each clone draws a time.",
+        help: "Delay between the group's start and the job's; each clone draws its delay from a range.",
         set: |job, given| {
             job.start_delay = given.time_range(Time::from_s(1))?;
             Ok(())
@@ -119,7 +121,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "str",
         default: "",
-        help: "The job starts when all clones of this job, which stands above, have ended.",
+        help: "The job starts when all clones of the named job, defined earlier in the file, have ended.",
         set: |job, given| {
             job.wait_for = Some(given.text.to_owned());
             Ok(())
@@ -130,7 +132,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "",
         default: "off",
-        help: "The job and those below are a group of their own in the results.",
+        help: "The job and those below it form a new group in the results.",
         set: |job, given| {
             job.new_group = given.flag()?;
             Ok(())
@@ -141,7 +143,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "",
         default: "off",
-        help: "When the job ends, those that exit_what names end too.",
+        help: "When the job ends, the jobs selected by exit_what end too.",
         set: |job, given| {
             job.exit_all = given.flag()?.then_some(job.exit_what);
             Ok(())
@@ -152,7 +154,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "str",
         default: "group",
-        help: "What ends with a job that has exitall: its group, the jobs up to the next stonewall (stonewall), or all.",
+        help: "Jobs that end with a job that has exitall: its group, the jobs up to the next stonewall (stonewall), \
+               or all.",
         set: |job, given| {
             let what =
                 given.name(&[("group", ExitAll::Group), ("stonewall", ExitAll::Stonewall), ("all", ExitAll::All)])?;
@@ -166,7 +169,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "",
         default: "off",
-        help: "When the job ends by an error, those that exit_what names end too.",
+        help: "When the job ends with an error, the jobs selected by exit_what end too.",
         set: |job, given| {
             job.exit_all_on_error = given.flag()?;
             Ok(())
@@ -177,8 +180,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "str",
         default: "none",
-        help: "Errors that are counted and do not end the job: of reads (read), of all other requests (write), of both (io, \
-               all), or none.",
+        help: "Errors that are counted without ending the job: of reads (read), of all other requests (write), of \
+               both (io, all), or none.",
         set: |job, given| {
             job.continue_on_error = Some(given.name(&ContinueOnError::NAMES)?);
             Ok(())
@@ -189,7 +192,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "0",
-        help: "The job's share: jobs of one flow_id keep their requests in proportion to their flow.",
+        help: "Weight of the job: jobs with the same flow_id issue requests in proportion to their flow.",
         set: |job, given| {
             job.flow = given.number(0, 1000)?;
             Ok(())
@@ -200,7 +203,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "0",
-        help: "Which jobs share a flow.",
+        help: "Identifies the jobs that share a flow.",
         set: |job, given| {
             job.flow_id = given.number(0, u64::MAX)?;
             Ok(())
@@ -211,7 +214,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "time (us)",
         default: "0",
-        help: "How long a job that is ahead of its share of the flow waits before it looks again.",
+        help: "Time for which a job that is ahead of its share of the flow waits before it checks again.",
         set: |job, given| {
             job.flow_sleep = given.time(Time::from_us(1))?;
             Ok(())
@@ -222,7 +225,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "str",
         default: "linear",
-        help: "Requests of a rate come at even distances (linear), or as a Poisson process (poisson).",
+        help: "Arrival of rate-limited requests: evenly spaced (linear), or a Poisson process (poisson).",
         set: |job, given| {
             job.poisson = given.name(&[("linear", false), ("poisson", true)])?;
             Ok(())
@@ -233,7 +236,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &["iodepth_batch"],
         form: "int",
         default: "1",
-        help: "Requests issued together: so many have to have ended before a job at its depth issues again.",
+        help: "Requests issued together: a job at its depth issues again after this many have completed.",
         set: |job, given| {
             job.batch_submit = given.number(0, 1 << 20)?.max(1) as u32;
             Ok(())
@@ -244,7 +247,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &["iodepth_batch_complete"],
         form: "int",
         default: "1",
-        help: "Completions that a job at its depth waits for before it issues again.",
+        help: "Number of completions that a job at its depth awaits before it issues again.",
         set: |job, given| {
             job.batch_complete = given.number(0, 1 << 20)?.max(1) as u32;
             Ok(())
@@ -255,7 +258,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "iodepth",
-        help: "A job that has reached its iodepth issues again when no more than this are outstanding.",
+        help: "A job that has reached its iodepth issues again once at most this many requests are outstanding.",
         set: |job, given| {
             job.depth_low = Some(given.number(0, 1 << 20)? as u32);
             Ok(())
@@ -266,7 +269,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "str",
         default: "none",
-        help: "sync and dsync (or 1) make each write durable before it completes: it goes with forced unit access.",
+        help: "sync and dsync (or 1) make each write durable before it completes, by forced unit access.",
         set: |job, given| {
             job.sync = given.name(&[("none", false), ("0", false), ("sync", true), ("dsync", true), ("1", true)])?;
             Ok(())
@@ -277,7 +280,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &["fsync_on_close"],
         form: "bool",
         default: "0",
-        help: "Flush the drive when a job that writes has done so.",
+        help: "Flush the drive at the end of a job that writes.",
         set: |job, given| {
             job.end_fsync |= given.flag()?;
             Ok(())
@@ -288,7 +291,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "bool",
         default: "1",
-        help: "Read back what was written, under verify; 0 only writes it.",
+        help: "With verify, read back the written data; 0 only writes it.",
         set: |job, given| {
             job.do_verify = given.flag()?;
             Ok(())
@@ -299,7 +302,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "0",
-        help: "Verify what was written each time that so many writes have been issued, and not at the end alone.",
+        help: "Verify written data each time this many writes have been issued, not only at the end.",
         set: |job, given| {
             job.verify_backlog = given.number(0, u64::MAX)?;
             Ok(())
@@ -310,7 +313,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "0",
-        help: "Percent of the blocks that a verifying job has written which trim_backlog trims.",
+        help: "Percentage of a verifying job's written blocks that trim_backlog trims.",
         set: |job, given| {
             job.trims.percentage = given.number(0, 100)?;
             Ok(())
@@ -321,7 +324,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "0",
-        help: "Trim written blocks each time that so many writes have been issued.",
+        help: "Trim written blocks each time this many writes have been issued.",
         set: |job, given| {
             job.trims.backlog = given.number(0, 1 << 24)?;
             Ok(())
@@ -332,7 +335,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "trim_backlog",
-        help: "Trims of one batch.",
+        help: "Number of trims per batch.",
         set: |job, given| {
             job.trims.batch = given.number(0, 1 << 24)?;
             Ok(())
@@ -343,7 +346,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "time (us)",
         default: "",
-        help: "Search for the largest depth, up to iodepth, at which latencies keep to this; the job ends when it is found.",
+        help: "Search for the largest depth, up to iodepth, that meets this latency; the job ends when it is found.",
         set: |job, given| {
             let target = given.time(Time::from_us(1))?;
             latency(job, |latency| latency.target = target);
@@ -355,7 +358,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "time (us)",
         default: "",
-        help: "The time in which latency_target judges a depth.",
+        help: "Duration of latency_target's measurement of one depth.",
         set: |job, given| {
             let window = given.time(Time::from_us(1))?;
             latency(job, |latency| latency.window = window);
@@ -367,7 +370,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "float",
         default: "100",
-        help: "Percent of a window's requests that must keep to latency_target.",
+        help: "Percentage of a window's requests that must meet latency_target.",
         set: latency_percentile,
     },
     KeyHelp {
@@ -375,7 +378,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "bool",
         default: "0",
-        help: "Go on at the depth that latency_target has found, for the rest of the runtime.",
+        help: "Continue at the depth that latency_target has found, for the rest of the runtime.",
         set: |job, given| {
             let run = given.flag()?;
             latency(job, |latency| latency.run = run);
@@ -387,16 +390,17 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &["ss"],
         form: "str:float[%]",
         default: "",
-        help: "End the job when it is steady: iops:L or bw:L limits the largest deviation of a second's figure from the \
-               mean, iops_slope:L and bw_slope:L the slope of a line through them a second; L may be percent of the mean.",
-        set: sequence_of_steady,
+        help: "End the job in a steady state: iops:L or bw:L limits the largest deviation of per-second figures \
+               from their mean, iops_slope:L and bw_slope:L the slope per second of a line fitted to them; L may be \
+               a percentage of the mean.",
+        set: steady_state,
     },
     KeyHelp {
         name: "steadystate_duration",
         aliases: &["ss_dur"],
         form: "time (s)",
         default: "",
-        help: "How long steadystate must hold.",
+        help: "Duration for which steadystate must hold.",
         set: |job, given| {
             let duration = given.time(Time::from_s(1))?;
             job.steady.get_or_insert_default().duration = duration;
@@ -408,7 +412,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &["ss_ramp"],
         form: "time (s)",
         default: "0",
-        help: "Time before steadystate looks.",
+        help: "Time before steadystate takes its first sample.",
         set: |job, given| {
             let ramp = given.time(Time::from_s(1))?;
             job.steady.get_or_insert_default().ramp = ramp;
@@ -420,7 +424,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "",
-        help: "Bytes of a file: the job's region is nrfiles of them, if size gives none.",
+        help: "Size of a file in bytes: without size, the job's region is nrfiles times filesize.",
         set: |job, given| {
             job.file_size = Some(given.number(1, u64::MAX)?);
             Ok(())
@@ -431,7 +435,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &["nr_files"],
         form: "int",
         default: "1",
-        help: "Files of filesize. They lie one behind the other and are used as one.",
+        help: "Number of files of filesize bytes. They are laid out one after another and used as one region.",
         set: |job, given| {
             job.files = given.number(1, u64::MAX)?;
             Ok(())
@@ -442,8 +446,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "file",
         default: "",
-        help: "Write the requests to this file as a fio iolog of version 3, relative to the job file's folder. Of several \
-               clones, the later ones' files end in .1, .2 and so on.",
+        help: "Write the requests to this file as a fio iolog of version 3, relative to the job file's folder. \
+               Files of further clones end in .1, .2 and so on.",
         set: |job, given| {
             job.write_iolog = Some(job.folder.join(given.text));
             Ok(())
@@ -454,7 +458,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "bool",
         default: "0",
-        help: "Replay without the trace's times: as fast as iodepth allows.",
+        help: "Ignore the trace's timestamps and replay as fast as iodepth allows.",
         set: |job, given| {
             job.replay.no_stall = given.flag()?;
             Ok(())
@@ -465,7 +469,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "100",
-        help: "Percent of the trace's times: 50 is twice as fast.",
+        help: "Percentage of the trace's intervals: 50 replays twice as fast.",
         set: |job, given| {
             job.replay.time_scale = given.number(1, 10_000)?;
             Ok(())
@@ -476,7 +480,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "1",
-        help: "What a trace's offsets are divided by.",
+        help: "Divisor of a trace's offsets.",
         set: |job, given| {
             job.replay.scale = given.number(1, u64::MAX)?;
             Ok(())
@@ -487,7 +491,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "0",
-        help: "What a trace's offsets are rounded down to a multiple of, a power of two.",
+        help: "Alignment to which a trace's offsets are rounded down; a power of two.",
         set: |job, given| {
             let align = given.number(0, 1 << 62)?;
             if align != 0 && !align.is_power_of_two() {
@@ -502,8 +506,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "str[,str]…",
         default: "",
-        help: "Requests of a trace that are left out: read, write, trim, sync.",
-        set: skipped,
+        help: "Requests of a trace to skip: read, write, trim, sync.",
+        set: replay_skip,
     },
 ];
 
@@ -512,7 +516,7 @@ fn latency(job: &mut Job, set: impl FnOnce(&mut LatencyTarget)) {
 }
 
 impl Given<'_> {
-    /// A time, or a range of times.
+    /// Parses a time, or a range of times.
     fn time_range(&self, unit: Time) -> Result<(Time, Time), String> {
         let Some((first, last)) = self.text.split_once('-') else {
             let time = self.time(unit)?;

@@ -1,9 +1,10 @@
-//! The table.
+//! The main table of keys.
 
 use sim::Time;
 
 use super::KeyHelp;
 use super::parse::{blocks, distribution, engine, ignored, ignored_flag, pattern, ranges, rates, splits, unbuffered};
+use crate::fio::JOBS_MAX;
 use crate::fio::value::{Amount, KbBase};
 
 const ENGINES: [(&str, bool); 14] = [
@@ -53,9 +54,9 @@ pub(super) const KEYS: &[KeyHelp] = &[
         form: "str[:N]",
         default: "read",
         help: "The I/O pattern: read, write, trim, randread, randwrite, randtrim, rw or readwrite (sequential mix), \
-               randrw, trimwrite and randtrimwrite (each block trimmed, then written). :N behind a random one draws an \
-               offset for every N requests; behind a sequential one it leaves N bytes out between two requests, or goes \
-               backwards if it is below zero.",
+               randrw, trimwrite and randtrimwrite (each block trimmed, then written). After a random pattern, :N \
+               draws an offset once for every N requests; after a sequential pattern, it skips N bytes between two \
+               requests, or goes backwards if N is negative.",
         set: pattern,
     },
     KeyHelp {
@@ -63,7 +64,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &["blocksize"],
         form: "int[,int][,int]",
         default: "4k",
-        help: "Bytes of a request, for reads, writes and trims. Addresses are multiples of it, from the region's start.",
+        help: "Request size in bytes, for reads, writes and trims. Addresses are aligned to it, relative to the \
+               region's start.",
         set: blocks,
     },
     KeyHelp {
@@ -71,7 +73,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &["blocksize_range"],
         form: "irange[,irange][,irange]",
         default: "",
-        help: "Request sizes drawn evenly up to the larger, and rounded up to a multiple of the smaller or to the larger.",
+        help: "Range of request sizes: drawn uniformly, rounded up to a multiple of the smaller size or to the \
+               larger size.",
         set: ranges,
     },
     KeyHelp {
@@ -79,7 +82,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "bs/percent:bs/percent…[,…][,…]",
         default: "",
-        help: "Request sizes with their shares, such as 4k/60:64k/40. Blank percentages share the rest evenly.",
+        help: "Request sizes and their percentages, such as 4k/60:64k/40. Blank percentages share the remainder \
+               evenly.",
         set: splits,
     },
     KeyHelp {
@@ -87,8 +91,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "1",
-        help: "Requests that the job keeps outstanding. A synchronous ioengine caps it at 1. For a replay: at most so many \
-               of the trace's requests are outstanding; unbounded without it.",
+        help: "Number of requests that the job keeps outstanding. A synchronous ioengine caps it at 1. In a replay: \
+               maximum number of outstanding requests of the trace; unlimited by default.",
         set: |job, given| {
             job.depth = Some(given.number(1, 1 << 20)? as u32);
             Ok(())
@@ -99,9 +103,9 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "1",
-        help: "Clones of the job, which run side by side with random streams of their own.",
+        help: "Number of clones of the job. They run concurrently, each with its own random stream.",
         set: |job, given| {
-            job.clones = given.number(1, u64::from(u16::MAX))? as u32;
+            job.clones = given.number(1, JOBS_MAX)? as u32;
             Ok(())
         },
     },
@@ -110,11 +114,11 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int or percent",
         default: "the drive from offset on",
-        help: "Bytes of the job's region, and of the I/O it does if io_size does not say otherwise; a percentage is of the \
-               drive, but not beyond its end.",
+        help: "Size of the job's region, and of its I/O unless io_size is set; a percentage refers to the drive. \
+               Limited by the end of the drive.",
         set: |job, given| {
             job.size = match given.amount(false)? {
-                Amount::Bytes(0) | Amount::Percent(0) => return given.expected("a size of more than 0"),
+                Amount::Bytes(0) | Amount::Percent(0) => return given.expected("a size greater than 0"),
                 amount => Some(amount),
             };
             Ok(())
@@ -125,11 +129,11 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &["io_limit"],
         form: "int or percent",
         default: "size",
-        help: "Bytes to read, write or trim within the region, in several passes if they are more than it holds; a \
-               percentage is of size.",
+        help: "Bytes to read, write or trim within the region, in several passes if they exceed it; a percentage \
+               refers to size.",
         set: |job, given| {
             job.io_size = match given.amount(false)? {
-                Amount::Bytes(0) | Amount::Percent(0) => return given.expected("a size of more than 0"),
+                Amount::Bytes(0) | Amount::Percent(0) => return given.expected("a size greater than 0"),
                 amount => Some(amount),
             };
             Ok(())
@@ -140,7 +144,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int or percent",
         default: "0",
-        help: "Where the region starts: bytes, or percent of the drive rounded up to a block.",
+        help: "Start of the region: bytes, or a percentage of the drive, rounded up to a block.",
         set: |job, given| {
             job.offset = given.amount(true)?;
             Ok(())
@@ -151,7 +155,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int or percent",
         default: "0",
-        help: "Added to the offset once for each clone before this one (numjobs).",
+        help: "Added to the offset once per preceding clone (numjobs).",
         set: |job, given| {
             job.offset_increment = given.amount(true)?;
             Ok(())
@@ -162,7 +166,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "no limit",
-        help: "The job ends after so many requests (after ramp_time), if nothing else ends it before.",
+        help: "The job ends after this many requests (not counting ramp_time), unless it ends earlier for another \
+               reason.",
         set: |job, given| {
             job.number_ios = Some(given.number(0, u64::MAX)?).filter(|n| *n > 0);
             Ok(())
@@ -173,7 +178,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "50",
-        help: "Percent of a mix's requests that read; each is drawn by itself.",
+        help: "Percentage of reads in a mixed job; drawn independently for each request.",
         set: |job, given| {
             job.reads = given.number(0, 100)?;
             Ok(())
@@ -184,7 +189,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "50",
-        help: "Percent of a mix's requests that write. Of rwmixread and rwmixwrite the later holds.",
+        help: "Percentage of writes in a mixed job. The later of rwmixread and rwmixwrite applies.",
         set: |job, given| {
             job.reads = 100 - given.number(0, 100)?;
             Ok(())
@@ -195,10 +200,10 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "str",
         default: "random",
-        help: "How random addresses fall: random, zipf:THETA[:CENTER], pareto:H[:CENTER], normal:DEVIATION[:CENTER] \
-               (percent of the region, cut off at the ends), zoned:ACCESS/SIZE:… in percent, or \
-               zoned_abs:ACCESS/BYTES:…. Hot blocks of zipf, pareto and normal lie scattered; CENTER is where the hottest lies, as \
-               a share of the region. All but random do without the random map.",
+        help: "Distribution of random addresses: random, zipf:THETA[:CENTER], pareto:H[:CENTER], \
+               normal:DEVIATION[:CENTER] (percent of the region, truncated at its ends), zoned:ACCESS/SIZE:… in \
+               percent, or zoned_abs:ACCESS/BYTES:…. Hot blocks of zipf, pareto and normal are scattered; CENTER is \
+               the position of the hottest block, as a fraction of the region. Only random uses the random map.",
         set: distribution,
     },
     KeyHelp {
@@ -206,7 +211,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "",
         default: "off",
-        help: "Draw each random address afresh, instead of visiting every block once a pass.",
+        help: "Draw random addresses independently, instead of visiting every block once per pass.",
         set: |job, given| {
             job.random_map = !given.flag()?;
             Ok(())
@@ -217,7 +222,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "the run's seed",
-        help: "Seed of the job's random streams, whatever the run's seed is.",
+        help: "Seed of the job's random streams, in place of the run's seed.",
         set: |job, given| {
             job.seed = Some(given.number(0, u64::MAX)?);
             Ok(())
@@ -228,10 +233,10 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int[,int][,int]",
         default: "no limit",
-        help: "Bytes a second at most, for reads, writes and trims, counted from the job's start: what was missed is \
-               caught up with.",
+        help: "Maximum bytes per second, for reads, writes and trims, counted from the job's start: a job that \
+               falls behind catches up.",
         set: |job, given| {
-            job.rate = rates(given, "bytes a second, or read,write,trim of them, such as 10m or ,500k")?;
+            job.rate = rates(given, "bytes per second, or read,write,trim values, such as 10m or ,500k")?;
             Ok(())
         },
     },
@@ -240,9 +245,9 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int[,int][,int]",
         default: "no limit",
-        help: "Requests a second at most, for reads, writes and trims.",
+        help: "Maximum requests per second, for reads, writes and trims.",
         set: |job, given| {
-            job.rate_iops = rates(given, "requests a second, or read,write,trim of them, such as 1000 or ,500")?;
+            job.rate_iops = rates(given, "requests per second, or read,write,trim values, such as 1000 or ,500")?;
             Ok(())
         },
     },
@@ -251,7 +256,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "time (us)",
         default: "0",
-        help: "Pause after every thinktime_blocks requests, which are waited for first.",
+        help: "Pause after every thinktime_blocks requests, once they have completed.",
         set: |job, given| {
             job.thinktime = given.time(Time::from_us(1))?;
             Ok(())
@@ -262,7 +267,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "1",
-        help: "Requests between two pauses of thinktime.",
+        help: "Number of requests between two pauses of thinktime.",
         set: |job, given| {
             job.thinktime_blocks = given.number(1, u64::MAX)?;
             Ok(())
@@ -273,7 +278,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &["timeout"],
         form: "time (s)",
         default: "no limit",
-        help: "The job issues nothing more after this time (and ramp_time before it).",
+        help: "The job stops issuing requests after this time, which starts after ramp_time.",
         set: |job, given| {
             job.runtime = Some(given.time(Time::from_s(1))?).filter(|time| *time > Time::ZERO);
             Ok(())
@@ -284,7 +289,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "",
         default: "off",
-        help: "Run for the whole runtime, in as many passes over the region as that takes.",
+        help: "Run for the whole runtime, with repeated passes over the region.",
         set: |job, given| {
             job.time_based = given.flag()?;
             Ok(())
@@ -295,7 +300,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "time (s)",
         default: "0",
-        help: "Requests issued this long after the job's start are left out of the statistics; runtime begins behind it.",
+        help: "Requests issued within this time of the job's start are excluded from statistics; runtime starts \
+               after it.",
         set: |job, given| {
             job.ramp_time = given.time(Time::from_s(1))?;
             Ok(())
@@ -306,8 +312,9 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "0",
-        help: "Whenever the number of writes is a multiple of this, wait for them all, flush the drive, and wait for that: \
-               in a mix once more after each read up to the next write, as in fio. Not after the last request.",
+        help: "Whenever the number of writes is a multiple of this, wait for all writes, flush the drive, and wait \
+               for the flush. In a mixed job, as in fio, repeat this after each read until the next write. Does not \
+               apply after the last request.",
         set: |job, given| {
             job.fsync = given.number(0, u64::MAX)?;
             Ok(())
@@ -318,7 +325,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "0",
-        help: "The same as fsync: a drive knows no metadata.",
+        help: "Same as fsync, because a drive has no file metadata.",
         set: |job, given| {
             job.fdatasync = given.number(0, u64::MAX)?;
             Ok(())
@@ -329,8 +336,8 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "str",
         default: "0",
-        help: "Check what is read back. After a job's writes come a flush and a read of each block written; a job that only \
-               reads has its reads checked. Payload stamps stand for every sum that fio knows.",
+        help: "Verify data that is read back. A flush and a read of each written block follow the writes of a job; \
+               a job that only reads has its reads verified. Payload stamps replace all of fio's checksums.",
         set: |job, given| {
             job.verify = given.name(&SUMS)?;
             Ok(())
@@ -363,9 +370,9 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "str",
         default: "asynchronous",
-        help: "Any asynchronous engine is the simulated driver; the synchronous ones (sync, psync, vsync, pvsync, pvsync2) \
-               cap iodepth at 1, as in fio. Engines that read and write ranges of another store (rbd, nfs, libpmem and the \
-               like) are accepted with a note: the simulated drive takes its place.",
+        help: "All asynchronous engines select the simulated driver; the synchronous ones (sync, psync, vsync, \
+               pvsync, pvsync2) cap iodepth at 1, as in fio. Engines for ranges of other storage (rbd, nfs, libpmem \
+               and similar) are accepted with a note: the simulated drive replaces that storage.",
         set: |job, given| engine(job, given, &ENGINES),
     },
     KeyHelp {
@@ -389,7 +396,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "1000 or 1024",
         default: "1024",
-        help: "What suffixes mean. 1024: k is 1024 and kib is 1000 (fio's compatibility mode); 1000: the other way round.",
+        help: "Meaning of suffixes. 1024: k is 1024 and kib is 1000 (fio's compatibility mode); 1000: the opposite.",
         set: |job, given| {
             job.kb = given.name(&[("1024", KbBase::Compatible), ("1000", KbBase::Si)])?;
             Ok(())
@@ -411,7 +418,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "str",
         default: "",
-        help: "Text that is passed on to the results.",
+        help: "Text that is copied to the results.",
         set: ignored,
     },
     KeyHelp {
@@ -419,10 +426,10 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "file",
         default: "the drive",
-        help: "Accepted: the one file is the simulated drive, whatever its name.",
+        help: "Accepted: the only file is the simulated drive, whatever its name.",
         set: |_, given| {
             if given.text.replace("\\:", "").contains(':') {
-                return given.expected("one file: there is one drive");
+                return given.expected("a single file, because there is only one drive");
             }
             Ok(())
         },
@@ -432,7 +439,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "",
         default: "off",
-        help: "Accepted: how results are grouped is the reader's choice.",
+        help: "Accepted: results list every job and can be grouped by their reader.",
         set: ignored_flag,
     },
     KeyHelp {
@@ -440,7 +447,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "",
         default: "off",
-        help: "Accepted: simulated jobs are neither threads nor processes.",
+        help: "Accepted without effect: simulated jobs are neither threads nor processes.",
         set: ignored_flag,
     },
     KeyHelp {
@@ -448,7 +455,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "bool",
         default: "1",
-        help: "Accepted: a simulation repeats exactly for the same seed, and differs for another.",
+        help: "Accepted without effect: the run's seed determines whether a simulation repeats.",
         set: ignored_flag,
     },
     KeyHelp {
@@ -456,7 +463,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "bool",
         default: "0",
-        help: "Accepted: simulated clocks cost nothing.",
+        help: "Accepted without effect: reading a simulated clock takes no time.",
         set: ignored_flag,
     },
     KeyHelp {
@@ -464,7 +471,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "bool",
         default: "1",
-        help: "Accepted: there is no page cache to invalidate.",
+        help: "Accepted without effect: there is no page cache to invalidate.",
         set: ignored_flag,
     },
 ];

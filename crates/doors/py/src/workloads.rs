@@ -1,0 +1,52 @@
+//! Workload files read through without a system, for `nandram check`.
+
+use std::path::Path;
+
+use pyo3::prelude::*;
+use sim::Streams;
+use workload::program::Programs;
+use workload::trace::TraceError;
+use workload::{Error, Workload, pages};
+
+use crate::{expect_file, user_error};
+
+/// Reads a job file, a file of programs or a trace from end to end; returns what it is.
+#[pyfunction]
+pub fn check_workload(py: Python<'_>, path: &str) -> PyResult<String> {
+    expect_file(py, path)?;
+    let found = py.detach(|| read_through(Path::new(path)));
+    found.map_err(|error| user_error(py, error))
+}
+
+fn read_through(path: &Path) -> Result<String, Error> {
+    if path.extension().is_some_and(|end| end == "toml") {
+        let programs = Programs::open(path, &Streams::new(1))?;
+        return Ok(format!("programs, {} threads", programs.threads()));
+    }
+    match Workload::open(path, None) {
+        Ok(found) if !found.is_trace() => Ok(format!("fio job file, {} jobs", found.jobs().len())),
+        Ok(found) => {
+            let format = found.jobs()[0].options.iter().find(|(key, _)| key == "format");
+            Ok(format!("block trace, {}", format.map_or("", |(_, name)| name)))
+        }
+        Err(Error::Trace(error)) if matches!(*error, TraceError::Undetected { .. }) => page_requests(path, *error),
+        Err(error) => Err(error),
+    }
+}
+
+/// Traces of pages and of memory accesses, which are requests for pages.
+fn page_requests(path: &Path, undetected: TraceError) -> Result<String, Error> {
+    let mut reader = match pages::Reader::open(path, &pages::Options::default()) {
+        Ok(reader) => reader,
+        // The block formats are those that most traces have.
+        Err(TraceError::Undetected { .. }) => return Err(Error::Trace(Box::new(undetected))),
+        Err(error) => return Err(Error::Trace(Box::new(error))),
+    };
+    let mut chunk = Vec::new();
+    loop {
+        reader.next_chunk(&mut chunk).map_err(|error| Error::Trace(Box::new(error)))?;
+        if chunk.is_empty() {
+            return Ok(format!("page or memory trace, {}", reader.format()));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The steps of a request that all interfaces share: issue, doorbell, fetch, decode, data, completion, reap.
+//!
+//! An interface implements the steps; [`handle`](Path::handle) maps each event to its step.
+
+use host::Completed;
+use media::{Request, Tag};
+use sim::{Schedule, Time};
+
+use crate::{Event, Output};
+
+/// The steps of a path. Each performs one action at `now` and schedules the next.
+pub(crate) trait Path {
+    /// Lets the driver submit requests of the queue pair while there are free entries.
+    fn issue(&mut self, now: Time, queue: u16, s: &mut impl Schedule<Event>);
+
+    /// Handles a doorbell's arrival at the controller or adapter.
+    fn doorbell(&mut self, now: Time, queue: u16, cid: u16, s: &mut impl Schedule<Event>);
+
+    /// Sends the command in this slot, which the adapter has read, to the device.
+    fn send_command(&mut self, now: Time, slot: u16, s: &mut impl Schedule<Event>);
+
+    /// Passes an event to the controller. Returns its output, to be handled next.
+    fn device(&mut self, now: Time, event: device::Event, s: &mut impl Schedule<Event>) -> Option<device::Output>;
+
+    /// Lets the controller read the list of `bytes` that a command points to.
+    fn read_list(&mut self, now: Time, tag: u16, bytes: u64, s: &mut impl Schedule<Event>);
+
+    /// Returns the request that a command is, or is part of.
+    fn io(&self, tag: u16, queue: u16, cid: u16) -> u32;
+
+    /// Passes a decoded command to the translation layer.
+    #[inline]
+    fn command(
+        &mut self,
+        _now: Time,
+        (tag, queue, cid): (u16, u16, u16),
+        request: Request,
+        _s: &mut impl Schedule<Event>,
+        out: &mut Vec<Output>,
+    ) {
+        out.push(Output::Command { tag: Tag(u32::from(tag)), io: self.io(tag, queue, cid), request });
+    }
+
+    /// Reports that all data of a write is in the controller.
+    fn arrived(&mut self, _now: Time, tag: u16, _s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+        out.push(Output::Arrived { tag: Tag(u32::from(tag)) });
+    }
+
+    /// Posts the completion of a command at `at`, which is `now` or later.
+    fn post(&mut self, now: Time, at: Time, tag: u16, s: &mut impl Schedule<Event>);
+
+    /// Sends the interrupt for completions of a queue pair.
+    fn interrupt(&mut self, _now: Time, queue: u16, _s: &mut impl Schedule<Event>) {
+        unreachable!("an interrupt of queue {queue} that is not the end of a command")
+    }
+
+    /// Lets the driver process a completion. Returns the request that ends with it.
+    fn reap(&mut self, now: Time, event: host::Event, s: &mut impl Schedule<Event>) -> Option<Completed>;
+
+    /// Performs a step specific to this path.
+    fn step(&mut self, now: Time, step: u8, of: u32, s: &mut impl Schedule<Event>, out: &mut Vec<Output>);
+
+    /// Handles an event.
+    #[inline]
+    fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+        match event {
+            Event::Doorbell { queue, cid } => self.doorbell(now, queue, cid, s),
+            Event::Issued(slot) => self.send_command(now, slot, s),
+            Event::Device(event) => {
+                if let Some(report) = self.device(now, event, s) {
+                    self.report(now, report, s, out);
+                }
+            }
+            Event::Host(event) => {
+                if let Some(completed) = self.reap(now, event, s) {
+                    out.push(completed.into());
+                }
+                self.issue(now, event.queue, s);
+            }
+            Event::HostMemory(id) => out.push(Output::HostMemory { id }),
+            Event::Step { step, of } => self.step(now, step, of, s, out),
+        }
+    }
+
+    /// Handles an output of the controller.
+    #[inline]
+    fn report(&mut self, now: Time, report: device::Output, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+        match report {
+            device::Output::List { tag, bytes } => self.read_list(now, tag, bytes, s),
+            device::Output::Command { tag, queue, cid, request } => {
+                self.command(now, (tag, queue, cid), request, s, out);
+            }
+            device::Output::Arrived(tag) => self.arrived(now, tag, s, out),
+            device::Output::Ended { tag, at } => self.post(now, at, tag, s),
+            device::Output::Interrupt(queue) => self.interrupt(now, queue, s),
+        }
+    }
+}

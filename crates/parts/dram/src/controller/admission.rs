@@ -1,0 +1,162 @@
+//! Admission of bursts to the queues: at most one per clock, with the ports in turn and each port's bursts in order.
+
+use sim::Time;
+
+use crate::controller::channel::{Channel, NO_TRANSFER, Transfer};
+use crate::controller::requests::Span;
+use crate::device::Place;
+use crate::request::{Ack, Kind, Request};
+use crate::state::{NEVER, PowerMode};
+
+impl Channel {
+    /// Makes a transfer of a request in the given span of bursts.
+    pub(crate) fn admit(
+        &mut self,
+        submitted: Time,
+        arrival: u64,
+        request: Request,
+        Span { group, burst, bursts }: Span,
+    ) {
+        let posts = u32::from(request.kind == Kind::Write);
+        let transfer =
+            Transfer { request, submitted, arrival, burst, to_enter: bursts, to_serve: bursts, end: submitted, group };
+        let number = self.keep_transfer(transfer);
+        self.ports[request.port as usize].push_back(number);
+        self.waiting += 1;
+        self.waiting_writes += posts;
+        if self.some_may_enter() {
+            self.enter_at = self.enter_at.min(arrival.max(self.enter_next));
+            // A first burst enters immediately, because no command can come between.
+            if self.enter_at == arrival {
+                self.enter(arrival);
+            }
+        }
+    }
+
+    /// Assigns a number to a transfer.
+    pub(crate) fn keep_transfer(&mut self, transfer: Transfer) -> u32 {
+        self.ending[usize::from(transfer.to_serve > 1)] += u32::from(transfer.ends_served());
+        self.has_through |= transfer.request.ack == Ack::Written && transfer.request.kind == Kind::Write;
+        let number = self.free_transfer;
+        if number == NO_TRANSFER {
+            self.transfers.push(transfer);
+            return self.transfers.len() as u32 - 1;
+        }
+        let place = &mut self.transfers[number as usize];
+        self.free_transfer = place.to_enter;
+        *place = transfer;
+        number
+    }
+
+    /// Admits one burst at `cycle`, if any can enter.
+    pub(crate) fn enter(&mut self, cycle: u64) {
+        let ports = self.ports.len();
+        let mut port = self.next_port;
+        for _ in 0..ports {
+            if port >= ports {
+                port = 0;
+            }
+            if let Some(&transfer) = self.ports[port].front()
+                && self.enter_from(cycle, transfer)
+            {
+                self.next_port = port + 1;
+                self.state.now = cycle;
+                self.enter_next = cycle + 1;
+                self.state.stats.steps += 1;
+                self.enter_at = if self.some_may_enter() { cycle + 1 } else { NEVER };
+                return;
+            }
+            port += 1;
+        }
+        // Only a served burst or a new request can change that.
+        self.enter_at = self.room_at.into_iter().filter(|room_at| *room_at > cycle).min().unwrap_or(NEVER);
+    }
+
+    /// Returns false if no burst waits, or all waiting bursts are for a full queue.
+    pub(crate) fn some_may_enter(&self) -> bool {
+        (self.waiting > self.waiting_writes && self.queues.has_room(Kind::Read))
+            || (self.waiting_writes > 0 && self.queues.has_room(Kind::Write))
+    }
+
+    /// Admits the next burst of `transfer`, unless its queue is full or it would overtake. Returns true if it entered.
+    fn enter_from(&mut self, cycle: u64, number: u32) -> bool {
+        let transfer = &self.transfers[number as usize];
+        debug_assert!(transfer.arrival <= cycle, "a burst enters before it arrives");
+        let kind = transfer.request.kind;
+        if !self.queues.has_room(kind) || cycle < self.room_at[kind as usize] {
+            return false;
+        }
+        let (place, arrived) = (self.requests.layout(transfer.group).place(transfer.burst), number);
+        let bank = self.state.number_of(&place);
+        // A write may not pass a read of the same burst; it enters when the read has been served.
+        if kind == Kind::Write && self.queues.holds(Kind::Read, &place, bank) {
+            return false;
+        }
+        let forwarded = kind == Kind::Read && self.queues.holds(Kind::Write, &place, bank);
+        self.state.bus_free = self.state.bus_free.max(cycle);
+        self.note_entry(cycle, arrived);
+        if forwarded {
+            self.state.stats.forwarded += 1;
+            let end = self.state.clock.time(cycle + 1) + self.requests.config.latency;
+            self.served(arrived, end);
+        } else {
+            self.enqueue(cycle, kind, &place, bank, arrived);
+        }
+        true
+    }
+
+    /// Inserts a burst into its queue.
+    fn enqueue(&mut self, cycle: u64, kind: Kind, place: &Place, bank: usize, transfer: u32) {
+        let rank = place.rank as usize;
+        let changes = self.queues.push(kind, cycle, place, bank, self.state.bank(rank, bank).row, transfer);
+        let usage = &mut self.maintenance.ranks[rank];
+        usage.demand += 1;
+        if usage.demand == 1 && self.state.ranks[rank].state != PowerMode::Up {
+            self.maintenance.next_at = 0;
+            self.is_next_known = false;
+        }
+        self.rethink(kind, rank, bank, changes);
+    }
+
+    /// Records that a burst of a transfer has left its port. A posted write is done with its last burst.
+    fn note_entry(&mut self, cycle: u64, number: u32) {
+        let entered = &mut self.transfers[number as usize];
+        let Request { port, kind, ack, .. } = entered.request;
+        entered.burst += 1;
+        entered.to_enter -= 1;
+        let (last, submitted) = (entered.to_enter == 0, entered.submitted);
+        self.requests.count(port, kind, 1);
+        if last {
+            self.ports[port as usize].pop_front();
+            self.waiting -= 1;
+            self.waiting_writes -= u32::from(kind == Kind::Write);
+            if kind == Kind::Write && ack == Ack::Accepted {
+                self.finish(number, self.state.clock.time(cycle).max(submitted));
+            }
+        }
+    }
+
+    /// Records that a burst of a transfer has been served, with its data transferred at `end`.
+    pub(crate) fn served(&mut self, number: u32, end: Time) {
+        let transfer = &mut self.transfers[number as usize];
+        transfer.end = transfer.end.max(end);
+        transfer.to_serve -= 1;
+        let (left, at, counts) = (transfer.to_serve, transfer.end, transfer.ends_served());
+        if left == 0 {
+            // The place is free now; it links to the previous free one.
+            transfer.to_enter = std::mem::replace(&mut self.free_transfer, number);
+            if counts {
+                self.ending[0] -= 1;
+                self.finish(number, at);
+            }
+        } else if left == 1 && counts {
+            self.ending[0] += 1;
+            self.ending[1] -= 1;
+        }
+    }
+
+    fn finish(&mut self, number: u32, at: Time) {
+        let Transfer { request, group, submitted, .. } = self.transfers[number as usize];
+        self.requests.finish(&request, group, submitted, at);
+    }
+}

@@ -1,0 +1,138 @@
+//! Lower bounds for a channel's next completion, which tell when it must be called next.
+
+use sim::Time;
+
+use crate::controller::channel::Channel;
+use crate::controller::queue::NONE;
+use crate::request::Kind;
+use crate::state::{CLOSED, NEVER};
+
+impl Channel {
+    /// Returns the latest time at which [`Channel::advance`] must be called next: no request is done earlier. `None`
+    /// while nothing is requested. The time may be too early, but is never too late.
+    pub fn next_event(&mut self) -> Option<Time> {
+        let done = self.requests.done.first();
+        if let Some(train) = &self.train {
+            if train.is_lone_read() {
+                return Some(done.min(train.at));
+            }
+            self.settle_train(0);
+        }
+        if !self.has_work() {
+            return (done != Time::MAX).then_some(done);
+        }
+        let command = self.peek();
+        // An entering burst can be done immediately only if it is a write, or reads data of a write that is queued by
+        // then.
+        let cycle = if self.waiting_writes > 0 || (self.waiting > 0 && self.queues.length(Kind::Write) > 0) {
+            self.enter_at.min(command.saturating_add(1))
+        } else {
+            self.enter_at.min(command).saturating_add(self.settings.shortest)
+        };
+        self.no_earlier(done, cycle)
+    }
+
+    /// Like [`Channel::next_event`], but later while long requests are in progress: it counts the bursts that must be
+    /// transferred before any request is done. A caller that uses it submits at a clock edge before the channel has
+    /// advanced to that edge, while with `next_event` the channel may already have done so.
+    pub fn next_done(&mut self) -> Option<Time> {
+        self.goes_far = true;
+        let done = self.requests.done.first();
+        if let Some(train) = &self.train {
+            return Some(done.min(train.at));
+        }
+        if !self.has_work() {
+            return (done != Time::MAX).then_some(done);
+        }
+        let command = self.peek();
+        let entered = self.soonest_entered(command);
+        if self.has_through || self.ending == [0; 2] || self.waiting > self.waiting_writes {
+            return self.no_earlier(done, self.soonest_served(command).min(entered));
+        }
+        let served = self.state.clock.time(self.soonest_read(command)) + self.requests.config.latency;
+        self.no_earlier(done.min(served), entered)
+    }
+
+    /// Returns the earlier of the time of `cycle` and the first known completion.
+    fn no_earlier(&self, done: Time, cycle: u64) -> Option<Time> {
+        let next = if cycle >= NEVER - 1 { Time::MAX } else { self.state.clock.time(cycle) };
+        Some(done.min(next))
+    }
+
+    /// Returns a lower bound for the end of any queued read: each bank with waiting reads may first have to be opened,
+    /// or closed and opened.
+    fn soonest_read(&self, command: u64) -> u64 {
+        let t = &self.state.timing;
+        let (open, close) = (u64::from(t.rcd), u64::from(t.rp + t.rcd));
+        let mut soonest = NEVER;
+        for (number, rank) in self.state.ranks.iter().enumerate() {
+            let mut banks = self.queues.waiting(number, Kind::Read);
+            while banks != 0 {
+                let (bank, hit) = (banks.trailing_zeros() as usize, Kind::Read as usize);
+                let (bank, hit) = (&rank.banks[bank], self.queues.bank(number, bank).hit[hit]);
+                banks &= banks - 1;
+                let column = match () {
+                    () if bank.row == CLOSED => bank.next_activate.max(command) + open,
+                    () if hit == NONE => bank.next_precharge.max(command) + close,
+                    () => bank.next_column.max(command),
+                };
+                soonest = soonest.min(column);
+            }
+        }
+        let mut bursts = 1;
+        if self.ending[0] == 0 {
+            let large = self.transfers.iter().filter(|transfer| transfer.to_serve > 0 && transfer.ends_served());
+            bursts = large.map(|transfer| transfer.to_serve).min().unwrap_or(1);
+        }
+        let first = soonest.max(self.column_at).saturating_add(self.state.gaps.to_end[Kind::Read as usize]);
+        first.saturating_add(u64::from(bursts - 1) * self.settings.gap_min)
+    }
+
+    /// Returns a lower bound for the next request that is done by being served.
+    fn soonest_served(&self, command: u64) -> u64 {
+        let first = self.enter_at.min(command).max(self.column_at).saturating_add(self.settings.shortest);
+        let [reads, writes] = [Kind::Read, Kind::Write].map(|kind| self.queues.length(kind));
+        // Entering reads may have bursts that are forwarded and need no service.
+        let forwards = self.waiting > self.waiting_writes && self.waiting_writes + writes > 0;
+        if self.ending[0] > 0 || forwards {
+            return first;
+        }
+        let bursts = if self.ending[1] == 0 {
+            // All requests are done by entering; afterwards nothing is urgent.
+            if self.waiting > 0 {
+                return NEVER;
+            }
+            reads + writes
+        } else {
+            let large = self.transfers.iter().filter(|transfer| transfer.to_serve > 0 && transfer.ends_served());
+            large.map(|transfer| transfer.to_serve).min().unwrap_or(1)
+        };
+        first.saturating_add(u64::from(bursts.saturating_sub(1)) * self.settings.gap_min)
+    }
+
+    /// Returns a lower bound for the next request that is done by entering: writes, and reads of data of a write that
+    /// is queued by then.
+    fn soonest_entered(&self, command: u64) -> u64 {
+        if self.waiting_writes == 0 && (self.waiting == 0 || self.queues.length(Kind::Write) == 0) {
+            return NEVER;
+        }
+        let first = self.enter_at.min(command.saturating_add(1));
+        // An entering burst may have its command before the currently next one.
+        let column = self.enter_at.min(command).max(self.column_at);
+        // The first request of a port is done first: its bursts enter one per clock, and those without room after
+        // others have left.
+        let of = |number: &u32| {
+            let transfer = &self.transfers[*number as usize];
+            let (left, kind) = (transfer.to_enter, transfer.request.kind);
+            let over = left.saturating_sub(self.queues.room(kind));
+            // Some reads may need no room.
+            let behind = if kind == Kind::Write && over > 0 {
+                column.saturating_add(1 + u64::from(over - 1) * self.settings.gap_min)
+            } else {
+                0
+            };
+            first.saturating_add(u64::from(left) - 1).max(behind)
+        };
+        self.ports.iter().filter_map(|port| port.front()).map(of).min().unwrap_or(NEVER)
+    }
+}

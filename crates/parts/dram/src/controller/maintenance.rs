@@ -1,0 +1,176 @@
+//! Maintenance: commands that do not serve requests. Each policy proposes its next command, and the earliest is issued.
+
+use sim::Time;
+
+use crate::controller::Config;
+use crate::controller::power_management::PowerManagement;
+use crate::controller::refresh::{Refresh, with_all_closed};
+use crate::controller::row_policy::RowPolicy;
+use crate::state::{CommandKind, NEVER, PowerMode, State};
+
+/// A step of maintenance.
+#[derive(Clone, Copy)]
+pub(crate) enum Step {
+    /// A command to a rank or to one of its banks.
+    Command { kind: CommandKind, rank: u8, bank: u8 },
+    /// Stops serving requests for these banks of a rank, so that they can be refreshed. This is not a command.
+    Block { rank: u8, banks: u64 },
+}
+
+/// A step, and the first cycle in which it may come.
+#[derive(Clone, Copy)]
+pub(crate) struct Need {
+    pub(crate) cycle: u64,
+    pub(crate) step: Step,
+}
+
+impl Need {
+    pub(crate) const NOTHING: Need = Need { cycle: NEVER, step: Step::Block { rank: 0, banks: 0 } };
+
+    pub(crate) fn rank(cycle: u64, kind: CommandKind, rank: usize) -> Need {
+        Need::bank(cycle, kind, rank, 0)
+    }
+
+    pub(crate) fn bank(cycle: u64, kind: CommandKind, rank: usize, bank: usize) -> Need {
+        Need { cycle, step: Step::Command { kind, rank: rank as u8, bank: bank as u8 } }
+    }
+
+    pub(crate) fn block(cycle: u64, rank: usize, banks: u64) -> Need {
+        Need { cycle, step: Step::Block { rank: rank as u8, banks } }
+    }
+
+    /// Returns the earlier of two needs, or this one if they tie.
+    pub(crate) fn or(self, other: Need) -> Need {
+        if other.cycle < self.cycle { other } else { self }
+    }
+}
+
+/// Use of a rank by requests.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct RankUse {
+    /// Bursts queued for it.
+    pub(crate) demand: u32,
+    /// Cycle in which the last of them was served.
+    pub(crate) idle_since: u64,
+    /// During a forced refresh, a bit for each bank for which no request is served.
+    pub(crate) blocked: u64,
+}
+
+/// Refresh, power management and row policy of a channel.
+pub(crate) struct Maintenance {
+    refresh: Refresh,
+    pub(super) power: PowerManagement,
+    pub(crate) rows: RowPolicy,
+    pub(crate) ranks: Vec<RankUse>,
+    /// No maintenance is due before this cycle.
+    pub(crate) next_at: u64,
+}
+
+impl Maintenance {
+    pub(crate) fn new(config: &Config) -> Maintenance {
+        let in_clocks = |span: Time| config.device.clock.at_or_after(span);
+        Maintenance {
+            refresh: Refresh::new(config),
+            power: PowerManagement::new(config.power_down_after, config.self_refresh_after, in_clocks),
+            rows: RowPolicy::new(config.page, in_clocks),
+            ranks: vec![RankUse::default(); config.rank_count()],
+            next_at: 0,
+        }
+    }
+
+    /// Returns a bit for each bank of a rank for which requests may be served.
+    pub(crate) fn serves(&self, state: &State, rank: usize) -> u64 {
+        if state.ranks[rank].state == PowerMode::Up { !self.ranks[rank].blocked } else { 0 }
+    }
+
+    /// Returns the first need of any rank. `in_use` returns for a rank a bit for each bank whose row queued requests
+    /// need.
+    pub(crate) fn first(&mut self, state: &State, in_use: impl Fn(usize) -> u64) -> Need {
+        let mut first = Need::NOTHING;
+        for rank in 0..state.ranks.len() {
+            first = first.or(self.need(state, rank, &in_use));
+        }
+        self.next_at = first.cycle;
+        first
+    }
+
+    /// Returns the next need of a rank.
+    fn need(&self, state: &State, number: usize, in_use: &impl Fn(usize) -> u64) -> Need {
+        let (rank, usage) = (&state.ranks[number], &self.ranks[number]);
+        if rank.state != PowerMode::Up {
+            return self.power.exit(state, number, usage);
+        }
+        let floor = state.bus_free.max(rank.ready);
+        let need = self.refresh.next(state, number, floor, usage);
+        let need = need.or(self.power.next(state, number, floor, usage));
+        if usage.blocked != 0 { need } else { need.or(self.rows.next(state, number, floor, in_use(number))) }
+    }
+
+    /// Performs a step at its cycle.
+    pub(crate) fn perform(&mut self, state: &mut State, need: Need) {
+        self.next_at = 0;
+        match need.step {
+            Step::Block { rank, banks } => {
+                self.ranks[rank as usize].blocked = banks;
+                // This is no command, but its consequences come no earlier.
+                state.bus_free = state.bus_free.max(need.cycle);
+                state.now = need.cycle;
+            }
+            Step::Command { kind: CommandKind::Precharge, rank, bank } => {
+                state.precharge(need.cycle, rank as usize, bank as usize);
+            }
+            Step::Command { kind: CommandKind::RefreshSameBank, rank, .. } => {
+                state.refresh_same_bank(need.cycle, rank as usize);
+                self.ranks[rank as usize].blocked = 0;
+            }
+            Step::Command { kind, rank, .. } => {
+                state.command_rank(need.cycle, kind, rank as usize);
+                if kind == CommandKind::Refresh {
+                    self.ranks[rank as usize].blocked = 0;
+                }
+            }
+        }
+    }
+
+    /// Records that a row was opened at `cycle`.
+    pub(crate) fn row_opened(&mut self, cycle: u64) {
+        self.next_at = self.next_at.min(self.rows.due_after(cycle));
+    }
+
+    /// Records that a rank was served at `cycle`. If no request waits for it, it may be refreshed early or put to rest.
+    pub(crate) fn served(&mut self, state: &State, cycle: u64, rank: usize) {
+        let usage = &mut self.ranks[rank];
+        if usage.demand == 0 {
+            usage.idle_since = cycle;
+            let rest = self.power.due_after(cycle);
+            self.next_at = self.next_at.min(state.ranks[rank].refresh_due()).min(rest);
+        }
+    }
+
+    /// Performs a rank's refresh when it is due, with the commands required before it. No request waits for the rank.
+    pub(crate) fn refresh_now(&mut self, state: &mut State, number: usize) {
+        let due = state.ranks[number].refresh_due();
+        assert!(due != NEVER, "no refresh is due in self-refresh");
+        let refreshes = state.ranks[number].activity.refreshes;
+        while state.ranks[number].activity.refreshes == refreshes {
+            let rank = &state.ranks[number];
+            let need = if rank.state == PowerMode::Down {
+                Need::rank(state.exit_at(number, due), CommandKind::PowerUp, number)
+            } else {
+                with_all_closed(state, number, state.bus_free.max(rank.ready).max(due), CommandKind::Refresh)
+            };
+            self.perform(state, need);
+        }
+    }
+
+    /// Wakes a rank that a request needs from `cycle` on.
+    pub(crate) fn wake(&mut self, state: &mut State, cycle: u64, rank: usize) {
+        state.bus_free = state.bus_free.max(cycle);
+        self.ranks[rank].demand = 1;
+        while state.ranks[rank].state != PowerMode::Up {
+            let need = self.need(state, rank, &|_| 0);
+            self.perform(state, need);
+        }
+        self.ranks[rank].demand = 0;
+    }
+}

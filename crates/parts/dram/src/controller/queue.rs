@@ -1,0 +1,268 @@
+//! The read and write queues of a channel: waiting bursts in order of arrival per bank.
+
+use crate::device::Place;
+use crate::request::Kind;
+use crate::state::BANKS;
+
+/// Marks the absence of an entry.
+pub(crate) const NONE: u8 = u8::MAX;
+/// Places per queue. Places for reads come first, then those for writes.
+const PLACES: usize = 64;
+const ALL: usize = 2 * PLACES;
+
+/// A waiting burst.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    /// Sequence number of its entry.
+    pub(crate) order: u64,
+    /// Cycle of its entry.
+    pub(crate) arrival: u64,
+    pub(crate) row: u32,
+    /// Number of its transfer.
+    pub(crate) transfer: u32,
+    pub(crate) column: u16,
+    pub(crate) rank: u8,
+    /// Number of the bank within its rank.
+    pub(crate) bank: u8,
+    /// The next burst of the same kind for the same bank.
+    pub(crate) next: u8,
+}
+
+const EMPTY: Entry = Entry { order: 0, arrival: 0, row: 0, transfer: 0, column: 0, rank: 0, bank: 0, next: NONE };
+
+/// The places of one queue.
+#[derive(Clone, Copy)]
+struct Places {
+    /// A bit for each free place.
+    free: u64,
+    /// Number of waiting bursts, and its maximum.
+    length: u32,
+    most: u32,
+    /// No burst is overdue before this cycle, computed from the age of the oldest at some earlier time.
+    overdue_at: u64,
+}
+
+/// The bursts waiting for a bank, by kind: the first, the last, and the first that hits the open row.
+#[derive(Clone, Copy)]
+pub(crate) struct BankQueue {
+    pub(crate) head: [u8; 2],
+    tail: [u8; 2],
+    pub(crate) hit: [u8; 2],
+}
+
+const NO_BURSTS: BankQueue = BankQueue { head: [NONE; 2], tail: [NONE; 2], hit: [NONE; 2] };
+
+/// The bursts waiting for a rank.
+struct RankQueue {
+    banks: [BankQueue; BANKS],
+    /// Bit masks of the banks for which reads wait, and for which writes wait.
+    waiting: [u64; 2],
+}
+
+/// Both queues of a channel.
+pub(crate) struct Queues {
+    ranks: Vec<RankQueue>,
+    entries: Box<[Entry; ALL]>,
+    places: [Places; 2],
+    order: u64,
+    age_max: u64,
+}
+
+impl Queues {
+    pub(crate) fn new(ranks: usize, reads: u32, writes: u32, age_max: u64) -> Queues {
+        let places = |count: u32| {
+            assert!((1..=64).contains(&count), "a queue of {count}");
+            Places { free: u64::MAX, length: 0, most: count, overdue_at: u64::MAX }
+        };
+        let waits = |_| RankQueue { banks: [NO_BURSTS; BANKS], waiting: [0; 2] };
+        Queues {
+            ranks: (0..ranks).map(waits).collect(),
+            entries: Box::new([EMPTY; ALL]),
+            places: [places(reads), places(writes)],
+            order: 0,
+            age_max,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, entry: u8) -> &Entry {
+        debug_assert_ne!(entry, NONE);
+        &self.entries[entry as usize]
+    }
+
+    #[inline]
+    pub(crate) fn has_room(&self, kind: Kind) -> bool {
+        self.room(kind) != 0
+    }
+
+    /// Returns the number of bursts that may enter.
+    #[inline]
+    pub(crate) fn room(&self, kind: Kind) -> u32 {
+        self.places[kind as usize].most - self.places[kind as usize].length
+    }
+
+    #[inline]
+    pub(crate) fn length(&self, kind: Kind) -> u32 {
+        self.places[kind as usize].length
+    }
+
+    /// Returns true if a burst will have waited too long by `cycle`.
+    #[inline]
+    pub(crate) fn is_overdue(&mut self, kind: Kind, cycle: u64) -> bool {
+        cycle >= self.places[kind as usize].overdue_at && self.is_oldest_overdue(kind, cycle)
+    }
+
+    /// The burst found to be the oldest may have left, so find the current one.
+    #[cold]
+    fn is_oldest_overdue(&mut self, kind: Kind, cycle: u64) -> bool {
+        let oldest = self.oldest(kind);
+        let overdue_at = if oldest == NONE { u64::MAX } else { self.get(oldest).arrival + self.age_max };
+        self.places[kind as usize].overdue_at = overdue_at;
+        cycle >= overdue_at
+    }
+
+    /// Returns the burst that has waited longest, or [`NONE`]. Searches all entries.
+    pub(crate) fn oldest(&self, kind: Kind) -> u8 {
+        let mut taken = !self.places[kind as usize].free;
+        let (mut oldest, mut least) = (NONE, u64::MAX);
+        while taken != 0 {
+            let entry = (taken.trailing_zeros() as usize + PLACES * kind as usize) as u8;
+            taken &= taken - 1;
+            let order = self.get(entry).order;
+            if order < least {
+                (oldest, least) = (entry, order);
+            }
+        }
+        oldest
+    }
+
+    #[inline]
+    pub(crate) fn bank(&self, rank: usize, bank: usize) -> &BankQueue {
+        &self.ranks[rank].banks[bank]
+    }
+
+    /// Returns a bit for each bank of a rank for which bursts of a kind wait.
+    #[inline]
+    pub(crate) fn waiting(&self, rank: usize, kind: Kind) -> u64 {
+        self.ranks[rank].waiting[kind as usize]
+    }
+
+    /// Returns a bit for each bank of a rank whose open row serves waiting bursts.
+    pub(crate) fn in_use(&self, rank: usize) -> u64 {
+        let banks = self.ranks[rank].banks.iter().enumerate();
+        banks.filter(|(_, bank)| bank.hit != [NONE; 2]).fold(0, |bits, (number, _)| bits | 1 << number)
+    }
+
+    /// Appends a burst to its bank's queue. `open` is the bank's open row. Returns true if the burst is the first of
+    /// its kind or the first hit of the row; otherwise the bank's next command is unchanged.
+    pub(crate) fn push(
+        &mut self,
+        kind: Kind,
+        cycle: u64,
+        place: &Place,
+        bank: usize,
+        open: u32,
+        transfer: u32,
+    ) -> bool {
+        let (k, rank) = (kind as usize, place.rank as usize);
+        let places = &mut self.places[k];
+        debug_assert!(places.length < places.most, "a burst enters a full queue");
+        let at = (places.free.trailing_zeros() as usize + PLACES * k) as u8;
+        places.free &= places.free - 1;
+        if places.length == 0 {
+            places.overdue_at = cycle + self.age_max;
+        }
+        places.length += 1;
+        self.entries[at as usize] = Entry {
+            order: self.order,
+            arrival: cycle,
+            row: place.row,
+            transfer,
+            column: place.column as u16,
+            rank: rank as u8,
+            bank: bank as u8,
+            next: NONE,
+        };
+        self.order += 1;
+        let queue = &mut self.ranks[rank];
+        queue.waiting[k] |= 1 << bank;
+        let queue = &mut queue.banks[bank];
+        let before = std::mem::replace(&mut queue.tail[k], at);
+        if before == NONE {
+            queue.head[k] = at;
+        } else {
+            self.entries[before as usize].next = at;
+        }
+        if queue.hit[k] == NONE && place.row == open {
+            queue.hit[k] = at;
+            return true;
+        }
+        before == NONE
+    }
+
+    /// Removes a bank's hit; the next burst of the same row becomes the hit.
+    pub(crate) fn take(&mut self, kind: Kind, entry: u8) {
+        let k = kind as usize;
+        let Entry { rank, bank, row, next: after, .. } = *self.get(entry);
+        let queue = &mut self.ranks[rank as usize];
+        let list = &mut queue.banks[bank as usize];
+        debug_assert_eq!(list.hit[k], entry, "not the oldest hit");
+        if list.head[k] == entry {
+            list.head[k] = after;
+            if after == NONE {
+                list.tail[k] = NONE;
+                queue.waiting[k] &= !(1 << bank);
+            }
+        } else {
+            let mut before = list.head[k];
+            while self.entries[before as usize].next != entry {
+                before = self.entries[before as usize].next;
+            }
+            self.entries[before as usize].next = after;
+            if after == NONE {
+                list.tail[k] = before;
+            }
+        }
+        list.hit[k] = first_of_row(&self.entries[..], after, row);
+        self.places[k].free |= 1 << (entry as usize % PLACES);
+        self.places[k].length -= 1;
+    }
+
+    /// Finds the hits of a bank whose `row` was opened.
+    pub(crate) fn opened(&mut self, rank: usize, bank: usize, row: u32) {
+        let list = &mut self.ranks[rank].banks[bank];
+        list.hit = list.head.map(|head| first_of_row(&self.entries[..], head, row));
+    }
+
+    /// Clears the hits of a bank that was closed.
+    pub(crate) fn closed(&mut self, rank: usize, bank: usize) {
+        self.ranks[rank].banks[bank].hit = [NONE; 2];
+    }
+
+    /// Clears the hits of all banks of a rank.
+    pub(crate) fn all_closed(&mut self, rank: usize) {
+        for bank in &mut self.ranks[rank].banks {
+            bank.hit = [NONE; 2];
+        }
+    }
+
+    /// Returns true if a burst of `kind` for this place waits.
+    pub(crate) fn holds(&self, kind: Kind, place: &Place, bank: usize) -> bool {
+        let mut entry = self.bank(place.rank as usize, bank).head[kind as usize];
+        while entry != NONE {
+            let waits = self.get(entry);
+            if waits.row == place.row && u32::from(waits.column) == place.column {
+                return true;
+            }
+            entry = waits.next;
+        }
+        false
+    }
+}
+
+fn first_of_row(entries: &[Entry], mut entry: u8, row: u32) -> u8 {
+    while entry != NONE && entries[entry as usize].row != row {
+        entry = entries[entry as usize].next;
+    }
+    entry
+}

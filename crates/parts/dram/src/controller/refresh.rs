@@ -1,0 +1,57 @@
+//! Refresh: when a rank is refreshed, and how long refreshes are postponed while requests wait.
+
+use crate::controller::Config;
+use crate::controller::maintenance::{Need, RankUse};
+use crate::controller::same_bank_refresh;
+use crate::state::{CommandKind, NEVER, State};
+
+/// The command that refreshes DRAM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RefreshMode {
+    /// REF: all banks of a rank at once.
+    #[default]
+    AllBank,
+    /// REFsb (DDR5): one bank of every group, while the others are served.
+    SameBank,
+}
+
+/// Refresh of a channel's ranks.
+pub(crate) struct Refresh {
+    mode: RefreshMode,
+    /// Clocks by which a refresh may be late while requests wait.
+    postpone: u64,
+}
+
+impl Refresh {
+    pub(crate) fn new(config: &Config) -> Refresh {
+        let t = &config.device.timing;
+        // A refresh that can no longer be postponed still waits until all banks have recovered and closed, after other
+        // ranks.
+        let closing = 4 * u64::from(t.rc + t.cwl + t.wr + t.rpab + t.xp);
+        let postponed = u64::from(config.refresh_postpone) * u64::from(t.refi);
+        Refresh { mode: config.refresh_mode, postpone: postponed.saturating_sub(closing) }
+    }
+
+    /// Returns the next need of a powered-up rank: blocking banks, closing them, or the refresh.
+    pub(crate) fn next(&self, state: &State, number: usize, floor: u64, usage: &RankUse) -> Need {
+        let due = state.ranks[number].refresh_due();
+        if self.mode == RefreshMode::SameBank {
+            return same_bank_refresh::next(state, number, floor, usage, due.saturating_add(self.postpone));
+        }
+        if usage.demand > 0 && usage.blocked == 0 {
+            return Need::block(due.saturating_add(self.postpone).max(floor), number, u64::MAX);
+        }
+        with_all_closed(state, number, floor.max(due), CommandKind::Refresh)
+    }
+}
+
+/// Returns `kind` if all banks of the rank are closed, else the precharge that closes them, from `cycle` on.
+pub(crate) fn with_all_closed(state: &State, number: usize, cycle: u64, kind: CommandKind) -> Need {
+    if cycle == NEVER {
+        Need::NOTHING
+    } else if state.ranks[number].open == 0 {
+        Need::rank(state.closed_at(number, cycle), kind, number)
+    } else {
+        Need::rank(state.closing_at(number, cycle), CommandKind::PrechargeAll, number)
+    }
+}

@@ -1,0 +1,70 @@
+//! Row policies: when a row that no queued request needs is closed.
+//!
+//! To add a policy, add a variant here and its word in `Config`, and an arm in each function.
+
+use sim::Time;
+
+use crate::controller::maintenance::Need;
+use crate::state::{CommandKind, NEVER, State, class};
+
+/// Treatment of rows that no queued request needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PagePolicy {
+    /// A row stays open until a request needs another row of the bank, or until a refresh.
+    #[default]
+    Open,
+    /// A row is closed by the last column command that a queued request has for it (auto-precharge).
+    Closed,
+    /// A row is closed after this time without use.
+    Timeout(Time),
+}
+
+/// A policy, with times in clocks.
+pub(crate) struct RowPolicy {
+    policy: PagePolicy,
+    /// Clocks without use after which a row is closed.
+    close_after: u64,
+}
+
+impl RowPolicy {
+    pub(crate) fn new(policy: PagePolicy, in_clocks: impl Fn(Time) -> u64) -> RowPolicy {
+        let close_after = match policy {
+            PagePolicy::Timeout(span) => in_clocks(span),
+            PagePolicy::Open | PagePolicy::Closed => NEVER,
+        };
+        RowPolicy { policy, close_after }
+    }
+
+    /// Returns true if only requests and refreshes close rows.
+    pub(crate) fn keeps_open(&self) -> bool {
+        self.policy == PagePolicy::Open
+    }
+
+    /// Returns true if a column command closes its row when no other request is queued for it.
+    pub(crate) fn closes_behind(&self) -> bool {
+        self.policy == PagePolicy::Closed
+    }
+
+    /// Returns the first cycle in which a row opened at `cycle` may have to be closed.
+    pub(crate) fn due_after(&self, cycle: u64) -> u64 {
+        cycle.saturating_add(self.close_after)
+    }
+
+    /// Returns the first precharge that the policy needs in a rank. `in_use` has a bit for each bank whose row queued
+    /// requests need.
+    pub(crate) fn next(&self, state: &State, number: usize, floor: u64, in_use: u64) -> Need {
+        let (rank, mut need) = (&state.ranks[number], Need::NOTHING);
+        if self.close_after == NEVER {
+            return need;
+        }
+        let mut open = rank.open & !in_use;
+        while open != 0 {
+            let bank = open.trailing_zeros() as usize;
+            open &= open - 1;
+            let (limit, idle) = (rank.constraints.of_rank(class::PRECHARGE), &rank.banks[bank]);
+            let cycle = (idle.used + self.close_after).max(floor).max(idle.next_precharge).max(limit);
+            need = need.or(Need::bank(cycle, CommandKind::Precharge, number, bank));
+        }
+        need
+    }
+}

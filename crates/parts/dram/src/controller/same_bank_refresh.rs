@@ -1,0 +1,36 @@
+//! Same-bank refresh of DDR5 (REFsb, JESD79-5 4.13): one bank of every bank group is refreshed while the others are
+//! served.
+//!
+//! It requires fine granularity: each bank is refreshed twice in tREFI, so that over all banks of a group a command is
+//! due every `tREFI / (2 * banks)`. *When not to use it:* if requests go to few banks, they wait as long, and more
+//! often.
+
+use crate::controller::maintenance::{Need, RankUse};
+use crate::state::{CommandKind, NEVER, State, class};
+
+/// Returns the next need of a powered-up rank for the banks whose turn it is: blocking them, closing them, or the
+/// refresh.
+pub(crate) fn next(state: &State, number: usize, floor: u64, usage: &RankUse, due: u64) -> Need {
+    if due == NEVER {
+        return Need::NOTHING;
+    }
+    let rank = &state.ranks[number];
+    let groups = state.banks >> state.group_shift;
+    let mask = (0..groups).fold(0, |bits, group| bits | 1 << (group << state.group_shift | rank.same_bank as usize));
+    if usage.demand > 0 && usage.blocked == 0 {
+        return Need::block(due.max(floor), number, mask);
+    }
+    let (cycle, mut banks) = (due.max(floor), mask);
+    let (mut close, mut refresh) = (Need::NOTHING, cycle.max(rank.same_bank_at));
+    while banks != 0 {
+        let bank = banks.trailing_zeros() as usize;
+        banks &= banks - 1;
+        let (state, limit) = (&rank.banks[bank], rank.constraints.of_rank(class::PRECHARGE));
+        if rank.open >> bank & 1 != 0 {
+            let cycle = cycle.max(state.next_precharge).max(limit);
+            close = close.or(Need::bank(cycle, CommandKind::Precharge, number, bank));
+        }
+        refresh = refresh.max(state.next_activate);
+    }
+    if close.cycle != NEVER { close } else { Need::rank(refresh, CommandKind::RefreshSameBank, number) }
+}

@@ -1,0 +1,211 @@
+//! The scheduler: first ready, first come first served (Rixner et al., ISCA 2000).
+//!
+//! Each bank has one candidate: the oldest burst that hits its open row, else the precharge or activate that its oldest
+//! burst needs. The next command is the candidate that may come earliest; among those a column command before others,
+//! and among those the oldest.
+
+use crate::controller::candidates::{Candidate, Choice, LATER, PREPARING};
+use crate::controller::channel::Channel;
+use crate::controller::queue::NONE;
+use crate::request::Kind;
+use crate::state::{CLOSED, NEVER, class};
+
+impl Channel {
+    /// Returns the cycle of the next step, which is then in `next`, or [`NEVER`] if there is none.
+    pub(crate) fn peek(&mut self) -> u64 {
+        if !self.is_next_known {
+            self.choose();
+        }
+        self.next.cycle
+    }
+
+    pub(crate) fn choose(&mut self) {
+        self.turn();
+        let mut best = self.select();
+        if self.queues.is_overdue(self.direction, best.cycle) {
+            best = self.overdue(self.queues.oldest(self.direction)).unwrap_or(best);
+        }
+        if best.cycle >= self.maintenance.next_at {
+            let queues = &self.queues;
+            let need = self.maintenance.first(&self.state, |rank| queues.in_use(rank));
+            if need.cycle <= best.cycle && need.cycle != NEVER {
+                self.next_need = need;
+                best = Choice::maintenance(need.cycle);
+            }
+        }
+        self.next = best;
+        self.is_next_known = true;
+    }
+
+    /// Turns the bus if the rules require it.
+    fn turn(&mut self) {
+        let (reads, writes) = (self.queues.length(Kind::Read), self.queues.length(Kind::Write));
+        if self.direction == Kind::Read {
+            if writes == 0 {
+                return;
+            }
+            let full = writes >= self.settings.write_high || self.queues.is_overdue(Kind::Write, self.state.bus_free);
+            if reads == 0 || (full && self.turned >= self.settings.turn_min) {
+                self.draining = full;
+                self.state.stats.turns += 1;
+                self.turn_to(Kind::Write);
+            }
+        } else {
+            self.draining |= writes >= self.settings.write_high;
+            let enough = self.turned >= self.settings.turn_min
+                && (writes <= self.settings.write_low || self.turned >= self.settings.write_queue);
+            if reads > 0 && (writes == 0 || !self.draining || enough) {
+                self.turn_to(Kind::Read);
+            }
+        }
+    }
+
+    fn turn_to(&mut self, direction: Kind) {
+        self.direction = direction;
+        self.turned = 0;
+        for rank in 0..self.candidates.len() {
+            self.consider_all(rank);
+        }
+    }
+
+    /// Returns the banks of a rank with possible commands. During a drain, these include banks for which only reads
+    /// wait.
+    fn considered(&self, rank: usize) -> u64 {
+        let reads = self.queues.waiting(rank, Kind::Read);
+        if self.direction == Kind::Read { reads } else { reads | self.queues.waiting(rank, Kind::Write) }
+    }
+
+    /// Returns the best of all candidates.
+    fn select(&self) -> Choice {
+        let mut best = Choice::NONE;
+        for rank in 0..self.candidates.len() {
+            let served = self.maintenance.serves(&self.state, rank);
+            if served == 0 {
+                continue;
+            }
+            let (table, constraints) = (&self.candidates[rank], &self.state.ranks[rank].constraints);
+            let (banks, floor) = (self.considered(rank) & served, self.state.bus_free);
+            let columns = banks & !table.activates & !table.precharges;
+            best = match self.direction {
+                Kind::Read => table.best(constraints, class::READ, columns, floor, rank, best),
+                Kind::Write => table.best(constraints, class::WRITE, columns, floor, rank, best),
+            };
+            best = table.best(constraints, class::PRECHARGE, banks & table.precharges, floor, rank, best);
+            // ACTs delay one another, so the search can usually skip them.
+            best = table.best(constraints, class::ACTIVATE, banks & table.activates, floor, rank, best);
+        }
+        best
+    }
+
+    /// Returns the command that the oldest burst needs.
+    fn overdue(&mut self, oldest: u8) -> Option<Choice> {
+        if oldest == NONE {
+            return None;
+        }
+        let waits = self.queues.get(oldest);
+        let (rank, bank) = (waits.rank as usize, waits.bank as usize);
+        if self.maintenance.serves(&self.state, rank) >> bank & 1 == 0 {
+            return None;
+        }
+        // The oldest burst is first in its bank, so that only younger hits of the row could come before it.
+        let candidate = self.candidate(rank, bank, self.state.bank(rank, bank).row == waits.row);
+        self.candidates[rank].put(bank, bank >> self.state.group_shift, candidate);
+        Some(self.choice(rank, bank))
+    }
+
+    /// Returns a bank's candidate as the next step.
+    fn choice(&self, rank: usize, bank: usize) -> Choice {
+        let constraints = &self.state.ranks[rank].constraints;
+        self.candidates[rank].choice(constraints, bank, self.state.bus_free, rank)
+    }
+
+    /// Returns the next command of a bank with waiting bursts. If `hits` is false, bursts that hit the open row are
+    /// ignored.
+    fn candidate(&self, rank: usize, number: usize, hits: bool) -> Candidate {
+        let direction = self.direction as usize;
+        let (bank, waits) = (self.state.bank(rank, number), self.queues.bank(rank, number));
+        let (head, hit) = (waits.head[direction], waits.hit[direction]);
+        debug_assert_ne!(head, NONE);
+        if bank.row == CLOSED {
+            let key = LATER | self.queues.get(head).order;
+            Candidate { ready: bank.next_activate, key, class: class::ACTIVATE, entry: head }
+        } else if hits && hit != NONE {
+            let key = self.queues.get(hit).order;
+            Candidate { ready: bank.next_column, key, class: direction, entry: hit }
+        } else {
+            let key = LATER | self.queues.get(head).order;
+            Candidate { ready: bank.next_precharge, key, class: class::PRECHARGE, entry: head }
+        }
+    }
+
+    /// Recomputes a bank's candidate.
+    pub(crate) fn consider(&mut self, rank: usize, bank: usize) {
+        let heads = self.queues.bank(rank, bank).head;
+        if heads[self.direction as usize] != NONE {
+            let candidate = self.candidate(rank, bank, true);
+            self.candidates[rank].put(bank, bank >> self.state.group_shift, candidate);
+        } else if self.direction == Kind::Write && heads[Kind::Read as usize] != NONE {
+            let candidate = self.preparation(rank, bank);
+            self.candidates[rank].put(bank, bank >> self.state.group_shift, candidate);
+        }
+    }
+
+    /// Recomputes the candidates of all banks of a rank.
+    pub(crate) fn consider_all(&mut self, rank: usize) {
+        let mut banks = self.considered(rank);
+        while banks != 0 {
+            self.consider(rank, banks.trailing_zeros() as usize);
+            banks &= banks - 1;
+        }
+    }
+
+    /// Returns the command that opens the row for waiting reads during a drain, for a bank without waiting writes.
+    fn preparation(&self, rank: usize, number: usize) -> Candidate {
+        let (bank, waits) = (self.state.bank(rank, number), self.queues.bank(rank, number));
+        let (head, hit) = (waits.head[Kind::Read as usize], waits.hit[Kind::Read as usize]);
+        let key = PREPARING | self.queues.get(head).order;
+        if bank.row == CLOSED {
+            Candidate { ready: bank.next_activate, key, class: class::ACTIVATE, entry: head }
+        } else {
+            // If its open row already serves them, the bank waits until the bus turns.
+            let ready = if hit == NONE { bank.next_precharge } else { NEVER };
+            Candidate { ready, key, class: class::PRECHARGE, entry: head }
+        }
+    }
+
+    /// Updates the next step after a burst of `kind` for `bank` has entered. `changes` is true if the bank's candidate
+    /// may have changed.
+    pub(crate) fn rethink(&mut self, kind: Kind, rank: usize, bank: usize, changes: bool) {
+        if changes {
+            self.consider(rank, bank);
+        }
+        if !self.is_next_known {
+            return;
+        }
+        let length = self.queues.length(kind);
+        // The burst may turn the bus, but not if it is another write of a drain, or a read in addition to others.
+        let turns = match (kind, self.direction) {
+            _ if length == 1 => true,
+            (Kind::Read, _) => false,
+            (Kind::Write, Kind::Write) => {
+                self.draining |= length >= self.settings.write_high;
+                false
+            }
+            (Kind::Write, Kind::Read) if self.turned < self.settings.turn_min => false,
+            (Kind::Write, Kind::Read) => {
+                length >= self.settings.write_high || self.queues.is_overdue(Kind::Write, self.state.bus_free)
+            }
+        };
+        // Its bank may have another candidate now.
+        let same = changes && (self.next.place == Choice::MAINTENANCE || self.next.place == Choice::place(rank, bank));
+        if turns || same || self.queues.is_overdue(self.direction, self.next.cycle) {
+            self.is_next_known = false;
+        } else if changes && (kind == Kind::Read || self.direction == Kind::Write) {
+            let found = self.choice(rank, bank);
+            if found.is_before(&self.next) && self.maintenance.serves(&self.state, rank) >> bank & 1 != 0 {
+                // If it comes before the step chosen, it also comes before the maintenance considered then.
+                self.next = found;
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The benefits of same-bank refresh: bandwidth, and the tail of latency during a refresh.
+
+use dram::{Channel, Config, Device, RefreshMode, Request};
+use sim::{Streams, Time};
+
+/// Returns a rank behind a queue of 64, like main memory.
+fn config(mode: RefreshMode) -> Config {
+    let device = Device::preset("DDR5-4800").expect("a preset");
+    Config { refresh_mode: mode, read_queue: 64, hash: true, ..Config::new(device) }
+}
+
+/// Submits reads at random addresses or of eight sequential streams, one every `pause`. Returns the bandwidth in GB/s
+/// and the 99th percentile of latency.
+fn reads(mode: RefreshMode, streams: bool, pause: Time) -> (f64, Time) {
+    let mut channel = Channel::new(&config(mode)).expect("a channel");
+    let mut rng = Streams::new(1).stream("reads");
+    let (mut done, mut now, count) = (Vec::new(), Time::ZERO, 60_000);
+    for id in 0..count {
+        while let Some(next) = channel.next_event().filter(|next| *next < now) {
+            channel.advance(next, &mut done);
+        }
+        let address = if streams { id % 8 * (1 << 28) + id / 8 * 64 } else { rng.below(1 << 26) * 64 };
+        channel.submit(now, Request { id, address, bytes: 64, ..Request::default() });
+        now += pause;
+    }
+    while let Some(next) = channel.next_event() {
+        channel.advance(next, &mut done);
+    }
+    let end = done.last().expect("reads are done").at;
+    let mut latencies: Vec<Time> = done.iter().map(|done| done.at - done.submitted).collect();
+    latencies.sort_unstable();
+    (64.0 * count as f64 / end.ps() as f64 * 1000.0, latencies[latencies.len() * 99 / 100])
+}
+
+/// Eight streams keep the full bus bandwidth. Random reads gain less, because a quarter of the banks is unavailable for
+/// a quarter of the time.
+#[test]
+fn same_bank_refresh_gives_bandwidth_and_shortens_the_tail() {
+    for (streams, gain) in [(false, 1.02), (true, 1.08)] {
+        let of = |pause| {
+            [RefreshMode::AllBank, RefreshMode::SameBank].map(|mode| reads(mode, streams, Time::from_ps(pause)))
+        };
+        let ([all, same], [tail_all, tail_same]) = (of(1000), of(5000));
+        let what = if streams { "streams" } else { "random" };
+        println!(
+            "{what}: {:.2} and {:.2} GB/s saturated; p99 at 12.8 GB/s {} and {}",
+            all.0, same.0, tail_all.1, tail_same.1
+        );
+        assert!(same.0 > gain * all.0, "{what}: {} GB/s, {} with all banks", same.0, all.0);
+        assert!(tail_same.1 * 3 < tail_all.1 * 2, "{what}: p99 of {}, {} with all banks", tail_same.1, tail_all.1);
+    }
+}
+
+#[test]
+fn every_bank_is_refreshed_twice_in_an_interval() {
+    let config = config(RefreshMode::SameBank);
+    let intervals = 1000;
+    let span = config.device.clock.time(u64::from(config.device.timing.refi) * (intervals + 1));
+    // Idle time is counted, or simulated if commands are logged.
+    for log in [false, true] {
+        let mut channel = Channel::new(&config).expect("a channel");
+        if log {
+            channel.keep_log();
+        }
+        let activity = channel.activity(span)[0];
+        let due = 2 * u64::from(config.device.banks_per_group) * intervals;
+        assert!((due..=due + 1).contains(&activity.same_bank_refreshes), "{activity:?}, {due} due");
+        assert_eq!(activity.refreshes, 0);
+    }
+}
+
+#[test]
+fn only_devices_with_the_command_refresh_so() {
+    let device = Device::preset("DDR4-2400").expect("a preset");
+    let error = Channel::new(&Config { refresh_mode: RefreshMode::SameBank, ..Config::new(device) }).err();
+    let text = error.expect("an error").to_string();
+    assert_eq!(text, "refresh_mode: found SameBank, expected AllBank, where the device has no same-bank refresh");
+}

@@ -1,0 +1,1 @@
+"""System calls of a traced program: what they read and write of which file."""

@@ -1,0 +1,1 @@
+"""Code that commands share: the console, progress bars, interrupts."""

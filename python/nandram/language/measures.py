@@ -1,0 +1,27 @@
+"""Measures of every run: expressions over its ``summary.json``. Experiment files may define more.
+
+Rates, times and counters are those of the statistics, without the warm-up; of several jobs, those that ran side by
+side. ``simulated_s`` and ``requests`` are of the whole run.
+"""
+
+MEASURES = {
+    "read_mb_s": "sum(jobs.read.bw_bytes) / 1e6",
+    "write_mb_s": "sum(jobs.write.bw_bytes) / 1e6",
+    "mb_s": "(sum(jobs.read.bw_bytes) + sum(jobs.write.bw_bytes)) / 1e6",
+    "read_iops": "sum(jobs.read.iops)",
+    "write_iops": "sum(jobs.write.iops)",
+    "iops": "sum(jobs.read.iops) + sum(jobs.write.iops)",
+    "read_us": "sum(jobs.read.lat_ns.mean * jobs.read.total_ios) / sum(jobs.read.total_ios) / 1000",
+    "write_us": "sum(jobs.write.lat_ns.mean * jobs.write.total_ios) / sum(jobs.write.total_ios) / 1000",
+    "mean_us": (
+        "(sum(jobs.read.lat_ns.mean * jobs.read.total_ios) + sum(jobs.write.lat_ns.mean * jobs.write.total_ios))"
+        " / (sum(jobs.read.total_ios) + sum(jobs.write.total_ios)) / 1000"
+    ),
+    "simulated_s": "nandram.simulated_s",
+    "requests": "nandram.requests",
+    "write_amplification": "nandram.ftl.write_amplification",
+    "write_amplification_by_bytes": "nandram.ftl.write_amplification_by_bytes",
+    "map_reads": "nandram.ftl.map_reads",
+    "flash_mw": "nandram.energy_j.total / nandram.window.span_s * 1000",
+}
+"""Expressions by name; the suffix of a name is its unit. 1 MB/s is 10^6 bytes per second."""

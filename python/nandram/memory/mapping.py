@@ -1,0 +1,78 @@
+"""Arrays in a memory, stored in .npy format, which preserves shape and type."""
+
+import io
+import warnings
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.lib import format as npy
+
+from nandram.errors import UserError
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+    from typing_extensions import Buffer
+
+    from nandram._core import MemoryArea, MemoryFile
+
+
+class NoSystemCallsWarning(RuntimeWarning):
+    """System calls on addresses of a mapped memory fail unless the pages are in DRAM."""
+
+
+def header(shape: int | tuple[int, ...], dtype: "DTypeLike") -> tuple[bytes, int]:
+    """Return the .npy header of an array of this shape and type, and the size of its data in bytes."""
+    kind = np.dtype(dtype)
+    if kind.hasobject:
+        raise UserError(f"dtype {kind} holds Python objects, which exist in this process only")
+    sizes: tuple[object, ...] = shape if isinstance(shape, tuple) else (shape,)
+    whole = tuple(int(size) for size in sizes if isinstance(size, int | np.integer) and size >= 0)
+    if len(whole) < len(sizes):
+        raise UserError(f"shape is {shape!r}, expected whole numbers from 0 on")
+    into = io.BytesIO()
+    fields = {"descr": npy.dtype_to_descr(kind), "fortran_order": False, "shape": whole}
+    npy.write_array_header_1_0(into, fields)
+    count = 1
+    for size in whole:
+        count *= size
+    return into.getvalue(), count * kind.itemsize
+
+
+def area(file: "MemoryFile", address: int, size: int) -> "MemoryArea":
+    """Map a range; at the first mapping, warn if system calls cannot use it."""
+    before = file.serves_system_calls()
+    found = file.area(address, size)
+    if before is None and file.serves_system_calls() is False:
+        warnings.warn(
+            "this process may only handle its own page faults (vm.unprivileged_userfaultfd is 0): system calls on an "
+            "array in the memory, such as tofile, fail with 'Bad address' for pages that are not in DRAM; pass a copy",
+            NoSystemCallsWarning,
+            stacklevel=3,
+        )
+    return found
+
+
+def array_at(file: "MemoryFile", address: int, size: int) -> "NDArray[Any] | memoryview":
+    """Return the array stored in a range, or a buffer if the range holds no array."""
+    # Read by a call, which raises an exception for unreadable data.
+    start = io.BytesIO(file.read(address, min(size, 1 << 12)))
+    view = memoryview(cast("Buffer", area(file, address, size)))
+    try:
+        version = npy.read_magic(start)
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, fortran, kind = read(start)
+    except ValueError:
+        return view
+    flat = np.frombuffer(view, kind, offset=start.tell()) if size > start.tell() else np.zeros(0, kind)
+    return flat.reshape(shape, order="F" if fortran else "C")
+
+
+def extent(file: "MemoryFile", target: Any) -> tuple[int, int]:
+    """Return the address and size of an array or a buffer in the memory."""
+    data = np.asarray(target)
+    if not (data.flags.c_contiguous or data.flags.f_contiguous):
+        raise UserError(f"the array of shape {data.shape} is not contiguous")
+    address = file.address_of(data.__array_interface__["data"][0])
+    if address is None:
+        raise UserError("the array is not in this memory")
+    return address, data.nbytes

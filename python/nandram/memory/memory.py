@@ -1,0 +1,248 @@
+"""Memory in a file or on a block device, larger than DRAM, with incremental checkpoints."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from nandram.errors import UserError
+from nandram.memory.calls import Opened, bytes_of, check_sizes, count
+from nandram.options import text_of
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+    from typing_extensions import Buffer
+
+    from nandram._core import MemoryFile
+    from nandram.memory.calls import Data
+
+
+SEGMENT_BYTES = 4096
+"""Unit of reads and writes."""
+
+
+class Memory(Opened):
+    """Memory in a file: pages of 64 KiB to allocate, read, write, sync and roll back, and arrays in them.
+
+    Writes are durable after `sync`: after a crash, and after `close`, the memory opens in the state of the last
+    completed sync, rollback or drop. Only one process can open it at a time; threads may share it, and their calls are
+    serialized. All calls raise `nandram.UserError` for mistakes of the caller, and `nandram.StorageError` if the file
+    cannot be read or written.
+    """
+
+    _file: "MemoryFile"
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        capacity: str | None = None,
+        dram: str | None = None,
+        *,
+        space: str | None = None,
+        tokens: int | None = None,
+    ) -> None:
+        """Open the memory in `path`, or create it if the file does not exist or the drive begins with zeros.
+
+        `capacity`: bytes that can be allocated, such as ``"1TiB"``; optional for an existing memory. `dram`: size of
+        the cache, by default ``"256MiB"``. For a new memory only: `space`, bytes in the file for data and saved states
+        (by default twice the capacity; unwritten space takes no disk space), and `tokens`, the maximum number of live
+        tokens (by default 256).
+        """
+        try:
+            from nandram._core import MemoryFile
+        except ImportError as error:
+            raise UserError("Memory needs Linux") from error
+
+        check_sizes(capacity=capacity, dram=dram, space=space)
+        name = os.fspath(path)
+        make = not Path(name).exists() or (capacity is not None and _is_empty_drive(name))
+        if make and capacity is None:
+            raise UserError(f"{name}: there is no memory, and a new one needs a capacity")
+        if not make and (space is not None or tokens is not None):
+            raise UserError(f"{name}: the memory is there already: space and tokens are what it was made with")
+        self._file = MemoryFile.open(name, make, capacity, dram, space, tokens)
+        self.path = name
+
+    def alloc(self, size: int, *, name: str | None = None, temporary: bool = False) -> int:
+        """Allocate `size` zero bytes in contiguous pages, optionally with a name; return their address.
+
+        Temporary areas do not survive closing the memory.
+        """
+        address = self._file.alloc(count("size", size), temporary)
+        if name is not None:
+            try:
+                self._file.name(name, address, size)
+            except BaseException:
+                self._file.delete(address, size)
+                raise
+        return address
+
+    def array(
+        self,
+        shape: int | tuple[int, ...],
+        dtype: "DTypeLike" = float,
+        *,
+        name: str | None = None,
+        temporary: bool = False,
+    ) -> "NDArray[Any]":
+        """Return a new array of zeros in the memory, cached in DRAM up to `dram`.
+
+        ``memory[name]`` finds it by its name, also after the memory is reopened. After a rollback it shows the restored
+        values. An access to a page that cannot be read, or that a rollback or `delete` removed, ends the process with a
+        message, because loads and stores cannot raise exceptions. The memory cannot be closed while the array is alive.
+        The first array maps the memory with userfaultfd(2).
+        """
+        from nandram.memory import mapping
+
+        header, size = mapping.header(shape, dtype)
+        address = self.alloc(len(header) + size, name=name, temporary=temporary)
+        try:
+            self._file.write(address, memoryview(header))
+            found = mapping.array_at(self._file, address, len(header) + size)
+        except BaseException:
+            self._file.delete(address, len(header) + size)
+            raise
+        return cast("NDArray[Any]", found)
+
+    def buffer(self, size: int, *, name: str | None = None, temporary: bool = False) -> memoryview:
+        """Return a writable buffer of `size` zero bytes in the memory; see `array`."""
+        from nandram.memory import mapping
+
+        address = self.alloc(size, name=name, temporary=temporary)
+        try:
+            return memoryview(cast("Buffer", mapping.area(self._file, address, size)))
+        except BaseException:
+            self._file.delete(address, size)
+            raise
+
+    def __getitem__(self, name: str) -> "NDArray[Any] | memoryview":
+        """Return the named array, or a buffer if the named area holds no array."""
+        from nandram.memory import mapping
+
+        if not isinstance(name, str):
+            raise UserError(f"found {name!r}, expected a name")
+        return mapping.array_at(self._file, *self._file.find(name))
+
+    def __delitem__(self, name: str) -> None:
+        """Delete a named area."""
+        self._file.delete(*self._file.find(name))
+
+    def __contains__(self, name: object) -> bool:
+        """Return whether an area has this name."""
+        return name in self.names()
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of areas."""
+        return iter(self.names())
+
+    def advise(self, target: "str | Data", how: str) -> None:
+        """Announce the access pattern of an array or buffer in the memory, or of a named area.
+
+        ``"normal"``: detect patterns and read ahead; ``"sequential"``: read ahead in order; ``"random"``: do not read
+        ahead; ``"willneed"``: read the data now; ``"dontneed"``: evict the data from DRAM without losing it.
+        """
+        from nandram.memory import mapping
+
+        found = self._file.find(target) if isinstance(target, str) else mapping.extent(self._file, target)
+        self._file.advise(*found, how)
+
+    def name(self, name: str, address: int, size: int) -> None:
+        """Name an area, so that it can be found after the memory is reopened."""
+        self._file.name(text_of("name", name), count("address", address), count("size", size))
+
+    def delete(self, address: int, size: int) -> None:
+        """Delete the pages of a range and the names of areas in it. States saved by tokens keep them."""
+        self._file.delete(count("address", address), count("size", size))
+
+    def setperms(
+        self, address: int, size: int, *, read: bool = True, write: bool = True, permanent: bool = True
+    ) -> None:
+        """Set read and write permission of the pages of a range, and whether they are permanent."""
+        self._file.set_permissions(count("address", address), count("size", size), (read, write, permanent))
+
+    def write(self, address: int, data: "Data") -> None:
+        """Write bytes or a contiguous array at `address`."""
+        self._file.write(count("address", address), bytes_of(data))
+
+    def sync(self, name: str | None = None) -> int:
+        """Make all writes durable; return a token for this state, optionally with a name."""
+        return self._file.sync(None if name is None else text_of("name", name))
+
+    def rollback(self, token: int | str) -> None:
+        """Restore the state of a token, given by number or name. Newer data and tokens are lost."""
+        self._file.rollback(self._token(token))
+
+    def drop(self, token: int | str) -> None:
+        """Drop a token and free the space that only its state uses."""
+        self._file.drop_token(self._token(token))
+
+    def _token(self, token: int | str) -> int:
+        return self._file.token(token) if isinstance(token, str) else count("token", token)
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[int]:
+        """Run a block atomically: its changes are synced at the end, or rolled back on an exception."""
+        token = self.sync()
+        try:
+            yield token
+            done = self.sync()
+        except BaseException:
+            self.rollback(token)
+            self.drop(token)
+            raise
+        self.drop(token)
+        self.drop(done)
+
+    def verify(self) -> list[str]:
+        """Read all data; return one line per unreadable segment."""
+        return self._file.verify()[0]
+
+    def export(self, to: str | os.PathLike[str], name: str | None = None) -> int:
+        """Write the area `name`, or all pages at their addresses, in the state of the last sync to a new file."""
+        from nandram.memory.reader import MemoryReader
+
+        with MemoryReader(self.path, "16MiB") as reader:
+            return reader.export(to, name)
+
+    def backup(self, to: str | os.PathLike[str]) -> list[str]:
+        """Copy the last sync with its tokens to the new file `to`; return one line per unreadable segment."""
+        from nandram.memory.reader import backup
+
+        return backup(self.path, to)
+
+    def compact(self) -> None:
+        """Move live data together and return the free space of the file to the disk."""
+        self._file.compact()
+
+    def stats(self) -> dict[str, float]:
+        """Return counters since the memory was opened, and its occupancy.
+
+        ``amplification``: bytes written to the file per byte of data; 0 before the first write.
+        """
+        stats: dict[str, float] = dict(self._file.stats())
+        data = stats["data_segments"] * SEGMENT_BYTES
+        return stats | {"amplification": stats["written_bytes"] / data if data else 0.0}
+
+    def prometheus(self) -> str:
+        """Return the statistics in the text format of Prometheus."""
+        gauges = {"amplification", "dirty_segments", "dram_bytes", "mapped_bytes", "needed_bytes", "space_bytes"}
+        label = self.path.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+        lines = []
+        for name, value in self.stats().items():
+            gauge = name in gauges
+            metric = f"nandram_memory_{name}" + ("" if gauge else "_total")
+            lines += [f"# TYPE {metric} {'gauge' if gauge else 'counter'}", f'{metric}{{path="{label}"}} {value}']
+        return "\n".join(lines) + "\n"
+
+    def __repr__(self) -> str:
+        return f"<Memory in {self.path}>"
+
+
+def _is_empty_drive(path: str) -> bool:
+    """Return whether a path is a block device that begins with zeros."""
+    with contextlib.suppress(OSError):
+        if Path(path).is_block_device():
+            with Path(path).open("rb") as drive:
+                return not any(drive.read(1 << 16))
+    return False

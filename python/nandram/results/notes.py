@@ -1,0 +1,188 @@
+"""Notes that accompany the table of a result."""
+
+import errno
+import math
+import os
+from typing import Any
+
+from nandram.units import count, days, duration
+
+_SERVED = ("host_reads", "read_hits", "host_units")
+"""Counters of the translation layer: flash reads, cache hits, units written by the host."""
+
+_TELLING = 0.005
+"""Fraction of a drive write below which background work left by the preparation dominates."""
+
+
+def failures(jobs: list[dict[str, Any]]) -> list[str]:
+    """Return one line per job with failed requests, which rates and latencies exclude."""
+    lines = []
+    for job in jobs:
+        if job.get("total_err"):
+            failed = f"{count(job['total_err'], 'request')} failed, not counted above"
+            lines.append(f"{job['jobname']}: {failed}; the first with {_cause(job['first_error'])}")
+    return lines
+
+
+def ended_early(inside: dict[str, Any]) -> list[str]:
+    """Return one line per job that ended with an error."""
+    return [
+        f"error: job {failed['jobname']}: ended after {duration(failed['time_s'] * 1e9)} with {_cause(failed['error'])}"
+        for failed in inside.get("failed_jobs", [])
+    ]
+
+
+def _cause(number: int) -> str:
+    return f"{errno.errorcode.get(number, number)} ({os.strerror(number)})"
+
+
+def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
+    """Return the notes on the ``nandram`` part of a summary; `reads`: whether the host read anything."""
+    lines = [f"{duration(inside['simulated_s'] * 1e9)} simulated"]
+    prepared = inside["preparation"]
+    if prepared["kind"] != "none":
+        line = f"drive prepared: {prepared['kind']}"
+        if prepared["write_amplification"] is not None:
+            line += f", write amplification {prepared['write_amplification']:.3f}"
+        if prepared["approximate"]:
+            line += " (of greedy collection; the theory does not cover this policy)"
+        lines.append(line)
+    warm_up = inside["warm_up"]
+    if warm_up["cut_s"] > 0:
+        lines.append(f"warm-up: the first {duration(warm_up['cut_s'] * 1e9)} are excluded ({warm_up['rule']})")
+    if warm_up.get("run_at_least_s"):
+        lines.append(
+            f"warm-up: not detected, the run is too short; run at least {_at_least(warm_up['run_at_least_s'])}"
+        )
+    if warm_up.get("jobs_inside"):
+        names = ", ".join(dict.fromkeys(warm_up["jobs_inside"]))
+        lines.append(f"warm-up: jobs that ended within it are counted in full: {names}")
+    if "paging" in inside:
+        lines += _paging(inside["paging"])
+        lines.append(f"energy of flash, bus and SRAM: {inside['energy_j']['total']:.4g} J")
+    elif "cpu" in inside:
+        lines += _programs(inside)
+        drive = f", drive flash: {inside['drive']['energy_j']:.4g} J" if "drive" in inside else ""
+        lines.append(f"main memory energy: {inside['energy_j']['memory']:.4g} J{drive}")
+    else:
+        if reads and prepared["kind"] == "none" and not any(inside["ftl"][key] for key in _SERVED):
+            lines.append("the drive was empty: no read accessed the flash (precondition: fill writes it first)")
+        whole_run = _whole_run(inside)
+        withheld = amplification_withheld(inside)
+        lines += [withheld, *_failures(inside["ftl"], whole_run)] if withheld else _flash(inside["ftl"], whole_run)
+        if "parity" in inside:
+            lines.append(_parity(inside["parity"]))
+        lines.append(f"flash energy: {inside['energy_j']['total']:.4g} J")
+    payload = inside.get("payload")
+    if payload is not None:
+        lines.append(f"payload: {count(payload['sectors_checked'], 'sector')} read back as written")
+    left_out = inside.get("timeline_spans_left_out", 0)
+    if left_out:
+        lines.append(f"timeline: {count(left_out, 'span')} beyond the size limit were left out")
+    lines.extend(inside["notes"])
+    return lines
+
+
+def _whole_run(inside: dict[str, Any]) -> dict[str, Any]:
+    """Return the counters of the translation layer for the whole run."""
+    found: dict[str, Any] = inside.get("whole_run", inside)["ftl"]
+    return found
+
+
+def amplification_withheld(inside: dict[str, Any]) -> str | None:
+    """Return why the write amplification of a run is not shown, in notes and charts; None if it is."""
+    whole_run = _whole_run(inside)
+    # Results of earlier versions have no byte counts.
+    written = whole_run.get("host_bytes", math.inf) / inside["capacity_bytes"]
+    prepared = inside["preparation"]["kind"] in ("steady", "rested")
+    if not prepared or written >= _TELLING or not whole_run["programmed_copy"]:
+        return None
+    return (
+        f"write amplification: not shown for {100 * written:.2g} % of a drive write; most of the "
+        f"{count(whole_run['programmed_copy'], 'copied unit')} result from the preparation"
+    )
+
+
+def _paging(paging: dict[str, Any]) -> list[str]:
+    requests = paging["buffer_reads"] + paging["sram_reads"]
+    lines = [
+        f"{paging['policy']}, {count(paging['frames'], 'frame')}, {count(paging['buffers'], 'buffer')}: "
+        f"{count(paging['flash_to_buffer'], 'load')}, {count(paging['buffer_to_sram'], 'move')}, "
+        f"{100 * paging['buffer_reads'] / requests:.1f} % read in place"
+    ]
+    if paging["overlap"]:
+        lines.append(f"time without overlap: {duration(paging['in_turn_s'] * 1e9)}")
+    if paging["uncorrectable"]:
+        lines.append(f"flash: {count(paging['uncorrectable'], 'load')} uncorrectable")
+    return lines
+
+
+def _programs(inside: dict[str, Any]) -> list[str]:
+    cpu = inside["cpu"]
+    accesses = cpu["loads"] + cpu["stores"]
+    hits = ", ".join(f"{name} {100 * cpu[f'{name}_hits'] / max(accesses, 1):.1f} %" for name in ("l1", "l2", "llc"))
+    lines = [
+        f"{count(cpu['threads'], 'thread')}, {accesses:,} loads and stores: {hits}, "
+        f"{count(cpu['fills'], 'line')} read from memory, {count(cpu['write_backs'], 'line')} written back"
+    ]
+    cache = inside.get("cache")
+    if cache is not None:
+        asked = cache["hits"] + cache["merged"] + cache["misses"]
+        lines.append(
+            f"DRAM cache: {100 * (asked - cache['misses']) / max(asked, 1):.1f} % hits, "
+            f"{count(cache['misses'], 'page')} requested from flash, {cache['prefetches']:,} prefetched, "
+            f"{inside['nvmm']['programs_host']:,} written back"
+        )
+    half, all_ = (inside.get("lifetime_days", {}).get(part) for part in ("half", "all"))
+    if half is not None:
+        lines.append(f"at this write rate, half of the flash wears out in {days(half)}, all of it in {days(all_)}")
+    linux = inside.get("linux")
+    if linux is not None:
+        lines.append(
+            f"{count(linux['major_faults'], 'major fault')} (mean {duration(linux['access_ns']['mean'])}, "
+            f"{duration(linux['hardware_ns']['mean'])} of it in the drive), {linux['minor_faults']:,} minor faults, "
+            f"{count(linux['pages_read'], 'page')} read, {count(linux['pages_written'], 'page')} written"
+        )
+    return lines
+
+
+def _at_least(seconds: float) -> str:
+    """Return a time rounded up to two significant digits."""
+    step = 10.0 ** (math.floor(math.log10(seconds)) - 1)
+    return duration(math.ceil(round(seconds / step, 6)) * step * 1e9)
+
+
+def _flash(ftl: dict[str, Any], whole_run: dict[str, Any]) -> list[str]:
+    """Return lines on the translation layer and on flash failures of the whole run."""
+    lines = []
+    if ftl["host_units"] and ftl["write_amplification"] is not None:
+        by = [f"{ftl['write_amplification']:.3f} by units"]
+        # Results of earlier versions have no byte counts.
+        if ftl.get("write_amplification_by_bytes") is not None:
+            by.append(f"{ftl['write_amplification_by_bytes']:.3f} by bytes")
+        lines.append(f"write amplification: {', '.join(by)}, {count(ftl['erases'], 'erase')}")
+    elif ftl["host_units"]:
+        lines.append("write amplification: none yet, all written data is still in the write cache")
+    looked_up = ftl["map_hits"] + ftl["map_misses"]
+    if ftl["map_reads"] and looked_up:
+        lines.append(f"map: {100 * ftl['map_hits'] / looked_up:.1f} % hits, {count(ftl['map_reads'], 'extra read')}")
+    return lines + _failures(ftl, whole_run)
+
+
+def _parity(parity: dict[str, Any]) -> str:
+    """Return a line on parity across dies: its cost and the reads that it rebuilt."""
+    parts = [f"{100 * parity['share_of_programs']:.1f} % of programs"]
+    if parity["write_amplification_without"] is not None:
+        parts.append(f"write amplification {parity['write_amplification_without']:.3f} without it")
+    if parity["rebuilt"] or parity["rebuild_failures"]:
+        parts.append(f"{count(parity['rebuilt'], 'read')} rebuilt, {parity['rebuild_failures']} not recoverable")
+    return f"parity: {', '.join(parts)}"
+
+
+def _failures(ftl: dict[str, Any], whole_run: dict[str, Any]) -> list[str]:
+    lines = []
+    if whole_run["failures"] or whole_run["lost_units"]:
+        lines.append(f"flash: {count(whole_run['failures'], 'failure')}, {count(whole_run['lost_units'], 'unit')} lost")
+    if ftl["read_only"]:
+        lines.append("the drive became read-only: too few good blocks were left")
+    return lines

@@ -1,0 +1,120 @@
+"""The output folder of a run.
+
+summary.json      the results; its jobs follow fio's JSON
+manifest.json     the resolved system, versions, seed and content hash of the run
+samples.parquet   completed requests over time
+drive.parquet     activity of the drive over time
+latency.parquet   histograms of the response times
+dies.parquet      activity of each die
+timeline.json     timeline for Perfetto, if requested
+report.html       the table and the plots; needs no network
+SHA256SUMS        checksums of the files that `read` reads, for ``sha256sum -c``
+"""
+
+import hashlib
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from nandram.errors import UserError
+from nandram.folders import check
+from nandram.results.result import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TABLES = ("samples", "drive", "latency", "dies")
+SUMS = "SHA256SUMS"
+
+_UNITS = {"_ns": "ns", "_s": "s", "bytes": "B", "_busy": "fraction of the time", "holding": "fraction of the time"}
+"""Units by the suffix of a column's name."""
+
+
+def write(result: Result, folder: Path) -> Path:
+    """Write a result; return the folder. Raises `UserError` if it cannot be written."""
+    from nandram.report import run as run_report
+
+    check(folder)
+    summary = folder / "summary.json"
+    try:
+        summary.unlink(missing_ok=True)  # until the new result is complete
+        for name in TABLES:
+            pq.write_table(with_units(result.tables[name]), folder / f"{name}.parquet", compression="zstd")
+        (folder / "manifest.json").write_text(result.manifest_json, encoding="utf-8")
+        timeline = folder / "timeline.json"
+        if result.timeline_json is not None:
+            timeline.write_text(result.timeline_json, encoding="utf-8")
+        else:
+            timeline.unlink(missing_ok=True)  # from an earlier run
+        (folder / "report.html").write_text(run_report.page(result), encoding="utf-8")
+        sums = {name: _sum((folder / name).read_bytes()) for name in _files() if name != summary.name}
+        sums[summary.name] = _sum(result.summary_json.encode())
+        lines = "".join(f"{found}  {name}\n" for name, found in sums.items())
+        (folder / SUMS).write_text(lines, encoding="ascii")
+        # Written last: a folder with a summary holds a complete result.
+        summary.write_text(result.summary_json, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
+    return folder
+
+
+def _files() -> tuple[str, ...]:
+    """Return the files that `read` reads, except the timeline."""
+    return (*(f"{name}.parquet" for name in TABLES), "manifest.json", "summary.json")
+
+
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def read(folder: Path) -> Result:
+    """Read a folder written by `write`. Raises `UserError` if a file is missing, damaged or of another version."""
+    contents = _contents(folder)
+    timeline = folder / "timeline.json"
+    try:
+        tables = {name: pl.read_parquet(io.BytesIO(contents[f"{name}.parquet"])) for name in TABLES}
+        return Result(
+            contents["summary.json"].decode(),
+            contents["manifest.json"].decode(),
+            tables,
+            timeline.read_text(encoding="utf-8") if timeline.is_file() else None,
+            folder,
+        )
+    except (ValueError, OSError, pl.exceptions.PolarsError) as error:
+        # The checksums match, so the folder was written this way by another version.
+        raise UserError(f"{folder}: found a result of another version, expected one of this version") from error
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    """Return the contents of the files after verifying their checksums. Raises `UserError`."""
+    try:
+        lines = [line.split("  ", 1) for line in (folder / SUMS).read_text("ascii").splitlines()]
+        sums = {name: found for found, name in lines}
+        contents = {name: (folder / name).read_bytes() for name in _files()}
+    except FileNotFoundError as error:
+        raise UserError(f"{folder}: the result is incomplete: {error.filename or error} is missing") from error
+    except OSError as error:
+        raise UserError(f"{error.filename or folder}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise UserError(f"{folder / SUMS}: is damaged: expected lines of a SHA-256 and a file's name") from error
+    for name, content in contents.items():
+        if sums.get(name) != _sum(content):
+            raise UserError(f"{folder / name}: is damaged: its SHA-256 differs from {SUMS}; run again with -o")
+    return contents
+
+
+def with_units(frame: pl.DataFrame) -> pa.Table:
+    """Return an Arrow table with units in the metadata of its fields."""
+    table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+    return table.cast(pa.schema(list(_fields(table.schema))))
+
+
+def _fields(schema: pa.Schema) -> "Iterator[pa.Field]":
+    for field in schema:
+        unit = next((unit for end, unit in _UNITS.items() if field.name.endswith(end)), None)
+        # Counts and names have no unit.
+        yield field.with_metadata({"unit": unit}) if unit is not None else field

@@ -1,0 +1,156 @@
+"""Results of a sweep: frames, Pareto fronts and sensitivities."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nandram.errors import UserError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BINS = 8
+"""Maximum number of groups of an axis."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Results of a sweep, possibly incomplete."""
+
+    folder: Path
+    table: "pl.DataFrame"
+    """A row a configuration and seed: ``index``, ``seed``, the axes, the measures (their ends are their units),
+    ``run_s`` (how long it took); null measures where it was not made yet, or has none."""
+    axes: tuple[str, ...]
+    measures: tuple[str, ...]
+    objectives: dict[str, str]
+    """``maximize`` or ``minimize``, by measure."""
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the finished rows."""
+        import polars as pl
+
+        return self.table.filter(pl.col("run_s").is_not_null())
+
+    @property
+    def done(self) -> int:
+        """Number of finished rows."""
+        return len(self.frame())
+
+    def means(self) -> "pl.DataFrame":
+        """Return the means over the seeds, one row per configuration."""
+        import polars as pl
+
+        measures = [pl.col(name).mean() for name in self.measures]
+        return self.frame().group_by(self.axes, maintain_order=True).agg(pl.col("index").min(), *measures)
+
+    def pareto(self, **objectives: str) -> "pl.DataFrame":
+        """Return the Pareto-optimal configurations, sorted by the first objective.
+
+        `objectives`: measures, each ``maximize`` or ``minimize``; by default those of the file.
+        """
+        import numpy as np
+
+        wanted = objectives or self.objectives
+        if not wanted:
+            raise UserError(f"{self.folder}: found no objective, expected one in the file or as an argument")
+        for name, side in wanted.items():
+            if name not in self.measures or side not in ("maximize", "minimize"):
+                raise UserError(f"{self.folder}: found {name}={side}, expected a measure to maximize or minimize")
+        rows = self.means().drop_nulls(list(wanted))
+        signs = np.array([1.0 if side == "minimize" else -1.0 for side in wanted.values()])
+        costs = rows.select(list(wanted)).to_numpy() * signs
+        front = [
+            index
+            for index, cost in enumerate(costs)
+            if not np.any(np.all(costs <= cost, axis=1) & np.any(costs < cost, axis=1))
+        ]
+        first = next(iter(wanted))
+        return rows[front].sort(first, descending=wanted[first] == "maximize")
+
+    def sensitivity(self) -> "pl.DataFrame":
+        """Return for each measure and axis the fraction of variance that the axis explains on its own, ``share``.
+
+        This is the correlation ratio over the values of the axis, or over eight groups of equal size if it has more;
+        ``rank`` is Spearman's rank correlation, null for strings.
+        """
+        import polars as pl
+
+        rows = []
+        means = self.means()
+        for measure in self.measures:
+            of_it = means.drop_nulls(measure)
+            spread = of_it[measure].var(ddof=0) if len(of_it) > 1 else None
+            if not isinstance(spread, float) or spread <= 0:
+                continue
+            for axis in self.axes:
+                groups = of_it.select(_group(of_it[axis]).alias("group"), measure)
+                between = groups.group_by("group").agg(pl.len().alias("n"), pl.col(measure).mean())
+                average = of_it[measure].mean()
+                weight = ((between[measure] - average) ** 2 * between["n"]).sum() / len(of_it)
+                numbers = _numbers(of_it[axis])
+                rank = None
+                if numbers is not None:
+                    found = pl.DataFrame({"a": numbers, "b": of_it[measure]}).select(
+                        pl.corr("a", "b", method="spearman")
+                    )
+                    rank = found.item()
+                rows.append({"measure": measure, "axis": axis, "share": min(float(weight) / spread, 1.0), "rank": rank})
+        schema = {"measure": pl.String, "axis": pl.String, "share": pl.Float64, "rank": pl.Float64}
+        return pl.DataFrame(rows, schema=schema)
+
+    def __repr__(self) -> str:
+        return f"<Sweep {self.folder}: {self.done:,} of {len(self.table):,} rows over {', '.join(self.axes)}>"
+
+    def _repr_html_(self) -> str:
+        html: str = self.frame()._repr_html_()
+        return html
+
+
+def _numbers(values: "pl.Series") -> "pl.Series | None":
+    """Return the numbers of an axis without units; None if it has strings."""
+    import polars as pl
+
+    from nandram.sweep.space import amount
+
+    found = pl.Series([amount(each)[0] for each in values])
+    return None if found.is_nan().any() else found
+
+
+def _group(values: "pl.Series") -> "pl.Series":
+    numbers = _numbers(values)
+    if numbers is None or values.n_unique() <= BINS:
+        return values
+    return (numbers.rank("ordinal") - 1) * BINS // len(numbers)
+
+
+def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
+    """Read a sweep from its folder, even while it runs. Raises `UserError`."""
+    import tomllib
+
+    import polars as pl
+
+    from nandram.language.measures import MEASURES
+    from nandram.language.tables import read_text
+    from nandram.sweep.store import read_table, results
+
+    path = Path(folder)
+    if not (path / "sweep.toml").is_file():
+        raise UserError(f"{path}: holds no sweep: {path / 'sweep.toml'} is missing")
+    try:
+        declared: dict[str, Any] = tomllib.loads(read_text(path / "sweep.toml"))
+        plan = read_table(path / "plan.parquet")
+        measures = (*MEASURES, *declared.get("measures", {}))
+        found = results(path)
+        missing = [pl.lit(None, pl.Float64).alias(name) for name in measures if name not in found.columns]
+        found = found.with_columns(missing).select("key", *measures, "run_s")
+        table = plan.join(found, on="key", how="left", maintain_order="left").drop("key").sort("index")
+        axes, objectives = tuple(declared["space"]["axes"]), declared.get("objectives", {})
+        plain = isinstance(objectives, dict) and all(side in ("maximize", "minimize") for side in objectives.values())
+        if not plain or not {*axes, "seed"} <= set(table.columns) or not set(objectives) <= set(measures):
+            raise UserError(f"{path}: is damaged: sweep.toml and plan.parquet do not go together")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, pl.exceptions.PolarsError) as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UserError(f"{path}: is damaged: {why}") from error
+    return Sweep(path, table, axes, measures, objectives)

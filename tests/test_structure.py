@@ -1,0 +1,114 @@
+"""The shape of the Python package: files per folder, import circles, names that hide modules."""
+
+import ast
+import importlib
+import importlib.util
+import itertools
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import nandram
+
+PACKAGE = Path(nandram.__file__).parent
+FILES_MAX = 15
+CIRCLE_MAX = 3
+FOLDERS = sorted({path.parent for path in PACKAGE.rglob("*.py")})
+MODULES = ["nandram", *(found.name for found in pkgutil.walk_packages(nandram.__path__, "nandram."))]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(PACKAGE.parent)))
+def test_folders_have_at_most_15_files(folder: Path) -> None:
+    files = [path.name for path in folder.iterdir() if path.suffix in (".py", ".pyi", ".c", ".h")]
+    assert len(files) <= FILES_MAX, sorted(files)
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name != "nandram.__main__"])
+def test_no_name_hides_a_module(name: str) -> None:
+    module = importlib.import_module(name)
+    for each in pkgutil.iter_modules(getattr(module, "__path__", [])):
+        child = f"{name}.{each.name}"
+        if child != "nandram.__main__":
+            assert getattr(module, each.name, importlib.import_module(child)) is importlib.import_module(child)
+
+
+def imports(name: str) -> set[str]:
+    """Return the modules of the package that a module imports, wherever in it."""
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    if not spec.origin.endswith(".py"):
+        return set()
+    tree = ast.parse(Path(spec.origin).read_text())
+    # What only a type checker imports makes no circle.
+    typing = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    skipped = {each for node in typing for each in ast.walk(node)}
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node not in skipped and (node.module or "").split(".")[0] == "nandram":
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                found.add(whole if whole in MODULES else str(node.module))
+    return found - {name}
+
+
+def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """Return the strongly connected parts of more than one module."""
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        left = [start]
+        while left:
+            for each in graph[left.pop()] - seen:
+                seen.add(each)
+                left.append(each)
+        return seen
+
+    reach = {name: reached(name) for name in graph}
+    parts = {frozenset(each for each in reach[name] if name in reach[each]) for name in graph}
+    return [set(part) for part in parts if len(part) > 1]
+
+
+def test_no_circle_of_imports_has_more_than_3_files() -> None:
+    graph = {name: imports(name) & set(MODULES) for name in MODULES}
+    assert sum(map(len, graph.values())) > 200
+    assert [sorted(each) for each in circles(graph) if len(each) > CIRCLE_MAX] == []
+
+
+ROOT = Path(__file__).parents[1]
+CARGO_TEST = re.compile(r"cargo test (?P<options>.*?)\$\(VALGRIND\)(?: -- (?P<filters>[^;\n]*))?")
+
+
+def valgrind_runs() -> list[tuple[list[str], list[str], list[str]]]:
+    """Return the packages, test files and filters of each run of tests under valgrind in the Makefile."""
+    text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
+    runs = []
+    for found in CARGO_TEST.finditer(text):
+        options = found["options"].split()
+        values: dict[str, list[str]] = {"--package": [], "--test": []}
+        for flag, value in itertools.pairwise(options):
+            values.get(flag, []).append(value)
+        filters = [word for word in (found["filters"] or "").split() if not word.startswith("--")]
+        runs.append((values["--package"], values["--test"], filters))
+    return runs
+
+
+def test_the_makefile_names_tests_that_exist() -> None:
+    runs = valgrind_runs()
+    assert len(runs) >= 5
+    crates = {path.parent.name: path.parent for path in ROOT.glob("crates/*/*/Cargo.toml")}
+    for packages, tests, filters in runs:
+        folders = [crates[name] for name in packages]
+        for name in tests:
+            assert any(
+                (each / "tests" / f"{name}.rs").exists() or (each / "tests" / name).is_dir() for each in folders
+            ), name
+        sources = [path for each in folders for path in each.rglob("*.rs")]
+        text = "\n".join(path.read_text() for path in sources)
+        for word in filters:
+            *modules, function = word.split("::")
+            for module in modules:
+                assert re.search(rf"\bmod {module}\b", text), word
+            assert re.search(rf"\bfn \w*{function}|\bmod {function}\b", text), word
