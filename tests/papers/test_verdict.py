@@ -55,7 +55,7 @@ def holds(text: str) -> Criterion:
         (claim("shape", 512, "KB"), 512, None, "held", None),
         (claim("shape", 512, "KB"), 256, None, "missed", None),
         (claim("shape", 512, "KB"), 256, holds("ours <= paper"), "held", None),
-        (claim("arithmetic", 0.005), 0.004, holds("ours <= paper"), "held", -0.2),
+        (claim("arithmetic", 0.005), 0.004, holds("ours <= paper"), "arithmetic", -0.2),
     ],
 )
 def test_verdict(of: Claim, ours: Any, test: Criterion | None, verdict: str, deviation: float | None) -> None:

@@ -9,7 +9,7 @@ from nandram.papers.constants import Constant
 
 _AMOUNT = re.compile(r"([0-9.]+)(.*)")
 _SMALLEST = ("ps", "pJ", "uW")
-_SIZE = re.compile(r"[KMGT]?i?B")
+_SIZE = re.compile(r"[KMGT]?i?B|[kmgt]")
 
 
 def plain(setting: Mapping[str, Any]) -> Constant:

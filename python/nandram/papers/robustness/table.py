@@ -5,6 +5,7 @@ the experiment, the claims and all resolved systems; what the model answers is p
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,12 +33,17 @@ class Share:
 
     ours: float | None
     """Our figure without a draw."""
-    held: int
-    """Number of draws in which the claim holds."""
     draws: int
     """Number of draws whose systems were valid."""
+    failed: tuple[int, ...]
+    """The draws in which the claim does not hold."""
     counters: dict[str, bool]
     """By counter-model that the claim names, whether the claim holds in it."""
+
+    @property
+    def held(self) -> int:
+        """Number of draws in which the claim holds."""
+        return self.draws - len(self.failed)
 
     @property
     def can_fail(self) -> bool:
@@ -112,12 +118,12 @@ def evaluate(
     wanted = simulated(paper)
     experiment = narrowed(experiment, wanted)
     drawn = parameters_of(experiment)
-    variants = draws(experiment, drawn, count, paper.claims.paper)
+    variants = dict(enumerate(draws(experiment, drawn, count, paper.claims.paper)))
     if only is not None:
-        variants = [variants[index] for index in only]
+        variants = {index: variants[index] for index in only}
     base = Variant("base")
     made = {base.name: tasks_of(experiment, base)}
-    for variant in variants:
+    for variant in variants.values():
         try:
             made[variant.name] = tasks_of(experiment, variant)
         except UserError:
@@ -131,20 +137,35 @@ def evaluate(
             countered[name] = (naming, one, counter_variant(name, counter))
             made[name] = tasks_of(one, countered[name][2])
     tasks = [task for each in made.values() for task in each.values()]
-    outcomes = play.play(tasks, jobs=jobs, cache=cache, report=report)
+    errors: dict[str, UserError] = {}
+    outcomes = play.play(tasks, jobs=jobs, cache=cache, report=report, errors=errors)
+
+    def error_of(name: str) -> UserError | None:
+        return next((errors[task.key] for task in made[name].values() if task.key in errors), None)
 
     def of(name: str) -> Mapping[Any, Any]:
+        error = error_of(name)
+        if error is not None:
+            raise error
         return {place: outcomes[task.key] for place, task in made[name].items()}
 
     first = holding(paper.claims, experiment, base, wanted, of(base.name))
-    valid = [variant for variant in variants if variant.name in made]
-    in_draws = [holding(paper.claims, experiment, variant, wanted, of(variant.name)) for variant in valid]
+    in_draws = {
+        index: holding(paper.claims, experiment, variant, wanted, of(variant.name))
+        for index, variant in variants.items()
+        if variant.name in made and error_of(variant.name) is None
+    }
     counters: dict[str, dict[str, bool]] = {claim: {} for claim in wanted}
     for name, (naming, one, variant) in countered.items():
         for claim, (_, holds) in holding(paper.claims, one, variant, naming, of(name)).items():
             counters[claim][name] = holds
     shares = {
-        claim: Share(first[claim][0], sum(each[claim][1] for each in in_draws), len(valid), counters[claim])
+        claim: Share(
+            first[claim][0],
+            len(in_draws),
+            tuple(index for index, found in in_draws.items() if not found[claim][1]),
+            counters[claim],
+        )
         for claim in wanted
     }
     names = tuple(parameter.name for parameter in drawn.parameters)
@@ -189,17 +210,23 @@ def load() -> dict[str, PaperRobustness]:
         text = kept_file().read_text(encoding="utf-8")
     except OSError:
         return {}
-    return {paper: _from_json(each) for paper, each in json.loads(text).items()}
+    return {paper: from_json(each) for paper, each in json.loads(text).items()}
 
 
-def _from_json(found: dict[str, Any]) -> PaperRobustness:
-    shares = {claim: Share(**each) for claim, each in found["shares"].items()}
+def from_json(found: dict[str, Any]) -> PaperRobustness:
+    """Return the robustness of a paper from a file that `save` wrote."""
+    shares = {
+        claim: Share(each["ours"], each["draws"], tuple(each["failed"]), each["counters"])
+        for claim, each in found["shares"].items()
+    }
     return PaperRobustness(found["key"], found["quick"], tuple(found["parameters"]), found["fixed"], shares)
 
 
 def save(table: Mapping[str, PaperRobustness], file: Path) -> None:
     """Write a table. Raises `UserError`."""
     text = json.dumps({paper: asdict(each) for paper, each in table.items()}, indent=1, ensure_ascii=False) + "\n"
+    # Lists of numbers and short tables on one line each.
+    text = re.sub(r"\[\s+([0-9,\s]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text)
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
