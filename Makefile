@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory standard-jobs bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build
+.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory standard-jobs robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build
 .PHONY: clean help
 
 help:
@@ -106,6 +106,13 @@ main-memory:
 standard-jobs:
 	cargo run --release --quiet --package storage --example standard_jobs > docs/standard-jobs.md.new
 	mv docs/standard-jobs.md.new docs/standard-jobs.md
+
+# Evaluates the claims of papers in 64 joint draws of everything assumed, and in their counter-models; writes
+# python/nandram/papers/robustness/robustness.json. Each paper takes 64 times its quick runs.
+ROBUST ?= ddrssd drambus
+robustness: build
+	$(BIN)/nandram reproduce $(ROBUST) --quick --draws 64 -o build/robustness
+	cp build/robustness/robustness.json python/nandram/papers/robustness/robustness.json
 
 # The documentation site, in build/site; warnings are errors.
 docs: build

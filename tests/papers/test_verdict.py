@@ -17,11 +17,11 @@ def claim(kind: str, value: float | tuple[float, float], unit: str = "us") -> Cl
 
 
 def row(of: Claim, ours: Any, test: Criterion | None, basis: dict[str, str] | None = None, reason: str = "") -> Row:
-    entry = Entry(Expression("x", "e.toml: claims.c"), test, "", reason)
+    entry = Entry(Expression("x", "e.toml: claims.c"), test, "", reason, ("other",))
     setting = {"value": "1", "set_by": "s.toml:1:1"} | ({} if basis is None else {"basis": basis})
     outcome = Outcome({}, {"system": "s", "settings": {"flash.read": setting}})
     claims = Claims("p", "P", {"p.a": of, "p.b": of})
-    return judge(claims, of, entry, ours, {"x": ours, "limit": 5}, {"p/run": outcome})
+    return judge(claims, of, entry, ours, {"x": ours, "limit": 5}, {"p/run": outcome}, {})
 
 
 def within(part: float) -> Criterion:
@@ -55,7 +55,7 @@ def holds(text: str) -> Criterion:
         (claim("shape", 512, "KB"), 512, None, "held", None),
         (claim("shape", 512, "KB"), 256, None, "missed", None),
         (claim("shape", 512, "KB"), 256, holds("ours <= paper"), "held", None),
-        (claim("arithmetic", 0.005), 0.004, holds("ours <= paper"), "held", -0.2),
+        (claim("arithmetic", 0.005), 0.004, holds("ours <= paper"), "arithmetic", -0.2),
     ],
 )
 def test_verdict(of: Claim, ours: Any, test: Criterion | None, verdict: str, deviation: float | None) -> None:
@@ -110,6 +110,6 @@ def test_ids_in_a_text() -> None:
 
 def test_a_claim_without_an_entry_is_shown() -> None:
     of = claim("number", 1)
-    found = judge(Claims("p", "P", {"p.a": of}), of, None, None, {}, {})
+    found = judge(Claims("p", "P", {"p.a": of}), of, None, None, {}, {}, {})
     assert (found.verdict, found.ours, found.deviation) == ("not-comparable", None, None)
     assert found.rests_on.note == "no experiment yet"

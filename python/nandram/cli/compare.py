@@ -65,7 +65,7 @@ def show(found: "Comparison") -> None:
     """Print the keys and the figures that differ."""
     from rich.table import Table
 
-    from nandram.cli.reproduce import figure
+    from nandram.cli.terminal.claims import figure
     from nandram.cli.terminal.console import output
 
     console = output(120)

@@ -62,7 +62,7 @@ def show(found: "Sweep") -> None:
     """Print the location of the results, the Pareto front and the sensitivity of the objectives."""
     from rich.table import Table
 
-    from nandram.cli.reproduce import figure
+    from nandram.cli.terminal.claims import figure
     from nandram.cli.terminal.console import output
 
     console = output(120)

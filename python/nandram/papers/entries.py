@@ -1,9 +1,10 @@
 """Entries of an experiment: our figure for each claim, and the test of the claim."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from nandram.language.expression import Expression
+from nandram.language.grid import words
 from nandram.language.tables import Table
 from nandram.options import nearest
 from nandram.papers import cells
@@ -36,6 +37,10 @@ class Entry:
     note: str
     not_comparable: str
     """Why the figures cannot be compared; empty if they can."""
+    counters: tuple[str, ...] = ()
+    """Counter-models in which the claim must fail."""
+    input: str = ""
+    """The key of the system that our figure only reads back; empty if it does not."""
 
 
 def read_tests(table: Table, constants: Collection[str]) -> dict[str, Criterion]:
@@ -74,8 +79,17 @@ def _test(table: Table, scope: Collection[str]) -> Criterion | None:
     return Criterion(None, expression, set_by)
 
 
-def read_entries(table: Table, claims: Claims, tests: dict[str, Criterion], scope: Collection[str]) -> dict[str, Entry]:
-    """Return the entry of each claim, in the order of the claims. Raises `UserError`."""
+def read_entries(
+    table: Table,
+    claims: Claims,
+    tests: dict[str, Criterion],
+    scope: Collection[str],
+    counters: Sequence[str],
+) -> dict[str, Entry]:
+    """Return the entry of each claim, in the order of the claims. Raises `UserError`.
+
+    `counters`: names of the counter-models.
+    """
     entries: dict[str, Entry] = {}
     for key, value in table.values.items():
         pattern = cells.is_pattern(key)
@@ -88,29 +102,41 @@ def read_entries(table: Table, claims: Claims, tests: dict[str, Criterion], scop
                 raise table.error(key, name, "each claim once")
             entry = cells.fill(value, names)
             above = Table(table.file, table.key, {name: entry}) if pattern else table
-            entries[name] = _entry(above, name, entry, claims.claims[name].kind, tests, scope)
+            entries[name] = _entry(above, name, entry, claims.claims[name].kind, tests, scope, counters)
     return {name: entries[name] for name in claims.claims if name in entries}
 
 
 def _entry(
-    above: Table, name: str, value: object, kind: str, tests: dict[str, Criterion], scope: Collection[str]
+    above: Table,
+    name: str,
+    value: object,
+    kind: str,
+    tests: dict[str, Criterion],
+    scope: Collection[str],
+    known: Sequence[str],
 ) -> Entry:
+    counters: tuple[str, ...] = ()
     if isinstance(value, str):
         ours: Expression | None = Expression(value, above.place(name))
-        test, note, reason = None, "", ""
+        test, note, reason, read_back = None, "", "", ""
     else:
         if not isinstance(value, dict):
             raise above.error(name, value, "an expression or a table")
         table = above.table(name)
-        table.only("ours", "note", "not_comparable", *_TEST)
+        table.only("ours", "note", "not_comparable", "counter", "input", *_TEST)
         text, reason = table.text("ours", None), table.text("not_comparable", "")
         if text is None and not reason:
             raise table.missing("found neither `ours` nor `not_comparable`, expected one of them")
         ours = None if text is None else Expression(text, table.place("ours"))
-        test, note = _test(table, scope), table.text("note", "")
+        test, note, read_back = _test(table, scope), table.text("note", ""), table.text("input", "")
+        named = table.take("counter", "the name of a counter-model, or a list of them", str, list, default=[])
+        counters = (named,) if isinstance(named, str) else tuple(named)
+        for each in counters:
+            if each not in known:
+                raise table.error("counter", each, f"{words(known)}{nearest(str(each), tuple(known))}")
     if ours is not None:
         ours.expect(scope)
     test = test or tests.get(kind)
     if test is None and not reason and kind not in SELF_EVIDENT:
         raise above.error(name, "no test", f"`within` or `holds`, here or in [tests] for every {kind}")
-    return Entry(ours, test, note, reason)
+    return Entry(ours, test, note, reason, counters, read_back)

@@ -4,6 +4,8 @@
 
     [constants]                       named numbers and texts, for {name} in texts, and for expressions
     requests = 200000
+    [basis]                           what each constant rests on: `nandram.papers.constants`
+    requests = { assumed = "long enough for a mean within 1 %" }
     [quick]                           their values with --quick
     requests = 20000
 
@@ -39,23 +41,26 @@
 
     [charts.throughput]               figures of the paper, drawn anew: `nandram.papers.charts`
     [sensitivity]                     which parameter moves which claim: `nandram.papers.parameters`
+    [counters.one_die]                a model in which claims must fail: `nandram.papers.robustness.declared`
+    [robustness]                      plausible ranges of what is assumed: the same
 
     [tests]                           by the kind of claim: when a claim holds, and who decided that
     number = { within = 0.10, set_by = "..." }
 
     [claims]                          by id: our figure
     "ssd_crosscheck.a" = "ideal(depth=1).read_us"
-    "ssd_crosscheck.b" = { ours = "gain", holds = "5 <= ours <= 20", set_by = "...", note = "..." }
+    "ssd_crosscheck.b" = { ours = "gain", holds = "5 <= ours <= 20", set_by = "...", note = "...", counter = "one_die" }
     "ssd_crosscheck.c" = { not_comparable = "why there is no figure" }
     "xip.table5.{program}.{kib}.time" = "median(policies(program='{program}', sram_kib={kib}).time)"
                                       the cells of a table (`nandram.papers.cells`)
 
 A number, ratio, bound or arithmetic claim needs a test: ``within``, the relative deviation allowed, or ``holds``, an
 expression in which ``ours`` and ``paper`` are the figures. A range holds inside it, a shape if ours is true or equal.
+A claim that holds and names no counter-model is trivial. ``input = "KEY"``: our figure is that key of the system read
+back, so that agreement shows only that the measurement works.
 """
 
 import itertools
-import keyword
 import math
 import re
 from collections.abc import Iterator
@@ -64,7 +69,6 @@ from pathlib import Path
 from typing import Any
 
 from nandram.language.expression import Expression
-from nandram.language.functions import FUNCTIONS
 from nandram.language.grid import Coordinate, words
 from nandram.language.measures import MEASURES
 from nandram.language.tables import Table, parse
@@ -72,15 +76,14 @@ from nandram.options import nearest
 from nandram.papers import charts, parameters
 from nandram.papers.charts import Chart
 from nandram.papers.claims import Claims
+from nandram.papers.constants import Basis, Constant, check_name, read_basis, read_constants
 from nandram.papers.entries import Entry, read_entries, read_tests
 from nandram.papers.parameters import Declared
+from nandram.papers.robustness.declared import Counter, Ranges, read_counters, read_ranges
 from nandram.papers.runs.generators import GENERATORS
 from nandram.papers.runs.pages import PagesRun, pages_run
 from nandram.papers.runs.probes import ProbeRun, probe_run
 
-Constant = int | float | str
-
-_RESERVED = {"ours", "paper", "jobs", "nandram"}
 _IN_BRACES = re.compile(r"\{(?:(\d+) \* )?([A-Za-z_]\w*)\}")
 _OPTIONS = ("precondition", "warm_up", "payload", "replay")
 _WORKLOADS = ("job", "trace", "generate", "pages", "probe", "program")
@@ -172,6 +175,14 @@ class Experiment:
     charts: dict[str, Chart] = field(default_factory=dict)
     """By name."""
     sensitivity: Declared | None = None
+    basis: dict[str, Basis] = field(default_factory=dict)
+    """Of each constant."""
+    counters: dict[str, Counter] = field(default_factory=dict)
+    """Counter-models by name."""
+    ranges: Ranges = field(default_factory=Ranges)
+    """Plausible ranges of what is assumed."""
+    text: str = ""
+    """All of the file, by which a kept robustness is found again."""
 
     def runs_of(self, entry: Entry) -> list[str]:
         """The runs that an entry needs, in the order of the file."""
@@ -205,8 +216,8 @@ def tables(file: str, text: str) -> Table:
     """Read the tables of an experiment file, and its key ``paper``. Raises `UserError`."""
     top = parse(file, text)
     top.only(
-        *("paper", "constants", "quick", "measures", "runs", "values", "bands", "charts", "sensitivity", "tests"),
-        "claims",
+        *("paper", "constants", "basis", "quick", "measures", "runs", "values", "bands", "charts", "sensitivity"),
+        *("counters", "robustness", "tests", "claims"),
     )
     top.text("paper", "")
     return top
@@ -214,7 +225,8 @@ def tables(file: str, text: str) -> Table:
 
 def read(top: Table, folder: Path | None, claims: Claims, *, quick: bool = False) -> Experiment:
     """Read an experiment for the claims of a paper from its `tables`. Raises `UserError`."""
-    constants = _constants(top, quick)
+    constants = read_constants(top, quick=quick)
+    basis = read_basis(top, claims)
     measures = _measures(top)
     runs = {name: _run(table, name, constants, folder, quick) for name, table in top.table("runs").tables().items()}
     for name in runs.keys() & constants.keys():
@@ -222,7 +234,8 @@ def read(top: Table, folder: Path | None, claims: Claims, *, quick: bool = False
     values, uses = _values(top.table("values"), constants, runs, measures)
     scope = {*constants, *runs, *values}
     tests = read_tests(top.table("tests"), constants)
-    entries = read_entries(top.table("claims"), claims, tests, scope)
+    counters = read_counters(top, tuple(runs), tuple(constants))
+    entries = read_entries(top.table("claims"), claims, tests, scope, tuple(counters))
     for entry in entries.values():
         if entry.ours is not None:
             _check_runs(entry.ours, runs, measures)
@@ -234,34 +247,20 @@ def read(top: Table, folder: Path | None, claims: Claims, *, quick: bool = False
         for expression in itertools.chain(*chart.ours.values()):
             _check_runs(expression, runs, measures)
     asked = parameters.read(top.table("sensitivity"), claims, values)
-    return Experiment(top.file, constants, measures, runs, values, entries, uses, bands, drawn, asked)
-
-
-def _name(table: Table, key: str) -> None:
-    if not key.isidentifier() or keyword.iskeyword(key) or key in FUNCTIONS or key in _RESERVED:
-        raise table.error(key, key, "a name of letters, digits and underscores that expressions do not know already")
-
-
-def _constants(top: Table, quick: bool) -> dict[str, Constant]:
-    table, quicker = top.table("constants"), top.table("quick")
-    expected = "a number or a text"
-    found = {}
-    for key in table.values:
-        _name(table, key)
-        found[key] = table.take(key, expected, int, float, str)
-    for key in quicker.values:
-        if key not in found:
-            raise quicker.error(key, key, f"a constant: {words(found)}{nearest(key, tuple(found))}")
-        value = quicker.take(key, expected, int, float, str)
-        found[key] = value if quick else found[key]
-    return found
+    return Experiment(
+        *(top.file, constants, measures, runs, values, entries, uses, bands, drawn, asked),
+        basis=basis,
+        counters=counters,
+        ranges=read_ranges(top),
+        text=repr(top.values),
+    )
 
 
 def _measures(top: Table) -> dict[str, Expression]:
     measures = {name: Expression(text, f"measure {name}") for name, text in MEASURES.items()}
     table = top.table("measures")
     for key in table.values:
-        _name(table, key)
+        check_name(table, key)
         if key in MEASURES:
             raise table.error(key, key, "a name that is no measure of every run")
         measures[key] = Expression(table.text(key), table.place(key))
@@ -274,12 +273,12 @@ def _measures(top: Table) -> dict[str, Expression]:
 
 
 def _run(table: Table, name: str, constants: dict[str, Constant], folder: Path | None, quick: bool) -> Run:
-    _name(table, name)
+    check_name(table, name)
     table.only(*_RUN)
     axes: dict[str, tuple[Coordinate, ...]] = {}
     grid = table.table("grid")
     for axis in grid.values:
-        _name(grid, axis)
+        check_name(grid, axis)
         found = grid.take(axis, "a list of numbers or texts", list)
         right = all(isinstance(each, int | float | str) and not isinstance(each, bool) for each in found)
         if not found or not right or len(set(found)) != len(found):
@@ -359,7 +358,8 @@ def _point(run: Run, place: dict[str, Coordinate], seed: int, used: set[str]) ->
         for option in (*_OPTIONS, "wrap"):
             if option in options and option != "precondition":
                 raise table.error(option, options[option], "no such key beside `probe`")
-        return Point(system, changes, "", None, False, options, probe=probe_run(table.table("probe"), filled))
+        probe = probe_run(table.table("probe"), filled)
+        return Point(system, changes, "", None, False, options, probe=probe)
     else:
         pages, path = pages_run(table.table("pages"), filled, run.folder)
         return Point(system, changes, None, path, True, options, pages)
@@ -421,7 +421,7 @@ def _values(
     values: dict[str, Expression] = {}
     uses: dict[str, set[str]] = {}
     for key in table.values:
-        _name(table, key)
+        check_name(table, key)
         if key in constants or key in runs:
             raise table.error(key, key, "a name that is no constant's and no run's")
         value = Expression(table.text(key), table.place(key))

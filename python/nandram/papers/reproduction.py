@@ -4,7 +4,7 @@ import fnmatch
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nandram.papers.entries import Entry
     from nandram.papers.experiment import Experiment
     from nandram.papers.library import Paper
+    from nandram.papers.robustness.table import PaperRobustness
     from nandram.papers.runs.play import Outcome, Report, Task
     from nandram.papers.verdict import Row
 
@@ -73,7 +74,7 @@ class Reproduction:
 
     @property
     def json(self) -> str:
-        """The rows as a JSON array of objects: ``id, paper, ours, unit, deviation, verdict, rests_on``."""
+        """The rows as a JSON array of objects: ``id, paper, ours, unit, deviation, verdict, rests_on, robustness``."""
         return json.dumps([asdict(row) for row in self.rows], indent=2, ensure_ascii=False) + "\n"
 
     def frame(self) -> "pl.DataFrame":
@@ -93,6 +94,7 @@ class Reproduction:
             "verdict": ([row.verdict for row in self.rows], pl.String),
             "test": ([row.rests_on.test for row in self.rows], pl.String),
             "rests_on": ([row.rests_on.brief for row in self.rows], pl.String),
+            "robustness": ([row.robustness for row in self.rows], pl.String),
             "note": ([row.rests_on.note for row in self.rows], pl.String),
         }
         return pl.DataFrame([pl.Series(name, values, dtype) for name, (values, dtype) in columns.items()])
@@ -135,6 +137,7 @@ def reproduce(
     cache: str | os.PathLike[str] | None = "default",
     output: str | os.PathLike[str] | None = None,
     report: "Report | None" = None,
+    draws: int | None = None,
 ) -> Reproduction:
     """Evaluate the claims of papers with their experiments; of all papers by default.
 
@@ -142,14 +145,19 @@ def reproduce(
     `claims`: evaluate only claims whose id matches this pattern (``*.read_*``). `jobs`: number of parallel runs, by
     default one per processor. `cache`: cache folder for runs and prepared drives, None for no cache, or ``default``:
     ``$NANDRAM_CACHE``, or ``nandram`` in the user's cache folder. `output`: folder for the claims (``claims.json``),
-    the experiments' values (``values.json``) and the runs. `report`: called with the progress of the runs.
+    the experiments' values (``values.json``) and the runs. `report`: called with the progress of the runs. `draws`:
+    evaluate each claim in so many joint draws of everything assumed, and in its counter-models; without it, what was
+    evaluated for the bundled papers is shown.
 
     Raises `UserError` for a mistake in any argument or in an experiment.
     """
     from nandram.options import at_a_time, default_cache, text_of
     from nandram.papers import library
+    from nandram.papers.robustness import table
     from nandram.papers.runs import play
 
+    if draws is not None and draws < 1:
+        raise UserError(f"draws: found `{draws}`, expected a whole number from 1")
     threads = at_a_time(jobs)
     claims = None if claims is None else text_of("claims", claims)
     kept = Path(default_cache()) if cache == "default" else None if cache is None else Path(os.fspath(cache))
@@ -173,9 +181,14 @@ def reproduce(
     bands: list[BandTable] = []
     charts: list[Drawn] = []
     values: dict[str, dict[str, Any]] = {}
+    robust: dict[str, PaperRobustness] = {}
     for plan in plans:
         of_it, values[plan.name], tables = plan.result(outcomes)
-        rows += of_it
+        if draws is not None and plan.paper.experiment is not None:
+            robust[plan.name] = table.evaluate(
+                plan.paper, count=draws, quick=quick, jobs=threads, cache=kept, report=report
+            )
+        rows += plan.with_robustness(of_it, robust or table.load(), quick=quick)
         bands += tables
         charts += plan.charts(outcomes)
     titles = {each.claims.paper: each.claims.title for each in loaded}
@@ -186,6 +199,8 @@ def reproduce(
         found.manifests[plan.name] = list({(m["system"], *m["changes"]): m for m in manifests}.values())
     if output is not None:
         _save(found, Path(output), tasks, outcomes)
+        if robust:
+            table.save(robust, Path(output, "robustness.json"))
     return found
 
 
@@ -210,7 +225,7 @@ class _Plan:
     """The runs needed for a paper."""
 
     def __init__(self, paper: "Paper", pattern: str | None) -> None:
-        self._paper = paper
+        self.paper = paper
         self.wanted = [
             claim
             for name, claim in paper.claims.claims.items()
@@ -227,7 +242,7 @@ class _Plan:
 
         entries = [experiment.entries[claim.id] for claim in self.wanted if claim.id in experiment.entries]
         needed = {name for entry in entries for name in experiment.runs_of(entry)}
-        if len(self.wanted) == len(self._paper.claims.claims):
+        if len(self.wanted) == len(self.paper.claims.claims):
             needed.update(name for band in experiment.bands.values() for name in experiment.runs_of_band(band))
             needed.update(name for chart in experiment.charts.values() for name in experiment.runs_of_chart(chart))
         for name, run in experiment.runs.items():
@@ -238,7 +253,7 @@ class _Plan:
                 for seed in run.seeds:
                     point = [f"{axis}={coordinate}" for axis, coordinate in place.items()]
                     point += [f"seed={seed}"] if len(run.seeds) > 1 else []
-                    label = f"{self._paper.claims.paper}/{','.join([name, *point])}".replace(" ", "_")
+                    label = f"{self.paper.claims.paper}/{','.join([name, *point])}".replace(" ", "_")
                     task = play.task(run.point(place, seed), label, f"{experiment.file}: runs.{name}")
                     self.tasks[name, tuple(place.values()), seed] = task
 
@@ -258,7 +273,7 @@ class _Plan:
     @property
     def name(self) -> str:
         """The paper's short name."""
-        return self._paper.claims.paper
+        return self.paper.claims.paper
 
     def result(self, outcomes: "dict[str, Outcome]") -> "tuple[list[Row], dict[str, Any], list[BandTable]]":
         """Return the rows of the selected claims, and the experiment's values and bands. Raises `UserError`."""
@@ -266,16 +281,16 @@ class _Plan:
         from nandram.papers.scope import figures, scope
         from nandram.papers.verdict import judge
 
-        claims, experiment = self._paper.claims, self._paper.experiment
+        claims, experiment = self.paper.claims, self.paper.experiment
         if experiment is None:
-            return [judge(claims, claim, None, None, {}, {}) for claim in self.wanted], {}, []
+            return [judge(claims, claim, None, None, {}, {}, {}) for claim in self.wanted], {}, []
         names = scope(experiment, {key: outcomes[task.key] for key, task in self.tasks.items()})
         rows = []
         for claim in self.wanted:
             entry = experiment.entries.get(claim.id)
             ours = entry.ours.evaluate(names) if entry is not None and entry.ours is not None else None
             of_it = {} if entry is None else self._outcomes(experiment, entry, outcomes)
-            rows.append(judge(claims, claim, entry, ours, names, of_it))
+            rows.append(judge(claims, claim, entry, ours, names, of_it, experiment.basis))
         made = {run for run, _, _ in self.tasks}
         tables = [
             bands.evaluate(claims, name, band, names)
@@ -284,18 +299,32 @@ class _Plan:
         ]
         return rows, figures(experiment, names), tables
 
+    def with_robustness(self, rows: "list[Row]", kept: "Mapping[str, PaperRobustness]", *, quick: bool) -> "list[Row]":
+        """Return the rows with the share of draws in which each claim holds. Raises `UserError`."""
+        from nandram.papers.robustness.table import key_of
+        from nandram.papers.verdict import with_robustness
+
+        found = kept.get(self.name)
+        if found is None or self.paper.experiment is None:
+            return rows
+        key = key_of(self.paper)
+        return [
+            with_robustness(row, found.share(row.id, key, row.ours, quick=quick), known=row.id in found.shares)
+            for row in rows
+        ]
+
     def charts(self, outcomes: "dict[str, Outcome]") -> "list[Drawn]":
         """Return the experiment's charts whose runs were made. Raises `UserError`."""
         from nandram.papers.charts import draw
         from nandram.papers.scope import scope
 
-        experiment = self._paper.experiment
+        experiment = self.paper.experiment
         if experiment is None or not experiment.charts:
             return []
         made = {run for run, _, _ in self.tasks}
         names = scope(experiment, {key: outcomes[task.key] for key, task in self.tasks.items()})
         return [
-            draw(self._paper.claims, name, chart, names)
+            draw(self.paper.claims, name, chart, names)
             for name, chart in experiment.charts.items()
             if made.issuperset(experiment.runs_of_chart(chart))
         ]

@@ -3,25 +3,22 @@
 What an experiment declares for it: `nandram.papers.parameters`.
 """
 
-import json
-import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import cache as remembered
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nandram.errors import UserError
 from nandram.language.functions import kind
-from nandram.options import at_a_time, set_lines
+from nandram.options import at_a_time
+from nandram.papers.robustness.scaling import plain, scaled
+from nandram.papers.robustness.variants import settings_of_point
 
 if TYPE_CHECKING:
     from nandram.language.expression import Expression
     from nandram.papers.experiment import Experiment, Point
     from nandram.papers.library import Paper
     from nandram.papers.runs.play import Report, Task
-
-_AMOUNT = re.compile(r"([0-9.]+)(.*)")
 
 
 @dataclass(frozen=True)
@@ -126,7 +123,7 @@ def _tasks(experiment: "Experiment", needed: set[str], key: str, value: str | No
 
     tasks = {}
     for place, point in _points(experiment, needed):
-        if value is not None and key in _settings(point.system, tuple(set_lines(point.changes))):
+        if value is not None and key in settings_of_point(point):
             point = replace(point, changes={**point.changes, key: value})
         label = f"sensitivity/{place[0]}/{key or 'base'}"
         tasks[place] = play.task(point, label, f"{experiment.file}: sensitivity.{key or 'claims'}")
@@ -141,42 +138,21 @@ def _points(experiment: "Experiment", needed: set[str]) -> "Iterator[tuple[Any, 
                     yield (name, tuple(place.values()), seed), run.point(place, seed)
 
 
-@remembered
-def _settings(system: str, changes: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    from nandram import _core
-
-    found: dict[str, dict[str, Any]] = json.loads(_core.settings(system, list(changes)))
-    return found
-
-
 def _values(
     experiment: "Experiment", needed: set[str], key: str, how: tuple[str, str] | float
 ) -> tuple[str, str, str, str]:
     """Less, the value that a parameter has, more, and the basis."""
     assert experiment.sensitivity is not None
     for _, point in _points(experiment, needed):
-        settings = _settings(point.system, tuple(set_lines(point.changes)))
+        settings = settings_of_point(point)
         if key in settings:
-            text = settings[key]["value"]
             basis = next(iter(settings[key].get("basis", {"set": ""})))
-            now = str(json.loads(text)) if text.startswith('"') else text
+            now = plain(settings[key])
             if isinstance(how, tuple):
-                return how[0], now, how[1], basis
-            low, high = _scaled(now, 1 - how), _scaled(now, 1 + how)
+                return how[0], str(now), how[1], basis
+            low, high = scaled(now, 1 - how), scaled(now, 1 + how)
             if low == now or high == now:
                 break
-            return low, now, high, basis
+            return str(low), str(now), str(high), basis
     place = experiment.sensitivity.place
     raise UserError(f"{place}: found `{key}`, expected a key of the runs' systems with a value that has parts")
-
-
-def _scaled(text: str, factor: float) -> str:
-    """A value with its unit, so much of it; a list of them, each; what is no number as it is."""
-    if text.startswith("["):
-        return "[" + ", ".join(json.dumps(_scaled(str(each), factor)) for each in json.loads(text)) + "]"
-    found = _AMOUNT.fullmatch(text)
-    if found is None:
-        return text
-    amount = float(found[1]) * factor
-    whole = not found[2] and "." not in found[1]
-    return f"{round(amount)}" if whole else f"{amount:.6g}{found[2]}"

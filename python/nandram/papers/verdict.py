@@ -1,17 +1,30 @@
-"""Verdicts on claims, and their basis."""
+"""Verdicts on claims, and their basis.
+
+held            our figure agrees, and would not in a counter-model that the experiment names
+trivial         it agrees, but no counter-model shows that it could fail
+missed          it does not agree
+calibrated      a value was fitted to this claim: agreement shows only that the fit works
+read-back       our figure is an input of the model, measured again: agreement shows only that the measurement works
+arithmetic      follows from the paper's own figures; no simulation is needed
+not-comparable  no figure, or one for another case
+"""
 
 import math
 import re
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from nandram.language.functions import kind as kind_of
 from nandram.papers.claims import Claim, Claims
+from nandram.papers.constants import Basis
 from nandram.papers.entries import Criterion, Entry
 from nandram.papers.runs.play import Outcome
 
-Verdict = Literal["held", "missed", "calibrated", "not-comparable"]
-VERDICTS: tuple[Verdict, ...] = ("held", "missed", "calibrated", "not-comparable")
+if TYPE_CHECKING:
+    from nandram.papers.robustness.table import Share
+
+Verdict = Literal["held", "trivial", "missed", "calibrated", "read-back", "arithmetic", "not-comparable"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 BASES = ("given", "assumed", "calibrated")
 
@@ -37,6 +50,8 @@ class RestsOn:
     """Claims of this paper to which values were fitted."""
     set: tuple[dict[str, str], ...]
     """Values without a stated basis, set by the experiment or a file: ``system``, ``key``, ``value``."""
+    counters: tuple[str, ...] = ()
+    """Counter-models that the claim names."""
 
     @property
     def brief(self) -> str:
@@ -63,27 +78,68 @@ class Row:
     """Relative to the paper's figure; 0 inside a range; None for shapes, and where there is no figure."""
     verdict: Verdict
     rests_on: RestsOn
+    robustness: str = ""
+    """The share of joint draws of everything assumed in which the claim holds, as ``58/64``; ``stale`` if the model or
+    the experiment has changed since, and empty if no draws were made."""
+
+    @property
+    def share(self) -> float | None:
+        """The share as a number; None without one."""
+        held, slash, draws = self.robustness.partition("/")
+        return int(held) / int(draws) if slash else None
 
 
 def judge(
-    claims: Claims, claim: Claim, entry: Entry | None, ours: Any, scope: dict[str, Any], outcomes: dict[str, Outcome]
+    claims: Claims,
+    claim: Claim,
+    entry: Entry | None,
+    ours: Any,
+    scope: dict[str, Any],
+    outcomes: dict[str, Outcome],
+    basis: dict[str, Basis],
 ) -> Row:
     """Return the row of a claim. Raises `UserError` if `ours` is not a figure.
 
     `ours`: value of the entry's expression, or None. `scope`: names that the test may use. `outcomes`: outcomes of the
-    runs that the entry uses, by name.
+    runs that the entry uses, by name. `basis`: of the experiment's constants.
     """
-    figure = _figure(claim, entry, ours)
-    deviation = _deviation(claim, figure)
-    rests_on = _rests_on(claims, claim, entry, outcomes)
+    rests_on = _rests_on(claims, claim, entry, outcomes, basis)
+    if entry is None or entry.not_comparable or ours is None:
+        figure = _figure(claim, entry, ours)
+        return Row(claim.id, claim.value, figure, claim.unit, _deviation(claim, figure), "not-comparable", rests_on)
+    figure, deviation, holds = assess(claim, entry, ours, scope)
     verdict: Verdict
-    if entry is None or entry.not_comparable or figure is None:
-        verdict = "not-comparable"
-    elif claim.id in rests_on.fitted_to:
+    if claim.id in rests_on.fitted_to:
         verdict = "calibrated"
+    elif not holds:
+        verdict = "missed"
+    elif claim.kind == "arithmetic" or not outcomes:
+        verdict = "arithmetic"
+    elif entry.input:
+        verdict = "read-back"
     else:
-        verdict = "held" if _holds(claim, entry.test, ours, figure, deviation, scope) else "missed"
+        verdict = "held" if entry.counters else "trivial"
     return Row(claim.id, claim.value, figure, claim.unit, deviation, verdict, rests_on)
+
+
+def with_robustness(row: Row, share: "Share | None", *, known: bool) -> Row:
+    """Return a row with the share of draws in which its claim holds.
+
+    A claim whose counter-models turned out not to fail is trivial. `known`: draws were once made for the claim, so that
+    without a share they are stale.
+    """
+    if share is None:
+        return replace(row, robustness="stale" if known else "")
+    verdict: Verdict = "trivial" if row.verdict == "held" and not share.can_fail else row.verdict
+    return replace(row, verdict=verdict, robustness=f"{share.held}/{share.draws}")
+
+
+def assess(claim: Claim, entry: Entry, ours: Any, scope: dict[str, Any]) -> tuple[float, float | None, bool]:
+    """Return our figure, its deviation and whether the claim holds. Raises `UserError` if `ours` is not a figure."""
+    figure = _figure(claim, entry, ours)
+    assert figure is not None
+    deviation = _deviation(claim, figure)
+    return figure, deviation, _holds(claim, entry.test, ours, figure, deviation, scope)
 
 
 def claim_ids(text: str) -> set[str]:
@@ -132,7 +188,9 @@ def _holds(
     return found
 
 
-def _rests_on(claims: Claims, claim: Claim, entry: Entry | None, outcomes: dict[str, Outcome]) -> RestsOn:
+def _rests_on(
+    claims: Claims, claim: Claim, entry: Entry | None, outcomes: dict[str, Outcome], constants: dict[str, Basis]
+) -> RestsOn:
     tested, set_by = _test(claim, entry)
     reason = "no experiment yet" if entry is None else entry.not_comparable
     note = "; ".join(each for each in (reason, claim.note, entry.note if entry else "") if each)
@@ -147,6 +205,7 @@ def _rests_on(claims: Claims, claim: Claim, entry: Entry | None, outcomes: dict[
             word = {"given": "source", "assumed": "why", "calibrated": "to"}.get(basis)
             found[basis].setdefault((manifest["system"], key, setting["value"]), about | ({word: text} if word else {}))
     named = {name for each in found["calibrated"].values() for name in claim_ids(each["to"])}
+    named.update(name for each in constants.values() for name in each.claims)
     return RestsOn(
         test=tested,
         set_by=set_by,
@@ -157,6 +216,7 @@ def _rests_on(claims: Claims, claim: Claim, entry: Entry | None, outcomes: dict[
         calibrated=tuple(found["calibrated"].values()),
         fitted_to=tuple(name for name in claims.claims if name in named),
         set=tuple(found["set"].values()),
+        counters=entry.counters if entry else (),
     )
 
 

@@ -116,7 +116,15 @@ class Notes:
     lines: list[str]
 
 
-SIGNS = {"held": "✓", "missed": "✗", "calibrated": "≈", "not-comparable": "?"}
+SIGNS = {
+    "held": "✓",
+    "trivial": "○",
+    "missed": "✗",
+    "calibrated": "≈",
+    "read-back": "↺",
+    "arithmetic": "=",
+    "not-comparable": "?",
+}
 """Signs of verdicts, which do not rely on color alone."""
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from nandram.papers.verdict import VERDICTS
 from nandram.report import charts
 from nandram.report.charts import Axis
 from nandram.report.drawing import draw
@@ -21,7 +22,7 @@ MOVED_LEAST = 0.0005
 """Relative changes of a claim below this limit are not shown."""
 SYSTEMS_MAX = 3
 """Maximum number of drawings per paper."""
-_CLAIMS = ("claim", "paper", "ours", "unit", "deviation", "verdict", "test and basis")
+_CLAIMS = ("claim", "paper", "ours", "unit", "deviation", "verdict", "draws", "test and basis")
 
 
 def summary(found: "Reproduction") -> Section:
@@ -34,8 +35,10 @@ def summary(found: "Reproduction") -> Section:
     rows.append(("all", "", len(found), *found.counts.values()))
     section.parts.append(Table(("paper", "title", "claims", *found.counts), rows, wide=("title",)))
     section.parts.append(
-        "Held: within the tolerance, or with the same ordering or knee. Calibrated: a value was fitted to this figure, "
-        "so agreement proves nothing. Not comparable: we have no figure, or our figure measures something else."
+        "Held: within the tolerance, or with the same ordering or knee, and not so in a counter-model. Trivial: it "
+        "agrees, but no counter-model shows that it could fail. Calibrated: a value was fitted to this figure, so "
+        "agreement proves nothing. Read-back: the figure is an input. Not comparable: we have no figure, or our figure "
+        "measures something else. Draws: the share of joint draws of everything assumed in which the claim holds."
     )
     if found.quick:
         left = f", and {found.left_out} of {found.points + found.left_out} runs left out" if found.left_out else ""
@@ -53,8 +56,9 @@ def section(found: "Reproduction", paper: str, effects: "list[Effect]") -> Secti
     plain = [row for row in rows if row not in cells]
     part.parts.append(_claims(paper, plain))
     if cells:
-        held = sum(row.verdict == "held" for row in cells)
-        part.parts.append(_claims(paper, cells, f"Tables of the paper by cell: {held} of {len(cells)} held"))
+        of_cells = Counter(str(row.verdict) for row in cells)
+        counts = ", ".join(f"{of_cells[verdict]} {verdict}" for verdict in found.counts if of_cells[verdict])
+        part.parts.append(_claims(paper, cells, f"Tables of the paper by cell: {counts}"))
     deviations = _deviations(paper, plain)
     charted = [each for each in found.charts if each.paper == paper]
     # Quick runs may leave a single point, which shows no more than the table row.
@@ -106,6 +110,7 @@ def _claim(paper: str, row: "Row") -> tuple[str, ...]:
         "" if holds else row.unit,
         "" if row.deviation is None else f"{100 * row.deviation:+.1f} %",
         row.verdict,
+        row.robustness,
         "; ".join(each for each in (test, row.rests_on.brief, row.rests_on.note) if each),
     )
 
@@ -115,9 +120,7 @@ def _deviations(paper: str, rows: "list[Row]") -> Figure | None:
     listed = [row for row in rows if row.deviation is not None and row.verdict != "not-comparable"]
     if len(listed) < 2:
         return None
-    verdicts = [
-        verdict for verdict in ("held", "missed", "calibrated") if any(row.verdict == verdict for row in listed)
-    ]
+    verdicts: list[str] = [verdict for verdict in VERDICTS if any(row.verdict == verdict for row in listed)]
     data = [
         {"series": row.verdict, "name": row.id.removeprefix(f"{paper}."), "x": 100 * (row.deviation or 0)}
         for row in listed

@@ -65,8 +65,17 @@ def task(point: Point, name: str, place: str) -> Task:
     return Task(point, name, place, joint_hash(*parts).hex())
 
 
-def play(tasks: Iterable[Task], *, jobs: int, cache: Path | None, report: Report | None = None) -> dict[str, Outcome]:
+def play(
+    tasks: Iterable[Task],
+    *,
+    jobs: int,
+    cache: Path | None,
+    report: Report | None = None,
+    errors: dict[str, UserError] | None = None,
+) -> dict[str, Outcome]:
     """Make the runs, `jobs` at a time; return the outcomes by key. Raises `UserError`.
+
+    `errors`: where the errors of single runs are put, by key, instead of being raised; these have no outcome.
 
     What lies in the folder `cache` is not made again; what is made is kept there.
     """
@@ -102,7 +111,12 @@ def play(tasks: Iterable[Task], *, jobs: int, cache: Path | None, report: Report
                 done, _ = wait(running, timeout=_POLL_S, return_when=FIRST_COMPLETED)
                 for future in done:
                     each = running.pop(future)
-                    outcomes[each.key] = future.result()
+                    try:
+                        outcomes[each.key] = future.result()
+                    except UserError as error:
+                        if errors is None:
+                            raise
+                        errors[each.key] = error
                     fractions[each.key] = 1.0
         except BaseException:
             # A mistake or Ctrl-C: those under way stop where they next say how far they are.

@@ -1,0 +1,233 @@
+"""The share of draws in which each claim holds, and whether its counter-models fail: evaluated, and kept in a file.
+
+`robustness.json` beside this module holds what `make robustness` wrote for the bundled papers. It is keyed by a hash of
+the experiment, the claims and all resolved systems; what the model answers is part of it as our figure for each claim.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nandram.errors import UserError
+from nandram.hashes import joint_hash, text_hash
+from nandram.papers.robustness.draws import draws, parameters_of
+from nandram.papers.robustness.variants import Variant, holding, narrowed, settings_of_point, tasks_of
+
+if TYPE_CHECKING:
+    from nandram.papers.library import Paper
+    from nandram.papers.robustness.declared import Counter
+    from nandram.papers.runs.play import Report
+
+DRAWS = 64
+"""Number of draws of the kept table."""
+_SAME = 1e-9
+"""Relative difference up to which a figure counts as the one that was kept."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """Robustness of one claim."""
+
+    ours: float | None
+    """Our figure without a draw."""
+    draws: int
+    """Number of draws whose systems were valid."""
+    failed: tuple[int, ...]
+    """The draws in which the claim does not hold."""
+    counters: dict[str, bool]
+    """By counter-model that the claim names, whether the claim holds in it."""
+
+    @property
+    def held(self) -> int:
+        """Number of draws in which the claim holds."""
+        return self.draws - len(self.failed)
+
+    @property
+    def can_fail(self) -> bool:
+        """Whether the claim fails in at least one counter-model."""
+        return any(not holds for holds in self.counters.values())
+
+
+@dataclass(frozen=True)
+class PaperRobustness:
+    """Robustness of a paper's simulated claims."""
+
+    key: str
+    """Hash of the experiment, the claims and the systems."""
+    quick: bool
+    """Whether the draws used the quick runs."""
+    parameters: tuple[str, ...]
+    """What was drawn."""
+    fixed: dict[str, str]
+    """What is assumed and was not drawn, with the reason."""
+    shares: dict[str, Share]
+
+    def share(self, claim: str, key: str, ours: float | None, *, quick: bool) -> Share | None:
+        """Return the share of a claim, or None if it is unknown or stale.
+
+        Stale: the experiment or a system has changed since, or, for the same kind of runs, our figure has.
+        """
+        found = self.shares.get(claim)
+        if found is None or key != self.key:
+            return None
+        if quick == self.quick and not _same(found.ours, ours):
+            return None
+        return found
+
+
+def _same(kept: float | None, now: float | None) -> bool:
+    if kept is None or now is None:
+        return kept is now
+    return abs(kept - now) <= _SAME * max(abs(kept), abs(now))
+
+
+def key_of(paper: "Paper") -> str:
+    """Return the hash of a paper's experiment, claims and resolved systems. Raises `UserError`."""
+    experiment = paper.experiment
+    assert experiment is not None
+    systems: dict[str, None] = {}
+    for run in experiment.runs.values():
+        for place in run.places():
+            settings = settings_of_point(run.point(place, run.seeds[0]))
+            systems[json.dumps(settings, sort_keys=True)] = None
+    parts = [text_hash(experiment.text), text_hash(repr(paper.claims)), *(text_hash(each) for each in sorted(systems))]
+    return joint_hash(*parts).hex()[:16]
+
+
+def evaluate(
+    paper: "Paper",
+    *,
+    count: int = DRAWS,
+    quick: bool,
+    jobs: int,
+    cache: Path | None,
+    only: "tuple[int, ...] | None" = None,
+    report: "Report | None" = None,
+) -> PaperRobustness:
+    """Evaluate the robustness of a paper's simulated claims. Raises `UserError`.
+
+    `only`: evaluate these draws alone, for a sample of a kept table. `report`: called with the progress of the runs.
+    """
+    from nandram.papers.runs import play
+
+    experiment = paper.experiment
+    assert experiment is not None
+    wanted = simulated(paper)
+    experiment = narrowed(experiment, wanted)
+    drawn = parameters_of(experiment)
+    variants = dict(enumerate(draws(experiment, drawn, count, paper.claims.paper)))
+    if only is not None:
+        variants = {index: variants[index] for index in only}
+    base = Variant("base")
+    made = {base.name: tasks_of(experiment, base)}
+    for variant in variants.values():
+        try:
+            made[variant.name] = tasks_of(experiment, variant)
+        except UserError:
+            # Values that are valid alone may be refused together: such a draw says nothing.
+            continue
+    countered = {}
+    for name, counter in experiment.counters.items():
+        naming = [claim for claim in wanted if name in experiment.entries[claim].counters]
+        if naming:
+            one = narrowed(experiment, naming)
+            countered[name] = (naming, one, counter_variant(name, counter))
+            made[name] = tasks_of(one, countered[name][2])
+    tasks = [task for each in made.values() for task in each.values()]
+    errors: dict[str, UserError] = {}
+    outcomes = play.play(tasks, jobs=jobs, cache=cache, report=report, errors=errors)
+
+    def error_of(name: str) -> UserError | None:
+        return next((errors[task.key] for task in made[name].values() if task.key in errors), None)
+
+    def of(name: str) -> Mapping[Any, Any]:
+        error = error_of(name)
+        if error is not None:
+            raise error
+        return {place: outcomes[task.key] for place, task in made[name].items()}
+
+    first = holding(paper.claims, experiment, base, wanted, of(base.name))
+    in_draws = {
+        index: holding(paper.claims, experiment, variant, wanted, of(variant.name))
+        for index, variant in variants.items()
+        if variant.name in made and error_of(variant.name) is None
+    }
+    counters: dict[str, dict[str, bool]] = {claim: {} for claim in wanted}
+    for name, (naming, one, variant) in countered.items():
+        for claim, (_, holds) in holding(paper.claims, one, variant, naming, of(name)).items():
+            counters[claim][name] = holds
+    shares = {
+        claim: Share(
+            first[claim][0],
+            len(in_draws),
+            tuple(index for index, found in in_draws.items() if not found[claim][1]),
+            counters[claim],
+        )
+        for claim in wanted
+    }
+    names = tuple(parameter.name for parameter in drawn.parameters)
+    return PaperRobustness(key_of(paper), quick, names, drawn.fixed, shares)
+
+
+def simulated(paper: "Paper") -> list[str]:
+    """Return the claims of a paper that runs of an experiment decide."""
+    experiment = paper.experiment
+    if experiment is None:
+        return []
+    return [
+        name
+        for name, entry in experiment.entries.items()
+        if entry.ours is not None
+        and not entry.not_comparable
+        and paper.claims.claims[name].kind != "arithmetic"
+        and experiment.runs_of(entry)
+    ]
+
+
+def counter_variant(name: str, counter: "Counter") -> Variant:
+    """Return the experiment as a counter-model has it."""
+
+    def change(run: str, settings: Mapping[str, Mapping[str, Any]]) -> Mapping[str, object]:
+        return {key: value for key, value in counter.set.items() if run in counter.runs and key in settings}
+
+    return Variant(name, dict(counter.constants), change)
+
+
+# -- the kept table
+
+
+def kept_file() -> Path:
+    """Return the file of the kept table."""
+    return Path(__file__).with_name("robustness.json")
+
+
+def load() -> dict[str, PaperRobustness]:
+    """Return the kept table by paper."""
+    try:
+        text = kept_file().read_text(encoding="utf-8")
+    except OSError:
+        return {}
+    return {paper: from_json(each) for paper, each in json.loads(text).items()}
+
+
+def from_json(found: dict[str, Any]) -> PaperRobustness:
+    """Return the robustness of a paper from a file that `save` wrote."""
+    shares = {
+        claim: Share(each["ours"], each["draws"], tuple(each["failed"]), each["counters"])
+        for claim, each in found["shares"].items()
+    }
+    return PaperRobustness(found["key"], found["quick"], tuple(found["parameters"]), found["fixed"], shares)
+
+
+def save(table: Mapping[str, PaperRobustness], file: Path) -> None:
+    """Write a table. Raises `UserError`."""
+    text = json.dumps({paper: asdict(each) for paper, each in table.items()}, indent=1, ensure_ascii=False) + "\n"
+    # Lists of numbers and short tables on one line each.
+    text = re.sub(r"\[\s+([0-9,\s]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text)
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{file}: cannot be written: {error.strerror}") from error

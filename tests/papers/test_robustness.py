@@ -1,0 +1,179 @@
+"""Robustness of verdicts: joint draws, counter-models, and the kept table."""
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import nandram
+from nandram.errors import UserError
+from nandram.papers import library
+from nandram.papers.robustness import table
+from nandram.papers.robustness.draws import draws, parameters_of
+from nandram.papers.robustness.scaling import scaled
+from nandram.papers.robustness.variants import Variant, settings_of, settings_of_point, tasks_of
+from nandram.papers.verdict import with_robustness
+
+BUNDLED = [paper for paper in library.papers() if library.load(paper).experiment is not None]
+
+
+def points(variant: Variant, paper: library.Paper) -> dict[str, dict[str, object]]:
+    """Return the changes that a variant makes to each run."""
+    assert paper.experiment is not None
+    made = tasks_of(paper.experiment, variant)
+    return {f"{name},{place}": dict(task.point.changes) for (name, place, _), task in made.items()}
+
+
+def test_each_part_of_each_range_is_drawn_once(tiny: Path) -> None:
+    paper = library.load(str(tiny))
+    assert paper.experiment is not None
+    drawn = parameters_of(paper.experiment)
+    # Two dies can be neither 25 % more nor less.
+    assert "flash.dies" in drawn.fixed
+    assert drawn.fixed["ftl.gc.start"] == "a drive this small has no room for less"
+    number = next(each for each in drawn.parameters if each.name == "requests")
+    assert (number.low, number.high) == (0.75, 1.25)
+    found = sorted(int(str(each.constants["requests"])) for each in draws(paper.experiment, drawn, 8, "seed"))
+    # 400 requests, from 300 to 500 in eight parts of 25.
+    assert [(each - 300) // 25 for each in found] == list(range(8))
+    names = [each.constants for each in draws(paper.experiment, drawn, 8, "seed")]
+    assert names == [each.constants for each in draws(paper.experiment, drawn, 8, "seed")]
+    assert names != [each.constants for each in draws(paper.experiment, drawn, 8, "other")]
+
+
+def test_what_is_given_is_not_drawn(tiny: Path) -> None:
+    paper = library.load(str(tiny))
+    assert paper.experiment is not None
+    names = {each.name for each in parameters_of(paper.experiment).parameters}
+    assert "kib" not in names
+    assert "flash.channels" not in names
+    assert "host.submit" in names
+
+
+def test_a_draw_scales_each_system_s_own_value(tiny: Path) -> None:
+    paper = library.load(str(tiny))
+    assert paper.experiment is not None
+    (one,) = draws(paper.experiment, parameters_of(paper.experiment), 1, "seed")
+    changes = points(one, paper)
+    assert len(changes) == 4
+    base = settings_of_point(paper.experiment.runs["traced"].point({}, 1))["host.submit"]["value"]
+    assert {str(each["host.submit"]) for each in changes.values()} != {base}
+    assert len({str(each["host.submit"]) for each in changes.values()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "factor", "expected"),
+    [
+        (400, 0.75, 300),
+        (1, 0.6, 1),
+        (0, 1.25, 0),
+        (0.28, 1.25, 0.28 * 1.25),
+        ("50us", 1.25, "62.5us"),
+        ("127ns", 0.9, "114.3ns"),
+        ("80pJ", 0.9871, "79pJ"),
+        ("450MB/s", 1.1, "495MB/s"),
+        ("16KiB", 1.25, "16KiB"),
+        ("greedy", 1.25, "greedy"),
+        ('["25us", "50us"]', 2.0, '["50us", "100us"]'),
+    ],
+)
+def test_scaling(value: object, factor: float, expected: object) -> None:
+    assert scaled(value, factor) == expected  # type: ignore[arg-type]
+
+
+def test_shares_and_counter_models(tiny: Path) -> None:
+    found = nandram.reproduce(str(tiny), cache=None, draws=6, output="out")
+    shares = {row.id: row.robustness for row in found}
+    assert shares["tiny.lifetime"] == ""
+    assert shares["tiny.gain"] == "6/6"
+    assert found["tiny.gain"].verdict == "held"
+    kept = table.from_json(json.loads(Path("out/robustness.json").read_text())["tiny"])
+    assert kept.shares["tiny.gain"].counters == {"one_die": False}
+    assert kept.shares["tiny.gain"].ours == found["tiny.gain"].ours
+
+
+def test_a_claim_that_its_counter_model_does_not_break_is_trivial(tiny: Path) -> None:
+    tiny.write_text(tiny.read_text().replace('set = { "flash.dies" = 1,', 'set = { "flash.program" = "1ms" }\n#'))
+    found = nandram.reproduce(str(tiny), cache=None, draws=1)
+    assert found["tiny.gain"].verdict == "trivial"
+
+
+def test_a_claim_that_hangs_on_an_assumption_is_shown_to(tiny: Path) -> None:
+    # The claim holds within 0.1 % of what it is now: next to no draw gives that.
+    text = tiny.read_text().replace(
+        '"tiny.read_us" = "one.read_us"', '"tiny.read_us" = { ours = "one.read_us", HOLDS }'
+    )
+    now = nandram.reproduce(str(tiny), cache=None)["tiny.read_us"].ours
+    assert now is not None
+    tiny.write_text(text.replace("HOLDS", f'holds = "abs(ours / {now} - 1) < 0.001", set_by = "nobody"'))
+    row = nandram.reproduce(str(tiny), cache=None, draws=8)["tiny.read_us"]
+    assert row.verdict == "trivial"
+    assert row.share is not None
+    assert row.share < 0.5
+
+
+def test_a_kept_share_is_stale_once_anything_changed(tiny: Path) -> None:
+    paper = library.load(str(tiny))
+    kept = table.evaluate(paper, count=2, quick=False, jobs=2, cache=None)
+    key = table.key_of(paper)
+    ours = kept.shares["tiny.gain"].ours
+    assert ours is not None
+    assert kept.share("tiny.gain", key, ours, quick=False) is kept.shares["tiny.gain"]
+    assert kept.share("tiny.gain", key, ours * 1.001, quick=False) is None
+    assert kept.share("tiny.gain", "another", ours, quick=False) is None
+    row = nandram.reproduce(str(tiny), cache=None)["tiny.gain"]
+    assert with_robustness(row, None, known=True).robustness == "stale"
+    assert with_robustness(row, None, known=False).robustness == ""
+    drive = Path("drive.toml").read_text()
+    Path("drive.toml").write_text(drive.replace('read = "50us"', 'read = "51us"'))
+    # Settings are remembered by the system's path.
+    settings_of.cache_clear()
+    assert table.key_of(paper) != key
+
+
+def test_a_table_survives_its_file(tiny: Path, tmp_path: Path) -> None:
+    kept = table.evaluate(library.load(str(tiny)), count=2, quick=True, jobs=2, cache=None)
+    table.save({"tiny": kept}, tmp_path / "kept.json")
+    assert table.from_json(json.loads((tmp_path / "kept.json").read_text())["tiny"]) == kept
+
+
+def test_draws_from_0_are_refused(tiny: Path) -> None:
+    with pytest.raises(UserError, match=r"draws: found `0`, expected a whole number from 1"):
+        nandram.reproduce(str(tiny), draws=0)
+
+
+@pytest.mark.parametrize("paper", BUNDLED)
+def test_no_held_claim_holds_in_its_counter_models(paper: str) -> None:
+    loaded = library.load(paper, quick=True)
+    experiment = loaded.experiment
+    assert experiment is not None
+    rows = nandram.reproduce(paper, quick=True)
+    held = [row.id for row in rows if row.verdict == "held"]
+    entries = {
+        name: entry if name in held else replace(entry, counters=()) for name, entry in experiment.entries.items()
+    }
+    only = replace(loaded, experiment=replace(experiment, entries=entries))
+    kept = table.evaluate(only, quick=True, jobs=2, cache=None, only=())
+    for claim in held:
+        assert kept.shares[claim].counters, claim
+        assert kept.shares[claim].can_fail, claim
+
+
+@pytest.mark.parametrize("paper", table.load())
+def test_the_kept_table_is_of_this_model(paper: str) -> None:
+    kept = table.load()
+    loaded = library.load(paper, quick=True)
+    assert kept[paper].key == table.key_of(loaded)
+    rows = nandram.reproduce(paper, quick=True)
+    assert not [row.id for row in rows if row.robustness == "stale"]
+
+
+@pytest.mark.parametrize("paper", table.load())
+def test_a_sample_of_the_kept_draws_comes_out_again(paper: str) -> None:
+    kept = table.load()[paper]
+    sample = tuple(random.Random(kept.key).sample(range(table.DRAWS), 2))
+    again = table.evaluate(library.load(paper, quick=True), quick=True, jobs=2, cache=None, only=sample)
+    for claim, share in again.shares.items():
+        assert share.failed == tuple(index for index in sample if index in kept.shares[claim].failed), claim
