@@ -253,6 +253,24 @@ def test_a_damaged_table_of_a_sweep_is_one_line(tmp_path: Path, capsys: pytest.C
         (tmp_path / "out" / name).write_bytes(content)
 
 
+def test_a_sweep_whose_file_does_not_fit_its_plan_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(
+        f'system = "{TINY}"\njob = "[j]\\nrw=read\\nnumber_ios=20\\nbs={{size}}"\n'
+        '[space]\nkind = "grid"\n[space.axes]\nsize = ["4k", "8k"]\n[measures]\nmore = "1 + 1"\n'
+    )
+    nandram.run_sweep(path, tmp_path / "out", jobs=1, cache=None)
+    kept = tmp_path / "out" / "sweep.toml"
+    text = kept.read_text()
+    for old, new in (('size = ["4k"', 'more = "1"\nsize = ["4k"'), ("size = [", "width = ["), ("more =", "seed =")):
+        kept.write_text(text.replace(old, new))
+        assert told(capsys, "report", str(tmp_path / "out"), "-o", str(tmp_path / "r.html")) == (
+            f"error: {tmp_path / 'out'}: is damaged: sweep.toml and plan.parquet do not go together\n"
+        )
+
+
 def test_seeds_are_checked_without_a_workload_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert told(capsys, "compare", TINY, TINY, "--seeds", "0") == (
         "error: seeds: found 0, expected a whole number from 1\n"
