@@ -98,6 +98,22 @@ def test_pipes_are_refused_and_not_waited_for(job: Path, tmp_path: Path, capsys:
     assert "/dev/zero: cannot be read: found a pipe or a device" in told(capsys, "show", "/dev/zero")
 
 
+@pytest.mark.parametrize("command", [["paging", "--sram", "16KiB"], ["memory", "info"], ["memory", "check"]])
+def test_pages_and_memories_in_a_pipe_are_refused(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe = str(tmp_path / "trace.pages")
+    os.mkfifo(pipe)
+    assert "found a pipe or a " in told(capsys, *command, pipe)
+
+
+def test_an_iolog_in_a_pipe_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe, job = tmp_path / "requests.iolog", tmp_path / "job.fio"
+    os.mkfifo(pipe)
+    job.write_text(f"[job]\nread_iolog={pipe}\n")
+    assert f"{job}:2: read_iolog: {pipe}: found a pipe or a device" in told(capsys, "run", TINY, str(job))
+
+
 def test_a_sweep_takes_every_seed(tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(
