@@ -3,6 +3,8 @@
 import os
 import shutil
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -285,6 +287,17 @@ def test_a_sweep_whose_file_does_not_fit_its_plan_is_one_line(
         assert told(capsys, "report", str(tmp_path / "out"), "-o", str(tmp_path / "r.html")) == (
             f"error: {tmp_path / 'out'}: is damaged: sweep.toml and plan.parquet do not go together\n"
         )
+
+
+def test_the_most_clones_of_a_job_take_less_than_a_gigabyte(tmp_path: Path) -> None:
+    path = tmp_path / "job.fio"
+    path.write_text("[job]\nrw=randread\nbs=4k\nnumber_ios=10\nnumjobs=4096\n")
+    with (tmp_path / "out").open("w") as out:
+        command = [sys.executable, "-m", "nandram", "run", TINY, str(path), "--cache", "none"]
+        process = subprocess.Popen(command, stdout=out)
+        _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0
+    assert usage.ru_maxrss < 1 << 20  # KiB
 
 
 def test_seeds_are_checked_without_a_workload_too(capsys: pytest.CaptureFixture[str]) -> None:
