@@ -208,6 +208,12 @@ def test_an_axis_is_not_named_like_a_column_of_the_results(declared: Path, tmp_p
     assert not (tmp_path / "out").exists()
 
 
+def test_a_text_in_place_of_a_number_is_shown_in_quotes(declared: Path, tmp_path: Path) -> None:
+    declared.write_text(declared.read_text().replace("samples = 40", 'samples = "40"'))
+    with pytest.raises(nandram.UserError, match='samples: found `"40"`, expected a whole number from 1'):
+        nandram.run_sweep(declared, tmp_path / "out")
+
+
 def test_a_folder_without_a_sweep(tmp_path: Path) -> None:
     with pytest.raises(nandram.UserError, match="holds no sweep"):
         nandram.read_sweep(tmp_path)
