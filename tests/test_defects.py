@@ -157,6 +157,18 @@ def test_a_scheduler_that_is_not_there_is_told_at_once(tmp_path: Path, capsys: p
     assert time.monotonic() - begun < 15
 
 
+def test_a_message_about_a_very_long_key_is_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job, sweep, long = tmp_path / "job.fio", tmp_path / "sweep.toml", "k" * 1_000_000
+    job.write_text(f"[a]\n{long}=1\n")
+    sweep.write_text(f'system = "{TINY}"\n{long} = 1\n')
+    for command in (["run", TINY, str(job)], ["sweep", str(sweep)]):
+        begun = time.process_time()
+        line = told(capsys, *command)
+        assert len(line) < 3_000
+        assert "kkk … kkk" in line
+        assert time.process_time() - begun < 5
+
+
 def test_too_many_samples_are_told_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(
