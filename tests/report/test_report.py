@@ -85,7 +85,7 @@ def test_what_the_paper_states_is_marked(page: Page) -> None:
 def test_every_claim_is_there(page: Page, charted: Path) -> None:
     text = Path("report.html").read_text()
     for row in nandram.reproduce(str(charted), quick=True):
-        assert f'<td class="t">{row.id.removeprefix("tiny.")}</td>' in text
+        assert f'<td class="t" data-column="claim">{row.id.removeprefix("tiny.")}</td>' in text
 
 
 def test_the_parameter_that_matters_moves_its_claim(charted: Path) -> None:
