@@ -3,6 +3,8 @@
 import os
 import shutil
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -98,6 +100,22 @@ def test_pipes_are_refused_and_not_waited_for(job: Path, tmp_path: Path, capsys:
     assert "/dev/zero: cannot be read: found a pipe or a device" in told(capsys, "show", "/dev/zero")
 
 
+@pytest.mark.parametrize("command", [["paging", "--sram", "16KiB"], ["memory", "info"], ["memory", "check"]])
+def test_pages_and_memories_in_a_pipe_are_refused(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe = str(tmp_path / "trace.pages")
+    os.mkfifo(pipe)
+    assert "found a pipe or a " in told(capsys, *command, pipe)
+
+
+def test_an_iolog_in_a_pipe_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe, job = tmp_path / "requests.iolog", tmp_path / "job.fio"
+    os.mkfifo(pipe)
+    job.write_text(f"[job]\nread_iolog={pipe}\n")
+    assert f"{job}:2: read_iolog: {pipe}: found a pipe or a device" in told(capsys, "run", TINY, str(job))
+
+
 def test_a_sweep_takes_every_seed(tmp_path: Path) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(
@@ -137,6 +155,18 @@ def test_a_scheduler_that_is_not_there_is_told_at_once(tmp_path: Path, capsys: p
     line = told(capsys, "sweep", str(file), "-o", str(tmp_path / "out"), "--dask", f"tcp://127.0.0.1:{port}")
     assert f"dask: found `tcp://127.0.0.1:{port}`, expected slurm, pbs or a scheduler that answers: " in line
     assert time.monotonic() - begun < 15
+
+
+def test_a_message_about_a_very_long_key_is_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    job, sweep, long = tmp_path / "job.fio", tmp_path / "sweep.toml", "k" * 1_000_000
+    job.write_text(f"[a]\n{long}=1\n")
+    sweep.write_text(f'system = "{TINY}"\n{long} = 1\n')
+    for command in (["run", TINY, str(job)], ["sweep", str(sweep)]):
+        begun = time.process_time()
+        line = told(capsys, *command)
+        assert len(line) < 3_000
+        assert "kkk … kkk" in line
+        assert time.process_time() - begun < 5
 
 
 def test_too_many_samples_are_told_as_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -251,6 +281,35 @@ def test_a_damaged_table_of_a_sweep_is_one_line(tmp_path: Path, capsys: pytest.C
             with pytest.raises(nandram.UserError, match="is damaged"):
                 nandram.read_sweep(tmp_path / "out")
         (tmp_path / "out" / name).write_bytes(content)
+
+
+def test_a_sweep_whose_file_does_not_fit_its_plan_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(
+        f'system = "{TINY}"\njob = "[j]\\nrw=read\\nnumber_ios=20\\nbs={{size}}"\n'
+        '[space]\nkind = "grid"\n[space.axes]\nsize = ["4k", "8k"]\n[measures]\nmore = "1 + 1"\n'
+    )
+    nandram.run_sweep(path, tmp_path / "out", jobs=1, cache=None)
+    kept = tmp_path / "out" / "sweep.toml"
+    text = kept.read_text()
+    for old, new in (('size = ["4k"', 'more = "1"\nsize = ["4k"'), ("size = [", "width = ["), ("more =", "seed =")):
+        kept.write_text(text.replace(old, new))
+        assert told(capsys, "report", str(tmp_path / "out"), "-o", str(tmp_path / "r.html")) == (
+            f"error: {tmp_path / 'out'}: is damaged: sweep.toml and plan.parquet do not go together\n"
+        )
+
+
+def test_the_most_clones_of_a_job_take_less_than_a_gigabyte(tmp_path: Path) -> None:
+    path = tmp_path / "job.fio"
+    path.write_text("[job]\nrw=randread\nbs=4k\nnumber_ios=10\nnumjobs=4096\n")
+    with (tmp_path / "out").open("w") as out:
+        command = [sys.executable, "-m", "nandram", "run", TINY, str(path), "--cache", "none"]
+        process = subprocess.Popen(command, stdout=out)
+        _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0
+    assert usage.ru_maxrss < 1 << 20  # KiB
 
 
 def test_seeds_are_checked_without_a_workload_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,8 @@
 """Errors that users of the package see."""
 
+HEAD, TAIL = 1_500, 500
+"""Lengths of the parts that are shown of a message that quotes a very long key or value."""
+
 
 class UserError(ValueError):
     """A mistake in the user's input: a file, a key, an option.
@@ -7,6 +10,10 @@ class UserError(ValueError):
     The text is one line that names the place, the value found and the value expected. The command line prints it and
     exits with status 2.
     """
+
+    def __init__(self, message: str) -> None:
+        cut = len(message) > HEAD + TAIL
+        super().__init__(f"{message[:HEAD]} … {message[-TAIL:]}" if cut else message)
 
 
 class StorageError(OSError):

@@ -1,4 +1,6 @@
-"""Reports of a run, a sweep, a comparison and a probe in a browser (`make test-system`): wide, narrow, light, dark.
+"""Reports of a run, a sweep, a comparison, a probe and papers in a browser (`make test-system`).
+
+Each is shown wide and narrow, light and dark.
 
 Screenshots are left in ``build/screenshots``.
 """
@@ -43,13 +45,34 @@ mean_us = "minimize"
 CUT = """
 return [...document.querySelectorAll("figure svg")].flatMap((svg) => {
   const frame = svg.getBoundingClientRect();
-  const beyond = (box) => box.width && (box.left < frame.left - 1 || box.right > frame.right + 1);
+  const beyond = (box) => box.width && (box.left < frame.left - 1 || box.right > frame.right + 1
+    || box.top < frame.top - 1 || box.bottom > frame.bottom + 1);
   return [...svg.querySelectorAll("text")]
-    .filter((each) => getComputedStyle(each).opacity > 0 && beyond(each.getBoundingClientRect()))
+    .filter((each) => getComputedStyle(each).opacity > 0)
+    .filter((each) => each.textContent.endsWith("\u2026") || beyond(each.getBoundingClientRect()))
     .map((each) => each.textContent);
 });
 """
-"""Script that finds texts reaching beyond their charts and drawings."""
+"""Script that finds texts that are shortened or reach beyond their charts and drawings."""
+OVERLAPPING = """
+return [...document.querySelectorAll("figure svg")].flatMap((svg) => {
+  // The box of a slanted text is larger than the text; at its own scale, an upright one has its letters' height.
+  const upright = (each) => each.getCTM().b === 0 && getComputedStyle(each).opacity > 0;
+  const texts = [...svg.querySelectorAll("text")].filter(upright)
+    .map((each) => [each.textContent, each.getBoundingClientRect()]);
+  const apart = (one, other) => one.right <= other.left + 1 || other.right <= one.left + 1
+    || one.bottom <= other.top + 3 || other.bottom <= one.top + 3;
+  return texts.flatMap(([name, box], index) =>
+    texts.slice(index + 1).filter(([, other]) => box.width && other.width && !apart(box, other))
+      .map(([other]) => name + " | " + other));
+});
+"""
+"""Script that finds pairs of texts that overlap."""
+SCROLLED = """
+return [...document.querySelectorAll("section > .scroll")].filter((each) =>
+  each.querySelector("table.lines") && each.scrollWidth > each.clientWidth).length;
+"""
+"""Script that counts tables with sentences that must be scrolled sideways."""
 EMPTY_MOST = 1 / 3
 """Maximum fraction of a card that an empty rectangle may cover."""
 
@@ -67,13 +90,16 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = nandram.compare(TINY, nandram.load_system(TINY, {"flash.read": "70us"}), job, seeds=2, precondition="fill")
     comparison_page(found, folder / "comparison.html")
     nandram.run_probe(TINY, cache=None).save(folder / "probe")
-    names = {"run": "run/report.html", "sweep": "sweep.html", "comparison": "comparison.html"}
-    return {name: folder / path for name, path in (names | {"probe": "probe/report.html"}).items()}
+    cache = folder / "cache"
+    nandram.write_report("ddrssd", "ssd_crosscheck", output=folder / "papers.html", quick=True, cache=cache)
+    names = {"run": "run/report.html", "probe": "probe/report.html"}
+    names |= {name: f"{name}.html" for name in ("sweep", "comparison", "papers")}
+    return {name: folder / path for name, path in names.items()}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("name", ["run", "sweep", "comparison", "probe"])
+@pytest.mark.parametrize("name", ["run", "sweep", "comparison", "probe", "papers"])
 def test_cards_are_filled_and_nothing_is_cut(
     browser: Any, pages: dict[str, Path], name: str, width: int, scheme: str
 ) -> None:
@@ -82,6 +108,8 @@ def test_cards_are_filled_and_nothing_is_cut(
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     size(browser, width, browser.execute_script("return document.documentElement.scrollHeight"))
     assert browser.execute_script(CUT) == []
+    assert browser.execute_script(OVERLAPPING) == []
+    assert browser.execute_script(SCROLLED) == 0
     picture = browser.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
     SHOTS.mkdir(parents=True, exist_ok=True)
     (SHOTS / f"{name}-{scheme}-{width}.png").write_bytes(base64.b64decode(picture))
@@ -108,8 +136,16 @@ def test_axes_magnify_no_noise_and_bars_begin_at_nothing(pages: dict[str, Path])
                 assert [0, 1] in domains(spec), title
             if "bar" in marks(spec):
                 bars += 1
-                scales = [layer["encoding"]["x"]["scale"] for layer in spec["layer"]]
-                assert all(each.get("zero") or each["domain"][0] == 0 for each in scales), (name, title)
+                barred = [layer["encoding"] for layer in spec["layer"] if layer["mark"]["type"] == "bar"]
+                ends = [each[axis] for each in barred for axis in ("x", "y") if each[axis]["type"] == "quantitative"]
+                scales = [each.get("scale", {}) for each in ends]
+                # Without a domain, Vega-Lite begins bars at 0 unless told otherwise.
+                beyond = [each for each in scales if not each.get("zero", True)]
+                beyond += [
+                    each for each in scales if "domain" in each and not each["domain"][0] <= 0 <= each["domain"][1]
+                ]
+                assert scales, (name, title)
+                assert beyond == [], (name, title)
             if title == "Change by figure":
                 low, high = next(each for each in domains(spec) if isinstance(each[0], int | float))
                 assert low <= -5 < 5 <= high

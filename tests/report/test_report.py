@@ -85,7 +85,7 @@ def test_what_the_paper_states_is_marked(page: Page) -> None:
 def test_every_claim_is_there(page: Page, charted: Path) -> None:
     text = Path("report.html").read_text()
     for row in nandram.reproduce(str(charted), quick=True):
-        assert f'<td class="t">{row.id.removeprefix("tiny.")}</td>' in text
+        assert f'<td class="t" data-column="claim">{row.id.removeprefix("tiny.")}</td>' in text
 
 
 def test_the_parameter_that_matters_moves_its_claim(charted: Path) -> None:
@@ -241,3 +241,17 @@ def test_a_smaller_copy_is_titled_with_its_scale(tmp_path: Path) -> None:
     assert f"<h1>{small.title}</h1>" in text
     assert f"1 TB, 8 channels, at scale 1/256: {units.size(small.inside['capacity_bytes'])}; seed 1" in text
     assert small.inside["capacity_bytes"] < 5e9
+
+
+def test_long_names_have_several_lines_and_rows_room_for_them() -> None:
+    from nandram.report.charts import LINE_LETTERS, name_lines, named, rows_height
+
+    assert name_lines("flash.read") == ["flash.read"]
+    long = "random_read.map_2mib.map_reads"
+    assert name_lines(long) == ["random_read.map_2mib.", "map_reads"]
+    assert all(len(line) <= LINE_LETTERS for line in name_lines("k" * 100 + " of.a (given)"))
+    assert "".join(name_lines("k" * 100)) == "k" * 100
+    rows = [{"name": "short"}, {"name": long}]
+    assert (rows_height(rows[:1], 40, 18), rows_height(rows, 40, 18)) == (58, 40 + 2 * 24)
+    assert long in named("claim", rows).to_dict()["axis"]["labelExpr"]
+    assert "labelExpr" not in named("claim", rows[:1]).to_dict()["axis"]

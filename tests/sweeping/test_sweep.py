@@ -177,6 +177,8 @@ MISTAKES = [
     ('to = "80us"', 'to = "80us", steps = 4'),
     ('to = "80us"', 'to = "80us", scale = "lgo"'),
     ("p99_us =", "iops ="),
+    ("p99_us =", "run_s ="),
+    ("p99_us =", "depth ="),
     ('jobs["reads"].read', "job.read"),
     ('iops = "maximize"', 'iosp = "maximize"'),
     ('iops = "maximize"', 'iops = "more"'),
@@ -196,6 +198,20 @@ def test_a_mistake_is_one_line(declared: Path, tmp_path: Path, old: str, new: st
     with pytest.raises(nandram.UserError, match=r"^.*(found|expected|unknown key|does not exist).*$") as found:
         nandram.run_sweep(declared, tmp_path / "out")
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("name", ["index", "key", "seed", "run_s", "iops"])
+def test_an_axis_is_not_named_like_a_column_of_the_results(declared: Path, tmp_path: Path, name: str) -> None:
+    declared.write_text(declared.read_text().replace("{depth}", f"{{{name}}}").replace("depth = [", f"{name} = ["))
+    with pytest.raises(nandram.UserError, match=f"space.axes.{name}: found `{name}`, expected another name: "):
+        nandram.run_sweep(declared, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_text_in_place_of_a_number_is_shown_in_quotes(declared: Path, tmp_path: Path) -> None:
+    declared.write_text(declared.read_text().replace("samples = 40", 'samples = "40"'))
+    with pytest.raises(nandram.UserError, match='samples: found `"40"`, expected a whole number from 1'):
+        nandram.run_sweep(declared, tmp_path / "out")
 
 
 def test_a_folder_without_a_sweep(tmp_path: Path) -> None:

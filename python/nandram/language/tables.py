@@ -57,7 +57,8 @@ class Table:
         value = self.values[key]
         # TOML tells a truth value from a number; Python does not.
         if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-            raise self.error(key, value, expected)
+            # In quotes, a text that reads like the number that is expected is seen to be one.
+            raise self.error(key, f'"{value}"' if isinstance(value, str) else value, expected)
         if isinstance(value, float) and not math.isfinite(value):
             raise self.error(key, value, expected)
         return value

@@ -1,5 +1,8 @@
 """Kinds of charts: series differ in color, dash and shape; the pointer shows values and zooms."""
 
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -44,7 +47,7 @@ class Axis:
     def of(self, field: str, channel: type[Any]) -> Any:
         """Return the Altair channel of a field on this axis."""
         if self.scale == "names":
-            axis = above(alt.Axis()) if channel is alt.Y else alt.Axis(labelAngle=-30 if self.slanted else 0)
+            axis = alt.Axis(labelAngle=-30 if self.slanted else 0)
             return channel(f"{field}:N", title=self.title, sort=None, axis=axis)
         scale: dict[str, Any] = {"type": "log"} if self.scale == "log" else {"zero": self.zero}
         if self.highest is not None:
@@ -79,11 +82,40 @@ def unmagnified(axis: Axis, values: list[float]) -> Axis:
     return replace(axis, zero=True) if low >= 0 and high - low < NARROW * high else axis
 
 
-def above(axis: alt.Axis) -> alt.Axis:
-    """Put the title of a vertical axis of names above the names, as it may not fit beside them."""
-    for key, value in {"titleAngle": 0, "titleAlign": "right", "titleX": -8, "titleY": -7}.items():
-        axis[key] = value
-    return axis
+LINE_LETTERS = 24
+"""Maximum length of a line of a name on a vertical axis; longer names have several lines."""
+LINE_PIXELS = 12
+"""Height of such a line."""
+
+
+def name_lines(name: str) -> list[str]:
+    """Break a long name after punctuation and spaces into lines of at most `LINE_LETTERS` letters."""
+    found = [""]
+    for word in re.findall(rf"[^\s._/,:-]{{1,{LINE_LETTERS - 2}}}[\s._/,:-]{{0,2}}|[\s._/,:-]{{1,2}}", name):
+        if len(found[-1] + word.rstrip()) > LINE_LETTERS:
+            found.append("")
+        found[-1] += word
+    return [line.strip() for line in found]
+
+
+def rows_height(rows: Sequence[Mapping[str, Any]], base: int, row: int) -> int:
+    """Return the height of a chart of `rows` of ``name``, `row` pixels each, or more if names have several lines."""
+    lines_ = [len(name_lines(each["name"])) for each in rows]
+    return base + len(lines_) * max(row, LINE_PIXELS * max(lines_, default=1))
+
+
+def named(title: str, rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return the channel of a vertical axis of unabridged names in the order of the data."""
+    # The title stands above the names, as it may not fit beside them.
+    axis = alt.Axis(titleAngle=0, titleAlign="right", titleX=-8, titleY=-7)
+    if broken := {name: lines for name in (row["name"] for row in rows) if len(lines := name_lines(name)) > 1}:
+        axis["labelExpr"] = f"{json.dumps(broken)}[datum.label] || datum.label"
+    return alt.Y("name:N", title=title, sort=None, axis=axis)
+
+
+def too_long(names: Iterable[Value]) -> bool:
+    """Return whether names do not fit side by side below a narrow chart."""
+    return sum(len(str(each)) for each in names) > LETTERS_MAX
 
 
 def hidden() -> alt.Parameter:
@@ -163,7 +195,7 @@ def lines(
     y = unmagnified(y, [row["y"] for row in (*rows, *(marks.stated if marks is not None else ()))])
     places = {row["x"] for row in rows}
     if x.scale == "names":
-        x = replace(x, slanted=sum(len(str(each)) for each in places) > LETTERS_MAX)
+        x = replace(x, slanted=too_long(places))
     elif len(places) <= TICKS_MAX and (x.scale == "log" or all(each == int(each) for each in places)):
         x = replace(x, ticks=tuple(sorted(places)))
     if y.scale == "linear" and y.zero and y.highest is None:
@@ -213,7 +245,7 @@ def groups(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerCha
     """Plot rows of ``series, x, y`` with named x as groups of labeled bars."""
     scale = alt.Scale(domain=series, range=[COLOURS[index % len(COLOURS)] for index in range(len(series))])
     place = {
-        "x": alt.X("x:N", title=x.title, sort=None, axis=alt.Axis(labelAngle=0)),
+        "x": replace(x, scale="names", slanted=too_long({row["x"] for row in rows})).of("x", alt.X),
         "xOffset": alt.XOffset("series:N", sort=series),
         "y": alt.Y("y:Q", title=y.title, scale=alt.Scale(zero=True)),
     }
@@ -242,7 +274,7 @@ def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart
         .mark_bar(stroke="currentColor", strokeWidth=0.6)
         .encode(
             x=replace(x, zero=True).of("value", alt.X),
-            y=alt.Y("name:N", title=y.title, sort=None, axis=above(alt.Axis())),
+            y=named(y.title, rows),
             color=colour,
             tooltip=tips,
         )
@@ -252,9 +284,7 @@ def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart
 
 def spans(rows: list[Row], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetChart:
     """Plot rows of ``name, paper, median, low, high``: our range and median, and the paper's value."""
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
-        y=alt.Y("name:N", title=y_title, sort=None, axis=above(alt.Axis()))
-    )
+    base = alt.Chart(alt.InlineData(values=rows)).encode(y=named(y_title, rows))
     tips = [
         alt.Tooltip("name:N", title=y_title),
         *(alt.Tooltip(f"{each}:Q", title=each) for each in ("paper", "median", "low", "high")),
@@ -304,7 +334,7 @@ def dots(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.Layer
         .mark_point(size=70, filled=True, opacity=1)
         .encode(
             x=x.of("x", alt.X),
-            y=alt.Y("name:N", title=y_title, sort=None, axis=above(alt.Axis())),
+            y=named(y_title, rows),
             color=alt.Color("series:N", scale=scale, legend=legend),
             shape=alt.Shape("series:N", scale=shapes, legend=legend),
             tooltip=[alt.Tooltip("name:N", title=y_title), alt.Tooltip("x:Q", title=x.title), "series:N"],
@@ -345,7 +375,7 @@ def tornado(rows: list[Row], x: str) -> alt.LayerChart | alt.FacetChart:
         .mark_bar(stroke="currentColor", strokeWidth=0.6)
         .encode(
             x=alt.X("value:Q", title=x, scale=scale_x, axis=percent),
-            y=alt.Y("name:N", title="parameter", sort=None, axis=above(alt.Axis())),
+            y=named("parameter", rows),
             # One above the other, so that position distinguishes them as well as color.
             yOffset=alt.YOffset("series:N", sort=sides),
             color=alt.Color("series:N", scale=scale, legend=alt.Legend(title=None)),

@@ -80,10 +80,13 @@ def _chart(found: "Comparison") -> Figure:
     ends = min(-LEAST, lowest), max(LEAST, highest)
     x = Axis("change from A to B (%)", lowest=ends[0], highest=ends[1], ticks=ticks(*ends))
     chart = charts.dots(rows, series, x, "figure")
-    base = alt.Chart(alt.InlineData(values=rows)).encode(y=alt.Y("name:N", title="figure", sort=None))
+    base = alt.Chart(alt.InlineData(values=rows)).encode(y=charts.named("figure", rows))
     rule = base.mark_rule(strokeWidth=3, opacity=0.4, color="currentColor").encode(x=x.of("low", alt.X), x2="high:Q")
     chart = alt.layer(rule, *chart.layer).add_params(charts.hidden())
     seeds = len(found.seeds)
     source = f"means over {seeds} seeds, paired; bars are 95 % intervals" if seeds > 1 else "one seed each: no interval"
-    columns, height = ("figure", x.title, "low (%)", "high (%)"), 60 + 22 * len(rows)
+    columns, height = (
+        ("figure", x.title, "low (%)", "high (%)"),
+        charts.rows_height(rows, 60, 22),
+    )
     return Figure("Change by figure", chart, source, columns, table, tuple(series), wide=True, height=height)

@@ -75,7 +75,7 @@ class Table:
     summary: str = ""
     """If given, the table is collapsed under this summary."""
     wide: tuple[str, ...] = ()
-    """Columns whose text may wrap."""
+    """Columns whose text may wrap. A narrow screen shows each row of a table with any as a block."""
     verdict: str = ""
     """Name of the column with a verdict."""
 
@@ -278,16 +278,19 @@ def _table(part: Table) -> str:
 def _rows(columns: tuple[str, ...], rows: Sequence[tuple[Cell, ...]], wide: set[str], verdict: str) -> str:
     texts = [any(isinstance(row[index], str) for row in rows) for index in range(len(columns))]
     kinds = ["w" if name in wide else "t" if text else "" for name, text in zip(columns, texts, strict=True)]
+    # On a narrow screen, each row with sentences is a block with the columns' names.
+    lines = bool(wide)
 
     def cell(index: int, value: Cell) -> str:
         kind, text = kinds[index], _text(figure(value))
         if columns[index] == verdict and isinstance(value, str):
             kind, text = f"t {value}", f"{SIGNS[value]} {text}"
-        return f'<td class="{kind}">{text}</td>' if kind else f"<td>{text}</td>"
+        named = f' data-column="{_text(columns[index])}"' if lines else ""
+        return f'<td class="{kind}"{named}>{text}</td>' if kind else f"<td{named}>{text}</td>"
 
     head = "".join(
         f'<th scope="col" class="{"t" if kind else ""}">{_text(name)}</th>'
         for name, kind in zip(columns, kinds, strict=True)
     )
     body = "".join("<tr>" + "".join(cell(index, value) for index, value in enumerate(row)) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table{' class=lines' if lines else ''}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

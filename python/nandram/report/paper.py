@@ -129,9 +129,8 @@ def _deviations(paper: str, rows: "list[Row]") -> Figure | None:
     table = [(row["name"], row["x"], row["series"]) for row in data]
     columns = ("claim", "deviation (%)", "verdict")
     title = "Deviation of our figures from the paper's"
-    return Figure(
-        title, chart, "the runs of the experiment", columns, table, tuple(verdicts), height=40 + 18 * len(data)
-    )
+    height = charts.rows_height(data, 40, 18)
+    return Figure(title, chart, "the runs of the experiment", columns, table, tuple(verdicts), height=height)
 
 
 def _drawn(each: "Drawn") -> Figure:
@@ -178,7 +177,8 @@ def _band(band: "BandTable") -> Figure:
     columns = (place, "paper", "our median", "our lowest", "our highest")
     runs = f"runs of experiments/{band.paper}.toml: {band.count} by {band.over}"
     source = f"{runs}; bars from lowest to highest; crosses: the paper"
-    return Figure(band.title, chart, source, columns, table, height=36 + 18 * len(rows))
+    height = charts.rows_height(rows, 36, 18)
+    return Figure(band.title, chart, source, columns, table, height=height)
 
 
 def _tornados(effects: "list[Effect]") -> list[Figure]:
@@ -205,9 +205,8 @@ def _tornados(effects: "list[Effect]") -> list[Figure]:
         ]
         columns = ("parameter", "basis", "less", "figure with less", "value", "figure", "more", "figure with more")
         source = "quick runs; upper bar: lower parameter, lower bar: higher parameter"
+        height = charts.rows_height(rows, 40, 34)
         figures.append(
-            Figure(
-                f"Sensitivity of {claim}", chart, source, columns, table, ("less", "more"), height=40 + 34 * len(rows)
-            )
+            Figure(f"Sensitivity of {claim}", chart, source, columns, table, ("less", "more"), height=height)
         )
     return figures

@@ -206,7 +206,7 @@ def _parts(result: "Result", source: str) -> Figure | None:
         return None
     rows = [{"series": "busy", "name": name, "value": part} for name, part in found]
     chart = charts.bars(rows, ["busy"], Axis("busy fraction of the time", highest=1, percent=True), Axis("part"))
-    height = 40 + 20 * len(rows)
+    height = charts.rows_height(rows, 40, 20)
     columns = ("part", "busy (fraction of the time)")
     return Figure("Utilization of host, link and controller", chart, source, columns, found, height=height)
 
@@ -223,7 +223,8 @@ def _energy(result: "Result", source: str) -> Figure | None:
     chart = charts.bars(rows, ["energy"], Axis("energy (mJ)"), Axis("by"))
     table = [(row["name"], row["value"]) for row in rows]
     title = f"Energy by part: {sum(energy.values()):.4g} J in all"
-    return Figure(title, chart, source, ("by", "energy (mJ)"), table, height=40 + 26 * len(rows))
+    height = charts.rows_height(rows, 40, 26)
+    return Figure(title, chart, source, ("by", "energy (mJ)"), table, height=height)
 
 
 def _wear(result: "Result", source: str) -> Figure | None:

@@ -84,7 +84,8 @@ def _shares(measure: str, of_it: list[dict[str, Any]], source: str) -> Figure:
     chart = charts.bars(rows, ["share"], Axis("fraction of the variance", highest=1, percent=True), Axis("axis"))
     table = [(row["axis"], row["share"], row["rank"]) for row in of_it]
     columns = ("axis", "fraction of the variance", "rank correlation")
-    return Figure(f"Sensitivity of {measure}", chart, source, columns, table, height=40 + 26 * len(rows))
+    height = charts.rows_height(rows, 40, 26)
+    return Figure(f"Sensitivity of {measure}", chart, source, columns, table, height=height)
 
 
 def _along(sweep: "Sweep", axis: str, measure: str, source: str) -> Figure:

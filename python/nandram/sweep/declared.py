@@ -31,6 +31,7 @@ from nandram.language.tables import Table, parse, read_text
 from nandram.options import SEED_MAX, nearest, set_lines
 from nandram.sweep import space as spaces
 from nandram.sweep.space import Space
+from nandram.sweep.store import COLUMNS
 from nandram.sweep.work import Work
 
 _IN_BRACES = re.compile(r"\{([A-Za-z_]\w*)\}")
@@ -114,7 +115,8 @@ def read(path: Path) -> Declared:
         raise top.error("repeat", repeat, f"at most {most} for {space.count} configurations")
     if seed + repeat - 1 > SEED_MAX:
         raise top.error("seed", seed, f"seeds of at most {SEED_MAX}")
-    measures = _measures(top.table("measures"))
+    _name_axes(top.table("space").table("axes"))
+    measures = _measures(top.table("measures"), space)
     trace = path.parent / top.text("trace") if given == ["trace"] else None
     declared = Declared(
         file=str(path),
@@ -148,11 +150,19 @@ def _base(top: Table, system: str, trace: Path | None) -> bytes:
     return joint_hash(program_hash(), text_hash(resolved), workload)
 
 
-def _measures(table: Table) -> dict[str, str]:
+def _name_axes(table: Table) -> None:
+    for name in table.values:
+        if name in COLUMNS or name in MEASURES:
+            raise table.error(name, name, f"another name: the results have {words(COLUMNS)} and a column per measure")
+
+
+def _measures(table: Table, space: Space) -> dict[str, str]:
     found = dict(MEASURES)
     for name in table.values:
         if name in MEASURES or not name.isidentifier():
             raise table.error(name, name, "a name that is no measure of every run")
+        if name in COLUMNS or name in space.axes:
+            raise table.error(name, name, f"another name: the results have {words(COLUMNS)} and a column per axis")
         found[name] = table.text(name)
         Expression(found[name], table.place(name)).expect(("jobs", "nandram"))
     return found

@@ -133,7 +133,7 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
 
     from nandram.language.measures import MEASURES
     from nandram.language.tables import read_text
-    from nandram.sweep.store import read_table, results
+    from nandram.sweep.store import COLUMNS, read_table, results
 
     path = Path(folder)
     if not (path / "sweep.toml").is_file():
@@ -141,15 +141,19 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
     try:
         declared: dict[str, Any] = tomllib.loads(read_text(path / "sweep.toml"))
         plan = read_table(path / "plan.parquet")
+        axes, objectives = tuple(declared["space"]["axes"]), declared.get("objectives", {})
         measures = (*MEASURES, *declared.get("measures", {}))
+        names = (*COLUMNS, *axes, *measures)
+        plain = isinstance(objectives, dict) and all(side in ("maximize", "minimize") for side in objectives.values())
+        of_plan = set(plan.columns) == {"index", "key", "seed", *axes}
+        if not plain or not of_plan or len(set(names)) < len(names) or not set(objectives) <= set(measures):
+            raise UserError(f"{path}: is damaged: sweep.toml and plan.parquet do not go together")
         found = results(path)
         missing = [pl.lit(None, pl.Float64).alias(name) for name in measures if name not in found.columns]
         found = found.with_columns(missing).select("key", *measures, "run_s")
         table = plan.join(found, on="key", how="left", maintain_order="left").drop("key").sort("index")
-        axes, objectives = tuple(declared["space"]["axes"]), declared.get("objectives", {})
-        plain = isinstance(objectives, dict) and all(side in ("maximize", "minimize") for side in objectives.values())
-        if not plain or not {*axes, "seed"} <= set(table.columns) or not set(objectives) <= set(measures):
-            raise UserError(f"{path}: is damaged: sweep.toml and plan.parquet do not go together")
+    except UserError:
+        raise
     except (OSError, ValueError, TypeError, KeyError, AttributeError, pl.exceptions.PolarsError) as error:
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UserError(f"{path}: is damaged: {why}") from error

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PART = 500
 """Results of a part."""
+COLUMNS = ("index", "key", "seed", "run_s")
+"""Columns of every table of results; axes and measures have other names."""
 
 
 class Store:

@@ -58,6 +58,12 @@ pub(crate) fn open_file(path: &Path, new: bool, write: bool) -> io::Result<File>
     if new {
         options(false).create_new(true).open(path)?;
     }
+    // Opening a pipe would wait for its other end.
+    let kind = path.metadata()?.file_type();
+    if !(kind.is_file() || kind.is_block_device()) {
+        let found = if kind.is_dir() { "a folder" } else { "a pipe or a character device" };
+        return Err(io::Error::other(format!("found {found}, expected a file or a block device")));
+    }
     let Ok(file) = options(true).open(path) else { return options(false).open(path) };
     // Some file systems accept the flag but then require larger alignment than ours. An empty file passes the probe
     // either way.

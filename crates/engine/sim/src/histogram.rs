@@ -27,17 +27,24 @@ fn upper_edge(index: usize) -> u64 {
     lower_edge(index) + ((1 << shift) - 1)
 }
 
-/// Number of buckets that are checked and cleared together.
+/// Number of buckets that are allocated, checked and cleared together.
 const BLOCK: usize = 64;
 
 /// Counts of [`BLOCK`] consecutive buckets.
 type Block = [u64; BLOCK];
 
+/// Place of a block that has no samples.
+const NO_PLACE: u16 = u16::MAX;
+
 /// A distribution of times in buckets whose width is 0.1 % of their value, with exact count, sum, minimum and maximum.
+///
+/// Only blocks of buckets with samples take memory: a run may have thousands of jobs with a few requests each.
 #[derive(Clone, Debug)]
 pub struct Histogram {
-    /// Samples in each bucket, in whole blocks, at least up to the largest sample so far.
-    counts: Vec<u64>,
+    /// Place in `blocks` of each block of buckets, at least up to the largest sample so far.
+    places: Vec<u16>,
+    /// Samples in each bucket of the blocks that have had samples.
+    blocks: Vec<Block>,
     count: u64,
     sum_ps: u128,
     sum_squares_ns: f64,
@@ -55,7 +62,7 @@ impl Histogram {
     /// Creates an empty histogram. Its buckets grow to the largest sample.
     pub fn new() -> Histogram {
         let (min, max) = (Time::MAX, Time::ZERO);
-        Histogram { counts: Vec::new(), count: 0, sum_ps: 0, sum_squares_ns: 0.0, min, max }
+        Histogram { places: Vec::new(), blocks: Vec::new(), count: 0, sum_ps: 0, sum_squares_ns: 0.0, min, max }
     }
 
     /// Counts one sample.
@@ -88,29 +95,30 @@ impl Histogram {
     /// Adds `count` samples to a bucket.
     #[inline]
     fn add(&mut self, index: usize, count: u64) {
-        match self.counts.get_mut(index) {
-            Some(bucket) => *bucket += count,
-            None => {
-                self.grow(index);
-                self.counts[index] += count;
-            }
+        let place = self.places.get(index / BLOCK).map_or(NO_PLACE, |place| *place);
+        match self.blocks.get_mut(usize::from(place)) {
+            Some(block) => block[index % BLOCK] += count,
+            None => self.add_block(index, count),
         }
     }
 
-    /// Extends the buckets up to `index`.
+    /// Allocates the block of bucket `index` with `count` samples in that bucket.
     #[cold]
-    fn grow(&mut self, index: usize) {
-        let buckets = (index / HALF + 1) * HALF;
-        self.counts.resize(buckets.max(self.counts.len()), 0);
+    fn add_block(&mut self, index: usize, count: u64) {
+        let number = index / BLOCK;
+        if number >= self.places.len() {
+            self.places.resize((index / HALF + 1) * HALF / BLOCK, NO_PLACE);
+        }
+        // There are fewer than 2^10 blocks, so that a place is never `NO_PLACE`.
+        self.places[number] = self.blocks.len() as u16;
+        let mut block = [0; BLOCK];
+        block[index % BLOCK] = count;
+        self.blocks.push(block);
     }
 
-    /// Returns the range of blocks that may contain samples.
+    /// Returns the range of block numbers that may contain samples.
     fn range(&self) -> Range<usize> {
         if self.count == 0 { 0..0 } else { index_of(self.min.ns()) / BLOCK..index_of(self.max.ns()) / BLOCK + 1 }
-    }
-
-    fn blocks_mut(&mut self) -> &mut [Block] {
-        self.counts.as_chunks_mut().0
     }
 
     /// Returns the number of samples.
@@ -169,8 +177,9 @@ impl Histogram {
 
     /// Returns the nonempty buckets as pairs of bucket number and number of samples.
     fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let Range { start, end } = self.range();
-        let counts = (start * BLOCK..).zip(&self.counts[start * BLOCK..end * BLOCK]);
+        let blocks =
+            self.range().filter_map(|number| Some((number, self.blocks.get(usize::from(self.places[number]))?)));
+        let counts = blocks.flat_map(|(number, block)| (number * BLOCK..).zip(block));
         counts.filter(|(_, count)| **count > 0).map(|(index, count)| (index, *count))
     }
 }
@@ -232,7 +241,8 @@ impl Histogram {
         }
         let range = self.range();
         let mut buckets = Vec::with_capacity(self.count.min((range.len() * BLOCK) as u64) as usize);
-        for (number, block) in self.blocks_mut().iter_mut().enumerate().take(range.end).skip(range.start) {
+        for number in range {
+            let Some(block) = self.blocks.get_mut(usize::from(self.places[number])) else { continue };
             if block.iter().any(|count| *count > 0) {
                 let first = (number * BLOCK) as u32;
                 buckets.extend((first..).zip(&*block).filter(|(_, count)| **count > 0).map(|(at, count)| (at, *count)));
@@ -247,10 +257,11 @@ impl Histogram {
 
     /// Adds all samples of `compact`.
     pub fn merge_compact(&mut self, compact: &Compact) {
-        let Some((last, _)) = compact.buckets.last() else { return };
-        self.grow(*last as usize);
+        if compact.count == 0 {
+            return;
+        }
         for (number, count) in &compact.buckets {
-            self.counts[*number as usize] += count;
+            self.add(*number as usize, *count);
         }
         self.count += compact.count;
         self.sum_ps += compact.sum_ps;
@@ -315,6 +326,18 @@ mod tests {
             let found = |h: &Histogram| (h.count(), h.sum_ps(), h.min(), h.max(), h.buckets().collect::<Vec<_>>());
             prop_assert_eq!(found(&sum), found(&whole));
         }
+    }
+
+    #[test]
+    fn a_few_samples_take_little_memory() {
+        let mut h = Histogram::new();
+        for ms in [1, 10, 1000] {
+            h.record(Time::from_ms(ms));
+        }
+        h.take();
+        h.record(Time::from_ms(10));
+        assert_eq!(h.blocks.len(), 3);
+        assert!(size_of_val(&h.places[..]) < 1024, "{}", h.places.len());
     }
 
     #[test]

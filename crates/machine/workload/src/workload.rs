@@ -10,7 +10,7 @@ use sim::Time;
 use crate::fio::{self, Job, JobFile, JobFileError, ReplayKeys, Setting};
 use crate::layout::Trace;
 use crate::pauses::Pauses;
-use crate::trace::Format;
+use crate::trace::{Format, open_file};
 
 /// A workload that was read and validated. The player checks it against the drive.
 #[derive(Clone, Debug)]
@@ -158,7 +158,7 @@ impl Workload {
             inherited: globals.len(),
         };
         if let Some(path) = &job.iolog {
-            if let Err(why) = fs::File::open(path) {
+            if let Err(why) = open_file(path) {
                 return Err(job.error(&self.file, "read_iolog", &format!("{}: {why}", path.display())).into());
             }
             let trace = Trace::survey(path, Some(Format::FioIolog), &job.replay)?;
@@ -287,7 +287,7 @@ fn is_job_file(path: &Path) -> std::io::Result<bool> {
         return Ok(true);
     }
     let mut head = Vec::new();
-    fs::File::open(path)?.take(1 << 16).read_to_end(&mut head)?;
+    open_file(path)?.take(1 << 16).read_to_end(&mut head)?;
     let mut lines = head.strip_prefix(MARK).unwrap_or(&head).split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     Ok(lines
         .find(|line| !line.is_empty() && !line.starts_with(b";") && !line.starts_with(b"#"))

@@ -121,7 +121,7 @@ fn user_defined_columns_read_other_traces() {
     );
     assert_eq!(
         of("1,a,r,8\n"),
-        "t:1: bytes: found \"\", expected a whole number of the column's unit, below 2^64 bytes"
+        "t:1: bytes: found the end of the line before column 4, expected a whole number of the column's unit, below 2^64 bytes"
     );
 }
 

@@ -316,6 +316,19 @@ fn missing_files_are_errors() {
 }
 
 #[test]
+fn pipes_and_folders_are_refused_at_once() {
+    let folder = std::env::temp_dir().join(format!("nandram-pipes-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let pipe = folder.join("trace.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let refused = |path: &std::path::Path| Reader::open(path, None).err().unwrap().to_string();
+    // Without a writer, opening a pipe would wait forever.
+    assert_eq!(refused(&pipe), format!("{}: found a pipe or a device, expected a file", pipe.display()));
+    assert_eq!(refused(&folder), format!("{}: found a folder, expected a file", folder.display()));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn errors_stay_small() {
     // They are returned by value with every record.
     assert!(size_of::<TraceError>() <= 128, "{}", size_of::<TraceError>());

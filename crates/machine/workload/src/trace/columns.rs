@@ -53,6 +53,13 @@ impl FromStr for Columns {
                     format!("{name}: found \"{column}\", expected a column's number from 0 to {}", COLUMNS_MAX - 1)
                 })?;
             let name = name.trim();
+            if !NAMES.contains(&name) {
+                let names = NAMES.join(", ");
+                let nearest = nearest(name, NAMES);
+                return Err(format!(
+                    "found the name \"{name}\", expected one of {names}; the nearest is \"{nearest}\""
+                ));
+            }
             let units: &[(&str, u64)] = match name {
                 "time" => &TIME_UNITS,
                 "offset" | "bytes" => &SIZE_UNITS,
@@ -79,14 +86,7 @@ impl FromStr for Columns {
                 "op" => op.replace(column).is_some(),
                 "offset" => offset.replace((column, factor)).is_some(),
                 "bytes" => bytes.replace((column, factor)).is_some(),
-                "device" => device.replace(column).is_some(),
-                _ => {
-                    let nearest = nearest(name, NAMES);
-                    let names = NAMES.join(", ");
-                    return Err(format!(
-                        "found the name \"{name}\", expected one of {names}; the nearest is \"{nearest}\""
-                    ));
-                }
+                _ => device.replace(column).is_some(),
             };
             if twice {
                 return Err(format!("{name}: found two columns, expected one"));
@@ -120,9 +120,15 @@ impl Columns {
             count += 1;
         }
         let field = |column: u8| line.get(usize::from(column)).copied().unwrap_or_default();
+        let fault = |column: u8, of: &'static Field| match count {
+            0..=COLUMNS_MAX if usize::from(column) >= count => {
+                Fault::new(of, format!("the end of the line before column {column}"))
+            }
+            _ => Fault::quoted(of, field(column)),
+        };
         let number = |(column, factor): (u8, u64), of: &'static Field| {
             let digits = std::str::from_utf8(field(column)).ok().and_then(|text| text.parse::<u64>().ok());
-            digits.and_then(|number| number.checked_mul(factor)).ok_or_else(|| Fault::quoted(of, field(column)))
+            digits.and_then(|number| number.checked_mul(factor)).ok_or_else(|| fault(column, of))
         };
         let offset = match number(self.offset, &OFFSET) {
             Ok(offset) => offset,
@@ -133,18 +139,16 @@ impl Columns {
         };
         let bytes = self.bytes.map_or(Ok(BYTES), |column| number(column, &LENGTH))?;
         let op = match self.op {
-            Some(column) => operation(field(column)).ok_or_else(|| Fault::quoted(&OP, field(column)))?,
+            Some(column) => operation(field(column)).ok_or_else(|| fault(column, &OP))?,
             None => RecordOp::Read,
         };
         let ticks = match self.time {
-            Some((column, factor)) => {
-                ticks(field(column), factor).ok_or_else(|| Fault::quoted(&TIME, field(column)))?
-            }
+            Some((column, factor)) => ticks(field(column), factor).ok_or_else(|| fault(column, &TIME))?,
             None => 0,
         };
-        let device = match self.device.map(field) {
-            Some(b"") => return Err(Fault::quoted(&DEVICE, b"")),
-            Some(name) => devices.intern(name, || String::from_utf8_lossy(name).into_owned()),
+        let device = match self.device.map(|column| (column, field(column))) {
+            Some((column, b"")) => return Err(fault(column, &DEVICE)),
+            Some((_, name)) => devices.intern(name, || String::from_utf8_lossy(name).into_owned()),
             None => devices.number(0),
         };
         Ok(Step::Request(Entry { timed: self.time.is_some(), ..Entry::new(ticks, device, op, offset, bytes) }))
@@ -189,6 +193,10 @@ mod tests {
             ("op=1:us,offset=0", "op: found the unit \"us\", expected none"),
             (
                 "ofset=1",
+                "found the name \"ofset\", expected one of time, op, offset, bytes, device; the nearest is \"offset\"",
+            ),
+            (
+                "ofset=1:sectors",
                 "found the name \"ofset\", expected one of time, op, offset, bytes, device; the nearest is \"offset\"",
             ),
             ("offset=1,offset=2", "offset: found two columns, expected one"),

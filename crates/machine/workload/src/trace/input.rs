@@ -64,12 +64,25 @@ pub(crate) struct Input {
     binary: bool,
 }
 
+/// Opens a file that is no folder, pipe or device: a pipe may never end, and a trace is read a second time.
+///
+/// # Errors
+/// If it is not such a file, or cannot be opened.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let about = path.metadata()?;
+    if !about.is_file() {
+        let found = if about.is_dir() { "a folder" } else { "a pipe or a device" };
+        return Err(io::Error::other(format!("found {found}, expected a file")));
+    }
+    File::open(path)
+}
+
 impl Input {
     /// # Errors
     /// If the file cannot be opened or read, or has a compression other than gzip or zstd.
     pub fn open(path: &Path) -> Result<Input, TraceError> {
         let file = path.display().to_string();
-        match File::open(path) {
+        match open_file(path) {
             Ok(source) => Input::new(file, source),
             Err(source) => Err(TraceError::Io { file, source }),
         }

@@ -50,7 +50,7 @@ use sim::Time;
 pub use columns::Columns;
 pub use error::{Place, TraceError};
 pub use format::Format;
-pub(crate) use input::Input;
+pub(crate) use input::{Input, open_file};
 pub use iolog_writer::IologWriter;
 pub use reader::Reader;
 
