@@ -6,6 +6,9 @@
 //! short sorted array, and a new head usually belongs near its end. This is faster than any tree, however many events
 //! are outstanding. A push out of its lane's order goes to a heap, whose head waits in a lane of its own: a lane is a
 //! hint, not a guarantee.
+//!
+//! Half of all events are before every other when they are pushed. Such an event waits in a place of its own, without
+//! passing through a ring.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -52,9 +55,10 @@ impl Key {
     }
 }
 
-/// Number of lanes; the last is that of the heap.
+/// Number of lanes; the last is that of the heap, the one before it that of `front`.
 const LANES: usize = 64;
 const ASTRAY: usize = LANES - 1;
+const FRONT: usize = LANES - 2;
 /// Entries per lane, one of which stays free. A byte can index all of them.
 const PLACES: usize = 256;
 
@@ -104,6 +108,9 @@ pub struct EventQueue<E> {
     /// Entries out of their lane's order, or without a place in it, as a heap with the next entry on top. The first of
     /// all such entries is the only entry of the last lane.
     overflow: BinaryHeap<Overflowed<E>>,
+    /// An event that was before all others when it was pushed: the only entry of its lane, if there is one.
+    front: E,
+    has_front: bool,
     /// The sequence number of the next event, above a zero byte.
     order: u64,
     now: Time,
@@ -140,15 +147,17 @@ impl<E: Copy + Default> EventQueue<E> {
     /// Creates an empty queue at time zero with lanes 0 to `count - 1`.
     ///
     /// # Panics
-    /// Panics if `count` is more than 62.
+    /// Panics if `count` is more than 61.
     pub fn new(count: usize) -> EventQueue<E> {
-        assert!(count < ASTRAY, "{count} lanes, expected fewer than {ASTRAY}");
+        assert!(count < FRONT, "{count} lanes, expected fewer than {FRONT}");
         EventQueue {
             first: Key::NEVER,
             heads: [Key::NEVER; LANES],
             last: 0,
             lanes: lanes(),
             overflow: BinaryHeap::new(),
+            front: E::default(),
+            has_front: false,
             order: 0,
             now: Time::ZERO,
         }
@@ -163,7 +172,7 @@ impl<E: Copy + Default> EventQueue<E> {
     /// Returns the number of pending events.
     pub fn len(&self) -> usize {
         let lanes = self.lanes.iter().map(|lane| lane.waiting() as usize).sum::<usize>();
-        lanes + self.overflow.len()
+        lanes + self.overflow.len() + usize::from(self.has_front)
     }
 
     /// Returns true if no event is pending.
@@ -189,10 +198,14 @@ impl<E: Copy + Default> EventQueue<E> {
     /// Panics if `when` is before [`now`](Self::now).
     #[inline(always)]
     pub fn push(&mut self, lane: Lane, when: Time, event: E) {
-        debug_assert!((lane.0 as usize) < ASTRAY);
-        let (number, time) = (lane.0 as usize % LANES, when.ps());
-        let key = Key { time, order: self.order + number as u64 };
+        debug_assert!((lane.0 as usize) < FRONT);
+        let (number, time, order) = (lane.0 as usize % LANES, when.ps(), self.order);
         self.order += 1 << 8;
+        if time < self.first.time && !self.has_front {
+            (self.front, self.has_front) = (event, true);
+            return self.put_first(Key { time, order: order + FRONT as u64 });
+        }
+        let key = Key { time, order: order + number as u64 };
         let lane = &mut self.lanes[number];
         if time < lane.last {
             return self.push_astray(key, event);
@@ -250,7 +263,7 @@ impl<E: Copy + Default> EventQueue<E> {
     }
 
     /// Replaces the first key by `key`, the next in its lane.
-    #[inline(always)]
+    #[inline]
     fn replace_first(&mut self, key: Key) {
         let last = self.last_head();
         // SAFETY: `last_head` points into `heads` and not to its first entry, because a lane is not empty.
@@ -295,6 +308,11 @@ impl<E: Copy + Default> EventQueue<E> {
         let now = Time::from_ps(time);
         self.now = now;
         let number = order as usize % LANES;
+        if number == FRONT {
+            self.has_front = false;
+            self.drop_first();
+            return Some((now, self.front));
+        }
         let lane = &mut self.lanes[number];
         let event = lane.entries[lane.head as usize].event;
         let head = lane.head.wrapping_add(1);
@@ -370,7 +388,7 @@ impl<E: Copy + Default> EventQueue<E> {
 ///
 /// # Safety
 /// `last` must point into [`heads`](EventQueue::heads), and not to its first entry.
-#[inline(always)]
+#[inline]
 unsafe fn insert(last: *mut Key, key: Key) {
     let mut place = last;
     // SAFETY: the first entry is after all keys, so that the loop ends before it would pass it.

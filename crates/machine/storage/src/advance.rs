@@ -65,20 +65,17 @@ impl Machine {
     /// Acts on the outputs of the host interface. Returns whether any is for the translation layer.
     #[inline]
     fn outputs(&mut self, now: Time, completions: &mut Vec<Completion>) -> bool {
-        if self.outputs.is_empty() {
-            return false;
-        }
-        let mut asks = false;
-        let mut outputs = std::mem::take(&mut self.outputs);
-        for output in &outputs {
-            asks |= !matches!(output, Output::Completed { .. });
+        let (mut at, mut asks) = (0, false);
+        while let Some(output) = self.outputs.get(at) {
+            at += 1;
             match *output {
                 Output::Completed { io, status, submitted } => {
                     completions.push(Completion { io, status, submitted, at: now });
+                    continue;
                 }
-                Output::Command { tag, io, ref request } => {
-                    self.check_command(tag, io, request);
-                    self.ftl.command(now, tag, request, &mut self.out);
+                Output::Command { tag, io, request } => {
+                    self.check_command(tag, io, &request);
+                    self.ftl.command(now, tag, &request, &mut self.out);
                 }
                 Output::Arrived { tag } => self.arrived(now, tag),
                 Output::HostMemory { id } => self.access_done(media::OpId(id)),
@@ -90,9 +87,9 @@ impl Machine {
                     }
                 }
             }
+            asks = true;
         }
-        outputs.clear();
-        self.outputs = outputs;
+        self.outputs.clear();
         asks
     }
 
@@ -152,21 +149,6 @@ impl Machine {
             checker.begin(tag, io, request, data);
             if request.op == Op::Write {
                 self.host_interface.put(tag, data);
-            }
-        }
-    }
-
-    /// Handles the end of a command. If payload is kept, a successful read must have returned the data last written.
-    pub(super) fn check_end(&mut self, tag: Tag, status: Status) {
-        if let Some(checker) = &mut self.checker
-            && status == Status::Ok
-            && checker.request(tag).op == Op::Read
-        {
-            // Behind a data buffer, the read is checked when its data reach the host.
-            let found = self.data.data(tag);
-            match self.host_interface.put(tag, found) {
-                Some(place) => checker.keep(tag, place),
-                None => checker.read(tag, found),
             }
         }
     }

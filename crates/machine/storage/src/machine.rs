@@ -81,7 +81,7 @@ struct HostInterfaceView<'a>(&'a mut World);
 struct NandView<'a>(&'a mut World);
 
 impl Schedule<host_interface::Event> for HostInterfaceView<'_> {
-    #[inline(always)]
+    #[inline]
     fn at(&mut self, lane: Lane, when: Time, event: host_interface::Event) {
         self.0.queue.push(lane, when, Event::HostInterface(event));
     }
@@ -92,7 +92,7 @@ impl Schedule<host_interface::Event> for HostInterfaceView<'_> {
 }
 
 impl Schedule<nand::Event> for NandView<'_> {
-    #[inline(always)]
+    #[inline]
     fn at(&mut self, lane: Lane, when: Time, event: nand::Event) {
         self.0.queue.push(Lane(NAND_LANES + lane.0), when, Event::Flash(event));
     }

@@ -117,7 +117,8 @@ impl Machine {
                 match action {
                     Action::Read(op) => self.nand.submit_read(now, op, &mut NandView(&mut self.world)),
                     Action::Program(op) => self.nand.submit_program(now, op, &mut NandView(&mut self.world)),
-                    Action::Erase(_) | Action::Retire(_) => self.act(now, &action),
+                    Action::Erase(op) => self.nand.submit_erase(now, op, &mut NandView(&mut self.world)),
+                    Action::Retire(block) => self.nand.store_mut().mark_bad(block),
                     Action::Barrier(id) | Action::HostMemory { id, .. } => answers.push(id),
                     Action::Ready { .. }
                     | Action::Data { .. }

@@ -190,7 +190,7 @@ impl Engine {
 
     /// Stages `bytes` of the command's data for transfer. Returns the time at which they have passed the controller's
     /// memory.
-    #[inline]
+    #[inline(always)]
     pub fn stage(&mut self, now: Time, tag: u16, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Running, "data for tag {tag} in state {:?}", command.state);
@@ -235,7 +235,7 @@ impl Engine {
     }
 
     /// Ends the command in the translation layer. Returns the time at which the host can be notified.
-    #[inline]
+    #[inline(always)]
     pub fn complete(&mut self, now: Time, tag: u16, status: Status, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
         assert!(command.state == State::Running, "tag {tag} completes in state {:?}", command.state);

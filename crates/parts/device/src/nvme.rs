@@ -291,7 +291,7 @@ impl Nvme {
     }
 
     /// Frees the tag of a command whose completion is posted at `at`, now or soon.
-    #[inline]
+    #[inline(always)]
     pub fn release(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) -> Ended {
         let command = self.engine.release(tag);
         let (queue, cid, status) = (command.queue, command.cid, command.status);
@@ -305,6 +305,7 @@ impl Nvme {
     }
 
     /// Returns the completion queue entry of a command that has ended, and its index.
+    #[inline(always)]
     pub fn post(&mut self, queue: u16, cid: u16, status: Status) -> (u16, Completion) {
         let pair = &mut self.pairs[queue as usize];
         let place = pair.cq_tail;

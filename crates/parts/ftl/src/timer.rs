@@ -9,7 +9,9 @@ impl Ftl {
     /// Returns the time at which to call [`timer`](Self::timer) if nothing else happens before.
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
-        if !self.idle_due && self.dirty.head == NIL && self.read_copies.is_none() {
+        // While commands wait for room, neither idle time nor writing out is due.
+        let none_due = (!self.idle_due && self.dirty.head == NIL) || !self.space_queue.is_empty();
+        if none_due && self.read_copies.is_none() {
             return None;
         }
         let idle = self.idle_at().filter(|at| *at < Time::MAX);

@@ -2,7 +2,7 @@
 //! into commands and joined again when all have ended.
 
 use media::{Op, Request, Status};
-use sim::Time;
+use sim::{Dense, Time};
 
 use crate::Completed;
 
@@ -39,10 +39,21 @@ const EMPTY: Io = Io {
     whole: false,
 };
 
+impl Io {
+    /// Returns its next command.
+    #[inline]
+    fn next(&self, max_transfer: u64) -> Request {
+        let Io { request, issued, .. } = *self;
+        let left = request.bytes - issued;
+        let bytes = if matches!(request.op, Op::Read | Op::Write) { left.min(max_transfer) } else { left };
+        Request { offset: request.offset + issued, bytes, ..request }
+    }
+}
+
 /// Requests by the submitter's number. Numbers are dense and reused.
 #[derive(Clone, Debug)]
 pub struct Requests {
-    ios: Vec<Io>,
+    ios: Dense<Io>,
     max_transfer: u64,
 }
 
@@ -72,7 +83,9 @@ impl Requests {
     pub fn new(max_transfer: u64) -> Requests {
         let fits = max_transfer > 0 && max_transfer.is_multiple_of(media::SECTOR);
         assert!(fits, "transfers of {max_transfer} bytes, expected a multiple of {}", media::SECTOR);
-        Requests { ios: Vec::new(), max_transfer }
+        // SAFETY: `open` extends the table to the numbers that it adds; all others are numbers of open requests, which
+        // lists and commands hold.
+        Requests { ios: unsafe { Dense::new(Vec::new()) }, max_transfer }
     }
 
     /// Returns true if the request fits in one command.
@@ -106,7 +119,7 @@ impl Requests {
     #[cold]
     fn grow(&mut self, io: u32) {
         assert!(io != NONE, "{io} is not a valid request number");
-        self.ios.resize((io as usize + 1).next_power_of_two(), EMPTY);
+        self.ios.grow((io as usize + 1).next_power_of_two(), EMPTY);
     }
 
     /// Returns the operation and range of a request.
@@ -124,18 +137,16 @@ impl Requests {
     /// Returns the next command of a waiting request.
     #[inline]
     pub fn next(&self, io: u32) -> Request {
-        let Io { request, issued, .. } = self.ios[io as usize];
-        let left = request.bytes - issued;
-        let bytes = if matches!(request.op, Op::Read | Op::Write) { left.min(self.max_transfer) } else { left };
-        Request { offset: request.offset + issued, bytes, ..request }
+        self.ios[io as usize].next(self.max_transfer)
     }
 
     /// Issues the next command of the request that has waited longest, with its doorbell written at `at`. After its
     /// last command the request no longer waits.
     #[inline]
     pub fn take(&mut self, waiting: &mut Waiting, at: Time) -> Request {
-        let piece = self.next(waiting.first);
+        let max_transfer = self.max_transfer;
         let io = &mut self.ios[waiting.first as usize];
+        let piece = io.next(max_transfer);
         io.issued += piece.bytes;
         io.flying += 1;
         io.submitted = at;
@@ -165,7 +176,7 @@ impl Requests {
     /// Drops all requests and returns those in progress.
     pub fn power_cut(&mut self) -> Vec<u32> {
         let open = (0..self.ios.len() as u32).filter(|io| self.ios[*io as usize].open).collect();
-        self.ios.clear();
+        self.ios.fill(EMPTY);
         open
     }
 }

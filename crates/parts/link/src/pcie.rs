@@ -297,6 +297,7 @@ impl Pcie {
 
     /// The device writes a completion queue entry at `at` and, if `interrupt` is set, sends an interrupt behind it.
     /// Returns both arrival times; the second is meaningless without an interrupt.
+    #[inline(always)]
     pub fn completion(&mut self, now: Time, at: Time, interrupt: bool) -> (Time, Time) {
         let [down, up] = &mut self.wires;
         let entry = up.serial.due(at, self.residue) + self.completion;
