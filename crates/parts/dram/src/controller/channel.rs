@@ -225,8 +225,10 @@ impl Channel {
                 return false;
             }
             if self.enter_at <= next {
-                self.enter(self.enter_at);
-            } else {
+                if !self.enter_train(cycle.min(next)) {
+                    self.enter(self.enter_at);
+                }
+            } else if !self.serve_train(cycle) {
                 self.perform();
             }
         }
@@ -308,7 +310,7 @@ impl Channel {
             self.state.auto_precharge(rank, bank);
         }
         self.consider(rank, bank);
-        self.served(waited.transfer, self.requests.data_end(&self.state, cycle, kind));
+        self.served(waited.transfer, self.requests.data_end(&self.state, cycle, kind), 1);
         if self.waiting > 0 {
             self.enter_at = self.enter_at.min(cycle + 1);
         }

@@ -1,4 +1,7 @@
 //! The read and write queues of a channel: waiting bursts in order of arrival per bank.
+//!
+//! Consecutive bursts of a request that arrived evenly spaced share an entry, a run, so that the cost of a page does not
+//! grow with the number of its bursts.
 
 use crate::device::Place;
 use crate::request::Kind;
@@ -10,13 +13,33 @@ pub(crate) const NONE: u8 = u8::MAX;
 const PLACES: usize = 64;
 const ALL: usize = 2 * PLACES;
 
-/// A waiting burst.
+/// Arrival of consecutive bursts: the cycle of the first, the clocks between two, and their number.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrivals {
+    pub(crate) cycle: u64,
+    pub(crate) apart: u64,
+    pub(crate) bursts: u32,
+}
+
+impl Arrivals {
+    /// Returns the arrival of a single burst.
+    pub(crate) fn one(cycle: u64) -> Arrivals {
+        Arrivals { cycle, apart: 0, bursts: 1 }
+    }
+
+    /// Returns the cycle in which the last burst arrives.
+    pub(crate) fn last(&self) -> u64 {
+        self.cycle + u64::from(self.bursts - 1) * self.apart
+    }
+}
+
+/// A run of waiting bursts in consecutive columns, described by its first burst.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
-    /// Sequence number of its entry.
+    /// Sequence number.
     pub(crate) order: u64,
-    /// Cycle of its entry.
-    pub(crate) arrival: u64,
+    /// Cycle of its arrival, and those of the bursts behind it.
+    pub(crate) arrivals: Arrivals,
     pub(crate) row: u32,
     /// Number of its transfer.
     pub(crate) transfer: u32,
@@ -24,16 +47,55 @@ pub(crate) struct Entry {
     pub(crate) rank: u8,
     /// Number of the bank within its rank.
     pub(crate) bank: u8,
-    /// The next burst of the same kind for the same bank.
+    /// The next run of the same kind for the same bank.
     pub(crate) next: u8,
 }
 
-const EMPTY: Entry = Entry { order: 0, arrival: 0, row: 0, transfer: 0, column: 0, rank: 0, bank: 0, next: NONE };
+const EMPTY: Entry = Entry {
+    order: 0,
+    arrivals: Arrivals { cycle: 0, apart: 0, bursts: 0 },
+    row: 0,
+    transfer: 0,
+    column: 0,
+    rank: 0,
+    bank: 0,
+    next: NONE,
+};
+
+impl Entry {
+    /// Removes the first bursts, but not all.
+    fn shorten(&mut self, bursts: u32) {
+        debug_assert!(bursts < self.arrivals.bursts, "the last burst of a run is removed with its entry");
+        self.order += u64::from(bursts);
+        self.column += bursts as u16;
+        self.arrivals.cycle += u64::from(bursts) * self.arrivals.apart;
+        self.arrivals.bursts -= bursts;
+    }
+
+    /// Returns true if the burst with this number and place continues the run.
+    pub(crate) fn continues(&self, order: u64, place: &Place, transfer: u32) -> bool {
+        self.transfer == transfer
+            && self.row == place.row
+            && u32::from(self.column) + self.arrivals.bursts == place.column
+            && self.order + u64::from(self.arrivals.bursts) == order
+    }
+
+    /// Appends bursts that continue the run, if all of its arrivals stay evenly spaced. Returns true if they do.
+    fn extend(&mut self, more: Arrivals) -> bool {
+        let run = &mut self.arrivals;
+        let apart = if run.bursts == 1 { more.cycle - run.cycle } else { run.apart };
+        if run.cycle + u64::from(run.bursts) * apart != more.cycle || (more.bursts > 1 && more.apart != apart) {
+            return false;
+        }
+        (run.apart, run.bursts) = (apart, run.bursts + more.bursts);
+        true
+    }
+}
 
 /// The places of one queue.
 #[derive(Clone, Copy)]
 struct Places {
-    /// A bit for each free place.
+    /// A bit for each place without a run.
     free: u64,
     /// Number of waiting bursts, and its maximum.
     length: u32,
@@ -42,11 +104,11 @@ struct Places {
     overdue_at: u64,
 }
 
-/// The bursts waiting for a bank, by kind: the first, the last, and the first that hits the open row.
+/// The runs waiting for a bank, by kind: the first, the last, and the first that hits the open row.
 #[derive(Clone, Copy)]
 pub(crate) struct BankQueue {
     pub(crate) head: [u8; 2],
-    tail: [u8; 2],
+    pub(crate) tail: [u8; 2],
     pub(crate) hit: [u8; 2],
 }
 
@@ -116,12 +178,22 @@ impl Queues {
     #[cold]
     fn is_oldest_overdue(&mut self, kind: Kind, cycle: u64) -> bool {
         let oldest = self.oldest(kind);
-        let overdue_at = if oldest == NONE { u64::MAX } else { self.get(oldest).arrival + self.age_max };
+        let overdue_at = if oldest == NONE { u64::MAX } else { self.get(oldest).arrivals.cycle + self.age_max };
         self.places[kind as usize].overdue_at = overdue_at;
         cycle >= overdue_at
     }
 
-    /// Returns the burst that has waited longest, or [`NONE`]. Searches all entries.
+    /// Returns a cycle before which no burst is overdue.
+    pub(crate) fn overdue_at(&self, kind: Kind) -> u64 {
+        self.places[kind as usize].overdue_at
+    }
+
+    /// Returns the sequence number of the next burst.
+    pub(crate) fn next_order(&self) -> u64 {
+        self.order
+    }
+
+    /// Returns the run whose first burst has waited longest, or [`NONE`]. Searches all runs.
     pub(crate) fn oldest(&self, kind: Kind) -> u8 {
         let mut taken = !self.places[kind as usize].free;
         let (mut oldest, mut least) = (NONE, u64::MAX);
@@ -153,12 +225,12 @@ impl Queues {
         banks.filter(|(_, bank)| bank.hit != [NONE; 2]).fold(0, |bits, (number, _)| bits | 1 << number)
     }
 
-    /// Appends a burst to its bank's queue. `open` is the bank's open row. Returns true if the burst is the first of
-    /// its kind or the first hit of the row; otherwise the bank's next command is unchanged.
+    /// Appends bursts in consecutive columns to their bank's queue. `open` is the bank's open row. Returns true if they
+    /// are the first of their kind or the first hits of the row; otherwise the bank's next command is unchanged.
     pub(crate) fn push(
         &mut self,
         kind: Kind,
-        cycle: u64,
+        arrivals: Arrivals,
         place: &Place,
         bank: usize,
         open: u32,
@@ -166,16 +238,26 @@ impl Queues {
     ) -> bool {
         let (k, rank) = (kind as usize, place.rank as usize);
         let places = &mut self.places[k];
-        debug_assert!(places.length < places.most, "a burst enters a full queue");
+        debug_assert!(places.length + arrivals.bursts <= places.most, "a burst enters a full queue");
+        if places.length == 0 {
+            places.overdue_at = arrivals.cycle + self.age_max;
+        }
+        places.length += arrivals.bursts;
+        let order = self.order;
+        self.order += u64::from(arrivals.bursts);
+        let queue = &mut self.ranks[rank].banks[bank];
+        let before = queue.tail[k];
+        if before != NONE {
+            let run = &mut self.entries[before as usize];
+            if run.continues(order, place, transfer) && run.extend(arrivals) {
+                return false;
+            }
+        }
         let at = (places.free.trailing_zeros() as usize + PLACES * k) as u8;
         places.free &= places.free - 1;
-        if places.length == 0 {
-            places.overdue_at = cycle + self.age_max;
-        }
-        places.length += 1;
         self.entries[at as usize] = Entry {
-            order: self.order,
-            arrival: cycle,
+            order,
+            arrivals,
             row: place.row,
             transfer,
             column: place.column as u16,
@@ -183,16 +265,14 @@ impl Queues {
             bank: bank as u8,
             next: NONE,
         };
-        self.order += 1;
-        let queue = &mut self.ranks[rank];
-        queue.waiting[k] |= 1 << bank;
-        let queue = &mut queue.banks[bank];
-        let before = std::mem::replace(&mut queue.tail[k], at);
+        queue.tail[k] = at;
         if before == NONE {
             queue.head[k] = at;
+            self.ranks[rank].waiting[k] |= 1 << bank;
         } else {
             self.entries[before as usize].next = at;
         }
+        let queue = &mut self.ranks[rank].banks[bank];
         if queue.hit[k] == NONE && place.row == open {
             queue.hit[k] = at;
             return true;
@@ -200,9 +280,19 @@ impl Queues {
         before == NONE
     }
 
+    /// Removes the first bursts of a run that hits the open row, but not all of them.
+    pub(crate) fn shorten(&mut self, kind: Kind, entry: u8, bursts: u32) {
+        self.entries[entry as usize].shorten(bursts);
+        self.places[kind as usize].length -= bursts;
+    }
+
     /// Removes a bank's hit; the next burst of the same row becomes the hit.
     pub(crate) fn take(&mut self, kind: Kind, entry: u8) {
         let k = kind as usize;
+        if self.get(entry).arrivals.bursts > 1 {
+            self.shorten(kind, entry, 1);
+            return;
+        }
         let Entry { rank, bank, row, next: after, .. } = *self.get(entry);
         let queue = &mut self.ranks[rank as usize];
         let list = &mut queue.banks[bank as usize];
@@ -251,7 +341,8 @@ impl Queues {
         let mut entry = self.bank(place.rank as usize, bank).head[kind as usize];
         while entry != NONE {
             let waits = self.get(entry);
-            if waits.row == place.row && u32::from(waits.column) == place.column {
+            let before = place.column.wrapping_sub(waits.column.into());
+            if waits.row == place.row && before < waits.arrivals.bursts {
                 return true;
             }
             entry = waits.next;

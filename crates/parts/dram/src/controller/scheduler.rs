@@ -70,7 +70,7 @@ impl Channel {
 
     /// Returns the banks of a rank with possible commands. During a drain, these include banks for which only reads
     /// wait.
-    fn considered(&self, rank: usize) -> u64 {
+    pub(crate) fn considered(&self, rank: usize) -> u64 {
         let reads = self.queues.waiting(rank, Kind::Read);
         if self.direction == Kind::Read { reads } else { reads | self.queues.waiting(rank, Kind::Write) }
     }

@@ -1,0 +1,216 @@
+//! Burst trains among queued requests: the entries and the column commands of one run that nothing can come between.
+//!
+//! Both functions stand for as many single steps ([`Channel::enter`], [`Channel::perform`]) and leave the same state.
+//! They stop before the first step that may differ: a command of another bank that is ready as early, a maintenance
+//! step, an overdue burst, a turn of the bus, or a burst that does not continue a run. The last burst of a run is always
+//! served by a single step, which completes requests and closes rows.
+
+use crate::controller::candidates::Choice;
+use crate::controller::channel::Channel;
+use crate::controller::queue::{Arrivals, NONE};
+use crate::device::Place;
+use crate::request::Kind;
+use crate::state::{CommandKind, NEVER};
+
+/// The only request that waits to enter, if its next bursts continue the last run of their bank.
+struct Entering {
+    transfer: u32,
+    kind: Kind,
+    place: Place,
+    bank: usize,
+    /// Number of its next bursts that continue the run.
+    bursts: u32,
+}
+
+impl Channel {
+    /// Admits bursts of one request, one per clock, until `until`, which is no later than the next command. Returns
+    /// false if none can enter like that.
+    pub(crate) fn enter_train(&mut self, until: u64) -> bool {
+        let from = self.enter_at;
+        let Some(entering) = self.entering() else { return false };
+        let kind = entering.kind;
+        let clocks = u32::try_from(until - from + 1).unwrap_or(u32::MAX);
+        let mut bursts = entering.bursts.min(self.queues.room(kind)).min(clocks);
+        if kind == Kind::Write && self.direction == Kind::Read && self.turned >= self.settings.turn_min {
+            // So many writes turn the bus, and so do overdue ones.
+            bursts = bursts.min(self.settings.write_high.saturating_sub(self.queues.length(kind) + 1));
+            if self.state.bus_free.max(until) >= self.queues.overdue_at(kind) {
+                return false;
+            }
+        }
+        if bursts == 0 || from < self.room_at[kind as usize] {
+            return false;
+        }
+        let arrivals = Arrivals { cycle: from, apart: 1, bursts };
+        self.enter_bursts(&entering, arrivals);
+        self.state.now = arrivals.last();
+        self.state.bus_free = self.state.bus_free.max(arrivals.last());
+        self.enter_at = if self.some_may_enter() { self.enter_next } else { NEVER };
+        true
+    }
+
+    /// Issues the next step, a column command, and those that follow it in its run, until `until`. A burst of the same
+    /// kind enters behind each of them if the queue was full. Returns false if it cannot issue at least two.
+    pub(crate) fn serve_train(&mut self, until: u64) -> bool {
+        let (cycle, kind) = (self.next.cycle, self.direction);
+        if until <= cycle || self.next.place == Choice::MAINTENANCE {
+            return false;
+        }
+        let (rank, bank) = (self.next.place as usize >> 8, self.next.place as usize & 0xff);
+        let (class, entry) = self.candidates[rank].of(bank);
+        let run = *self.queues.get(entry);
+        if class != kind as usize || run.arrivals.bursts < 3 {
+            return false;
+        }
+        let mut change = self.maintenance.next_at.min(self.queues.overdue_at(kind));
+        if self.queues.length(Kind::Write) > 0 {
+            change = change.min(self.queues.overdue_at(Kind::Write));
+        }
+        let latest = until.min(change.saturating_sub(1));
+        let (latest, older) = self.before_others(rank, bank, run.order, latest);
+        let gap = self.state.column_gap(kind);
+        if latest < cycle + gap {
+            return false;
+        }
+        let bursts = (run.arrivals.bursts - 1).min(self.before_turn());
+        let mut bursts = u64::from(bursts).min((latest - cycle) / gap + 1).min(older) as u32;
+        let (full, waits) = (!self.queues.has_room(kind), self.waiting > 0 && self.some_wait(kind));
+        let entering = if waits { self.entering() } else { None };
+        match &entering {
+            // The first follows the first command.
+            Some(entering) if full && entering.kind == kind => bursts = bursts.min(entering.bursts + 1),
+            _ if waits || (self.waiting > 0 && self.some_may_enter()) => return false,
+            _ => {}
+        }
+        if bursts < 2 {
+            return false;
+        }
+        let last = cycle + u64::from(bursts - 1) * gap;
+        if self.state.log.kept {
+            let command = if kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
+            let id = self.transfers[run.transfer as usize].request.id;
+            for burst in 0..bursts {
+                let place = (run.row, u32::from(run.column) + burst);
+                self.state.note(cycle + u64::from(burst) * gap, command, rank, bank, place, id);
+            }
+        }
+        self.queues.shorten(kind, entry, bursts);
+        self.maintenance.ranks[rank].demand -= bursts;
+        if let Some(entering) = &entering {
+            self.enter_bursts(entering, Arrivals { cycle: cycle + 1, apart: gap, bursts: bursts - 1 });
+        }
+        if full {
+            self.room_at[kind as usize] = if entering.is_some() { last } else { cycle } + 1;
+        }
+        self.state.column(last, kind, rank, bank, bursts);
+        self.column_served(last, bursts);
+        self.consider(rank, bank);
+        self.served(run.transfer, self.requests.data_end(&self.state, last, kind), bursts);
+        if self.waiting > 0 {
+            self.enter_at = last + 1;
+        }
+        self.is_next_known = false;
+        true
+    }
+
+    /// Returns true if requests of `kind` wait to enter.
+    fn some_wait(&self, kind: Kind) -> bool {
+        if kind == Kind::Write { self.waiting_writes > 0 } else { self.waiting > self.waiting_writes }
+    }
+
+    /// Returns the request that waits to enter, unless several ports have one or its next burst does not continue a run.
+    fn entering(&self) -> Option<Entering> {
+        // The port that entered last, if no other has any.
+        let port = &self.ports[self.next_port.checked_sub(1)?];
+        let number = *port.front()?;
+        let transfer = &self.transfers[number as usize];
+        if transfer.to_enter < 2 || port.len() != self.waiting as usize {
+            return None;
+        }
+        let (kind, layout) = (transfer.request.kind, self.requests.layout(transfer.group));
+        let place = layout.place(transfer.burst);
+        let bank = self.state.number_of(&place);
+        let queue = self.queues.bank(place.rank as usize, bank);
+        let tail = queue.tail[kind as usize];
+        // Behind a burst of the other kind it may have to wait, or is answered from the queue.
+        let continues = tail != NONE
+            && queue.head[1 - kind as usize] == NONE
+            && self.queues.get(tail).continues(self.queues.next_order(), &place, number);
+        let bursts = transfer.to_enter.min(layout.in_row(transfer.burst));
+        continues.then_some(Entering { transfer: number, kind, place, bank, bursts })
+    }
+
+    /// Queues bursts that continue a run, which changes no bank's candidate.
+    fn enter_bursts(&mut self, entering: &Entering, arrivals: Arrivals) {
+        let &Entering { transfer, kind, ref place, bank, .. } = entering;
+        let (rank, last) = (place.rank as usize, arrivals.last());
+        let changes = self.queues.push(kind, arrivals, place, bank, self.state.bank(rank, bank).row, transfer);
+        debug_assert!(!changes, "a burst that continues a run is not the first of its bank");
+        self.draining |= kind == Kind::Write
+            && self.direction == Kind::Write
+            && self.queues.length(kind) >= self.settings.write_high;
+        self.maintenance.ranks[rank].demand += arrivals.bursts;
+        self.note_entries(last, transfer, arrivals.bursts);
+        self.enter_next = last + 1;
+        self.state.stats.steps += u64::from(arrivals.bursts);
+    }
+
+    /// Returns the number of bursts, the next included, that are served before the bus may turn.
+    fn before_turn(&self) -> u32 {
+        let (s, turned) = (&self.settings, self.turned);
+        let (reads, writes) = (self.queues.length(Kind::Read), self.queues.length(Kind::Write));
+        let least = s.turn_min.saturating_sub(turned);
+        match self.direction {
+            Kind::Read if writes >= s.write_high => least,
+            // Until a write is overdue.
+            Kind::Read => u32::MAX,
+            Kind::Write if reads == 0 => u32::MAX,
+            Kind::Write => least.max(s.write_queue.saturating_sub(turned).min(writes.saturating_sub(s.write_low))),
+        }
+    }
+
+    /// Returns how long the hits of a bank, of which the next has number `order`, come before all commands of other banks:
+    /// the last cycle, at most `latest`, and the number of bursts.
+    fn before_others(&self, rank: usize, bank: usize, order: u64, mut latest: u64) -> (u64, u64) {
+        let (k, mut older) = (self.direction as usize, u64::MAX);
+        let (gap, group) = (self.state.column_gap(self.direction), bank >> self.state.group_shift);
+        let group_mask = (u64::MAX >> (64 - (1 << self.state.group_shift))) << (group << self.state.group_shift);
+        for (other_rank, table) in self.candidates.iter().enumerate() {
+            let constraints = &self.state.ranks[other_rank].constraints;
+            let mut banks = self.considered(other_rank) & self.maintenance.serves(&self.state, other_rank);
+            if other_rank == rank {
+                banks &= !(1 << bank);
+                // Hits in other groups come between where bank groups are further apart than banks.
+                let columns = banks & !table.activates & !table.precharges;
+                if self.state.gaps.same_rank[k][k] < gap && columns & !group_mask != 0 {
+                    return (0, 0);
+                }
+            }
+            while banks != 0 {
+                let other = banks.trailing_zeros() as usize;
+                banks &= banks - 1;
+                let choice = table.choice(constraints, other, 0, other_rank);
+                if choice.cycle > latest {
+                    continue;
+                }
+                if table.of(other).0 != k {
+                    // A column command comes before an ACT or a precharge of the same cycle.
+                    latest = choice.cycle;
+                    continue;
+                }
+                let near = other_rank == rank && other >> self.state.group_shift == group;
+                let apart = match () {
+                    () if other_rank != rank => self.state.gaps.other_rank[k][k],
+                    () if near => self.state.gaps.same_group[k][k].max(self.state.gaps.same_rank[k][k]),
+                    () => self.state.gaps.same_rank[k][k],
+                };
+                if apart.max(u64::from(self.state.timing.column_slots)) < gap || choice.key < order {
+                    latest = choice.cycle.saturating_sub(1);
+                } else {
+                    older = older.min(choice.key - order);
+                }
+            }
+        }
+        (latest, older)
+    }
+}
