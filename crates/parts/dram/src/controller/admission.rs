@@ -3,7 +3,6 @@
 use sim::Time;
 
 use crate::controller::channel::{Channel, NO_TRANSFER, Transfer};
-use crate::controller::queue::Arrivals;
 use crate::controller::requests::Span;
 use crate::device::Place;
 use crate::request::{Ack, Kind, Request};
@@ -109,8 +108,7 @@ impl Channel {
     /// Inserts a burst into its queue.
     fn enqueue(&mut self, cycle: u64, kind: Kind, place: &Place, bank: usize, transfer: u32) {
         let rank = place.rank as usize;
-        let (open, arrival) = (self.state.bank(rank, bank).row, Arrivals::one(cycle));
-        let changes = self.queues.push(kind, arrival, place, bank, open, transfer);
+        let changes = self.queues.push(kind, cycle, place, bank, self.state.bank(rank, bank).row, transfer);
         let usage = &mut self.maintenance.ranks[rank];
         usage.demand += 1;
         if usage.demand == 1 && self.state.ranks[rank].state != PowerMode::Up {

@@ -290,7 +290,7 @@ impl Channel {
         if !self.queues.has_room(kind) {
             self.room_at[kind as usize] = cycle + 1;
         }
-        self.queues.take(kind, entry);
+        self.queues.take(kind, entry, 1);
         self.maintenance.ranks[rank].demand -= 1;
         let closes = self.maintenance.rows.closes_behind() && self.queues.bank(rank, bank).hit == [NONE; 2];
         self.state.column(cycle, kind, rank, bank, 1);

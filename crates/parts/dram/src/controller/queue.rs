@@ -22,11 +22,6 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    /// Returns the arrival of a single burst.
-    pub(crate) fn one(cycle: u64) -> Arrivals {
-        Arrivals { cycle, apart: 0, bursts: 1 }
-    }
-
     /// Returns the cycle in which the last burst arrives.
     pub(crate) fn last(&self) -> u64 {
         self.cycle + u64::from(self.bursts - 1) * self.apart
@@ -73,7 +68,7 @@ impl Entry {
     }
 
     /// Returns true if the burst with this number and place continues the run.
-    pub(crate) fn continues(&self, order: u64, place: &Place, transfer: u32) -> bool {
+    fn continues(&self, order: u64, place: &Place, transfer: u32) -> bool {
         self.transfer == transfer
             && self.row == place.row
             && u32::from(self.column) + self.arrivals.bursts == place.column
@@ -126,7 +121,9 @@ pub(crate) struct Queues {
     ranks: Vec<RankQueue>,
     entries: Box<[Entry; ALL]>,
     places: [Places; 2],
+    /// Number of the next burst, and the run that the last one joined.
     order: u64,
+    newest: u8,
     age_max: u64,
 }
 
@@ -142,6 +139,7 @@ impl Queues {
             entries: Box::new([EMPTY; ALL]),
             places: [places(reads), places(writes)],
             order: 0,
+            newest: 0,
             age_max,
         }
     }
@@ -188,11 +186,6 @@ impl Queues {
         self.places[kind as usize].overdue_at
     }
 
-    /// Returns the sequence number of the next burst.
-    pub(crate) fn next_order(&self) -> u64 {
-        self.order
-    }
-
     /// Returns the run whose first burst has waited longest, or [`NONE`]. Searches all runs.
     pub(crate) fn oldest(&self, kind: Kind) -> u8 {
         let mut taken = !self.places[kind as usize].free;
@@ -225,72 +218,89 @@ impl Queues {
         banks.filter(|(_, bank)| bank.hit != [NONE; 2]).fold(0, |bits, (number, _)| bits | 1 << number)
     }
 
-    /// Appends bursts in consecutive columns to their bank's queue. `open` is the bank's open row. Returns true if they
-    /// are the first of their kind or the first hits of the row; otherwise the bank's next command is unchanged.
+    /// Appends a burst to its bank's queue. `open` is the bank's open row. Returns true if the burst is the first of its
+    /// kind or the first hit of the row; otherwise the bank's next command is unchanged.
     pub(crate) fn push(
         &mut self,
         kind: Kind,
-        arrivals: Arrivals,
+        cycle: u64,
         place: &Place,
         bank: usize,
         open: u32,
         transfer: u32,
     ) -> bool {
-        let (k, rank) = (kind as usize, place.rank as usize);
-        let places = &mut self.places[k];
-        debug_assert!(places.length + arrivals.bursts <= places.most, "a burst enters a full queue");
-        if places.length == 0 {
-            places.overdue_at = arrivals.cycle + self.age_max;
-        }
-        places.length += arrivals.bursts;
-        let order = self.order;
-        self.order += u64::from(arrivals.bursts);
-        let queue = &mut self.ranks[rank].banks[bank];
-        let before = queue.tail[k];
+        let (k, rank, order) = (kind as usize, place.rank as usize, self.order);
+        let arrivals = Arrivals { cycle, apart: 0, bursts: 1 };
+        let before = self.bank(rank, bank).tail[k];
         if before != NONE {
             let run = &mut self.entries[before as usize];
             if run.continues(order, place, transfer) && run.extend(arrivals) {
+                self.order += 1;
+                self.places[k].length += 1;
                 return false;
             }
         }
-        let at = (places.free.trailing_zeros() as usize + PLACES * k) as u8;
-        places.free &= places.free - 1;
-        self.entries[at as usize] = Entry {
-            order,
-            arrivals,
-            row: place.row,
-            transfer,
-            column: place.column as u16,
-            rank: rank as u8,
-            bank: bank as u8,
-            next: NONE,
-        };
-        queue.tail[k] = at;
-        if before == NONE {
-            queue.head[k] = at;
-            self.ranks[rank].waiting[k] |= 1 << bank;
-        } else {
-            self.entries[before as usize].next = at;
-        }
-        let queue = &mut self.ranks[rank].banks[bank];
-        if queue.hit[k] == NONE && place.row == open {
+        let (row, column) = (place.row, place.column as u16);
+        let (rank, bank) = (place.rank as u8, bank as u8);
+        let at = self.append(kind, Entry { order, arrivals, row, transfer, column, rank, bank, next: NONE });
+        let queue = &mut self.ranks[rank as usize].banks[bank as usize];
+        if queue.hit[k] == NONE && row == open {
             queue.hit[k] = at;
             return true;
         }
         before == NONE
     }
 
-    /// Removes the first bursts of a run that hits the open row, but not all of them.
-    pub(crate) fn shorten(&mut self, kind: Kind, entry: u8, bursts: u32) {
-        self.entries[entry as usize].shorten(bursts);
-        self.places[kind as usize].length -= bursts;
+    /// Appends a run to its bank's queue. Returns its place.
+    fn append(&mut self, kind: Kind, run: Entry) -> u8 {
+        let (k, bursts) = (kind as usize, run.arrivals.bursts);
+        let places = &mut self.places[k];
+        debug_assert!(places.length + bursts <= places.most, "a burst enters a full queue");
+        if places.length == 0 {
+            places.overdue_at = run.arrivals.cycle + self.age_max;
+        }
+        places.length += bursts;
+        self.order += u64::from(bursts);
+        let at = (places.free.trailing_zeros() as usize + PLACES * k) as u8;
+        places.free &= places.free - 1;
+        self.entries[at as usize] = run;
+        self.newest = at;
+        let queue = &mut self.ranks[run.rank as usize];
+        queue.waiting[k] |= 1 << run.bank;
+        let queue = &mut queue.banks[run.bank as usize];
+        let before = std::mem::replace(&mut queue.tail[k], at);
+        if before == NONE {
+            queue.head[k] = at;
+        } else {
+            self.entries[before as usize].next = at;
+        }
+        at
     }
 
-    /// Removes a bank's hit; the next burst of the same row becomes the hit.
-    pub(crate) fn take(&mut self, kind: Kind, entry: u8) {
+    /// Returns the run of `kind` that the last burst joined, if it still waits.
+    pub(crate) fn newest_run(&self, kind: Kind) -> Option<&Entry> {
+        let run = &self.entries[self.newest as usize];
+        (self.bank(run.rank as usize, run.bank as usize).tail[kind as usize] == self.newest).then_some(run)
+    }
+
+    /// Appends bursts that continue the newest run.
+    pub(crate) fn extend_newest(&mut self, kind: Kind, arrivals: Arrivals) {
+        let run = *self.get(self.newest);
+        if self.entries[self.newest as usize].extend(arrivals) {
+            self.places[kind as usize].length += arrivals.bursts;
+            self.order += u64::from(arrivals.bursts);
+            return;
+        }
+        let column = run.column + run.arrivals.bursts as u16;
+        self.append(kind, Entry { order: self.order, arrivals, column, next: NONE, ..run });
+    }
+
+    /// Removes bursts of a bank's hit, the first of a run; the next burst of the same row becomes the hit.
+    pub(crate) fn take(&mut self, kind: Kind, entry: u8, bursts: u32) {
         let k = kind as usize;
-        if self.get(entry).arrivals.bursts > 1 {
-            self.shorten(kind, entry, 1);
+        self.places[k].length -= bursts;
+        if bursts < self.get(entry).arrivals.bursts {
+            self.entries[entry as usize].shorten(bursts);
             return;
         }
         let Entry { rank, bank, row, next: after, .. } = *self.get(entry);
@@ -315,7 +325,6 @@ impl Queues {
         }
         list.hit[k] = first_of_row(&self.entries[..], after, row);
         self.places[k].free |= 1 << (entry as usize % PLACES);
-        self.places[k].length -= 1;
     }
 
     /// Finds the hits of a bank whose `row` was opened.

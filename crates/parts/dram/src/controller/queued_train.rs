@@ -7,8 +7,7 @@
 
 use crate::controller::candidates::Choice;
 use crate::controller::channel::Channel;
-use crate::controller::queue::{Arrivals, NONE};
-use crate::device::Place;
+use crate::controller::queue::{Arrivals, Entry, NONE};
 use crate::request::Kind;
 use crate::state::{CommandKind, NEVER};
 
@@ -16,8 +15,7 @@ use crate::state::{CommandKind, NEVER};
 struct Entering {
     transfer: u32,
     kind: Kind,
-    place: Place,
-    bank: usize,
+    rank: usize,
     /// Number of its next bursts that continue the run.
     bursts: u32,
 }
@@ -43,8 +41,6 @@ impl Channel {
         }
         let arrivals = Arrivals { cycle: from, apart: 1, bursts };
         self.enter_bursts(&entering, arrivals);
-        self.state.now = arrivals.last();
-        self.state.bus_free = self.state.bus_free.max(arrivals.last());
         self.enter_at = if self.some_may_enter() { self.enter_next } else { NEVER };
         true
     }
@@ -66,19 +62,19 @@ impl Channel {
         if self.queues.length(Kind::Write) > 0 {
             change = change.min(self.queues.overdue_at(Kind::Write));
         }
-        let latest = until.min(change.saturating_sub(1));
+        let (full, waits) = (!self.queues.has_room(kind), self.waiting > 0 && self.some_wait(kind));
+        // A burst that enters does so in the clock after a command.
+        let latest = (until - u64::from(waits)).min(change.saturating_sub(1));
         let (latest, older) = self.before_others(rank, bank, run.order, latest);
         let gap = self.state.column_gap(kind);
         if latest < cycle + gap {
             return false;
         }
-        let bursts = (run.arrivals.bursts - 1).min(self.before_turn());
+        let bursts = self.before_last(&run).min(self.before_turn());
         let mut bursts = u64::from(bursts).min((latest - cycle) / gap + 1).min(older) as u32;
-        let (full, waits) = (!self.queues.has_room(kind), self.waiting > 0 && self.some_wait(kind));
         let entering = if waits { self.entering() } else { None };
         match &entering {
-            // The first follows the first command.
-            Some(entering) if full && entering.kind == kind => bursts = bursts.min(entering.bursts + 1),
+            Some(entering) if full && entering.kind == kind => bursts = bursts.min(entering.bursts),
             _ if waits || (self.waiting > 0 && self.some_may_enter()) => return false,
             _ => {}
         }
@@ -94,20 +90,21 @@ impl Channel {
                 self.state.note(cycle + u64::from(burst) * gap, command, rank, bank, place, id);
             }
         }
-        self.queues.shorten(kind, entry, bursts);
+        self.queues.take(kind, entry, bursts);
         self.maintenance.ranks[rank].demand -= bursts;
-        if let Some(entering) = &entering {
-            self.enter_bursts(entering, Arrivals { cycle: cycle + 1, apart: gap, bursts: bursts - 1 });
-        }
         if full {
             self.room_at[kind as usize] = if entering.is_some() { last } else { cycle } + 1;
         }
         self.state.column(last, kind, rank, bank, bursts);
         self.column_served(last, bursts);
+        if let Some(entering) = &entering {
+            self.enter_bursts(entering, Arrivals { cycle: cycle + 1, apart: gap, bursts });
+        }
         self.consider(rank, bank);
         self.served(run.transfer, self.requests.data_end(&self.state, last, kind), bursts);
         if self.waiting > 0 {
-            self.enter_at = last + 1;
+            self.enter_at =
+                if entering.is_none() || self.some_may_enter() { self.enter_next.max(last + 1) } else { NEVER };
         }
         self.is_next_known = false;
         true
@@ -118,7 +115,8 @@ impl Channel {
         if kind == Kind::Write { self.waiting_writes > 0 } else { self.waiting > self.waiting_writes }
     }
 
-    /// Returns the request that waits to enter, unless several ports have one or its next burst does not continue a run.
+    /// Returns the request that waits to enter, unless several ports have one or its next burst does not continue the
+    /// newest run.
     fn entering(&self) -> Option<Entering> {
         // The port that entered last, if no other has any.
         let port = &self.ports[self.next_port.checked_sub(1)?];
@@ -128,31 +126,40 @@ impl Channel {
             return None;
         }
         let (kind, layout) = (transfer.request.kind, self.requests.layout(transfer.group));
-        let place = layout.place(transfer.burst);
-        let bank = self.state.number_of(&place);
-        let queue = self.queues.bank(place.rank as usize, bank);
-        let tail = queue.tail[kind as usize];
+        let run = self.queues.newest_run(kind).filter(|run| run.transfer == number)?;
+        let (rank, bank) = (run.rank as usize, run.bank as usize);
+        let (row, column) = layout.row_and_column(transfer.burst);
         // Behind a burst of the other kind it may have to wait, or is answered from the queue.
-        let continues = tail != NONE
-            && queue.head[1 - kind as usize] == NONE
-            && self.queues.get(tail).continues(self.queues.next_order(), &place, number);
+        if (run.row, u32::from(run.column) + run.arrivals.bursts) != (row, column)
+            || layout.in_row(transfer.burst - 1) == 1
+            || self.queues.bank(rank, bank).head[1 - kind as usize] != NONE
+        {
+            return None;
+        }
         let bursts = transfer.to_enter.min(layout.in_row(transfer.burst));
-        continues.then_some(Entering { transfer: number, kind, place, bank, bursts })
+        Some(Entering { transfer: number, kind, rank, bursts })
     }
 
     /// Queues bursts that continue a run, which changes no bank's candidate.
     fn enter_bursts(&mut self, entering: &Entering, arrivals: Arrivals) {
-        let &Entering { transfer, kind, ref place, bank, .. } = entering;
-        let (rank, last) = (place.rank as usize, arrivals.last());
-        let changes = self.queues.push(kind, arrivals, place, bank, self.state.bank(rank, bank).row, transfer);
-        debug_assert!(!changes, "a burst that continues a run is not the first of its bank");
+        let &Entering { transfer, kind, rank, .. } = entering;
+        let last = arrivals.last();
+        self.queues.extend_newest(kind, arrivals);
         self.draining |= kind == Kind::Write
             && self.direction == Kind::Write
             && self.queues.length(kind) >= self.settings.write_high;
         self.maintenance.ranks[rank].demand += arrivals.bursts;
         self.note_entries(last, transfer, arrivals.bursts);
-        self.enter_next = last + 1;
+        (self.state.now, self.enter_next) = (last, last + 1);
+        self.state.bus_free = self.state.bus_free.max(last);
         self.state.stats.steps += u64::from(arrivals.bursts);
+    }
+
+    /// Returns the number of a run's bursts that can be served without completing its request or emptying its row's queue.
+    fn before_last(&self, run: &Entry) -> u32 {
+        let goes_on = run.next != NONE && self.queues.get(run.next).row == run.row;
+        let left = self.transfers[run.transfer as usize].to_serve - 1;
+        left.min(run.arrivals.bursts - u32::from(!goes_on))
     }
 
     /// Returns the number of bursts, the next included, that are served before the bus may turn.
