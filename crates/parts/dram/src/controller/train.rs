@@ -47,6 +47,11 @@ pub(crate) struct Train {
 }
 
 impl Train {
+    /// Returns true if its request has a completion that was not reported.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.reported && !self.request.is_silent()
+    }
+
     /// Returns true for a read of one burst, whose only future event is the arrival of its data.
     pub(crate) fn is_lone_read(&self) -> bool {
         self.span.bursts == 1 && self.request.kind == Kind::Read
