@@ -240,19 +240,23 @@ impl Queues {
                 return false;
             }
         }
-        let (row, column) = (place.row, place.column as u16);
-        let (rank, bank) = (place.rank as u8, bank as u8);
-        let at = self.append(kind, Entry { order, arrivals, row, transfer, column, rank, bank, next: NONE });
-        let queue = &mut self.ranks[rank as usize].banks[bank as usize];
-        if queue.hit[k] == NONE && row == open {
-            queue.hit[k] = at;
+        self.push_run(kind, arrivals, place, bank, transfer);
+        let queue = &mut self.ranks[rank].banks[bank];
+        if queue.hit[k] == NONE && place.row == open {
+            queue.hit[k] = queue.tail[k];
             return true;
         }
         before == NONE
     }
 
-    /// Appends a run to its bank's queue. Returns its place.
-    fn append(&mut self, kind: Kind, run: Entry) -> u8 {
+    /// Appends bursts in consecutive columns to their bank's queue as a run. The hits are not updated.
+    pub(crate) fn push_run(&mut self, kind: Kind, arrivals: Arrivals, place: &Place, bank: usize, transfer: u32) {
+        let (row, column) = (place.row, place.column as u16);
+        let (rank, bank) = (place.rank as u8, bank as u8);
+        self.append(kind, Entry { order: self.order, arrivals, row, transfer, column, rank, bank, next: NONE });
+    }
+
+    fn append(&mut self, kind: Kind, run: Entry) {
         let (k, bursts) = (kind as usize, run.arrivals.bursts);
         let places = &mut self.places[k];
         debug_assert!(places.length + bursts <= places.most, "a burst enters a full queue");
@@ -274,7 +278,6 @@ impl Queues {
         } else {
             self.entries[before as usize].next = at;
         }
-        at
     }
 
     /// Returns the run of `kind` that the last burst joined, if it still waits.
