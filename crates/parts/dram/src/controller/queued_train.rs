@@ -9,7 +9,7 @@ use crate::controller::candidates::Choice;
 use crate::controller::channel::Channel;
 use crate::controller::queue::{Arrivals, Entry, NONE};
 use crate::request::Kind;
-use crate::state::{CommandKind, NEVER};
+use crate::state::NEVER;
 
 /// The only request that waits to enter, if its next bursts continue the last run of their bank.
 struct Entering {
@@ -25,6 +25,9 @@ impl Channel {
     /// false if none can enter like that.
     pub(crate) fn enter_train(&mut self, until: u64) -> bool {
         let from = self.enter_at;
+        if until <= from {
+            return false;
+        }
         let Some(entering) = self.entering() else { return false };
         let kind = entering.kind;
         let clocks = u32::try_from(until - from + 1).unwrap_or(u32::MAX);
@@ -82,14 +85,8 @@ impl Channel {
             return false;
         }
         let last = cycle + u64::from(bursts - 1) * gap;
-        if self.state.log.kept {
-            let command = if kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
-            let id = self.transfers[run.transfer as usize].request.id;
-            for burst in 0..bursts {
-                let place = (run.row, u32::from(run.column) + burst);
-                self.state.note(cycle + u64::from(burst) * gap, command, rank, bank, place, id);
-            }
-        }
+        let (place, id) = ((run.row, run.column.into()), self.transfers[run.transfer as usize].request.id);
+        self.state.note_columns(kind, (cycle, gap, bursts), rank, bank, place, id);
         self.queues.take(kind, entry, bursts);
         self.maintenance.ranks[rank].demand -= bursts;
         if full {

@@ -15,7 +15,7 @@ use crate::controller::queue::Arrivals;
 use crate::controller::requests::Span;
 use crate::device::Place;
 use crate::request::{Ack, Kind, Request};
-use crate::state::{CommandKind, NEVER, PowerMode};
+use crate::state::{NEVER, PowerMode};
 
 /// A request that is served as a whole. The channel is in the state before all its commands.
 #[derive(Clone, Copy)]
@@ -115,7 +115,7 @@ impl Channel {
         if last >= self.maintenance.next_at || (bursts > 1 && column <= arrival) {
             return false;
         }
-        let mut train = Train {
+        let train = self.train.insert(Train {
             request: *request,
             submitted: now,
             arrival,
@@ -130,14 +130,13 @@ impl Channel {
             room,
             reported: false,
             at: now,
-        };
+        });
         let end = if request.ends_served() {
             self.requests.data_end(&self.state, last, kind)
         } else {
             self.state.clock.time(train.entry(bursts - 1))
         };
         train.at = end.max(now);
-        self.train = Some(train);
         true
     }
 
@@ -172,19 +171,25 @@ impl Channel {
     /// Issues the commands of a train that was not interrupted.
     #[inline(always)]
     fn complete_train(&mut self) {
-        let Some(train) = self.train.take() else { return };
-        self.issue_train(&train, train.last, train.span.bursts, train.span.bursts);
-        self.maintenance.served(&self.state, train.last, train.place.rank as usize);
-        if !train.reported {
-            self.requests.finish(&train.request, train.span.group, train.submitted, train.at);
+        let Some(&Train { request, submitted, span, place, last, reported, at, .. }) = self.train.as_ref() else {
+            return;
+        };
+        self.issue_train(last, span.bursts, span.bursts);
+        self.train = None;
+        self.maintenance.served(&self.state, last, place.rank as usize);
+        if !reported {
+            self.requests.finish(&request, span.group, submitted, at);
         }
     }
 
     /// Issues what is due until `cycle`: these numbers of bursts are served and have entered.
     #[inline(always)]
-    fn issue_train(&mut self, train: &Train, cycle: u64, served: u32, entered: u32) {
-        let &Train { ref request, ref place, bank, precharge, activate, column, gap, .. } = train;
-        let (kind, rank) = (request.kind, place.rank as usize);
+    fn issue_train(&mut self, cycle: u64, served: u32, entered: u32) {
+        let Some(train) = &self.train else { return };
+        let &Train { ref request, place, bank, precharge, activate, column, gap, .. } = train;
+        let (kind, rank, port, id) = (request.kind, place.rank as usize, request.port, request.id);
+        let drains = kind == Kind::Write && train.queued(entered) >= self.settings.write_high;
+        let entry = train.entry(entered - 1);
         if self.direction != kind {
             (self.direction, self.turned) = (kind, 0);
             if kind == Kind::Write {
@@ -192,7 +197,7 @@ impl Channel {
                 self.state.stats.turns += 1;
             }
         }
-        self.draining |= kind == Kind::Write && train.queued(entered) >= self.settings.write_high;
+        self.draining |= drains;
         if precharge <= cycle {
             self.state.stats.conflicts += 1;
             self.state.precharge(precharge, rank, bank);
@@ -200,25 +205,18 @@ impl Channel {
         if activate <= cycle {
             self.state.activate(activate, rank, bank, place.row);
         }
-        if self.state.log.kept {
-            let command = if kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
-            for burst in 0..served {
-                let at = column + u64::from(burst) * gap;
-                self.state.note(at, command, rank, bank, (place.row, place.column + burst), request.id);
-            }
-        }
         if served > 0 {
             let last = column + u64::from(served - 1) * gap;
+            self.state.note_columns(kind, (column, gap, served), rank, bank, (place.row, place.column), id);
             self.state.column(last, kind, rank, bank, served);
             self.column_served(last, served);
         }
-        let entry = train.entry(entered - 1);
         self.state.bus_free = self.state.bus_free.max(entry);
         self.state.now = self.state.now.max(entry);
-        (self.enter_next, self.next_port) = (entry + 1, request.port as usize + 1);
+        (self.enter_next, self.next_port) = (entry + 1, port as usize + 1);
         self.state.stats.steps += u64::from(entered);
         self.is_next_known = false;
-        self.requests.count(request.port, kind, entered);
+        self.requests.count(port, kind, entered);
     }
 
     /// Issues what is due until `cycle` and queues the rest.
@@ -234,13 +232,15 @@ impl Channel {
             return self.complete_train();
         }
         let train = *train;
-        self.train = None;
         let Train { request, submitted, arrival, span, place, bank, .. } = train;
         let (served, entered) = train.progress(cycle);
+        if entered > 0 {
+            self.issue_train(cycle, served, entered);
+        }
+        self.train = None;
         if entered == 0 {
             return self.admit(submitted, arrival, request, span);
         }
-        self.issue_train(&train, cycle, served, entered);
         let (Span { group, burst, bursts }, rank) = (span, place.rank as usize);
         let end = served.checked_sub(1).map_or(submitted, |last| {
             self.requests.data_end(&self.state, train.column + u64::from(last) * train.gap, request.kind)
