@@ -140,19 +140,21 @@ impl Channel {
     /// Records that bursts of a transfer have been served, with the last data transferred at `end`.
     pub(crate) fn served(&mut self, number: u32, end: Time, bursts: u32) {
         let transfer = &mut self.transfers[number as usize];
+        let large = usize::from(transfer.to_serve > 1);
         transfer.end = transfer.end.max(end);
         transfer.to_serve -= bursts;
-        let (left, at, counts) = (transfer.to_serve, transfer.end, transfer.ends_served());
+        let (left, at) = (transfer.to_serve, transfer.end);
+        if transfer.ends_served() && left <= 1 {
+            self.ending[large] -= 1;
+            self.ending[0] += left;
+        }
         if left == 0 {
             // The place is free now; it links to the previous free one.
+            let transfer = &mut self.transfers[number as usize];
             transfer.to_enter = std::mem::replace(&mut self.free_transfer, number);
-            if counts {
-                self.ending[0] -= 1;
+            if transfer.ends_served() {
                 self.finish(number, at);
             }
-        } else if left == 1 && counts {
-            self.ending[0] += 1;
-            self.ending[1] -= 1;
         }
     }
 

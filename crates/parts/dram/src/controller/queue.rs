@@ -22,6 +22,11 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
+    /// Returns true if bursts from `cycle` on, `apart` clocks after one another, are evenly spaced with these.
+    pub(crate) fn goes_on(&self, cycle: u64, apart: u64) -> bool {
+        self.bursts > 1 && self.apart == apart && self.last() + apart == cycle
+    }
+
     /// Returns the cycle in which the last burst arrives.
     pub(crate) fn last(&self) -> u64 {
         self.cycle + u64::from(self.bursts - 1) * self.apart
@@ -284,6 +289,11 @@ impl Queues {
     pub(crate) fn newest_run(&self, kind: Kind) -> Option<&Entry> {
         let run = &self.entries[self.newest as usize];
         (self.bank(run.rank as usize, run.bank as usize).tail[kind as usize] == self.newest).then_some(run)
+    }
+
+    /// Returns true if the last burst joined this run.
+    pub(crate) fn is_newest(&self, entry: u8) -> bool {
+        self.newest == entry
     }
 
     /// Appends bursts that continue the newest run.

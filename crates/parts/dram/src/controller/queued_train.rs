@@ -2,8 +2,7 @@
 //!
 //! Both functions stand for as many single steps ([`Channel::enter`], [`Channel::perform`]) and leave the same state.
 //! They stop before the first step that may differ: a command of another bank that is ready as early, a maintenance
-//! step, an overdue burst, a turn of the bus, or a burst that does not continue a run. The last burst of a run is always
-//! served by a single step, which completes requests and closes rows.
+//! step, an overdue burst, a turn of the bus, a row that closes, or a burst that does not continue a run.
 
 use crate::controller::candidates::Choice;
 use crate::controller::channel::Channel;
@@ -58,7 +57,7 @@ impl Channel {
         let (rank, bank) = (self.next.place as usize >> 8, self.next.place as usize & 0xff);
         let (class, entry) = self.candidates[rank].of(bank);
         let run = *self.queues.get(entry);
-        if class != kind as usize || run.arrivals.bursts < 3 {
+        if class != kind as usize || run.arrivals.bursts < 2 {
             return false;
         }
         let mut change = self.maintenance.next_at.min(self.queues.overdue_at(kind));
@@ -73,13 +72,21 @@ impl Channel {
         if latest < cycle + gap {
             return false;
         }
-        let bursts = self.before_last(&run).min(self.before_turn());
-        let mut bursts = u64::from(bursts).min((latest - cycle) / gap + 1).min(older) as u32;
+        let bursts = ((latest - cycle) / gap + 1).min(older).min(self.before_turn().into());
+        let mut bursts = u32::try_from(bursts).unwrap_or(u32::MAX);
         let entering = if waits { self.entering() } else { None };
+        // A run that grows as fast as it is served lasts.
+        let mut grows = false;
         match &entering {
-            Some(entering) if full && entering.kind == kind => bursts = bursts.min(entering.bursts),
+            Some(entering) if full && entering.kind == kind => {
+                grows = self.queues.is_newest(entry) && run.arrivals.goes_on(cycle + 1, gap);
+                bursts = bursts.min(entering.bursts);
+            }
             _ if waits || (self.waiting > 0 && self.some_may_enter()) => return false,
             _ => {}
+        }
+        if !grows {
+            bursts = bursts.min(run.arrivals.bursts - u32::from(self.keeps_last(&run, waits)));
         }
         if bursts < 2 {
             return false;
@@ -87,16 +94,22 @@ impl Channel {
         let last = cycle + u64::from(bursts - 1) * gap;
         let (place, id) = ((run.row, run.column.into()), self.transfers[run.transfer as usize].request.id);
         self.state.note_columns(kind, (cycle, gap, bursts), rank, bank, place, id);
-        self.queues.take(kind, entry, bursts);
-        self.maintenance.ranks[rank].demand -= bursts;
         if full {
             self.room_at[kind as usize] = if entering.is_some() { last } else { cycle } + 1;
         }
         self.state.column(last, kind, rank, bank, bursts);
         self.column_served(last, bursts);
+        if !grows {
+            self.queues.take(kind, entry, bursts);
+        }
         if let Some(entering) = &entering {
             self.enter_bursts(entering, Arrivals { cycle: cycle + 1, apart: gap, bursts });
         }
+        if grows {
+            self.queues.take(kind, entry, bursts);
+        }
+        self.maintenance.ranks[rank].demand -= bursts;
+        self.maintenance.served(&self.state, last, rank);
         self.consider(rank, bank);
         self.served(run.transfer, self.requests.data_end(&self.state, last, kind), bursts);
         if self.waiting > 0 {
@@ -152,11 +165,10 @@ impl Channel {
         self.state.stats.steps += u64::from(arrivals.bursts);
     }
 
-    /// Returns the number of a run's bursts that can be served without completing its request or emptying its row's queue.
-    fn before_last(&self, run: &Entry) -> u32 {
-        let goes_on = run.next != NONE && self.queues.get(run.next).row == run.row;
-        let left = self.transfers[run.transfer as usize].to_serve - 1;
-        left.min(run.arrivals.bursts - u32::from(!goes_on))
+    /// Returns true if the last burst of a run needs a single step: it closes its row, or other bursts continue the run.
+    fn keeps_last(&self, run: &Entry, waits: bool) -> bool {
+        let is_last = run.next == NONE || self.queues.get(run.next).row != run.row;
+        is_last && (waits || self.maintenance.rows.closes_behind())
     }
 
     /// Returns the number of bursts, the next included, that are served before the bus may turn.
