@@ -118,7 +118,7 @@ impl Channel {
         self.rethink(kind, rank, bank, changes);
     }
 
-    /// Records that bursts of a transfer have left its port, the last of them at `cycle`. A posted write is done with its
+    /// Records that bursts of a transfer have left its port, the last at `cycle`. A posted write is done with its
     /// last burst.
     pub(crate) fn note_entries(&mut self, cycle: u64, number: u32, bursts: u32) {
         let entered = &mut self.transfers[number as usize];

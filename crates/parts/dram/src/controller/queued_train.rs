@@ -48,7 +48,7 @@ impl Channel {
     }
 
     /// Issues the next step, a column command, and those that follow it in its run, until `until`. A burst of the same
-    /// kind enters behind each of them if the queue was full. Returns false if it cannot issue at least two.
+    /// kind enters behind each command if the queue was full. Returns false if it cannot issue at least two.
     pub(crate) fn serve_train(&mut self, until: u64) -> bool {
         let (cycle, kind) = (self.next.cycle, self.direction);
         if until <= cycle || self.next.place == Choice::MAINTENANCE {
@@ -75,7 +75,7 @@ impl Channel {
         let bursts = ((latest - cycle) / gap + 1).min(older).min(self.before_turn().into());
         let mut bursts = u32::try_from(bursts).unwrap_or(u32::MAX);
         let entering = if waits { self.entering() } else { None };
-        // A run that grows as fast as it is served lasts.
+        // The bursts that enter may join the run that is served.
         let mut grows = false;
         match &entering {
             Some(entering) if full && entering.kind == kind => {

@@ -224,7 +224,7 @@ impl Channel {
         let Some(train) = &mut self.train else { return };
         let mut cycle = cycle;
         if train.reported {
-            // Its last burst has entered, and nobody awaits it any more.
+            // Its last burst has entered, and its completion was reported.
             train.request.ack = Ack::Silent;
             cycle = cycle.max(train.entry(train.span.bursts - 1));
         }
