@@ -225,10 +225,11 @@ impl Channel {
                 return false;
             }
             if self.enter_at <= next {
-                if !self.enter_train(cycle.min(next)) {
+                let until = cycle.min(next);
+                if until == self.enter_at || !self.enter_train(until) {
                     self.enter(self.enter_at);
                 }
-            } else if !self.serve_train(cycle) {
+            } else if cycle == next || !self.serve_train(cycle) {
                 self.perform();
             }
         }

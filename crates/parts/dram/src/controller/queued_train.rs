@@ -56,10 +56,10 @@ impl Channel {
         }
         let (rank, bank) = (self.next.place as usize >> 8, self.next.place as usize & 0xff);
         let (class, entry) = self.candidates[rank].of(bank);
-        let run = *self.queues.get(entry);
-        if class != kind as usize || run.arrivals.bursts < 2 {
+        if class != kind as usize || self.queues.get(entry).arrivals.bursts < 2 {
             return false;
         }
+        let run = *self.queues.get(entry);
         let mut change = self.maintenance.next_at.min(self.queues.overdue_at(kind));
         if self.queues.length(Kind::Write) > 0 {
             change = change.min(self.queues.overdue_at(Kind::Write));
