@@ -94,11 +94,11 @@ impl Channel {
         }
         let forwarded = kind == Kind::Read && self.queues.holds(Kind::Write, &place, bank);
         self.state.bus_free = self.state.bus_free.max(cycle);
-        self.note_entry(cycle, arrived);
+        self.note_entries(cycle, arrived, 1);
         if forwarded {
             self.state.stats.forwarded += 1;
             let end = self.state.clock.time(cycle + 1) + self.requests.config.latency;
-            self.served(arrived, end);
+            self.served(arrived, end, 1);
         } else {
             self.enqueue(cycle, kind, &place, bank, arrived);
         }
@@ -118,14 +118,15 @@ impl Channel {
         self.rethink(kind, rank, bank, changes);
     }
 
-    /// Records that a burst of a transfer has left its port. A posted write is done with its last burst.
-    fn note_entry(&mut self, cycle: u64, number: u32) {
+    /// Records that bursts of a transfer have left its port, the last at `cycle`. A posted write is done with its
+    /// last burst.
+    pub(crate) fn note_entries(&mut self, cycle: u64, number: u32, bursts: u32) {
         let entered = &mut self.transfers[number as usize];
         let Request { port, kind, ack, .. } = entered.request;
-        entered.burst += 1;
-        entered.to_enter -= 1;
+        entered.burst += u64::from(bursts);
+        entered.to_enter -= bursts;
         let (last, submitted) = (entered.to_enter == 0, entered.submitted);
-        self.requests.count(port, kind, 1);
+        self.requests.count(port, kind, bursts);
         if last {
             self.ports[port as usize].pop_front();
             self.waiting -= 1;
@@ -136,22 +137,24 @@ impl Channel {
         }
     }
 
-    /// Records that a burst of a transfer has been served, with its data transferred at `end`.
-    pub(crate) fn served(&mut self, number: u32, end: Time) {
+    /// Records that bursts of a transfer have been served, with the last data transferred at `end`.
+    pub(crate) fn served(&mut self, number: u32, end: Time, bursts: u32) {
         let transfer = &mut self.transfers[number as usize];
+        let large = usize::from(transfer.to_serve > 1);
         transfer.end = transfer.end.max(end);
-        transfer.to_serve -= 1;
-        let (left, at, counts) = (transfer.to_serve, transfer.end, transfer.ends_served());
+        transfer.to_serve -= bursts;
+        let (left, at) = (transfer.to_serve, transfer.end);
+        if transfer.ends_served() && left <= 1 {
+            self.ending[large] -= 1;
+            self.ending[0] += left;
+        }
         if left == 0 {
             // The place is free now; it links to the previous free one.
+            let transfer = &mut self.transfers[number as usize];
             transfer.to_enter = std::mem::replace(&mut self.free_transfer, number);
-            if counts {
-                self.ending[0] -= 1;
+            if transfer.ends_served() {
                 self.finish(number, at);
             }
-        } else if left == 1 && counts {
-            self.ending[0] += 1;
-            self.ending[1] -= 1;
         }
     }
 

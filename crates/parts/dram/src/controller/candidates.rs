@@ -107,7 +107,7 @@ impl Candidates {
 #[derive(Clone, Copy)]
 pub(crate) struct Choice {
     pub(crate) cycle: u64,
-    key: u64,
+    pub(crate) key: u64,
     /// A candidate's rank, and its bank in the low byte.
     pub(crate) place: u32,
 }

@@ -225,8 +225,11 @@ impl Channel {
                 return false;
             }
             if self.enter_at <= next {
-                self.enter(self.enter_at);
-            } else {
+                let until = cycle.min(next);
+                if until == self.enter_at || !self.enter_train(until) {
+                    self.enter(self.enter_at);
+                }
+            } else if cycle == next || !self.serve_train(cycle) {
                 self.perform();
             }
         }
@@ -288,7 +291,7 @@ impl Channel {
         if !self.queues.has_room(kind) {
             self.room_at[kind as usize] = cycle + 1;
         }
-        self.queues.take(kind, entry);
+        self.queues.take(kind, entry, 1);
         self.maintenance.ranks[rank].demand -= 1;
         let closes = self.maintenance.rows.closes_behind() && self.queues.bank(rank, bank).hit == [NONE; 2];
         self.state.column(cycle, kind, rank, bank, 1);
@@ -308,7 +311,7 @@ impl Channel {
             self.state.auto_precharge(rank, bank);
         }
         self.consider(rank, bank);
-        self.served(waited.transfer, self.requests.data_end(&self.state, cycle, kind));
+        self.served(waited.transfer, self.requests.data_end(&self.state, cycle, kind), 1);
         if self.waiting > 0 {
             self.enter_at = self.enter_at.min(cycle + 1);
         }

@@ -18,17 +18,16 @@ impl Done {
     #[inline]
     pub(crate) fn insert(&mut self, completion: Completion) {
         let Done { queue, last } = self;
-        let mut at = queue.len();
-        queue.push_back(completion);
         if *last <= completion.at {
             *last = completion.at;
+            queue.push_back(completion);
             return;
         }
+        let mut at = queue.len();
         while at > 0 && queue[at - 1].at > completion.at {
-            queue[at] = queue[at - 1];
             at -= 1;
         }
-        queue[at] = completion;
+        queue.insert(at, completion);
     }
 
     /// Returns the time of the first completion, or [`Time::MAX`] if there is none.

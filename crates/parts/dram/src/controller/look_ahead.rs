@@ -33,15 +33,18 @@ impl Channel {
     }
 
     /// Like [`Channel::next_event`], but later while long requests are in progress: it counts the bursts that must be
-    /// transferred before any request is done. A caller that uses it submits at a clock edge before the channel has
+    /// transferred before any request is done. `None` if no completion is pending, even while accepted writes wait to be
+    /// served: the next request, or a query, serves them. A caller that uses it submits at a clock edge before the channel has
     /// advanced to that edge, while with `next_event` the channel may already have done so.
     pub fn next_done(&mut self) -> Option<Time> {
         self.goes_far = true;
         let done = self.requests.done.first();
-        if let Some(train) = &self.train {
-            return Some(done.min(train.at));
-        }
-        if !self.has_work() {
+        let awaits = match &self.train {
+            Some(train) if train.is_awaited() => return Some(done.min(train.at)),
+            Some(_) => false,
+            None => self.waiting > 0 || self.ending != [0; 2],
+        };
+        if !awaits {
             return (done != Time::MAX).then_some(done);
         }
         let command = self.peek();
@@ -91,22 +94,17 @@ impl Channel {
     /// Returns a lower bound for the next request that is done by being served.
     fn soonest_served(&self, command: u64) -> u64 {
         let first = self.enter_at.min(command).max(self.column_at).saturating_add(self.settings.shortest);
-        let [reads, writes] = [Kind::Read, Kind::Write].map(|kind| self.queues.length(kind));
         // Entering reads may have bursts that are forwarded and need no service.
-        let forwards = self.waiting > self.waiting_writes && self.waiting_writes + writes > 0;
+        let forwards = self.waiting > self.waiting_writes && self.waiting_writes + self.queues.length(Kind::Write) > 0;
         if self.ending[0] > 0 || forwards {
             return first;
         }
-        let bursts = if self.ending[1] == 0 {
-            // All requests are done by entering; afterwards nothing is urgent.
-            if self.waiting > 0 {
-                return NEVER;
-            }
-            reads + writes
-        } else {
-            let large = self.transfers.iter().filter(|transfer| transfer.to_serve > 0 && transfer.ends_served());
-            large.map(|transfer| transfer.to_serve).min().unwrap_or(1)
-        };
+        if self.ending[1] == 0 {
+            // All requests are done by entering.
+            return NEVER;
+        }
+        let large = self.transfers.iter().filter(|transfer| transfer.to_serve > 0 && transfer.ends_served());
+        let bursts = large.map(|transfer| transfer.to_serve).min().unwrap_or(1);
         first.saturating_add(u64::from(bursts.saturating_sub(1)) * self.settings.gap_min)
     }
 

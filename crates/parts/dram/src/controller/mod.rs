@@ -15,6 +15,7 @@ mod look_ahead;
 mod maintenance;
 mod power_management;
 mod queue;
+mod queued_train;
 mod refresh;
 mod requests;
 mod row_policy;

@@ -1,4 +1,7 @@
 //! The read and write queues of a channel: waiting bursts in order of arrival per bank.
+//!
+//! Consecutive bursts of a request that arrived evenly spaced share an entry, a run, so that the cost of a page does not
+//! grow with the number of its bursts.
 
 use crate::device::Place;
 use crate::request::Kind;
@@ -10,13 +13,33 @@ pub(crate) const NONE: u8 = u8::MAX;
 const PLACES: usize = 64;
 const ALL: usize = 2 * PLACES;
 
-/// A waiting burst.
+/// Arrival of consecutive bursts: the cycle of the first, the clocks between two, and their number.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrivals {
+    pub(crate) cycle: u64,
+    pub(crate) apart: u64,
+    pub(crate) bursts: u32,
+}
+
+impl Arrivals {
+    /// Returns true if bursts from `cycle` on, `apart` clocks after one another, are evenly spaced with these.
+    pub(crate) fn goes_on(&self, cycle: u64, apart: u64) -> bool {
+        self.bursts > 1 && self.apart == apart && self.last() + apart == cycle
+    }
+
+    /// Returns the cycle in which the last burst arrives.
+    pub(crate) fn last(&self) -> u64 {
+        self.cycle + u64::from(self.bursts - 1) * self.apart
+    }
+}
+
+/// A run of waiting bursts in consecutive columns, described by its first burst.
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
-    /// Sequence number of its entry.
+    /// Sequence number.
     pub(crate) order: u64,
-    /// Cycle of its entry.
-    pub(crate) arrival: u64,
+    /// Cycle of its arrival, and those of the bursts behind it.
+    pub(crate) arrivals: Arrivals,
     pub(crate) row: u32,
     /// Number of its transfer.
     pub(crate) transfer: u32,
@@ -24,16 +47,55 @@ pub(crate) struct Entry {
     pub(crate) rank: u8,
     /// Number of the bank within its rank.
     pub(crate) bank: u8,
-    /// The next burst of the same kind for the same bank.
+    /// The next run of the same kind for the same bank.
     pub(crate) next: u8,
 }
 
-const EMPTY: Entry = Entry { order: 0, arrival: 0, row: 0, transfer: 0, column: 0, rank: 0, bank: 0, next: NONE };
+const EMPTY: Entry = Entry {
+    order: 0,
+    arrivals: Arrivals { cycle: 0, apart: 0, bursts: 0 },
+    row: 0,
+    transfer: 0,
+    column: 0,
+    rank: 0,
+    bank: 0,
+    next: NONE,
+};
+
+impl Entry {
+    /// Removes the first bursts, but not all.
+    fn shorten(&mut self, bursts: u32) {
+        debug_assert!(bursts < self.arrivals.bursts, "the last burst of a run is removed with its entry");
+        self.order += u64::from(bursts);
+        self.column += bursts as u16;
+        self.arrivals.cycle += u64::from(bursts) * self.arrivals.apart;
+        self.arrivals.bursts -= bursts;
+    }
+
+    /// Returns true if the burst with this number and place continues the run.
+    fn continues(&self, order: u64, place: &Place, transfer: u32) -> bool {
+        self.transfer == transfer
+            && self.row == place.row
+            && u32::from(self.column) + self.arrivals.bursts == place.column
+            && self.order + u64::from(self.arrivals.bursts) == order
+    }
+
+    /// Appends bursts that continue the run, if all of its arrivals stay evenly spaced. Returns true if they do.
+    fn extend(&mut self, more: Arrivals) -> bool {
+        let run = &mut self.arrivals;
+        let apart = if run.bursts == 1 { more.cycle - run.cycle } else { run.apart };
+        if run.cycle + u64::from(run.bursts) * apart != more.cycle || (more.bursts > 1 && more.apart != apart) {
+            return false;
+        }
+        (run.apart, run.bursts) = (apart, run.bursts + more.bursts);
+        true
+    }
+}
 
 /// The places of one queue.
 #[derive(Clone, Copy)]
 struct Places {
-    /// A bit for each free place.
+    /// A bit for each place without a run.
     free: u64,
     /// Number of waiting bursts, and its maximum.
     length: u32,
@@ -42,11 +104,11 @@ struct Places {
     overdue_at: u64,
 }
 
-/// The bursts waiting for a bank, by kind: the first, the last, and the first that hits the open row.
+/// The runs waiting for a bank, by kind: the first, the last, and the first that hits the open row.
 #[derive(Clone, Copy)]
 pub(crate) struct BankQueue {
     pub(crate) head: [u8; 2],
-    tail: [u8; 2],
+    pub(crate) tail: [u8; 2],
     pub(crate) hit: [u8; 2],
 }
 
@@ -64,7 +126,9 @@ pub(crate) struct Queues {
     ranks: Vec<RankQueue>,
     entries: Box<[Entry; ALL]>,
     places: [Places; 2],
+    /// Number of the next burst, and the run that the last one joined.
     order: u64,
+    newest: u8,
     age_max: u64,
 }
 
@@ -80,6 +144,7 @@ impl Queues {
             entries: Box::new([EMPTY; ALL]),
             places: [places(reads), places(writes)],
             order: 0,
+            newest: 0,
             age_max,
         }
     }
@@ -116,12 +181,17 @@ impl Queues {
     #[cold]
     fn is_oldest_overdue(&mut self, kind: Kind, cycle: u64) -> bool {
         let oldest = self.oldest(kind);
-        let overdue_at = if oldest == NONE { u64::MAX } else { self.get(oldest).arrival + self.age_max };
+        let overdue_at = if oldest == NONE { u64::MAX } else { self.get(oldest).arrivals.cycle + self.age_max };
         self.places[kind as usize].overdue_at = overdue_at;
         cycle >= overdue_at
     }
 
-    /// Returns the burst that has waited longest, or [`NONE`]. Searches all entries.
+    /// Returns a cycle before which no burst is overdue.
+    pub(crate) fn overdue_at(&self, kind: Kind) -> u64 {
+        self.places[kind as usize].overdue_at
+    }
+
+    /// Returns the run whose first burst has waited longest, or [`NONE`]. Searches all runs.
     pub(crate) fn oldest(&self, kind: Kind) -> u8 {
         let mut taken = !self.places[kind as usize].free;
         let (mut oldest, mut least) = (NONE, u64::MAX);
@@ -153,8 +223,8 @@ impl Queues {
         banks.filter(|(_, bank)| bank.hit != [NONE; 2]).fold(0, |bits, (number, _)| bits | 1 << number)
     }
 
-    /// Appends a burst to its bank's queue. `open` is the bank's open row. Returns true if the burst is the first of
-    /// its kind or the first hit of the row; otherwise the bank's next command is unchanged.
+    /// Appends a burst to its bank's queue. `open` is the bank's open row. Returns true if the burst is the first of its
+    /// kind or the first hit of the row; otherwise the bank's next command is unchanged.
     pub(crate) fn push(
         &mut self,
         kind: Kind,
@@ -164,45 +234,88 @@ impl Queues {
         open: u32,
         transfer: u32,
     ) -> bool {
-        let (k, rank) = (kind as usize, place.rank as usize);
+        let (k, rank, order) = (kind as usize, place.rank as usize, self.order);
+        let arrivals = Arrivals { cycle, apart: 0, bursts: 1 };
+        let before = self.bank(rank, bank).tail[k];
+        if before != NONE {
+            let run = &mut self.entries[before as usize];
+            if run.continues(order, place, transfer) && run.extend(arrivals) {
+                self.order += 1;
+                self.places[k].length += 1;
+                return false;
+            }
+        }
+        self.push_run(kind, arrivals, place, bank, transfer);
+        let queue = &mut self.ranks[rank].banks[bank];
+        if queue.hit[k] == NONE && place.row == open {
+            queue.hit[k] = queue.tail[k];
+            return true;
+        }
+        before == NONE
+    }
+
+    /// Appends bursts in consecutive columns to their bank's queue as a run. The hits are not updated.
+    pub(crate) fn push_run(&mut self, kind: Kind, arrivals: Arrivals, place: &Place, bank: usize, transfer: u32) {
+        let (row, column) = (place.row, place.column as u16);
+        let (rank, bank) = (place.rank as u8, bank as u8);
+        self.append(kind, Entry { order: self.order, arrivals, row, transfer, column, rank, bank, next: NONE });
+    }
+
+    fn append(&mut self, kind: Kind, run: Entry) {
+        let (k, bursts) = (kind as usize, run.arrivals.bursts);
         let places = &mut self.places[k];
-        debug_assert!(places.length < places.most, "a burst enters a full queue");
+        debug_assert!(places.length + bursts <= places.most, "a burst enters a full queue");
+        if places.length == 0 {
+            places.overdue_at = run.arrivals.cycle + self.age_max;
+        }
+        places.length += bursts;
+        self.order += u64::from(bursts);
         let at = (places.free.trailing_zeros() as usize + PLACES * k) as u8;
         places.free &= places.free - 1;
-        if places.length == 0 {
-            places.overdue_at = cycle + self.age_max;
-        }
-        places.length += 1;
-        self.entries[at as usize] = Entry {
-            order: self.order,
-            arrival: cycle,
-            row: place.row,
-            transfer,
-            column: place.column as u16,
-            rank: rank as u8,
-            bank: bank as u8,
-            next: NONE,
-        };
-        self.order += 1;
-        let queue = &mut self.ranks[rank];
-        queue.waiting[k] |= 1 << bank;
-        let queue = &mut queue.banks[bank];
+        self.entries[at as usize] = run;
+        self.newest = at;
+        let queue = &mut self.ranks[run.rank as usize];
+        queue.waiting[k] |= 1 << run.bank;
+        let queue = &mut queue.banks[run.bank as usize];
         let before = std::mem::replace(&mut queue.tail[k], at);
         if before == NONE {
             queue.head[k] = at;
         } else {
             self.entries[before as usize].next = at;
         }
-        if queue.hit[k] == NONE && place.row == open {
-            queue.hit[k] = at;
-            return true;
-        }
-        before == NONE
     }
 
-    /// Removes a bank's hit; the next burst of the same row becomes the hit.
-    pub(crate) fn take(&mut self, kind: Kind, entry: u8) {
+    /// Returns the run of `kind` that the last burst joined, if it still waits.
+    pub(crate) fn newest_run(&self, kind: Kind) -> Option<&Entry> {
+        let run = &self.entries[self.newest as usize];
+        (self.bank(run.rank as usize, run.bank as usize).tail[kind as usize] == self.newest).then_some(run)
+    }
+
+    /// Returns true if the last burst joined this run.
+    pub(crate) fn is_newest(&self, entry: u8) -> bool {
+        self.newest == entry
+    }
+
+    /// Appends bursts that continue the newest run.
+    pub(crate) fn extend_newest(&mut self, kind: Kind, arrivals: Arrivals) {
+        let run = *self.get(self.newest);
+        if self.entries[self.newest as usize].extend(arrivals) {
+            self.places[kind as usize].length += arrivals.bursts;
+            self.order += u64::from(arrivals.bursts);
+            return;
+        }
+        let column = run.column + run.arrivals.bursts as u16;
+        self.append(kind, Entry { order: self.order, arrivals, column, next: NONE, ..run });
+    }
+
+    /// Removes bursts of a bank's hit, the first of a run; the next burst of the same row becomes the hit.
+    pub(crate) fn take(&mut self, kind: Kind, entry: u8, bursts: u32) {
         let k = kind as usize;
+        self.places[k].length -= bursts;
+        if bursts < self.get(entry).arrivals.bursts {
+            self.entries[entry as usize].shorten(bursts);
+            return;
+        }
         let Entry { rank, bank, row, next: after, .. } = *self.get(entry);
         let queue = &mut self.ranks[rank as usize];
         let list = &mut queue.banks[bank as usize];
@@ -225,7 +338,6 @@ impl Queues {
         }
         list.hit[k] = first_of_row(&self.entries[..], after, row);
         self.places[k].free |= 1 << (entry as usize % PLACES);
-        self.places[k].length -= 1;
     }
 
     /// Finds the hits of a bank whose `row` was opened.
@@ -251,7 +363,8 @@ impl Queues {
         let mut entry = self.bank(place.rank as usize, bank).head[kind as usize];
         while entry != NONE {
             let waits = self.get(entry);
-            if waits.row == place.row && u32::from(waits.column) == place.column {
+            let before = place.column.wrapping_sub(waits.column.into());
+            if waits.row == place.row && before < waits.arrivals.bursts {
                 return true;
             }
             entry = waits.next;

@@ -97,6 +97,65 @@ impl Channel {
         best
     }
 
+    /// Returns the number of bursts, the next included, that are served before [`Channel::turn`] may turn the bus.
+    pub(crate) fn before_turn(&self) -> u32 {
+        let (s, turned) = (&self.settings, self.turned);
+        let (reads, writes) = (self.queues.length(Kind::Read), self.queues.length(Kind::Write));
+        let least = s.turn_min.saturating_sub(turned);
+        match self.direction {
+            Kind::Read if writes >= s.write_high => least,
+            // Until a write is overdue.
+            Kind::Read => u32::MAX,
+            Kind::Write if reads == 0 => u32::MAX,
+            Kind::Write => least.max(s.write_queue.saturating_sub(turned).min(writes.saturating_sub(s.write_low))),
+        }
+    }
+
+    /// Returns how long the hits of a bank, of which the next has number `order`, stay the choice of [`Channel::select`]:
+    /// the last cycle, at most `latest`, and the number of bursts.
+    pub(crate) fn before_others(&self, rank: usize, bank: usize, order: u64, mut latest: u64) -> (u64, u64) {
+        let (k, mut older) = (self.direction as usize, u64::MAX);
+        let (gap, group) = (self.state.column_gap(self.direction), bank >> self.state.group_shift);
+        let group_mask = (u64::MAX >> (64 - (1 << self.state.group_shift))) << (group << self.state.group_shift);
+        for (other_rank, table) in self.candidates.iter().enumerate() {
+            let constraints = &self.state.ranks[other_rank].constraints;
+            let mut banks = self.considered(other_rank) & self.maintenance.serves(&self.state, other_rank);
+            if other_rank == rank {
+                banks &= !(1 << bank);
+                // Hits in other groups come between where bank groups are further apart than banks.
+                let columns = banks & !table.activates & !table.precharges;
+                if self.state.gaps.same_rank[k][k] < gap && columns & !group_mask != 0 {
+                    return (0, 0);
+                }
+            }
+            while banks != 0 {
+                let other = banks.trailing_zeros() as usize;
+                banks &= banks - 1;
+                let choice = table.choice(constraints, other, 0, other_rank);
+                if choice.cycle > latest {
+                    continue;
+                }
+                if table.of(other).0 != k {
+                    // A column command comes before an ACT or a precharge of the same cycle.
+                    latest = choice.cycle;
+                    continue;
+                }
+                let near = other_rank == rank && other >> self.state.group_shift == group;
+                let apart = match () {
+                    () if other_rank != rank => self.state.gaps.other_rank[k][k],
+                    () if near => self.state.gaps.same_group[k][k].max(self.state.gaps.same_rank[k][k]),
+                    () => self.state.gaps.same_rank[k][k],
+                };
+                if apart.max(u64::from(self.state.timing.column_slots)) < gap || choice.key < order {
+                    latest = choice.cycle.saturating_sub(1);
+                } else {
+                    older = older.min(choice.key - order);
+                }
+            }
+        }
+        (latest, older)
+    }
+
     /// Returns the command that the oldest burst needs.
     fn overdue(&mut self, oldest: u8) -> Option<Choice> {
         if oldest == NONE {

@@ -3,19 +3,19 @@
 //! A request to an idle channel that lies in one row is served by at most one precharge, one ACT and evenly spaced
 //! column commands. As long as no other request comes, all their cycles are known on its arrival. Instead of entering a
 //! queue, it becomes a [`Train`], whose commands are issued together when their time has come. If another request comes
-//! before the last column command, the train is undone: its request is enqueued as of its arrival, and the channel
-//! catches up step by step. The state only changes then, so that both ways lead to the same commands in the same
-//! cycles.
+//! before the last column command, the train is split: what is due is issued, the rest is queued. The state only changes
+//! then, so that both ways lead to the same commands in the same cycles.
 //!
-//! BENCH.md shows the gain: a lone page costs less than a tenth of one that is served step by step.
+//! Trains among queued requests are in `queued_train.rs`. BENCH.md shows the gain.
 
 use sim::Time;
 
-use crate::controller::channel::Channel;
+use crate::controller::channel::{Channel, Transfer};
+use crate::controller::queue::Arrivals;
 use crate::controller::requests::Span;
 use crate::device::Place;
 use crate::request::{Ack, Kind, Request};
-use crate::state::{CommandKind, NEVER, PowerMode};
+use crate::state::{NEVER, PowerMode};
 
 /// A request that is served as a whole. The channel is in the state before all its commands.
 #[derive(Clone, Copy)]
@@ -36,10 +36,8 @@ pub(crate) struct Train {
     column: u64,
     last: u64,
     gap: u64,
-    /// Cycle in which the last burst would enter the queue, when a posted write is accepted.
-    entered: u64,
-    /// True if its writes would fill the queue so far that a drain would begin.
-    drains: bool,
+    /// Number of bursts that the queue has room for.
+    room: u32,
     /// True once the acceptance of a posted write has been reported.
     reported: bool,
     /// Time at which the channel must be called next.
@@ -47,9 +45,47 @@ pub(crate) struct Train {
 }
 
 impl Train {
+    /// Returns true if its request has a completion that was not reported.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.reported && !self.request.is_silent()
+    }
+
     /// Returns true for a read of one burst, whose only future event is the arrival of its data.
     pub(crate) fn is_lone_read(&self) -> bool {
         self.span.bursts == 1 && self.request.kind == Kind::Read
+    }
+
+    /// Returns the cycle in which a burst would enter the queue: one enters per clock until the queue is full, then one
+    /// behind each that is served.
+    fn entry(&self, burst: u32) -> u64 {
+        let behind = burst.checked_sub(self.room).map_or(0, |served| self.column + u64::from(served) * self.gap + 1);
+        behind.max(self.arrival + u64::from(burst))
+    }
+
+    /// Returns the first burst that enters behind one that is served, if that is later than one per clock.
+    fn first_behind(&self) -> u64 {
+        let early = (self.arrival + u64::from(self.room)).saturating_sub(self.column + 1);
+        let more = if early == 0 {
+            0
+        } else {
+            early.checked_div(self.gap - 1).map_or(NEVER, |_| early.div_ceil(self.gap - 1))
+        };
+        more.saturating_add(self.room.into())
+    }
+
+    /// Returns the number of bursts in the queue after so many have entered.
+    fn queued(&self, entered: u32) -> u32 {
+        let waited = self.entry(entered - 1).saturating_sub(self.column);
+        entered - waited.div_ceil(self.gap) as u32
+    }
+
+    /// Returns the numbers of bursts that are served and that have entered by the end of `cycle`, which is before the last
+    /// column command.
+    fn progress(&self, cycle: u64) -> (u32, u32) {
+        let columns = |cycle: u64| (cycle + 1).saturating_sub(self.column).div_ceil(self.gap);
+        let room = u64::from(self.room) + columns(cycle.saturating_sub(1));
+        let entered = (cycle + 1).saturating_sub(self.arrival).min(room).min(self.span.bursts.into());
+        (columns(cycle) as u32, entered as u32)
     }
 }
 
@@ -79,16 +115,7 @@ impl Channel {
         if last >= self.maintenance.next_at || (bursts > 1 && column <= arrival) {
             return false;
         }
-        // One burst enters per clock until the queue is full, then one after each that is served.
-        let behind = bursts.checked_sub(room + 1).map_or(0, |served| column + u64::from(served) * gap + 1);
-        let entered = (arrival + u64::from(bursts - 1)).max(behind);
-        let end = if request.ends_served() {
-            self.requests.data_end(&self.state, last, kind)
-        } else {
-            self.state.clock.time(entered)
-        };
-        let served = if entered > column { (entered - column).div_ceil(gap) } else { 0 };
-        self.train = Some(Train {
+        let train = self.train.insert(Train {
             request: *request,
             submitted: now,
             arrival,
@@ -100,11 +127,16 @@ impl Channel {
             column,
             last,
             gap,
-            entered,
-            drains: kind == Kind::Write && bursts - served as u32 >= self.settings.write_high,
+            room,
             reported: false,
-            at: end.max(now),
+            at: now,
         });
+        let end = if request.ends_served() {
+            self.requests.data_end(&self.state, last, kind)
+        } else {
+            self.state.clock.time(train.entry(bursts - 1))
+        };
+        train.at = end.max(now);
         true
     }
 
@@ -126,12 +158,12 @@ impl Channel {
         }
     }
 
-    /// Settles the train at the end of `cycle`: completes it if it is over, or undoes it so that other commands may
-    /// come after that cycle.
+    /// Settles the train at the end of `cycle`: completes it if it is over, or splits it so that other commands may come
+    /// after that cycle.
     pub(crate) fn settle_train(&mut self, cycle: u64) {
         match &self.train {
             Some(train) if train.last <= cycle => self.complete_train(),
-            Some(_) => self.undo_train(),
+            Some(_) => self.split_train(cycle),
             None => {}
         }
     }
@@ -139,11 +171,25 @@ impl Channel {
     /// Issues the commands of a train that was not interrupted.
     #[inline(always)]
     fn complete_train(&mut self) {
-        let Some(train) = &self.train else { return };
-        let &Train { request, span, place, bank, last, entered, drains, reported, .. } = train;
-        let &Train { submitted, precharge, activate, column, gap, at, .. } = train;
+        let Some(&Train { request, submitted, span, place, last, reported, at, .. }) = self.train.as_ref() else {
+            return;
+        };
+        self.issue_train(last, span.bursts, span.bursts);
         self.train = None;
-        let (kind, rank, bursts) = (request.kind, place.rank as usize, span.bursts);
+        self.maintenance.served(&self.state, last, place.rank as usize);
+        if !reported {
+            self.requests.finish(&request, span.group, submitted, at);
+        }
+    }
+
+    /// Issues what is due until `cycle`: these numbers of bursts are served and have entered.
+    #[inline(always)]
+    fn issue_train(&mut self, cycle: u64, served: u32, entered: u32) {
+        let Some(train) = &self.train else { return };
+        let &Train { ref request, place, bank, precharge, activate, column, gap, .. } = train;
+        let (kind, rank, port, id) = (request.kind, place.rank as usize, request.port, request.id);
+        let drains = kind == Kind::Write && train.queued(entered) >= self.settings.write_high;
+        let entry = train.entry(entered - 1);
         if self.direction != kind {
             (self.direction, self.turned) = (kind, 0);
             if kind == Kind::Write {
@@ -152,45 +198,92 @@ impl Channel {
             }
         }
         self.draining |= drains;
-        if precharge != NEVER {
+        if precharge <= cycle {
             self.state.stats.conflicts += 1;
             self.state.precharge(precharge, rank, bank);
         }
-        if activate != NEVER {
+        if activate <= cycle {
             self.state.activate(activate, rank, bank, place.row);
         }
-        if self.state.log.kept {
-            let command = if kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
-            for burst in 0..bursts {
-                let at = column + u64::from(burst) * gap;
-                self.state.note(at, command, rank, bank, (place.row, place.column + burst), request.id);
-            }
+        if served > 0 {
+            let last = column + u64::from(served - 1) * gap;
+            self.state.note_columns(kind, (column, gap, served), rank, bank, (place.row, place.column), id);
+            self.state.column(last, kind, rank, bank, served);
+            self.column_served(last, served);
         }
-        self.state.column(last, kind, rank, bank, bursts);
-        self.column_served(last, bursts);
-        self.maintenance.served(&self.state, last, rank);
-        self.state.bus_free = self.state.bus_free.max(entered);
-        self.state.now = last.max(entered);
-        (self.enter_next, self.next_port) = (entered + 1, request.port as usize + 1);
-        self.state.stats.steps += u64::from(bursts);
+        self.state.bus_free = self.state.bus_free.max(entry);
+        self.state.now = self.state.now.max(entry);
+        (self.enter_next, self.next_port) = (entry + 1, port as usize + 1);
+        self.state.stats.steps += u64::from(entered);
         self.is_next_known = false;
-        self.requests.count(request.port, kind, bursts);
-        if !reported {
-            self.requests.finish(&request, span.group, submitted, at);
+        self.requests.count(port, kind, entered);
+    }
+
+    /// Issues what is due until `cycle` and queues the rest.
+    fn split_train(&mut self, cycle: u64) {
+        let Some(train) = &mut self.train else { return };
+        let mut cycle = cycle;
+        if train.reported {
+            // Its last burst has entered, and its completion was reported.
+            train.request.ack = Ack::Silent;
+            cycle = cycle.max(train.entry(train.span.bursts - 1));
+        }
+        if train.last <= cycle {
+            return self.complete_train();
+        }
+        let train = *train;
+        let Train { request, submitted, arrival, span, place, bank, .. } = train;
+        let (served, entered) = train.progress(cycle);
+        if entered > 0 {
+            self.issue_train(cycle, served, entered);
+        }
+        self.train = None;
+        if entered == 0 {
+            return self.admit(submitted, arrival, request, span);
+        }
+        let (Span { group, burst, bursts }, rank) = (span, place.rank as usize);
+        let end = served.checked_sub(1).map_or(submitted, |last| {
+            self.requests.data_end(&self.state, train.column + u64::from(last) * train.gap, request.kind)
+        });
+        let (to_enter, to_serve) = (bursts - entered, bursts - served);
+        let burst = burst + u64::from(entered);
+        let number =
+            self.keep_transfer(Transfer { request, submitted, arrival, burst, to_enter, to_serve, end, group });
+        self.queue_train(&train, number, served, entered);
+        self.maintenance.ranks[rank].demand += entered - served;
+        if self.state.bank(rank, bank).row == place.row {
+            self.queues.opened(rank, bank, place.row);
+        }
+        self.consider(rank, bank);
+        if to_enter > 0 {
+            self.ports[request.port as usize].push_back(number);
+            self.waiting += 1;
+            self.waiting_writes += u32::from(request.kind == Kind::Write);
+            if self.some_may_enter() {
+                self.enter_at = train.entry(entered);
+            }
+        } else if request.kind == Kind::Write && request.ack == Ack::Accepted {
+            let accepted = self.state.clock.time(train.entry(bursts - 1));
+            self.requests.finish(&request, group, submitted, accepted.max(submitted));
         }
     }
 
-    /// Enqueues the request as of its arrival.
-    fn undo_train(&mut self) {
-        let Some(Train { mut request, submitted, arrival, span, entered, reported, .. }) = self.train.take() else {
-            return;
-        };
-        if reported {
-            request.ack = Ack::Silent;
+    /// Queues the bursts `from..to` of a train as one run, or as two if the queue was full in between.
+    fn queue_train(&mut self, train: &Train, transfer: u32, from: u32, to: u32) {
+        let kind = train.request.kind;
+        let even = train.first_behind().clamp(from.into(), to.into()) as u32;
+        let place = Place { column: train.place.column + from, ..train.place };
+        if even > from {
+            let arrivals = Arrivals { cycle: train.entry(from), apart: 1, bursts: even - from };
+            self.queues.push_run(kind, arrivals, &place, train.bank, transfer);
         }
-        self.admit(submitted, arrival, request, span);
-        if reported {
-            self.work(entered);
+        if to > even {
+            let arrivals = Arrivals { cycle: train.entry(even), apart: train.gap, bursts: to - even };
+            if even > from {
+                self.queues.extend_newest(kind, arrivals);
+            } else {
+                self.queues.push_run(kind, arrivals, &place, train.bank, transfer);
+            }
         }
     }
 }

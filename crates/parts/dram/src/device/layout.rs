@@ -145,6 +145,12 @@ impl Layout {
         if self.column.shift == 0 { self.column.mask + 1 - self.column.of(burst) } else { 1 }
     }
 
+    /// Returns the row and the column of a burst.
+    #[inline]
+    pub(crate) fn row_and_column(&self, burst: u64) -> (u32, u32) {
+        (self.row.of(burst), self.column.of(burst))
+    }
+
     #[inline]
     pub(crate) fn place(&self, burst: u64) -> Place {
         let row = self.row.of(burst);

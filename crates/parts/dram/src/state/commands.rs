@@ -175,6 +175,27 @@ impl State {
         self.stats.steps += 1;
     }
 
+    /// Logs column commands of consecutive columns, if commands are logged: `(cycle, gap, bursts)` are the cycle of the
+    /// first, the clocks between two, and their number.
+    #[inline]
+    pub(crate) fn note_columns(
+        &mut self,
+        kind: Kind,
+        (cycle, gap, bursts): (u64, u64, u32),
+        rank: usize,
+        bank: usize,
+        (row, column): (u32, u32),
+        request: u64,
+    ) {
+        if self.log.kept {
+            let command = if kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
+            for burst in 0..bursts {
+                let at = cycle + u64::from(burst) * gap;
+                self.note(at, command, rank, bank, (row, column + burst), request);
+            }
+        }
+    }
+
     /// Logs a command, if commands are logged.
     pub(crate) fn note(
         &mut self,
