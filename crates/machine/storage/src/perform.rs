@@ -47,6 +47,9 @@ impl Machine {
                 self.host_interface.data(now, tag, bytes, &mut HostInterfaceView(&mut self.world));
             }
             Action::Complete { tag, status } => {
+                if self.external {
+                    self.put_external(tag, status);
+                }
                 self.host_interface.complete(now, tag, status, &mut HostInterfaceView(&mut self.world));
                 self.check_end(tag, status);
             }
@@ -54,7 +57,9 @@ impl Machine {
                 let view = &mut HostInterfaceView(&mut self.world);
                 self.host_interface.host_memory(now, bytes, store, id.0, view);
             }
-            Action::HostMemoryReleased => self.host_interface.host_memory_released(now),
+            Action::HostMemoryReleased => {
+                self.host_interface.host_memory_released(now, &mut HostInterfaceView(&mut self.world));
+            }
         }
     }
 
