@@ -9,9 +9,7 @@ use storage::prepare::{Preparation, PrepareError, prepare};
 use system::System;
 use system::parts::Parts;
 
-use crate::controller::{
-    Controller, ControllerConfig, Health, Identity, NamespaceConfig, Need, QUEUES, REGISTERS_END,
-};
+use crate::controller::{Controller, ControllerConfig, Health, Identity, NamespaceConfig, Need, QUEUES, REGISTERS_END};
 use crate::memory::GuestMemory;
 use crate::msix::{Message, Msix};
 use crate::pci::{self, BAR_BYTES};
@@ -323,7 +321,8 @@ fn namespaces(parts: &Parts, configs: &[NamespaceConfig]) -> Result<Vec<Namespac
     if configs.is_empty() {
         return Ok(vec![NamespaceConfig { bytes: parts.user_bytes / unit * unit, block: 512 }]);
     }
-    let refuse = |number: usize, found: String, expected: String| Err(DriveError::Namespace { number, found, expected });
+    let refuse =
+        |number: usize, found: String, expected: String| Err(DriveError::Namespace { number, found, expected });
     let mut left = parts.user_bytes;
     for (number, config) in (1..).zip(configs) {
         if !matches!(config.block, 512 | 4096) {

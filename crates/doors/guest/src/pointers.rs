@@ -42,12 +42,7 @@ fn read_quad(memory: &dyn GuestMemory, address: u64) -> Result<u64, Status> {
 ///
 /// # Errors
 /// Fails with the status of the command if its pointers are invalid.
-pub(crate) fn segments(
-    memory: &dyn GuestMemory,
-    entry: &Entry,
-    bytes: u64,
-    page: u64,
-) -> Result<Vec<Segment>, Status> {
+pub(crate) fn segments(memory: &dyn GuestMemory, entry: &Entry, bytes: u64, page: u64) -> Result<Vec<Segment>, Status> {
     match entry.pointer_kind() {
         0 => prp_segments(memory, entry.pointer1(), entry.pointer2(), bytes, page),
         1 | 2 => sgl_segments(memory, [entry.pointer1(), entry.pointer2()], bytes),

@@ -57,14 +57,14 @@ fn compare(preset: &str, sets: &[(&str, &str)], requests: &[Request]) -> Vec<(Ti
 fn a_read_at_depth_one_takes_as_long_as_in_a_simulated_run() {
     let write = |i: u64| Request::new(Op::Write, i * 65_536, 65_536);
     let read = |i: u64| Request::new(Op::Read, i * 12_288 % (1 << 20), 4096 << (i % 4));
-    let requests: Vec<Request> =
-        (0..32).map(write).chain([Request::flush()]).chain((0..64).map(read)).collect();
+    let requests: Vec<Request> = (0..32).map(write).chain([Request::flush()]).chain((0..64).map(read)).collect();
     for time in ["10us", "50us", "1ms"] {
         let latencies = compare("", &[&SMALL[..], &[("flash.read", time)]].concat(), &requests);
         for (i, (guest, run)) in latencies.iter().enumerate() {
             assert_eq!(guest, run, "request {i} with flash.read {time}: {:?}", requests[i]);
         }
-        let flash = latencies.iter().rev().filter(|(guest, _)| *guest > system("", &[("flash.read", time)]).flash.read[0]);
+        let flash =
+            latencies.iter().rev().filter(|(guest, _)| *guest > system("", &[("flash.read", time)]).flash.read[0]);
         assert!(flash.count() > 16, "most reads go to flash");
     }
 }
@@ -74,7 +74,11 @@ fn a_read_of_a_preset_takes_as_long_as_in_a_simulated_run() {
     let write = |i: u64| Request::new(Op::Write, i * 131_072, 131_072);
     let read = |i: u64| Request::new(Op::Read, i * 65_536, 4096);
     let requests: Vec<Request> = (0..16).map(write).chain([Request::flush()]).chain((0..32).map(read)).collect();
-    for (guest, run) in compare("nvme-client-tlc", &[("flash.blocks", "20"), ("ftl.capacity", "16GB"), ("ftl.slc_cache.size", "0B")], &requests) {
+    for (guest, run) in compare(
+        "nvme-client-tlc",
+        &[("flash.blocks", "20"), ("ftl.capacity", "16GB"), ("ftl.slc_cache.size", "0B")],
+        &requests,
+    ) {
         assert_eq!(guest, run);
     }
 }

@@ -68,7 +68,8 @@ impl Nvme {
     /// Fails if the value is not the position of an entry that the host may have consumed.
     pub fn check_seen(&mut self, queue: u16, head: u16) -> Result<(), InvalidDoorbell> {
         let pair = &self.pairs[queue as usize];
-        let distance = |to: u16| if to >= pair.cq_head { to - pair.cq_head } else { to + (pair.cq_depth - pair.cq_head) };
+        let distance =
+            |to: u16| if to >= pair.cq_head { to - pair.cq_head } else { to + (pair.cq_depth - pair.cq_head) };
         if head >= pair.cq_depth || distance(head) > distance(pair.cq_tail) {
             return Err(InvalidDoorbell);
         }
@@ -95,14 +96,7 @@ impl Nvme {
 
     /// Frees the tag of a command whose completion is posted at `at`, like [`release`](Self::release). `coalesces` says
     /// that the interrupts of completion queue `to` are coalesced.
-    pub fn release_in(
-        &mut self,
-        at: Time,
-        tag: u16,
-        to: u16,
-        coalesces: bool,
-        s: &mut impl Schedule<Event>,
-    ) -> Ended {
+    pub fn release_in(&mut self, at: Time, tag: u16, to: u16, coalesces: bool, s: &mut impl Schedule<Event>) -> Ended {
         self.release_to(at, tag, coalesces.then_some(to), s)
     }
 

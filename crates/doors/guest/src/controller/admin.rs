@@ -197,6 +197,8 @@ impl Controller {
         self.close(now, tag);
         self.left(now, 0, s);
         self.request_event(now, entry.cid(), s);
+        // No completion follows whose end would fetch the next commands.
+        self.fetch(now, s);
         Ok(Course::Waits)
     }
 

@@ -31,7 +31,8 @@ impl Controller {
             return self.notice(now, Notice::InvalidDoorbellValue, s);
         };
         // The link times doorbell and fetch together if the entry is fetched as soon as the doorbell arrives.
-        if self.queues.ringing == 0 && self.device.fetches_at_once() && self.device.check_doorbell(queue, tail) == Ok(1) {
+        if self.queues.ringing == 0 && self.device.fetches_at_once() && self.device.check_doorbell(queue, tail) == Ok(1)
+        {
             let fetch = self.device.fetch_at_once(queue, tail);
             let arrives = self.link.submission(now, now);
             self.admit(now, fetch, arrives, s);

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use sim::{Schedule, Time};
 
-use crate::entry::Status;
 use super::queues::Completed;
 use super::{Controller, Event};
+use crate::entry::Status;
 
 /// Maximum number of outstanding Asynchronous Event Requests (AERL + 1).
 pub(super) const REQUESTS_MAX: usize = 4;

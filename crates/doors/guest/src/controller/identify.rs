@@ -2,12 +2,12 @@
 
 use sim::Time;
 
+use super::Controller;
 use super::admin::{Course, Outcome};
 use super::events::REQUESTS_MAX;
 use super::logs::ERROR_ENTRIES;
 use super::namespaces::{ALL, FORMATS};
 use super::registers::VERSION;
-use super::Controller;
 use crate::entry::{Entry, Status};
 
 /// Bytes of every data structure.
@@ -106,7 +106,10 @@ impl Controller {
         page.put(524, [0]); // FNA: each namespace has its own format
         page.put(525, [u8::from(self.has_write_cache) | 0b110]); // VWC: flush of all namespaces
         page.put(536, 1u32.to_le_bytes()); // SGLS: any alignment
-        let name = format!("nqn.2014.08.org.nvmexpress:{VENDOR:04x}{VENDOR:04x}{:20}{:40}", self.identity.serial, self.identity.model);
+        let name = format!(
+            "nqn.2014.08.org.nvmexpress:{VENDOR:04x}{VENDOR:04x}{:20}{:40}",
+            self.identity.serial, self.identity.model
+        );
         let name = &name.as_bytes()[..name.len().min(223)];
         page.0[768..768 + name.len()].copy_from_slice(name); // SUBNQN
         page.put(2048, 850u16.to_le_bytes()); // Power state 0: 8.5 W (assumed)

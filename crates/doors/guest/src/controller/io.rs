@@ -44,8 +44,7 @@ impl Controller {
             Some(_) if entry.opcode() != opcode::FLUSH => Request::new(Op::Trim, 0, bytes),
             _ => Request::flush(),
         };
-        let slot =
-            self.commands.open(Command { queue, entry, plan, segments: Vec::new(), status, result: 0, list });
+        let slot = self.commands.open(Command { queue, entry, plan, segments: Vec::new(), status, result: 0, list });
         (slot, request)
     }
 

@@ -173,13 +173,7 @@ fn effects() -> Vec<u8> {
 
 impl Controller {
     /// Performs Get Log Page.
-    pub(super) fn get_log_page(
-        &mut self,
-        now: Time,
-        tag: u16,
-        entry: &Entry,
-        s: &mut dyn Schedule<Event>,
-    ) -> Outcome {
+    pub(super) fn get_log_page(&mut self, now: Time, tag: u16, entry: &Entry, s: &mut dyn Schedule<Event>) -> Outcome {
         let log = entry.dword(10) as u8;
         let page = match log {
             ERRORS => {

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use media::Request;
 use sim::{Schedule, Time};
 
-use crate::entry::{Entry, Status};
 use super::{Controller, DevicePart, Event, QUEUES, Step};
+use crate::entry::{Entry, Status};
 
 /// Maximum entries of a queue (CAP.MQES + 1). Assumed: drives offer 1,024 to 65,536.
 pub const QUEUE_ENTRIES_MAX: u16 = 4096;
@@ -151,13 +151,7 @@ impl Controller {
     }
 
     /// Admits fetched entries, which arrive at `arrives`. Guest memory is read now: the host has handed the entries over.
-    pub(super) fn admit(
-        &mut self,
-        now: Time,
-        fetch: device::Fetch,
-        arrives: Time,
-        s: &mut dyn Schedule<Event>,
-    ) {
+    pub(super) fn admit(&mut self, now: Time, fetch: device::Fetch, arrives: Time, s: &mut dyn Schedule<Event>) {
         let (queue, depth) = (fetch.queue, self.device.submission_entries(fetch.queue));
         let Some(submission) = &mut self.queues.submission[usize::from(queue)] else { return self.fail() };
         submission.in_flight += u32::from(fetch.count);
@@ -174,7 +168,9 @@ impl Controller {
             admitted.push(self.open(queue, Entry::from_bytes(&bytes)));
             index = if index + 1 == depth { 0 } else { index + 1 };
         }
-        let at = |index: u16| usize::from(if index >= fetch.index { index - fetch.index } else { index + depth - fetch.index });
+        let at = |index: u16| {
+            usize::from(if index >= fetch.index { index - fetch.index } else { index + depth - fetch.index })
+        };
         self.device.admit(fetch, (arrives, false), |index| admitted[at(index)], &mut DevicePart(s));
     }
 

@@ -190,7 +190,14 @@ impl Controller {
     /// Resets the status that a controller-level reset clears; addresses and sizes of the admin queues stay.
     pub(super) fn reset_registers(&mut self, recovery: Time) {
         let r = &mut self.registers;
-        *r = Registers { interrupt_mask: 0, ready: false, fatal: false, shutdown: Shutdown::Normal, recovery, ..r.clone() };
+        *r = Registers {
+            interrupt_mask: 0,
+            ready: false,
+            fatal: false,
+            shutdown: Shutdown::Normal,
+            recovery,
+            ..r.clone()
+        };
     }
 
     /// Sets all registers to their values after power-on.

@@ -116,7 +116,12 @@ impl Host {
     pub fn new(system: &System, options: &Options) -> Host {
         let ram = Ram::new(MEMORY);
         let drive = Drive::new(system, options, Box::new(ram.clone())).unwrap_or_else(|error| panic!("{error}"));
-        Host { drive, ram, now: Time::ZERO, queues: Vec::new(), cid: 0, raised: Vec::new() }
+        Host::over(drive, ram, Time::ZERO)
+    }
+
+    /// Takes over a drive in any state.
+    pub fn over(drive: Drive, ram: Ram, now: Time) -> Host {
+        Host { drive, ram, now, queues: Vec::new(), cid: 0, raised: Vec::new() }
     }
 
     /// Creates the drive and attaches to it.
@@ -242,8 +247,14 @@ impl Host {
     /// Shuts down like Linux: deletes the queues, then a normal shutdown.
     pub fn shut_down(&mut self) {
         for queue in 1..self.queues.len() as u32 {
-            assert_eq!(self.admin(Command { opcode: 0, dwords: [queue, 0, 0, 0, 0, 0], ..Command::default() }).status, 0);
-            assert_eq!(self.admin(Command { opcode: 4, dwords: [queue, 0, 0, 0, 0, 0], ..Command::default() }).status, 0);
+            assert_eq!(
+                self.admin(Command { opcode: 0, dwords: [queue, 0, 0, 0, 0, 0], ..Command::default() }).status,
+                0
+            );
+            assert_eq!(
+                self.admin(Command { opcode: 4, dwords: [queue, 0, 0, 0, 0, 0], ..Command::default() }).status,
+                0
+            );
         }
         self.queues.truncate(1);
         let cc = self.read32(0x14);
@@ -258,13 +269,7 @@ impl Host {
     }
 
     pub fn try_identify(&mut self, cns: u32, namespace: u32) -> Done {
-        self.admin(Command {
-            opcode: 6,
-            namespace,
-            prp: [DATA, 0],
-            dwords: [cns, 0, 0, 0, 0, 0],
-            ..Command::default()
-        })
+        self.admin(Command { opcode: 6, namespace, prp: [DATA, 0], dwords: [cns, 0, 0, 0, 0, 0], ..Command::default() })
     }
 
     /// Set Features with a value and no data.
@@ -321,17 +326,26 @@ impl Host {
     /// Writes entries and rings the doorbell once. Returns the commands' identifiers.
     pub fn submit(&mut self, queue: usize, commands: &[Command]) -> Vec<u16> {
         let mut cids = Vec::new();
+        let mut entries = Vec::new();
         for command in commands {
             self.cid = self.cid.wrapping_add(1) & 0x7fff;
             cids.push(self.cid);
+            entries.push(command.bytes(self.cid));
+        }
+        self.submit_entries(queue, &entries);
+        cids
+    }
+
+    /// Writes entries of any content and rings the doorbell once.
+    pub fn submit_entries(&mut self, queue: usize, entries: &[[u8; 64]]) {
+        for entry in entries {
             let q = &mut self.queues[queue];
             let at = q.sq + u64::from(q.tail) * 64;
             q.tail = (q.tail + 1) % q.entries;
-            self.ram.write(at, &command.bytes(self.cid)).expect("memory");
+            self.ram.write(at, entry).expect("memory");
         }
         let tail = self.queues[queue].tail;
         self.write32(0x1000 + 8 * queue as u64, tail);
-        cids
     }
 
     /// Returns the entry at the head of a completion queue if it is new.
