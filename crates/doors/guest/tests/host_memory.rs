@@ -144,3 +144,23 @@ fn what_is_not_memory_or_not_the_same_is_refused() {
     assert_eq!(host.admin(enable(4096, support::HMB_LIST, 1)).status, 0x02, "a descriptor outside memory");
     assert_eq!(host.host_memory(16 << 20, false).status, 0);
 }
+
+#[test]
+fn a_sanitize_outlives_a_reset_that_loses_host_memory() {
+    let mut host = host();
+    fill(&mut host, 20);
+    pass(&mut host, 20);
+    let sanitize = Command { opcode: 0x84, dwords: [2, 0, 0, 0, 0, 0], ..Command::default() };
+    host.submit(0, &[sanitize]);
+    // Reset at many instants of the operation; the loss of the map is found while it goes on.
+    for _ in 0..20 {
+        host.wait(Time::from_us(37));
+        host.attach(1);
+    }
+    host.wait(Time::from_ms(3000));
+    assert_eq!(host.log(0x81, 512, 0).expect("the sanitize status")[2], 1);
+    for i in 0..20 {
+        let (done, data) = host.read_blocks(i * 8192, 8);
+        assert_eq!((done.status, data), (0, vec![0; 4096]), "region {i}");
+    }
+}

@@ -212,3 +212,29 @@ fn interrupts_are_coalesced_as_the_host_sets() {
     assert_eq!(host.feature(0x09, 1 | 1 << 16).status, 0);
     assert_eq!(host.run(1, read).status, 0);
 }
+
+#[test]
+fn a_completion_held_back_is_coalesced_when_it_is_posted() {
+    let mut host = host();
+    assert_eq!(host.feature(0x08, 3 | 1 << 8).status, 0);
+    // A completion queue of two entries: the second completion waits longer than the aggregation time.
+    host.store(0x90_000, &[0; 4096]);
+    for (opcode, flags, address) in [(5, 3 | 2 << 16, 0x90_000), (1, 1 | 2 << 16, 0x30_000)] {
+        let dwords = [2 | 1 << 16, flags, 0, 0, 0, 0];
+        let done = host.admin(Command { opcode, prp: [address, 0], dwords, ..Command::default() });
+        assert_eq!(done.status, 0);
+    }
+    for turn in 0..4u32 {
+        let flush = Command { namespace: 1, ..Command::default() };
+        host.store(0x30_000 + 64 * u64::from(turn % 2), &flush.bytes(turn as u16));
+        host.write32(0x1010, (turn + 1) % 2);
+        host.wait(Time::from_ms(50));
+        // The entry of the turn before is freed only now.
+        if turn > 0 {
+            host.write32(0x1014, turn % 2);
+        }
+        host.wait(Time::from_ms(50));
+    }
+    let raised = host.drive.take_interrupts();
+    assert!(raised.len() >= 4 && raised.iter().all(|vector| *vector == 2), "{raised:?}");
+}

@@ -21,7 +21,7 @@ fn prp_slowly(memory: &Ram, prp1: u64, prp2: u64, bytes: u64, page: u64) -> Opti
     if bytes == 0 {
         return Some(Vec::new());
     }
-    if prp1 % 4 != 0 {
+    if !prp1.is_multiple_of(4) {
         return None;
     }
     pages.push(prp1 - prp1 % page);
@@ -30,14 +30,14 @@ fn prp_slowly(memory: &Ram, prp1: u64, prp2: u64, bytes: u64, page: u64) -> Opti
         pages.push(prp2);
     } else if needed > 1 {
         let mut at = prp2;
-        if at % 8 != 0 {
+        if !at.is_multiple_of(8) {
             return None;
         }
         while needed > 0 {
             let mut quad = [0; 8];
             memory.read(at, &mut quad).ok()?;
             let entry = u64::from_le_bytes(quad);
-            if entry % page != 0 {
+            if !entry.is_multiple_of(page) {
                 return None;
             }
             if at % page == page - 8 && needed > 1 {
@@ -49,7 +49,7 @@ fn prp_slowly(memory: &Ram, prp1: u64, prp2: u64, bytes: u64, page: u64) -> Opti
             }
         }
     }
-    if pages[1..].iter().any(|at| at % page != 0) {
+    if pages[1..].iter().any(|at| !at.is_multiple_of(page)) {
         return None;
     }
     let byte = |i: u64| {
@@ -82,7 +82,7 @@ fn sgl_slowly(memory: &Ram, first: [u64; 2], bytes: u64) -> Option<Vec<u64>> {
                 }
             }
             kind @ (0x20 | 0x30) => {
-                if !is_end || was_last || length == 0 || length % 16 != 0 {
+                if !is_end || was_last || length == 0 || !length.is_multiple_of(16) {
                     return None;
                 }
                 was_last = kind == 0x30;

@@ -30,6 +30,8 @@ enum Purpose {
 pub(super) struct Background {
     purpose: Option<Purpose>,
     plan: VecDeque<Request>,
+    /// The first request of the plan is in the translation layer.
+    issued: bool,
     /// Requests of the whole sanitize operation.
     total: usize,
     /// A shutdown waits for the end of a sanitize operation.
@@ -82,9 +84,10 @@ impl Controller {
         plan.push_back(Request::flush());
         let sanitized = Some(entry.dword(10));
         let total = plan.len();
-        self.background = super::background::Background {
+        self.background = Background {
             purpose: Some(Purpose::Sanitize),
             plan,
+            issued: false,
             total,
             shutdown_waits: false,
             sanitized,
@@ -111,6 +114,7 @@ impl Controller {
     /// Continues with the next request.
     pub(super) fn go_on_in_background(&mut self, now: Time, s: &mut dyn Schedule<Event>, out: &mut Vec<Output>) {
         if let Some(request) = self.background.plan.front() {
+            self.background.issued = true;
             return out.push(Output::Command { tag: Tag(u32::from(self.internal)), io: 0, request: *request });
         }
         match self.background.purpose.take() {
@@ -126,12 +130,20 @@ impl Controller {
     /// Handles the end of a background request. One that failed, because the drive is read-only, is not repeated.
     pub(super) fn background_done(&mut self, now: Time, s: &mut dyn Schedule<Event>) {
         self.background.plan.pop_front();
+        self.background.issued = false;
         Step::Background.at(now, 0, s);
+    }
+
+    /// Issues the request in progress again after the translation layer has dropped its commands.
+    pub(super) fn repeat_in_background(&mut self, now: Time, s: &mut dyn Schedule<Event>) {
+        if std::mem::take(&mut self.background.issued) {
+            Step::Background.at(now, 0, s);
+        }
     }
 
     /// Resumes after a reset, which drops a shutdown but not a sanitize operation.
     pub(super) fn resume_background(&mut self, now: Time, s: &mut dyn Schedule<Event>) {
-        self.background.shutdown_waits = false;
+        (self.background.shutdown_waits, self.background.issued) = (false, false);
         match self.background.purpose {
             Some(Purpose::Sanitize) => Step::Background.at(now, 0, s),
             Some(Purpose::Shutdown) => {

@@ -181,6 +181,7 @@ impl Controller {
     pub fn host_memory_lost(&mut self, at: Time, tag: u16, s: &mut dyn Schedule<Event>) {
         self.host_memory.unsettled = false;
         self.host_memory.held.clear();
+        self.repeat_in_background(at, s);
         super::Step::Retry.at(at, u32::from(tag), s);
     }
 }

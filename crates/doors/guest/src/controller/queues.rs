@@ -185,6 +185,8 @@ impl Controller {
             return completion.waiting.push_back((tag, at));
         }
         let coalesces = completion.vector.is_some_and(|vector| to != 0 && self.features.coalesces(vector));
+        // A completion that waited for room ends now.
+        let at = at.max(now);
         let ended = self.device.release_in(at, tag, to, coalesces, &mut DevicePart(s));
         self.deliver(now, at, to, completed, ended.interrupt, s);
         self.close(now, tag);
@@ -206,7 +208,7 @@ impl Controller {
     ) {
         let Some(completion) = &mut self.queues.completion[usize::from(to)] else { return };
         let vector = completion.vector.filter(|_| interrupt);
-        let (visible, message) = self.link.completion(now, at.max(now), vector.is_some());
+        let (visible, message) = self.link.completion(now, at, vector.is_some());
         let visible = visible.max(completion.last);
         completion.last = visible;
         let (index, entry) = self.device.post_in(completed.queue, to, completed.cid);
