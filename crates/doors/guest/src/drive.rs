@@ -25,11 +25,14 @@ pub struct Options {
     pub namespaces: Vec<NamespaceConfig>,
     /// Model and serial number; `None` for the system's title.
     pub identity: Option<Identity>,
+    /// The function's own MSI-X table is in use, and interrupts are [`Drive::take_messages`]. Otherwise a monitor keeps
+    /// the table, and interrupts are [`Drive::take_interrupts`].
+    pub messages: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { seed: 1, preparation: Preparation::Erased, namespaces: Vec::new(), identity: None }
+        Options { seed: 1, preparation: Preparation::Erased, namespaces: Vec::new(), identity: None, messages: false }
     }
 }
 
@@ -67,6 +70,7 @@ pub struct Drive {
     streams: Streams,
     config: pci::Config,
     msix: Msix,
+    sends_messages: bool,
     /// Bytes of host memory for which the translation layer is configured.
     host_memory: Option<(u64, HostMemory)>,
     /// Usable blocks of the new drive beyond those that its capacity needs.
@@ -109,6 +113,7 @@ impl Drive {
             streams,
             config: pci::Config::new(),
             msix: Msix::new(),
+            sends_messages: options.messages,
             host_memory,
             spare_blocks: 0,
             raised: Vec::new(),
@@ -177,12 +182,12 @@ impl Drive {
         self.messages.extend(due);
     }
 
-    /// Returns the vectors raised since the last call, for a monitor that keeps the MSI-X table itself.
+    /// Returns the vectors raised since the last call, in order, unless [`Options::messages`] is set.
     pub fn take_interrupts(&mut self) -> Vec<u16> {
         std::mem::take(&mut self.raised)
     }
 
-    /// Returns the interrupt messages due since the last call, by the function's own MSI-X table.
+    /// Returns the interrupt messages due since the last call, in order, if [`Options::messages`] is set.
     pub fn take_messages(&mut self) -> Vec<Message> {
         std::mem::take(&mut self.messages)
     }
@@ -243,9 +248,10 @@ impl Drive {
                 Need::ReleaseHeld => self.controller(now, |controller, s| controller.release_held(now, s)),
                 Need::Interrupt => {
                     let raised = self.controller(now, |controller, _| controller.take_interrupts());
-                    for vector in raised {
-                        self.messages.extend(self.msix.raise(vector));
-                        self.raised.push(vector);
+                    if self.sends_messages {
+                        self.messages.extend(raised.into_iter().filter_map(|vector| self.msix.raise(vector)));
+                    } else {
+                        self.raised.extend(raised);
                     }
                 }
             }

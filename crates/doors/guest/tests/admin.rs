@@ -54,6 +54,46 @@ fn queues_are_created_only_as_the_specification_allows() {
 }
 
 #[test]
+fn queues_of_every_size_wrap_around() {
+    for entries in [2, 3, 64, 4096] {
+        let mut host = host();
+        let done = host.create_pair_at(2, None, entries, [0x200_000, 0x280_000]);
+        assert_eq!(done.status, 0, "{entries} entries");
+        let flush = Command { namespace: 1, ..Command::default() };
+        for i in 0..2 * entries + 3 {
+            let done = host.run(2, flush);
+            assert_eq!((done.status, u32::from(done.sq_head)), (0, (i + 1) % entries), "command {i} of {entries}");
+        }
+    }
+}
+
+#[test]
+fn interrupts_are_messages_by_the_function_s_own_table() {
+    let options = Options { messages: true, ..Options::default() };
+    let mut host = Host::new(&system("", &SMALL), &options);
+    // Vector 0: address, data, not masked; then MSI-X is enabled in its capability.
+    let entry = [0xfee0_0000u32, 0, 0x31, 0].map(u32::to_le_bytes).concat();
+    host.drive.write(host.now, 0x2000, &entry);
+    host.drive.write_config(0x42, &0x8000u16.to_le_bytes());
+    host.disable();
+    host.enable();
+    host.submit(0, &[Command { opcode: 6, prp: [DATA, 0], dwords: [1, 0, 0, 0, 0, 0], ..Command::default() }]);
+    host.wait(Time::from_ms(1));
+    let message = guest::msix::Message { vector: 0, address: 0xfee0_0000, data: 0x31 };
+    assert_eq!((host.drive.take_messages(), host.drive.take_interrupts()), (vec![message], vec![]));
+    assert_eq!(host.peek(0).map(|done| done.status), Some(0));
+    host.consume(0);
+    // Masked, the vector is pending; the message follows when it is unmasked.
+    host.drive.write(host.now, 0x200c, &1u32.to_le_bytes());
+    host.submit(0, &[Command { opcode: 6, prp: [DATA, 0], dwords: [1, 0, 0, 0, 0, 0], ..Command::default() }]);
+    host.wait(Time::from_ms(1));
+    assert!(host.drive.take_messages().is_empty());
+    assert_eq!(host.read64(0x3000), 1);
+    host.drive.write(host.now, 0x200c, &0u32.to_le_bytes());
+    assert_eq!((host.drive.take_messages(), host.read64(0x3000)), (vec![message], 0));
+}
+
+#[test]
 fn two_submission_queues_share_a_completion_queue() {
     let mut host = Host::new(&system("", &SMALL), &Options::default());
     host.attach(2);

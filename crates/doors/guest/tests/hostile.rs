@@ -75,11 +75,14 @@ impl Hostile {
                 NamespaceConfig { bytes: 1 << 20, block: 512 },
                 NamespaceConfig { bytes: 2 << 20, block: 4096 },
             ],
+            // Both kinds of interrupts.
+            messages: seed.is_multiple_of(2),
             ..Options::default()
         };
         let memory = Box::new(Watched { ram: ram.clone(), moved: moved.clone() });
         let drive = Drive::new(system, &options, memory).unwrap_or_else(|error| panic!("{error}"));
-        let host = Host::over(drive, ram, Time::ZERO);
+        let mut host = Host::over(drive, ram, Time::ZERO);
+        host.polls = options.messages;
         Hostile { rng: Streams::new(seed).stream("hostile"), host, moved, written: 0, lent: false }
     }
 
@@ -291,7 +294,8 @@ fn attack(seed: u64, steps: u32, system: &System) -> (u64, bool) {
     (written, lent)
 }
 
-/// Number of seeds: `NANDRAM_HOSTILE_SEEDS`, or a few.
+/// Number of seeds: `NANDRAM_HOSTILE_SEEDS`, or a few, which must include 25: with host memory, that guest resets the
+/// drive while it sanitizes and then lends other memory, at which the operation once stopped for good.
 fn seeds() -> u64 {
     std::env::var("NANDRAM_HOSTILE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(40)
 }

@@ -166,7 +166,9 @@ impl Controller {
         if !fits || submission < 2 || completion < 2 {
             return self.fail();
         }
-        self.create_admin_queues((r.asq, submission as u16), (r.acq, completion as u16));
+        let (submission, completion) = ((r.asq, submission as u16), (r.acq, completion as u16));
+        self.registers.shutdown = Shutdown::Normal;
+        self.create_admin_queues(submission, completion);
         let ready = now + READY + std::mem::take(&mut self.registers.recovery);
         Step::Ready.at(ready, 0, s);
     }

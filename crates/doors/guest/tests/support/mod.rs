@@ -106,6 +106,8 @@ pub struct Host {
     pub ram: Ram,
     pub now: Time,
     pub queues: Vec<Queue>,
+    /// The driver looks at completion queues instead of waiting for interrupts.
+    pub polls: bool,
     cid: u16,
     /// Vectors raised and not yet waited for.
     raised: Vec<u16>,
@@ -121,7 +123,7 @@ impl Host {
 
     /// Takes over a drive in any state.
     pub fn over(drive: Drive, ram: Ram, now: Time) -> Host {
-        Host { drive, ram, now, queues: Vec::new(), cid: 0, raised: Vec::new() }
+        Host { drive, ram, now, queues: Vec::new(), polls: false, cid: 0, raised: Vec::new() }
     }
 
     /// Creates the drive and attaches to it.
@@ -215,12 +217,17 @@ impl Host {
         }
     }
 
-    /// Creates an I/O queue pair.
+    /// Creates an I/O queue pair of the usual size.
     pub fn create_pair(&mut self, queue: u16, vector: Option<u16>) -> Done {
         let at = u64::from(queue - 1);
-        let pair = Queue::new(IO_SQ + at * 0x1000, IO_CQ + at * 0x1000, ENTRIES, vector);
-        self.ram.write(pair.cq, &[0; 0x1000]).expect("memory");
-        let size = u32::from(queue) | (ENTRIES - 1) << 16;
+        self.create_pair_at(queue, vector, ENTRIES, [IO_SQ + at * 0x1000, IO_CQ + at * 0x1000])
+    }
+
+    /// Creates an I/O queue pair of `entries` at the addresses of submission and completion queue.
+    pub fn create_pair_at(&mut self, queue: u16, vector: Option<u16>, entries: u32, [sq, cq]: [u64; 2]) -> Done {
+        let pair = Queue::new(sq, cq, entries, vector);
+        self.ram.write(pair.cq, &vec![0; entries as usize * 16]).expect("memory");
+        let size = u32::from(queue) | (entries - 1) << 16;
         let interrupt = vector.map_or(0, |vector| 2 | u32::from(vector) << 16);
         let done = self.admin(Command {
             opcode: 0x05,
@@ -366,7 +373,7 @@ impl Host {
     /// Waits for the next completion of a queue and frees its entry.
     pub fn reap(&mut self, queue: usize) -> Done {
         let begin = self.now;
-        let vector = self.queues[queue].vector;
+        let vector = self.queues[queue].vector.filter(|_| !self.polls);
         loop {
             let found = match vector {
                 Some(vector) => self.raised.iter().position(|raised| *raised == vector),
