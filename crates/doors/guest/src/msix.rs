@@ -1,6 +1,6 @@
 //! MSI-X: the vector table and the pending bits (PCI Local Bus Specification 3.0, 6.8.2).
 //!
-//! A monitor that keeps the table itself, like QEMU's VFIO, never writes this one and takes vectors as they are raised.
+//! A monitor that keeps the table itself, like QEMU's VFIO, never writes this one and takes vectors when they are raised.
 
 use crate::controller::QUEUES;
 

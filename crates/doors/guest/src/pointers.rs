@@ -154,7 +154,7 @@ pub fn sgl_segments(memory: &dyn GuestMemory, first: [u64; 2], bytes: u64) -> Re
     if left > 0 { Err(Status::INVALID_SGL_LENGTH) } else { Ok(segments) }
 }
 
-/// Copies `segments` of guest memory to `data`, which they fill. Returns false if some of it is no longer memory; the
+/// Copies `segments` of guest memory to `data`, which they fill. Returns false if a range is no longer memory; the
 /// rest of `data` is then unchanged.
 pub(crate) fn gather(memory: &dyn GuestMemory, segments: &[Segment], mut data: &mut [u8]) -> bool {
     for segment in segments {
@@ -167,7 +167,7 @@ pub(crate) fn gather(memory: &dyn GuestMemory, segments: &[Segment], mut data: &
     true
 }
 
-/// Copies `data` to `segments` of guest memory. Returns false if some of it is no longer memory.
+/// Copies `data` to `segments` of guest memory. Returns false if a range is no longer memory.
 pub(crate) fn scatter(memory: &mut dyn GuestMemory, segments: &[Segment], mut data: &[u8]) -> bool {
     for segment in segments {
         let (now, later) = data.split_at((segment.bytes as usize).min(data.len()));

@@ -168,7 +168,7 @@ fn doorbells_of_no_queue_or_value_are_reported() {
     let (aborted, abort) = if first.cid == cids[2] { (first, second) } else { (second, first) };
     assert_eq!((aborted.cid, aborted.status), (cids[2], 0x07));
     assert_eq!((abort.status, abort.result), (0, 0), "the command was aborted");
-    // What is not there cannot be aborted.
+    // A command that is not there cannot be aborted.
     let none = host.admin(Command { opcode: 8, dwords: [1 | 5 << 16, 0, 0, 0, 0, 0], ..Command::default() });
     assert_eq!((none.status, none.result), (0, 1));
 }
@@ -336,12 +336,12 @@ fn format_erases_and_changes_the_block_size() {
     assert_eq!(host.load(DATA, 4096), [0; 4096]);
     assert_eq!(host.run(1, Command { opcode: 2, ..second }).status, 0);
     assert_eq!(host.load(DATA, 4096), pattern(2, 4096));
-    // What was formatted does not come back after a power cut.
+    // Formatted data do not come back after a power cut, nor does the block size.
     host.drive.power_cut(host.now).expect("the parts of the drive");
     host.attach(1);
     host.store(DATA, &[1; 4096]);
-    let read = host.transfer(2, 1, 8, 512);
     assert_eq!(host.run(1, read).status, 0);
+    assert_eq!(host.load(DATA, 4096), [0; 4096]);
 }
 
 #[test]

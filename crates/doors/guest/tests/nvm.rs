@@ -116,7 +116,7 @@ fn data_is_where_the_sgls_say() {
     let read = Command { opcode: 2, prp: pointer(DATA + 0x5003, 8192, 0), ..write };
     assert_eq!(host.run(1, read).status, 0);
     assert_eq!(host.load(DATA + 0x5003, 8192), data);
-    // What is wrong is refused.
+    // Wrong descriptors are refused.
     for (prp, status) in [
         (pointer(DATA, 8191, 0), 0x0f),
         (pointer(DATA, 8193, 0), 0x0f),

@@ -88,7 +88,7 @@ fn sgl_slowly(memory: &Ram, first: [u64; 2], bytes: u64) -> Option<Vec<u64>> {
                 was_last = kind == 0x30;
                 for i in 0..(length / 16).min(2048) {
                     let mut raw = [0; 16];
-                    // What lies outside memory matters only when it is reached.
+                    // A descriptor outside memory matters only when it is reached.
                     let read = address.checked_add(16 * i).map(|at| memory.read(at, &mut raw));
                     let quad = |at: usize| u64::from_le_bytes(raw[at..at + 8].try_into().expect("8"));
                     let readable = matches!(read, Some(Ok(())));
@@ -111,7 +111,7 @@ fn address() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Returns memory filled with addresses, so that any part of it can be a list: most are those of pages, some are
+/// Returns memory filled with addresses, so that any part can be a list: most are addresses of pages, some are
 /// anything.
 fn ram(seed: u64) -> Ram {
     let mut state = seed | 1;

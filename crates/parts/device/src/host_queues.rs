@@ -15,7 +15,7 @@ pub struct InvalidDoorbell;
 
 impl Nvme {
     /// Creates a controller with room for `pairs` queue pairs, whose entries the host decides. Queues that do not exist
-    /// hold nothing. A command without a list or data, such as Write Zeroes, can end as soon as it is decoded.
+    /// hold nothing. A command without a list or data, such as Write Zeroes, can end right after its decoding.
     pub fn for_host(config: &Config, pairs: u16, round_trip: Time) -> Nvme {
         let mut nvme = Nvme::new(config, pairs, 2, true, round_trip);
         let firmware = config.firmware;

@@ -18,7 +18,7 @@ const EXIT_FAILURE_MODE: u32 = 1;
 const BLOCK_ERASE: u32 = 2;
 const CRYPTO_ERASE: u32 = 4;
 
-/// What the work in progress is for.
+/// Purpose of the work in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Sanitize,

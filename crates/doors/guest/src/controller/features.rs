@@ -96,7 +96,7 @@ impl Controller {
             POWER_MANAGEMENT if value & 0x1f == 0 => {}
             TEMPERATURE_THRESHOLD => {
                 let (sensor, kind) = (value >> 16 & 15, value >> 20 & 3);
-                // Sensor 0 is the composite temperature, 15 all of them.
+                // Sensor 0 is the composite temperature, 15 every sensor.
                 if kind > 1 || !matches!(sensor, 0 | 15) {
                     return Err(Status::INVALID_FIELD);
                 }

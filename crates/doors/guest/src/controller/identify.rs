@@ -1,4 +1,4 @@
-//! Identify (section 5.15): the controller, its namespaces, and lists of them.
+//! Identify (section 5.15): the controller, its namespaces, and their lists.
 
 use sim::Time;
 
@@ -13,7 +13,7 @@ use crate::entry::{Entry, Status};
 /// Bytes of every data structure.
 const BYTES: usize = 4096;
 
-/// What the controller reports about itself besides its mechanisms.
+/// Names that the controller reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Model number: ASCII, at most 40 characters; longer text is cut.

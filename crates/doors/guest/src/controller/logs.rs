@@ -30,7 +30,7 @@ const DATA_UNIT: u64 = 512_000;
 /// The part of the health log that translation layer and flash supply.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
-    /// Spare blocks left, in percent of those of a new drive.
+    /// Spare blocks left, in percent of a new drive's.
     pub spare: u8,
     /// Percentage of the flash's rated endurance used: the mean erase count of all blocks; may exceed 100.
     pub used: u8,

@@ -98,7 +98,7 @@ pub(super) fn trims(offset: u64, bytes: u64) -> impl Iterator<Item = Request> {
 pub(super) const ALL: u32 = u32::MAX;
 
 impl Controller {
-    /// Returns the requests that format a namespace, or all of them, after checking the command's fields. The block
+    /// Returns the requests that format one or all namespaces, after checking the command's fields. The block
     /// size changes at once; no other command of the namespace may be in progress.
     ///
     /// # Errors
