@@ -6,6 +6,7 @@
 
 mod ahci;
 mod bridge;
+pub mod external;
 pub mod hmb;
 mod nvme;
 mod path;
@@ -17,6 +18,7 @@ use sim::{Lane, Schedule, Time, Track};
 
 use ahci::Ahci;
 use bridge::Bridge;
+use external::External;
 use nvme::Nvme;
 use path::Path;
 use shared_buffer::SharedBuffer;
@@ -30,6 +32,7 @@ macro_rules! each {
             HostInterface::SharedBuffer($path) => $body,
             HostInterface::Ufs($path) => $body,
             HostInterface::Bridge($path) => $body,
+            HostInterface::External($path) => $body,
         }
     };
 }
@@ -158,6 +161,8 @@ pub enum HostInterface {
     Ufs(Box<Ufs>),
     /// A drive behind the bridges of a chipset, over SATA or on a DDR port of the North Bridge.
     Bridge(Box<Bridge>),
+    /// A controller whose host is outside the simulation.
+    External(Box<dyn External>),
 }
 
 const HOST_LANE: u8 = device::LANES;
@@ -285,6 +290,7 @@ impl HostInterface {
     pub fn host_memory(&mut self, now: Time, bytes: u32, store: bool, id: u32, s: &mut impl Schedule<Event>) {
         match self {
             HostInterface::Nvme(path) => path.host_memory(now, bytes, store, id, s),
+            HostInterface::External(path) => path.host_memory(now, bytes, store, id, s),
             HostInterface::Ufs(_) => panic!("a UFS device without unified memory cannot use host memory"),
             HostInterface::Ahci(_) | HostInterface::Bridge(_) => {
                 panic!("a drive that is no master of a bus cannot use host memory")
@@ -300,6 +306,7 @@ impl HostInterface {
             HostInterface::Ahci(_)
             | HostInterface::Ufs(_)
             | HostInterface::Bridge(_)
+            | HostInterface::External(_)
             | HostInterface::SharedBuffer(_) => 0,
         }
     }
@@ -312,6 +319,7 @@ impl HostInterface {
             HostInterface::Ahci(_)
             | HostInterface::Ufs(_)
             | HostInterface::Bridge(_)
+            | HostInterface::External(_)
             | HostInterface::SharedBuffer(_) => false,
         }
     }
@@ -320,9 +328,10 @@ impl HostInterface {
     ///
     /// # Panics
     /// Panics if no release was requested.
-    pub fn host_memory_released(&mut self, now: Time) {
+    pub fn host_memory_released(&mut self, now: Time, s: &mut impl Schedule<Event>) {
         match self {
             HostInterface::Nvme(path) => path.host_memory_released(now),
+            HostInterface::External(path) => path.host_memory_released(now, s),
             _ => panic!("release of host memory that was never lent"),
         }
     }
@@ -337,22 +346,28 @@ impl HostInterface {
         }
     }
 
-    /// Stores a command's payload in the data buffer between host and controller: at the start of a write or at the end
-    /// of a read. Returns its place, or `None` if the path has no such buffer.
+    /// Stores a command's payload in the data buffer between host and controller, at the start of a write or at the end
+    /// of a read, or hands a read's payload to an external host. Returns its place in the data buffer, if there is one.
     #[inline]
     pub fn put(&mut self, tag: Tag, data: &[u8]) -> Option<u32> {
         match self {
             HostInterface::SharedBuffer(path) => Some(path.put(tag, data)),
+            HostInterface::External(path) => {
+                path.put(tag, data);
+                None
+            }
             HostInterface::Nvme(_) | HostInterface::Ahci(_) | HostInterface::Ufs(_) | HostInterface::Bridge(_) => None,
         }
     }
 
-    /// Overwrites `data` with a write's payload as it came through the data buffer. Does nothing if the path has no
-    /// such buffer.
+    /// Overwrites `data` with a write's payload as it came through the data buffer or from an external host. Does
+    /// nothing on other paths, which carry no payload.
     #[inline]
-    pub fn take(&self, tag: Tag, data: &mut [u8]) {
-        if let HostInterface::SharedBuffer(path) = self {
-            path.take(tag, data);
+    pub fn take(&mut self, tag: Tag, data: &mut [u8]) {
+        match self {
+            HostInterface::SharedBuffer(path) => path.take(tag, data),
+            HostInterface::External(path) => path.take(tag, data),
+            HostInterface::Nvme(_) | HostInterface::Ahci(_) | HostInterface::Ufs(_) | HostInterface::Bridge(_) => {}
         }
     }
 
@@ -360,7 +375,11 @@ impl HostInterface {
     pub fn emptied(&self) -> &[u8] {
         match self {
             HostInterface::SharedBuffer(path) => path.emptied(),
-            HostInterface::Nvme(_) | HostInterface::Ahci(_) | HostInterface::Ufs(_) | HostInterface::Bridge(_) => &[],
+            HostInterface::Nvme(_)
+            | HostInterface::Ahci(_)
+            | HostInterface::Ufs(_)
+            | HostInterface::Bridge(_)
+            | HostInterface::External(_) => &[],
         }
     }
 
@@ -369,7 +388,11 @@ impl HostInterface {
     pub fn shared_buffer(&self, now: Time, decoded: u64, encoded: u64) -> Option<shared_buffer::Report> {
         match self {
             HostInterface::SharedBuffer(path) => Some(path.report(now, decoded, encoded)),
-            HostInterface::Nvme(_) | HostInterface::Ahci(_) | HostInterface::Ufs(_) | HostInterface::Bridge(_) => None,
+            HostInterface::Nvme(_)
+            | HostInterface::Ahci(_)
+            | HostInterface::Ufs(_)
+            | HostInterface::Bridge(_)
+            | HostInterface::External(_) => None,
         }
     }
 
@@ -377,7 +400,17 @@ impl HostInterface {
     /// survive. Events scheduled earlier must not be handled any more. Returns the requests that will never complete,
     /// in ascending order.
     pub fn power_cut(&mut self, now: Time) -> Vec<u32> {
-        each!(self, path => path.power_cut(now))
+        match self {
+            HostInterface::External(path) => {
+                path.power_cut(now);
+                Vec::new()
+            }
+            HostInterface::Nvme(path) => path.power_cut(now),
+            HostInterface::Ahci(path) => path.power_cut(now),
+            HostInterface::SharedBuffer(path) => path.power_cut(now),
+            HostInterface::Ufs(path) => path.power_cut(now),
+            HostInterface::Bridge(path) => path.power_cut(now),
+        }
     }
 }
 

@@ -98,6 +98,8 @@ impl Machine {
         if let Some(checker) = &mut self.checker {
             self.host_interface.take(tag, self.data.data_mut(tag));
             checker.arrived(tag, self.data.data(tag));
+        } else if self.external {
+            self.host_interface.take(tag, self.data.data_mut(tag));
         }
         self.ftl.arrived(now, tag, &mut self.out);
     }
@@ -150,6 +152,8 @@ impl Machine {
             if request.op == Op::Write {
                 self.host_interface.put(tag, data);
             }
+        } else if self.external {
+            self.open_external(tag, request);
         }
     }
 }

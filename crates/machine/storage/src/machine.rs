@@ -13,6 +13,8 @@ use system::parts::Parts;
 mod advance;
 #[path = "event.rs"]
 mod event;
+#[path = "external.rs"]
+mod external;
 #[path = "perform.rs"]
 mod perform;
 #[path = "power.rs"]
@@ -54,6 +56,8 @@ pub struct Machine {
     checker: Option<Box<Checker>>,
     /// The queues shown on the timeline, if one is kept.
     queue_tracks: Option<Box<QueueTracks>>,
+    /// The host is outside the simulation and exchanges payload with the controller.
+    external: bool,
 }
 
 /// The part of a machine that its parts reach through `Schedule`: the event queue and the timeline.
@@ -105,13 +109,17 @@ impl Schedule<nand::Event> for NandView<'_> {
 impl Machine {
     /// Creates a machine of `parts` at time zero over the flash `nand`.
     pub fn new(parts: &Parts, ftl: Ftl, nand: Nand) -> Machine {
-        let host_interface = HostInterface::new(&parts.host_interface);
+        Machine::with_interface(parts, HostInterface::new(&parts.host_interface), ftl, nand)
+    }
+
+    fn with_interface(parts: &Parts, host_interface: HostInterface, ftl: Ftl, nand: Nand) -> Machine {
         let mut machine = Machine {
             world: World {
                 queue: EventQueue::new(TIMER.0 as usize + 1),
                 timeline: None,
                 nand_tracks: host_interface.tracks().len() as u32,
             },
+            external: matches!(host_interface, HostInterface::External(_)),
             host_interface,
             data: TagBuffers::new(parts.nand.payload),
             checker: (parts.nand.payload == PayloadKind::Stamp)

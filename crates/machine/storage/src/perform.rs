@@ -38,7 +38,7 @@ impl Machine {
     /// Performs the pending actions.
     #[inline]
     fn perform_actions(&mut self, now: Time) {
-        let Machine { out, nand, host_interface, world, barriers, checker, data, .. } = self;
+        let Machine { out, nand, host_interface, world, barriers, checker, data, external, .. } = self;
         for action in &out.actions {
             match *action {
                 Action::Read(op) => nand.submit_read(now, op, &mut NandView(world)),
@@ -49,6 +49,10 @@ impl Machine {
                 Action::Ready { tag } => host_interface.ready(now, tag, &mut HostInterfaceView(world)),
                 Action::Data { tag, bytes } => host_interface.data(now, tag, bytes, &mut HostInterfaceView(world)),
                 Action::Complete { tag, status } => {
+                    if *external && status == Status::Ok {
+                        // An external host gets the payload in front of the completion.
+                        host_interface.put(tag, data.data(tag));
+                    }
                     host_interface.complete(now, tag, status, &mut HostInterfaceView(world));
                     if let Some(checker) = checker
                         && status == Status::Ok
@@ -59,7 +63,9 @@ impl Machine {
                 Action::HostMemory { id, bytes, store } => {
                     host_interface.host_memory(now, bytes, store, id.0, &mut HostInterfaceView(world));
                 }
-                Action::HostMemoryReleased => host_interface.host_memory_released(now),
+                Action::HostMemoryReleased => {
+                    host_interface.host_memory_released(now, &mut HostInterfaceView(world));
+                }
             }
         }
         out.actions.clear();

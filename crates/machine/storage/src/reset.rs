@@ -64,7 +64,7 @@ impl Machine {
     }
 
     /// Drops pending events of host, link and front end, and keeps those of the flash.
-    fn forget_all_but_flash(&mut self, now: Time) {
+    pub(super) fn forget_all_but_flash(&mut self, now: Time) {
         let mut kept = Vec::new();
         while let Some((at, event)) = self.world.queue.pop() {
             if !matches!(event, Event::HostInterface(_)) {

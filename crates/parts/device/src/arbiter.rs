@@ -130,6 +130,14 @@ impl Arbiter {
         self.waiting -= count;
     }
 
+    /// Sets the burst, which applies from the next turn of each queue.
+    pub fn set_burst(&mut self, burst: Option<u32>) {
+        self.burst = burst.unwrap_or(u32::MAX);
+        for class in &mut self.classes {
+            class.left = self.burst;
+        }
+    }
+
     /// Empties all queues.
     pub fn clear(&mut self) {
         self.pending.fill(0);

@@ -24,7 +24,7 @@ use sim::{Lane, Time};
 pub use config::{Arbitration, Coalescing, Config, Firmware, Priority, Utp};
 pub use emulated_dram::{EmulatedDram, EmulatedDramConfig};
 pub use handling::{Handling, Waits};
-pub use nvme::Nvme;
+pub use nvme::{InvalidDoorbell, Nvme};
 pub use onenand::{OneNand, OneNandConfig};
 pub use pair::{Completion, Ended, Fetch};
 pub use sata::Sata;

@@ -5,8 +5,12 @@ use sim::{Part, Schedule, Time};
 
 use crate::arbiter::Arbiter;
 use crate::engine::{Engine, NONE, index};
-use crate::pair::{Completion, EMPTY, Ended, Fetch, Pair};
+use crate::pair::{Completion, Ended, Fetch, Pair};
 use crate::{ARRIVED, COALESCED, Coalescing, Config, Event, FETCHED, Output};
+
+#[path = "host_queues.rs"]
+mod host_queues;
+pub use host_queues::InvalidDoorbell;
 
 /// Bytes per address in a list of memory pages (4.1.1).
 const PAGE_ADDRESS: u64 = 8;
@@ -20,8 +24,6 @@ const RANGE_MAX: u64 = u32::MAX as u64 * SECTOR;
 pub struct Nvme {
     engine: Engine,
     pairs: Vec<Pair>,
-    /// Entries per queue.
-    depth: u16,
     /// The first of the free tags, which are chained, and their number.
     free: u16,
     room: u32,
@@ -66,8 +68,7 @@ impl Nvme {
         }
         let mut nvme = Nvme {
             engine: Engine::new(config),
-            pairs: vec![EMPTY; pairs as usize],
-            depth,
+            pairs: vec![Pair::new(depth); pairs as usize],
             free: NONE,
             room: 0,
             arbiter: Arbiter::new(config.arbitration, config.arbitration_burst, &config.priorities, pairs),
@@ -121,11 +122,12 @@ impl Nvme {
     /// Handles a write of the submission queue's tail doorbell.
     #[inline]
     pub fn doorbell(&mut self, queue: u16, tail: u16) {
-        assert!(tail < self.depth, "a doorbell value of {tail} for a queue of {} entries", self.depth);
         let pair = &mut self.pairs[queue as usize];
-        let new = if tail >= pair.sq_tail { tail - pair.sq_tail } else { tail + (self.depth - pair.sq_tail) };
+        let depth = pair.sq_depth;
+        assert!(tail < depth, "a doorbell value of {tail} for a queue of {depth} entries");
+        let new = if tail >= pair.sq_tail { tail - pair.sq_tail } else { tail + (depth - pair.sq_tail) };
         pair.sq_tail = tail;
-        debug_assert!(self.arbiter.pending(queue) + u32::from(new) < u32::from(self.depth), "queue {queue} overflows");
+        debug_assert!(self.arbiter.pending(queue) + u32::from(new) < u32::from(depth), "queue {queue} overflows");
         self.arbiter.add(queue, u32::from(new));
     }
 
@@ -152,7 +154,7 @@ impl Nvme {
     fn take_entries(&mut self, queue: u16, count: u32) -> Fetch {
         let pair = &mut self.pairs[queue as usize];
         let index = pair.sq_head;
-        let (head, depth) = (u32::from(index) + count, u32::from(self.depth));
+        let (head, depth) = (u32::from(index) + count, u32::from(pair.sq_depth));
         pair.sq_head = (if head >= depth { head - depth } else { head }) as u16;
         Fetch { queue, index, count: count as u16 }
     }
@@ -170,7 +172,7 @@ impl Nvme {
         entry: impl Fn(u16) -> (u16, Request),
         s: &mut impl Schedule<Event>,
     ) {
-        let mut place = fetch.index;
+        let (mut place, depth) = (fetch.index, self.pairs[fetch.queue as usize].sq_depth);
         for _ in 0..fetch.count {
             let (cid, request) = entry(place);
             let tag = self.take(fetch.queue, cid, request);
@@ -180,7 +182,7 @@ impl Nvme {
                 self.undecoded += 1;
                 s.at(FETCHED, at, Event::Fetched(tag));
             }
-            place = if place + 1 == self.depth { 0 } else { place + 1 };
+            place = if place + 1 == depth { 0 } else { place + 1 };
         }
     }
 
@@ -293,13 +295,27 @@ impl Nvme {
     /// Frees the tag of a command whose completion is posted at `at`, now or soon.
     #[inline(always)]
     pub fn release(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) -> Ended {
+        let queue = self.engine.command(tag).queue;
+        self.release_to(at, tag, Some(queue), s)
+    }
+
+    /// Like [`release`](Self::release), for a completion in queue `coalesced`, whose interrupts are coalesced, or in a
+    /// queue that does not coalesce.
+    #[inline]
+    pub(crate) fn release_to(
+        &mut self,
+        at: Time,
+        tag: u16,
+        coalesced: Option<u16>,
+        s: &mut impl Schedule<Event>,
+    ) -> Ended {
         let command = self.engine.release(tag);
         let (queue, cid, status) = (command.queue, command.cid, command.status);
         command.next = self.free;
         self.free = tag;
         self.room += 1;
         self.others -= u32::from(command.request.op != Op::Read);
-        let interrupt = self.interrupts && self.is_interrupt_due(at, queue, s);
+        let interrupt = self.interrupts && coalesced.is_none_or(|queue| self.is_interrupt_due(at, queue, s));
         self.interrupts_sent += u64::from(interrupt);
         Ended { queue, cid, status, interrupt }
     }
@@ -307,11 +323,18 @@ impl Nvme {
     /// Returns the completion queue entry of a command that has ended, and its index.
     #[inline(always)]
     pub fn post(&mut self, queue: u16, cid: u16, status: Status) -> (u16, Completion) {
-        let pair = &mut self.pairs[queue as usize];
-        let place = pair.cq_tail;
-        let entry = Completion { cid, sq_head: pair.sq_head, phase: pair.phase, status };
+        self.post_to(queue, queue, cid, status)
+    }
+
+    /// Like [`post`](Self::post), for a command of submission queue `from` and an entry of completion queue `to`.
+    #[inline]
+    pub(crate) fn post_to(&mut self, from: u16, to: u16, cid: u16, status: Status) -> (u16, Completion) {
+        let sq_head = self.pairs[from as usize].sq_head;
+        let pair = &mut self.pairs[to as usize];
+        let (place, queue) = (pair.cq_tail, to);
+        let entry = Completion { cid, sq_head, phase: pair.phase, status };
         pair.cq_tail += 1;
-        if pair.cq_tail == self.depth {
+        if pair.cq_tail == pair.cq_depth {
             pair.cq_tail = 0;
             pair.phase = !pair.phase;
         }
@@ -388,7 +411,9 @@ impl Nvme {
     /// Drops all commands and doorbells and creates the queues again, empty.
     pub fn power_cut(&mut self, now: Time) {
         self.engine.power_cut(now);
-        self.pairs.fill(EMPTY);
+        for pair in &mut self.pairs {
+            *pair = pair.emptied();
+        }
         self.arbiter.clear();
         self.free_all();
         (self.undecoded, self.unposted, self.others) = (0, 0, 0);

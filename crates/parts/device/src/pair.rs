@@ -49,11 +49,32 @@ pub(crate) struct Pair {
     pub cq_tail: u16,
     pub cq_head: u16,
     pub phase: bool,
+    /// Entries of the submission queue and of the completion queue.
+    pub sq_depth: u16,
+    pub cq_depth: u16,
     /// Completions not yet covered by an interrupt.
     pub untold: u32,
     pub epoch: u16,
 }
 
-/// The state of a newly created pair.
-pub(crate) const EMPTY: Pair =
-    Pair { sq_head: 0, sq_tail: 0, cq_tail: 0, cq_head: 0, phase: true, untold: 0, epoch: 0 };
+impl Pair {
+    /// Returns a newly created pair of queues of `depth` entries.
+    pub(crate) const fn new(depth: u16) -> Pair {
+        Pair {
+            sq_head: 0,
+            sq_tail: 0,
+            cq_tail: 0,
+            cq_head: 0,
+            phase: true,
+            sq_depth: depth,
+            cq_depth: depth,
+            untold: 0,
+            epoch: 0,
+        }
+    }
+
+    /// Returns the pair, empty.
+    pub(crate) const fn emptied(&self) -> Pair {
+        Pair { cq_depth: self.cq_depth, ..Pair::new(self.sq_depth) }
+    }
+}

@@ -75,6 +75,16 @@ impl Ftl {
         }
     }
 
+    /// Enables `memory`, which holds nothing yet and may be less than the configured host memory: a host need not lend
+    /// as much as the controller prefers.
+    ///
+    /// # Panics
+    /// If it is more than configured at the mount, or host memory is already enabled.
+    pub fn enable_lent_memory(&mut self, memory: crate::config::HostMemory) {
+        self.config.host_memory = Some(memory);
+        self.enable_host_memory();
+    }
+
     /// Starts to return the host memory: data that exists only there is loaded or written to flash.
     /// [`Action::HostMemoryReleased`] follows.
     pub fn release_host_memory(&mut self, out: &mut Actions) {

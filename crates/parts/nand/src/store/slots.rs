@@ -75,7 +75,8 @@ impl Slots {
             self.free = self.record(slot)[RARE];
             slot
         } else {
-            if self.next as usize >> self.shift == self.chunks.len() {
+            // Slot 0 is never used, so a chunk of one slot may be skipped.
+            while self.next as usize >> self.shift >= self.chunks.len() {
                 let payload = vec![0; (self.pages * self.units_per_page * self.unit_payload) << self.shift];
                 self.chunks.push(Chunk { words: vec![0; self.words << self.shift], payload });
             }
@@ -207,4 +208,31 @@ pub(super) fn set_step(record: &mut [u32], page: u32, step: u16) {
     let word = &mut record[HEADER + page as usize / 2];
     let shift = page % 2 * 16;
     *word = *word & !(0xffff << shift) | u32::from(step) << shift;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_larger_than_a_chunk_have_slots() {
+        let geometry = Geometry {
+            channels: 1,
+            chips: 1,
+            dies: 1,
+            planes: 1,
+            blocks: 4,
+            pages: 1152,
+            page_bytes: 32_768,
+            unit_bytes: 4096,
+        };
+        let mut slots = Slots::new(&geometry, 4096, 4);
+        assert_eq!(slots.shift, 0, "one slot per chunk");
+        for number in 1..=3 {
+            let slot = slots.take(7, 0);
+            assert_eq!(slot, number);
+            slots.payload_mut(slot, 1151).fill(number as u8);
+        }
+        assert!((1..=3).all(|slot| slots.payload(slot, 1151).iter().all(|byte| *byte == slot as u8)));
+    }
 }

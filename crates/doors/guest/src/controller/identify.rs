@@ -1,0 +1,183 @@
+//! Identify (section 5.15): the controller, its namespaces, and their lists.
+
+use sim::Time;
+
+use super::Controller;
+use super::admin::{Course, Outcome};
+use super::events::REQUESTS_MAX;
+use super::logs::ERROR_ENTRIES;
+use super::namespaces::{ALL, FORMATS};
+use super::registers::VERSION;
+use crate::entry::{Entry, Status};
+
+/// Bytes of every data structure.
+const BYTES: usize = 4096;
+
+/// Names that the controller reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Model number: ASCII, at most 40 characters; longer text is cut.
+    pub model: String,
+    /// Serial number: ASCII, at most 20 characters; longer text is cut.
+    pub serial: String,
+}
+
+/// PCI vendor of the function. Assumed: no vendor is assigned to a simulated drive; drivers have no quirks for this
+/// one.
+pub(crate) const VENDOR: u16 = 0x1234;
+/// Firmware revision: that of this program.
+pub(super) const FIRMWARE: &str = env!("CARGO_PKG_VERSION");
+/// Composite temperature thresholds in kelvin. Assumed: 70 and 80 degrees Celsius, as client drives report.
+const WARNING_TEMPERATURE: u16 = 343;
+const CRITICAL_TEMPERATURE: u16 = 353;
+
+/// A data structure under construction.
+struct Page(Vec<u8>);
+
+impl Page {
+    fn new() -> Page {
+        Page(vec![0; BYTES])
+    }
+
+    fn put<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
+        self.0[at..at + N].copy_from_slice(&bytes);
+    }
+
+    /// Writes ASCII text, padded with spaces.
+    fn text(&mut self, at: usize, bytes: usize, text: &str) {
+        let field = &mut self.0[at..at + bytes];
+        field.fill(b' ');
+        let printable = text.bytes().map(|byte| if byte.is_ascii_graphic() { byte } else { b' ' });
+        for (to, byte) in field.iter_mut().zip(printable) {
+            *to = byte;
+        }
+    }
+}
+
+impl Controller {
+    /// Performs Identify.
+    pub(super) fn identify(&mut self, now: Time, tag: u16, entry: &Entry) -> Outcome {
+        let namespace = entry.namespace();
+        let page = match entry.dword(10) & 0xff {
+            0x00 => self.identify_namespace(namespace)?,
+            0x01 => self.identify_controller(),
+            0x02 => self.list_namespaces(namespace)?,
+            0x03 => self.describe_namespace(namespace)?,
+            _ => return Err(Status::INVALID_FIELD),
+        };
+        self.send(now, tag, &page.0)?;
+        Ok(Course::Ends(0))
+    }
+
+    /// Returns the Identify Controller data structure.
+    fn identify_controller(&self) -> Page {
+        let mut page = Page::new();
+        let transfer = (self.transfer_max / self.page).ilog2() as u8;
+        page.put(0, VENDOR.to_le_bytes());
+        page.put(2, VENDOR.to_le_bytes());
+        page.text(4, 20, &self.identity.serial);
+        page.text(24, 40, &self.identity.model);
+        page.text(64, 8, FIRMWARE);
+        page.put(72, [3]); // RAB: bursts of 8 commands are recommended
+        page.put(77, [transfer]); // MDTS
+        page.put(80, VERSION.to_le_bytes());
+        page.put(84, 1_000_000u32.to_le_bytes()); // RTD3R, in us
+        page.put(88, 1_000_000u32.to_le_bytes()); // RTD3E
+        page.put(92, (1u32 << 8).to_le_bytes()); // OAES: namespace attribute notices
+        page.put(96, 1u32.to_le_bytes()); // CTRATT: 128-bit host identifiers
+        page.put(111, [1]); // CNTRLTYPE: I/O controller
+        page.put(256, (1u16 << 1 | 1 << 8).to_le_bytes()); // OACS: Format NVM, Doorbell Buffer Config
+        page.put(258, [3, REQUESTS_MAX as u8 - 1]); // ACL, AERL
+        page.put(260, [0b11]); // FRMW: one slot, read-only
+        page.put(261, [0b110]); // LPA: commands supported and effects, extended data
+        page.put(262, [ERROR_ENTRIES as u8 - 1]); // ELPE
+        page.put(266, WARNING_TEMPERATURE.to_le_bytes());
+        page.put(268, CRITICAL_TEMPERATURE.to_le_bytes());
+        let memory = self.host_memory.identify();
+        page.put(272, memory.hmpre.to_le_bytes());
+        page.put(276, memory.hmmin.to_le_bytes());
+        page.put(280, self.namespaces.bytes().to_le_bytes()); // TNVMCAP
+        page.put(328, 0b11u32.to_le_bytes()); // SANICAP: crypto erase, block erase
+        page.put(332, memory.hmminds.to_le_bytes());
+        page.put(336, memory.hmmaxd.to_le_bytes());
+        page.put(512, [0x66, 0x44]); // SQES, CQES
+        page.put(516, self.namespaces.count().to_le_bytes()); // NN
+        page.put(520, (1u16 << 2 | 1 << 3 | 1 << 4 | 1 << 6).to_le_bytes()); // ONCS: DSM, zeroes, select, timestamp
+        page.put(524, [0]); // FNA: each namespace has its own format
+        page.put(525, [u8::from(self.has_write_cache) | 0b110]); // VWC: flush of all namespaces
+        page.put(536, 1u32.to_le_bytes()); // SGLS: any alignment
+        let name = format!(
+            "nqn.2014.08.org.nvmexpress:{VENDOR:04x}{VENDOR:04x}{:20}{:40}",
+            self.identity.serial, self.identity.model
+        );
+        let name = &name.as_bytes()[..name.len().min(223)];
+        page.0[768..768 + name.len()].copy_from_slice(name); // SUBNQN
+        page.put(2048, 850u16.to_le_bytes()); // Power state 0: 8.5 W (assumed)
+        page
+    }
+
+    /// Returns the Identify Namespace data structure.
+    fn identify_namespace(&self, identifier: u32) -> Result<Page, Status> {
+        let mut page = Page::new();
+        if identifier == ALL {
+            // The capabilities common to all namespaces.
+            self.put_formats(&mut page, 0);
+            return Ok(page);
+        }
+        let namespace = self.namespaces.get(identifier).ok_or(Status::INVALID_NAMESPACE)?;
+        for field in [0, 8, 16] {
+            page.put(field, namespace.blocks().to_le_bytes()); // NSZE, NCAP, NUSE
+        }
+        page.put(24, [1 << 4]); // NSFEAT: NPWG to NOWS
+        page.put(33, [0b1001]); // DLFEAT: deallocated blocks read as zeros, Write Zeroes deallocates
+        page.0[48..56].copy_from_slice(&namespace.bytes.to_le_bytes()); // NVMCAP
+        let unit = ((self.unit >> namespace.shift()).max(1) - 1) as u16;
+        for field in [64, 66, 68, 70] {
+            page.put(field, unit.to_le_bytes()); // NPWG, NPWA, NPDG, NPDA
+        }
+        page.put(104, self.unique(identifier)); // NGUID
+        self.put_formats(&mut page, namespace.format as u8);
+        Ok(page)
+    }
+
+    fn put_formats(&self, page: &mut Page, current: u8) {
+        page.put(25, [FORMATS.len() as u8 - 1, current]); // NLBAF, FLBAS
+        for (at, shift) in (128..).step_by(4).zip(FORMATS) {
+            // Blocks as large as a mapping unit perform best.
+            let is_best = 1 << shift >= self.unit.min(4096);
+            page.put(at, (u32::from(shift) << 16 | u32::from(!is_best) << 25).to_le_bytes());
+        }
+    }
+
+    /// Returns a globally unique identifier (NGUID): a hash of the serial number, and the namespace.
+    fn unique(&self, identifier: u32) -> [u8; 16] {
+        // FNV-1a, 64 bits.
+        let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        let serial = self.identity.serial.bytes().fold(0xcbf2_9ce4_8422_2325, hash);
+        let mut unique = [0; 16];
+        unique[..8].copy_from_slice(&serial.to_be_bytes());
+        unique[12..].copy_from_slice(&identifier.to_be_bytes());
+        unique
+    }
+
+    /// Returns the list of namespace identifiers greater than `after`.
+    fn list_namespaces(&self, after: u32) -> Result<Page, Status> {
+        if after >= ALL - 1 {
+            return Err(Status::INVALID_NAMESPACE);
+        }
+        let mut page = Page::new();
+        for (to, identifier) in page.0.chunks_exact_mut(4).zip(after + 1..=self.namespaces.count()) {
+            to.copy_from_slice(&identifier.to_le_bytes());
+        }
+        Ok(page)
+    }
+
+    /// Returns the Namespace Identification Descriptor list: the NGUID.
+    fn describe_namespace(&self, identifier: u32) -> Result<Page, Status> {
+        self.namespaces.get(identifier).ok_or(Status::INVALID_NAMESPACE)?;
+        let mut page = Page::new();
+        page.put(0, [2, 16, 0, 0]); // NIDT: NGUID, NIDL
+        page.put(4, self.unique(identifier));
+        Ok(page)
+    }
+}

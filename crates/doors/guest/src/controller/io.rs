@@ -1,0 +1,234 @@
+//! Commands of the NVM command set (section 6).
+
+use std::collections::VecDeque;
+
+use device::Output as DeviceOutput;
+use host_interface::Output;
+use link::Direction;
+use media::{Op, Request, Tag};
+use sim::{Schedule, Time};
+
+use super::commands::Command;
+use super::namespaces::Namespace;
+use super::{Controller, DevicePart, Event, Step};
+use crate::entry::{Entry, Status};
+use crate::pointers;
+
+/// Opcodes of the NVM command set.
+pub(super) mod opcode {
+    pub const FLUSH: u8 = 0x00;
+    pub const WRITE: u8 = 0x01;
+    pub const READ: u8 = 0x02;
+    pub const WRITE_ZEROES: u8 = 0x08;
+    pub const DATASET_MANAGEMENT: u8 = 0x09;
+}
+
+/// Bytes per range of Dataset Management.
+const RANGE: u64 = 16;
+
+/// A command's plan: its requests to the translation layer, and the bytes of the list that it points to.
+type Plan = Result<(VecDeque<Request>, u64), Status>;
+
+impl Controller {
+    /// Opens the command of a fetched entry. Returns its slot and the request by which the controller front end knows
+    /// it: for an admin command or one that fails, a flush, which has no data. (Assumed: these take as long to decode.)
+    pub(super) fn open(&mut self, queue: u16, entry: Entry) -> (u16, Request) {
+        let plan = if queue == 0 { Ok((VecDeque::new(), 0)) } else { self.plan(&entry) };
+        let (status, (plan, list)) = match plan {
+            Ok(plan) => (Status::SUCCESS, plan),
+            Err(status) => (status, (VecDeque::new(), 0)),
+        };
+        let bytes = plan.iter().map(|request| request.bytes).sum();
+        let request = match plan.front() {
+            Some(first) if queue != 0 && is_whole(&entry) => *first,
+            Some(_) if entry.opcode() != opcode::FLUSH => Request::new(Op::Trim, 0, bytes),
+            _ => Request::flush(),
+        };
+        let slot = self.commands.open(Command { queue, entry, plan, segments: Vec::new(), status, result: 0, list });
+        (slot, request)
+    }
+
+    /// Returns the plan of an I/O command.
+    fn plan(&self, entry: &Entry) -> Plan {
+        if entry.fused() != 0 {
+            return Err(Status::INVALID_FIELD);
+        }
+        let (first, count) = (entry.lba(), u64::from(entry.dword(12) & 0xffff) + 1);
+        match entry.opcode() {
+            opcode::FLUSH => {
+                let known = entry.namespace() == super::namespaces::ALL;
+                if !known {
+                    self.namespace(entry)?;
+                }
+                Ok((VecDeque::from([Request::flush()]), 0))
+            }
+            opcode::READ | opcode::WRITE => {
+                let (offset, bytes) = self.namespace(entry)?.range(first, count).ok_or(Status::LBA_OUT_OF_RANGE)?;
+                if bytes > self.transfer_max {
+                    return Err(Status::INVALID_FIELD);
+                }
+                let op = if entry.opcode() == opcode::READ { Op::Read } else { Op::Write };
+                // Without a volatile write cache, every write is durable when it completes.
+                let fua = op == Op::Write && (entry.dword(12) >> 30 & 1 == 1 || !self.features.write_cache());
+                Ok((VecDeque::from([Request { fua, ..Request::new(op, offset, bytes) }]), 0))
+            }
+            opcode::WRITE_ZEROES => {
+                let (offset, bytes) = self.namespace(entry)?.range(first, count).ok_or(Status::LBA_OUT_OF_RANGE)?;
+                let mut plan = self.zeroes(offset, bytes);
+                if entry.dword(12) >> 30 & 1 == 1 || !self.features.write_cache() {
+                    plan.push_back(Request::flush());
+                }
+                Ok((plan, 0))
+            }
+            opcode::DATASET_MANAGEMENT => self.deallocations(entry),
+            _ => Err(Status::INVALID_OPCODE),
+        }
+    }
+
+    fn namespace(&self, entry: &Entry) -> Result<&Namespace, Status> {
+        self.namespaces.get(entry.namespace()).ok_or(Status::INVALID_NAMESPACE)
+    }
+
+    /// Returns the requests that make a range read as zeros: whole mapping units are deallocated, the rest is written.
+    fn zeroes(&self, offset: u64, bytes: u64) -> VecDeque<Request> {
+        let (unit, end) = (self.unit, offset + bytes);
+        let (first, last) = (offset.next_multiple_of(unit).min(end), end - end % unit);
+        let write = |from: u64, to: u64| (to > from).then(|| Request::new(Op::Write, from, to - from));
+        if last <= first {
+            return write(offset, end).into_iter().collect();
+        }
+        let middle = super::namespaces::trims(first, last - first);
+        write(offset, first).into_iter().chain(middle).chain(write(last, end)).collect()
+    }
+
+    /// Returns the requests of Dataset Management: one for each range, if the host deallocates them.
+    fn deallocations(&self, entry: &Entry) -> Plan {
+        let namespace = self.namespace(entry)?;
+        let count = u64::from(entry.dword(10) & 0xff) + 1;
+        let mut list = vec![0; (count * RANGE) as usize];
+        let segments = pointers::segments(&*self.memory, entry, count * RANGE, self.page)?;
+        if !pointers::gather(&*self.memory, &segments, &mut list) {
+            return Err(Status::DATA_TRANSFER_ERROR);
+        }
+        let mut plan = VecDeque::new();
+        for range in list.chunks_exact(RANGE as usize) {
+            let word = |at: usize| u32::from_le_bytes([range[at], range[at + 1], range[at + 2], range[at + 3]]);
+            let (blocks, first) = (u64::from(word(4)), u64::from(word(8)) | u64::from(word(12)) << 32);
+            let (offset, bytes) = namespace.range(first, blocks).ok_or(Status::LBA_OUT_OF_RANGE)?;
+            // Attribute Deallocate (AD). The others are hints without effect.
+            if bytes > 0 && entry.dword(11) >> 2 & 1 == 1 {
+                plan.extend(super::namespaces::trims(offset, bytes));
+            }
+        }
+        Ok((plan, count * RANGE))
+    }
+
+    /// Performs a decoded I/O command.
+    pub(super) fn run_io(&mut self, now: Time, tag: u16, s: &mut dyn Schedule<Event>, out: &mut Vec<Output>) {
+        let command = self.commands.of_tag(tag);
+        let (entry, refused) = (command.entry, command.status != Status::SUCCESS);
+        if refused {
+            return self.finish(now, tag, s);
+        }
+        if self.background.is_sanitizing() {
+            return self.end(now, tag, Status::SANITIZE_IN_PROGRESS, s);
+        }
+        if is_transfer(&entry) {
+            let bytes = command.plan.front().map_or(0, |request| request.bytes);
+            match pointers::segments(&*self.memory, &entry, bytes, self.page) {
+                Ok(segments) => self.commands.of_tag_mut(tag).segments = segments,
+                Err(status) => return self.end(now, tag, status, s),
+            }
+        }
+        self.logs.count(&entry, self.commands.of_tag(tag).plan.iter().map(|request| request.bytes).sum());
+        self.next_request(now, tag, s, out);
+    }
+
+    /// Passes the command's next request to the translation layer, or ends the command.
+    pub(super) fn next_request(&mut self, now: Time, tag: u16, s: &mut dyn Schedule<Event>, out: &mut Vec<Output>) {
+        match self.commands.of_tag(tag).plan.front() {
+            Some(request) => out.push(Output::Command { tag: Tag(u32::from(tag)), io: 0, request: *request }),
+            None => self.finish(now, tag, s),
+        }
+    }
+
+    /// Handles the end of a request in the translation layer.
+    pub(super) fn request_done(&mut self, now: Time, tag: u16, status: media::Status, s: &mut dyn Schedule<Event>) {
+        let command = self.commands.of_tag_mut(tag);
+        command.plan.pop_front();
+        if status != media::Status::Ok {
+            return self.end(now, tag, status.into(), s);
+        }
+        if command.plan.is_empty() {
+            return self.finish(now, tag, s);
+        }
+        Step::Next.at(now, u32::from(tag), s);
+    }
+
+    /// Ends a command with `status`.
+    pub(super) fn end(&mut self, now: Time, tag: u16, status: Status, s: &mut dyn Schedule<Event>) {
+        self.commands.of_tag_mut(tag).status = status;
+        self.finish(now, tag, s);
+    }
+
+    /// Ends a command with the status and result that it has.
+    pub(super) fn finish(&mut self, now: Time, tag: u16, s: &mut dyn Schedule<Event>) {
+        let command = self.commands.of_tag(tag);
+        let ok = command.status == Status::SUCCESS;
+        if !ok {
+            let (queue, entry, status) = (command.queue, command.entry, command.status);
+            self.logs.record_error(queue, &entry, status);
+        }
+        // The front end has to know whether all data was transferred, not why it was not.
+        let status = if ok { media::Status::Ok } else { media::Status::Failed };
+        if let Some((tag, at)) = self.device.complete(now, Tag(u32::from(tag)), status, &mut DevicePart(s)) {
+            self.post(now, at, tag, s);
+        }
+    }
+
+    /// Handles an output of the controller front end.
+    pub(super) fn device_output(
+        &mut self,
+        now: Time,
+        output: DeviceOutput,
+        s: &mut dyn Schedule<Event>,
+        out: &mut Vec<Output>,
+    ) {
+        match output {
+            DeviceOutput::List { tag, bytes } => {
+                let at = match self.commands.in_slot(self.device.identifier(tag)) {
+                    // Write Zeroes is a trim without a list of ranges.
+                    Some(command) if command.entry.opcode() == opcode::WRITE_ZEROES => now,
+                    Some(command) => self.link.fetch(now, bytes.max(command.list) as u32),
+                    None => now,
+                };
+                self.device.listed(tag, at, &mut DevicePart(s));
+            }
+            DeviceOutput::Command { tag, queue, cid, .. } => {
+                self.commands.tag(cid, tag);
+                if self.registers.fatal {
+                    return;
+                }
+                if queue == 0 { self.run_admin(now, tag, s, out) } else { self.run_io(now, tag, s, out) }
+            }
+            DeviceOutput::Arrived(tag) => out.push(Output::Arrived { tag: Tag(u32::from(tag)) }),
+            DeviceOutput::Ended { tag, at } => self.post(now, at, tag, s),
+            DeviceOutput::Interrupt(queue) => self.interrupt_queue(now, queue, s),
+        }
+    }
+
+    /// Moves data over the link.
+    pub(super) fn transfer(&mut self, now: Time, direction: Direction, bytes: u64) -> link::Transfer {
+        self.link.data(now, direction, bytes, |_, _| {})
+    }
+}
+
+/// Returns true if the command transfers its request's data between guest and drive.
+pub(super) const fn is_transfer(entry: &Entry) -> bool {
+    matches!(entry.opcode(), opcode::READ | opcode::WRITE)
+}
+
+/// Returns true if the command is one request.
+const fn is_whole(entry: &Entry) -> bool {
+    is_transfer(entry) || entry.opcode() == opcode::FLUSH
+}

@@ -1,0 +1,375 @@
+//! An NVMe controller at its registers, for a host outside the simulation.
+//!
+//! Queue arbitration, command slots, decoding, data staging, coalescing and the order of completions are those of
+//! [`device::Nvme`], and transfers take the time of [`link::Pcie`], exactly as in a simulated run. This module adds what
+//! a simulated driver has no need of: registers, admin commands, and entries and data in guest memory.
+
+mod admin;
+mod background;
+mod commands;
+mod doorbells;
+mod events;
+mod features;
+mod host_memory;
+mod identify;
+mod io;
+mod logs;
+mod namespaces;
+mod queues;
+mod registers;
+
+use std::collections::BTreeSet;
+
+use host_interface::external::{External, step_lane};
+use host_interface::{Event, Output};
+use link::{Direction, Pcie};
+use media::{Request, Status, Tag};
+use sim::{Lane, Schedule, Time, Track};
+
+use background::Background;
+use commands::Commands;
+use doorbells::DoorbellBuffer;
+use events::Events;
+use features::Features;
+use host_memory::HostMemory;
+use logs::Logs;
+use namespaces::Namespaces;
+use queues::Queues;
+use registers::Registers;
+
+use crate::memory::GuestMemory;
+use crate::pointers;
+
+pub use identify::Identity;
+pub(crate) use identify::VENDOR;
+pub use logs::Health;
+pub use namespaces::NamespaceConfig;
+pub use queues::QUEUE_ENTRIES_MAX;
+pub use registers::REGISTERS_END;
+
+/// Number of queue pairs, the admin queues included, and of interrupt vectors. Assumed: drives offer 8 to 128.
+pub const QUEUES: u16 = 65;
+
+/// Something that the controller needs from the machine around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// A controller-level reset: [`Controller::reset`] after commands in progress were dropped.
+    Reset,
+    /// The state of translation layer and flash, for the command with this tag: [`Controller::health`].
+    Health(u16),
+    /// The host did not return the Host Memory Buffer: recover what was in it, then
+    /// [`Controller::host_memory_lost`] for the command with this tag.
+    LoseHostMemory(u16),
+    /// The host lends this many bytes.
+    LendHostMemory(u64),
+    /// [`Controller::release_held`].
+    ReleaseHeld,
+    /// An interrupt has been raised.
+    Interrupt,
+}
+
+/// Configuration of a controller.
+#[derive(Clone, Debug)]
+pub struct ControllerConfig {
+    /// The front end. Its arbitration must be round robin.
+    pub device: device::Config,
+    /// The link.
+    pub link: link::PcieConfig,
+    /// Bytes of a mapping unit.
+    pub unit: u64,
+    /// Maximum bytes of a transfer: a memory page times a power of two.
+    pub transfer_max: u64,
+    /// Written data may wait in volatile memory.
+    pub write_cache: bool,
+    /// The namespaces, which together take up the drive's capacity.
+    pub namespaces: Vec<NamespaceConfig>,
+    /// Model and serial number.
+    pub identity: Identity,
+}
+
+/// The controller.
+#[derive(Debug)]
+pub struct Controller {
+    link: Pcie,
+    device: device::Nvme,
+    memory: Box<dyn GuestMemory>,
+    identity: Identity,
+    /// Bytes of a memory page.
+    page: u64,
+    unit: u64,
+    transfer_max: u64,
+    has_write_cache: bool,
+    /// The tag of requests that no command waits for, after those of the front end.
+    internal: u16,
+    registers: Registers,
+    queues: Queues,
+    commands: Commands,
+    features: Features,
+    namespaces: Namespaces,
+    changed_namespaces: BTreeSet<u32>,
+    logs: Logs,
+    events: Events,
+    host_memory: HostMemory,
+    background: Background,
+    doorbell_buffer: Option<DoorbellBuffer>,
+    needs: Vec<Need>,
+    /// Vectors raised.
+    raised: Vec<u16>,
+    interrupts: u64,
+}
+
+/// Steps that the controller schedules for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Step {
+    /// A completion queue entry reaches guest memory.
+    Posted,
+    /// An interrupt message reaches the host.
+    Raise,
+    /// The next request of a command.
+    Next,
+    /// The data of a write that the controller makes itself.
+    Arrived,
+    /// The controller becomes ready.
+    Ready,
+    /// A command that waited for the Host Memory Buffer.
+    Retry,
+    /// The next background request.
+    Background,
+}
+
+const STEPS: [Step; 7] =
+    [Step::Posted, Step::Raise, Step::Next, Step::Arrived, Step::Ready, Step::Retry, Step::Background];
+
+impl Step {
+    fn at(self, when: Time, of: u32, s: &mut dyn Schedule<Event>) {
+        s.at(step_lane(self as u8), when, Event::Step { step: self as u8, of });
+    }
+}
+
+/// The scheduler as the controller front end sees it.
+struct DevicePart<'a>(&'a mut dyn Schedule<Event>);
+
+impl Schedule<device::Event> for DevicePart<'_> {
+    fn at(&mut self, lane: Lane, when: Time, event: device::Event) {
+        self.0.at(lane, when, Event::Device(event));
+    }
+
+    fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
+        self.0.span(track, name, from, to);
+    }
+}
+
+impl Controller {
+    /// Creates a disabled controller whose host has `memory`.
+    pub fn new(config: &ControllerConfig, memory: Box<dyn GuestMemory>) -> Controller {
+        let link = Pcie::new(&config.link);
+        let page = u64::from(config.device.host_page);
+        let tags = config.device.max_commands as u16;
+        Controller {
+            device: device::Nvme::for_host(&config.device, QUEUES, link.round_trip()),
+            link,
+            memory,
+            identity: config.identity.clone(),
+            page,
+            unit: config.unit,
+            transfer_max: config.transfer_max,
+            has_write_cache: config.write_cache,
+            internal: tags,
+            registers: Registers::default(),
+            queues: Queues::new(),
+            commands: Commands::new(tags),
+            features: Features::new(),
+            namespaces: Namespaces::new(&config.namespaces),
+            changed_namespaces: BTreeSet::new(),
+            logs: Logs::new(),
+            events: Events::default(),
+            host_memory: HostMemory::new(config.device.hmb, page),
+            background: Background::default(),
+            doorbell_buffer: None,
+            needs: Vec::new(),
+            raised: Vec::new(),
+            interrupts: 0,
+        }
+    }
+
+    /// Returns what the controller needs, in order.
+    pub fn take_needs(&mut self) -> Vec<Need> {
+        std::mem::take(&mut self.needs)
+    }
+
+    /// Returns the vectors of the interrupts raised since the last call.
+    pub fn take_interrupts(&mut self) -> Vec<u16> {
+        std::mem::take(&mut self.raised)
+    }
+
+    /// Frees the slot of a command.
+    fn close(&mut self, now: Time, tag: u16) {
+        self.commands.close(tag);
+        self.logs.is_busy(now, !self.commands.is_empty());
+    }
+
+    /// Drops commands, queues and host settings: the common part of every reset.
+    fn drop_state(&mut self, now: Time) {
+        self.link.power_cut(now);
+        self.device.power_cut(now);
+        self.device.set_coalescing(None);
+        self.device.set_arbitration_burst(None);
+        self.queues = Queues::new();
+        self.commands.clear();
+        self.logs.is_busy(now, false);
+        self.features = Features::new();
+        self.events = Events::default();
+        self.doorbell_buffer = None;
+        self.needs.clear();
+        self.raised.clear();
+    }
+
+    /// Performs a controller-level reset at `now`, after its commands and events were dropped. It becomes ready
+    /// `recovery` later than usual.
+    pub fn reset(&mut self, now: Time, recovery: Time, s: &mut dyn Schedule<Event>) {
+        self.drop_state(now);
+        self.reset_registers(recovery);
+        self.host_memory.reset();
+        self.resume_background(now, s);
+    }
+
+    /// Clears all registers, like a function-level reset does after [`reset`](Self::reset).
+    pub fn clear(&mut self) {
+        self.clear_registers();
+    }
+
+    fn step(&mut self, now: Time, step: Step, of: u32, s: &mut dyn Schedule<Event>, out: &mut Vec<Output>) {
+        match step {
+            Step::Posted => self.posted(of),
+            Step::Raise => {
+                self.raised.push(of as u16);
+                self.interrupts += 1;
+                self.needs.push(Need::Interrupt);
+            }
+            Step::Next => self.next_request(now, of as u16, s, out),
+            Step::Arrived => out.push(Output::Arrived { tag: Tag(of) }),
+            Step::Ready => self.become_ready(),
+            Step::Retry if of == u32::from(self.internal) => self.go_on_in_background(now, s, out),
+            Step::Retry => self.run_admin(now, of as u16, s, out),
+            Step::Background => self.go_on_in_background(now, s, out),
+        }
+    }
+}
+
+/// Stops the machine's event loop, so that its owner sees what the controller needs.
+const STOP: Output = Output::Completed { io: 0, status: Status::Ok, submitted: Time::ZERO };
+
+impl External for Controller {
+    fn handle(&mut self, now: Time, event: Event, s: &mut dyn Schedule<Event>, out: &mut Vec<Output>) {
+        match event {
+            Event::Device(event) => {
+                let mut report = None;
+                sim::Part::handle(&mut self.device, now, event, &mut DevicePart(s), &mut report);
+                if let Some(report) = report {
+                    self.device_output(now, report, s, out);
+                }
+            }
+            Event::Doorbell { queue, cid } => self.doorbell(now, queue, cid, s),
+            Event::HostMemory(id) => out.push(Output::HostMemory { id }),
+            Event::Step { step, of } => self.step(now, STEPS[usize::from(step)], of, s, out),
+            Event::Host(_) | Event::Issued(_) => unreachable!("an event of a simulated driver: {event:?}"),
+        }
+        if !self.needs.is_empty() {
+            out.push(STOP);
+        }
+    }
+
+    fn ready(&mut self, now: Time, tag: Tag, s: &mut dyn Schedule<Event>) {
+        if !self.is_transfer(tag) {
+            // The data are zeros that the controller makes itself.
+            return Step::Arrived.at(now, tag.0, s);
+        }
+        let (tag, bytes, staged) = self.device.ready(now, tag, &mut DevicePart(s));
+        let moved = self.transfer(now, Direction::ToDevice, bytes);
+        self.device.arrives(tag, moved.arrives.max(staged), &mut DevicePart(s));
+    }
+
+    fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut dyn Schedule<Event>) {
+        let (tag, staged) = self.device.data(now, tag, bytes, &mut DevicePart(s));
+        let moved = self.transfer(now, Direction::ToHost, u64::from(bytes));
+        self.device.sent(tag, moved.sent.max(staged));
+    }
+
+    fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut dyn Schedule<Event>) {
+        if tag.0 == u32::from(self.internal) {
+            return self.background_done(now, s);
+        }
+        self.request_done(now, tag.0 as u16, status, s);
+    }
+
+    fn host_memory(&mut self, now: Time, bytes: u32, store: bool, id: u32, s: &mut dyn Schedule<Event>) {
+        self.access_buffer(now, (id, bytes, store), s);
+    }
+
+    fn host_memory_released(&mut self, now: Time, s: &mut dyn Schedule<Event>) {
+        self.buffer_released(now, s);
+    }
+
+    fn put(&mut self, tag: Tag, data: &[u8]) {
+        if !self.is_transfer(tag) {
+            return;
+        }
+        let command = self.commands.of_tag_mut(tag.0 as u16);
+        let is_read = command.plan.front().is_some_and(|request: &Request| request.op == media::Op::Read);
+        if is_read && !pointers::scatter(&mut *self.memory, &command.segments, data) {
+            command.status = crate::entry::Status::DATA_TRANSFER_ERROR;
+        }
+    }
+
+    fn take(&mut self, tag: Tag, data: &mut [u8]) {
+        if !self.is_transfer(tag) {
+            return data.fill(0);
+        }
+        let command = self.commands.of_tag_mut(tag.0 as u16);
+        if !pointers::gather(&*self.memory, &command.segments, data) {
+            command.status = crate::entry::Status::DATA_TRANSFER_ERROR;
+        }
+    }
+
+    fn tracks(&self) -> Vec<(String, String)> {
+        self.device.tracks().into_iter().map(|name| ("controller".to_owned(), name)).collect()
+    }
+
+    fn busy(&self, now: Time) -> Vec<(&'static str, String, Time)> {
+        let ways = ["to device", "to host"].into_iter().zip(self.link.utilisation(now));
+        let link = ways.map(|(name, way)| ("link", name.to_owned(), way.busy));
+        link.chain(self.device.busy(now).into_iter().map(|(name, busy)| ("controller", name, busy))).collect()
+    }
+
+    fn queues(&self) -> Vec<(String, String)> {
+        vec![("controller".to_owned(), "commands".to_owned())]
+    }
+
+    fn queue_lengths(&self, lengths: &mut Vec<u32>) {
+        lengths.push(self.device.outstanding());
+    }
+
+    fn link(&self, now: Time) -> [link::Utilisation; 2] {
+        self.link.utilisation(now)
+    }
+
+    fn interrupts(&self) -> u64 {
+        self.interrupts
+    }
+
+    fn power_cut(&mut self, now: Time) {
+        self.logs.power_cut(self.registers.shutdown == registers::Shutdown::Complete);
+        self.drop_state(now);
+        self.clear_registers();
+        self.host_memory.power_cut();
+        self.background = Background::default();
+    }
+}
+
+impl Controller {
+    /// Returns true if the command's data is the guest's.
+    fn is_transfer(&self, tag: Tag) -> bool {
+        tag.0 != u32::from(self.internal) && io::is_transfer(&self.commands.of_tag(tag.0 as u16).entry)
+    }
+}

@@ -1,0 +1,137 @@
+//! Namespaces: consecutive parts of the drive's capacity, each with its own block size, and Format NVM (section 5.23).
+
+use std::collections::VecDeque;
+
+use media::{Op, Request};
+use sim::{Schedule, Time};
+
+use super::events::Notice;
+use super::{Controller, Event};
+use crate::entry::{Entry, Status};
+
+/// Block sizes that a namespace can be formatted with, as powers of two (LBADS), in order of the format's index.
+pub(super) const FORMATS: [u8; 2] = [9, 12];
+/// Maximum bytes that one request to the translation layer trims, so that a step takes bounded time.
+const TRIM_MAX: u64 = 1 << 30;
+
+/// Configuration of a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamespaceConfig {
+    /// Capacity in bytes: a multiple of 4,096 and of the mapping unit.
+    pub bytes: u64,
+    /// Bytes of a logical block: 512 or 4096.
+    pub block: u32,
+}
+
+/// A namespace.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Namespace {
+    /// First byte on the drive.
+    pub offset: u64,
+    pub bytes: u64,
+    /// Index of its format.
+    pub format: usize,
+}
+
+impl Namespace {
+    pub const fn shift(&self) -> u8 {
+        FORMATS[self.format]
+    }
+
+    /// Returns the number of logical blocks.
+    pub const fn blocks(&self) -> u64 {
+        self.bytes >> self.shift()
+    }
+
+    /// Returns the range on the drive, as offset and bytes, of `count` blocks from `first` on, if they exist.
+    pub fn range(&self, first: u64, count: u64) -> Option<(u64, u64)> {
+        let end = first.checked_add(count).filter(|end| *end <= self.blocks());
+        end.map(|_| (self.offset + (first << self.shift()), count << self.shift()))
+    }
+}
+
+/// All namespaces; identifiers start at 1.
+#[derive(Clone, Debug)]
+pub(super) struct Namespaces(Vec<Namespace>);
+
+impl Namespaces {
+    /// Creates the namespaces of `configs`, one behind the other.
+    pub fn new(configs: &[NamespaceConfig]) -> Namespaces {
+        let mut offset = 0;
+        let place = |config: &NamespaceConfig| {
+            let format = FORMATS.iter().position(|shift| 1 << shift == config.block);
+            let format = format.expect("a block size that the caller has checked");
+            let namespace = Namespace { offset, bytes: config.bytes, format };
+            offset += config.bytes;
+            namespace
+        };
+        Namespaces(configs.iter().map(place).collect())
+    }
+
+    pub fn count(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    pub fn get(&self, identifier: u32) -> Option<&Namespace> {
+        self.0.get((identifier as usize).checked_sub(1)?)
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.0.iter().map(|namespace| namespace.bytes).sum()
+    }
+
+    fn get_mut(&mut self, identifier: u32) -> Option<&mut Namespace> {
+        self.0.get_mut((identifier as usize).checked_sub(1)?)
+    }
+}
+
+/// Returns the requests that deallocate a range.
+pub(super) fn trims(offset: u64, bytes: u64) -> impl Iterator<Item = Request> {
+    let steps = bytes.div_ceil(TRIM_MAX);
+    (0..steps).map(move |step| {
+        let from = step * TRIM_MAX;
+        Request::new(Op::Trim, offset + from, TRIM_MAX.min(bytes - from))
+    })
+}
+
+/// All namespaces.
+pub(super) const ALL: u32 = u32::MAX;
+
+impl Controller {
+    /// Returns the requests that format one or all namespaces, after checking the command's fields. The block
+    /// size changes at once; no other command of the namespace may be in progress.
+    ///
+    /// # Errors
+    /// Fails with the status of the command.
+    pub(super) fn format(
+        &mut self,
+        now: Time,
+        entry: &Entry,
+        s: &mut dyn Schedule<Event>,
+    ) -> Result<VecDeque<Request>, Status> {
+        let fields = entry.dword(10);
+        let (format, metadata, protection, erase) = (fields & 15, fields >> 4 & 1, fields >> 5 & 15, fields >> 9 & 7);
+        if format as usize >= FORMATS.len() || metadata != 0 || protection != 0 {
+            return Err(Status::INVALID_FORMAT);
+        }
+        if erase > 2 {
+            return Err(Status::INVALID_FIELD);
+        }
+        let identifiers = match entry.namespace() {
+            ALL => 1..=self.namespaces.count(),
+            one if self.namespaces.get(one).is_some() => one..=one,
+            _ => return Err(Status::INVALID_NAMESPACE),
+        };
+        let mut plan = VecDeque::new();
+        for identifier in identifiers {
+            if let Some(namespace) = self.namespaces.get_mut(identifier) {
+                namespace.format = format as usize;
+                plan.extend(trims(namespace.offset, namespace.bytes));
+                self.changed_namespaces.insert(identifier);
+            }
+        }
+        plan.push_back(Request::flush());
+        self.notice(now, Notice::NamespaceChanged, s);
+        Ok(plan)
+    }
+}

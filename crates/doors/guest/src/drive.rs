@@ -1,0 +1,350 @@
+//! A drive as a PCI function: controller, translation layer and flash as one machine, stepped by its owner.
+
+use ftl::config::{ConfigError, HostMemory};
+use host_interface::external::External;
+use nand::PayloadKind;
+use sim::{Schedule, Streams, Time};
+use storage::Machine;
+use storage::prepare::{Preparation, PrepareError, prepare};
+use system::System;
+use system::parts::Parts;
+
+use crate::controller::{Controller, ControllerConfig, Health, Identity, NamespaceConfig, Need, QUEUES, REGISTERS_END};
+use crate::memory::GuestMemory;
+use crate::msix::{Message, Msix};
+use crate::pci::{self, BAR_BYTES};
+
+/// Options of a drive.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// State of the flash at the start.
+    pub preparation: Preparation,
+    /// The namespaces; empty for one namespace of the whole capacity with blocks of 512 bytes.
+    pub namespaces: Vec<NamespaceConfig>,
+    /// Model and serial number; `None` for the system's title.
+    pub identity: Option<Identity>,
+    /// The function's own MSI-X table is in use, and interrupts are [`Drive::take_messages`]. Otherwise a monitor keeps
+    /// the table, and interrupts are [`Drive::take_interrupts`].
+    pub messages: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { seed: 1, preparation: Preparation::Erased, namespaces: Vec::new(), identity: None, messages: false }
+    }
+}
+
+/// Reasons why a system cannot be a drive of a guest.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The parts do not fit together.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The drive could not be prepared.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The system has another link than PCI Express.
+    #[error("link.type: expected pcie, the link of an NVMe controller with registers")]
+    Link,
+    /// Prepared flash without contents would be read by the guest.
+    #[error("preparation: found {0}, expected none: a guest reads what flash holds")]
+    Preparation(Preparation),
+    /// A namespace has a size or block size that does not exist.
+    #[error("namespace {number}: found {found}, expected {expected}")]
+    Namespace {
+        /// Its identifier.
+        number: usize,
+        /// The setting.
+        found: String,
+        /// The requirement.
+        expected: String,
+    },
+}
+
+/// A drive at its registers. Every call that takes a time first handles all events up to it; times must not decrease.
+pub struct Drive {
+    machine: Machine,
+    parts: Parts,
+    streams: Streams,
+    config: pci::Config,
+    msix: Msix,
+    sends_messages: bool,
+    /// Bytes of host memory for which the translation layer is configured.
+    host_memory: Option<(u64, HostMemory)>,
+    /// Usable blocks of the new drive beyond those that its capacity needs.
+    spare_blocks: u64,
+    raised: Vec<u16>,
+    messages: Vec<Message>,
+    completions: Vec<storage::Completion>,
+}
+
+impl Drive {
+    /// Creates the drive that `system` describes, for a guest with `memory`.
+    ///
+    /// # Errors
+    /// Fails if the system has no PCI Express link, its parts do not fit together, or a namespace is impossible.
+    pub fn new(system: &System, options: &Options, memory: Box<dyn GuestMemory>) -> Result<Drive, DriveError> {
+        if options.preparation != Preparation::Erased {
+            return Err(DriveError::Preparation(options.preparation));
+        }
+        let streams = Streams::new(options.seed);
+        let parts = parts(system)?;
+        let link::Config::Pcie(link) = &parts.host_interface.link else { return Err(DriveError::Link) };
+        let page = u64::from(parts.host_interface.device.host_page);
+        let config = ControllerConfig {
+            device: parts.host_interface.device.clone(),
+            link: link.clone(),
+            unit: system.ftl.unit,
+            transfer_max: page << (system.host.max_transfer.max(page) / page).ilog2(),
+            write_cache: parts.ftl.buffers.write_back && !parts.ftl.buffers.protected,
+            namespaces: namespaces(&parts, &options.namespaces)?,
+            identity: options.identity.clone().unwrap_or_else(|| identity(system, options.seed)),
+        };
+        let (store, _) = prepare(system, &parts, options.preparation, &streams, None)?;
+        let (nand, ftl, _) = parts.mount(store, &streams)?;
+        let host_memory = parts.ftl.host_memory.map(|memory| (system.device.hmb.size, memory));
+        let controller = Box::new(Controller::new(&config, memory));
+        let machine = Machine::for_external_host(&parts, controller, ftl, nand);
+        let mut drive = Drive {
+            machine,
+            parts,
+            streams,
+            config: pci::Config::new(),
+            msix: Msix::new(),
+            sends_messages: options.messages,
+            host_memory,
+            spare_blocks: 0,
+            raised: Vec::new(),
+            messages: Vec::new(),
+            completions: Vec::new(),
+        };
+        drive.spare_blocks = drive.spare().max(1);
+        Ok(drive)
+    }
+
+    /// Returns the machine, for its counters.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Returns the time of the next event, or `None` while the drive waits for its host.
+    pub fn next_event(&self) -> Option<Time> {
+        self.machine.next_event()
+    }
+
+    /// Handles all events up to `until`.
+    pub fn advance(&mut self, until: Time) {
+        while self.machine.advance(until, &mut self.completions) {
+            self.completions.clear();
+            self.serve_needs(self.machine.now());
+        }
+    }
+
+    /// Reads BAR 0 at `now`.
+    pub fn read(&mut self, now: Time, offset: u64, to: &mut [u8]) {
+        self.advance(now);
+        match offset {
+            ..REGISTERS_END => self.controller(now, |controller, _| controller.read_registers(offset, to)),
+            pci::TABLE..pci::PENDING => self.msix.read_table(offset - pci::TABLE, to),
+            pci::PENDING..BAR_BYTES => self.msix.read_pending(offset - pci::PENDING, to),
+            _ => to.fill(0xff),
+        }
+    }
+
+    /// Writes BAR 0 at `now`.
+    pub fn write(&mut self, now: Time, offset: u64, from: &[u8]) {
+        self.advance(now);
+        match offset {
+            ..REGISTERS_END => {
+                self.controller(now, |controller, s| controller.write_registers(now, offset, from, s));
+                self.serve_needs(now);
+            }
+            pci::TABLE..pci::PENDING => {
+                let due = self.msix.write_table(offset - pci::TABLE, from);
+                self.messages.extend(due);
+            }
+            _ => {}
+        }
+    }
+
+    /// Reads configuration space.
+    pub fn read_config(&self, offset: u64, to: &mut [u8]) {
+        self.config.read(offset, to);
+    }
+
+    /// Writes configuration space.
+    pub fn write_config(&mut self, offset: u64, from: &[u8]) {
+        self.config.write(offset, from);
+        let (enabled, masked) = self.config.msix();
+        let due = self.msix.control(enabled, masked);
+        self.messages.extend(due);
+    }
+
+    /// Returns the vectors raised since the last call, in order, unless [`Options::messages`] is set.
+    pub fn take_interrupts(&mut self) -> Vec<u16> {
+        std::mem::take(&mut self.raised)
+    }
+
+    /// Returns the interrupt messages due since the last call, in order, if [`Options::messages`] is set.
+    pub fn take_messages(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.messages)
+    }
+
+    /// Performs a function-level reset at `now`.
+    pub fn reset_function(&mut self, now: Time) {
+        self.advance(now);
+        self.reset(now);
+        self.controller(now, |controller, _| controller.clear());
+        (self.config, self.msix) = (pci::Config::new(), Msix::new());
+        self.raised.clear();
+        self.messages.clear();
+    }
+
+    /// Cuts the drive's power at `now` and restores it. What was not flushed may be lost.
+    ///
+    /// # Errors
+    /// Never fails for the parts that the drive was made of.
+    pub fn power_cut(&mut self, now: Time) -> Result<storage::PowerCut, DriveError> {
+        self.advance(now);
+        let cut = self.machine.power_cut(&self.parts, &self.streams)?;
+        (self.config, self.msix) = (pci::Config::new(), Msix::new());
+        self.raised.clear();
+        self.messages.clear();
+        Ok(cut)
+    }
+
+    /// Lets `act` use the controller at `now`.
+    fn controller<R>(
+        &mut self,
+        now: Time,
+        act: impl FnOnce(&mut Controller, &mut dyn Schedule<host_interface::Event>) -> R,
+    ) -> R {
+        self.machine.host_acts(now, |interface: &mut dyn External, s| {
+            let interface: &mut dyn std::any::Any = interface;
+            act(interface.downcast_mut().expect("the controller that the drive was made with"), s)
+        })
+    }
+
+    /// Does what the controller needs from the machine around it.
+    fn serve_needs(&mut self, now: Time) {
+        for need in self.controller(now, |controller, _| controller.take_needs()) {
+            match need {
+                Need::Reset => {
+                    self.reset(now);
+                    // The reset dropped whatever else was needed.
+                    return;
+                }
+                Need::Health(tag) => {
+                    let health = self.health();
+                    self.controller(now, |controller, s| controller.health(now, tag, &health, s));
+                }
+                Need::LoseHostMemory(tag) => {
+                    let (_, time) = self.machine.lose_host_memory(now);
+                    self.controller(now, |controller, s| controller.host_memory_lost(now + time, tag, s));
+                }
+                Need::LendHostMemory(bytes) => self.lend(bytes),
+                Need::ReleaseHeld => self.controller(now, |controller, s| controller.release_held(now, s)),
+                Need::Interrupt => {
+                    let raised = self.controller(now, |controller, _| controller.take_interrupts());
+                    if self.sends_messages {
+                        self.messages.extend(raised.into_iter().filter_map(|vector| self.msix.raise(vector)));
+                    } else {
+                        self.raised.extend(raised);
+                    }
+                }
+            }
+        }
+    }
+
+    fn reset(&mut self, now: Time) {
+        let recovery = self.machine.drop_commands(now);
+        self.controller(now, |controller, s| controller.reset(now, recovery, s));
+        self.raised.clear();
+    }
+
+    /// Lets the translation layer use `bytes` of the guest's memory, which may be less than the drive prefers.
+    fn lend(&mut self, bytes: u64) {
+        let Some((preferred, memory)) = self.host_memory else { return };
+        let share = |count: u32| (u128::from(count) * u128::from(bytes.min(preferred)) / u128::from(preferred)) as u32;
+        self.machine.lend_host_memory(HostMemory {
+            map_frames: share(memory.map_frames),
+            read: share(memory.read),
+            write: share(memory.write),
+            ..memory
+        });
+    }
+
+    /// Returns the number of usable blocks.
+    fn usable_blocks(&self) -> u64 {
+        self.machine.nand().store().blocks().filter(|block| !block.bad).count() as u64
+    }
+
+    /// Returns the number of usable blocks beyond those that the capacity needs.
+    fn spare(&self) -> u64 {
+        let geometry = self.parts.nand.geometry;
+        let units = u64::from(geometry.pages) * u64::from(geometry.page_bytes / geometry.unit_bytes);
+        self.usable_blocks().saturating_sub(u64::from(self.parts.ftl.user_units).div_ceil(units))
+    }
+
+    fn health(&self) -> Health {
+        let (_, mean, _) = self.machine.ftl().wear();
+        let used = self.parts.nand.wear.endurance.map_or(0.0, |endurance| 100.0 * mean / endurance.mean);
+        Health {
+            spare: (100 * self.spare() / self.spare_blocks).min(100) as u8,
+            used: used.min(255.0) as u8,
+            read_only: self.machine.ftl().is_read_only(),
+            media_errors: self.machine.ftl().stats().lost_units,
+        }
+    }
+}
+
+/// Returns the parts of `system` for a guest: with whole payload, one more tag than the controller has, round-robin
+/// arbitration (the guest chooses priorities otherwise), and room for all the host memory that the drive prefers.
+fn parts(system: &System) -> Result<Parts, DriveError> {
+    if system.link.kind != system::link::LinkType::Pcie {
+        return Err(DriveError::Link);
+    }
+    let mut system = system.clone();
+    system.host.hmb.limit = system.device.hmb.size;
+    system.host.hmb.contiguous = system.host.hmb.contiguous.max(system.device.hmb.size);
+    let mut parts = Parts::new(&system, PayloadKind::Bytes)?;
+    parts.ftl.tags += 1;
+    parts.host_interface.device.arbitration = device::Arbitration::RoundRobin;
+    parts.host_interface.device.priorities.clear();
+    parts.host_interface.device.coalescing = None;
+    Ok(parts)
+}
+
+fn identity(system: &System, seed: u64) -> Identity {
+    Identity { model: format!("nandram {}", system.title), serial: format!("NANDRAM{seed:013}") }
+}
+
+/// Checks the namespaces, or makes one of the whole capacity.
+fn namespaces(parts: &Parts, configs: &[NamespaceConfig]) -> Result<Vec<NamespaceConfig>, DriveError> {
+    let unit = u64::from(parts.nand.geometry.unit_bytes).max(4096);
+    if configs.is_empty() {
+        return Ok(vec![NamespaceConfig { bytes: parts.user_bytes / unit * unit, block: 512 }]);
+    }
+    let refuse =
+        |number: usize, found: String, expected: String| Err(DriveError::Namespace { number, found, expected });
+    let mut left = parts.user_bytes;
+    for (number, config) in (1..).zip(configs) {
+        if !matches!(config.block, 512 | 4096) {
+            return refuse(number, format!("blocks of {} bytes", config.block), "512 or 4096".to_owned());
+        }
+        if config.bytes == 0 || !config.bytes.is_multiple_of(unit) || config.bytes > left {
+            let expected = format!("a multiple of {unit} bytes, at most {left}, all that is left");
+            return refuse(number, format!("{} bytes", config.bytes), expected);
+        }
+        left -= config.bytes;
+    }
+    if configs.len() > 1024 {
+        return refuse(configs.len(), format!("{} namespaces", configs.len()), "at most 1024".to_owned());
+    }
+    Ok(configs.to_vec())
+}
+
+/// Number of interrupt vectors.
+pub const VECTORS: u16 = QUEUES;

@@ -1,0 +1,22 @@
+//! A simulated drive at its registers: an NVMe controller as a PCI function, for a host outside the simulation.
+//!
+//! [`Drive`] is a library without a clock, a thread or a socket. The host reads and writes registers with the time of
+//! the access, gets the time of the next event, and advances the drive to it. Guest memory is behind
+//! [`GuestMemory`]. Below the registers is the machine that every simulated run uses: the same [`device::Nvme`]
+//! fetches, arbitrates, decodes and completes commands, the same link carries them, and translation layer and flash
+//! keep the data.
+//!
+//! Section numbers refer to the NVM Express Base Specification 1.4, which Identify Controller reports, unless they
+//! name another document.
+
+pub mod controller;
+pub mod drive;
+mod entry;
+pub mod memory;
+pub mod msix;
+pub mod pci;
+pub mod pointers;
+
+pub use controller::{Identity, NamespaceConfig, QUEUES};
+pub use drive::{Drive, DriveError, Options};
+pub use memory::{BadAddress, GuestMemory, Ram};

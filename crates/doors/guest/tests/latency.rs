@@ -1,0 +1,84 @@
+//! Times: what a guest sees at its registers is what a simulated run reports for the device.
+
+mod support;
+
+use guest::Options;
+use media::{Op, Request};
+use nand::PayloadKind;
+use sim::{Streams, Time};
+use storage::{Completion, Machine};
+use support::{Host, SMALL, pattern, system};
+use system::parts::Parts;
+
+/// A host that costs nothing, so that a request's latency is the device's: from the doorbell to the interrupt.
+const NO_HOST: [(&str, &str); 4] = [
+    ("host.submit", "0ns"),
+    ("host.complete", "0ns"),
+    ("host.interrupt.delivery", "0ns"),
+    ("host.interrupt.handler", "0ns"),
+];
+
+/// Sends `request` at `now` to the machine of a simulated run. Returns its latency.
+fn simulated(machine: &mut Machine, now: Time, request: Request) -> Time {
+    let mut ends: Vec<Completion> = Vec::new();
+    machine.advance(now, &mut ends);
+    machine.submit(now, 0, 0, request);
+    while ends.is_empty() {
+        machine.advance(Time::MAX, &mut ends);
+    }
+    ends[0].at - now
+}
+
+/// Plays the same requests at the same times through registers and through the simulated driver.
+fn compare(preset: &str, sets: &[(&str, &str)], requests: &[Request]) -> Vec<(Time, Time)> {
+    let sets = [sets, &NO_HOST].concat();
+    let system = system(preset, &sets);
+    let mut host = Host::attached(&system, &Options::default());
+    let parts = Parts::new(&system, PayloadKind::None).unwrap_or_else(|error| panic!("{error}"));
+    let mut machine = Machine::erased(&parts, &Streams::new(1)).expect("parts that fit together");
+    let mut latencies = Vec::new();
+    for request in requests {
+        host.wait(Time::from_us(500));
+        let at = host.now;
+        let (lba, blocks) = (request.offset / 512, (request.bytes / 512) as u32);
+        let done = match request.op {
+            Op::Write => host.write_blocks(lba, &pattern(lba, request.bytes as usize)),
+            Op::Read => host.read_blocks(lba, blocks).0,
+            Op::Flush => host.flush(),
+            Op::Trim => unreachable!("not compared"),
+        };
+        assert_eq!(done.status, 0);
+        latencies.push((done.latency, simulated(&mut machine, at, *request)));
+    }
+    latencies
+}
+
+#[test]
+fn a_read_at_depth_one_takes_as_long_as_in_a_simulated_run() {
+    let write = |i: u64| Request::new(Op::Write, i * 65_536, 65_536);
+    let read = |i: u64| Request::new(Op::Read, i * 12_288 % (1 << 20), 4096 << (i % 4));
+    let requests: Vec<Request> = (0..32).map(write).chain([Request::flush()]).chain((0..64).map(read)).collect();
+    for time in ["10us", "50us", "1ms"] {
+        let latencies = compare("", &[&SMALL[..], &[("flash.read", time)]].concat(), &requests);
+        for (i, (guest, run)) in latencies.iter().enumerate() {
+            assert_eq!(guest, run, "request {i} with flash.read {time}: {:?}", requests[i]);
+        }
+        let flash =
+            latencies.iter().rev().filter(|(guest, _)| *guest > system("", &[("flash.read", time)]).flash.read[0]);
+        assert!(flash.count() > 16, "most reads go to flash");
+    }
+}
+
+#[test]
+fn a_read_of_a_preset_takes_as_long_as_in_a_simulated_run() {
+    let write = |i: u64| Request::new(Op::Write, i * 131_072, 131_072);
+    let read = |i: u64| Request::new(Op::Read, i * 65_536, 4096);
+    let requests: Vec<Request> = (0..16).map(write).chain([Request::flush()]).chain((0..32).map(read)).collect();
+    for (guest, run) in compare(
+        "nvme-client-tlc",
+        &[("flash.blocks", "20"), ("ftl.capacity", "16GB"), ("ftl.slc_cache.size", "0B")],
+        &requests,
+    ) {
+        assert_eq!(guest, run);
+    }
+}
