@@ -10,6 +10,9 @@ use crate::controller::queue::{Arrivals, Entry, NONE};
 use crate::request::Kind;
 use crate::state::NEVER;
 
+/// Shorter runs cost less to serve than to examine.
+const SHORTEST: u32 = 4;
+
 /// The only request that waits to enter, if its next bursts continue the last run of their bank.
 struct Entering {
     transfer: u32,
@@ -56,7 +59,7 @@ impl Channel {
         }
         let (rank, bank) = (self.next.place as usize >> 8, self.next.place as usize & 0xff);
         let (class, entry) = self.candidates[rank].of(bank);
-        if class != kind as usize || self.queues.get(entry).arrivals.bursts < 2 {
+        if class != kind as usize || self.queues.get(entry).arrivals.bursts < SHORTEST {
             return false;
         }
         let run = *self.queues.get(entry);
