@@ -9,7 +9,8 @@ import typer
 
 from nandram.cli.run import whole_number
 from nandram.errors import UserError
-from nandram.options import Precondition
+from nandram.fit.measure import Engine
+from nandram.options import Precondition, at_least_one
 
 if TYPE_CHECKING:
     from nandram.fit.evaluate import Told
@@ -17,16 +18,16 @@ if TYPE_CHECKING:
 
 
 def fit(
-    data: Annotated[
-        list[Path],
-        typer.Argument(metavar="DATA...", help="fio's JSON output, CSV files with named columns, or folders."),
-    ],
     system: Annotated[
         str,
         typer.Option(
             "--system", metavar="START", help="Preset or system file to start from; values with the basis given stay."
         ),
     ],
+    data: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[DATA]...", help="fio's JSON output, CSV files with named columns, or folders."),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FITTED.toml", help="Write the fitted system to this file.")
     ] = None,
@@ -55,6 +56,17 @@ def fit(
     jobs: Annotated[
         str | None, typer.Option(metavar="N", help="Number of parallel runs. [default: one per processor]")
     ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DEVICE",
+            help="First measure a block device or a file with fio. It is only read; mounted or used ones are refused.",
+        ),
+    ] = None,
+    engine: Annotated[Engine | None, typer.Option(help="With --measure: fio's I/O engine. [default: io_uring]")] = None,
+    seconds: Annotated[
+        str | None, typer.Option(metavar="N", help="With --measure: duration of each run. [default: 10]")
+    ] = None,
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -70,13 +82,22 @@ def fit(
     """
     from nandram.fit.run import run_fit
 
+    files = list(data or [])
+    if not files and measure is None:
+        raise UserError("fit: found no DATA, expected fio's JSON output or CSV files, or --measure")
+    if measure is None and (engine is not None or seconds is not None):
+        raise UserError("--engine, --seconds: expected --measure as well")
     if output is not None and not output.parent.is_dir():
         raise UserError(f"--output: {output}: no such folder, expected a file in a folder that exists")
     if folder is None and output is not None:
         folder = output.with_suffix("")
+    if measure is not None:
+        if folder is None:
+            raise UserError("--measure: needs a folder for fio's output, expected --folder or --output")
+        files += _measured(measure, folder / "fio", engine, seconds)
     with _progress() as (told, stage):
         found = run_fit(
-            data,
+            files,
             system,
             precondition=precondition,
             hold_out=hold_out,
@@ -93,6 +114,22 @@ def fit(
     if output is not None:
         for path in found.save(output):
             print(path)
+
+
+def _measured(target: str, folder: Path, engine: Engine | None, seconds: str | None) -> list[Path]:
+    """Measure a target with fio; return the output files."""
+    from nandram.cli.terminal.progress import counted_progress
+    from nandram.fit.measure import measure
+
+    duration = 10 if seconds is None else at_least_one("seconds", whole_number("--seconds", seconds))
+    with counted_progress("fio runs") as report:
+        return measure(
+            target,
+            folder,
+            engine=engine or Engine.IO_URING,
+            seconds=duration,
+            told=None if report is None else (lambda done, of: report(done, of, done / of)),
+        )
 
 
 def fraction(name: str, text: str) -> float:

@@ -12,7 +12,7 @@ from nandram.fit.evaluate import Evaluator, Told
 from nandram.fit.measurements.files import read_measurements
 from nandram.fit.measurements.points import Direction, Measurements, Point, size_text
 from nandram.fit.model import Guess, Model
-from nandram.fit.parameters import Space, quantity
+from nandram.fit.parameters import Space, polls, quantity
 from nandram.fit.result import Fit
 from nandram.fit.search import ensemble, search
 from nandram.fit.split import directions, split
@@ -108,10 +108,25 @@ def _space(system: System, points: Sequence[Point]) -> Space:
     engines = [point.conditions.engine for point in points]
     order = sorted(set(engines), key=lambda engine: (-engines.count(engine), engine))
     present = directions(points)
+    _check_completion(system, order)
     space = Space(system, reads=Direction.READ in present, writes=Direction.WRITE in present, engines=order)
     if not space.free:
         raise UserError(f"{system.source}: gives all of {', '.join(space.given)}: expected at least one assumed value")
     return space
+
+
+def _check_completion(system: System, engines: Sequence[str]) -> None:
+    """Raise `UserError` if the start gives a way of completion that the engines of the data do not use."""
+    values = system.values
+    basis = values.get("basis", {}).get("host.completion", {})
+    completion = values["host"]["completion"]
+    for engine in engines:
+        expected = "polling" if polls(engine) else "interrupt"
+        if "given" in basis and completion != expected:
+            raise UserError(
+                f"{system.source}: gives host.completion as {completion}, but the data were measured with {engine}: "
+                f"expected {expected}, or another basis than given"
+            )
 
 
 def _check(system: System, measured: Measurements) -> None:
