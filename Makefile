@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory standard-jobs bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build
+.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory standard-jobs validate validate-refit bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build
 .PHONY: clean help
 
 help:
@@ -107,6 +107,15 @@ standard-jobs:
 	cargo run --release --quiet --package storage --example standard_jobs > docs/standard-jobs.md.new
 	mv docs/standard-jobs.md.new docs/standard-jobs.md
 
+# Evaluates the fitted drives on their data, and fits one again; writes docs/validation.md. validate-refit fits all again.
+validate: build
+	$(BIN)/python drives/validate.py --refit zn540 > docs/validation.md.new
+	mv docs/validation.md.new docs/validation.md
+
+validate-refit: build
+	$(BIN)/python drives/validate.py --refit all > docs/validation.md.new
+	mv docs/validation.md.new docs/validation.md
+
 # The documentation site, in build/site; warnings are errors.
 docs: build
 	$(BIN)/python -m pip install --group docs
@@ -148,8 +157,8 @@ constraints:
 lint: build
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff format --check python tests examples
-	$(BIN)/ruff check python tests examples
+	$(BIN)/ruff format --check python tests examples drives
+	$(BIN)/ruff check python tests examples drives
 	$(BIN)/mypy
 
 clean:

@@ -39,7 +39,7 @@ def fitted_text(fit: "Fit", guess: Guess) -> str:
     basis = table.pop("basis", {})
     title = str(table.pop("title", fit.system.source))
     for key in changes:
-        basis[key] = _basis(fit, key)
+        basis[key] = _basis(fit, key, fit.space.engines[0])
     extends = _extends(fit)
     head = [f"extends = {_value(extends)}"] if extends else []
     return "\n".join(
@@ -93,7 +93,7 @@ def _engine_text(fit: "Fit", base: str, engine: str) -> str:
             "",
             *_tables(table, ""),
             "[basis]",
-            *(f"{json.dumps(key)} = {_value(_basis(fit, key))}" for key in changes),
+            *(f"{json.dumps(key)} = {_value(_basis(fit, key, engine))}" for key in changes),
             "",
         ]
     )
@@ -116,14 +116,17 @@ def _extends(fit: "Fit") -> str | None:
     return None if found is None else str(found)
 
 
-def _basis(fit: "Fit", key: str) -> dict[str, str]:
+def _basis(fit: "Fit", key: str, engine: str) -> dict[str, str]:
     """Return the basis of a changed value."""
     if key == "flash.blocks":
         return {"assumed": "keeps the raw capacity of the start file with the fitted number of dies"}
     if key == "host.completion":
-        return {"given": f"the engine of the data, {', '.join(fit.space.engines)}"}
-    sentence = fit.start.sentences.get(key, "refined together with the other parameters")
-    open_names = {band.parameter.key for band in fit.bands if not band.determined}
+        return {"given": f"the data were measured with {engine}"}
+    sentences = fit.start.sentences
+    sentence = sentences.get(f"{key}@{engine}", sentences.get(key, "refined together with the other parameters"))
+    open_names = {
+        band.parameter.key for band in fit.bands if not band.determined and band.parameter.engine in (None, engine)
+    }
     if key in open_names:
         sentence += "; the data do not determine it within 20 %"
     directions = sorted({str(point.conditions.direction) for point in fit.split.fitted}, reverse=True)

@@ -37,7 +37,7 @@ class Start:
     structures: list[dict[str, object]]
     """Choices that are enumerated, the most likely first: keys and values."""
     sentences: dict[str, str] = field(default_factory=dict)
-    """The explanation of each key that the curves determine."""
+    """The explanation of each key that the curves determine; of a host's costs, by parameter."""
 
 
 def read_start(curves: Curves, others: list[Curves], space: Space) -> Start:
@@ -83,7 +83,7 @@ class _ReadStart:
         parameter = self._space.free.get(name)
         if parameter is not None:
             self._start.values[name] = min(max(value, parameter.low), parameter.high)
-            self._start.sentences[parameter.key] = sentence
+            self._start.sentences[name if parameter.engine else parameter.key] = sentence
 
     def host(self, others: list[Curves]) -> None:
         """One job's plateau at a busy core is the core's time per request; polling at depth 1 shows the interrupt's."""
