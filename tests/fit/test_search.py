@@ -124,6 +124,14 @@ def test_the_fitted_file_carries_the_basis_of_each_value(tmp_path: Path, capsys:
     fit = run_fit([data], tmp_path / "start.toml", hold_out=[], share=0.0, start_only=True)
     fit.save(output)
     fitted = tomllib.loads(output.read_text())
+    lines = (tmp_path / "fitted-points.csv").read_text().splitlines()
+    assert lines[0].startswith("rw,bs_bytes,iodepth,numjobs,engine,held_out,iops_measured,iops_modelled,iops_low,")
+    assert len(lines) == 1 + len(fit.measured.points)
+    row = lines[1].split(",")
+    assert row[:6] == ["randread", "4096", "1", "1", "spdk", "0"]
+    assert float(row[6]) == pytest.approx(fit.measured.points[0].iops, rel=1e-5)
+    assert float(row[7]) == pytest.approx(fit.modelled[0][0].iops, rel=1e-5)
+    assert float(row[8]) <= float(row[7]) <= float(row[9])
     basis = fitted["basis"]
     assert fitted["flash"]["channels"] == 2
     assert basis["flash.channels"] == {"given": "known"}

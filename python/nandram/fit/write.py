@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def write_files(fit: "Fit", path: Path) -> list[Path]:
-    """Write the best file, one that extends it per further engine, and the other files that fit as well.
+    """Write the best file, one that extends it per further engine, the other files that fit as well, and the points.
 
     Raises `UserError` if one cannot be written, or the simulator refuses it.
     """
@@ -27,7 +27,32 @@ def write_files(fit: "Fit", path: Path) -> list[Path]:
     for number, guess in enumerate(fit.guesses[1:], 2):
         beside = path.with_name(f"{path.stem}-alike-{number}.toml")
         written.append(_write(beside, fitted_text(fit, guess)))
+    written.append(_write(path.with_name(f"{path.stem}-points.csv"), points_text(fit)))
     return written
+
+
+def points_text(fit: "Fit") -> str:
+    """Return a CSV table of the points: measured and modelled figures, and their range over all files that fit as well.
+
+    Times are response times in nanoseconds; ``held_out`` is 1 for points that the fit did not see.
+    """
+    figures = ("iops", "p50", "p99")
+    names = [f"{figure}_{what}" for figure in figures for what in ("measured", "modelled", "low", "high")]
+    lines = [",".join(["rw", "bs_bytes", "iodepth", "numjobs", "engine", "held_out", *names])]
+    held_out = set(fit.split.held_out)
+    best = fit.modelled[0]
+    for point, modelled, band in zip(fit.measured.points, best, fit.prediction_bands(), strict=True):
+        conditions = point.conditions
+        measured = {"iops": point.iops, "p50": point.percentile(50.0), "p99": point.percentile(99.0)}
+        ours = {"iops": modelled.iops, "p50": modelled.p50_ns, "p99": modelled.p99_ns}
+        order = "rand" if conditions.random else ""
+        cells = [f"{order}{conditions.direction}", conditions.size_bytes, conditions.depth, conditions.jobs]
+        cells += [conditions.engine, int(point in held_out)]
+        for figure in figures:
+            values = (measured[figure], ours[figure], *band[figure])
+            cells += ["" if value is None else f"{value:.6g}" for value in values]
+        lines.append(",".join(map(str, cells)))
+    return "\n".join(lines) + "\n"
 
 
 def fitted_text(fit: "Fit", guess: Guess) -> str:
