@@ -47,6 +47,15 @@ def test_the_curves_of_the_zn540_show_its_parameters() -> None:
     assert all(sentence[0].islower() or sentence[0].isdigit() for sentence in start.sentences.values())
 
 
+def test_plateaus_of_writes_show_the_staging_path_and_the_firmware() -> None:
+    points = read_measurements([DRIVES / "nvme-a-write.csv"]).points
+    start = closed_form(Space(load_system(ZN540), reads=False, writes=True, engines=["spdk"]), points)
+    # 4 KiB end at 267,000 and 128 KiB at 9,490 writes a second: 3.2 us per 4 KiB, and 0.5 us per write.
+    assert start.values["device.staging.write"] == pytest.approx(1.25e9, rel=0.02)
+    assert 300 < start.values["device.firmware.write"] < 700
+    assert 2_000 < start.values["device.firmware.wait.write"] < 6_000
+
+
 def test_given_values_are_not_touched() -> None:
     points = read_measurements([DRIVES / "980pro-random-read-4k.csv"]).points
     space = Space(load_system(SAMSUNG), reads=True, writes=False, engines=["io_uring", "spdk"])

@@ -8,6 +8,7 @@ from nandram.errors import UserError
 from nandram.fit.bands import bands
 from nandram.fit.closed_form.curves import Curves
 from nandram.fit.closed_form.reads import Start, read_start
+from nandram.fit.closed_form.writes import add_writes
 from nandram.fit.evaluate import Evaluator, Told
 from nandram.fit.measurements.files import read_measurements
 from nandram.fit.measurements.points import Direction, Measurements, Point, size_text
@@ -98,10 +99,13 @@ def run_fit(
 def closed_form(space: Space, points: Sequence[Point]) -> Start:
     """Return the start in closed form from the fitted points."""
     unit = int(quantity(space.value("ftl.unit")))
-    if Direction.READ not in directions(points):
-        return Start(space.start(), [{}])
-    curves = [Curves(points, Direction.READ, engine, unit) for engine in space.engines]
-    return read_start(curves[0], curves[1:], space)
+    start = Start(space.start(), [{}])
+    if Direction.READ in directions(points):
+        curves = [Curves(points, Direction.READ, engine, unit) for engine in space.engines]
+        start = read_start(curves[0], curves[1:], space)
+    if Direction.WRITE in directions(points):
+        add_writes(start, Curves(points, Direction.WRITE, space.engines[0], unit), space)
+    return start
 
 
 def _space(system: System, points: Sequence[Point]) -> Space:
