@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory standard-jobs robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build
+.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory standard-jobs validate validate-refit robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build
 .PHONY: clean help
 
 help:
@@ -113,6 +113,14 @@ ROBUST ?= ddrssd drambus
 robustness: build
 	$(BIN)/nandram reproduce $(ROBUST) --quick --draws 64 -o build/robustness
 	cp build/robustness/robustness.json python/nandram/papers/robustness/robustness.json
+# Evaluates the fitted drives on their data, and fits one again; writes docs/validation.md. validate-refit fits all again.
+validate: build
+	$(BIN)/python drives/validate.py --refit zn540 > docs/validation.md.new
+	mv docs/validation.md.new docs/validation.md
+
+validate-refit: build
+	$(BIN)/python drives/validate.py --refit all > docs/validation.md.new
+	mv docs/validation.md.new docs/validation.md
 
 # The documentation site, in build/site; warnings are errors.
 docs: build
@@ -155,8 +163,8 @@ constraints:
 lint: build
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff format --check python tests examples
-	$(BIN)/ruff check python tests examples
+	$(BIN)/ruff format --check python tests examples drives
+	$(BIN)/ruff check python tests examples drives
 	$(BIN)/mypy
 
 clean:

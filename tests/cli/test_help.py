@@ -21,6 +21,7 @@ from nandram.cli import main
         ["check", "--help"],
         ["schema", "--help"],
         ["systems", "--help"],
+        ["fit", "--help"],
         ["cache", "--help"],
         ["cache", "prune", "--help"],
         ["capture", "--help"],

@@ -237,3 +237,11 @@ def test_keys_say_all_that_shapes_a_run(declared: Path) -> None:
     declared.write_text(text.replace("p99_us =", "tail_us ="))
     assert keys() == first
     assert os.fspath(declared) not in "".join(first)
+
+
+def test_a_key_behind_the_clones_of_a_job_is_an_error_that_says_so() -> None:
+    from nandram.language.expression import Expression
+
+    clones = [{"jobname": "a", "times": {"50": 1}}, {"jobname": "a", "times": {"50": 2}}]
+    with pytest.raises(nandram.UserError, match="behind a list without jobs"):
+        Expression('jobs["a"].times["50"]', "measure p50").evaluate({"jobs": clones})

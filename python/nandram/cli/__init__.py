@@ -8,7 +8,21 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from nandram.cli import cache, capture, check, compare, memory, paging, probe, report, reproduce, run, sweep, systems
+from nandram.cli import (
+    cache,
+    capture,
+    check,
+    compare,
+    fit,
+    memory,
+    paging,
+    probe,
+    report,
+    reproduce,
+    run,
+    sweep,
+    systems,
+)
 from nandram.cli.terminal.interrupt import interruptible
 from nandram.errors import UserError
 from nandram.options import not_one_of
@@ -28,6 +42,7 @@ app.command()(interruptible(report.report))
 app.command()(interruptible(sweep.sweep))
 app.command()(interruptible(compare.compare))
 app.command()(interruptible(probe.probe))
+app.command()(interruptible(fit.fit))
 app.command()(interruptible(paging.paging))
 app.command()(interruptible(systems.show))
 app.command()(interruptible(check.check))

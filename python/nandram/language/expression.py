@@ -243,7 +243,10 @@ def _item(value: Any, key: str | int) -> Any:
         return _known(value.at(index=key))
     jobs = [cell for cell in value.cells.values() if isinstance(cell, dict) and cell.get("jobname") == key]
     if not jobs:
-        names = tuple({cell["jobname"]: None for cell in value.cells.values() if isinstance(cell, dict)})
+        tables = [cell for cell in value.cells.values() if isinstance(cell, dict) and "jobname" in cell]
+        if not tables:
+            raise GridError(f"found `[{key!r}]` behind a list without jobs, expected a number")
+        names = tuple({cell["jobname"]: None for cell in tables})
         raise GridError(f"found the job `{key}`, expected {words(names)}{nearest(key, names)}")
     return jobs[0] if len(jobs) == 1 else listed(jobs)
 

@@ -67,8 +67,13 @@ def run_progress() -> Iterator[Callable[[float, float, int], bool]]:
 
 
 @contextlib.contextmanager
-def counted_progress(noun: str, *, rate: bool = False) -> Iterator[Callable[[int, int, float], None] | None]:
-    """Yield a function of the items done, the total and the fraction done; None if standard error is no terminal."""
+def counted_progress(
+    noun: str, *, rate: bool = False, about: Callable[[], str] | None = None
+) -> Iterator[Callable[[int, int, float], None] | None]:
+    """Yield a function of the items done, the total and the fraction done; None if standard error is no terminal.
+
+    `about`: what the items are for, shown before their number.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -91,6 +96,7 @@ def counted_progress(noun: str, *, rate: bool = False) -> Iterator[Callable[[int
             first = done if first < 0 else first
             elapsed = time.monotonic() - started
             a_second = f", {(done - first) / elapsed:,.1f}/s" if rate and elapsed > 0 else ""
-            bar.update(task, total=1.0, completed=fraction, description=f"{done:,} of {of:,} {noun}{a_second}")
+            text = f"{done:,} of {of:,} {noun}{a_second}"
+            bar.update(task, total=1.0, completed=fraction, description=f"{about()}: {text}" if about else text)
 
         yield update

@@ -1,0 +1,170 @@
+"""Evaluate the fitted drives on their data, repeat fits, and write docs/validation.md to standard output."""
+
+import argparse
+import statistics
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nandram.fit import read_measurements
+from nandram.fit.evaluate import Evaluator, Modelled, smaller
+from nandram.fit.measurements.points import Point
+from nandram.fit.model import FIGURES, errors
+from nandram.fit.run import run_fit
+from nandram.fit.split import split
+from nandram.options import at_a_time
+from nandram.system import load_system
+
+HERE = Path(__file__).parent
+SEED = 1
+WORST = 5
+"""Points with the largest errors that are shown per row."""
+HEAD = """# Validation
+
+Written by `make validate` (`drives/validate.py`) from the measurements in `drives/`; its README has their sources and
+license. *Held out* are points that neither the start nor the search of a fit saw. Errors are absolute and relative;
+*all three* pools IOPS, p50 and p99. Noise is the relative difference between two runs of one session, as the README of
+the data has it. A fitted file is no prediction for other loads: only the held-out errors say how well it interpolates.
+"""
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A row, with the modelled figures of its points."""
+
+    row: dict[str, Any]
+    points: list[Point]
+    held_out: frozenset[Point]
+    modelled: list[Modelled]
+    start_median: float | None
+    """Median error of the start in closed form on held-out points."""
+
+
+def evaluate(row: dict[str, Any], folder: Path) -> Evaluated:
+    """Evaluate the files of a row on all points."""
+    points = [
+        point
+        for point in read_measurements([HERE / row["data"]]).points
+        if point.conditions.engine in row.get("engines", row["files"])
+    ]
+    held_out: frozenset[Point] = frozenset()
+    start_median = None
+    if "start" in row:
+        held_out = frozenset(split(points, row.get("hold_out"), row.get("share"), SEED).held_out)
+        start = run_fit(
+            [HERE / row["data"]],
+            HERE / row["start"],
+            precondition=row["precondition"],
+            hold_out=row.get("hold_out"),
+            share=row.get("share"),
+            seed=SEED,
+            folder=folder,
+            start_only=True,
+        )
+        start_median = start.median_error(start.split.held_out)
+    found: dict[Point, Modelled] = {}
+    for engine, file in row["files"].items():
+        path = HERE / file
+        system = load_system(path if path.is_file() else file)
+        mine = [point for point in points if point.conditions.engine == engine]
+        changes = smaller(system, [point.conditions for point in mine])
+        evaluator = Evaluator(system, precondition=row["precondition"], seed=SEED, jobs=at_a_time(None), folder=folder)
+        (modelled,) = evaluator.evaluate([(changes, mine)])
+        evaluator.close()
+        found.update(zip(mine, modelled, strict=True))
+    return Evaluated(row, points, held_out, [found[point] for point in points], start_median)
+
+
+def table(found: Evaluated) -> list[str]:
+    """Return the Markdown table of a row's errors."""
+    lines = ["| points | figure | number | median | 90 % | largest |", "| --- | --- | ---: | ---: | ---: | ---: |"]
+    groups = {"fitted": False, "held out": True} if found.held_out else {"all": False}
+    for name, outside in groups.items():
+        by_figure: dict[str, list[float]] = {figure: [] for figure in FIGURES}
+        for point, modelled in zip(found.points, found.modelled, strict=True):
+            if (point in found.held_out) is outside:
+                for figure, error in errors(point, modelled).items():
+                    by_figure[figure].append(abs(error))
+        pooled = [error for each in by_figure.values() for error in each]
+        for figure, sizes in (*by_figure.items(), ("all three", pooled)):
+            ordered = sorted(sizes)
+            cells = [statistics.median(ordered), ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))], ordered[-1]]
+            shown = " | ".join(f"{100 * cell:.1f} %" for cell in cells)
+            title = {"iops": "IOPS"}.get(figure, figure)
+            lines.append(f"| {name} | {title} | {len(ordered)} | {shown} |")
+    return lines
+
+
+def worst(found: Evaluated) -> list[str]:
+    """Return the points with the largest errors: what the model does not follow."""
+    rows = [
+        (abs(error), figure, error, point)
+        for point, modelled in zip(found.points, found.modelled, strict=True)
+        for figure, error in errors(point, modelled).items()
+    ]
+    rows.sort(key=lambda each: -each[0])
+    names = {"iops": "IOPS"}
+    return [f"- {point.conditions}: {names.get(f, f)} {100 * error:+.0f} %" for _, f, error, point in rows[:WORST]]
+
+
+def held_out_median(found: Evaluated) -> float:
+    """Return the median error of the held-out points, all figures pooled."""
+    return statistics.median(
+        abs(error)
+        for point, modelled in zip(found.points, found.modelled, strict=True)
+        if point in found.held_out
+        for error in errors(point, modelled).values()
+    )
+
+
+def refit(row: dict[str, Any], folder: Path) -> bool:
+    """Repeat the fit of a row; return whether it gives the same file."""
+    from nandram.fit.write import fitted_text
+
+    fit = run_fit(
+        [HERE / row["data"]],
+        HERE / row["start"],
+        precondition=row["precondition"],
+        hold_out=row.get("hold_out"),
+        share=row.get("share"),
+        noise=row["noise"],
+        seed=SEED,
+        folder=folder,
+    )
+    stored = HERE / next(iter(row["files"].values()))
+    return stored.read_text(encoding="utf-8") == fitted_text(fit, fit.guesses[0])
+
+
+def main() -> int:
+    """Write the page; return 1 if a bound is exceeded or a refitted file differs."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--refit", action="append", default=[], metavar="NAME", help="row to fit again, or all")
+    parser.add_argument("--folder", type=Path, default=Path("build/validation"), help="results of runs")
+    asked = parser.parse_args()
+    rows = tomllib.loads((HERE / "validation.toml").read_text(encoding="utf-8"))["row"]
+    failed = False
+    print(HEAD, end="")
+    for row in rows:
+        found = evaluate(row, asked.folder)
+        names = [f"`drives/{each}`" if "/" in each else f"preset `{each}`" for each in row["files"].values()]
+        print(f"\n## {row['title']}\n")
+        print(f"{', '.join(names)} on `drives/{row['data']}`; noise {100 * row['noise']:.0f} %.\n")
+        print("\n".join(table(found)))
+        if found.start_median is not None:
+            median = held_out_median(found)
+            print(f"\nThe start in closed form alone: a median of {100 * found.start_median:.1f} % on held-out points.")
+            if median > row["bound"]:
+                failed = True
+                print(f"{row['name']}: {median:.3f} exceeds {row['bound']}", file=sys.stderr)
+        print("\nThe largest errors:\n\n" + "\n".join(worst(found)), flush=True)
+        if "start" in row and (row["name"] in asked.refit or "all" in asked.refit):
+            same = refit(row, asked.folder)
+            print(f"{row['name']}: the refitted file {'is the same' if same else 'differs'}", file=sys.stderr)
+            failed = failed or not same
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

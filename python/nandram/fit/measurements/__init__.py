@@ -1,0 +1,1 @@
+"""Measured points, and the readers of fio's output and of CSV files."""

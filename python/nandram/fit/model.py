@@ -1,0 +1,90 @@
+"""A system with free parameters, evaluated on points."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nandram.fit.evaluate import Evaluator, Modelled, smaller
+from nandram.fit.measurements.points import Point
+from nandram.fit.parameters import Space, Values
+from nandram.fit.split import log_error
+from nandram.system import System
+
+FIGURES = ("iops", "p50", "p99")
+"""Compared figures of a point."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One set of choices and parameter values."""
+
+    structure: dict[str, object]
+    """Enumerated choices: keys and values."""
+    values: Values
+
+
+class Model:
+    """Evaluates guesses."""
+
+    def __init__(self, system: System, space: Space, evaluator: Evaluator, points: Sequence[Point]) -> None:
+        self.space = space
+        self._evaluator = evaluator
+        self._smaller = smaller(system, [point.conditions for point in points])
+
+    def evaluate(self, guesses: Sequence[Guess], points: Sequence[Point]) -> list[list[Modelled]]:
+        """Return the modelled points of each guess, in the order of `points`; all runs are one batch."""
+        engines = list(dict.fromkeys(point.conditions.engine for point in points))
+        parts = {
+            engine: [i for i, point in enumerate(points) if point.conditions.engine == engine] for engine in engines
+        }
+        cases = [
+            (self.changes(guess, engine, small=True), [points[i] for i in parts[engine]])
+            for guess in guesses
+            for engine in engines
+        ]
+        answers = iter(self._evaluator.evaluate(cases))
+        found: list[list[Modelled]] = []
+        for _ in guesses:
+            row: dict[int, Modelled] = {}
+            for engine in engines:
+                row.update(zip(parts[engine], next(answers), strict=True))
+            found.append([row[i] for i in range(len(points))])
+        return found
+
+    def changes(self, guess: Guess, engine: str, *, small: bool = False) -> dict[str, object]:
+        """Return the changes of the start file for a guess; `small`: on a drive with few pages, for evaluation."""
+        found = {**guess.structure, **self.space.changes(guess.values, engine)}
+        return {**found, **self._smaller} if small and self._smaller else {**found, **kept_capacity(self.space, found)}
+
+
+def kept_capacity(space: Space, changes: Mapping[str, object]) -> dict[str, object]:
+    """Return the change of ``flash.blocks`` that keeps the raw capacity with another number of dies."""
+    keys = ("flash.channels", "flash.chips", "flash.dies", "flash.planes")
+    before = math.prod(int(str(space.value(key))) for key in keys)
+    after = math.prod(int(str(changes.get(key, space.value(key)))) for key in keys)
+    blocks = math.ceil(int(str(space.value("flash.blocks"))) * before / after)
+    return {} if before == after else {"flash.blocks": blocks}
+
+
+def errors(point: Point, modelled: Modelled) -> dict[str, float]:
+    """Return the relative errors of the figures that were measured."""
+    pairs = {
+        "iops": (modelled.iops, point.iops),
+        "p50": (modelled.p50_ns, point.percentile(50.0)),
+        "p99": (modelled.p99_ns, point.percentile(99.0)),
+    }
+    return {name: ours / theirs - 1 for name, (ours, theirs) in pairs.items() if theirs is not None}
+
+
+def residuals(points: Sequence[Point], modelled: Sequence[Modelled]) -> list[float]:
+    """Return the logarithmic errors of all figures of all points."""
+    return [
+        log_error(1 + error, 1.0)
+        for point, each in zip(points, modelled, strict=True)
+        for error in errors(point, each).values()
+    ]
+
+
+def cost(found: Sequence[float], scale: float) -> float:
+    """Return the robust cost of residuals: squares up to `scale`, absolute values beyond."""
+    return sum(2 * (math.sqrt(1 + (each / scale) ** 2) - 1) for each in found) / len(found)

@@ -1,0 +1,151 @@
+"""A fit from start to end."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from nandram.errors import UserError
+from nandram.fit.bands import bands
+from nandram.fit.closed_form.curves import Curves
+from nandram.fit.closed_form.reads import Start, read_start
+from nandram.fit.closed_form.writes import add_writes
+from nandram.fit.evaluate import Evaluator, Told
+from nandram.fit.measurements.files import read_measurements
+from nandram.fit.measurements.points import Direction, Measurements, Point, size_text
+from nandram.fit.model import Guess, Model
+from nandram.fit.parameters import Space, polls, quantity
+from nandram.fit.result import Fit
+from nandram.fit.search import ensemble, search
+from nandram.fit.split import directions, split
+from nandram.system import System, load_system
+
+NOISE = 0.02
+"""Noise that is assumed of data without repeated points."""
+
+
+def run_fit(
+    data: Sequence[str | os.PathLike[str]],
+    system: str | os.PathLike[str] | System,
+    *,
+    precondition: str = "fill",
+    hold_out: Sequence[str] | None = None,
+    share: float | None = None,
+    noise: float | None = None,
+    seed: int = 1,
+    jobs: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    start_only: bool = False,
+    told: Told | None = None,
+    stage: Callable[[str], None] | None = None,
+) -> Fit:
+    """Fit a system to measurements of a drive.
+
+    `data`: fio's JSON output and CSV files (`nandram.fit.measurements.files`). `system`: the start; values with the
+    basis ``given`` stay, the others are free. `precondition`: state of the simulated drive, as in `nandram.run`.
+    `hold_out`: regions that are only predicted, such as ``bs=8k`` or ``depth=16``; None draws them by `seed`. `share`:
+    fraction of the other points that is held out at random, by default 0.2. `noise`: relative noise of the data; by
+    default that of repeated points. `jobs`: parallel runs, by default one per processor. `folder`: results of runs; a
+    fit with the same folder resumes. `start_only`: stop at the start in closed form. `told`, `stage`: called with the
+    progress of the runs, and with the name of each stage.
+
+    Raises `UserError` for a mistake in any argument or file.
+    """
+    from nandram.options import at_a_time
+
+    measured = read_measurements(data)
+    base = system if isinstance(system, System) else load_system(system)
+    _check(base, measured)
+    parts = split(measured.points, hold_out, share, seed)
+    space = _space(base, parts.fitted)
+    report = stage or (lambda _: None)
+    start = closed_form(space, parts.fitted)
+    evaluator = Evaluator(
+        base,
+        precondition=precondition,
+        seed=seed,
+        jobs=at_a_time(jobs),
+        folder=None if folder is None else Path(folder),
+        told=told,
+    )
+    try:
+        model = Model(base, space, evaluator, measured.points)
+        guesses = [Guess(structure, start.values) for structure in start.structures]
+        best = guesses[0]
+        alike = []
+        if not start_only:
+            alike = ensemble(search(model, parts.fitted, guesses, report))
+            best = alike[0].guess
+        report("all points")
+        shown = [each.guess for each in alike] or [best]
+        modelled = model.evaluate(shown, measured.points)
+    finally:
+        evaluator.close()
+    floor = noise if noise is not None else measured.repeated_noise()
+    return Fit(
+        system=base,
+        measured=measured,
+        split=parts,
+        start=start,
+        guesses=shown,
+        modelled=modelled,
+        bands=bands(alike, space.all, floor or NOISE) if alike else [],
+        noise=floor,
+        space=space,
+        precondition=precondition,
+        seed=seed,
+    )
+
+
+def closed_form(space: Space, points: Sequence[Point]) -> Start:
+    """Return the start in closed form from the fitted points."""
+    unit = int(quantity(space.value("ftl.unit")))
+    start = Start(space.start(), [{}])
+    if Direction.READ in directions(points):
+        curves = [Curves(points, Direction.READ, engine, unit) for engine in space.engines]
+        start = read_start(curves[0], curves[1:], space)
+    if Direction.WRITE in directions(points):
+        add_writes(start, Curves(points, Direction.WRITE, space.engines[0], unit), space)
+    return start
+
+
+def _space(system: System, points: Sequence[Point]) -> Space:
+    engines = [point.conditions.engine for point in points]
+    order = sorted(set(engines), key=lambda engine: (-engines.count(engine), engine))
+    present = directions(points)
+    _check_completion(system, order)
+    space = Space(system, reads=Direction.READ in present, writes=Direction.WRITE in present, engines=order)
+    if not space.free:
+        raise UserError(f"{system.source}: gives all of {', '.join(space.given)}: expected at least one assumed value")
+    return space
+
+
+def _check_completion(system: System, engines: Sequence[str]) -> None:
+    """Raise `UserError` if the start gives a way of completion that the engines of the data do not use."""
+    values = system.values
+    basis = values.get("basis", {}).get("host.completion", {})
+    completion = values["host"]["completion"]
+    for engine in engines:
+        expected = "polling" if polls(engine) else "interrupt"
+        if "given" in basis and completion != expected:
+            raise UserError(
+                f"{system.source}: gives host.completion as {completion}, but the data were measured with {engine}: "
+                f"expected {expected}, or another basis than given"
+            )
+
+
+def _check(system: System, measured: Measurements) -> None:
+    """Raise `UserError` if the data cannot come from such a system."""
+    values = system.values
+    if values["link"]["type"] != "pcie":
+        raise UserError(
+            f"{system.source}: link.type is {values['link']['type']}, expected pcie: fits start from an NVMe drive"
+        )
+    capacity = values["ftl"]["capacity"]
+    if capacity != "auto":
+        for point in measured.points:
+            size = point.conditions.size_bytes
+            if size * point.conditions.outstanding > quantity(capacity):
+                raise UserError(
+                    f"{point.source}: keeps {point.conditions.outstanding} requests of {size_text(size)} in flight, "
+                    f"more than the {capacity} of {system.source}"
+                )

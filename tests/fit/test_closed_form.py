@@ -1,0 +1,86 @@
+"""The start in closed form, on measured drives and on queues with known answers."""
+
+from pathlib import Path
+
+import pytest
+
+from nandram.fit import read_measurements
+from nandram.fit.closed_form.queues import Station, response_ns, servers_for
+from nandram.fit.parameters import Space
+from nandram.fit.run import closed_form, run_fit
+from nandram.system import load_system
+
+DRIVES = Path(__file__).parents[2] / "drives"
+ZN540 = DRIVES / "start" / "wd-zn540.toml"
+SAMSUNG = DRIVES / "start" / "samsung-980-pro-1tb.toml"
+
+
+def test_a_lone_request_never_waits() -> None:
+    assert response_ns(70_000, [Station(32, 60_000), Station(8, 10_000)], 1) == pytest.approx(70_000)
+
+
+def test_a_saturated_loop_is_as_fast_as_its_slowest_station() -> None:
+    # 200 requests over a single server of 10 us: each waits for all others.
+    assert response_ns(10_000, [Station(1, 10_000)], 200) == pytest.approx(200 * 10_000, rel=0.02)
+
+
+def test_the_number_of_servers_is_found_again() -> None:
+    channel = Station(8, 9_000)
+    for dies in (16, 32, 64):
+        mean = response_ns(70_000, [channel, Station(dies, 60_000)], 16)
+        assert servers_for(70_000, 60_000, [channel], 16, mean) == pytest.approx(dies, rel=0.01)
+    assert servers_for(70_000, 60_000, [channel], 16, 60_000) == float("inf")
+
+
+def test_the_curves_of_the_zn540_show_its_parameters() -> None:
+    points = read_measurements([DRIVES / "zn540-random-read.csv"]).points
+    start = closed_form(Space(load_system(ZN540), reads=True, writes=False, engines=["spdk"]), points)
+    # 16 KiB end at 160,434 reads a second; page types at depth 1 are 2.0 and 11.3 us apart.
+    assert start.values["device.staging.read"] == pytest.approx(160_434 * 16_384, rel=1e-3)
+    types = [start.values[f"flash.read[{i}]"] for i in range(3)]
+    assert types[1] - types[0] == pytest.approx(2_048, abs=2)
+    assert types[2] - types[1] == pytest.approx(11_264, abs=2)
+    assert 150 < start.values["device.max_commands"] < 200
+    assert {each["flash.cache_read"] for each in start.structures} == {False}
+    dies = {int(str(each["flash.channels"])) * int(str(each["flash.chips"])) for each in start.structures}
+    assert {24, 32} <= dies
+    assert all(sentence[0].islower() or sentence[0].isdigit() for sentence in start.sentences.values())
+
+
+def test_plateaus_of_writes_show_the_staging_path_and_the_firmware() -> None:
+    points = read_measurements([DRIVES / "nvme-a-write.csv"]).points
+    start = closed_form(Space(load_system(ZN540), reads=False, writes=True, engines=["spdk"]), points)
+    # 4 KiB end at 267,000 and 128 KiB at 9,490 writes a second: 3.2 us per 4 KiB, and 0.5 us per write.
+    assert start.values["device.staging.write"] == pytest.approx(1.25e9, rel=0.02)
+    assert 300 < start.values["device.firmware.write"] < 700
+    assert 2_000 < start.values["device.firmware.wait.write"] < 6_000
+
+
+def test_given_values_are_not_touched() -> None:
+    points = read_measurements([DRIVES / "980pro-random-read-4k.csv"]).points
+    space = Space(load_system(SAMSUNG), reads=True, writes=False, engines=["io_uring", "spdk"])
+    start = closed_form(space, points)
+    assert space.given == ["flash.rate"]
+    assert "flash.rate" not in start.values
+    # A busy core takes 2.61 us per request, however it is divided.
+    host = [start.values[f"host.{name}@io_uring"] for name in ("submit", "complete", "interrupt.handler")]
+    assert sum(host) == pytest.approx(1e9 / 383_287, rel=1e-3)
+    changes = space.changes(start.values, "spdk")
+    assert changes["host.completion"] == "polling"
+    assert space.changes(start.values)["host.completion"] == "interrupt"
+
+
+@pytest.mark.parametrize(
+    ("data", "system", "precondition", "hold_out"),
+    [
+        ("zn540-random-read.csv", ZN540, "fill", None),
+        ("980pro-random-read-4k.csv", SAMSUNG, "steady", ["jobs=2", "depth=16"]),
+    ],
+    ids=["zn540", "980pro"],
+)
+def test_the_start_alone_predicts_held_out_points_within_8_percent(
+    data: str, system: Path, precondition: str, hold_out: list[str] | None
+) -> None:
+    fit = run_fit([DRIVES / data], system, precondition=precondition, hold_out=hold_out, start_only=True)
+    assert len(fit.split.held_out) >= 8
+    assert fit.median_error(fit.split.held_out) <= 0.08
