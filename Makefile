@@ -113,6 +113,7 @@ ROBUST ?= ddrssd drambus
 robustness: build
 	$(BIN)/nandram reproduce $(ROBUST) --quick --draws 64 -o build/robustness
 	cp build/robustness/robustness.json python/nandram/papers/robustness/robustness.json
+
 # Evaluates the fitted drives on their data, and fits one again; writes docs/validation.md. validate-refit fits all again.
 validate: build
 	$(BIN)/python drives/validate.py --refit zn540 > docs/validation.md.new

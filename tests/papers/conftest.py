@@ -129,16 +129,16 @@ writes = 0.25
 read_misses = 0.8
 seed = 7
 
-[values]
-one = "reads(depth=1)"
-gain = "reads.read_iops / one.read_iops"
-
 [robustness.fixed]
 "ftl.gc.start" = "a drive this small has no room for less"
 
 [counters.one_die]
 why = "a drive of one die: eight outstanding gain next to nothing"
 set = { "flash.dies" = 1, "flash.channels" = 1, "flash.chips" = 1 }
+
+[values]
+one = "reads(depth=1)"
+gain = "reads.read_iops / one.read_iops"
 
 [tests]
 number = { within = 0.10, set_by = "the editor" }

@@ -177,3 +177,9 @@ def test_a_sample_of_the_kept_draws_comes_out_again(paper: str) -> None:
     again = table.evaluate(library.load(paper, quick=True), quick=True, jobs=2, cache=None, only=sample)
     for claim, share in again.shares.items():
         assert share.failed == tuple(index for index in sample if index in kept.shares[claim].failed), claim
+
+
+def test_whole_runs_show_the_shares_of_quick_ones() -> None:
+    rows = nandram.reproduce("ddrssd", claims="ddrssd.bandwidth.read_hit.*")
+    kept = table.load()["ddrssd"].shares
+    assert [row.robustness for row in rows] == [f"{kept[row.id].held}/{kept[row.id].draws}" for row in rows]

@@ -29,7 +29,7 @@ _VALUE = "a number or a text"
 
 @dataclass(frozen=True)
 class Basis:
-    """What a constant rests on."""
+    """Basis of a constant."""
 
     kind: Kind
     text: str

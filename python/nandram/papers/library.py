@@ -21,6 +21,8 @@ class Paper:
     claims: Claims
     experiment: Experiment | None
     """None if no experiment exists yet."""
+    name: str
+    """The name or file that it was loaded by."""
 
 
 @cache
@@ -46,9 +48,9 @@ def load(name: str, *, quick: bool = False) -> Paper:
     text = _files().get(f"experiments/{name}.toml")
     claims = _claims(name, "")
     if text is None:
-        return Paper(claims, None)
+        return Paper(claims, None, name)
     top = experiment_file.tables(f"experiments/{name}.toml", text)
-    return Paper(claims, experiment_file.read(top, None, claims, quick=quick))
+    return Paper(claims, experiment_file.read(top, None, claims, quick=quick), name)
 
 
 def _check(name: object) -> None:
@@ -75,4 +77,4 @@ def _from_file(path: Path, quick: bool) -> Paper:
         claims = claims_file.read(str(beside), beside.stem, read_text(beside))
     else:
         claims = _claims(name, f"{top.place('paper')}: ")
-    return Paper(claims, experiment_file.read(top, path.parent, claims, quick=quick))
+    return Paper(claims, experiment_file.read(top, path.parent, claims, quick=quick), str(path))

@@ -301,13 +301,15 @@ class _Plan:
 
     def with_robustness(self, rows: "list[Row]", kept: "Mapping[str, PaperRobustness]", *, quick: bool) -> "list[Row]":
         """Return the rows with the share of draws in which each claim holds. Raises `UserError`."""
+        from nandram.papers.library import load
         from nandram.papers.robustness.table import key_of
         from nandram.papers.verdict import with_robustness
 
         found = kept.get(self.name)
         if found is None or self.paper.experiment is None:
             return rows
-        key = key_of(self.paper)
+        # The systems of quick runs are not those of the whole ones.
+        key = key_of(load(self.paper.name, quick=found.quick))
         return [
             with_robustness(row, found.share(row.id, key, row.ours, quick=quick), known=row.id in found.shares)
             for row in rows

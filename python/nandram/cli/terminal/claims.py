@@ -1,4 +1,4 @@
-"""Claims of papers on the terminal: a table per paper, and what a stranger should know of all of them."""
+"""Claims of papers on the terminal: a table per paper, and a summary in words."""
 
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -128,7 +128,7 @@ def _table(console: "Console", paper: str, rows: "list[Row]", *, every: bool) ->
     table.add_column("verdict", no_wrap=True)
     table.add_column("draws", justify="right", no_wrap=True)
     table.add_column("rests on", overflow="fold")
-    groups = {} if every else _groups(rows)
+    groups = {} if every or len(rows) <= ROWS_MAX else _groups(rows)
     alone = [row for row in rows if _group(row) not in groups]
     shown = alone if every else alone[: ROWS_MAX - len(groups)]
     for row in shown:

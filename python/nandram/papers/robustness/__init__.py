@@ -4,5 +4,5 @@ declared.py   what an experiment declares: counter-models, and parameters that a
 variants.py   an experiment with other constants and settings, and the claims that hold in it
 scaling.py    values scaled by a factor
 draws.py      joint draws of everything assumed, by Latin hypercube
-table.py      the share of draws in which each claim holds, kept beside the program
+table.py      the share of draws in which each claim holds, stored with the program
 """

@@ -1,6 +1,6 @@
 """Joint draws of everything that an experiment assumes: its constants, and the assumed values of its systems.
 
-A draw changes all of them at once (Latin hypercube: each parameter's range is divided into as many parts as there are
+A draw changes all these values at once (Latin hypercube: each parameter's range is divided into as many parts as there are
 draws, and each part is used once). A key that several systems assume changes by the same factor in each.
 """
 
@@ -42,7 +42,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What is drawn of an experiment, and what is not."""
+    """The drawn parameters of an experiment, and those that are not drawn."""
 
     parameters: tuple[Parameter, ...]
     fixed: dict[str, str]

@@ -1,7 +1,7 @@
 """The share of draws in which each claim holds, and whether its counter-models fail: evaluated, and kept in a file.
 
-`robustness.json` beside this module holds what `make robustness` wrote for the bundled papers. It is keyed by a hash of
-the experiment, the claims and all resolved systems; what the model answers is part of it as our figure for each claim.
+`robustness.json` in this folder holds what `make robustness` wrote for the bundled papers. It is keyed by a hash of
+the experiment, the claims and all resolved systems. Each share also holds our figure, so a changed model shows.
 """
 
 import json
