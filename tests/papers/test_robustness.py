@@ -13,7 +13,7 @@ from nandram.papers import library
 from nandram.papers.robustness import table
 from nandram.papers.robustness.draws import draws, parameters_of
 from nandram.papers.robustness.scaling import scaled
-from nandram.papers.robustness.variants import Variant, settings_of, settings_of_point, tasks_of
+from nandram.papers.robustness.variants import Variant, settings_of_point, tasks_of
 from nandram.papers.verdict import with_robustness
 
 BUNDLED = [paper for paper in library.papers() if library.load(paper).experiment is not None]
@@ -128,8 +128,6 @@ def test_a_kept_share_is_stale_once_anything_changed(tiny: Path) -> None:
     assert with_robustness(row, None, known=False).robustness == ""
     drive = Path("drive.toml").read_text()
     Path("drive.toml").write_text(drive.replace('read = "50us"', 'read = "51us"'))
-    # Settings are remembered by the system's path.
-    settings_of.cache_clear()
     assert table.key_of(paper) != key
 
 

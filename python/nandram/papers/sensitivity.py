@@ -12,7 +12,7 @@ from nandram.errors import UserError
 from nandram.language.functions import kind
 from nandram.options import at_a_time
 from nandram.papers.robustness.scaling import plain, scaled
-from nandram.papers.robustness.variants import settings_of_point
+from nandram.papers.robustness.variants import forget_settings, settings_of_point
 
 if TYPE_CHECKING:
     from nandram.language.expression import Expression
@@ -47,6 +47,7 @@ def sensitivity(
     from nandram.papers.runs import play
     from nandram.papers.scope import scope
 
+    forget_settings()
     experiment = paper.experiment
     if experiment is None or experiment.sensitivity is None:
         return []

@@ -1,7 +1,7 @@
 """Joint draws of everything that an experiment assumes: its constants, and the assumed values of its systems.
 
-A draw changes all these values at once (Latin hypercube: each parameter's range is divided into as many parts as there are
-draws, and each part is used once). A key that several systems assume changes by the same factor in each.
+A draw changes all these values at once (Latin hypercube: each parameter's range is divided into as many parts as there
+are draws, and each part is used once). A key that several systems assume changes by the same factor in each.
 """
 
 import random

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from nandram.errors import UserError
 from nandram.hashes import joint_hash, text_hash
 from nandram.papers.robustness.draws import draws, parameters_of
-from nandram.papers.robustness.variants import Variant, holding, narrowed, settings_of_point, tasks_of
+from nandram.papers.robustness.variants import Variant, forget_settings, holding, narrowed, settings_of_point, tasks_of
 
 if TYPE_CHECKING:
     from nandram.papers.library import Paper
@@ -86,6 +86,7 @@ def _same(kept: float | None, now: float | None) -> bool:
 
 def key_of(paper: "Paper") -> str:
     """Return the hash of a paper's experiment, claims and resolved systems. Raises `UserError`."""
+    forget_settings()
     experiment = paper.experiment
     assert experiment is not None
     systems: dict[str, None] = {}
@@ -113,6 +114,7 @@ def evaluate(
     """
     from nandram.papers.runs import play
 
+    forget_settings()
     experiment = paper.experiment
     assert experiment is not None
     wanted = simulated(paper)

@@ -38,6 +38,11 @@ def settings_of(system: str, changes: tuple[str, ...]) -> dict[str, dict[str, An
     return found
 
 
+def forget_settings() -> None:
+    """Forget resolved settings, before an evaluation: the files of systems may have changed since the last one."""
+    settings_of.cache_clear()
+
+
 def settings_of_point(point: "Point") -> dict[str, dict[str, Any]]:
     """Return the resolved settings of a run's system by key. Raises `UserError`."""
     from nandram.options import set_lines
