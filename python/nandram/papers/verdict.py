@@ -60,7 +60,8 @@ class RestsOn:
         parts = [f"{len(values)} {name}" for name, values in counted if values]
         if self.calibrated:
             names = [name.partition(".")[2] for name in self.fitted_to]
-            parts.append(f"{len(self.calibrated)} fitted to {', '.join(names) or 'other figures'}")
+            to = f"{len(names)} claims" if len(names) > 1 else names[0] if names else "other figures"
+            parts.append(f"{len(self.calibrated)} fitted to {to}")
         return ", ".join(parts) or "no run"
 
 

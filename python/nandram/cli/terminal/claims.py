@@ -113,7 +113,8 @@ def sentence(rows: "list[Row]") -> str:
     shares = [row.share for row in rows if row.verdict == "held" and row.share is not None]
     if shares:
         fragile = sum(share < 0.5 for share in shares)
-        text += f"; {fragile or 'none'} of {len(shares)} held ones fails in most draws of what was assumed"
+        fails = "fail" if fragile > 1 else "fails"
+        text += f"; {fragile or 'none'} of {len(shares)} held ones {fails} in most draws of what was assumed"
     return f"{text}."
 
 
