@@ -137,9 +137,10 @@ def test_a_table_survives_its_file(tiny: Path, tmp_path: Path) -> None:
     assert table.from_json(json.loads((tmp_path / "kept.json").read_text())["tiny"]) == kept
 
 
-def test_draws_from_0_are_refused(tiny: Path) -> None:
-    with pytest.raises(UserError, match=r"draws: found `0`, expected a whole number from 1"):
-        nandram.reproduce(str(tiny), draws=0)
+@pytest.mark.parametrize("draws", [0, True, "x", 1.5])
+def test_draws_that_are_not_a_number_from_1_are_refused(tiny: Path, draws: object) -> None:
+    with pytest.raises(UserError, match=rf"draws: found {draws!r}, expected a whole number from 1"):
+        nandram.reproduce(str(tiny), draws=draws)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("paper", BUNDLED)

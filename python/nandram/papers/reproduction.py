@@ -151,13 +151,13 @@ def reproduce(
 
     Raises `UserError` for a mistake in any argument or in an experiment.
     """
-    from nandram.options import at_a_time, default_cache, text_of
+    from nandram.options import at_a_time, at_least_one, default_cache, text_of
     from nandram.papers import library
     from nandram.papers.robustness import table
     from nandram.papers.runs import play
 
-    if draws is not None and draws < 1:
-        raise UserError(f"draws: found `{draws}`, expected a whole number from 1")
+    if draws is not None:
+        at_least_one("draws", draws)
     threads = at_a_time(jobs)
     claims = None if claims is None else text_of("claims", claims)
     kept = Path(default_cache()) if cache == "default" else None if cache is None else Path(os.fspath(cache))
