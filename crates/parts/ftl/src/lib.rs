@@ -16,81 +16,54 @@
 //!   and is issued only when all programs before T are durable, so that recovery treats a unit as trimmed exactly if
 //!   its newest copy is older than T.
 
-mod admission;
-pub mod aged;
-mod blocks;
 mod buffer;
-mod collect;
-mod combine;
-mod command;
 pub mod config;
-mod destage;
-mod durable;
-mod dynamic;
-mod erase;
-mod fail;
-mod fold;
-mod host_memory;
-mod journal;
+mod durability;
+mod gc;
 mod laid;
 mod layout;
 mod location;
-mod map_cache;
-mod map_entries;
-mod map_frames;
-mod map_lookup;
-mod map_pending;
-mod map_trim;
-mod mount;
-mod mount_laid;
+mod map;
 mod occupancy;
-mod pacing;
-mod parallel_unit;
-mod parity;
-mod read;
-mod read_copies;
-mod rebuild;
-mod refresh;
-mod sequence;
+mod request;
+mod space;
 mod stats;
-mod tight;
 mod timer;
-mod touched;
-mod turns;
-mod victim;
-mod write;
-mod write_out;
 
 use std::collections::{BTreeSet, VecDeque};
 
 use media::{Action, Flash, Move, Op, OpId, Request, Status, Tag};
 use sim::{Dense, Rng, Streams, Time};
 
-use blocks::Blocks;
-use buffer::{List, NIL, Slots};
-use command::{Commands, Kind, Operation, Operations};
+use buffer::read_copies::ReadCopies;
+use buffer::slots::{List, NIL, Slots};
 use config::{Config, ConfigError};
-use durable::Durable;
-use dynamic::Lent;
-use host_memory::HostMemory;
-use journal::Journal;
+use durability::flush::Durable;
+use durability::journal::{self, Journal};
+use durability::parity::{self, Parity};
+use durability::sequence::Sequence;
+use gc::pacing;
+use gc::refresh::Refresh;
 use layout::Layout;
-use location::{Location, Place, Table};
-use map_frames::MapCache;
-use parallel_unit::ParallelUnit;
-use parity::Parity;
-use read::Pieces;
-use read_copies::ReadCopies;
-use refresh::Refresh;
-use sequence::Sequence;
-use turns::Turns;
+use location::{Location, Place};
+use map::frames::{self, MapCache};
+use map::host_memory::HostMemory;
+use map::table::Table;
+use request::admission;
+use request::command::Commands;
+use request::fragments::Fragments;
+use request::operation::{Kind, Operation, Operations};
+use space::blocks::Blocks;
+use space::dynamic::Lent;
+use space::parallel_unit::ParallelUnit;
+use space::turns::Turns;
 
-pub use buffer::Owner;
-pub use host_memory::HostMemoryLoss;
-pub use laid::Laid;
-pub use mount::MountReport;
+pub use buffer::slots::Owner;
+pub use durability::mount::MountReport;
+pub use gc::pacing::programmed_before;
+pub use laid::{Laid, aged};
+pub use map::host_memory::HostMemoryLoss;
 pub use occupancy::Occupancy;
-pub use pacing::programmed_before;
 pub use stats::Stats;
 
 /// Output of the layer, in order. The caller performs the moves at once, then starts the actions.
@@ -160,7 +133,7 @@ pub struct Ftl {
     slots: Slots,
     commands: Commands,
     operations: Operations,
-    fragments: Pieces,
+    fragments: Fragments,
     sequence: Sequence,
     parallel_units: Dense<ParallelUnit>,
     turns: Turns,
@@ -260,7 +233,7 @@ fn slots(config: &Config, layout: &Layout) -> u64 {
 
 /// Returns the number of logical units: the user's plus those of the journal and the map.
 fn all_units(config: &Config) -> u64 {
-    u64::from(config.user_units) + u64::from(journal::units(config)) + u64::from(map_frames::units(config))
+    u64::from(config.user_units) + u64::from(journal::units(config)) + u64::from(frames::units(config))
 }
 
 /// Slots for translation units and journal pages that wait to be programmed.
@@ -289,7 +262,7 @@ impl Ftl {
             slots: Slots::new(slots as u32),
             commands: Commands::new(config.tags),
             operations: Operations::new(layout.program_units),
-            fragments: Pieces::new(),
+            fragments: Fragments::new(),
             sequence: Sequence::after(0),
             // SAFETY: parallel unit numbers come from the layout, or from operations that carry such a number.
             parallel_units: unsafe {
