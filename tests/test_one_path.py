@@ -56,6 +56,6 @@ def test_attributes_for_the_compiler_are_few(attribute: str, folders: list[str],
 
 def test_a_machine_is_driven_by_three_calls() -> None:
     """A drive has three calls: submit, next_event, advance."""
-    source = (ROOT / "crates/machine/storage/src/advance.rs").read_text()
+    source = (ROOT / "crates/machine/storage/src/machine/advance.rs").read_text()
     inherent = source[source.index("impl Machine {") : source.index("impl sim::Machine")]
     assert re.findall(r"\n    pub fn (\w+)", inherent) == ["submit", "next_event", "advance"]
