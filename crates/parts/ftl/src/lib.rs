@@ -202,9 +202,6 @@ pub struct Ftl {
     unit_shift: u32,
     /// Mask of all sectors of a unit, one bit per sector.
     all_sectors: u64,
-    /// Units below this can be read after a map lookup alone: `user_units`, or zero if a read may need anything else
-    /// (see `reads_plainly`).
-    plainly_readable: u64,
 }
 
 /// Returns the number of buffer units that an instance of `config` uses.
@@ -315,14 +312,10 @@ impl Ftl {
             plant_count: 0,
             unit_shift: unit_bytes.trailing_zeros(),
             all_sectors: u64::MAX >> (64 - unit_bytes / media::SECTOR as u32),
-            plainly_readable: 0,
             layout,
             config,
         };
         ftl.parity = Parity::new(&ftl.config, &ftl.layout, &mut ftl.slots).map(Box::new);
-        if ftl.reads_plainly() {
-            ftl.plainly_readable = u64::from(ftl.config.user_units);
-        }
         Ok(ftl)
     }
 
@@ -333,30 +326,32 @@ impl Ftl {
         if self.idle {
             self.end_idle();
         }
-        if request.op == Op::Read
-            && let Some(read) = self.read_whole(tag, request)
-        {
-            return out.actions.push(Action::Read(read));
-        }
-        self.other_command(now, tag, *request, out);
-    }
-
-    #[inline(never)]
-    fn other_command(&mut self, now: Time, tag: Tag, request: Request, out: &mut Actions) {
-        self.commands.start(tag, &request);
-        self.idle_due |= request.op != Op::Read;
-        match request.op {
-            Op::Read => self.admit_read(tag, out),
-            Op::Write => self.write(tag, out),
-            Op::Trim => self.trim(tag, out),
-            Op::Flush => self.flush(tag, out),
-        }
-        match (&mut self.read_copies, request.op) {
-            (Some(copies), Op::Read) => copies.read_at(now),
-            _ => self.last_write = if request.op == Op::Write { now } else { self.last_write },
+        self.commands.start(tag, request);
+        if request.op == Op::Read {
+            self.admit_read(tag, out);
+            if let Some(copies) = &mut self.read_copies {
+                copies.read_at(now);
+            }
+        } else {
+            self.change(now, tag, request.op, out);
         }
         if self.refresh.is_on() {
             self.look_at_refresh(now, out);
+        }
+    }
+
+    /// Starts a command that may change data or waits for changes.
+    #[inline(never)]
+    fn change(&mut self, now: Time, tag: Tag, op: Op, out: &mut Actions) {
+        self.idle_due = true;
+        match op {
+            Op::Read => unreachable!("a read changes nothing"),
+            Op::Write => {
+                self.write(tag, out);
+                self.last_write = now;
+            }
+            Op::Trim => self.trim(tag, out),
+            Op::Flush => self.flush(tag, out),
         }
     }
 
@@ -367,39 +362,37 @@ impl Ftl {
     }
 
     /// Handles the end of operation `id`. `flash` provides the spare areas of pages that were read.
-    #[inline]
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
-        let delivery = match self.whole_read_done(id, out) {
-            Some((tag, bytes)) => Some(Delivery { tag, bytes, end: Some(status) }),
-            None => self.partial_done(id, status, flash, out),
-        };
-        if let Some(delivery) = delivery {
+        if status != Status::Ok && self.parity.is_some() && self.start_rebuild(id, flash, out) {
+            return;
+        }
+        if let Some(delivery) = self.ended(id, status, flash, out) {
             delivery.act(out);
         }
     }
 
-    /// Like [`done`](Self::done), for any operation except a [`Kind::WholeRead`]. Returns the data that the operation
-    /// read for the host.
-    fn partial_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
-        if status != Status::Ok && self.parity.is_some() && self.start_rebuild(id, flash, out) {
-            return None;
+    /// Like [`done`](Self::done), without an attempt to rebuild what could not be read. Returns the data that the
+    /// operation read for the host.
+    #[inline]
+    fn ended(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
+        match self.operations[id].kind {
+            Kind::HostRead => self.host_read_done(id, status, out),
+            Kind::CollectRead => {
+                self.collect_read_done(id, status, flash, out);
+                None
+            }
+            _ => self.other_done(id, status, flash, out),
         }
-        if self.operations[id].kind == Kind::CollectRead {
-            self.collect_read_done(id, status, flash, out);
-            return None;
-        }
-        self.other_done(id, status, flash, out)
     }
 
     #[inline(never)]
     fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
         match self.operations[id].kind {
-            Kind::WholeRead | Kind::CollectRead => unreachable!("handled by the callers"),
+            Kind::HostRead | Kind::CollectRead => unreachable!("handled by the caller"),
             Kind::Program if status == Status::Ok => self.program_done(id, None, out),
             Kind::Program => self.program_failed(id, out),
             Kind::Parity => self.parity_done(id, status, out),
             Kind::Rebuild => return self.rebuild_read_done(id, status, flash, out),
-            Kind::HostRead => return self.host_read_done(id, status, out),
             Kind::Erase => self.erase_done(id, status, out),
             Kind::CopiesProgram => self.copies_program_done(id, status),
             Kind::CopiesErase => self.copies_erase_done(id, status, out),

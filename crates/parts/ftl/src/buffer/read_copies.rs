@@ -365,6 +365,6 @@ impl Ftl {
     pub(crate) fn read_past_copies(&mut self, tag: Tag, first: u32, count: u32, out: &mut Actions) {
         let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
         (first..first + count).for_each(|unit| copies.drop(unit));
-        self.read_again(tag, first, count, out);
+        self.read_units(tag, first..first + count, true, out);
     }
 }

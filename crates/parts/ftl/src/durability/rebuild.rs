@@ -205,30 +205,22 @@ impl Ftl {
         if failed && others.is_empty() && self.start_rebuild(of, flash, out) {
             return None;
         }
-        if failed {
+        let rebuilt = !failed && !others.is_empty();
+        if rebuilt {
+            self.stats.rebuilt += 1;
+            self.relocate(of, &others, out);
+        } else if failed {
             self.stats.rebuild_failures += u64::from(!others.is_empty());
-            return self.read_ended(of, Status::Uncorrectable, flash, out);
         }
-        if others.is_empty() {
-            return self.read_ended(of, Status::Ok, flash, out);
-        }
-        self.stats.rebuilt += 1;
-        self.relocate(of, &others, out);
         let from = out.moves.len();
-        let delivery = self.read_ended(of, Status::Ok, flash, out);
-        let moves = out.moves.split_off(from);
-        moves.into_iter().for_each(|movement| self.move_rebuilt(movement, page, &others, out));
-        self.dispatch_pending(out);
-        delivery
-    }
-
-    /// Completes the read `id` that was waiting for the rebuild.
-    fn read_ended(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
-        if self.operations[id].kind == Kind::CollectRead {
-            self.collect_read_done(id, status, flash, out);
-            return None;
+        let status = if failed { Status::Uncorrectable } else { Status::Ok };
+        let delivery = self.ended(of, status, flash, out);
+        if rebuilt {
+            let moves = out.moves.split_off(from);
+            moves.into_iter().for_each(|movement| self.move_rebuilt(movement, page, &others, out));
+            self.dispatch_pending(out);
         }
-        self.other_done(id, status, flash, out)
+        delivery
     }
 
     /// Rewrites data read by the host elsewhere, as far as the write cache has room.

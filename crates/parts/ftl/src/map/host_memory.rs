@@ -366,7 +366,7 @@ impl Ftl {
         let mut coming = Vec::new();
         for id in self.operations.under_way() {
             match self.operations[id].kind {
-                Kind::WholeRead | Kind::HostRead => self.operations[id].kind = Kind::Orphan,
+                Kind::HostRead => self.operations[id].kind = Kind::Orphan,
                 Kind::MapRead | Kind::Fill => self.operations[id].waiters = NIL,
                 Kind::BringIn => self.end_bring_in(id, false),
                 Kind::HostCopy if self.operations[id].mask != 0 => coming.push(self.operations.end(id).subject),

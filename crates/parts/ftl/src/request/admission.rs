@@ -47,15 +47,8 @@ impl Queue {
 }
 
 impl Ftl {
-    /// Returns true if a read needs nothing but the flash address of each unit.
-    pub(crate) fn reads_plainly(&self) -> bool {
-        let (buffers, c) = (&self.config.buffers, &self.config);
-        let keeps_none = buffers.read == 0 && c.host_memory.is_none() && c.read_copies.is_none();
-        let relocates = self.parity.is_some() || self.refresh.is_on();
-        self.map.is_none() && !c.moves && keeps_none && !relocates && !buffers.holds_reads
-    }
-
     /// Starts a read, or queues it behind waiting writes if the cache holds reads.
+    #[inline]
     pub(crate) fn admit_read(&mut self, tag: Tag, out: &mut Actions) {
         if self.config.buffers.holds_reads && !self.space_queue.is_empty() {
             self.queue_for_room(tag);

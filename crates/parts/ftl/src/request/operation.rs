@@ -1,6 +1,6 @@
 //! Flash operations in progress, in a dense table.
 
-use media::{Class, OpId, Tag};
+use media::{Class, OpId};
 use sim::Dense;
 
 use crate::buffer::slots::NIL;
@@ -13,9 +13,6 @@ pub enum Kind {
     /// Reads `count` units from flash unit `unit` on for the command `subject`; the first of them is logical unit
     /// `logical`.
     HostRead,
-    /// Reads everything that the command `subject` requests: `bytes` bytes of flash unit `unit`. The command is
-    /// recorded nowhere else.
-    WholeRead,
     /// Reads the missing sectors of slot `subject`.
     Fill,
     /// Reads the units in `mask` of the program at `unit`, to be copied for parallel unit `subject`; `logical` is the
@@ -153,33 +150,6 @@ impl Operations {
         self.all.push(operation);
         self.slots.grow(self.all.len() * self.stride, NIL);
         OpId(self.all.len() as u32 - 1)
-    }
-
-    /// Starts a [`Kind::WholeRead`] like [`start`](Self::start), but writes only the fields that such a read uses.
-    #[inline]
-    pub fn start_whole_read(&mut self, tag: Tag, unit: u32, bytes: u32) -> OpId {
-        let id = self.free;
-        let Some(entry) = self.all.get_mut(id as usize) else {
-            return self.start(Operation { unit, bytes, ..Operation::of(Kind::WholeRead, tag.0) });
-        };
-        self.active += 1;
-        self.free = entry.subject;
-        (entry.kind, entry.subject, entry.unit, entry.bytes) = (Kind::WholeRead, tag.0, unit, bytes);
-        OpId(id)
-    }
-
-    /// Ends the operation `id` if it is a [`Kind::WholeRead`], and returns its command, flash unit and bytes.
-    #[inline]
-    pub fn end_whole_read(&mut self, id: OpId) -> Option<(Tag, u32, u32)> {
-        let entry = &mut self.all[id.0 as usize];
-        let Operation { kind, subject, unit, bytes, .. } = *entry;
-        if kind != Kind::WholeRead {
-            return None;
-        }
-        (entry.kind, entry.subject) = (Kind::Free, self.free);
-        self.free = id.0;
-        self.active -= 1;
-        Some((Tag(subject), unit, bytes))
     }
 
     /// Ends an operation and returns it.

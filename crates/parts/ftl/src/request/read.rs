@@ -1,8 +1,11 @@
 //! Host reads.
 
-use media::{Action, Class, Move, OpId, ReadOp, Request, SECTOR, Status, Tag};
+use std::ops::Range;
+
+use media::{Action, Class, Move, OpId, ReadOp, SECTOR, Status, Tag};
 
 use crate::buffer::slots::{Holds, NIL, Owner};
+use crate::config::Config;
 use crate::location::{Location, Place};
 use crate::map::cache::Ready;
 use crate::request::operation::{Kind, Operation};
@@ -50,43 +53,20 @@ impl Ftl {
         Part { from: (from - start) as u32, sectors: (to - from) as u32, at: (from - command.first) as u32 }
     }
 
-    /// Issues the common small read: within one unit of known flash address, with no effect other than its data.
+    /// Reads the range of the command `tag`.
     #[inline]
-    pub(crate) fn read_whole(&mut self, tag: Tag, request: &Request) -> Option<ReadOp> {
-        let (first, last) = (request.offset >> self.unit_shift, (request.end() - 1) >> self.unit_shift);
-        if first != last || first >= self.plainly_readable || !self.lost.is_empty() {
-            return None;
-        }
-        let Place::Flash(unit) = self.place(first as u32) else { return None };
-        let bytes = request.bytes as u32;
-        let id = self.operations.start_whole_read(tag, unit, bytes);
-        let (block, page) = self.layout.home(unit);
-        self.blocks.pin(block);
-        self.stats.host_reads += 1;
-        self.stats.read_misses += 1;
-        Some(ReadOp { id, page, bytes, class: Class::Host })
-    }
-
-    /// Like [`done`](Self::done), if `id` is the only operation of a host read: returns the command and its bytes. The
-    /// command ends with the status of the operation.
-    #[inline]
-    pub(crate) fn whole_read_done(&mut self, id: OpId, out: &mut Actions) -> Option<(Tag, u32)> {
-        let (tag, unit, bytes) = self.operations.end_whole_read(id)?;
-        self.unpin(self.layout.block_of(unit), out);
-        Some((tag, bytes))
-    }
-
     pub(crate) fn read(&mut self, tag: Tag, out: &mut Actions) {
         let (first, last) = self.range(tag);
-        let mut run: Option<Run> = None;
-        let mut at_hand = 0;
-        for unit in first..=last {
-            self.read_unit(tag, unit, false, &mut run, &mut at_hand, out);
-        }
-        self.finish_read(tag, run, at_hand, out);
+        self.read_units(tag, first..last + 1, false, out);
     }
 
-    fn finish_read(&mut self, tag: Tag, run: Option<Run>, at_hand: u64, out: &mut Actions) {
+    /// Reads `units` for the command `tag`. `mapped`: their translation units were already consulted.
+    pub(crate) fn read_units(&mut self, tag: Tag, units: Range<u32>, mapped: bool, out: &mut Actions) {
+        let mut run: Option<Run> = None;
+        let mut at_hand = 0;
+        for unit in units {
+            self.read_unit(tag, unit, mapped, &mut run, &mut at_hand, out);
+        }
         if let Some(run) = run {
             self.issue_read(tag, run, out);
         }
@@ -186,71 +166,76 @@ impl Ftl {
         while chain != NIL {
             let fragment = self.fragments.take(chain);
             chain = fragment.next;
-            let (mut run, mut at_hand) = (None, 0);
-            self.read_unit(fragment.tag, fragment.unit, mapped, &mut run, &mut at_hand, out);
-            self.finish_read(fragment.tag, run, at_hand, out);
+            self.read_units(fragment.tag, fragment.unit..fragment.unit + 1, mapped, out);
         }
-    }
-
-    fn issue_read(&mut self, tag: Tag, run: Run, out: &mut Actions) {
-        let Run { unit, logical, count } = run;
-        let bytes = self.run_bytes(tag, logical, count);
-        let id =
-            self.operations.start(Operation { unit, logical, count, bytes, ..Operation::of(Kind::HostRead, tag.0) });
-        self.blocks.pin(self.layout.block_of(unit));
-        self.stats.host_reads += 1;
-        self.stats.read_misses += u64::from(count);
-        let page = self.layout.span(unit, count);
-        self.refresh.read(self.layout.block_of(unit), page);
-        out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Host }));
     }
 
     #[inline]
-    fn run_bytes(&self, tag: Tag, logical: u32, count: u32) -> u32 {
-        let first = self.part(tag, logical);
-        let sectors = if count == 1 {
-            first.sectors
-        } else {
-            let last = self.part(tag, logical + count - 1);
-            last.at + last.sectors - first.at
-        };
-        sectors * SECTOR as u32
+    fn issue_read(&mut self, tag: Tag, Run { unit, logical, count }: Run, out: &mut Actions) {
+        let bytes = self.run_bytes(tag, logical, count);
+        let id = self.operations.start_bare(Kind::HostRead, tag.0);
+        let operation = &mut self.operations[id];
+        (operation.unit, operation.logical, operation.count, operation.bytes) = (unit, logical, count, bytes);
+        let (block, page) = (self.layout.block_of(unit), self.layout.span(unit, count));
+        self.blocks.pin(block);
+        self.stats.host_reads += 1;
+        self.stats.read_misses += u64::from(count);
+        self.refresh.read(block, page);
+        out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Host }));
     }
 
+    /// Returns the number of bytes of the `count` units from `logical` on that the command `tag` covers.
+    #[inline]
+    fn run_bytes(&self, tag: Tag, logical: u32, count: u32) -> u32 {
+        let shift = self.unit_shift - SECTOR.trailing_zeros();
+        let command = &self.commands[tag];
+        let from = command.first.max(u64::from(logical) << shift);
+        let to = (command.first + command.sectors).min(u64::from(logical + count) << shift);
+        ((to - from) * SECTOR) as u32
+    }
+
+    /// Handles the end of the flash read `id` of a command, and returns the data for the host.
+    #[inline]
     pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Delivery> {
-        let Operation { subject, unit, logical, count, bytes, .. } = self.operations.end(id);
-        let tag = Tag(subject);
-        let block = self.layout.block_of(unit);
-        let copied = self.read_copies.is_some() && self.holds_copies(block);
-        if copied && status != Status::Ok {
-            self.unpin(block, out);
-            self.read_past_copies(tag, logical, count, out);
-            return None;
-        }
+        let Operation { subject, unit, logical, count, bytes, .. } = self.operations[id];
+        self.operations.free(id);
+        let (tag, block) = (Tag(subject), self.layout.block_of(unit));
         if status != Status::Ok {
+            if self.is_copied(block) {
+                self.unpin(block, out);
+                self.read_past_copies(tag, logical, count, out);
+                return None;
+            }
             self.commands[tag].status = status;
-        } else if !copied {
-            if self.config.moves {
-                self.move_to_host(tag, unit, logical, count, out);
-            }
-            if self.read_copies.is_some() {
-                self.note_read(tag, unit, logical, count, out);
-            }
-            if self.config.buffers.read > 0 || self.config.host_memory.is_some() {
-                self.keep_clean(tag, unit, logical, count, out);
-            }
+        } else if self.uses_read_data() && !self.is_copied(block) {
+            self.use_read_data(tag, Run { unit, logical, count }, out);
         }
         self.unpin(block, out);
         Some(self.account(tag, u64::from(bytes)))
     }
 
-    /// Repeats the read of units of the command `tag`, whose map entries are available.
-    pub(crate) fn read_again(&mut self, tag: Tag, first: u32, count: u32, out: &mut Actions) {
-        let (mut run, mut at_hand) = (None, 0);
-        for unit in first..first + count {
-            self.read_unit(tag, unit, true, &mut run, &mut at_hand, out);
+    /// Returns true if `block` holds read copies.
+    fn is_copied(&self, block: u32) -> bool {
+        self.read_copies.is_some() && self.holds_copies(block)
+    }
+
+    /// Returns true if data that was read is moved, copied or cached on its way to the host.
+    #[inline]
+    fn uses_read_data(&self) -> bool {
+        let Config { buffers, host_memory, moves, .. } = &self.config;
+        *moves || self.read_copies.is_some() || buffers.read > 0 || host_memory.is_some()
+    }
+
+    fn use_read_data(&mut self, tag: Tag, Run { unit, logical, count }: Run, out: &mut Actions) {
+        if self.config.moves {
+            self.move_to_host(tag, unit, logical, count, out);
         }
-        self.finish_read(tag, run, at_hand, out);
+        if self.read_copies.is_some() {
+            self.note_read(tag, unit, logical, count, out);
+        }
+        if self.config.buffers.read > 0 || self.config.host_memory.is_some() {
+            self.keep_clean(tag, unit, logical, count, out);
+        }
     }
 
     fn move_to_host(&mut self, tag: Tag, unit: u32, logical: u32, count: u32, out: &mut Actions) {
@@ -289,6 +274,7 @@ impl Ftl {
     }
 
     /// Accounts for `bytes` more of a read; the command ends with the last.
+    #[inline]
     pub(crate) fn account(&mut self, tag: Tag, bytes: u64) -> Delivery {
         let command = &mut self.commands[tag];
         debug_assert!(command.active);
