@@ -4,8 +4,8 @@ use media::{Action, BlockAddr, Tag};
 use nvmm::{Actions, Answer, Application, Content, Input, Move, Nvmm, Request};
 use sim::Time;
 
+use crate::cache::frames::{Frames, NONE};
 use crate::device::Device;
-use crate::frames::{Frames, NONE};
 use crate::storage::{Finished, Stop, Storage};
 
 /// The application ID of the process that has the memory open.

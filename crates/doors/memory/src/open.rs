@@ -14,7 +14,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::device::{Device, Op, Request};
 use crate::engine::Engine;
-use crate::layout::{FORMAT, MARK, RECORDS, Shape, Superblock, UNIT, mark, parse_mark, parse_record};
+use crate::storage::layout::{FORMAT, MARK, RECORDS, Shape, Superblock, UNIT, mark, parse_mark, parse_record};
 use crate::storage::{Stop, Storage};
 use crate::{Disk, Error, InjectedFault, Memory, PAGE_BYTES};
 

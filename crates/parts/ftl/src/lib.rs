@@ -16,81 +16,54 @@
 //!   and is issued only when all programs before T are durable, so that recovery treats a unit as trimmed exactly if
 //!   its newest copy is older than T.
 
-mod admission;
-pub mod aged;
-mod blocks;
 mod buffer;
-mod collect;
-mod combine;
-mod command;
 pub mod config;
-mod destage;
-mod durable;
-mod dynamic;
-mod erase;
-mod fail;
-mod fold;
-mod host_memory;
-mod journal;
+mod durability;
+mod gc;
 mod laid;
 mod layout;
 mod location;
-mod map_cache;
-mod map_entries;
-mod map_frames;
-mod map_lookup;
-mod map_pending;
-mod map_trim;
-mod mount;
-mod mount_laid;
+mod map;
 mod occupancy;
-mod pacing;
-mod parallel_unit;
-mod parity;
-mod read;
-mod read_copies;
-mod rebuild;
-mod refresh;
-mod sequence;
+mod request;
+mod space;
 mod stats;
-mod tight;
 mod timer;
-mod touched;
-mod turns;
-mod victim;
-mod write;
-mod write_out;
 
 use std::collections::{BTreeSet, VecDeque};
 
 use media::{Action, Flash, Move, Op, OpId, Request, Status, Tag};
 use sim::{Dense, Rng, Streams, Time};
 
-use blocks::Blocks;
-use buffer::{List, NIL, Slots};
-use command::{Commands, Kind, Operation, Operations};
+use buffer::read_copies::ReadCopies;
+use buffer::slots::{List, NIL, Slots};
 use config::{Config, ConfigError};
-use durable::Durable;
-use dynamic::Lent;
-use host_memory::HostMemory;
-use journal::Journal;
+use durability::flush::Durable;
+use durability::journal::{self, Journal};
+use durability::parity::{self, Parity};
+use durability::sequence::Sequence;
+use gc::pacing;
+use gc::refresh::Refresh;
 use layout::Layout;
-use location::{Location, Place, Table};
-use map_frames::MapCache;
-use parallel_unit::ParallelUnit;
-use parity::Parity;
-use read::Pieces;
-use read_copies::ReadCopies;
-use refresh::Refresh;
-use sequence::Sequence;
-use turns::Turns;
+use location::{Location, Place};
+use map::frames::{self, MapCache};
+use map::host_memory::HostMemory;
+use map::table::Table;
+use request::admission;
+use request::command::Commands;
+use request::fragments::Fragments;
+use request::operation::{Kind, Operation, Operations};
+use space::blocks::Blocks;
+use space::dynamic::Lent;
+use space::parallel_unit::ParallelUnit;
+use space::turns::Turns;
 
-pub use buffer::Owner;
-pub use host_memory::HostMemoryLoss;
-pub use laid::Laid;
-pub use mount::MountReport;
+pub use buffer::slots::Owner;
+pub use durability::mount::MountReport;
+pub use gc::pacing::programmed_before;
+pub use laid::{Laid, aged};
+pub use map::host_memory::HostMemoryLoss;
 pub use occupancy::Occupancy;
-pub use pacing::programmed_before;
 pub use stats::Stats;
 
 /// Output of the layer, in order. The caller performs the moves at once, then starts the actions.
@@ -160,7 +133,7 @@ pub struct Ftl {
     slots: Slots,
     commands: Commands,
     operations: Operations,
-    fragments: Pieces,
+    fragments: Fragments,
     sequence: Sequence,
     parallel_units: Dense<ParallelUnit>,
     turns: Turns,
@@ -229,9 +202,6 @@ pub struct Ftl {
     unit_shift: u32,
     /// Mask of all sectors of a unit, one bit per sector.
     all_sectors: u64,
-    /// Units below this can be read after a map lookup alone: `user_units`, or zero if a read may need anything else
-    /// (see `reads_plainly`).
-    plainly_readable: u64,
 }
 
 /// Returns the number of buffer units that an instance of `config` uses.
@@ -260,7 +230,7 @@ fn slots(config: &Config, layout: &Layout) -> u64 {
 
 /// Returns the number of logical units: the user's plus those of the journal and the map.
 fn all_units(config: &Config) -> u64 {
-    u64::from(config.user_units) + u64::from(journal::units(config)) + u64::from(map_frames::units(config))
+    u64::from(config.user_units) + u64::from(journal::units(config)) + u64::from(frames::units(config))
 }
 
 /// Slots for translation units and journal pages that wait to be programmed.
@@ -289,7 +259,7 @@ impl Ftl {
             slots: Slots::new(slots as u32),
             commands: Commands::new(config.tags),
             operations: Operations::new(layout.program_units),
-            fragments: Pieces::new(),
+            fragments: Fragments::new(),
             sequence: Sequence::after(0),
             // SAFETY: parallel unit numbers come from the layout, or from operations that carry such a number.
             parallel_units: unsafe {
@@ -342,14 +312,10 @@ impl Ftl {
             plant_count: 0,
             unit_shift: unit_bytes.trailing_zeros(),
             all_sectors: u64::MAX >> (64 - unit_bytes / media::SECTOR as u32),
-            plainly_readable: 0,
             layout,
             config,
         };
         ftl.parity = Parity::new(&ftl.config, &ftl.layout, &mut ftl.slots).map(Box::new);
-        if ftl.reads_plainly() {
-            ftl.plainly_readable = u64::from(ftl.config.user_units);
-        }
         Ok(ftl)
     }
 
@@ -360,30 +326,32 @@ impl Ftl {
         if self.idle {
             self.end_idle();
         }
-        if request.op == Op::Read
-            && let Some(read) = self.read_whole(tag, request)
-        {
-            return out.actions.push(Action::Read(read));
-        }
-        self.other_command(now, tag, *request, out);
-    }
-
-    #[inline(never)]
-    fn other_command(&mut self, now: Time, tag: Tag, request: Request, out: &mut Actions) {
-        self.commands.start(tag, &request);
-        self.idle_due |= request.op != Op::Read;
-        match request.op {
-            Op::Read => self.admit_read(tag, out),
-            Op::Write => self.write(tag, out),
-            Op::Trim => self.trim(tag, out),
-            Op::Flush => self.flush(tag, out),
-        }
-        match (&mut self.read_copies, request.op) {
-            (Some(copies), Op::Read) => copies.read_at(now),
-            _ => self.last_write = if request.op == Op::Write { now } else { self.last_write },
+        self.commands.start(tag, request);
+        if request.op == Op::Read {
+            self.admit_read(tag, out);
+            if let Some(copies) = &mut self.read_copies {
+                copies.read_at(now);
+            }
+        } else {
+            self.change(now, tag, request.op, out);
         }
         if self.refresh.is_on() {
             self.look_at_refresh(now, out);
+        }
+    }
+
+    /// Starts a command that may change data or waits for changes.
+    #[inline(never)]
+    fn change(&mut self, now: Time, tag: Tag, op: Op, out: &mut Actions) {
+        self.idle_due = true;
+        match op {
+            Op::Read => unreachable!("a read changes nothing"),
+            Op::Write => {
+                self.write(tag, out);
+                self.last_write = now;
+            }
+            Op::Trim => self.trim(tag, out),
+            Op::Flush => self.flush(tag, out),
         }
     }
 
@@ -394,39 +362,37 @@ impl Ftl {
     }
 
     /// Handles the end of operation `id`. `flash` provides the spare areas of pages that were read.
-    #[inline]
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
-        let delivery = match self.whole_read_done(id, out) {
-            Some((tag, bytes)) => Some(Delivery { tag, bytes, end: Some(status) }),
-            None => self.partial_done(id, status, flash, out),
-        };
-        if let Some(delivery) = delivery {
+        if status != Status::Ok && self.parity.is_some() && self.start_rebuild(id, flash, out) {
+            return;
+        }
+        if let Some(delivery) = self.ended(id, status, flash, out) {
             delivery.act(out);
         }
     }
 
-    /// Like [`done`](Self::done), for any operation except a [`Kind::WholeRead`]. Returns the data that the operation
-    /// read for the host.
-    fn partial_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
-        if status != Status::Ok && self.parity.is_some() && self.start_rebuild(id, flash, out) {
-            return None;
+    /// Like [`done`](Self::done), without an attempt to rebuild what could not be read. Returns the data that the
+    /// operation read for the host.
+    #[inline]
+    fn ended(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
+        match self.operations[id].kind {
+            Kind::HostRead => self.host_read_done(id, status, out),
+            Kind::CollectRead => {
+                self.collect_read_done(id, status, flash, out);
+                None
+            }
+            _ => self.other_done(id, status, flash, out),
         }
-        if self.operations[id].kind == Kind::CollectRead {
-            self.collect_read_done(id, status, flash, out);
-            return None;
-        }
-        self.other_done(id, status, flash, out)
     }
 
     #[inline(never)]
     fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
         match self.operations[id].kind {
-            Kind::WholeRead | Kind::CollectRead => unreachable!("handled by the callers"),
+            Kind::HostRead | Kind::CollectRead => unreachable!("handled by the caller"),
             Kind::Program if status == Status::Ok => self.program_done(id, None, out),
             Kind::Program => self.program_failed(id, out),
             Kind::Parity => self.parity_done(id, status, out),
             Kind::Rebuild => return self.rebuild_read_done(id, status, flash, out),
-            Kind::HostRead => return self.host_read_done(id, status, out),
             Kind::Erase => self.erase_done(id, status, out),
             Kind::CopiesProgram => self.copies_program_done(id, status),
             Kind::CopiesErase => self.copies_erase_done(id, status, out),

@@ -2,7 +2,7 @@
 
 use sim::{Part, Schedule, Time, Timer};
 
-use crate::buffer::NIL;
+use crate::buffer::slots::NIL;
 use crate::{Actions, Ftl};
 
 impl Ftl {

@@ -8,7 +8,7 @@ use sim::Time;
 
 use super::DramConfig;
 use crate::System;
-use crate::hybrid::{Policy, PrefetchType};
+use crate::sections::hybrid::{Policy, PrefetchType};
 
 /// Identifier of the machine's only controller.
 pub const CONTROLLER: Controller = Controller(1);
@@ -82,8 +82,8 @@ impl HybridConfig {
                 pages,
                 versions: n.versions.unwrap_or(all),
                 order: match system.flash.order {
-                    crate::flash::Order::InOrder => nvmm::Order::Ascending,
-                    crate::flash::Order::Any => nvmm::Order::Any,
+                    crate::sections::flash::Order::InOrder => nvmm::Order::Ascending,
+                    crate::sections::flash::Order::Any => nvmm::Order::Any,
                 },
                 policy: match n.policy {
                     Policy::LongestChain => nvmm::Policy::LongestChain,

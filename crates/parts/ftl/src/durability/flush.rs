@@ -1,0 +1,213 @@
+//! Dispatch of pending work after any event that may allow progress, and commands that complete when data is durable.
+
+use media::{Action, Op, OpId, Status, Tag};
+
+use crate::buffer::slots::{Holds, NIL, Owner};
+use crate::location::Location;
+use crate::request::operation::Kind;
+use crate::{Actions, Ftl, SYSTEM_SLOTS};
+
+/// A command that completes when all data written before it is durable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Durable {
+    tag: Tag,
+    /// Waits for slots dirtied up to this epoch.
+    epoch: u64,
+    /// Waits for programs below this sequence number; set once all those slots are in programs.
+    pub(crate) seal: Option<u64>,
+    /// Waits for this generation of the trim journal.
+    pub(crate) trims: u32,
+}
+
+impl Ftl {
+    pub(crate) fn flush(&mut self, tag: Tag, out: &mut Actions) {
+        if self.config.buffers.protected {
+            self.complete(tag, Status::Ok, out);
+            return;
+        }
+        if self.read_only {
+            let status = if self.is_written_out() { Status::Ok } else { Status::NoSpace };
+            self.complete(tag, status, out);
+            return;
+        }
+        self.wait_durable(tag);
+        self.dispatch(out);
+    }
+
+    pub(crate) fn wait_durable(&mut self, tag: Tag) {
+        // A write that waits for its own durability does not wait for earlier trims.
+        let trims = if self.commands[tag].op == Op::Flush {
+            self.force_epoch = self.epoch;
+            self.journal.want_trims()
+        } else {
+            self.combining = true;
+            0
+        };
+        self.has_work = true;
+        self.durable.push_back(Durable { tag, epoch: self.epoch, seal: None, trims });
+    }
+
+    /// Makes waiting commands wait for the trim instead of the data that it discarded before that was durable.
+    pub(crate) fn wait_for_trims(&mut self) {
+        if self.durable.is_empty() {
+            return;
+        }
+        let generation = self.journal.want_trims();
+        for waiting in &mut self.durable {
+            waiting.trims = waiting.trims.max(generation);
+        }
+    }
+
+    /// Like [`dispatch`](Self::dispatch), after an event that forces nothing. It leads to a program of dirty data only
+    /// if there is pending work, or if writes wait for nothing else.
+    #[inline]
+    pub(crate) fn dispatch_pending(&mut self, out: &mut Actions) {
+        if self.has_work || self.is_starved() || self.sequence.oldest() > self.empty_after {
+            self.dispatch(out);
+        }
+    }
+
+    /// Makes all possible progress: writes dirty data, erases blocks whose data is durably superseded, and completes
+    /// commands whose data is durable.
+    pub(crate) fn dispatch(&mut self, out: &mut Actions) {
+        self.has_work = false;
+        if self.dirty.head != NIL {
+            self.destage(out);
+        }
+        self.collect_short(out);
+        if !self.map_wanted.is_empty() {
+            self.fetch_wanted(out);
+        }
+        self.erase_empty(out);
+        self.write_trims(out);
+        if !self.durable.is_empty() {
+            self.seal_durable();
+            self.end_durable(out);
+        }
+        if self.is_releasing() {
+            self.go_on_releasing(out);
+        }
+        if self.dirty.head != NIL && self.operations.active() <= self.retries {
+            // The parallel unit that host writes may use again may have no room for them.
+            self.destage(out);
+        }
+        if self.host_stalled || self.retries > 0 {
+            self.collect_short(out);
+            if self.operations.active() <= self.retries {
+                self.use_emergency_reserve(out);
+            }
+        }
+        // Anything that still waits is reconsidered each time.
+        let waits = !self.durable.is_empty() || (self.host_stalled && !self.host_paced) || self.retries > 0;
+        self.has_work |= waits || self.journal.is_wanted() || self.is_releasing();
+    }
+
+    /// Advances the journal if a trim must become durable, and erases blocks that waited for it.
+    #[inline]
+    fn write_trims(&mut self, out: &mut Actions) {
+        if self.journal.is_wanted() {
+            self.drive_journal(out);
+            if self.host_stalled && self.empty.iter().any(|(b, _)| !self.journal.is_durable(self.blocks.trimmed(*b))) {
+                self.rescue_journal(out);
+            }
+            self.erase_empty(out);
+        }
+    }
+
+    /// Opens the emergency reserve if no operation is in progress and host writes or a failed program have no room.
+    fn use_emergency_reserve(&mut self, out: &mut Actions) {
+        if self.host_paced {
+            // The copies that throttle the host cannot proceed by themselves: stop throttling.
+            self.release_all();
+            (self.unpaced, self.has_work) = (true, true);
+            return self.destage(out);
+        }
+        if self.retries > 0 {
+            self.retry_elsewhere(out);
+        }
+        for emergency in [false, true] {
+            if self.operations.active() <= self.retries && !self.read_only {
+                for pu in 0..self.layout.parallel_units {
+                    if !emergency || self.enter_emergency(pu, out) {
+                        self.short_lanes.push(pu);
+                    }
+                }
+                self.collect_short(out);
+                self.erase_empty(out);
+                // A victim without valid units is empty at once, and its erase may wait for trims.
+                self.write_trims(out);
+            }
+        }
+        if self.operations.active() == 0 && !self.read_only && self.host_stalled {
+            self.squeeze(out);
+        }
+        if self.operations.active() <= self.retries && !self.read_only {
+            self.risk_failure(out);
+        }
+        self.check_dead_end(out);
+    }
+
+    pub(crate) fn collect_short(&mut self, out: &mut Actions) {
+        while let Some(pu) = self.short_lanes.pop() {
+            self.collect(pu, out);
+        }
+    }
+
+    /// Seals commands whose slots are all in programs: they then wait only for those programs.
+    fn seal_durable(&mut self) {
+        let waiting = if self.dirty.head == NIL { u64::MAX } else { self.slots[self.dirty.head].epoch };
+        while self.sealed < self.durable.len() && self.durable[self.sealed].epoch < waiting {
+            self.durable[self.sealed].seal = Some(self.sequence.next());
+            self.sealed += 1;
+        }
+    }
+
+    fn end_durable(&mut self, out: &mut Actions) {
+        while let Some(Durable { tag, seal: Some(seal), trims, .. }) = self.durable.front().copied() {
+            if self.sequence.oldest() < seal {
+                return;
+            }
+            if !self.journal.want(trims) {
+                return;
+            }
+            self.durable.pop_front();
+            self.sealed -= 1;
+            let id = self.start_operation(Kind::Barrier, tag.0);
+            out.actions.push(Action::Barrier(id));
+        }
+    }
+
+    pub(crate) fn barrier_done(&mut self, id: OpId, out: &mut Actions) {
+        let tag = Tag(self.operations.end(id).subject);
+        self.complete(tag, Status::Ok, out);
+    }
+
+    /// Makes the drive read-only if no program can be placed and no operation in progress can change that. Writes whose
+    /// data was still arriving also end here, once it has arrived.
+    fn check_dead_end(&mut self, out: &mut Actions) {
+        if self.operations.active() > self.retries {
+            return;
+        }
+        if !std::mem::replace(&mut self.read_only, true) {
+            self.write_last(out);
+        }
+        self.refuse_waiting(out);
+        self.sealed = 0;
+        while let Some(durable) = self.durable.pop_front() {
+            self.complete(durable.tag, Status::NoSpace, out);
+        }
+    }
+
+    /// Takes a slot for a unit of the layer itself, if its allowance has room.
+    pub(crate) fn system_slot(&mut self, unit: u32) -> Option<u32> {
+        if self.system_used == SYSTEM_SLOTS {
+            return None;
+        }
+        self.system_used += 1;
+        let home = self.home(unit);
+        let slot = self.slots.take(unit, home, Holds::Dirty, Owner::System, self.all_sectors());
+        self.make_dirty(slot);
+        self.table.set(unit, Location::buffer(slot));
+        Some(slot)
+    }
+}
