@@ -2,8 +2,9 @@
 
 use sim::{Energy, Lane, Schedule, Time};
 
-use crate::controller::{Config, ConfigError, Controller, Done};
+use crate::controller::{Config, ConfigError, Controller};
 use crate::interleave::Region;
+use crate::merge::Merge;
 use crate::request::{Completion, Kind, RankKind, Request};
 use crate::state::EnergyByUse;
 use crate::stats::PortStats;
@@ -30,9 +31,7 @@ pub struct Memory {
     free: Vec<u32>,
     port_stats: Vec<PortStats>,
     /// Known completions of requests and parts.
-    known: Done,
-    /// Completions taken from channels.
-    parts: Vec<Completion>,
+    known: Merge,
     /// Per channel, the time of its next call, and the minimum of all; zero if the channel must be asked.
     due: Vec<Time>,
     first_due: Time,
@@ -50,7 +49,8 @@ impl Memory {
     /// Fails if a channel's configuration is invalid.
     ///
     /// # Panics
-    /// Panics if a region names a channel that does not exist or exceeds its size, or if regions overlap.
+    /// Panics if there is no channel, if a region names a channel that does not exist or exceeds its size, or if regions
+    /// overlap.
     pub fn new(configs: &[Config], regions: Vec<Region>) -> Result<Memory, ConfigError> {
         for (number, region) in regions.iter().enumerate() {
             let (count, grain) = (region.channels.len() as u64, region.granularity);
@@ -71,8 +71,7 @@ impl Memory {
             wholes: Vec::new(),
             free: Vec::new(),
             port_stats: vec![PortStats::default(); ports as usize],
-            known: Done::default(),
-            parts: Vec::new(),
+            known: Merge::new(configs.len()),
             due: vec![Time::ZERO; configs.len()],
             first_due: Time::ZERO,
             armed: Time::MAX,
@@ -110,7 +109,7 @@ impl Memory {
     fn submit_part(&mut self, now: Time, channel: u32, request: Request) {
         let is_silent = request.is_silent() && matches!(self.channels[channel as usize], Controller::InOrder(_));
         if let Some(done) = self.channels[channel as usize].submit(now, request) {
-            self.known.insert(done);
+            self.known.insert(channel as usize, done);
         } else if !is_silent {
             self.due[channel as usize] = Time::ZERO;
             self.first_due = Time::ZERO;
@@ -208,14 +207,14 @@ impl Memory {
     /// known.
     fn advance_channels(&mut self, now: Time, due: Time) {
         self.first_due = Time::ZERO;
-        for (channel, its_due) in self.channels.iter_mut().zip(&mut self.due) {
+        for (number, (channel, its_due)) in self.channels.iter_mut().zip(&mut self.due).enumerate() {
             if *its_due <= due {
                 *its_due = Time::ZERO;
-                channel.advance(now, &mut self.parts);
+                channel.advance_to(now);
+                while let Some(part) = channel.take_done(now) {
+                    self.known.insert(number, part);
+                }
             }
-        }
-        for part in self.parts.drain(..) {
-            self.known.insert(part);
         }
     }
 

@@ -190,13 +190,18 @@ impl Channel {
 
     /// Advances to `now`: performs all due work and appends completions to `completions` in order of time.
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        self.advance_to(now);
+        while let Some(done) = self.requests.done.take(now) {
+            completions.push(done);
+        }
+    }
+
+    /// Performs all work due until `now`.
+    pub(crate) fn advance_to(&mut self, now: Time) {
         if self.train.is_some() {
             self.follow_train(now);
         } else if self.has_work() {
             self.run(self.state.clock.at_or_before(now));
-        }
-        while let Some(done) = self.requests.done.take(now) {
-            completions.push(done);
         }
     }
 

@@ -25,7 +25,7 @@ mod train;
 
 pub use channel::Channel;
 pub use config::{Config, ConfigError, Ranks, Scheduler};
-pub(crate) use done::Done;
+pub(crate) use done::{Done, Timed};
 pub use in_order::InOrder;
 pub use refresh::RefreshMode;
 pub use row_policy::PagePolicy;
@@ -77,10 +77,19 @@ impl Controller {
         }
     }
 
-    pub(crate) fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+    /// Performs all work due until `now`.
+    pub(crate) fn advance_to(&mut self, now: Time) {
         match self {
-            Controller::FirstReady(channel) => channel.advance(now, completions),
-            Controller::InOrder(channel) => channel.advance(now, completions),
+            Controller::FirstReady(channel) => channel.advance_to(now),
+            Controller::InOrder(channel) => channel.advance_to(now),
+        }
+    }
+
+    /// Takes the first completion that is not later than `now`.
+    pub(crate) fn take_done(&mut self, now: Time) -> Option<Completion> {
+        match self {
+            Controller::FirstReady(channel) => channel.requests.done.take(now),
+            Controller::InOrder(channel) => channel.take_done(now),
         }
     }
 

@@ -278,12 +278,22 @@ impl InOrder {
 
     /// Advances to `now`: performs all due work and appends completions to `completions` in order of time.
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        self.advance_to(now);
+        while let Some(done) = self.take_done(now) {
+            completions.push(done);
+        }
+    }
+
+    /// Performs all work due until `now`.
+    pub(crate) fn advance_to(&mut self, now: Time) {
         if !self.backlog.is_empty() {
             self.serve(self.state.clock.at_or_before(now) + 1, u32::MAX);
         }
-        while let Some(done) = self.requests.done.take(now) {
-            completions.push(done);
-        }
+    }
+
+    /// Takes the first completion that is not later than `now`.
+    pub(crate) fn take_done(&mut self, now: Time) -> Option<Completion> {
+        self.requests.done.take(now)
     }
 
     /// Logs all commands from now on; see [`crate::Channel::keep_log`].
