@@ -156,6 +156,7 @@ impl Memory {
         (first != Time::MAX).then_some(first)
     }
 
+    #[inline(never)]
     fn ask_channels(&mut self) {
         self.first_due = Time::MAX;
         for (channel, due) in self.channels.iter_mut().zip(&mut self.due) {

@@ -18,24 +18,25 @@ impl Timed for Numbered {
     }
 }
 
-/// The first completion of a channel; after all others if it has none.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Head {
-    at: Time,
-    number: u64,
-}
+/// Time and number of a channel's first completion, as one word that is fast to compare: the time is in the upper half.
+type Key = u128;
 
-impl Head {
-    const NONE: Head = Head { at: Time::MAX, number: u64::MAX };
+/// The key of a channel without completions.
+const NONE: Key = Key::MAX;
+
+#[inline]
+fn key(at: Time, number: u64) -> Key {
+    Key::from(at.ps()) << 64 | Key::from(number)
 }
 
 /// One list per channel. The completions of one channel are known nearly in order of time, because they share a data
 /// bus; those of several channels are not.
 pub(crate) struct Merge {
     channels: Dense<Done<Numbered>>,
-    /// The first completion of each channel, and the channel of the first of all.
-    heads: Dense<Head>,
-    first: usize,
+    /// The first completion of each channel; the first of all, and its channel.
+    heads: Dense<Key>,
+    first: Key,
+    channel: usize,
     /// Number of the next completion.
     next: u64,
 }
@@ -44,24 +45,23 @@ impl Merge {
     /// Creates empty lists for `channels` channels, at least one.
     pub(crate) fn new(channels: usize) -> Merge {
         assert!(channels > 0, "completions of no channel");
-        // SAFETY: callers number channels from zero, and `first` is the number of one of them.
+        // SAFETY: callers number channels from zero, and `channel` is the number of one of them.
         let (lists, heads) = unsafe {
-            (Dense::new((0..channels).map(|_| Done::default()).collect()), Dense::new(vec![Head::NONE; channels]))
+            (Dense::new((0..channels).map(|_| Done::default()).collect()), Dense::new(vec![NONE; channels]))
         };
-        Merge { channels: lists, heads, first: 0, next: 0 }
+        Merge { channels: lists, heads, first: NONE, channel: 0, next: 0 }
     }
 
     /// Inserts a completion of a channel after all that are not later.
     #[inline]
     pub(crate) fn insert(&mut self, channel: usize, done: Completion) {
-        let (at, number) = (done.at, self.next);
+        let (number, key) = (self.next, key(done.at, self.next));
         self.next += 1;
         self.channels[channel].insert(Numbered { number, done });
-        // The completions before it have smaller numbers.
-        if at < self.heads[channel].at {
-            self.heads[channel] = Head { at, number };
-            if at < self.heads[self.first].at {
-                self.first = channel;
+        if key < self.heads[channel] {
+            self.heads[channel] = key;
+            if key < self.first {
+                (self.first, self.channel) = (key, channel);
             }
         }
     }
@@ -69,19 +69,19 @@ impl Merge {
     /// Returns the time of the first completion, or [`Time::MAX`] if there is none.
     #[inline]
     pub(crate) fn first(&self) -> Time {
-        self.heads[self.first].at
+        Time::from_ps((self.first >> 64) as u64)
     }
 
     /// Takes the first completion, if it is not later than `now`. Those of the same time keep the order of insertion.
     #[inline]
     pub(crate) fn take(&mut self, now: Time) -> Option<Completion> {
-        let channel = self.first;
-        let taken = self.channels[channel].take(now)?;
-        let head = |next: &Numbered| Head { at: next.done.at, number: next.number };
-        self.heads[channel] = self.channels[channel].front().map_or(Head::NONE, head);
-        for (number, head) in self.heads.iter().enumerate() {
-            if *head < self.heads[self.first] {
-                self.first = number;
+        let list = &mut self.channels[self.channel];
+        let taken = list.take(now)?;
+        self.heads[self.channel] = list.front().map_or(NONE, |next| key(next.done.at, next.number));
+        self.first = NONE;
+        for (channel, head) in self.heads.iter().enumerate() {
+            if *head < self.first {
+                (self.first, self.channel) = (*head, channel);
             }
         }
         Some(taken.done)

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use sim::Time;
+use sim::{Dense, Time};
 
 use crate::controller::candidates::{Candidates, Choice};
 use crate::controller::maintenance::{Maintenance, Need, Step};
@@ -67,9 +67,9 @@ pub struct Channel {
     pub(crate) requests: Requests,
     pub(crate) maintenance: Maintenance,
     /// Per-rank candidates for the next command of each bank.
-    pub(crate) candidates: Vec<Candidates>,
+    pub(crate) candidates: Dense<Candidates>,
     pub(crate) queues: Queues,
-    pub(crate) transfers: Vec<Transfer>,
+    pub(crate) transfers: Dense<Transfer>,
     /// First free transfer, or [`NO_TRANSFER`]. Free transfers are linked through `to_enter`.
     pub(crate) free_transfer: u32,
     /// Per-port transfers that have not entered the queues completely.
@@ -126,10 +126,12 @@ impl Channel {
             },
             requests: Requests::new(config),
             maintenance: Maintenance::new(config),
-            candidates: vec![Candidates::EMPTY; state.ranks.len()],
+            // SAFETY: ranks are numbered like those of the state, of which there are as many.
+            candidates: unsafe { Dense::new(vec![Candidates::EMPTY; state.ranks.len()]) },
             queues: Queues::new(state.ranks.len(), config.read_queue, config.write_queue, age_max),
             state,
-            transfers: Vec::new(),
+            // SAFETY: `keep_transfer` numbers transfers, and free ones are never used.
+            transfers: unsafe { Dense::new(Vec::new()) },
             free_transfer: NO_TRANSFER,
             ports: vec![VecDeque::new(); config.ports as usize],
             ending: [0; 2],

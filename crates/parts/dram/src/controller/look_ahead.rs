@@ -3,9 +3,8 @@
 use sim::Time;
 
 use crate::controller::channel::Channel;
-use crate::controller::queue::NONE;
 use crate::request::Kind;
-use crate::state::{CLOSED, NEVER};
+use crate::state::{Bank, NEVER, Rank};
 
 impl Channel {
     /// Returns the latest time at which [`Channel::advance`] must be called next: no request is done earlier. `None`
@@ -69,18 +68,11 @@ impl Channel {
         let (open, close) = (u64::from(t.rcd), u64::from(t.rp + t.rcd));
         let mut soonest = NEVER;
         for (number, rank) in self.state.ranks.iter().enumerate() {
-            let mut banks = self.queues.waiting(number, Kind::Read);
-            while banks != 0 {
-                let (bank, hit) = (banks.trailing_zeros() as usize, Kind::Read as usize);
-                let (bank, hit) = (&rank.banks[bank], self.queues.bank(number, bank).hit[hit]);
-                banks &= banks - 1;
-                let column = match () {
-                    () if bank.row == CLOSED => bank.next_activate.max(command) + open,
-                    () if hit == NONE => bank.next_precharge.max(command) + close,
-                    () => bank.next_column.max(command),
-                };
-                soonest = soonest.min(column);
-            }
+            let reads = self.queues.waiting(number, Kind::Read);
+            let hits = self.queues.hits(number, Kind::Read);
+            soonest = soonest_of(rank, hits, command, 0, soonest, |bank| bank.next_column);
+            soonest = soonest_of(rank, reads & !rank.open, command, open, soonest, |bank| bank.next_activate);
+            soonest = soonest_of(rank, reads & rank.open & !hits, command, close, soonest, |bank| bank.next_precharge);
         }
         let mut bursts = 1;
         if self.ending[0] == 0 {
@@ -133,4 +125,23 @@ impl Channel {
         };
         self.ports.iter().filter_map(|port| port.front()).map(of).min().unwrap_or(NEVER)
     }
+}
+
+/// Returns the earlier of `soonest` and the first column command of any of these `banks`, which comes `after` clocks
+/// behind their `next` command. None comes before `command`.
+#[inline]
+fn soonest_of(
+    rank: &Rank,
+    mut banks: u64,
+    command: u64,
+    after: u64,
+    mut soonest: u64,
+    next: impl Fn(&Bank) -> u64,
+) -> u64 {
+    // No bank is sooner than one whose command may come first.
+    while banks != 0 && soonest > command + after {
+        soonest = soonest.min(next(&rank.banks[banks.trailing_zeros() as usize]).max(command) + after);
+        banks &= banks - 1;
+    }
+    soonest
 }

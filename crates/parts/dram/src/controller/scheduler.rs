@@ -79,17 +79,14 @@ impl Channel {
     fn select(&self) -> Choice {
         let mut best = Choice::NONE;
         for rank in 0..self.candidates.len() {
-            let served = self.maintenance.serves(&self.state, rank);
-            if served == 0 {
+            let banks = self.considered(rank) & self.maintenance.serves(&self.state, rank);
+            if banks == 0 {
                 continue;
             }
             let (table, constraints) = (&self.candidates[rank], &self.state.ranks[rank].constraints);
-            let (banks, floor) = (self.considered(rank) & served, self.state.bus_free);
+            let floor = self.state.bus_free;
             let columns = banks & !table.activates & !table.precharges;
-            best = match self.direction {
-                Kind::Read => table.best(constraints, class::READ, columns, floor, rank, best),
-                Kind::Write => table.best(constraints, class::WRITE, columns, floor, rank, best),
-            };
+            best = table.best(constraints, self.direction as usize, columns, floor, rank, best);
             best = table.best(constraints, class::PRECHARGE, banks & table.precharges, floor, rank, best);
             // ACTs delay one another, so the search can usually skip them.
             best = table.best(constraints, class::ACTIVATE, banks & table.activates, floor, rank, best);
@@ -167,8 +164,7 @@ impl Channel {
             return None;
         }
         // The oldest burst is first in its bank, so that only younger hits of the row could come before it.
-        let candidate = self.candidate(rank, bank, self.state.bank(rank, bank).row == waits.row);
-        self.candidates[rank].put(bank, bank >> self.state.group_shift, candidate);
+        self.consider_hits(rank, bank, self.state.bank(rank, bank).row == waits.row);
         Some(self.choice(rank, bank))
     }
 
@@ -199,9 +195,14 @@ impl Channel {
 
     /// Recomputes a bank's candidate.
     pub(crate) fn consider(&mut self, rank: usize, bank: usize) {
+        self.consider_hits(rank, bank, true);
+    }
+
+    /// Recomputes a bank's candidate. If `hits` is false, bursts that hit the open row are ignored.
+    fn consider_hits(&mut self, rank: usize, bank: usize, hits: bool) {
         let heads = self.queues.bank(rank, bank).head;
         if heads[self.direction as usize] != NONE {
-            let candidate = self.candidate(rank, bank, true);
+            let candidate = self.candidate(rank, bank, hits);
             self.candidates[rank].put(bank, bank >> self.state.group_shift, candidate);
         } else if self.direction == Kind::Write && heads[Kind::Read as usize] != NONE {
             let candidate = self.preparation(rank, bank);

@@ -1,7 +1,35 @@
 //! Banks: the open row, and the first cycle of each command. Also the gaps between commands that follow from the timing
 //! table.
 
+use std::ops::{Index, IndexMut};
+
 use crate::device::Device;
+
+/// Maximum number of banks per rank.
+pub(crate) const BANKS: usize = 64;
+
+/// One value for each bank of a rank. Numbers of banks come from a layout, so that only debug builds check them.
+#[derive(Clone)]
+pub(crate) struct PerBank<T>(pub(crate) [T; BANKS]);
+
+impl<T> Index<usize> for PerBank<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, bank: usize) -> &T {
+        debug_assert!(bank < BANKS, "bank {bank}");
+        &self.0[bank % BANKS]
+    }
+}
+
+impl<T> IndexMut<usize> for PerBank<T> {
+    #[inline]
+    fn index_mut(&mut self, bank: usize) -> &mut T {
+        debug_assert!(bank < BANKS, "bank {bank}");
+        &mut self.0[bank % BANKS]
+    }
+}
+
 
 /// Marks a bank without an open row.
 pub(crate) const CLOSED: u32 = u32::MAX;
