@@ -18,24 +18,13 @@ impl Timed for Numbered {
     }
 }
 
-/// Time and number of a channel's first completion, as one word that is fast to compare: the time is in the upper half.
-type Key = u128;
-
-/// The key of a channel without completions.
-const NONE: Key = Key::MAX;
-
-#[inline]
-fn key(at: Time, number: u64) -> Key {
-    Key::from(at.ps()) << 64 | Key::from(number)
-}
-
 /// One list per channel. The completions of one channel are known nearly in order of time, because they share a data
 /// bus; those of several channels are not.
 pub(crate) struct Merge {
     channels: Dense<Done<Numbered>>,
-    /// The first completion of each channel; the first of all, and its channel.
-    heads: Dense<Key>,
-    first: Key,
+    /// The time of each channel's first completion, that of the first of all, and its channel.
+    heads: Dense<Time>,
+    first: Time,
     channel: usize,
     /// Number of the next completion.
     next: u64,
@@ -47,21 +36,22 @@ impl Merge {
         assert!(channels > 0, "completions of no channel");
         // SAFETY: callers number channels from zero, and `channel` is the number of one of them.
         let (lists, heads) = unsafe {
-            (Dense::new((0..channels).map(|_| Done::default()).collect()), Dense::new(vec![NONE; channels]))
+            (Dense::new((0..channels).map(|_| Done::default()).collect()), Dense::new(vec![Time::MAX; channels]))
         };
-        Merge { channels: lists, heads, first: NONE, channel: 0, next: 0 }
+        Merge { channels: lists, heads, first: Time::MAX, channel: 0, next: 0 }
     }
 
     /// Inserts a completion of a channel after all that are not later.
     #[inline]
     pub(crate) fn insert(&mut self, channel: usize, done: Completion) {
-        let (number, key) = (self.next, key(done.at, self.next));
+        let (number, at) = (self.next, done.at);
         self.next += 1;
         self.channels[channel].insert(Numbered { number, done });
-        if key < self.heads[channel] {
-            self.heads[channel] = key;
-            if key < self.first {
-                (self.first, self.channel) = (key, channel);
+        // Of the same time, it is the last.
+        if at < self.heads[channel] {
+            self.heads[channel] = at;
+            if at < self.first {
+                (self.first, self.channel) = (at, channel);
             }
         }
     }
@@ -69,7 +59,7 @@ impl Merge {
     /// Returns the time of the first completion, or [`Time::MAX`] if there is none.
     #[inline]
     pub(crate) fn first(&self) -> Time {
-        Time::from_ps((self.first >> 64) as u64)
+        self.first
     }
 
     /// Takes the first completion, if it is not later than `now`. Those of the same time keep the order of insertion.
@@ -77,14 +67,21 @@ impl Merge {
     pub(crate) fn take(&mut self, now: Time) -> Option<Completion> {
         let list = &mut self.channels[self.channel];
         let taken = list.take(now)?;
-        self.heads[self.channel] = list.front().map_or(NONE, |next| key(next.done.at, next.number));
-        self.first = NONE;
+        self.heads[self.channel] = list.first();
+        self.first = Time::MAX;
         for (channel, head) in self.heads.iter().enumerate() {
-            if *head < self.first {
+            let is_tie = *head == self.first && *head != Time::MAX;
+            if *head < self.first || (is_tie && self.number(channel) < self.number(self.channel)) {
                 (self.first, self.channel) = (*head, channel);
             }
         }
         Some(taken.done)
+    }
+
+    /// Returns the number of a channel's first completion.
+    #[cold]
+    fn number(&self, channel: usize) -> u64 {
+        self.channels[channel].front().map_or(u64::MAX, |first| first.number)
     }
 }
 

@@ -7,7 +7,6 @@
 
 use std::collections::VecDeque;
 
-use dram_cache as hybrid;
 use media::{Action, BlockAddr, Geometry, OpId, PageAddr, ProgramOp, Status, Tag};
 use nand::{Store, UnitWrite};
 use nvmm::{Answer, Application, Content, Input, Medium, Move, Reply, Request, Token};
@@ -361,13 +360,14 @@ impl HybridMemory {
             self.fault.get_or_insert(error.clone());
         }
         let fetches = self.environment.dispatch.fetches;
-        let input = match tag.0.checked_sub(fetches) {
-            None => hybrid::Input::Fetched(tag.0),
-            Some(slot) if slot < self.config.cache.write_backs() => hybrid::Input::Written(slot),
+        match tag.0.checked_sub(fetches) {
+            None => self.cache_at(now, |cache, environment| cache.fetched(tag.0, environment)),
+            Some(slot) if slot < self.config.cache.write_backs() => {
+                self.cache_at(now, |cache, environment| cache.written(slot, environment));
+            }
             // A request of the set-up: nothing waits for it.
-            Some(_) => return,
-        };
-        self.notify_cache(now, input);
+            Some(_) => {}
+        }
     }
 
     /// Sets the page table up before the simulation begins, with immediate completions.
