@@ -1,6 +1,6 @@
 //! Several channels behind one address space.
 
-use sim::{Energy, Lane, Schedule, Time};
+use sim::{Dense, Energy, Lane, Schedule, Time};
 
 use crate::controller::{Config, ConfigError, Controller};
 use crate::interleave::Region;
@@ -25,7 +25,7 @@ const PART: u64 = 1 << 63;
 
 /// Channels behind one address space.
 pub struct Memory {
-    channels: Vec<Controller>,
+    channels: Dense<Controller>,
     regions: Vec<Region>,
     wholes: Vec<Whole>,
     free: Vec<u32>,
@@ -33,7 +33,7 @@ pub struct Memory {
     /// Known completions of requests and parts.
     known: Merge,
     /// Per channel, the time of its next call, and the minimum of all; zero if the channel must be asked.
-    due: Vec<Time>,
+    due: Dense<Time>,
     first_due: Time,
     /// Time of the earliest pending wake-up.
     armed: Time,
@@ -66,13 +66,15 @@ impl Memory {
         }
         let ports = configs.iter().map(|config| config.ports).max().unwrap_or(1);
         Ok(Memory {
-            channels: configs.iter().map(Controller::new).collect::<Result<_, _>>()?,
+            // SAFETY: regions name channels that exist, which is checked above.
+            channels: unsafe { Dense::new(configs.iter().map(Controller::new).collect::<Result<_, _>>()?) },
             regions,
             wholes: Vec::new(),
             free: Vec::new(),
             port_stats: vec![PortStats::default(); ports as usize],
             known: Merge::new(configs.len()),
-            due: vec![Time::ZERO; configs.len()],
+            // SAFETY: there is one for each channel, and regions name channels that exist.
+            due: unsafe { Dense::new(vec![Time::ZERO; configs.len()]) },
             first_due: Time::ZERO,
             armed: Time::MAX,
         })
@@ -94,20 +96,21 @@ impl Memory {
     ///
     /// # Panics
     /// Panics if it is empty or not within one region, its port does not exist, or its id needs more than 63 bits.
-    pub fn submit(&mut self, now: Time, request: Request) {
+    pub fn submit(&mut self, now: Time, mut request: Request) {
         let (address, bytes) = (request.address, u64::from(request.bytes));
         let region = self.regions.iter().find(|region| bytes > 0 && region.holds(address, bytes));
         let Some(region) = region else { panic!("{request:?} is not within a region of {:?}", self.regions) };
         assert!(request.id & PART == 0, "{request:?} has an id beyond 63 bits");
         match region.whole(address, bytes) {
-            Some(part) => self.submit_part(now, part.channel, Request { address: part.address, ..request }),
+            Some(part) => {
+                request.address = part.address;
+                self.submit_part(now, part.channel, &request);
+            }
             None => self.submit_parts(now, request, region.clone()),
         }
     }
 
-    /// Inlined, because a copy of the request takes 40 instructions of a read.
-    #[inline(always)]
-    fn submit_part(&mut self, now: Time, channel: u32, request: Request) {
+    fn submit_part(&mut self, now: Time, channel: u32, request: &Request) {
         let is_silent = request.is_silent() && matches!(self.channels[channel as usize], Controller::InOrder(_));
         if let Some(done) = self.channels[channel as usize].submit(now, request) {
             self.known.insert(channel as usize, done);
@@ -123,7 +126,7 @@ impl Memory {
         let id = if request.is_silent() { request.id } else { self.begin(request.id, parts.clone().count() as u32) };
         for part in parts {
             let request = Request { id, address: part.address, bytes: part.bytes as u32, ..request };
-            self.submit_part(now, part.channel, request);
+            self.submit_part(now, part.channel, &request);
         }
     }
 
@@ -160,11 +163,11 @@ impl Memory {
     #[inline(never)]
     fn ask_channels(&mut self) {
         self.first_due = Time::MAX;
-        for (channel, due) in self.channels.iter_mut().zip(&mut self.due) {
-            if *due == Time::ZERO {
-                *due = channel.next_done().unwrap_or(Time::MAX);
+        for (number, channel) in self.channels.iter_mut().enumerate() {
+            if self.due[number] == Time::ZERO {
+                self.due[number] = channel.next_done().unwrap_or(Time::MAX);
             }
-            self.first_due = self.first_due.min(*due);
+            self.first_due = self.first_due.min(self.due[number]);
         }
     }
 
@@ -209,11 +212,11 @@ impl Memory {
     /// known.
     fn advance_channels(&mut self, now: Time, due: Time) {
         self.first_due = Time::ZERO;
-        for (number, (channel, its_due)) in self.channels.iter_mut().zip(&mut self.due).enumerate() {
-            if *its_due <= due {
-                *its_due = Time::ZERO;
-                channel.advance_to(now);
-                while let Some(part) = channel.take_done(now) {
+        for (number, channel) in self.channels.iter_mut().enumerate() {
+            if self.due[number] <= due {
+                self.due[number] = Time::ZERO;
+                let done = channel.advance_to(now);
+                while let Some(part) = done.take(now) {
                     self.known.insert(number, part);
                 }
             }

@@ -112,11 +112,17 @@ impl DispatchQueue {
 
 impl HybridMemory {
     /// Begins the next translation, if one [may](DispatchQueue::is_ready) begin.
+    #[inline]
     pub(super) fn translate(&mut self, now: Time) {
         if self.environment.dispatch.is_ready() {
-            self.environment.dispatch.is_translating = true;
-            self.queue.push(TRANSLATED, now + self.config.translation, Event::Translated);
+            self.begin_translation(now);
         }
+    }
+
+    #[inline(never)]
+    fn begin_translation(&mut self, now: Time) {
+        self.environment.dispatch.is_translating = true;
+        self.queue.push(TRANSLATED, now + self.config.translation, Event::Translated);
     }
 
     /// Handles an event of the translation or of the flash.

@@ -208,6 +208,7 @@ impl HybridMemory {
     }
 
     /// After the inputs of `now`: updates when DRAM is due next, and begins a translation.
+    #[inline]
     fn settle(&mut self, now: Time) {
         self.schedule_dram();
         self.translate(now);

@@ -79,13 +79,10 @@ impl Candidates {
         rank: usize,
         best: Choice,
     ) -> Choice {
-        if banks == 0 {
-            return best;
-        }
         let Choice { mut cycle, mut key, mut place } = best;
         // A limit of the whole rank need not be compared for each bank.
         let floor = floor.max(constraints.of_rank(class));
-        if floor > cycle {
+        if banks == 0 || floor > cycle {
             return best;
         }
         while banks != 0 {

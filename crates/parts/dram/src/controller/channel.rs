@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 use sim::{Dense, Time};
 
 use crate::controller::candidates::{Candidates, Choice};
+use crate::controller::done::Done;
 use crate::controller::maintenance::{Maintenance, Need, Step};
 use crate::controller::queue::{NONE, Queues};
 use crate::controller::requests::Requests;
@@ -164,6 +165,11 @@ impl Channel {
     /// # Panics
     /// Panics if it is empty, its port does not exist, or it is not within one group of ranks.
     pub fn submit(&mut self, now: Time, request: Request) {
+        self.accept(now, &request);
+    }
+
+    /// See [`Channel::submit`].
+    pub(crate) fn accept(&mut self, now: Time, request: &Request) {
         let arrival = self.state.clock.at_or_after(now);
         if arrival == 0 {
             self.settle_train(0);
@@ -171,9 +177,9 @@ impl Channel {
             self.run(arrival - 1);
         }
         let arrival = arrival.max(self.state.now);
-        let span = self.requests.locate(&request);
+        let span = self.requests.locate(request);
         let may_be_train = self.goes_far || (span.bursts == 1 && request.kind == Kind::Read);
-        if may_be_train && !self.has_work() && self.train.is_none() && self.start_train(now, arrival, &request, span) {
+        if may_be_train && !self.has_work() && self.train.is_none() && self.start_train(now, arrival, request, span) {
             return;
         }
         self.admit(now, arrival, request, span);
@@ -192,19 +198,20 @@ impl Channel {
 
     /// Advances to `now`: performs all due work and appends completions to `completions` in order of time.
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
-        self.advance_to(now);
-        while let Some(done) = self.requests.done.take(now) {
+        let done = self.advance_to(now);
+        while let Some(done) = done.take(now) {
             completions.push(done);
         }
     }
 
-    /// Performs all work due until `now`.
-    pub(crate) fn advance_to(&mut self, now: Time) {
+    /// Performs all work due until `now`. Returns the completions.
+    pub(crate) fn advance_to(&mut self, now: Time) -> &mut Done {
         if self.train.is_some() {
             self.follow_train(now);
         } else if self.has_work() {
             self.run(self.state.clock.at_or_before(now));
         }
+        &mut self.requests.done
     }
 
     /// Returns true if any request waits to enter or to be served.

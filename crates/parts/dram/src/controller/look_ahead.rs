@@ -51,8 +51,13 @@ impl Channel {
         if self.has_through || self.ending == [0; 2] || self.waiting > self.waiting_writes {
             return self.no_earlier(done, self.soonest_served(command).min(entered));
         }
-        let served = self.state.clock.time(self.soonest_read(command)) + self.requests.config.latency;
-        self.no_earlier(done.min(served), entered)
+        let first = command.max(self.column_at).saturating_add(self.state.gaps.to_end[Kind::Read as usize]);
+        let at_port = |cycle| self.state.clock.time(cycle) + self.requests.config.latency;
+        // Data that is already on its way comes before that of a read that is still queued.
+        if done <= at_port(first) {
+            return self.no_earlier(done, entered);
+        }
+        self.no_earlier(done.min(at_port(self.soonest_read(command))), entered)
     }
 
     /// Returns the earlier of the time of `cycle` and the first known completion.
@@ -63,11 +68,16 @@ impl Channel {
 
     /// Returns a lower bound for the end of any queued read: each bank with waiting reads may first have to be opened,
     /// or closed and opened.
+    #[inline(never)]
     fn soonest_read(&self, command: u64) -> u64 {
         let t = &self.state.timing;
         let (open, close) = (u64::from(t.rcd), u64::from(t.rp + t.rcd));
         let mut soonest = NEVER;
-        for (number, rank) in self.state.ranks.iter().enumerate() {
+        let mut ranks = self.queues.waiting_ranks(Kind::Read);
+        while ranks != 0 {
+            let number = ranks.trailing_zeros() as usize;
+            ranks &= ranks - 1;
+            let rank = &self.state.ranks[number];
             let reads = self.queues.waiting(number, Kind::Read);
             let hits = self.queues.hits(number, Kind::Read);
             soonest = soonest_of(rank, hits, command, 0, soonest, |bank| bank.next_column);
@@ -84,6 +94,7 @@ impl Channel {
     }
 
     /// Returns a lower bound for the next request that is done by being served.
+    #[inline(never)]
     fn soonest_served(&self, command: u64) -> u64 {
         let first = self.enter_at.min(command).max(self.column_at).saturating_add(self.settings.shortest);
         // Entering reads may have bursts that are forwarded and need no service.
@@ -102,10 +113,16 @@ impl Channel {
 
     /// Returns a lower bound for the next request that is done by entering: writes, and reads of data of a write that
     /// is queued by then.
+    #[inline]
     fn soonest_entered(&self, command: u64) -> u64 {
         if self.waiting_writes == 0 && (self.waiting == 0 || self.queues.length(Kind::Write) == 0) {
             return NEVER;
         }
+        self.soonest_entry(command)
+    }
+
+    #[inline(never)]
+    fn soonest_entry(&self, command: u64) -> u64 {
         let first = self.enter_at.min(command.saturating_add(1));
         // An entering burst may have its command before the currently next one.
         let column = self.enter_at.min(command).max(self.column_at);

@@ -53,10 +53,11 @@ impl Controller {
     }
 
     /// Submits a request. If its completion is already known, it is returned and not counted at its port.
-    pub(crate) fn submit(&mut self, now: Time, request: Request) -> Option<Completion> {
+    #[inline]
+    pub(crate) fn submit(&mut self, now: Time, request: &Request) -> Option<Completion> {
         match self {
             Controller::FirstReady(channel) => {
-                channel.submit(now, request);
+                channel.accept(now, request);
                 None
             }
             Controller::InOrder(channel) => channel.submit_early(now, request),
@@ -77,19 +78,11 @@ impl Controller {
         }
     }
 
-    /// Performs all work due until `now`.
-    pub(crate) fn advance_to(&mut self, now: Time) {
+    /// Performs all work due until `now`. Returns the completions.
+    pub(crate) fn advance_to(&mut self, now: Time) -> &mut Done {
         match self {
             Controller::FirstReady(channel) => channel.advance_to(now),
             Controller::InOrder(channel) => channel.advance_to(now),
-        }
-    }
-
-    /// Takes the first completion that is not later than `now`.
-    pub(crate) fn take_done(&mut self, now: Time) -> Option<Completion> {
-        match self {
-            Controller::FirstReady(channel) => channel.requests.done.take(now),
-            Controller::InOrder(channel) => channel.take_done(now),
         }
     }
 

@@ -128,6 +128,8 @@ struct RankQueue {
 /// Both queues of a channel.
 pub(crate) struct Queues {
     ranks: Dense<RankQueue>,
+    /// Bit masks of the ranks for which reads wait, and for which writes wait.
+    waiting: [u32; 2],
     entries: Dense<Entry>,
     places: [Places; 2],
     /// Number of the next burst, and the run that the last one joined.
@@ -148,6 +150,7 @@ impl Queues {
             ranks: unsafe { Dense::new((0..ranks).map(waits).collect()) },
             // SAFETY: places are below `ALL`, and the absence of one is checked.
             entries: unsafe { Dense::new(vec![EMPTY; ALL]) },
+            waiting: [0; 2],
             places: [places(reads), places(writes)],
             order: 0,
             newest: 0,
@@ -215,6 +218,12 @@ impl Queues {
     #[inline]
     pub(crate) fn bank(&self, rank: usize, bank: usize) -> &BankQueue {
         &self.ranks[rank].banks[bank]
+    }
+
+    /// Returns a bit for each rank for which bursts of a kind wait.
+    #[inline]
+    pub(crate) fn waiting_ranks(&self, kind: Kind) -> u32 {
+        self.waiting[kind as usize]
     }
 
     /// Returns a bit for each bank of a rank for which bursts of a kind wait.
@@ -287,6 +296,7 @@ impl Queues {
         places.free &= places.free - 1;
         self.entries[at as usize] = run;
         self.newest = at;
+        self.waiting[k] |= 1 << run.rank;
         let queue = &mut self.ranks[run.rank as usize];
         queue.waiting[k] |= 1 << run.bank;
         let queue = &mut queue.banks[run.bank as usize];
@@ -338,6 +348,7 @@ impl Queues {
             if after == NONE {
                 list.tail[k] = NONE;
                 queue.waiting[k] &= !(1 << bank);
+                self.waiting[k] &= !(u32::from(queue.waiting[k] == 0) << rank);
             }
         } else {
             let mut before = list.head[k];

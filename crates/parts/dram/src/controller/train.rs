@@ -246,7 +246,7 @@ impl Channel {
         }
         self.train = None;
         if entered == 0 {
-            return self.admit(submitted, arrival, request, span);
+            return self.admit(submitted, arrival, &request, span);
         }
         let (Span { group, burst, bursts }, rank) = (span, place.rank as usize);
         let end = served.checked_sub(1).map_or(submitted, |last| {

@@ -30,7 +30,6 @@ impl<T> IndexMut<usize> for PerBank<T> {
     }
 }
 
-
 /// Marks a bank without an open row.
 pub(crate) const CLOSED: u32 = u32::MAX;
 
