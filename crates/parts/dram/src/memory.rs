@@ -98,18 +98,19 @@ impl Memory {
     /// Panics if it is empty or not within one region, its port does not exist, or its id needs more than 63 bits.
     pub fn submit(&mut self, now: Time, mut request: Request) {
         let (address, bytes) = (request.address, u64::from(request.bytes));
-        let region = self.regions.iter().find(|region| bytes > 0 && region.holds(address, bytes));
+        let region = self.regions.iter().position(|region| bytes > 0 && region.holds(address, bytes));
         let Some(region) = region else { panic!("{request:?} is not within a region of {:?}", self.regions) };
         assert!(request.id & PART == 0, "{request:?} has an id beyond 63 bits");
-        match region.whole(address, bytes) {
+        match self.regions[region].whole(address, bytes) {
             Some(part) => {
                 request.address = part.address;
                 self.submit_part(now, part.channel, &request);
             }
-            None => self.submit_parts(now, request, region.clone()),
+            None => self.submit_parts(now, &request, region),
         }
     }
 
+    #[inline(always)]
     fn submit_part(&mut self, now: Time, channel: u32, request: &Request) {
         let is_silent = request.is_silent() && matches!(self.channels[channel as usize], Controller::InOrder(_));
         if let Some(done) = self.channels[channel as usize].submit(now, request) {
@@ -120,19 +121,26 @@ impl Memory {
         }
     }
 
-    fn submit_parts(&mut self, now: Time, request: Request, region: Region) {
-        let parts = |turn: usize| region.part(request.address, u64::from(request.bytes), turn);
-        let parts = (0..region.channels.len()).map(parts).filter(|part| part.bytes > 0);
-        let id = if request.is_silent() { request.id } else { self.begin(request.id, parts.clone().count() as u32) };
-        for part in parts {
-            let request = Request { id, address: part.address, bytes: part.bytes as u32, ..request };
+    #[inline(never)]
+    fn submit_parts(&mut self, now: Time, request: &Request, region: usize) {
+        let id = if request.is_silent() { request.id } else { self.begin(request.id) };
+        let ends = self.regions[region].ends(request.address, u64::from(request.bytes));
+        for turn in 0..self.regions[region].channels.len() {
+            let part = self.regions[region].part_between(&ends, turn);
+            if part.bytes == 0 {
+                continue;
+            }
+            if id & PART != 0 {
+                self.wholes[(id & !PART) as usize].parts += 1;
+            }
+            let request = Request { id, address: part.address, bytes: part.bytes as u32, ..*request };
             self.submit_part(now, part.channel, &request);
         }
     }
 
-    /// Registers a request of several parts. Returns the id for the parts.
-    fn begin(&mut self, id: u64, parts: u32) -> u64 {
-        let whole = Whole { id, parts };
+    /// Registers a request of several parts, none of which has been submitted. Returns the id for the parts.
+    fn begin(&mut self, id: u64) -> u64 {
+        let whole = Whole { id, parts: 0 };
         let number = self.free.pop().unwrap_or(self.wholes.len() as u32);
         match self.wholes.get_mut(number as usize) {
             Some(place) => *place = whole,

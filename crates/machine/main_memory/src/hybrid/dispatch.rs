@@ -229,9 +229,13 @@ impl HybridMemory {
     fn act(&mut self, now: Time) {
         loop {
             self.move_all();
-            if let [action @ Action::Read(_)] = self.flash.actions[..] {
-                self.flash.actions.clear();
-                return self.start_in_turn(now, action);
+            match self.flash.actions[..] {
+                [] => return,
+                [action @ Action::Read(_)] => {
+                    self.flash.actions.clear();
+                    return self.start_in_turn(now, action);
+                }
+                _ => {}
             }
             let mut actions = std::mem::take(&mut self.flash.actions);
             let mut barriers = false;

@@ -88,8 +88,7 @@ impl State {
 
     /// Returns the clocks from one column command of a bank to the next of its kind.
     pub(crate) fn column_gap(&self, kind: Kind) -> u64 {
-        let k = kind as usize;
-        self.gaps.same_group[k][k].max(self.gaps.same_rank[k][k]).max(u64::from(self.timing.column_slots))
+        self.gaps.same_bank[kind as usize]
     }
 
     /// Returns the minimum clocks between two column commands of any banks.
