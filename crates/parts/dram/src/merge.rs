@@ -47,7 +47,7 @@ impl Merge {
         let (number, at) = (self.next, done.at);
         self.next += 1;
         self.channels[channel].insert(Numbered { number, done });
-        // Of the same time, it is the last.
+        // It comes after all others of the same time.
         if at < self.heads[channel] {
             self.heads[channel] = at;
             if at < self.first {
