@@ -87,7 +87,7 @@ impl Hybrid {
     }
 
     /// Ends the write-back of a page.
-    pub(super) fn written(&mut self, slot: u32, out: &mut impl Port) {
+    pub(super) fn was_written_back(&mut self, slot: u32, out: &mut impl Port) {
         assert_eq!(self.write_backs[slot as usize].phase, Phase::Writing, "write-back {slot} ends");
         self.by_page.remove(self.write_backs[slot as usize].page, slot);
         self.write_backs[slot as usize] = WriteBack::IDLE;

@@ -150,7 +150,8 @@ impl Hybrid {
         }
     }
 
-    /// Handles an input; the resulting actions go to `out`, in order.
+    /// Handles an input; the resulting actions go to `out`, in order. Callers that know the kind of their input may call
+    /// its function instead.
     ///
     /// # Panics
     /// If something ends that is not under way, or a line is not within the memory.
@@ -158,16 +159,14 @@ impl Hybrid {
         match input {
             Input::Line(request) => self.request(request, out),
             Input::Dram(purpose) => self.dram_done(purpose, out),
-            Input::Fetched(fetch) => self.came(fetch, out),
+            Input::Fetched(fetch) => self.fetched(fetch, out),
             Input::Written(slot) => self.written(slot, out),
-            Input::Clean => self.cleaning = Some(0),
-        }
-        if self.freed || self.freed_tags || self.cleaning.is_some() {
-            self.retry_waiting(out);
+            Input::Clean => self.clean(out),
         }
     }
 
-    fn request(&mut self, request: LineRequest, out: &mut impl Port) {
+    /// See [`Input::Line`].
+    pub fn request(&mut self, request: LineRequest, out: &mut impl Port) {
         let LineRequest { id, address, kind } = request;
         assert!(address >> self.page_shift < self.config.pages, "{request:?} is beyond the memory's end");
         let kind = match kind {
@@ -184,9 +183,11 @@ impl Hybrid {
         if self.prefetcher.has_more() {
             self.run_prefetches(out);
         }
+        self.follow_up(out);
     }
 
-    fn dram_done(&mut self, purpose: Purpose, out: &mut impl Port) {
+    /// See [`Input::Dram`].
+    pub fn dram_done(&mut self, purpose: Purpose, out: &mut impl Port) {
         match purpose {
             Purpose::Fill(id) => {
                 self.lines -= 1;
@@ -200,6 +201,33 @@ impl Hybrid {
             Purpose::Tags(read) => self.tags_read(read, out),
             Purpose::Store(fetch) => self.stored(fetch, out),
             Purpose::ReadOut(slot) => self.was_read_out(slot, out),
+        }
+        self.follow_up(out);
+    }
+
+    /// See [`Input::Fetched`].
+    pub fn fetched(&mut self, fetch: u32, out: &mut impl Port) {
+        self.came(fetch, out);
+        self.follow_up(out);
+    }
+
+    /// See [`Input::Written`].
+    pub fn written(&mut self, slot: u32, out: &mut impl Port) {
+        self.was_written_back(slot, out);
+        self.follow_up(out);
+    }
+
+    /// See [`Input::Clean`].
+    pub fn clean(&mut self, out: &mut impl Port) {
+        self.cleaning = Some(0);
+        self.follow_up(out);
+    }
+
+    /// Continues the work that an input made possible.
+    #[inline]
+    fn follow_up(&mut self, out: &mut impl Port) {
+        if self.freed || self.freed_tags || self.cleaning.is_some() {
+            self.retry_waiting(out);
         }
     }
 

@@ -7,7 +7,6 @@
 
 use std::collections::VecDeque;
 
-use dram_cache as hybrid;
 use media::{Action, BlockAddr, Geometry, OpId, PageAddr, ProgramOp, Status, Tag};
 use nand::{Store, UnitWrite};
 use nvmm::{Answer, Application, Content, Input, Medium, Move, Reply, Request, Token};
@@ -113,11 +112,17 @@ impl DispatchQueue {
 
 impl HybridMemory {
     /// Begins the next translation, if one [may](DispatchQueue::is_ready) begin.
+    #[inline]
     pub(super) fn translate(&mut self, now: Time) {
         if self.environment.dispatch.is_ready() {
-            self.environment.dispatch.is_translating = true;
-            self.queue.push(TRANSLATED, now + self.config.translation, Event::Translated);
+            self.begin_translation(now);
         }
+    }
+
+    #[inline(never)]
+    fn begin_translation(&mut self, now: Time) {
+        self.environment.dispatch.is_translating = true;
+        self.queue.push(TRANSLATED, now + self.config.translation, Event::Translated);
     }
 
     /// Handles an event of the translation or of the flash.
@@ -224,9 +229,13 @@ impl HybridMemory {
     fn act(&mut self, now: Time) {
         loop {
             self.move_all();
-            if let [action @ Action::Read(_)] = self.flash.actions[..] {
-                self.flash.actions.clear();
-                return self.start_in_turn(now, action);
+            match self.flash.actions[..] {
+                [] => return,
+                [action @ Action::Read(_)] => {
+                    self.flash.actions.clear();
+                    return self.start_in_turn(now, action);
+                }
+                _ => {}
             }
             let mut actions = std::mem::take(&mut self.flash.actions);
             let mut barriers = false;
@@ -361,13 +370,14 @@ impl HybridMemory {
             self.fault.get_or_insert(error.clone());
         }
         let fetches = self.environment.dispatch.fetches;
-        let input = match tag.0.checked_sub(fetches) {
-            None => hybrid::Input::Fetched(tag.0),
-            Some(slot) if slot < self.config.cache.write_backs() => hybrid::Input::Written(slot),
+        match tag.0.checked_sub(fetches) {
+            None => self.cache_at(now, |cache, environment| cache.fetched(tag.0, environment)),
+            Some(slot) if slot < self.config.cache.write_backs() => {
+                self.cache_at(now, |cache, environment| cache.written(slot, environment));
+            }
             // A request of the set-up: nothing waits for it.
-            Some(_) => return,
-        };
-        self.notify_cache(now, input);
+            Some(_) => {}
+        }
     }
 
     /// Sets the page table up before the simulation begins, with immediate completions.

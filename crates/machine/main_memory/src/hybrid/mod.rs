@@ -9,7 +9,7 @@ mod link_fifo;
 mod port;
 mod report;
 
-use dram_cache::{Hybrid, Input, PORTS};
+use dram_cache::{Hybrid, PORTS};
 use link::LineLink;
 use media::line::{LineKind, LineRequest};
 use nand::{Nand, PayloadKind};
@@ -148,7 +148,7 @@ impl HybridMemory {
         if let Some(contents) = &mut self.environment.contents {
             contents.request(request);
         }
-        self.notify_cache(now, Input::Line(request));
+        self.cache_at(now, |cache, environment| cache.request(request, environment));
     }
 
     /// See [`super::MainMemory::next_event`].
@@ -208,6 +208,7 @@ impl HybridMemory {
     }
 
     /// After the inputs of `now`: updates when DRAM is due next, and begins a translation.
+    #[inline]
     fn settle(&mut self, now: Time) {
         self.schedule_dram();
         self.translate(now);
@@ -228,15 +229,16 @@ impl HybridMemory {
     fn advance_dram(&mut self, now: Time) {
         self.environment.modules.memory.come_to_done(now);
         while let Some(done) = self.environment.modules.memory.take_done(now) {
-            self.notify_cache(now, Input::Dram(purpose_of(done.id)));
+            self.cache_at(now, |cache, environment| cache.dram_done(purpose_of(done.id), environment));
         }
         self.environment.dram_changed = true;
     }
 
-    /// Passes an input to the hybrid controller.
-    fn notify_cache(&mut self, now: Time, input: Input) {
+    /// Passes an input to the hybrid controller. Each kind has its own function, so that none is looked up.
+    #[inline]
+    fn cache_at(&mut self, now: Time, input: impl FnOnce(&mut Hybrid, &mut Environment)) {
         self.environment.now = now;
-        self.hybrid.handle(input, &mut self.environment);
+        input(&mut self.hybrid, &mut self.environment);
     }
 
     /// Returns the address of a flash page of the memory: the page of 64 KB, and its segment.
@@ -260,7 +262,7 @@ impl HybridMemory {
     /// Starts to write all dirty pages back; [`is_clean`](Self::is_clean) reports the end.
     pub fn clean(&mut self, now: Time) {
         self.run(now, false);
-        self.notify_cache(now, Input::Clean);
+        self.cache_at(now, Hybrid::clean);
         self.settle(now);
     }
 
