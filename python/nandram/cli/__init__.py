@@ -20,6 +20,7 @@ from nandram.cli import (
     report,
     reproduce,
     run,
+    serve,
     sweep,
     systems,
 )
@@ -40,6 +41,7 @@ app.command()(interruptible(run.run))
 app.command()(interruptible(reproduce.reproduce))
 app.command()(interruptible(report.report))
 app.command()(interruptible(sweep.sweep))
+app.command()(interruptible(serve.serve))
 app.command()(interruptible(compare.compare))
 app.command()(interruptible(probe.probe))
 app.command()(interruptible(fit.fit))

@@ -195,6 +195,14 @@ impl Channel {
         self.layout().timer.wake();
     }
 
+    /// Removes the file, on the drive's side. A plug-in that has opened it keeps its mapping.
+    pub fn remove(&self) {
+        if let Some(path) = &self.created {
+            // It may have been removed before, and its folder may be gone.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
     /// Returns true while the drive's side exists: the kernel drops its lock when it ends in any way.
     fn has_drive(&self) -> bool {
         match flock(&self.file, FlockOperation::NonBlockingLockShared) {
@@ -213,10 +221,7 @@ impl Drop for Channel {
         // SAFETY: the mapping was made by `map` with this size, and no reference to it outlives `self`.
         let unmapped = unsafe { munmap(self.layout.as_ptr().cast(), BYTES) };
         debug_assert!(unmapped.is_ok());
-        if let Some(path) = &self.created {
-            // The folder may be gone.
-            let _ = std::fs::remove_file(path);
-        }
+        self.remove();
     }
 }
 

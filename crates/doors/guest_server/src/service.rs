@@ -33,7 +33,6 @@ pub struct Service {
     clock: Arc<dyn Clock>,
     failure: Arc<Mutex<Option<ServiceError>>>,
     stop: Stop,
-    path: PathBuf,
 }
 
 /// Ends a service from another thread.
@@ -42,16 +41,19 @@ pub struct Stop {
     listener: Arc<OwnedFd>,
     clock: Arc<dyn Clock>,
     stopped: Arc<AtomicBool>,
+    path: PathBuf,
 }
 
 impl Stop {
-    /// Stops the drive's clock, and ends [`Service::run`] if it still waits for a monitor to connect. Once a monitor is
-    /// connected, only its disconnection ends `run`.
+    /// Stops the drive's clock, removes the socket, and ends [`Service::run`] if it still waits for a monitor to connect.
+    /// Once a monitor is connected, only its disconnection ends `run`.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
         self.clock.stop();
         // The listener may have ended already.
         let _ = rustix::net::shutdown(self.listener.as_fd(), rustix::net::Shutdown::Both);
+        // The folder may be gone.
+        let _ = std::fs::remove_file(&self.path);
     }
 
     /// Lets `act` use the drive and the time of its last access or event.
@@ -74,14 +76,14 @@ impl Service {
         };
         let listener = OwnedFd::from(socket::listen(socket)?);
         let copy = listener.try_clone().map_err(|error| socket::SocketError::Io { path: socket.to_owned(), error })?;
-        let stop = Stop { listener: Arc::new(copy), clock: clock.clone(), stopped: Arc::default() };
+        let path = socket.to_owned();
+        let stop = Stop { listener: Arc::new(copy), clock: clock.clone(), stopped: Arc::default(), path };
         Ok(Service {
             server: Server::from_owned_fd(listener, true, interrupts(), regions()),
             memory,
             clock,
             failure: Arc::default(),
             stop,
-            path: socket.to_owned(),
         })
     }
 
@@ -115,7 +117,6 @@ impl Service {
 
 impl Drop for Service {
     fn drop(&mut self) {
-        // The folder may be gone.
-        let _ = std::fs::remove_file(&self.path);
+        self.stop.stop();
     }
 }

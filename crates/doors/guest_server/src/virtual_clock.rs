@@ -128,5 +128,6 @@ impl Clock for VirtualClock {
     fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
         self.channel.wake_timer();
+        self.channel.remove();
     }
 }
