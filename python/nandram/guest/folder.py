@@ -62,9 +62,16 @@ class Programs:
         """The version of every package."""
         return _versions(self.tree)
 
+    @property
+    def loader_line(self) -> list[str]:
+        """The loader with the folders in which it searches libraries; the host's cache has others."""
+        # Ceph's, which fio loads, are in a folder of their own.
+        folders = f"{self.libraries}:{self.libraries}/ceph"
+        return [str(self.loader), "--inhibit-cache", "--library-path", folders]
+
     def started(self, program: str) -> list[str]:
         """Return the start of a command line that runs a program of the tree on the host."""
-        return [str(self.loader), "--library-path", str(self.libraries), str(self.tree / program)]
+        return [*self.loader_line, str(self.tree / program)]
 
 
 @dataclass(frozen=True)

@@ -114,17 +114,16 @@ def _system(programs: Programs, wanted: set[str]) -> Iterator[tuple[str, Member]
     for name, target in LINKS.items():
         if target in wanted:
             yield f"/usr/sbin/{name}", Link(target)
-    for library in libraries(programs, wanted):
+    for library in libraries(programs, [PROGRAMS[name] for name in wanted]):
         yield f"{_LIBRARIES}/{library.name}", File(library)
     yield _LOADER, File(programs.loader, executable=True)
 
 
-def libraries(programs: Programs, names: Iterable[str]) -> list[Path]:
-    """Return the libraries that programs load. Raises `GuestError` if one is missing."""
+def libraries(programs: Programs, paths: Iterable[str]) -> list[Path]:
+    """Return the libraries that programs of the tree load. Raises `GuestError` if one is missing."""
     found: set[Path] = set()
-    for path in (PROGRAMS[name] for name in names):
-        line = [str(programs.loader), "--inhibit-cache", "--library-path", _search(programs), "--list"]
-        line.append(str(programs.tree / path))
+    for path in paths:
+        line = [*programs.loader_line, "--list", str(programs.tree / path)]
         listed = subprocess.run(line, capture_output=True, text=True, check=False, env={})
         for row in listed.stdout.splitlines():
             name, arrow, rest = row.strip().partition(" => ")
@@ -132,16 +131,11 @@ def libraries(programs: Programs, names: Iterable[str]) -> list[Path]:
             if arrow and name != _LOADER:
                 # A library of the host would be of another version.
                 if not library.is_relative_to(programs.tree):
-                    raise GuestError(f"{programs.tree}/{path}: needs {name}; remove the folder and fetch it again")
+                    raise GuestError(f"{programs.tree}/{path}: needs {name}, which is not among the packages")
                 found.add(library)
         if listed.returncode:
             raise GuestError(f"{programs.tree}/{path}: {listed.stderr.strip() or 'cannot be started'}")
     return sorted(found)
-
-
-def _search(programs: Programs) -> str:
-    """Return the folders of libraries, with those that their run paths name below it."""
-    return ":".join(str(folder) for folder in (programs.libraries, programs.libraries / "ceph"))
 
 
 def _applets(programs: Programs) -> list[str]:

@@ -79,7 +79,7 @@ class Apt:
         lines = text.strip().splitlines() or ["it printed no message"]
         first = next((line[3:] for line in lines if line.startswith("E: ")), lines[-1])
         if _DISK.search(text):
-            return f"{self._root.parent}: the disk is full: {first}"
+            return f"{self._root.parents[1]}: the disk is full: {first}"
         missing = re.search(r"Unable to locate package (\S+)|Release '([^']+)' for '[^']+' was not found", text)
         if missing:
             return f"{self._mirror}: has no package {missing[1] or first}"

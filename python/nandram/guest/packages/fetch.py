@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nandram.errors import UserError
-from nandram.guest.folder import KERNELS, VERSIONS, is_complete, kernel_folder, programs_folder
+from nandram.guest.errors import GuestError
+from nandram.guest.folder import KERNELS, VERSIONS, Programs, is_complete, kernel_folder, programs_folder
+from nandram.guest.initramfs import PROGRAMS as GUEST_PROGRAMS
+from nandram.guest.initramfs import libraries
 from nandram.guest.packages.apt import KEYS, Apt
 from nandram.guest.packages.sources import debian_mirror
 
@@ -54,7 +57,7 @@ def fetch(
         apt = Apt(work / "apt", address, keys, _releases([part for part, _ in missing], kernel))
         phase("reading package lists")
         apt.update()
-        return [_part(apt, work, part, place, phase) for part, place in missing]
+        return [_part(apt, address, work, part, place, phase) for part, place in missing]
 
 
 def _releases(missing: list[str], kernel: str) -> list[str]:
@@ -63,7 +66,7 @@ def _releases(missing: list[str], kernel: str) -> list[str]:
     return sorted({"trixie", *programs, *(KERNELS[kernel] for part in missing if part != "programs")})
 
 
-def _part(apt: Apt, work: Path, part: str, place: Path, phase: Callable[[str], None]) -> Fetched:
+def _part(apt: Apt, address: str, work: Path, part: str, place: Path, phase: Callable[[str], None]) -> Fetched:
     packages = _programs(apt) if part == "programs" else _kernel(apt, part.removeprefix("kernel "))
     phase(f"downloading {part}: {len(packages)} packages")
     name = part.replace(" ", "-")
@@ -71,6 +74,8 @@ def _part(apt: Apt, work: Path, part: str, place: Path, phase: Callable[[str], N
     phase(f"unpacking {part}")
     tree = work / name
     _unpack(files, tree)
+    if part == "programs":
+        _check_libraries(Programs(tree), address)
     (tree / VERSIONS).write_text(json.dumps({"packages": packages}, indent=1, sort_keys=True) + "\n")
     place.parent.mkdir(exist_ok=True)
     try:
@@ -122,6 +127,14 @@ def _unpack(files: list[Path], tree: Path) -> None:
         shutil.rmtree(tree / name, ignore_errors=True)
 
 
+def _check_libraries(programs: Programs, mirror: str) -> None:
+    """Raise `UserError` if a program would load a library of the host."""
+    try:
+        libraries(programs, ["usr/bin/qemu-system-x86_64", *GUEST_PROGRAMS.values()])
+    except GuestError as error:
+        raise UserError(f"{mirror}: its packages do not fit together: {error}") from error
+
+
 def _mirror(mirror: str | None) -> tuple[str, Path]:
     """Return the address of the mirror and the keys that sign it."""
     if mirror is not None:
@@ -138,10 +151,12 @@ def _mirror(mirror: str | None) -> tuple[str, Path]:
 
 def _check_host(folder: Path) -> None:
     if platform.machine() != "x86_64":
-        raise UserError(f"guest fetch: found a {platform.machine()} host, expected x86_64")
+        raise UserError(f"guest fetch: found the architecture {platform.machine()}, expected x86_64")
     for program in ("apt-get", "dpkg-deb"):
         if shutil.which(program) is None:
             raise UserError(f"guest fetch: found no {program} on the PATH, expected a host with apt: Debian or Ubuntu")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"--folder: {folder}: found a file, expected a folder to write to")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
