@@ -36,7 +36,7 @@ while read -r module; do
 done < /nandram/module-list
 
 waited=0
-until [ -b /dev/nvme0n1 ] || [ -e /nandram/no-drive ]; do
+until [ -b /dev/nvme0n1 ]; do
     if [ "$waited" -ge 1200 ]; then
         echo "drive" >&3
         dmesg > "$(port kernel)"
