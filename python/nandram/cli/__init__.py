@@ -14,6 +14,7 @@ from nandram.cli import (
     check,
     compare,
     fit,
+    guest,
     memory,
     paging,
     probe,
@@ -52,6 +53,7 @@ app.command()(interruptible(systems.schema))
 app.command("systems")(systems.list_systems)
 app.add_typer(cache.app, name="cache")
 app.add_typer(capture.app, name="capture")
+app.add_typer(guest.app, name="guest")
 app.add_typer(memory.app, name="memory")
 
 
