@@ -13,7 +13,7 @@ from nandram.system import System, load_system
 
 @dataclass(frozen=True)
 class Served:
-    """What a guest did with a drive."""
+    """The results of a guest's work."""
 
     summary: dict[str, Any]
     """Counts, latencies of the device in nanoseconds, and the counters of translation layer and flash."""

@@ -36,6 +36,12 @@ def test_dependencies_come_first_and_once(kernel: Kernel) -> None:
     assert found[1].content == module("base_two,nvme_core")
 
 
+def test_the_consoles_modules_are_loaded_unasked(kernel: Kernel) -> None:
+    assert kernel.modules is not None
+    (kernel.modules / "kernel/virtio_pci.ko").write_bytes(module(""))
+    assert [each.name for each in find_modules(kernel, ["base-two"])] == ["virtio_pci.ko", "base_two.ko"]
+
+
 def test_built_in_modules_need_no_file(kernel: Kernel) -> None:
     assert find_modules(kernel, ["nvme-core"]) == []
 

@@ -21,6 +21,18 @@ ln -s fd/1 /dev/stdout
 ln -s fd/2 /dev/stderr
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/ TERM=dumb
 
+while read -r module; do
+    insmod "/nandram/modules/$module" 2> /nandram/error && continue
+    failed="module $module: $(cat /nandram/error)"
+    break
+done < /nandram/module-list
+
+# The driver announces the ports one after the other; this is the last one.
+waited=0
+until [ -n "$(port files)" ] || [ "$waited" -ge 50 ]; do
+    usleep 20000
+    waited=$((waited + 1))
+done
 status=$(port status)
 if [ -z "$status" ]; then
     echo "nandram: this kernel has no virtio console (CONFIG_VIRTIO_PCI, CONFIG_VIRTIO_CONSOLE)" > /dev/console
@@ -28,12 +40,10 @@ if [ -z "$status" ]; then
 fi
 exec 3> "$status"
 
-while read -r module; do
-    if ! insmod "/nandram/modules/$module" 2> /nandram/error; then
-        echo "module $module: $(cat /nandram/error)" >&3
-        poweroff -f
-    fi
-done < /nandram/module-list
+if [ -n "$failed" ]; then
+    echo "$failed" >&3
+    poweroff -f
+fi
 
 waited=0
 until [ -b /dev/nvme0n1 ]; do
@@ -52,6 +62,10 @@ cat < /nandram/out 3>&- > "$(port stdout)" &
 out=$!
 cat < /nandram/err 3>&- > "$(port stderr)" &
 err=$!
+
+# The kernel's own start-up work takes some seconds more and would share the processor with the command. Idle time costs
+# the host nothing.
+sleep 5
 
 echo "running" >&3
 cd /

@@ -18,17 +18,21 @@ def _zstd(data: bytes) -> bytes:
     return zstandard.ZstdDecompressor().decompressobj().decompress(data)
 
 
+_CONSOLE = ("virtio_pci", "virtio_console")
+"""Built into most kernels, but not into Debian's 6.1."""
 _PACKED: dict[str, Callable[[bytes], bytes]] = {".xz": lzma.decompress, ".gz": gzip.decompress, ".zst": _zstd}
 
 
 def find_modules(kernel: Kernel, names: list[str]) -> list[Module]:
     """Return the modules of `names`, each after those that it depends on. Raises `UserError`.
 
-    A name with a slash or the suffix ``.ko`` is a file of the host; others are modules of the kernel's package.
+    Those of the console to the host come first. A name with a slash or the suffix ``.ko`` is a file of the host; others
+    are modules of the kernel's package.
     """
     found: dict[str, Module] = {}
     available = _available(kernel)
-    for name in names:
+    console = [name for name in _CONSOLE if name in available]
+    for name in (*console, *names):
         _add(name, found, available, kernel)
     return list(found.values())
 

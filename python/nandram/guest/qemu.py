@@ -33,11 +33,13 @@ def command_line(machine: Machine, drive: list[str]) -> list[str]:
         *("-L", str(share / "qemu"), "-L", str(share / "seabios")),
         # The memory is shared with the server, which performs the drive's DMA.
         *("-object", f"memory-backend-memfd,id=mem,size={memory},share=on"),
-        *("-machine", "q35,memory-backend=mem,accel=tcg", "-cpu", "max", "-smp", "1", "-m", memory),
+        # The features of newer processors, such as five-level page tables, only cost time to emulate.
+        *("-machine", "q35,memory-backend=mem,accel=tcg", "-cpu", "Nehalem", "-smp", "1", "-m", memory),
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *("-kernel", str(machine.kernel.image), "-initrd", str(machine.initramfs)),
-        # A serial port takes 87 us a character, so the kernel prints warnings only.
-        *("-append", "console=ttyS0 panic=-1 quiet"),
+        # A serial port takes 87 us a character, so the kernel prints warnings only. Speculation, which the mitigations
+        # are about, is not emulated.
+        *("-append", "console=ttyS0 panic=-1 quiet mitigations=off"),
         *("-chardev", f"file,id=console,path={_escaped(machine.console)}", "-serial", "chardev:console"),
         # Without ioeventfd, a write to a port ends before the guest's next instruction, at no virtual time.
         *("-device", "virtio-serial-pci,ioeventfd=off,max_ports=8"),

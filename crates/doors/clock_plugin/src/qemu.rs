@@ -59,7 +59,7 @@ impl Functions {
     /// Finds all functions.
     ///
     /// # Errors
-    /// Fails with the names of those that this QEMU does not export.
+    /// Fails with the names of the functions that this QEMU does not export.
     pub fn find() -> Result<Functions, Vec<&'static str>> {
         let mut absent = Vec::new();
         let mut find = |name: &'static CStr| {

@@ -39,7 +39,7 @@ struct Layout {
     timer: Mailbox,
 }
 
-/// What the drive has to say at a time of its own.
+/// The drive's answer to the timer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Due {
     /// The interrupt vectors to raise, one bit each.

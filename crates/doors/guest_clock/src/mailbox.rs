@@ -51,7 +51,7 @@ impl Mailbox {
         Ok(reply)
     }
 
-    /// Waits for a request and sends the reply that `answer` makes of it. `goes_on` is called now and then while
+    /// Waits for a request and sends the reply that `answer` returns. `goes_on` is called now and then while
     /// waiting.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What both clocks have in common: they own the drive, and give it the time.
+//! The interface of both clocks: they own the drive, and give it the time.
 
 use std::fs::File;
 

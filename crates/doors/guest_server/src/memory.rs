@@ -20,6 +20,11 @@ impl Mappings {
     /// # Errors
     /// Fails if the range is empty, overlaps another mapping, or is not all in the file.
     pub fn map(&self, address: u64, size: u64, offset: u64, file: File) -> io::Result<()> {
+        // An access beyond the end of the file would end the process.
+        let end = offset.checked_add(size).ok_or_else(invalid)?;
+        if end > file.metadata()?.len() {
+            return Err(invalid());
+        }
         let size = usize::try_from(size).map_err(io::Error::other)?;
         let region = MmapRegion::from_file(FileOffset::new(file, offset), size).map_err(io::Error::other)?;
         let region = GuestRegionMmap::new(region, GuestAddress(address)).ok_or_else(invalid)?;

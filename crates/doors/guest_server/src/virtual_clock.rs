@@ -131,3 +131,24 @@ impl Clock for VirtualClock {
         self.channel.remove();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Mappings;
+
+    #[test]
+    fn an_access_without_a_plugin_fails_at_once() {
+        let path = std::env::temp_dir().join(format!("nandram-virtual-clock-{}", std::process::id()));
+        let sets = [("flash.blocks", "40"), ("flash.pages", "64"), ("ftl.over_provisioning", "0.4")];
+        let system = system::System::from_toml("drive", "title = \"drive\"", &sets).expect("a system");
+        let options = guest::Options::default();
+        let drive = Drive::new(&system, &options, Box::new(Mappings::default())).expect("a drive");
+        let clock = VirtualClock::new(drive, Channel::create(&path).expect("a channel"));
+        let access = clock.access(&mut |_, _| panic!("no time is known"));
+        assert!(matches!(access, Err(ServiceError::NoPlugin)), "{access:?}");
+        clock.stop();
+        clock.run();
+        assert!(!path.exists());
+    }
+}
