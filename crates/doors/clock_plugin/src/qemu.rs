@@ -6,6 +6,8 @@ use std::ptr;
 
 /// `QEMU_CLOCK_VIRTUAL`.
 const CLOCK_VIRTUAL: c_int = 1;
+/// `QEMU_TIMER_ATTR_ALL`.
+const ALL_TIMERS: c_int = -1;
 /// The type of the device that the drive is for QEMU.
 const DEVICE_TYPE: &CStr = c"vfio-user-pci";
 
@@ -17,6 +19,8 @@ type TimerInitFull = unsafe extern "C" fn(*mut c_void, *mut c_void, c_int, c_int
 type TimerModNs = unsafe extern "C" fn(*mut c_void, i64);
 type TimerDel = unsafe extern "C" fn(*mut c_void);
 type ResolvePathType = unsafe extern "C" fn(*const c_char, *const c_char, *mut bool) -> *mut c_void;
+type AllIdle = unsafe extern "C" fn() -> bool;
+type DeadlineNs = unsafe extern "C" fn(c_int, c_int) -> i64;
 type MsixNotify = unsafe extern "C" fn(*mut c_void, c_uint);
 
 /// The functions of QEMU.
@@ -28,6 +32,8 @@ pub(crate) struct Functions {
     timer_del: TimerDel,
     resolve_path_type: ResolvePathType,
     msix_notify: MsixNotify,
+    all_idle: AllIdle,
+    deadline_ns: DeadlineNs,
 }
 
 /// The address of a processor of the guest (`CPUState`).
@@ -42,6 +48,11 @@ unsafe impl Sync for Processor {}
 /// The address of a PCI device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Device(*mut c_void);
+
+// SAFETY: the address is only handed back to QEMU, in threads that hold its global lock.
+unsafe impl Send for Device {}
+// SAFETY: as above.
+unsafe impl Sync for Device {}
 
 /// Looks a symbol up in the running program.
 fn symbol(name: &CStr) -> Option<*mut c_void> {
@@ -75,13 +86,15 @@ impl Functions {
             c"timer_del",
             c"object_resolve_path_type",
             c"msix_notify",
+            c"all_cpu_threads_idle",
+            c"qemu_clock_deadline_ns_all",
             c"current_cpu",
         ]
         .map(&mut find);
         if !absent.is_empty() {
             return Err(absent);
         }
-        let [clock, init, modify, delete, resolve, notify, _] = addresses;
+        let [clock, init, modify, delete, resolve, notify, idle, deadline, _] = addresses;
         // SAFETY: QEMU 11.1 exports functions with these names and types, and none of the addresses is zero.
         unsafe {
             Ok(Functions {
@@ -91,6 +104,8 @@ impl Functions {
                 timer_del: transmute::<*mut c_void, TimerDel>(delete),
                 resolve_path_type: transmute::<*mut c_void, ResolvePathType>(resolve),
                 msix_notify: transmute::<*mut c_void, MsixNotify>(notify),
+                all_idle: transmute::<*mut c_void, AllIdle>(idle),
+                deadline_ns: transmute::<*mut c_void, DeadlineNs>(deadline),
             })
         }
     }
@@ -115,6 +130,18 @@ impl Functions {
         // SAFETY: as above. QEMU must not take this thread for the processor's.
         unsafe { current.write(ptr::null_mut()) };
         now
+    }
+
+    /// Returns the time until which the guest sleeps if no device wakes it, in a timer's callback at `now`: that of the
+    /// next timer of the virtual clock, or `now` if the processor does not sleep.
+    pub fn asleep_until(&self, now: u64) -> u64 {
+        // SAFETY: the caller holds QEMU's global lock.
+        if !unsafe { (self.all_idle)() } {
+            return now;
+        }
+        // SAFETY: as above. The timer that fires is no longer in the list.
+        let left = unsafe { (self.deadline_ns)(CLOCK_VIRTUAL, ALL_TIMERS) };
+        u64::try_from(left).map_or(u64::MAX, |left| now.saturating_add(left))
     }
 
     /// Returns the processor of this thread.

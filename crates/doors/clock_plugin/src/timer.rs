@@ -1,11 +1,11 @@
 //! The clock and the timer, on behalf of the drive.
 
 use std::ffi::c_void;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use guest_clock::{Channel, Due, Gone};
 
-use crate::qemu::{Functions, Processor, Timer};
+use crate::qemu::{Device, Functions, Processor, Timer};
 
 /// The plug-in's state, which lives as long as the process: QEMU calls back until its end.
 pub(crate) struct Plugin {
@@ -13,6 +13,9 @@ pub(crate) struct Plugin {
     channel: Channel,
     processor: OnceLock<Processor>,
     timer: OnceLock<Timer>,
+    device: OnceLock<Device>,
+    /// Interrupts that are due later, while the guest sleeps.
+    held: Mutex<Option<Due>>,
 }
 
 static PLUGIN: OnceLock<Plugin> = OnceLock::new();
@@ -23,7 +26,14 @@ impl Plugin {
     /// # Errors
     /// Fails if the plug-in is loaded twice, or no thread can be created.
     pub fn start(functions: Functions, channel: Channel) -> Result<(), String> {
-        let plugin = Plugin { functions, channel, processor: OnceLock::new(), timer: OnceLock::new() };
+        let plugin = Plugin {
+            functions,
+            channel,
+            processor: OnceLock::new(),
+            timer: OnceLock::new(),
+            device: OnceLock::new(),
+            held: Mutex::new(None),
+        };
         PLUGIN.set(plugin).map_err(|_| "found it loaded twice, expected one -plugin for one drive".to_owned())?;
         let clock = std::thread::Builder::new().name("nandram clock".to_owned());
         clock.spawn(serve_clock).map(|_| ()).map_err(|error| error.to_string())
@@ -46,30 +56,60 @@ fn serve_clock() {
     let functions = &plugin.functions;
     let now = || functions.now_of(plugin.processor.get().copied());
     // QEMU creates its clocks after it has loaded plug-ins, and machines access devices after that.
-    let arm = |next| plugin.timer.get_or_init(|| Timer::new(functions, timer_fires)).arm(functions, next);
+    let arm = |next| {
+        let timer = plugin.timer.get_or_init(|| Timer::new(functions, timer_fires));
+        match &mut *plugin.held() {
+            Some(held) => held.next = next,
+            None => timer.arm(functions, next),
+        }
+    };
     while plugin.channel.serve_clock(now, arm) == Ok(()) {}
 }
 
-/// Handles the timer's time: the drive does its work while the processor is stopped.
+/// Handles the timer's time, with the processor stopped: the drive does its work, or interrupts that it announced are due.
 unsafe extern "C" fn timer_fires(_: *mut c_void) {
     let plugin = PLUGIN.get().expect("set before the timer is created");
-    let functions = &plugin.functions;
-    match plugin.channel.fire(functions.now()) {
-        Ok(Due { vectors, next }) => {
-            if vectors != 0 {
-                let device = functions.device();
-                let Some(device) = device else {
-                    eprintln!("nandram clock plug-in: found no vfio-user-pci device, or several, expected one");
-                    return;
-                };
-                (0..u128::BITS as u16).filter(|vector| vectors >> vector & 1 == 1).for_each(|vector| {
-                    functions.raise(device, vector);
-                });
-            }
-            if let (Some(timer), Some(_)) = (plugin.timer.get(), next) {
-                timer.arm(functions, next);
-            }
+    let now = plugin.functions.now();
+    let held = plugin.held().take();
+    let due = match held {
+        Some(due) => due,
+        None => match plugin.channel.fire(now, plugin.functions.asleep_until(now)) {
+            Ok(due) => due,
+            Err(Gone) => return eprintln!("nandram clock plug-in: the drive's server is gone"),
+        },
+    };
+    if due.vectors != 0 && due.at > now {
+        plugin.arm(Some(due.at));
+        *plugin.held() = Some(due);
+        return;
+    }
+    plugin.raise(due.vectors);
+    if due.next.is_some() {
+        plugin.arm(due.next);
+    }
+}
+
+impl Plugin {
+    fn held(&self) -> MutexGuard<'_, Option<Due>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn arm(&self, next: Option<u64>) {
+        self.timer.get().expect("it fires").arm(&self.functions, next);
+    }
+
+    /// Raises interrupts, one bit each.
+    fn raise(&self, vectors: u128) {
+        if vectors == 0 {
+            return;
         }
-        Err(Gone) => eprintln!("nandram clock plug-in: the drive's server is gone"),
+        let Some(device) = self.device.get().copied().or_else(|| self.functions.device()) else {
+            return eprintln!("nandram clock plug-in: found no vfio-user-pci device, or several, expected one");
+        };
+        // The search goes through all objects of the machine.
+        let device = *self.device.get_or_init(|| device);
+        for vector in (0..u128::BITS as u16).filter(|vector| vectors >> vector & 1 == 1) {
+            self.functions.raise(device, vector);
+        }
     }
 }

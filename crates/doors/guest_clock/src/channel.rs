@@ -14,7 +14,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use crate::mailbox::{Gone, Mailbox, Words};
 
 /// Identifies the file and the version of its layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"nandrck1");
+const MAGIC: u64 = u64::from_le_bytes(*b"nandrck2");
 /// Bytes of the file: one page.
 const BYTES: usize = 4096;
 /// Maximum number of interrupt vectors.
@@ -44,7 +44,9 @@ struct Layout {
 pub struct Due {
     /// The interrupt vectors to raise, one bit each.
     pub vectors: u128,
-    /// The drive's next time, if any.
+    /// When they are due: the timer's time, or later while the guest sleeps.
+    pub at: u64,
+    /// The drive's next time after that, if any.
     pub next: Option<u64>,
 }
 
@@ -154,14 +156,15 @@ impl Channel {
         self.layout().clock.call([ARM, next.unwrap_or(NEVER), 0, 0], exists).map(|_| ())
     }
 
-    /// Waits for the timer's next callback and answers it with what `due` returns for its time.
+    /// Waits for the timer's next callback and answers it with the result of `due`, which receives the timer's time and
+    /// the time until which the guest sleeps unless the drive wakes it.
     ///
     /// # Errors
     /// Fails once `goes_on` returns false.
-    pub fn serve_timer(&self, due: impl FnOnce(u64) -> Due, goes_on: impl FnMut() -> bool) -> Result<(), Gone> {
+    pub fn serve_timer(&self, due: impl FnOnce(u64, u64) -> Due, goes_on: impl FnMut() -> bool) -> Result<(), Gone> {
         let answer = |request: Words| {
-            let Due { vectors, next } = due(request[0]);
-            [vectors as u64, (vectors >> 64) as u64, next.unwrap_or(NEVER), 0]
+            let Due { vectors, at, next } = due(request[0], request[1]);
+            [vectors as u64, (vectors >> 64) as u64, next.unwrap_or(NEVER), at]
         };
         self.layout().timer.serve(answer, goes_on)
     }
@@ -181,13 +184,13 @@ impl Channel {
         self.layout().clock.serve(answer, || self.has_drive())
     }
 
-    /// Reports the timer's time `now` to the drive.
+    /// Reports the timer's time `now` to the drive, and that the guest sleeps until `asleep` unless the drive wakes it.
     ///
     /// # Errors
     /// Fails once the drive is gone.
-    pub fn fire(&self, now: u64) -> Result<Due, Gone> {
-        let reply = self.layout().timer.call([now, 0, 0, 0], || self.has_drive())?;
-        Ok(Due { vectors: u128::from(reply[0]) | u128::from(reply[1]) << 64, next: time(reply[2]) })
+    pub fn fire(&self, now: u64, asleep: u64) -> Result<Due, Gone> {
+        let reply = self.layout().timer.call([now, asleep, 0, 0], || self.has_drive())?;
+        Ok(Due { vectors: u128::from(reply[0]) | u128::from(reply[1]) << 64, at: reply[3], next: time(reply[2]) })
     }
 
     /// Wakes the thread in [`serve_timer`](Self::serve_timer), so that it checks whether to go on.
@@ -249,17 +252,17 @@ mod tests {
                     monitor.serve_clock(|| now, |_| panic!("no timer yet")).expect("the drive");
                     monitor.serve_clock(|| panic!("no clock"), |time| armed = time).expect("the drive");
                     assert_eq!(armed, (now % 2 == 0).then_some(now + 5));
-                    let due = monitor.fire(now + 5).expect("the drive");
-                    assert_eq!(due, Due { vectors: 1 << 100 | u128::from(now), next: armed });
+                    let due = monitor.fire(now + 5, now + 9).expect("the drive");
+                    assert_eq!(due, Due { vectors: 1 << 100 | u128::from(now), at: now + 9, next: armed });
                 }
             });
             for _ in 0..100 {
                 let now = drive.now(|| true).expect("the monitor");
                 let next = (now % 2 == 0).then_some(now + 5);
                 drive.arm(next, || true).expect("the monitor");
-                let due = |at: u64| {
-                    assert_eq!(at, now + 5);
-                    Due { vectors: 1 << 100 | u128::from(now), next }
+                let due = |at: u64, asleep: u64| {
+                    assert_eq!((at, asleep), (now + 5, now + 9));
+                    Due { vectors: 1 << 100 | u128::from(now), at: asleep, next }
                 };
                 drive.serve_timer(due, || true).expect("the monitor");
             }
@@ -276,12 +279,12 @@ mod tests {
         assert_eq!(drive.now(|| false), Err(Gone));
         let stopped = AtomicBool::new(false);
         thread::scope(|scope| {
-            let served = scope.spawn(|| drive.serve_timer(|_| Due::default(), || !stopped.load(Ordering::Relaxed)));
+            let served = scope.spawn(|| drive.serve_timer(|_, _| Due::default(), || !stopped.load(Ordering::Relaxed)));
             stopped.store(true, Ordering::Relaxed);
             assert_eq!(served.join().expect("no panic"), Err(Gone));
         });
         drop(drive);
-        assert_eq!(monitor.fire(7), Err(Gone));
+        assert_eq!(monitor.fire(7, 7), Err(Gone));
     }
 
     #[test]

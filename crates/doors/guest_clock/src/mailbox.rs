@@ -33,7 +33,8 @@ pub struct Gone;
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     state: AtomicU32,
-    reserved: AtomicU32,
+    /// Number of sides that sleep, or are about to.
+    sleepers: AtomicU32,
     words: [AtomicU64; WORDS],
 }
 
@@ -80,10 +81,13 @@ impl Mailbox {
         std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed))
     }
 
-    /// Enters `state`, which publishes the words, and wakes the other side.
+    /// Enters `state`, which publishes the words, and wakes the other side if it sleeps.
     fn enter(&self, state: u32) {
-        self.state.store(state, Ordering::Release);
-        self.wake();
+        // A side that counts itself as a sleeper later sees the new state.
+        self.state.store(state, Ordering::SeqCst);
+        if self.sleepers.load(Ordering::SeqCst) != 0 {
+            self.wake();
+        }
     }
 
     fn wait_for(&self, wanted: u32, mut goes_on: impl FnMut() -> bool) -> Result<(), Gone> {
@@ -97,7 +101,10 @@ impl Mailbox {
                 hint::spin_loop();
                 continue;
             }
-            match futex::wait(&self.state, Flags::empty(), found, Some(&CHECK)) {
+            self.sleepers.fetch_add(1, Ordering::SeqCst);
+            let waited = futex::wait(&self.state, Flags::empty(), found, Some(&CHECK));
+            self.sleepers.fetch_sub(1, Ordering::SeqCst);
+            match waited {
                 Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) => {}
                 Err(_) => return Err(Gone),
             }

@@ -3,6 +3,9 @@
 //! The drive acts at two kinds of moments only: while the guest's processor waits for a register access, and in the
 //! callback of the timer that it armed, with the processor stopped. Between them guest time does not pass for the
 //! drive, so what the guest sees is exact and repeatable.
+//!
+//! While the processor sleeps, no guest can see what the drive does before the interrupt that ends the sleep. Such a
+//! callback handles all events up to that interrupt, which the plug-in raises at its own time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -114,12 +117,19 @@ impl Clock for VirtualClock {
     }
 
     fn run(&self) {
-        let due = |now: u64| {
+        let due = |now: u64, asleep: u64| {
             let mut state = self.lock();
-            state.act(time(now), &mut |drive, now| drive.advance(now));
+            let mut at = now;
+            state.act(time(at), &mut |drive, now| drive.advance(now));
+            while state.pending == 0
+                && let Some(next) = state.next_event().filter(|next| *next < asleep)
+            {
+                at = next;
+                state.act(time(at), &mut |drive, now| drive.advance(now));
+            }
             let vectors = std::mem::take(&mut state.pending);
             state.armed = state.next_event();
-            Due { vectors, next: state.armed }
+            Due { vectors, at, next: state.armed }
         };
         let goes_on = || !self.stopped.load(Ordering::Relaxed);
         while self.channel.serve_timer(due, goes_on) == Ok(()) {}

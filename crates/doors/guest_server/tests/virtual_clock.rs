@@ -17,13 +17,23 @@ struct Monitor {
     now: Arc<AtomicU64>,
     /// The time for which the timer is armed; `u64::MAX` for none.
     armed: Arc<AtomicU64>,
+    /// The monitor reports when the guest sleeps.
+    sleeps: bool,
+    /// Number of callbacks.
+    fires: Arc<AtomicU64>,
 }
 
 impl Monitor {
     /// Opens the channel, and answers the drive until it is gone.
-    fn start(server: &Server) -> Monitor {
+    fn start(server: &Server, sleeps: bool) -> Monitor {
         let channel = Arc::new(Channel::open(&server.channel).expect("a channel"));
-        let monitor = Monitor { channel, now: Arc::default(), armed: Arc::new(AtomicU64::new(u64::MAX)) };
+        let monitor = Monitor {
+            channel,
+            now: Arc::default(),
+            armed: Arc::new(AtomicU64::new(u64::MAX)),
+            sleeps,
+            fires: Arc::default(),
+        };
         let clock = monitor.clone();
         thread::spawn(move || {
             let now = || clock.now.load(Ordering::SeqCst);
@@ -44,7 +54,12 @@ impl Monitor {
             assert_ne!(next, u64::MAX, "the timer is not armed, and no interrupt came");
             let now = next.max(self.now.load(Ordering::SeqCst));
             self.now.store(now, Ordering::SeqCst);
-            let due = self.channel.fire(now).expect("the drive");
+            // A guest that waits for an interrupt sleeps.
+            let asleep = if self.sleeps && vector.is_some() { u64::MAX } else { now };
+            let due = self.channel.fire(now, asleep).expect("the drive");
+            assert!(due.at == now || asleep > now, "{due:?} at {now}");
+            self.fires.fetch_add(1, Ordering::Relaxed);
+            self.now.store(due.at, Ordering::SeqCst);
             self.armed.store(due.next.unwrap_or(u64::MAX), Ordering::SeqCst);
             if vector.is_some_and(|vector| due.vectors >> vector & 1 == 1) {
                 return;
@@ -53,10 +68,10 @@ impl Monitor {
     }
 }
 
-/// Writes, waits and reads. Returns the latency of each read in nanoseconds, and the summary.
-fn session(name: &str) -> (Vec<u64>, String) {
+/// Writes, waits and reads. Returns the latency of each read in nanoseconds and the summary, and the number of callbacks.
+fn session(name: &str, sleeps: bool) -> ((Vec<u64>, String), u64) {
     let server = Server::start(name, true);
-    let monitor = Monitor::start(&server);
+    let monitor = Monitor::start(&server, sleeps);
     let mut driver = Driver::connect(&server);
     let wait = &mut |_: &mut Driver, vector: Option<usize>| monitor.wait(vector);
     driver.attach(wait);
@@ -79,12 +94,20 @@ fn session(name: &str) -> (Vec<u64>, String) {
     let longest = summary["read"]["lat_ns"]["max"].as_u64().expect("a number");
     let seen = *latencies.iter().max().expect("40 reads");
     assert!((longest..=longest + 1).contains(&seen), "the guest saw {seen} ns, the drive {longest} ns");
-    (latencies, summary.to_string())
+    ((latencies, summary.to_string()), monitor.fires.load(Ordering::Relaxed))
 }
 
 #[test]
 fn a_guest_sees_the_times_of_the_drive_and_the_same_ones_again() {
-    let (latencies, summary) = session("first");
-    assert!(latencies.iter().all(|latency| *latency > 1000), "{latencies:?}");
-    assert_eq!(session("second"), (latencies, summary));
+    let (first, fires) = session("first", false);
+    assert!(first.0.iter().all(|latency| *latency > 1000), "{first:?}");
+    assert_eq!(session("second", false), (first, fires));
+}
+
+#[test]
+fn a_sleeping_guest_sees_the_same_with_fewer_callbacks() {
+    let (awake, many) = session("awake", false);
+    let (asleep, few) = session("asleep", true);
+    assert_eq!(awake, asleep);
+    assert!(3 * few < many, "{few} and {many} callbacks");
 }
