@@ -9,6 +9,7 @@ use sim::{Histogram, Time};
 use crate::results::counters::{Counters, busy_names};
 use crate::results::fio_json::{self, Issued};
 use crate::results::measured::{Group, Measured};
+use crate::machine::Machine;
 use crate::run::Outcome;
 use crate::run::failed::errno;
 use crate::run::record::{Direction, Totals};
@@ -26,7 +27,8 @@ fn kib(bytes: u64) -> u64 {
     bytes / 1024
 }
 
-fn spread(h: &Histogram, percentiles: bool) -> Value {
+/// Returns the distribution of a histogram in the form of fio, in nanoseconds.
+pub fn spread(h: &Histogram, percentiles: bool) -> Value {
     let mut all = json!({
         "min": h.min().ns(),
         "max": h.max().ns(),
@@ -179,6 +181,38 @@ fn busy_parts(names: &[String], counters: &Counters) -> Map<String, Value> {
     names.iter().zip(&counters.busy).map(|(name, busy)| (name.clone(), json!(part_of(*busy, counters.at)))).collect()
 }
 
+/// Returns the counters of a drive whose host is outside the simulation, up to `now`.
+pub fn served(machine: &Machine, unit_bytes: u32, now: Time) -> Value {
+    let counters = Counters::read(machine, now, 0);
+    let (least, mean, most) = machine.ftl().wear();
+    let mut ftl = ftl_counts(&counters.ftl, unit_bytes);
+    ftl["read_only"] = json!(machine.ftl().is_read_only());
+    ftl["erases_per_block"] = json!({ "min": least, "mean": mean, "max": most });
+    let mut all = json!({
+        "ftl": ftl,
+        "energy_j": energy_parts(&counters.energy),
+        "busy": busy_parts(&busy_names(machine), &counters),
+        "interrupts": counters.interrupts,
+    });
+    if machine.ftl().uses_host_memory() {
+        all["host_memory"] = host_memory(machine, &counters.ftl);
+    }
+    all
+}
+
+/// Returns the use of the Host Memory Buffer.
+fn host_memory(machine: &Machine, stats: &ftl::Stats) -> Value {
+    json!({
+        "bytes": machine.host_memory_bytes(),
+        "map_hits": stats.map_host_hits,
+        "data_hits": stats.host_memory_hits,
+        "loads": stats.host_memory_loads,
+        "load_bytes": stats.host_memory_load_bytes,
+        "stores": stats.host_memory_stores,
+        "store_bytes": stats.host_memory_store_bytes,
+    })
+}
+
 /// Returns the counters of the part that the jobs' statistics cover, and under a key of its own those of the whole run.
 fn inside(system: &System, outcome: &Outcome) -> Value {
     let machine = &outcome.machine;
@@ -247,15 +281,7 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
         all["failed_jobs"] = outcome.failed.iter().map(|failed| failed.entry(&outcome.jobs)).collect();
     }
     if ftl.uses_host_memory() {
-        all["host_memory"] = json!({
-            "bytes": machine.host_memory_bytes(),
-            "map_hits": stats.map_host_hits,
-            "data_hits": stats.host_memory_hits,
-            "loads": stats.host_memory_loads,
-            "load_bytes": stats.host_memory_load_bytes,
-            "stores": stats.host_memory_stores,
-            "store_bytes": stats.host_memory_store_bytes,
-        });
+        all["host_memory"] = host_memory(machine, stats);
     }
     if system.ftl.parity.stripe.is_some() {
         all["parity"] = json!({

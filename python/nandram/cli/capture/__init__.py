@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nandram.cli import capture_emulated
+from nandram.cli.capture import emulated
 from nandram.cli.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def block(
     raise typer.Exit(result.exit_status)
 
 
-app.command(context_settings={"allow_interspersed_args": False})(capture_emulated.pages)
-app.command(context_settings={"allow_interspersed_args": False})(capture_emulated.memory)
+app.command(context_settings={"allow_interspersed_args": False})(emulated.pages)
+app.command(context_settings={"allow_interspersed_args": False})(emulated.memory)
 
 
 def summary(capture: "Capture") -> list[str]:
