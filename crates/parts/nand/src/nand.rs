@@ -235,7 +235,6 @@ impl Nand {
         self.panic_over(page.die, page.planes.0, page.block, page.page, bytes)
     }
 
-    #[cold]
     fn panic_over(&self, die: u16, planes: u16, block: u32, page: u32, bytes: u32) -> ! {
         panic!(
             "{bytes} bytes of die {die} planes {planes:#b} block {block} page {page} are not in {:?} ({:?})",

@@ -228,7 +228,9 @@ impl HybridMemory {
     /// Performs moves and actions. Operations go straight to their dies unless others wait.
     fn act(&mut self, now: Time) {
         loop {
-            self.move_all();
+            if !self.flash.moves.is_empty() {
+                self.move_all();
+            }
             match self.flash.actions[..] {
                 [] => return,
                 [action @ Action::Read(_)] => {

@@ -53,7 +53,6 @@ impl Channel {
     }
 
     /// Turns the bus if the rules require it: there are writes, or there were.
-    #[inline(never)]
     fn turn_among_writes(&mut self) {
         let (reads, writes) = (self.queues.length(Kind::Read), self.queues.length(Kind::Write));
         if self.direction == Kind::Read {
@@ -173,7 +172,6 @@ impl Channel {
     }
 
     /// Returns the command that the oldest burst needs.
-    #[cold]
     fn overdue(&mut self, oldest: u8) -> Option<Choice> {
         if oldest == NONE {
             return None;

@@ -178,7 +178,6 @@ impl Ops {
     }
 }
 
-#[cold]
 fn in_use(id: u32) -> ! {
     panic!("operation {id} is still under way")
 }
