@@ -178,17 +178,32 @@ impl Directory {
         Some(((entry & PAGE) - 1, self.frame(page, entry)))
     }
 
-    /// Returns the next dirty page from position `cursor` on, and moves the cursor past it; `None` if there is none.
-    pub fn clean_next(&mut self, cursor: &mut usize) -> Option<(u64, u64)> {
-        while *cursor < self.entries.len() {
-            let at = *cursor;
-            *cursor += 1;
-            if self.entries[at] & (DIRTY | FILLING) == DIRTY {
-                self.entries[at] &= !DIRTY;
-                let entry = self.entries[at];
+    /// Forgets all pages, none of which is on its way. Returns the sets that had any.
+    pub fn forget(&mut self) -> Vec<u32> {
+        let mut sets = Vec::new();
+        for set in 0..=self.mask as usize {
+            let entries = self.entries.part_mut(set * self.ways, self.ways);
+            if entries[0] != 0 {
+                assert!(entries.iter().all(|entry| entry & FILLING == 0), "set {set} has a page on its way");
+                entries.fill(0);
+                sets.push(set as u32);
+            }
+        }
+        sets
+    }
+
+    /// Returns the next dirty page from set `cursor` on, and marks it clean; `None` if there is none. The cursor leaves a
+    /// set only when nothing in it is dirty, because a set's pages change places as they are used.
+    pub fn clean_next(&mut self, cursor: &mut u32) -> Option<(u64, u64)> {
+        while u64::from(*cursor) <= self.mask {
+            let set = self.entries.part_mut(*cursor as usize * self.ways, self.ways);
+            if let Some(entry) = set.iter_mut().find(|entry| **entry & (DIRTY | FILLING) == DIRTY) {
+                *entry &= !DIRTY;
+                let entry = *entry;
                 let page = (entry & PAGE) - 1;
                 return Some((page, self.frame(page, entry)));
             }
+            *cursor += 1;
         }
         None
     }

@@ -83,8 +83,11 @@ pub struct Hybrid {
     /// Room for tags became free for which a request waits.
     freed_tags: bool,
     prefetcher: Prefetcher,
-    /// Position in the directory while all dirty pages are written back.
-    cleaning: Option<usize>,
+    /// The next set while all dirty pages are written back.
+    cleaning: Option<u32>,
+    /// Write-backs, and fetches of dirty pages, that a clean waits for.
+    awaited_write_backs: u32,
+    awaited_fetches: u32,
     stats: Stats,
     log: Option<Vec<Decision>>,
     injected: InjectedFault,
@@ -124,6 +127,8 @@ impl Hybrid {
             freed_tags: false,
             prefetcher: Prefetcher::new(&config.prefetch),
             cleaning: None,
+            awaited_write_backs: 0,
+            awaited_fetches: 0,
             stats: Stats::default(),
             log: None,
             injected: InjectedFault::None,
@@ -160,7 +165,8 @@ impl Hybrid {
             Input::Dram(purpose) => self.dram_done(purpose, out),
             Input::Fetched(fetch) => self.came(fetch, out),
             Input::Written(slot) => self.written(slot, out),
-            Input::Clean => self.cleaning = Some(0),
+            Input::Clean => self.start_cleaning(),
+            Input::Forget => self.forget(out),
         }
         if self.freed || self.freed_tags || self.cleaning.is_some() {
             self.retry_waiting(out);
@@ -278,6 +284,21 @@ impl Hybrid {
     /// may have made pages dirty again.
     pub fn is_clean(&self) -> bool {
         self.cleaning.is_none() && self.free_write_backs.len() == self.write_backs.len()
+    }
+
+    /// Returns whether all pages that were dirty at the last [`Input::Clean`] are in flash. Other write-backs may be under
+    /// way.
+    pub fn has_cleaned(&self) -> bool {
+        self.cleaning.is_none() && self.awaited_write_backs == 0 && self.awaited_fetches == 0
+    }
+
+    /// Empties the cache, dirty pages included: their tags in DRAM are cleared.
+    fn forget(&mut self, out: &mut impl Port) {
+        assert!(self.is_idle(), "pages forgotten while requests are under way");
+        for set in self.directory.forget() {
+            self.write_tags(set, out);
+        }
+        self.tags = TagBuffer::new(self.config.tag_buffer);
     }
 
     /// Logs all decisions from now on; the log grows without bound.

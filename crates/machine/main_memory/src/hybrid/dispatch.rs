@@ -17,7 +17,7 @@ use super::HybridMemory;
 use super::events::{Event, TRANSLATED, View};
 
 /// The operating system, the owner of all pages.
-const SYSTEM: Application = Application(1);
+pub(super) const SYSTEM: Application = Application(1);
 
 fn is_read(action: &Action) -> bool {
     matches!(action, Action::Read(_))
@@ -206,7 +206,7 @@ impl HybridMemory {
     }
 
     /// Performs the actions of the page table's controller: moves at once, operations through the queues.
-    fn perform(&mut self, now: Time) {
+    pub(super) fn perform(&mut self, now: Time) {
         let waited = self.environment.dispatch.is_waiting();
         if !self.flash.moves.is_empty() || !self.flash.actions.is_empty() {
             self.act(now);
@@ -360,12 +360,14 @@ impl HybridMemory {
         if let Answer::Refused(error) = answer {
             self.fault.get_or_insert(error.clone());
         }
+        if tag.0 == self.config.nvmm.tags - 1 {
+            let answer = answer.clone();
+            return self.call_answered(now, &answer);
+        }
         let fetches = self.environment.dispatch.fetches;
         let input = match tag.0.checked_sub(fetches) {
             None => hybrid::Input::Fetched(tag.0),
-            Some(slot) if slot < self.config.cache.write_backs() => hybrid::Input::Written(slot),
-            // A request of the set-up: nothing waits for it.
-            Some(_) => return,
+            Some(slot) => hybrid::Input::Written(slot),
         };
         self.notify_cache(now, input);
     }

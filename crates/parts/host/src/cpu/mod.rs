@@ -64,12 +64,18 @@ pub struct Effects {
     pub overwritten: Vec<u64>,
     /// Lines that a device reads or writes in memory, by address.
     pub lines: Vec<(u64, LineKind)>,
+    /// Calls that main memory serves: the threads, and what they called.
+    pub calls: Vec<(u16, Step)>,
 }
 
 impl Effects {
     /// Returns whether there are no effects.
     pub fn is_empty(&self) -> bool {
-        self.resumed.is_empty() && self.forgotten.is_empty() && self.overwritten.is_empty() && self.lines.is_empty()
+        self.resumed.is_empty()
+            && self.forgotten.is_empty()
+            && self.overwritten.is_empty()
+            && self.lines.is_empty()
+            && self.calls.is_empty()
     }
 }
 
@@ -237,6 +243,28 @@ impl Cpu {
     pub fn forget_translation(&mut self, page: u64) {
         for thread in &mut self.threads {
             thread.forget_translation(page);
+        }
+    }
+
+    /// Writes all modified lines back that are not in flight, and keeps them. Returns their addresses in ascending order;
+    /// the caller passes them to memory.
+    pub fn write_back_all(&mut self) -> Vec<u64> {
+        let mut lines = Vec::new();
+        self.shared.clean(&mut lines);
+        for thread in &mut self.threads {
+            thread.clean(&mut lines);
+        }
+        lines.sort_unstable();
+        lines.dedup();
+        lines.iter_mut().for_each(|line| *line *= LINE);
+        lines
+    }
+
+    /// Removes all lines from the caches, modified or not, except those in flight.
+    pub fn forget_lines(&mut self) {
+        self.shared.forget_lines();
+        for thread in &mut self.threads {
+            thread.forget_lines();
         }
     }
 

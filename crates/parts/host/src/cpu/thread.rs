@@ -210,6 +210,17 @@ impl Thread {
         self.l2.drop_line(line);
     }
 
+    /// Marks the modified lines of the private caches as clean and appends them to `lines`.
+    pub fn clean(&mut self, lines: &mut Vec<u64>) {
+        self.l1.clean(lines);
+        self.l2.clean(lines);
+    }
+
+    pub fn forget_lines(&mut self) {
+        self.l1.forget();
+        self.l2.forget();
+    }
+
     /// Continues after the kernel.
     pub fn resume(&mut self, at: Time) {
         let State::InKernel(since) = self.state else { panic!("thread {} is not in the kernel", self.id) };
@@ -562,6 +573,13 @@ impl Thread {
     /// Starts a system call once everything before it has retired.
     fn system(&mut self, step: &Step, slot: u64) -> Time {
         let index = self.index + u64::from(step.instructions) + 1;
+        // What a sync makes durable, or a rollback undoes, includes all earlier stores.
+        if matches!(step.act, Act::Sync | Act::Rollback) {
+            if !self.store_out(self.store_number) {
+                return self.wait_for_fill(true);
+            }
+            self.clock = self.clock.max(self.stored);
+        }
         match self.drained(index, slot) {
             Some(at) if step.act == Act::Begin => {
                 self.clock = at.max(self.clock);

@@ -16,6 +16,7 @@ mod io;
 pub mod readahead;
 mod reclaim;
 mod resident;
+mod restart;
 mod swap;
 
 use std::cmp::Reverse;
@@ -88,6 +89,8 @@ pub struct LinuxStats {
     pub commands: u64,
     /// Duration of major faults.
     pub access: Histogram,
+    /// Duration of fsync and msync.
+    pub sync: Histogram,
     /// Time from the doorbell to the interrupt for commands that major faults waited for.
     pub hardware: Histogram,
 }
@@ -116,6 +119,9 @@ struct Caller {
     readahead: ReadAhead,
     /// First page of the file that the thread opened last.
     opened: u64,
+    /// When the thread made its last call, and the page that it named.
+    called: Time,
+    named: u64,
     /// Pages that the thread has modified since its last sync.
     dirtied: Vec<u32>,
 }
@@ -183,6 +189,8 @@ impl Linux {
             hardware: None,
             readahead: ReadAhead::default(),
             opened: 0,
+            called: Time::ZERO,
+            named: 0,
             dirtied: Vec::new(),
         };
         Linux {
@@ -288,9 +296,13 @@ impl Linux {
         self.agenda.push(Reverse((when, self.order, event)));
     }
 
-    fn area(&self, page: u64) -> AreaKind {
+    fn area_of(&self, page: u64) -> &Area {
         let area = self.areas.iter().find(|area| (area.first..area.first + area.pages).contains(&page));
-        area.unwrap_or_else(|| panic!("page {page:#x} is in no area")).kind
+        area.unwrap_or_else(|| panic!("page {page:#x} is in no area"))
+    }
+
+    fn area(&self, page: u64) -> AreaKind {
+        self.area_of(page).kind
     }
 
     /// Wakes the threads of a mask, which continue after a context switch.
@@ -306,13 +318,17 @@ impl Linux {
     /// Continues a thread's operation. Returns when it is finished, or `None` if the thread waits.
     fn continue_thread(&mut self, thread: u16, at: Time) -> Option<Time> {
         self.running = thread;
-        let done = match self.callers[usize::from(thread)].operation {
+        let operation = self.callers[usize::from(thread)].operation;
+        let done = match operation {
             Operation::None => unreachable!("thread {thread} has no operation"),
             Operation::Fault { .. } => self.continue_fault(thread, at),
             Operation::Call { .. } => self.continue_call(thread, at),
             Operation::Sync { .. } => self.continue_sync(thread, at),
         };
-        if done.is_some() {
+        if let Some(done) = done {
+            if matches!(operation, Operation::Sync { .. }) {
+                self.stats.sync.record(done - self.callers[usize::from(thread)].called);
+            }
             self.callers[usize::from(thread)].operation = Operation::None;
         }
         done
@@ -348,6 +364,15 @@ impl Kernel for Linux {
         let at = now + self.config.call.draw(&mut self.rng);
         let (first, bytes) = (step.address / PAGE, u64::from(step.bytes));
         let caller = &mut self.callers[usize::from(thread)];
+        (caller.called, caller.named) = (now, first);
+        match step.act {
+            Act::Rollback => {
+                self.restart();
+                return Some(at);
+            }
+            Act::Permanent => return Some(at),
+            _ => {}
+        }
         if step.act == Act::Sync {
             caller.operation = Operation::Sync { phase: 0, left: 0 };
             return self.continue_thread(thread, at);
