@@ -192,20 +192,25 @@ impl Directory {
         sets
     }
 
-    /// Returns the next dirty page from set `cursor` on, and marks it clean; `None` if there is none. The cursor leaves a
-    /// set only when nothing in it is dirty, because a set's pages change places as they are used.
-    pub fn clean_next(&mut self, cursor: &mut u32) -> Option<(u64, u64)> {
-        while u64::from(*cursor) <= self.mask {
-            let set = self.entries.part_mut(*cursor as usize * self.ways, self.ways);
-            if let Some(entry) = set.iter_mut().find(|entry| **entry & (DIRTY | FILLING) == DIRTY) {
-                *entry &= !DIRTY;
-                let entry = *entry;
-                let page = (entry & PAGE) - 1;
-                return Some((page, self.frame(page, entry)));
-            }
-            *cursor += 1;
+    /// Appends the dirty pages of `set` to `pages`; `false` if there is no such set.
+    pub fn dirty_pages(&self, set: u32, pages: &mut Vec<u64>) -> bool {
+        let exists = u64::from(set) <= self.mask;
+        if exists {
+            let entries = self.entries.part(set as usize * self.ways, self.ways).iter();
+            pages.extend(entries.filter(|entry| **entry & (DIRTY | FILLING) == DIRTY).map(|entry| (entry & PAGE) - 1));
         }
-        None
+        exists
+    }
+
+    /// Marks `page` as clean and returns its frame; `None` if it is absent, on its way, or clean already.
+    pub fn clean(&mut self, page: u64) -> Option<u64> {
+        let entry = self.set_mut(page).iter_mut().find(|entry| is_of(**entry, page))?;
+        if *entry & (DIRTY | FILLING) != DIRTY {
+            return None;
+        }
+        *entry &= !DIRTY;
+        let entry = *entry;
+        Some(self.frame(page, entry))
     }
 }
 

@@ -46,7 +46,8 @@ impl Hybrid {
         // Until the clean has passed all pages, any of them may have been dirty when it began.
         let cleans = self.cleaning.is_some();
         self.awaited_write_backs += u32::from(cleans);
-        self.write_backs[slot as usize] = WriteBack { page, frame, phase: Phase::Unbuffered, cleans, ..WriteBack::IDLE };
+        self.write_backs[slot as usize] =
+            WriteBack { page, frame, phase: Phase::Unbuffered, cleans, ..WriteBack::IDLE };
         self.by_page.insert(page, slot);
         self.by_frame.insert(frame, slot);
         if self.free_buffers > 0 {
@@ -150,16 +151,22 @@ impl Hybrid {
         self.awaited_fetches += self.mark_dirty_fetches();
     }
 
-    /// Continues to write back all dirty pages, as far as buffers are free.
+    /// Continues to write back all dirty pages, as far as buffers are free. Each set is visited once, and its dirty pages
+    /// are listed then, so that writes that go on cannot prolong a clean without end.
     pub(super) fn continue_cleaning(&mut self, out: &mut impl Port) {
         let Some(mut cursor) = self.cleaning else { return };
         while self.free_buffers > 0 && !self.free_write_backs.is_empty() {
-            let Some((page, frame)) = self.directory.clean_next(&mut cursor) else {
+            if let Some(page) = self.to_clean.pop() {
+                if let Some(frame) = self.directory.clean(page) {
+                    self.stats.cleaned += 1;
+                    self.write_back(page, frame, out);
+                }
+            } else if self.directory.dirty_pages(cursor, &mut self.to_clean) {
+                cursor += 1;
+            } else {
                 self.cleaning = None;
                 return;
-            };
-            self.stats.cleaned += 1;
-            self.write_back(page, frame, out);
+            }
         }
         self.cleaning = Some(cursor);
     }

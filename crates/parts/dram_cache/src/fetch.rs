@@ -228,8 +228,8 @@ impl Hybrid {
         self.fetches[number as usize].state = State::Idle;
         if cleans {
             self.awaited_fetches -= 1;
-            let set = self.directory.set_of(page);
-            self.cleaning = Some(self.cleaning.map_or(set, |cursor| cursor.min(set)));
+            self.to_clean.push(page);
+            self.cleaning = Some(self.cleaning.unwrap_or(u32::MAX));
         }
         self.free_fetches.push(number);
         self.freed = self.is_awaited();

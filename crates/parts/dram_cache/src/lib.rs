@@ -85,6 +85,8 @@ pub struct Hybrid {
     prefetcher: Prefetcher,
     /// The next set while all dirty pages are written back.
     cleaning: Option<u32>,
+    /// Dirty pages of sets that the clean has passed, to be written back first.
+    to_clean: Vec<u64>,
     /// Write-backs, and fetches of dirty pages, that a clean waits for.
     awaited_write_backs: u32,
     awaited_fetches: u32,
@@ -127,6 +129,7 @@ impl Hybrid {
             freed_tags: false,
             prefetcher: Prefetcher::new(&config.prefetch),
             cleaning: None,
+            to_clean: Vec::new(),
             awaited_write_backs: 0,
             awaited_fetches: 0,
             stats: Stats::default(),

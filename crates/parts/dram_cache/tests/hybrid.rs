@@ -524,7 +524,7 @@ fn a_clean_covers_every_earlier_write_while_requests_go_on() {
             world.handle(Input::Clean);
             let mut more = 0;
             while !world.hybrid.has_cleaned() {
-                if more < 40 && world.asked.len() < 6 && world.rng.below(3) == 0 {
+                if more < 400 && world.asked.len() < 6 && world.rng.below(3) == 0 {
                     let address = world.rng.below(60 * LINES as u64) * 64;
                     if world.asked.values().all(|(asked, ..)| asked.address != address) {
                         world.ask(1_000_000 + 1_000 * id + more, address, LineKind::WriteBack);
