@@ -9,8 +9,8 @@ use sim::{Energy, Streams, Time};
 use workload::JobInfo;
 use workload::program::{InitialState, Programs};
 
-use super::drive::Drive;
 use super::calls::{CALL, Calls, FLUSH};
+use super::drive::Drive;
 use super::frames::Frames;
 use super::in_memory::InMemory;
 use super::{HybridError, MainMemory, Reading};

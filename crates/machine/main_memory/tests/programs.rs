@@ -179,9 +179,11 @@ fn a_sync_writes_the_dirty_pages_of_flash_memory_and_keeps_versions() {
     assert!(of("/kernel/sync_ns/mean") > 14.0 * 200e3, "{} ns", of("/kernel/sync_ns/mean"));
     assert!(of("/measured_s") > number(&none, "/measured_s") + 12.0 * of("/kernel/sync_ns/mean") * 0.9e-9);
     // With few kept states and little space, blocks are collected.
-    let sets = [&SMALL_NVMM[..], &[("nvmm.tokens", "2"), ("flash.blocks", "150")]].concat();
-    let collected = play("nvmm", &sets, "collected", &checkpoints("sync", "").replace("6000", "30000"));
-    assert!(number(&collected, "/nvmm/collected") > 0.0 && number(&collected, "/nvmm/syncs") == 60.0);
+    let sets = [&SMALL_NVMM[..], &[("nvmm.tokens", "2"), ("nvmm.capacity", "16MiB"), ("flash.blocks", "50")]].concat();
+    let more = checkpoints("sync", "").replace("6000", "30000").replace("256KiB", "1MiB");
+    let collected = play("nvmm", &sets, "collected", &more);
+    let (blocks, syncs) = (number(&collected, "/nvmm/collected"), number(&collected, "/nvmm/syncs"));
+    assert!(blocks > 0.0 && syncs == 60.0, "{blocks} blocks collected, {syncs} syncs");
 }
 
 #[test]

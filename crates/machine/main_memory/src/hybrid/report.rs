@@ -57,7 +57,7 @@ impl HybridMemory {
         let wear = Wear::of(&table);
         let endurance = self.config.nand.wear.endurance;
         let lifetime = |part: f64| {
-            let days = endurance.map(|e| wear.lifetime_s(at, e.mean, e.deviation, part) / 86400.0);
+            let days = endurance.as_ref().map(|endurance| wear.lifetime_s(at, endurance, part) / 86400.0);
             days.filter(|days| days.is_finite())
         };
         let report = json!({
