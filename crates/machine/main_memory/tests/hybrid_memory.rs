@@ -88,6 +88,7 @@ fn small(page_bytes: u32) -> HybridConfig {
         translation: Time::from_ns(50),
         die_queue: 4,
         full: false,
+        synced: false,
         verify: true,
     }
 }

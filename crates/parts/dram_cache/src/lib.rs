@@ -141,18 +141,19 @@ impl Hybrid {
     }
 
     /// Leaves the cache as sequential writes of `pages` would: the last pages are present and dirty, except those that
-    /// were cold when their set missed; evicted pages are in flash. Call it before the first request.
+    /// were cold when their set missed; evicted pages are in flash. With `synced`, no page is dirty. Call it before the
+    /// first request.
     ///
     /// # Panics
     /// If any request is under way.
-    pub fn was_written(&mut self, pages: std::ops::Range<u64>) {
+    pub fn was_written(&mut self, pages: std::ops::Range<u64>, synced: bool) {
         assert!(self.is_idle(), "pages written before time begins");
         let kept = pages.end.saturating_sub(self.config.frames()).max(pages.start);
         for page in kept..pages.end {
             let Found::Absent(used) = self.directory.find(page) else { continue };
             self.directory.insert(page, used, 0, false, false).expect("nothing is on its way");
-            self.directory.filled(page, true);
-            if kept > pages.start {
+            self.directory.filled(page, !synced);
+            if kept > pages.start && !synced {
                 self.directory.clean_cold(page, self.config.cold);
             }
         }

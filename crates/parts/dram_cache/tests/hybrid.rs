@@ -365,7 +365,7 @@ fn what_was_written_before_is_there_as_writing_it_would_have_left_it() {
             made.ask(0, page * u64::from(config.page_bytes), LineKind::WriteBack);
             made.settle();
         }
-        rule.hybrid.was_written(0..pages);
+        rule.hybrid.was_written(0..pages, false);
         rule.frames = (0..config.frames()).map(|frame| (frame, Page::default())).collect();
         let mut rng = Streams::new(seed).stream("after");
         for world in [&mut made, &mut rule] {

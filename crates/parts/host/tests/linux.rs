@@ -20,6 +20,7 @@ fn config(frames: u32) -> LinuxConfig {
         call: cost(800),
         page: cost(300),
         submit: cost(4000),
+        lock: Cost::fixed(Time::ZERO),
         complete: cost(3000),
         vectors: 64,
         wake: cost(2000),
@@ -264,6 +265,27 @@ fn after_a_restart_files_are_read_again_and_other_memory_is_lost() {
     let now = bench.now();
     bench.touch(now, 105, false);
     assert!(bench.commands.is_empty(), "a lost page is empty, and not read from anywhere");
+}
+
+#[test]
+fn submissions_wait_for_the_lock_of_the_queue() {
+    let end = |lock: u64| {
+        let areas = vec![Area { first: 0, pages: 1000, kind: AreaKind::Mapped }];
+        let config = LinuxConfig { lock: Cost::fixed(Time::from_us(lock)), mapped_misses: 0, ..config(4096) };
+        let mut bench = Bench::new(4096, areas.clone(), 8, 1);
+        bench.linux = Linux::new(config, areas, 8, &Streams::new(1));
+        for thread in 0..8 {
+            let at = bench.linux.fault(Time::ZERO, thread, 100 * u64::from(thread), false);
+            bench.free[usize::from(thread)] = at.is_some();
+        }
+        let mut last = bench.now();
+        while bench.step() {
+            last = last.max(bench.now());
+        }
+        assert!(bench.free.iter().all(|free| *free));
+        last
+    };
+    assert!(end(0) < Time::from_us(200) && end(100) > Time::from_us(800), "{} and {}", end(0), end(100));
 }
 
 #[test]

@@ -263,7 +263,7 @@ impl HybridMemory {
     /// See [`super::MainMemory::was_written`].
     pub fn was_written(&mut self, address: u64, bytes: u64) {
         let page = u64::from(self.config.cache.page_bytes);
-        self.hybrid.was_written(address / page..(address + bytes).div_ceil(page));
+        self.hybrid.was_written(address / page..(address + bytes).div_ceil(page), self.config.synced);
     }
 
     /// Returns the cache, for its counters and decisions.

@@ -113,6 +113,8 @@ pub(super) struct Thread {
     begun_index: u64,
     /// The earliest dispatch time of the next access, or of the first instruction after the kernel.
     floor: u64,
+    /// The last entry into the kernel was a fault.
+    faulted: bool,
     /// When the last load that left the window retired, and its instruction index.
     retired: u64,
     retired_index: u64,
@@ -151,6 +153,7 @@ impl Thread {
             index: 0,
             begun_index: 0,
             floor: 0,
+            faulted: false,
             retired: 0,
             retired_index: 0,
             window: VecDeque::with_capacity(config.window.min(1024) as usize + 1),
@@ -226,7 +229,21 @@ impl Thread {
         let State::InKernel(since) = self.state else { panic!("thread {} is not in the kernel", self.id) };
         self.stats.kernel += at - since;
         self.state = State::Running;
-        self.floor = at.ps();
+        self.starts_at(at);
+    }
+
+    /// Returns whether the thread waits in the kernel, or at the start of the measurement, or has ended.
+    pub fn needs_no_core(&self) -> bool {
+        matches!(self.state, State::InKernel(_) | State::AtBegin | State::Ended)
+    }
+
+    /// The thread has a core from `at` on, and dispatches nothing before.
+    pub fn starts_at(&mut self, at: Time) {
+        self.floor = self.floor.max(at.ps());
+        // After a fault, the access is repeated; the instructions before it have been dispatched.
+        if !self.faulted {
+            self.clock = self.clock.max(at.ps());
+        }
     }
 
     /// Handles an arriving line. Returns whether the thread waited for one.
@@ -601,6 +618,7 @@ impl Thread {
         let now = shared.now;
         self.stats.kernel_entries += 1;
         self.state = State::InKernel(now);
+        self.faulted = fault;
         let until = if fault {
             kernel.fault(now, self.id, page, store)
         } else {

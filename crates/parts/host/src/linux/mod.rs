@@ -128,6 +128,8 @@ struct Caller {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
+    /// A command needs the lock of the queue.
+    Lock(u32),
     /// A command is submitted to the drive.
     Submit(u32),
     /// The software has processed a completion.
@@ -163,6 +165,8 @@ pub struct Linux {
     now: Time,
     /// The thread that entered the kernel last.
     running: u16,
+    /// When the lock of the queue is free.
+    locked: Time,
     /// When each vector's core has finished the completions so far.
     vectors: Vec<Time>,
     stats: LinuxStats,
@@ -214,6 +218,7 @@ impl Linux {
             order: 0,
             now: Time::ZERO,
             running: 0,
+            locked: Time::ZERO,
             vectors: vec![Time::ZERO; usize::from(config.vectors)],
             stats: LinuxStats::default(),
             effects: Effects::default(),
@@ -280,6 +285,11 @@ impl Linux {
         {
             self.agenda.pop();
             match event {
+                Event::Lock(io) => {
+                    let at = at.max(self.locked) + self.config.lock.draw(&mut self.rng);
+                    self.locked = at;
+                    self.schedule(at, Event::Submit(io));
+                }
                 Event::Submit(io) => self.submit(at, io),
                 Event::Completed(io) => self.completed(at, io),
                 Event::Continue(thread) => {
