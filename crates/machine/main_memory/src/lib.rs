@@ -113,6 +113,15 @@ impl MainMemory {
         }
     }
 
+    /// Makes what was allocated durable, after the last allocation and before the simulation begins, so that the first sync
+    /// of a program does not write it.
+    pub fn is_set_up(&mut self) {
+        match self {
+            MainMemory::Dram(_) => {}
+            MainMemory::Hybrid(hybrid) => hybrid.is_set_up(),
+        }
+    }
+
     /// Requests a line at `now`.
     ///
     /// # Panics

@@ -157,6 +157,7 @@ pub fn run(
             }
         }
     }
+    memory.is_set_up();
     let keeps = matches!(memory, MainMemory::Hybrid(_));
     let world = InMemory::new(&programs, kernel, keeps, &streams);
     Flight::new(system, programs, memory, frames, world).fly(system, &file, watch)

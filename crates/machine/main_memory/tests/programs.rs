@@ -226,3 +226,15 @@ fn fsync_of_a_file_in_flash_memory_waits_for_flash() {
     assert!(outcome.inside.pointer("/kernel/sync_ns").is_some());
     assert!(play("dram-only", &[], "mail", text).inside.pointer("/kernel/sync_ns").is_none());
 }
+
+#[test]
+fn the_first_sync_does_not_write_what_was_allocated_before_the_run() {
+    // The log of 256 MiB is 4,096 pages of 64 KB, of which the program touches a few.
+    let sets = [&SMALL_NVMM[..], &[("nvmm.capacity", "1GiB"), ("flash.blocks", "2048")]].concat();
+    let text = "kind = \"oltp\"\noperations = 1280\n";
+    let outcome = play("nvmm", &sets, "oltp", text);
+    let syncs = number(&outcome, "/nvmm/syncs");
+    assert!(syncs > 0.0, "no sync");
+    let table = number(&outcome, "/nvmm/programs_table");
+    assert!(table <= 4.0 * syncs, "{table} pages of the table in {syncs} syncs");
+}

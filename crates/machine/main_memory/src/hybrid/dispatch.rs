@@ -393,6 +393,19 @@ impl HybridMemory {
         self.before = self.nvmm.stats();
     }
 
+    /// See [`super::MainMemory::is_set_up`]. Commits the table by a sync, whose state is not kept.
+    pub fn is_set_up(&mut self) {
+        if !self.config.full {
+            return;
+        }
+        self.request_at_once(Request::Sync);
+        let kept: Vec<Token> = self.nvmm.tokens().collect();
+        for token in kept {
+            self.request_at_once(Request::Drop { token });
+        }
+        self.before = self.nvmm.stats();
+    }
+
     /// Performs a request to the page table before the simulation begins.
     pub(super) fn request_at_once(&mut self, request: Request) {
         let tag = Tag(self.config.nvmm.tags - 1);
