@@ -16,7 +16,7 @@ use super::HybridMemory;
 use super::events::{Event, TRANSLATED, View};
 
 /// The operating system, the owner of all pages.
-const SYSTEM: Application = Application(1);
+pub(super) const SYSTEM: Application = Application(1);
 
 fn is_read(action: &Action) -> bool {
     matches!(action, Action::Read(_))
@@ -211,7 +211,7 @@ impl HybridMemory {
     }
 
     /// Performs the actions of the page table's controller: moves at once, operations through the queues.
-    fn perform(&mut self, now: Time) {
+    pub(super) fn perform(&mut self, now: Time) {
         let waited = self.environment.dispatch.is_waiting();
         if !self.flash.moves.is_empty() || !self.flash.actions.is_empty() {
             self.act(now);
@@ -371,14 +371,14 @@ impl HybridMemory {
         if let Answer::Refused(error) = answer {
             self.fault.get_or_insert(error.clone());
         }
+        if tag.0 == self.config.nvmm.tags - 1 {
+            let answer = answer.clone();
+            return self.call_answered(now, &answer);
+        }
         let fetches = self.environment.dispatch.fetches;
         match tag.0.checked_sub(fetches) {
             None => self.cache_at(now, |cache, environment| cache.fetched(tag.0, environment)),
-            Some(slot) if slot < self.config.cache.write_backs() => {
-                self.cache_at(now, |cache, environment| cache.written(slot, environment));
-            }
-            // A request of the set-up: nothing waits for it.
-            Some(_) => {}
+            Some(slot) => self.cache_at(now, |cache, environment| cache.written(slot, environment)),
         }
     }
 
@@ -399,6 +399,19 @@ impl HybridMemory {
         for page in address / segment / segments..(address + bytes).div_ceil(segment * segments) {
             let (address, _) = self.place(page * segments);
             self.request_at_once(Request::Delete { address });
+        }
+        self.before = self.nvmm.stats();
+    }
+
+    /// See [`super::MainMemory::is_set_up`]. Commits the table by a sync, whose state is not kept.
+    pub fn is_set_up(&mut self) {
+        if !self.config.full {
+            return;
+        }
+        self.request_at_once(Request::Sync);
+        let kept: Vec<Token> = self.nvmm.tokens().collect();
+        for token in kept {
+            self.request_at_once(Request::Drop { token });
         }
         self.before = self.nvmm.stats();
     }

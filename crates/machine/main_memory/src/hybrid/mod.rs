@@ -1,6 +1,7 @@
 //! Flash as main memory: a link, the hybrid controller with its DRAM, the NVMM controller with its page table, and
 //! flash, in one event loop.
 
+mod calls;
 mod data;
 mod dispatch;
 mod energy;
@@ -17,6 +18,7 @@ use nvmm::{Address, Nvmm};
 use sim::{EventQueue, Streams, Time};
 
 use super::dram::Modules;
+use calls::Calls;
 use data::Contents;
 use dispatch::DispatchQueue;
 pub use dispatch::DispatchStats;
@@ -63,6 +65,8 @@ pub struct HybridMemory {
     dram_at: Time,
     nvmm: Nvmm,
     flash: nvmm::Actions,
+    /// Syncs, rollbacks and other calls.
+    calls: Calls,
     nand: Nand,
     /// The page table's first refusal.
     fault: Option<nvmm::Error>,
@@ -117,6 +121,7 @@ impl HybridMemory {
             before: nvmm::Stats::default(),
             nvmm,
             flash: nvmm::Actions::default(),
+            calls: Calls::default(),
             nand,
             fault: None,
             config,
@@ -145,6 +150,9 @@ impl HybridMemory {
     }
 
     fn arrive(&mut self, now: Time, request: LineRequest) {
+        if self.calls.holds(request) {
+            return;
+        }
         if let Some(contents) = &mut self.environment.contents {
             contents.request(request);
         }
@@ -207,9 +215,10 @@ impl HybridMemory {
         }
     }
 
-    /// After the inputs of `now`: updates when DRAM is due next, and begins a translation.
+    /// After the inputs of `now`: advances calls, updates when DRAM is due next, and begins a translation.
     #[inline]
     fn settle(&mut self, now: Time) {
+        self.advance_calls(now);
         self.schedule_dram();
         self.translate(now);
     }
@@ -256,19 +265,7 @@ impl HybridMemory {
     /// See [`super::MainMemory::was_written`].
     pub fn was_written(&mut self, address: u64, bytes: u64) {
         let page = u64::from(self.config.cache.page_bytes);
-        self.hybrid.was_written(address / page..(address + bytes).div_ceil(page));
-    }
-
-    /// Starts to write all dirty pages back; [`is_clean`](Self::is_clean) reports the end.
-    pub fn clean(&mut self, now: Time) {
-        self.run(now, false);
-        self.cache_at(now, Hybrid::clean);
-        self.settle(now);
-    }
-
-    /// See [`clean`](Self::clean).
-    pub fn is_clean(&self) -> bool {
-        self.hybrid.is_clean()
+        self.hybrid.was_written(address / page..(address + bytes).div_ceil(page), self.config.synced);
     }
 
     /// Returns the cache, for its counters and decisions.

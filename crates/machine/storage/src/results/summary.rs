@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use sim::{Histogram, Time};
 
+use crate::machine::Machine;
 use crate::results::counters::{Counters, busy_names};
 use crate::results::fio_json::{self, Issued};
 use crate::results::measured::{Group, Measured};
-use crate::machine::Machine;
 use crate::run::Outcome;
 use crate::run::failed::errno;
 use crate::run::record::{Direction, Totals};

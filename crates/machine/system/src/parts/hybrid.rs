@@ -32,6 +32,8 @@ pub struct HybridConfig {
     pub die_queue: u32,
     /// Whether all of memory was written before, segment by segment; otherwise it is empty.
     pub full: bool,
+    /// Whether tables that programs created before the run were synced since, so that the cache begins clean.
+    pub synced: bool,
     /// Whether every line read is compared with the line last written back. For tests; the data takes memory.
     pub verify: bool,
 }
@@ -102,6 +104,7 @@ impl HybridConfig {
             translation: n.translation,
             die_queue: n.die_queue,
             full: n.full,
+            synced: n.synced,
             verify: false,
         }
     }

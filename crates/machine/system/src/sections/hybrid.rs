@@ -112,6 +112,10 @@ section! {
             "Start with all pages written, each flash page separately; otherwise memory is empty, and reading it needs \
              no flash access.",
             when "memory.type" is "hybrid";
+        "nvmm.synced" synced: bool = BOOL,
+            assumed("false", "a program begins right after it has written its tables"),
+            "Tables that programs created before the run were synced since: the cache begins with clean pages.",
+            when "memory.type" is "hybrid";
         "nvmm.versions" versions: Option<u32> = COUNT.within(1.0, 1073741824.0).or("auto"),
             assumed("auto", "what a full memory needs, and four more per page"),
             "Entries for older versions in the top level of the table.",

@@ -34,6 +34,11 @@ section! {
             assumed("4us", STEPS),
             "Submission of a command to the drive: file system, block layer, and driver up to the doorbell.",
             when "memory.files" is "drive";
+        "kernel.lock" lock: Time = TIME,
+            assumed("0s", "a queue for each core, without a shared lock"),
+            "Time for which a submission holds the lock of the drive's only queue, while other submissions wait; 0s: every \
+             core has a queue.",
+            when "memory.files" is "drive";
         "kernel.complete" complete: Time = TIME,
             assumed("3us", STEPS),
             "Completion of a command: interrupt, driver, and block layer.",
@@ -98,6 +103,7 @@ impl Kernel {
             call: cost(self.call),
             page: cost(self.page),
             submit: cost(self.submit),
+            lock: cost(self.lock),
             complete: cost(self.complete),
             vectors: self.vectors as u16,
             wake: cost(self.wake),

@@ -72,6 +72,11 @@ section! {
             assumed("2.5GHz", CORE),
             "Core clock.",
             when "memory.type" is "dram" | "hybrid";
+        "cpu.cores" cores: Option<u32> = COUNT.within(1.0, 64.0).or("auto"),
+            assumed("auto", "a core for every thread"),
+            "Cores that the threads share: a thread that waits for the drive frees its core, one that waits for memory \
+             holds it; auto: one for every thread.",
+            when "memory.type" is "dram" | "hybrid";
         "cpu.width" width: u32 = COUNT.within(1.0, 16.0),
             assumed("4", CORE),
             "Instructions dispatched, and retired, per cycle.",
@@ -287,6 +292,7 @@ impl Cpu {
             |bytes, ways, latency: u32| host::cpu::CacheConfig { bytes, ways, latency: cycle * u64::from(latency) };
         host::cpu::CpuConfig {
             threads,
+            cores: self.cores.map_or(u16::MAX, |cores| cores as u16),
             cycle,
             width: self.width,
             window: self.window,
