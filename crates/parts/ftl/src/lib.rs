@@ -16,6 +16,7 @@
 //!   and is issued only when all programs before T are durable, so that recovery treats a unit as trimmed exactly if
 //!   its newest copy is older than T.
 
+mod activity;
 mod buffer;
 pub mod config;
 mod durability;
@@ -30,20 +31,23 @@ mod space;
 mod stats;
 mod timer;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use media::{Action, Flash, Move, Op, OpId, Request, Status, Tag};
 use sim::{Dense, Rng, Streams, Time};
 
+use activity::Activity;
 use buffer::read_copies::ReadCopies;
 use buffer::slots::{List, NIL, Slots};
 use config::{Config, ConfigError};
-use durability::flush::Durable;
+use durability::durable_queue::DurableQueue;
 use durability::journal::{self, Journal};
 use durability::parity::{self, Parity};
+use durability::retries::Retries;
 use durability::sequence::Sequence;
-use gc::pacing;
+use gc::pacing::Pace;
 use gc::refresh::Refresh;
+use gc::short::ShortUnits;
 use layout::Layout;
 use location::{Location, Place};
 use map::frames::{self, MapCache};
@@ -55,8 +59,9 @@ use request::fragments::Fragments;
 use request::operation::{Kind, Operation, Operations};
 use space::blocks::Blocks;
 use space::dynamic::Lent;
+use space::erase_queue::EraseQueue;
+use space::host_room::HostRoom;
 use space::parallel_unit::ParallelUnit;
-use space::turns::Turns;
 
 pub use buffer::slots::Owner;
 pub use durability::mount::MountReport;
@@ -136,25 +141,12 @@ pub struct Ftl {
     fragments: Fragments,
     sequence: Sequence,
     parallel_units: Dense<ParallelUnit>,
-    turns: Turns,
-    /// Parallel units that opened a block and may be short of free blocks.
-    short_lanes: Vec<u32>,
-    /// No parallel unit has room for host writes; the next completed erase changes that.
-    host_stalled: bool,
-    /// Some parallel unit has room, but host writes to it are throttled until collection catches up.
-    host_paced: bool,
-    /// Host writes are not throttled until a block is erased, because collection cannot proceed without them.
-    unpaced: bool,
-    /// Free space of a parallel unit that pacing maintains, in units: `target` while the host writes, `goal` at
-    /// present. Host writes may take it up to `slack` units below.
-    target: i64,
-    goal: pacing::Goal,
-    slack: i64,
-    /// The drive is idle, and collection works ahead.
-    idle: bool,
-    /// `dispatch` has pending work: newly dirty data or data that an erase made room for, a parallel unit that opened a
-    /// block, a requested translation unit, a command or trim that waits for programs, or failed programs without room.
-    has_work: bool,
+    short: ShortUnits,
+    host_room: HostRoom,
+    pace: Pace,
+    /// The last dispatch left work to reconsider after the next event; private to `durability/flush.rs`.
+    work_left: bool,
+    buffer_due: bool,
     dirty: List,
     clean: List,
     write_used: u32,
@@ -170,30 +162,20 @@ pub struct Ftl {
     epoch: u64,
     force_epoch: u64,
     destaging: bool,
-    last_write: Time,
-    last_command: Time,
-    /// Data was written since collection last worked ahead.
-    idle_due: bool,
+    activity: Activity,
     space_queue: admission::Queue,
-    durable: VecDeque<Durable>,
-    sealed: usize,
-    /// Victims without valid units, each with the sequence number that must be durable before its erase.
-    empty: Vec<(u32, u64)>,
-    /// No victim in `empty` can be erased until the oldest non-durable sequence number exceeds this.
-    empty_after: u64,
+    durable_queue: DurableQueue,
+    erase_queue: EraseQueue,
     map: Option<MapCache>,
     host_memory: HostMemory,
     read_copies: Option<ReadCopies>,
     parity: Option<Box<Parity>>,
     lent: Lent,
     refresh: Refresh,
-    /// Translation units that writes changed and that are not cached.
-    map_wanted: Vec<u32>,
     journal: Journal,
     /// Logical units whose data could not be read when collection moved it.
     lost: BTreeSet<u32>,
-    /// Failed programs that wait to be retried.
-    retries: u32,
+    retries: Retries,
     read_only: bool,
     rng: Rng,
     stats: Stats,
@@ -265,16 +247,11 @@ impl Ftl {
             parallel_units: unsafe {
                 Dense::new((0..layout.parallel_units).map(|_| ParallelUnit::new(quota)).collect())
             },
-            turns: Turns::new(layout.parallel_units),
-            short_lanes: Vec::new(),
-            host_stalled: false,
-            host_paced: false,
-            unpaced: false,
-            target: pacing::target_units(&config) as i64,
-            goal: pacing::Goal::new(&config, &layout, 0),
-            slack: pacing::slack(&config, &layout),
-            idle: false,
-            has_work: false,
+            short: ShortUnits::default(),
+            host_room: HostRoom::new(layout.parallel_units),
+            pace: Pace::new(&config, &layout),
+            work_left: false,
+            buffer_due: false,
             dirty: List::new(),
             clean: List::new(),
             write_used: 0,
@@ -287,24 +264,19 @@ impl Ftl {
             epoch: 0,
             force_epoch: 0,
             destaging: false,
-            last_write: Time::ZERO,
-            last_command: Time::ZERO,
-            idle_due: false,
+            activity: Activity::default(),
             space_queue: admission::Queue::EMPTY,
-            durable: VecDeque::new(),
-            sealed: 0,
-            empty: Vec::new(),
-            empty_after: u64::MAX,
+            durable_queue: DurableQueue::default(),
+            erase_queue: EraseQueue::new(),
             map: MapCache::new(&config, streams),
             host_memory: HostMemory::default(),
             read_copies: ReadCopies::new(&config, &layout),
             parity: None,
             lent: Lent::new(&config, &layout),
             refresh: Refresh::new(&config, &layout),
-            map_wanted: Vec::new(),
             journal: Journal::new(&config),
             lost: BTreeSet::new(),
-            retries: 0,
+            retries: Retries::new(layout.parallel_units),
             read_only: false,
             rng: streams.stream("ftl.collection"),
             stats: Stats::default(),
@@ -322,8 +294,8 @@ impl Ftl {
     /// Starts a host command. Its tag may be reused after its [`Action::Complete`].
     #[inline]
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
-        self.last_command = now;
-        if self.idle {
+        self.activity.command(now);
+        if self.pace.is_idle() {
             self.end_idle();
         }
         self.commands.start(tag, request);
@@ -343,12 +315,12 @@ impl Ftl {
     /// Starts a command that may change data or waits for changes.
     #[inline(never)]
     fn change(&mut self, now: Time, tag: Tag, op: Op, out: &mut Actions) {
-        self.idle_due = true;
+        self.activity.plan_idle();
         match op {
             Op::Read => unreachable!("a read changes nothing"),
             Op::Write => {
                 self.write(tag, out);
-                self.last_write = now;
+                self.activity.write(now);
             }
             Op::Trim => self.trim(tag, out),
             Op::Flush => self.flush(tag, out),
@@ -357,7 +329,7 @@ impl Ftl {
 
     /// Accepts the data of the write `tag`, which arrived in the controller after [`Action::Ready`].
     pub fn arrived(&mut self, now: Time, tag: Tag, out: &mut Actions) {
-        self.last_write = now;
+        self.activity.write(now);
         self.store(tag, out);
     }
 

@@ -28,7 +28,7 @@ impl Ftl {
     pub(crate) fn end_combining(&mut self) {
         if self.combining && self.reserved == 0 {
             self.combining = false;
-            self.has_work = true;
+            self.buffer_due = true;
             self.force_epoch = self.epoch;
         }
     }

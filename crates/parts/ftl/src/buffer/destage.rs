@@ -35,8 +35,14 @@ impl Ftl {
     /// Returns true if a program should be filled from the head of the dirty list.
     #[inline]
     pub(crate) fn destages(&self) -> bool {
+        !self.host_room.is_stalled() && self.has_dirty_program()
+    }
+
+    /// Like [`destages`](Self::destages), whether or not host writes have room.
+    #[inline]
+    pub(crate) fn has_dirty_program(&self) -> bool {
         let head = self.dirty.head;
-        if self.host_stalled || head == NIL {
+        if head == NIL {
             return false;
         }
         let forced = self.slots[head].epoch <= self.force_epoch || self.is_starved();
@@ -56,10 +62,8 @@ impl Ftl {
                 return;
             }
             let Some(room) = self.host_room() else {
-                self.host_stalled = true;
-                if !self.host_paced || self.operations.active() <= self.retries {
-                    self.has_work = true;
-                    self.short_lanes.extend(0..self.layout.parallel_units);
+                if !self.host_room.is_paced() || self.operations.active() <= self.retries.count() {
+                    (0..self.layout.parallel_units).for_each(|pu| self.short.report(pu));
                 }
                 return;
             };

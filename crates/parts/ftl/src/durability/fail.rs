@@ -15,7 +15,7 @@ impl Ftl {
     pub(crate) fn program_failed(&mut self, id: OpId, out: &mut Actions) {
         let was = self.operations[id];
         self.stats.failures += 1;
-        self.turns.rejoin_all();
+        self.host_room.rejoin_all();
         let block = self.layout.block_of(was.unit);
         let room = self.room_of(id);
         if self.parity.is_some() {
@@ -50,9 +50,7 @@ impl Ftl {
             }
         }
         self.hold_erases();
-        self.parallel_units[was.subject as usize].retry.push(id);
-        self.retries += 1;
-        self.has_work = true;
+        self.retries.add(was.subject, id);
         self.written(block);
         self.collect(was.subject, out);
         self.admit(out);
@@ -71,12 +69,8 @@ impl Ftl {
     /// far, including the newer copies: they may rely on the sequence number of an attempt that failed.
     fn hold_erases(&mut self) {
         let all = self.sequence.next() - 1;
-        for (_, waits) in &mut self.empty {
-            *waits = (*waits).max(all);
-        }
-        for seal in self.durable.iter_mut().filter_map(|waiting| waiting.seal.as_mut()) {
-            *seal = (*seal).max(all + 1);
-        }
+        self.erase_queue.hold(all);
+        self.durable_queue.hold(all + 1);
     }
 
     /// Returns the location of the program `id`.
@@ -100,7 +94,7 @@ impl Ftl {
     pub(crate) fn retry_elsewhere(&mut self, out: &mut Actions) {
         for pu in 0..self.layout.parallel_units {
             for other in (0..self.layout.parallel_units).filter(|other| *other != pu) {
-                if self.parallel_units[pu as usize].retry.is_empty() {
+                if self.retries.none_in(pu) {
                     break;
                 }
                 self.retry_in(pu, other, out);
@@ -110,7 +104,7 @@ impl Ftl {
 
     /// Retries failed programs of `pu` in `other`, as far as there is room.
     pub(crate) fn retry_in(&mut self, pu: u32, other: u32, out: &mut Actions) {
-        while let Some(id) = self.parallel_units[pu as usize].retry.last().copied() {
+        while let Some(id) = self.retries.last(pu) {
             let Some(room) = self.room(other, Stream::Copy) else { return };
             let kept = self.still_wanted(id, pu);
             if kept.len() > room.units as usize {
@@ -119,8 +113,7 @@ impl Ftl {
                 self.pad(room, out);
                 continue;
             }
-            self.parallel_units[pu as usize].retry.pop();
-            self.retries -= 1;
+            self.retries.take_last(pu);
             self.hold_erases();
             let copies = kept.iter().filter(|slot| self.slots[**slot].owner == Owner::Copy).count() as u32;
             self.parallel_units[pu as usize].in_flight -= copies;
@@ -157,9 +150,8 @@ impl Ftl {
     /// the newest is retried, in whatever order the parallel units are handled.
     fn failed_later(&self, id: OpId, unit: u32) -> bool {
         let first = self.operations[id].first_sequence;
-        let mut later =
-            self.parallel_units.iter().flat_map(|l| &l.retry).filter(|o| self.operations[**o].first_sequence > first);
-        later.any(|other| self.operations.slots(*other).iter().any(|s| *s != NIL && self.slots[*s].unit == unit))
+        let mut later = self.retries.all().filter(|(_, other)| self.operations[*other].first_sequence > first);
+        later.any(|(_, other)| self.operations.slots(other).iter().any(|s| *s != NIL && self.slots[*s].unit == unit))
     }
 
     /// Issues a program that holds only padding.
@@ -201,16 +193,14 @@ impl Ftl {
     /// Returns true if there was any.
     pub(crate) fn forget_failed(&mut self, unit: u32) -> bool {
         let mut found = false;
-        for pu in 0..self.parallel_units.len() {
-            for i in 0..self.parallel_units[pu].retry.len() {
-                let id = self.parallel_units[pu].retry[i];
-                for at in 0..self.operations.slots(id).len() {
-                    let slot = self.operations.slots(id)[at];
-                    if slot != NIL && self.slots[slot].unit == unit {
-                        self.operations.slots_mut(id)[at] = NIL;
-                        self.drop_moving(slot, pu as u32);
-                        found = true;
-                    }
+        let failed: Vec<_> = self.retries.all().collect();
+        for (pu, id) in failed {
+            for at in 0..self.operations.slots(id).len() {
+                let slot = self.operations.slots(id)[at];
+                if slot != NIL && self.slots[slot].unit == unit {
+                    self.operations.slots_mut(id)[at] = NIL;
+                    self.drop_moving(slot, pu);
+                    found = true;
                 }
             }
         }

@@ -7,18 +7,6 @@ use crate::location::Location;
 use crate::request::operation::Kind;
 use crate::{Actions, Ftl, SYSTEM_SLOTS};
 
-/// A command that completes when all data written before it is durable.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Durable {
-    tag: Tag,
-    /// Waits for slots dirtied up to this epoch.
-    epoch: u64,
-    /// Waits for programs below this sequence number; set once all those slots are in programs.
-    pub(crate) seal: Option<u64>,
-    /// Waits for this generation of the trim journal.
-    pub(crate) trims: u32,
-}
-
 impl Ftl {
     pub(crate) fn flush(&mut self, tag: Tag, out: &mut Actions) {
         if self.config.buffers.protected {
@@ -43,18 +31,13 @@ impl Ftl {
             self.combining = true;
             0
         };
-        self.has_work = true;
-        self.durable.push_back(Durable { tag, epoch: self.epoch, seal: None, trims });
+        self.durable_queue.add(tag, self.epoch, trims);
     }
 
     /// Makes waiting commands wait for the trim instead of the data that it discarded before that was durable.
     pub(crate) fn wait_for_trims(&mut self) {
-        if self.durable.is_empty() {
-            return;
-        }
-        let generation = self.journal.want_trims();
-        for waiting in &mut self.durable {
-            waiting.trims = waiting.trims.max(generation);
+        if !self.durable_queue.is_empty() {
+            self.durable_queue.wait_for_trims(self.journal.want_trims());
         }
     }
 
@@ -62,44 +45,69 @@ impl Ftl {
     /// if there is pending work, or if writes wait for nothing else.
     #[inline]
     pub(crate) fn dispatch_pending(&mut self, out: &mut Actions) {
-        if self.has_work || self.is_starved() || self.sequence.oldest() > self.empty_after {
+        if self.has_work() || self.is_starved() || self.erase_queue.may_erase(self.sequence.oldest()) {
             self.dispatch(out);
         }
+    }
+
+    /// Returns true if a dispatch may make progress.
+    #[inline]
+    fn has_work(&self) -> bool {
+        self.work_left
+            || self.buffer_due
+            || self.short.is_due()
+            || self.map.as_ref().is_some_and(|map| map.wanted.is_due())
+            || self.host_room.is_due()
+            || self.erase_queue.is_due()
+            || self.durable_queue.is_due()
+            || self.retries.is_due()
+    }
+
+    /// Begins a dispatch, which serves everything that is due.
+    fn begin_dispatch(&mut self) {
+        self.work_left = false;
+        self.buffer_due = false;
+        self.short.begin_dispatch();
+        if let Some(map) = &mut self.map {
+            map.wanted.begin_dispatch();
+        }
+        self.host_room.begin_dispatch();
+        self.erase_queue.begin_dispatch();
+        self.durable_queue.begin_dispatch();
+        self.retries.begin_dispatch();
     }
 
     /// Makes all possible progress: writes dirty data, erases blocks whose data is durably superseded, and completes
     /// commands whose data is durable.
     pub(crate) fn dispatch(&mut self, out: &mut Actions) {
-        self.has_work = false;
+        self.begin_dispatch();
         if self.dirty.head != NIL {
             self.destage(out);
         }
         self.collect_short(out);
-        if !self.map_wanted.is_empty() {
-            self.fetch_wanted(out);
-        }
+        self.fetch_wanted(out);
         self.erase_empty(out);
         self.write_trims(out);
-        if !self.durable.is_empty() {
+        if !self.durable_queue.is_empty() {
             self.seal_durable();
             self.end_durable(out);
         }
         if self.is_releasing() {
             self.go_on_releasing(out);
         }
-        if self.dirty.head != NIL && self.operations.active() <= self.retries {
+        if self.dirty.head != NIL && self.operations.active() <= self.retries.count() {
             // The parallel unit that host writes may use again may have no room for them.
             self.destage(out);
         }
-        if self.host_stalled || self.retries > 0 {
+        if self.host_room.is_stalled() || self.retries.any() {
             self.collect_short(out);
-            if self.operations.active() <= self.retries {
+            if self.operations.active() <= self.retries.count() {
                 self.use_emergency_reserve(out);
             }
         }
         // Anything that still waits is reconsidered each time.
-        let waits = !self.durable.is_empty() || (self.host_stalled && !self.host_paced) || self.retries > 0;
-        self.has_work |= waits || self.journal.is_wanted() || self.is_releasing();
+        let waits = !self.durable_queue.is_empty() || self.host_room.waits_for_erase() || self.retries.any();
+        self.work_left = waits || self.journal.is_wanted() || self.is_releasing();
     }
 
     /// Advances the journal if a trim must become durable, and erases blocks that waited for it.
@@ -107,7 +115,8 @@ impl Ftl {
     fn write_trims(&mut self, out: &mut Actions) {
         if self.journal.is_wanted() {
             self.drive_journal(out);
-            if self.host_stalled && self.empty.iter().any(|(b, _)| !self.journal.is_durable(self.blocks.trimmed(*b))) {
+            let for_trims = |block| !self.journal.is_durable(self.blocks.trimmed(block));
+            if self.host_room.is_stalled() && self.erase_queue.blocks().any(for_trims) {
                 self.rescue_journal(out);
             }
             self.erase_empty(out);
@@ -116,20 +125,19 @@ impl Ftl {
 
     /// Opens the emergency reserve if no operation is in progress and host writes or a failed program have no room.
     fn use_emergency_reserve(&mut self, out: &mut Actions) {
-        if self.host_paced {
-            // The copies that throttle the host cannot proceed by themselves: stop throttling.
-            self.release_all();
-            (self.unpaced, self.has_work) = (true, true);
+        if self.host_room.is_paced() {
+            // The copies that throttle the host cannot proceed by themselves.
+            self.host_room.stop_pacing();
             return self.destage(out);
         }
-        if self.retries > 0 {
+        if self.retries.any() {
             self.retry_elsewhere(out);
         }
         for emergency in [false, true] {
-            if self.operations.active() <= self.retries && !self.read_only {
+            if self.operations.active() <= self.retries.count() && !self.read_only {
                 for pu in 0..self.layout.parallel_units {
                     if !emergency || self.enter_emergency(pu, out) {
-                        self.short_lanes.push(pu);
+                        self.short.add(pu);
                     }
                 }
                 self.collect_short(out);
@@ -138,17 +146,17 @@ impl Ftl {
                 self.write_trims(out);
             }
         }
-        if self.operations.active() == 0 && !self.read_only && self.host_stalled {
+        if self.operations.active() == 0 && !self.read_only && self.host_room.is_stalled() {
             self.squeeze(out);
         }
-        if self.operations.active() <= self.retries && !self.read_only {
+        if self.operations.active() <= self.retries.count() && !self.read_only {
             self.risk_failure(out);
         }
         self.check_dead_end(out);
     }
 
     pub(crate) fn collect_short(&mut self, out: &mut Actions) {
-        while let Some(pu) = self.short_lanes.pop() {
+        while let Some(pu) = self.short.take() {
             self.collect(pu, out);
         }
     }
@@ -156,22 +164,15 @@ impl Ftl {
     /// Seals commands whose slots are all in programs: they then wait only for those programs.
     fn seal_durable(&mut self) {
         let waiting = if self.dirty.head == NIL { u64::MAX } else { self.slots[self.dirty.head].epoch };
-        while self.sealed < self.durable.len() && self.durable[self.sealed].epoch < waiting {
-            self.durable[self.sealed].seal = Some(self.sequence.next());
-            self.sealed += 1;
-        }
+        self.durable_queue.seal(waiting, self.sequence.next());
     }
 
     fn end_durable(&mut self, out: &mut Actions) {
-        while let Some(Durable { tag, seal: Some(seal), trims, .. }) = self.durable.front().copied() {
-            if self.sequence.oldest() < seal {
-                return;
-            }
+        while let Some(trims) = self.durable_queue.first_programmed(self.sequence.oldest()) {
             if !self.journal.want(trims) {
                 return;
             }
-            self.durable.pop_front();
-            self.sealed -= 1;
+            let Some(tag) = self.durable_queue.take_first() else { return };
             let id = self.start_operation(Kind::Barrier, tag.0);
             out.actions.push(Action::Barrier(id));
         }
@@ -185,16 +186,15 @@ impl Ftl {
     /// Makes the drive read-only if no program can be placed and no operation in progress can change that. Writes whose
     /// data was still arriving also end here, once it has arrived.
     fn check_dead_end(&mut self, out: &mut Actions) {
-        if self.operations.active() > self.retries {
+        if self.operations.active() > self.retries.count() {
             return;
         }
         if !std::mem::replace(&mut self.read_only, true) {
             self.write_last(out);
         }
         self.refuse_waiting(out);
-        self.sealed = 0;
-        while let Some(durable) = self.durable.pop_front() {
-            self.complete(durable.tag, Status::NoSpace, out);
+        while let Some(tag) = self.durable_queue.take_first() {
+            self.complete(tag, Status::NoSpace, out);
         }
     }
 

@@ -218,7 +218,7 @@ impl Ftl {
         let place = self.place(unit);
         self.table.set(unit, Location::NOWHERE);
         // Discarded data that a command may wait for will not reach flash.
-        let mut discarded = self.retries > 0 && self.forget_failed(unit);
+        let mut discarded = self.retries.any() && self.forget_failed(unit);
         if let Place::Buffer(slot) = place {
             // Reads that wait for its data now find the unit trimmed.
             let chain = std::mem::replace(&mut self.slots[slot].waiters, NIL);
@@ -332,8 +332,8 @@ impl Ftl {
         }
         // Journal pages use up the room that a parallel unit reserves for them, so begin with units that get a block
         // erased in return.
-        let waits = |(block, _): &&(u32, u64)| !self.journal.is_durable(self.blocks.trimmed(*block));
-        let waiting = self.empty.iter().filter(waits).map(|(block, _)| self.layout.pu_of(*block));
+        let waits = |block: &u32| !self.journal.is_durable(self.blocks.trimmed(*block));
+        let waiting = self.erase_queue.blocks().filter(waits).map(|block| self.layout.pu_of(block));
         let parallel_units: Vec<u32> = waiting.chain(0..self.layout.parallel_units).collect();
         let mut parallel_units = parallel_units.into_iter();
         let mut next = parallel_units.next();

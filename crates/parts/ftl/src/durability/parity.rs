@@ -264,7 +264,7 @@ impl Ftl {
         let waiting = std::mem::take(&mut parity.waiting);
         self.written(block);
         if waiting {
-            (self.host_stalled, self.host_paced, self.has_work) = (false, false, true);
+            self.host_room.resume();
             self.collect_on(self.layout.pu_of(block), out);
         }
         self.dispatch_pending(out);

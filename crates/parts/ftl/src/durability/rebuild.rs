@@ -178,10 +178,9 @@ impl Ftl {
 
     /// Returns true if a program of any of these flash units is in progress.
     fn is_programmed_in(&self, units: std::ops::Range<u32>) -> bool {
-        let failed = |id: &OpId| self.parallel_units.iter().any(|pu| pu.retry.contains(id));
         self.operations.under_way().into_iter().any(|id| {
             let Operation { kind, unit, .. } = self.operations[id];
-            matches!(kind, Kind::Program | Kind::Parity) && units.contains(&unit) && !failed(&id)
+            matches!(kind, Kind::Program | Kind::Parity) && units.contains(&unit) && !self.retries.has(id)
         })
     }
 
@@ -246,7 +245,7 @@ impl Ftl {
                 out.moves.push(Move::BufferToBuffer { from: self.scratch(), to: slot, keep: 0 });
             }
             self.stats.relocated += 1;
-            self.has_work = true;
+            self.buffer_due = true;
         }
     }
 

@@ -30,7 +30,7 @@ impl Ftl {
             return;
         }
         let pu = self.layout.pu_of(block);
-        self.turns.rejoin(pu);
+        self.host_room.rejoin(pu);
         if self.blocks.pins(block) > 0 {
             self.parallel_units[pu as usize].superseded = true;
         }
@@ -39,7 +39,7 @@ impl Ftl {
     /// Unblocks `pu`, where nothing else can proceed: drops copies that have no room, whose sources still exist, and
     /// makes the blocks they came from available for selection again.
     pub(crate) fn back_out(&mut self, pu: u32, out: &mut Actions) {
-        self.turns.rejoin(pu);
+        self.host_room.rejoin(pu);
         while let Some(slot) = self.parallel_units[pu as usize].pending.pop_front() {
             let home = self.slots[slot].home;
             self.parallel_units[pu as usize].in_flight -= 1;
@@ -76,7 +76,7 @@ impl Ftl {
     /// Like [`collect`](Self::collect), called after each operation of collection.
     #[inline(always)]
     pub(crate) fn collect_on(&mut self, pu: u32, out: &mut Actions) {
-        if self.retries > 0 {
+        if self.retries.any() {
             // A failed program holds up erases, so it is retried first.
             self.retry(pu, out);
         }

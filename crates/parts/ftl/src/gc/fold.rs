@@ -118,7 +118,7 @@ impl Ftl {
     fn next_folded(&self, pu: u32) -> Option<u32> {
         let (slc, l) = (self.config.slc?, &self.parallel_units[pu as usize]);
         let block = l.slc_closed.front().copied()?;
-        let idle = self.idle && l.slc_closed.len() > slc.keep as usize;
+        let idle = self.pace.is_idle() && l.slc_closed.len() > slc.keep as usize;
         // Folding takes room in the other blocks without freeing any.
         let due = (idle || self.slc_shortage(pu, slc) > 0) && l.free.len() > RESERVE;
         (due && self.fits(pu, block)).then_some(block)
@@ -128,7 +128,7 @@ impl Ftl {
     /// free space.
     fn goes_on(&self, pu: u32, scan: GcScan) -> bool {
         let shortage = || self.config.slc.map_or(0, |slc| self.slc_shortage(pu, slc));
-        self.idle
+        self.pace.is_idle()
             || self.blocks.valid(scan.block) == 0
             || if self.is_slc(scan.block) { shortage() > 0 } else { self.refresh.is_urgent(scan.block) }
     }
@@ -138,7 +138,7 @@ impl Ftl {
     fn background_copies(&self, pu: u32, scan: GcScan) -> u32 {
         let quota = self.parallel_units[pu as usize].quota;
         let least = 2 * self.layout.program_units;
-        if self.idle {
+        if self.pace.is_idle() {
             return quota;
         }
         match self.config.slc {

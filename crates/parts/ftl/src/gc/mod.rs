@@ -4,4 +4,5 @@ pub(crate) mod copy;
 pub(crate) mod fold;
 pub(crate) mod pacing;
 pub(crate) mod refresh;
+pub(crate) mod short;
 pub(crate) mod victim;

@@ -43,20 +43,41 @@ impl Victim {
     }
 }
 
-/// The free space at which a parallel unit is not short; recomputed when idle time begins and ends.
-#[derive(Clone, Copy)]
-pub(crate) struct Goal {
-    /// Free space in units.
+/// The free space of a parallel unit that collection maintains, in units.
+pub(crate) struct Pace {
+    /// Free space while the host writes.
+    target: i64,
+    /// Free space at which a parallel unit is not short at present: more than `target` in idle time.
     level: i64,
     /// With more free blocks than this a parallel unit is not short, regardless of its other space.
     blocks: usize,
+    /// Host writes may take a parallel unit this far below its target.
+    slack: i64,
+    /// The drive is idle, and collection works ahead.
+    idle: bool,
 }
 
-impl Goal {
-    /// Creates the goal of `config`, with `ahead` blocks more than the target.
-    pub(crate) fn new(config: &Config, layout: &Layout, ahead: u32) -> Goal {
-        let level = target_units(config) as i64 + i64::from(ahead) * i64::from(layout.data_units);
-        Goal { level, blocks: (config.collection.start + 2 + ahead) as usize }
+impl Pace {
+    /// Creates the pace of `config` while the host is active.
+    pub(crate) fn new(config: &Config, layout: &Layout) -> Pace {
+        let target = target_units(config) as i64;
+        let mut pace = Pace { target, level: target, blocks: 0, slack: slack(config, layout), idle: false };
+        pace.set_idle(false, config, layout);
+        pace
+    }
+
+    /// Begins or ends idle time, in which `collection.ahead` blocks more are kept free.
+    fn set_idle(&mut self, idle: bool, config: &Config, layout: &Layout) {
+        let ahead = if idle { config.collection.ahead } else { 0 };
+        self.idle = idle;
+        self.level = self.target + i64::from(ahead) * i64::from(layout.data_units);
+        self.blocks = (config.collection.start + 2 + ahead) as usize;
+    }
+
+    /// Returns true while the drive is idle.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.idle
     }
 }
 
@@ -97,28 +118,27 @@ impl Ftl {
     #[inline]
     pub(crate) fn shortage(&self, pu: u32) -> i64 {
         // Enough free blocks, the usual case of a drive that is not full.
-        if self.parallel_units[pu as usize].free.len() > self.goal.blocks && self.blocks.is_whole() {
+        if self.parallel_units[pu as usize].free.len() > self.pace.blocks && self.blocks.is_whole() {
             return 0;
         }
-        self.goal.level - self.level(pu)
+        self.pace.level - self.level(pu)
     }
 
-    /// Begins or ends idle time.
-    pub(crate) fn set_idle(&mut self, idle: bool) {
-        self.idle = idle;
-        let ahead = if idle { self.config.collection.ahead } else { 0 };
-        self.goal = Goal::new(&self.config, &self.layout, ahead);
+    /// Begins idle time: collection works ahead.
+    pub(crate) fn begin_idle(&mut self) {
+        self.pace.set_idle(true, &self.config, &self.layout);
+        self.activity.begin_idle();
     }
 
     /// Returns true if `pu` is short only of the space that idle time collects ahead.
     pub(crate) fn is_only_ahead(&self, pu: u32) -> bool {
-        self.idle && self.level(pu) >= self.target && !self.lacks_room(pu)
+        self.pace.idle && self.level(pu) >= self.pace.target && !self.lacks_room(pu)
     }
 
     /// Returns the number of free blocks beyond which no parallel unit is short.
     #[inline]
     pub(crate) fn enough(&self) -> usize {
-        self.goal.blocks
+        self.pace.blocks
     }
 
     /// Returns the number of free blocks that are never lent to the SLC cache: with them a parallel unit is not short.
@@ -174,7 +194,7 @@ impl Ftl {
     /// Returns true if the host must wait for copies before it programs in `pu`.
     #[inline]
     pub(crate) fn host_waits(&self, pu: u32) -> bool {
-        self.is_copying(pu) && !self.unpaced && self.exceeds_allowance(pu)
+        self.is_copying(pu) && !self.host_room.is_unpaced() && self.exceeds_allowance(pu)
     }
 
     /// Returns true if one more host program would exceed the allowed shortage of `pu`. The limit is between the slack
@@ -183,21 +203,21 @@ impl Ftl {
     fn exceeds_allowance(&self, pu: u32) -> bool {
         let program = i64::from(self.layout.program_units);
         let short_by = self.shortage(pu) + program;
-        short_by > self.slack
-            && (short_by > self.slack.max(self.parallel_units[pu as usize].short_by + program)
+        short_by > self.pace.slack
+            && (short_by > self.pace.slack.max(self.parallel_units[pu as usize].short_by + program)
                 || short_by > self.allowance(pu))
     }
 
     /// Returns the units by which `pu` may be short before the host waits.
     fn allowance(&self, pu: u32) -> i64 {
         let l = &self.parallel_units[pu as usize];
-        if l.short_by <= self.slack {
-            return self.slack;
+        if l.short_by <= self.pace.slack {
+            return self.pace.slack;
         }
-        let Some(victim) = l.victims.iter().rev().find(|victim| !victim.slc) else { return self.slack };
+        let Some(victim) = l.victims.iter().rev().find(|victim| !victim.slc) else { return self.pace.slack };
         let capacity = self.capacity_of(victim.block, self.layout.block_programs);
         let gain = (capacity - i64::from(victim.valid)).max(0);
-        let made_up = (l.short_by - self.slack).min(gain / 2);
+        let made_up = (l.short_by - self.pace.slack).min(gain / 2);
         let left = i64::from(self.blocks.valid(victim.block).min(victim.valid));
         let made_up = made_up - made_up * left / i64::from(victim.valid.max(1));
         l.short_by + i64::from(self.layout.program_units) - made_up
@@ -238,7 +258,7 @@ impl Ftl {
     #[inline]
     pub(crate) fn leave_turns(&mut self, pu: u32) {
         if self.config.slc.is_none() && self.blocks.is_whole() {
-            self.turns.suspend(pu);
+            self.host_room.suspend(pu);
         }
     }
 
@@ -252,14 +272,14 @@ impl Ftl {
     /// Resumes host writes if they waited for collection in `pu` and it has progressed since `before`.
     #[inline]
     pub(crate) fn release_host(&mut self, pu: u32, before: (u64, u64)) {
-        if !self.host_paced {
-            return self.turns.rejoin(pu);
+        if !self.host_room.is_paced() {
+            return self.host_room.rejoin(pu);
         }
-        let same = self.progress() == before && self.is_copying(pu) && self.turns.waits(pu);
+        let same = self.progress() == before && self.is_copying(pu) && self.host_room.leaves_out(pu);
         debug_assert!(!same || self.host_waits(pu));
         if !same && !self.host_waits(pu) {
-            self.turns.rejoin(pu);
-            (self.host_paced, self.host_stalled, self.has_work) = (false, false, true);
+            self.host_room.rejoin(pu);
+            self.host_room.resume();
         }
     }
 
@@ -270,16 +290,10 @@ impl Ftl {
         l.scan.is_some() || l.in_flight > 0
     }
 
-    /// Ends the waiting of the host for copies in any parallel unit.
-    pub(crate) fn release_all(&mut self) {
-        self.turns.rejoin_all();
-        (self.host_paced, self.host_stalled) = (false, false);
-    }
-
     /// Ends idle time when a command arrives: collection no longer works ahead.
     pub(crate) fn end_idle(&mut self) {
-        self.set_idle(false);
-        self.idle_due = true;
-        self.turns.rejoin_all();
+        self.pace.set_idle(false, &self.config, &self.layout);
+        self.activity.plan_idle();
+        self.host_room.rejoin_all();
     }
 }

@@ -146,11 +146,13 @@ impl Ftl {
     pub(crate) fn look_at_refresh(&mut self, now: Time, out: &mut Actions) {
         self.refresh.clock_s = self.refresh.config.drive_age_s.saturating_add((now.ps() / SECOND) as u32);
         let later = self.refresh.looked_s != Some(self.refresh.clock_s);
-        if !self.refresh.written_s.is_empty() && (later || self.idle) {
+        if !self.refresh.written_s.is_empty() && (later || self.pace.is_idle()) {
             self.refresh.looked_s = Some(self.refresh.clock_s);
             self.find_old();
         }
-        self.idle_due |= !self.idle && !self.refresh.due.is_empty();
+        if !self.pace.is_idle() && !self.refresh.due.is_empty() {
+            self.activity.plan_idle();
+        }
         if std::mem::take(&mut self.refresh.pressing) {
             for pu in 0..self.layout.parallel_units {
                 let here = |due: &Due| due.urgent && self.layout.pu_of(due.block) == pu;
@@ -174,7 +176,8 @@ impl Ftl {
     /// Returns the block of `pu` to rewrite next, if there is one and its data fits elsewhere: only `urgent` ones, or
     /// in idle time any that is due.
     pub(crate) fn next_refreshed(&self, pu: u32, urgent: bool) -> Option<u32> {
-        let mut due = self.refresh.due.iter().filter(|due| due.urgent || (self.idle && !urgent)).map(|due| due.block);
+        let mut due =
+            self.refresh.due.iter().filter(|due| due.urgent || (self.pace.is_idle() && !urgent)).map(|due| due.block);
         due.find(|block| {
             self.layout.pu_of(*block) == pu
                 && self.blocks.usage(*block) == Use::Closed

@@ -22,7 +22,7 @@ pub(crate) enum Ready {
 }
 
 impl Ftl {
-    fn cache(&mut self) -> &mut MapCache {
+    pub(super) fn cache(&mut self) -> &mut MapCache {
         self.map.as_mut().expect("called only if the map is cached")
     }
 
@@ -97,8 +97,7 @@ impl Ftl {
         let state = cache.state[t as usize];
         if state == ABSENT {
             if let Some(wanted) = cache.pending.note(t) {
-                self.map_wanted.push(wanted);
-                self.has_work = true;
+                cache.wanted.add(wanted);
             }
         } else if state & FETCHING == 0 {
             cache.touch(state);
@@ -113,11 +112,14 @@ impl Ftl {
 
     /// Loads the translation units that writes changed.
     pub(crate) fn fetch_wanted(&mut self, out: &mut Actions) {
+        if self.map.as_ref().is_none_or(|map| map.wanted.is_empty()) {
+            return;
+        }
         if self.caches_entries() {
             self.fetch_wanted_entries(out);
             return;
         }
-        while let Some(t) = self.map_wanted.pop() {
+        while let Some(t) = self.cache().wanted.take() {
             let state = self.cache().state[t as usize];
             if state == ABSENT {
                 self.stats.map_misses += 1;

@@ -8,6 +8,7 @@ use crate::config::{Config, Eviction};
 use crate::durability::journal;
 use crate::map::entries::MapEntries;
 use crate::map::pending::Pending;
+use crate::map::wanted::Wanted;
 
 /// Bytes of a map entry.
 const ENTRY: u32 = 4;
@@ -79,6 +80,8 @@ pub(crate) struct MapCache {
     pub pending: Pending,
     /// The cached entries if single entries are cached instead of whole translation units; frames are then unused.
     pub entries: Option<MapEntries>,
+    /// Translation units that writes changed and that are to be fetched.
+    pub wanted: Wanted,
     /// Random numbers for the initial content of a warm cache.
     pub warm: Option<Rng>,
 }
@@ -107,6 +110,7 @@ impl MapCache {
             entries: cache
                 .entries
                 .map(|capacity| MapEntries::new(capacity, cache.eviction, entries(config).trailing_zeros(), count)),
+            wanted: Wanted::default(),
             warm: cache.warm.then(|| streams.stream("ftl.map_cache")),
         })
     }

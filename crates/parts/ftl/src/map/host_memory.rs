@@ -384,8 +384,7 @@ impl Ftl {
         self.reserved = 0;
         self.end_combining();
         self.space_queue = Queue::EMPTY;
-        self.durable.clear();
-        self.sealed = 0;
+        self.durable_queue.clear();
         coming
     }
 

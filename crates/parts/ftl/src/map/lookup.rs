@@ -59,14 +59,13 @@ impl Ftl {
         let cached = entries.look_up(unit);
         entries.insert(unit, true);
         if !cached {
-            self.map_wanted.push(t);
-            self.has_work = true;
+            self.cache().wanted.add(t);
         }
     }
 
     /// Reads the entries that writes superseded.
     pub(crate) fn fetch_wanted_entries(&mut self, out: &mut Actions) {
-        while let Some(t) = self.map_wanted.pop() {
+        while let Some(t) = self.cache().wanted.take() {
             self.stats.map_misses += 1;
             self.fetch_entries(t, out);
         }

@@ -9,3 +9,4 @@ pub(crate) mod pending;
 pub(crate) mod table;
 pub(crate) mod touched;
 pub(crate) mod trim;
+mod wanted;

@@ -179,7 +179,7 @@ impl Ftl {
     }
 
     pub(crate) fn make_dirty(&mut self, slot: u32) {
-        self.has_work = true;
+        self.buffer_due = true;
         self.epoch += 1;
         self.slots[slot].epoch = self.epoch;
         self.slots.append(&mut self.dirty, slot);

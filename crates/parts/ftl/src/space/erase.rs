@@ -5,6 +5,7 @@ use media::{Action, BlockAddr, Class, EraseOp, OpId, PlaneMask, Status};
 use crate::location::{Location, Place};
 use crate::request::operation::Kind;
 use crate::space::blocks::Use;
+use crate::space::erase_queue::Waiting;
 use crate::space::parallel_unit::GcScan;
 use crate::{Actions, Ftl};
 
@@ -14,12 +15,8 @@ impl Ftl {
         let pu = self.layout.pu_of(block) as usize;
         let reads = |scan: &Option<GcScan>| scan.is_some_and(|scan| scan.block == block);
         let being_read = reads(&self.parallel_units[pu].scan) || reads(&self.parallel_units[pu].fold);
-        if self.blocks.usage(block) == Use::Victim && !being_read && !self.empty.iter().any(|(b, _)| *b == block) {
-            let waits = self.sequence.next() - 1;
-            self.empty.push((block, waits));
-            // Examining a block with trims requests that they become durable, so it is examined right away.
-            let look = if self.blocks.trimmed(block) == 0 { waits } else { 0 };
-            self.empty_after = self.empty_after.min(look);
+        if self.blocks.usage(block) == Use::Victim && !being_read {
+            self.erase_queue.add(block, self.sequence.next() - 1, self.blocks.trimmed(block) != 0);
         }
     }
 
@@ -42,29 +39,24 @@ impl Ftl {
     /// Erases the empty victims that are no longer needed.
     #[inline]
     pub(crate) fn erase_empty(&mut self, out: &mut Actions) {
-        if self.sequence.oldest() > self.empty_after {
+        if self.erase_queue.may_erase(self.sequence.oldest()) {
             self.erase_released(out);
         }
     }
 
     fn erase_released(&mut self, out: &mut Actions) {
         let mut i = 0;
-        while i < self.empty.len() {
-            let (block, waits) = self.empty[i];
+        while let Some(Waiting { block, sequence }) = self.erase_queue.get(i) {
             let trims = self.blocks.trimmed(block);
             let durable = trims == 0 || self.journal.want(trims);
-            if self.sequence.oldest() > waits && self.blocks.pins(block) == 0 && durable {
-                self.empty.swap_remove(i);
+            if self.sequence.oldest() > sequence && self.blocks.pins(block) == 0 && durable {
+                let block = self.erase_queue.take(i);
                 self.erase(block, out);
             } else {
                 i += 1;
             }
         }
-        // The rest waits for a sequence number, or for another condition that may be met at any time.
-        let oldest = self.sequence.oldest();
-        let look = |(_, waits): &(u32, u64)| if oldest > *waits { 0 } else { *waits };
-        self.empty_after = self.empty.iter().map(look).min().unwrap_or(u64::MAX);
-        self.has_work |= self.journal.is_wanted();
+        self.erase_queue.examined(self.sequence.oldest(), self.journal.is_wanted());
     }
 
     pub(crate) fn erase(&mut self, block: u32, out: &mut Actions) {
@@ -125,15 +117,13 @@ impl Ftl {
         let l = &mut self.parallel_units[pu as usize];
         l.victims.retain(|victim| victim.block != block);
         (l.emergency, l.reckless) = (false, false);
-        self.unpaced = false;
         if self.blocks.usable_planes(&self.layout, block) == 0 {
             self.blocks.set_usage(block, Use::Bad);
         } else {
             self.blocks.set_usage(block, Use::Free);
             l.add_free(block, slc);
         }
-        self.has_work |= self.host_stalled;
-        self.release_all();
+        self.host_room.erased();
         self.level_wear(pu);
         self.collect(pu, out);
     }

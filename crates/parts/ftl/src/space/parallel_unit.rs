@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use media::{OpId, PageAddr, PlaneMask};
+use media::{PageAddr, PlaneMask};
 
 use crate::Ftl;
 use crate::config::Config;
@@ -85,8 +85,6 @@ pub(crate) struct ParallelUnit {
     pub(crate) chosen: Option<u32>,
     /// Blocks to collect regardless of the policy.
     pub(crate) forced: Vec<u32>,
-    /// Failed programs that wait for room.
-    pub(crate) retry: Vec<OpId>,
     /// The emergency reserve may be used.
     pub(crate) emergency: bool,
     /// Even the room kept for a program failure may be used.
@@ -125,7 +123,6 @@ impl ParallelUnit {
             read_order: ReadOrder::default(),
             chosen: None,
             forced: Vec::new(),
-            retry: Vec::new(),
             emergency: false,
             reckless: false,
             ahead: Vec::new(),
@@ -197,20 +194,20 @@ impl Ftl {
         }
     }
 
-    /// Returns room for a host program, in the next parallel unit that has any.
+    /// Returns room for a host program, in the next parallel unit that has any. Host writes stall if none has.
     pub(crate) fn host_room(&mut self) -> Option<Room> {
         let stream = if self.config.collection.separate { Stream::Host } else { Stream::Copy };
-        debug_assert!((0..self.layout.parallel_units).all(|pu| !self.turns.waits(pu) || self.host_waits(pu)));
+        debug_assert!((0..self.layout.parallel_units).all(|pu| !self.host_room.leaves_out(pu) || self.host_waits(pu)));
         let mut paced = false;
-        for (mut from, end) in self.turns.search() {
-            while let Some(pu) = self.turns.first(from, end) {
+        for (mut from, end) in self.host_room.turns.search() {
+            while let Some(pu) = self.host_room.turns.first(from, end) {
                 from = pu + 1;
                 if self.config.slc.is_some()
                     && (self.parallel_units[pu as usize].write_points[Stream::Slc as usize].is_some()
                         || self.takes_more(pu))
                     && let Some(room) = self.room(pu, Stream::Slc)
                 {
-                    self.turns.took(pu);
+                    self.host_room.turns.took(pu);
                     return Some(room);
                 }
                 if self.host_waits(pu) {
@@ -225,13 +222,13 @@ impl Ftl {
                 if self.is_open_to_host(pu, stream)
                     && let Some(room) = self.room(pu, stream)
                 {
-                    self.turns.took(pu);
+                    self.host_room.turns.took(pu);
                     return Some(room);
                 }
                 paced |= self.waits_for_parity();
             }
         }
-        self.host_paced = paced || self.turns.any_waits();
+        self.host_room.stall(paced || self.host_room.turns.any_waits());
         None
     }
 
@@ -270,7 +267,7 @@ impl Ftl {
     /// hold too little for it to get any.
     #[inline]
     pub(crate) fn lacks_room(&self, pu: u32) -> bool {
-        (self.host_stalled && !self.host_paced)
+        self.host_room.waits_for_erase()
             || (!self.blocks.is_whole()
                 && self.parallel_units[pu as usize].victims.is_empty()
                 && !self.is_reserved(pu, 1))
@@ -418,8 +415,7 @@ impl Ftl {
         let write_point = WritePoint { block, next: 0, end: self.programs_of(block) };
         self.parallel_units[pu as usize].write_points[stream as usize] = Some(write_point);
         self.parallel_units[pu as usize].barren = false;
-        self.short_lanes.push(pu);
-        self.has_work = true;
+        self.short.report(pu);
         Some(())
     }
 

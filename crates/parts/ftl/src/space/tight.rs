@@ -107,14 +107,13 @@ impl Ftl {
         }
         let room = self.room(self.donor(pu)?, Stream::Copy)?;
         // Reads of the victim continue, although no program in its own parallel unit completes.
-        self.short_lanes.push(pu);
-        self.has_work = true;
+        self.short.report(pu);
         Some(room)
     }
 
     /// Retries failed programs of `pu` in other parallel units, as far as there is room.
     pub(crate) fn retry_in_pool(&mut self, pu: u32, out: &mut Actions) {
-        while !self.parallel_units[pu as usize].retry.is_empty() {
+        while !self.retries.none_in(pu) {
             let Some(other) = self.donor(pu) else { return };
             let before = self.room_in(other);
             self.retry_in(pu, other, out);
@@ -127,15 +126,13 @@ impl Ftl {
     /// Writes one program of host data to the blocks for copies, which may supersede enough data to empty a block.
     /// Called if no operation is in progress, no block can be emptied, and the host has no room.
     pub(crate) fn squeeze(&mut self, out: &mut Actions) {
-        self.host_stalled = false;
         let waits = self.host_memory.dirty > 0 && self.bring_in(out);
-        if !waits && self.destages() && self.can_squeeze() {
+        if !waits && self.has_dirty_program() && self.can_squeeze() {
             let most = (0..self.layout.parallel_units).max_by_key(|pu| self.room_in(*pu));
             if let Some(room) = most.and_then(|pu| self.room(pu, Stream::Copy)) {
                 self.program_dirty(room, out);
             }
         }
-        self.host_stalled = true;
     }
 
     /// Returns true if the remaining room holds two more programs, one of them for a retry, in addition to all dirty
@@ -153,7 +150,7 @@ impl Ftl {
     pub(crate) fn risk_failure(&mut self, out: &mut Actions) {
         for pu in 0..self.layout.parallel_units {
             self.parallel_units[pu as usize].reckless = true;
-            self.short_lanes.push(pu);
+            self.short.add(pu);
         }
         self.collect_short(out);
         self.erase_empty(out);
@@ -167,7 +164,7 @@ impl Ftl {
         }
         for pu in 0..self.layout.parallel_units {
             for stream in [Stream::Host, Stream::Copy] {
-                while self.dirty.head != NIL && !self.slots[self.dirty.head].filling && self.retries == 0 {
+                while self.dirty.head != NIL && !self.slots[self.dirty.head].filling && !self.retries.any() {
                     let Some(room) = self.room(pu, stream) else { break };
                     self.program_dirty(room, out);
                 }
