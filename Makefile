@@ -33,7 +33,7 @@ build: $(BIN)/python
 # The plug-in that QEMU loads (Linux only), where the Python package finds it.
 plugin:
 	if [ "$$(uname)" = Linux ]; then cargo build --release --quiet --package clock_plugin && \
-		cp "$(CARGO_TARGET_DIR)/release/libclock_plugin.so" python/nandram/guest/libnandram_clock.so; fi
+		cp "$(CARGO_TARGET_DIR)/release/libclock_plugin.so" python/nandram/guest/lib/libnandram_clock.so; fi
 
 demo: build
 	$(BIN)/nandram run nvme-client-tlc examples/sqlite_bank/sqlite-bank.iolog.zst --precondition steady -o results/sqlite-bank

@@ -68,7 +68,7 @@ def imports(name: str) -> set[str]:
     if not spec.origin.endswith(".py"):
         return set()
     tree = ast.parse(Path(spec.origin).read_text())
-    # What only a type checker imports makes no circle.
+    # Imports for type checkers alone make no circle.
     typing = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     skipped = {each for node in typing for each in ast.walk(node)}
     found = set()

@@ -41,7 +41,7 @@ def guest(installed: Installed, *command: str) -> Guest:
 
 
 def alive(started: Path) -> list[int]:
-    """Return the processes that are left of those that played QEMU."""
+    """Return the processes of the simulated QEMU that still run."""
     return [int(line) for line in started.read_text().split() if Path(f"/proc/{line}").exists()]
 
 

@@ -29,7 +29,7 @@ def _truths(values: Sequence[Any]) -> list[bool]:
 
 
 def kind(value: object) -> str:
-    """What a value is, in a word."""
+    """Return the kind of a value, in a word."""
     if isinstance(value, bool):
         return "a truth value"
     if isinstance(value, int | float):
