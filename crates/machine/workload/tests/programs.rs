@@ -67,7 +67,10 @@ fn a_checkpoint_follows_every_interval_and_a_fault_repeats_half_of_one() {
     let permanent: Vec<_> = steps.iter().filter(|step| step.act == Act::Permanent).collect();
     assert_eq!(permanent.iter().map(|step| (step.address, step.bytes)).collect::<Vec<_>>(), [(0, 256 << 10)]);
     let intervals = |steps: &[Step]| -> Vec<Vec<u64>> {
-        steps.split(|step| matches!(step.act, Act::Sync | Act::Rollback)).map(|part| accesses(part, Act::Store)).collect()
+        steps
+            .split(|step| matches!(step.act, Act::Sync | Act::Rollback))
+            .map(|part| accesses(part, Act::Store))
+            .collect()
     };
     let parts = intervals(&steps[begin..]);
     assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 1000, 500, 0]);
@@ -84,7 +87,8 @@ fn a_checkpoint_follows_every_interval_and_a_fault_repeats_half_of_one() {
 
 #[test]
 fn copies_alternate_between_two_files_and_the_last_is_restored() {
-    let text = "kind = \"checkpoint\"\ntable = \"128KiB\"\nupdates = 30\ninterval = 10\nmethod = \"copy\"\nfaults = 1\n";
+    let text =
+        "kind = \"checkpoint\"\ntable = \"128KiB\"\nupdates = 30\ninterval = 10\nmethod = \"copy\"\nfaults = 1\n";
     let mut programs = parse(text);
     let files: Vec<u64> = programs.regions()[1..].iter().map(|region| region.base).collect();
     let steps = all(&mut programs, 0);
@@ -96,7 +100,10 @@ fn copies_alternate_between_two_files_and_the_last_is_restored() {
     let mut none = parse(&text.replace("copy", "none").replace("faults = 1", ""));
     assert!(!all(&mut none, 0).iter().any(|step| matches!(step.act, Act::Sync | Act::Write)));
     for (wrong, message) in [
-        (text.replace("copy", "none"), "faults: found faults without checkpoints, expected method \"sync\" or \"copy\""),
+        (
+            text.replace("copy", "none"),
+            "faults: found faults without checkpoints, expected method \"sync\" or \"copy\"",
+        ),
         (text.replace("faults = 1", "faults = 4"), "faults: found 4, expected at most 3, one for each interval"),
         (format!("{text}dirty = \"1MiB\"\n"), "dirty: found more than the table, expected at most that"),
     ] {

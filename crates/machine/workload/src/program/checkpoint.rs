@@ -82,8 +82,13 @@ enum Stage {
     Create(u64),
     /// Makes a checkpoint; copies from this byte on.
     Checkpoint(u64),
-    /// Updates that remain until an interval's end. Before a fault only half of them are made.
-    Update { left: u64, part: u64, until_fault: Option<u64>, rng: Box<Rng> },
+    /// Updates that remain until an interval's end. Before a fault, the program makes only half.
+    Update {
+        left: u64,
+        part: u64,
+        until_fault: Option<u64>,
+        rng: Box<Rng>,
+    },
     /// Restores the last checkpoint, from this byte on.
     Restore(u64),
     End,
@@ -143,7 +148,12 @@ impl Computation {
                 let mut at = 0;
                 while at < bytes {
                     let length = (bytes - at).min(1 << 30);
-                    steps.push(Step { instructions: 0, act: Act::Permanent, bytes: length as u32, address: table + at });
+                    steps.push(Step {
+                        instructions: 0,
+                        act: Act::Permanent,
+                        bytes: length as u32,
+                        address: table + at,
+                    });
                     at += length;
                 }
             }
