@@ -43,7 +43,7 @@ impl Hybrid {
             self.write_backs[older as usize].superseded = true;
         }
         let slot = self.free_write_backs.pop().expect("whoever evicts has seen to it");
-        // Until the clean has passed all pages, any of them may have been dirty when it began.
+        // Until the clean has passed all pages, any page may have been dirty when it began.
         let cleans = self.cleaning.is_some();
         self.awaited_write_backs += u32::from(cleans);
         self.write_backs[slot as usize] =

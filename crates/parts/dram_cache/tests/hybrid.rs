@@ -555,7 +555,7 @@ fn a_cache_that_forgot_its_pages_reads_them_from_flash_again() {
         let tags = world.hybrid.stats().tag_writes;
         world.handle(Input::Forget);
         assert_eq!(world.hybrid.stats().tag_writes - tags, 4, "the tags of every set are cleared");
-        // What was only in the cache is lost.
+        // Lines that only the cache held are lost.
         let flash = world.flash.clone();
         for (address, stamp) in &mut world.newest {
             *stamp = flash.get(&(*address / 512)).map_or(0, |page| page[(*address % 512 / 64) as usize]);

@@ -255,7 +255,7 @@ fn after_a_restart_files_are_read_again_and_other_memory_is_lost() {
     assert_eq!(bench.linux.effects.overwritten.len() - dropped, 13);
     assert!((0..200).all(|page| bench.linux.translate(0, page, false).is_none()));
     bench.commands.clear();
-    // What was never synced is not written any more.
+    // Pages that were never synced are no longer written.
     call(&mut bench, Act::Sync, 0, 0);
     assert!(bench.commands.iter().all(|(op, page, _)| *op == Op::Flush || *page >= 1024));
     bench.commands.clear();

@@ -58,13 +58,13 @@ impl Wear {
     pub fn lifetime_s(&self, elapsed: Time, endurance: &Endurance, part: f64) -> f64 {
         let rate = self.programs as f64 / elapsed.secs_f64();
         let Endurance { spread, mean, deviation, .. } = *endurance;
-        // Of the logarithm, if that is what is normal.
+        // Center and width of the logarithm, for the log-normal distribution.
         let variance = libm::log1p(deviation * deviation / (mean * mean));
-        let (centre, width) = (libm::log(mean) - variance / 2.0, libm::sqrt(variance));
+        let (center, width) = (libm::log(mean) - variance / 2.0, libm::sqrt(variance));
         let steps = 4096;
         let most = match spread {
             Spread::Normal => mean + 8.0 * deviation,
-            Spread::LogNormal => libm::exp(centre + 4.0 * width),
+            Spread::LogNormal => libm::exp(center + 4.0 * width),
         };
         let (mut cycles, mut sum, step) = (0.0, 0.0, most / f64::from(steps));
         while cycles < most {
@@ -72,7 +72,7 @@ impl Wear {
             let left = 1.0
                 - match spread {
                     Spread::Normal => normal((middle - mean) / deviation.max(1e-9)),
-                    Spread::LogNormal => normal((libm::log(middle) - centre) / width.max(1e-9)),
+                    Spread::LogNormal => normal((libm::log(middle) - center) / width.max(1e-9)),
                 };
             if 1.0 - left >= part {
                 break;
@@ -166,7 +166,7 @@ mod tests {
         // A logarithm of the same mean and deviation has its median lower, and a longer tail.
         let log = |deviation, part| wear.lifetime_s(Time::from_s(1), &of(Spread::LogNormal, deviation), part);
         assert!((log(0.0, 0.5) - 100.0).abs() < 0.1, "{} s", log(0.0, 0.5));
-        // The mean of what pages endure at most, and all of it in the end.
+        // In the end all cycles that pages endure are used: the mean.
         assert!((log(1000.0, 0.999) - 100.0).abs() < 3.0, "{} s", log(1000.0, 0.999));
         // E[min(X, m)] at the median m: m / 2 + mean x (1 - N(width)); the width is the root of ln 2.
         assert!((log(1000.0, 0.5) - (70.71 / 2.0 + 100.0 * (1.0 - 0.797_5))).abs() < 0.5, "{} s", log(1000.0, 0.5));

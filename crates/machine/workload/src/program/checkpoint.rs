@@ -82,7 +82,7 @@ enum Stage {
     Create(u64),
     /// Makes a checkpoint; copies from this byte on.
     Checkpoint(u64),
-    /// Updates that remain until an interval's end. Before a fault only half of them are made.
+    /// Updates that remain until an interval's end. Before a fault, the program makes only half.
     Update {
         left: u64,
         part: u64,

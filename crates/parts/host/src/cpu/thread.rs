@@ -590,7 +590,7 @@ impl Thread {
     /// Starts a system call once everything before it has retired.
     fn system(&mut self, step: &Step, slot: u64) -> Time {
         let index = self.index + u64::from(step.instructions) + 1;
-        // What a sync makes durable, or a rollback undoes, includes all earlier stores.
+        // A sync makes all earlier stores durable, and a rollback undoes them.
         if matches!(step.act, Act::Sync | Act::Rollback) {
             if !self.store_out(self.store_number) {
                 return self.wait_for_fill(true);
