@@ -37,6 +37,7 @@ use media::{Action, Flash, Move, Op, OpId, Request, Status, Tag};
 use sim::{Dense, Rng, Streams, Time};
 
 use activity::Activity;
+use buffer::dirty::DirtySlots;
 use buffer::read_copies::ReadCopies;
 use buffer::slots::{List, NIL, Slots};
 use config::{Config, ConfigError};
@@ -146,8 +147,7 @@ pub struct Ftl {
     pace: Pace,
     /// The last dispatch left work to reconsider after the next event; private to `durability/flush.rs`.
     work_left: bool,
-    buffer_due: bool,
-    dirty: List,
+    dirty: DirtySlots,
     clean: List,
     write_used: u32,
     write_limit: u32,
@@ -159,8 +159,6 @@ pub struct Ftl {
     /// Writes that complete when durable are waiting for data that has not arrived, so as to share its programs.
     combining: bool,
     system_used: u32,
-    epoch: u64,
-    force_epoch: u64,
     destaging: bool,
     activity: Activity,
     space_queue: admission::Queue,
@@ -251,8 +249,7 @@ impl Ftl {
             host_room: HostRoom::new(layout.parallel_units),
             pace: Pace::new(&config, &layout),
             work_left: false,
-            buffer_due: false,
-            dirty: List::new(),
+            dirty: DirtySlots::new(),
             clean: List::new(),
             write_used: 0,
             write_limit: config.buffers.write + if config.buffers.shared { config.buffers.read } else { 0 },
@@ -261,8 +258,6 @@ impl Ftl {
             fills: 0,
             combining: false,
             system_used: 0,
-            epoch: 0,
-            force_epoch: 0,
             destaging: false,
             activity: Activity::default(),
             space_queue: admission::Queue::EMPTY,

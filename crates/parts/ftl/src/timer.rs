@@ -2,7 +2,6 @@
 
 use sim::{Part, Schedule, Time, Timer};
 
-use crate::buffer::slots::NIL;
 use crate::{Actions, Ftl};
 
 impl Ftl {
@@ -10,7 +9,7 @@ impl Ftl {
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         // While commands wait for room, neither idle time nor writing out is due.
-        let none_due = (!self.activity.is_idle_due() && self.dirty.head == NIL) || !self.space_queue.is_empty();
+        let none_due = (!self.activity.is_idle_due() && self.dirty.is_empty()) || !self.space_queue.is_empty();
         if none_due && self.read_copies.is_none() {
             return None;
         }
@@ -35,7 +34,7 @@ impl Ftl {
     /// Returns the time at which dirty data is written to flash if no write arrives before. While writes wait for room
     /// or for their data, the host is still writing.
     fn write_out_at(&self) -> Option<Time> {
-        let waits = self.dirty.head != NIL && !self.config.buffers.protected;
+        let waits = !self.dirty.is_empty() && !self.config.buffers.protected;
         let waits = waits && self.space_queue.is_empty() && self.reserved == 0;
         waits.then(|| self.activity.written_for(self.config.buffers.idle))
     }
@@ -45,7 +44,7 @@ impl Ftl {
     pub fn timer(&mut self, now: Time, out: &mut Actions) {
         self.copies_timer(now, out);
         if self.write_out_at().is_some_and(|at| at <= now) {
-            self.force_epoch = self.epoch;
+            self.dirty.force();
             self.activity.write(now);
             self.dispatch(out);
         }

@@ -8,10 +8,10 @@ impl Ftl {
     /// Returns true if the next program would hold a unit whose remaining sectors are still being read: padded to end
     /// before that unit, it would waste the rest of its page. The read ends soon, and the program is then reconsidered.
     pub(crate) fn fills_next(&self) -> bool {
-        let mut slot = self.dirty.head;
+        let mut slot = self.dirty.first();
         for _ in 0..self.layout.program_units {
             // With less than a program's worth of dirty data, only forced slots are written.
-            if slot == NIL || !(self.destaging || self.slots[slot].epoch <= self.force_epoch || self.is_starved()) {
+            if slot == NIL || !(self.destaging || self.dirty.is_forced(self.slots[slot].epoch) || self.is_starved()) {
                 return false;
             }
             if self.slots[slot].filling {
@@ -28,8 +28,8 @@ impl Ftl {
     pub(crate) fn end_combining(&mut self) {
         if self.combining && self.reserved == 0 {
             self.combining = false;
-            self.buffer_due = true;
-            self.force_epoch = self.epoch;
+            self.dirty.request_dispatch();
+            self.dirty.force();
         }
     }
 }

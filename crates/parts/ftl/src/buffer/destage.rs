@@ -23,11 +23,11 @@ impl Ftl {
     fn heed_marks(&mut self) {
         let whole = self.layout.program_units;
         let high = if self.space_queue.is_empty() { self.config.buffers.high.max(whole) } else { whole };
-        if self.dirty.len >= high {
+        if self.dirty.len() >= high {
             self.destaging = true;
         }
-        let gathers = self.space_queue.gathers(self.dirty.len, self.config.buffers.gather);
-        if self.dirty.len < whole || self.dirty.len <= self.config.buffers.low || gathers {
+        let gathers = self.space_queue.gathers(self.dirty.len(), self.config.buffers.gather);
+        if self.dirty.len() < whole || self.dirty.len() <= self.config.buffers.low || gathers {
             self.destaging = false;
         }
     }
@@ -41,11 +41,11 @@ impl Ftl {
     /// Like [`destages`](Self::destages), whether or not host writes have room.
     #[inline]
     pub(crate) fn has_dirty_program(&self) -> bool {
-        let head = self.dirty.head;
+        let head = self.dirty.first();
         if head == NIL {
             return false;
         }
-        let forced = self.slots[head].epoch <= self.force_epoch || self.is_starved();
+        let forced = self.dirty.is_forced(self.slots[head].epoch) || self.is_starved();
         (forced || self.destaging) && (self.fills == 0 || !self.fills_next()) && !self.host_memory.bringing
     }
 
@@ -80,10 +80,10 @@ impl Ftl {
         let sequence = self.begin_program(id, room, Class::Host);
         let (mut taken, mut plain) = (0, true);
         while taken < room.units {
-            if self.dirty.head == NIL || self.slots[self.dirty.head].filling {
+            if self.dirty.is_empty() || self.slots[self.dirty.first()].filling {
                 break;
             }
-            let slot = self.slots.remove_first(&mut self.dirty);
+            let slot = self.dirty.take_first(&mut self.slots);
             self.operations.set_slot(id, taken, slot);
             plain &= self.settle_slot(slot, self.physical(room, taken), out);
             taken += 1;

@@ -2,6 +2,7 @@
 
 pub(crate) mod combine;
 pub(crate) mod destage;
+pub(crate) mod dirty;
 pub(crate) mod read_copies;
 pub(crate) mod slots;
 pub(crate) mod write_out;

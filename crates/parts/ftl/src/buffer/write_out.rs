@@ -1,6 +1,5 @@
 //! Power-loss protection: capacitors power the controller until all acknowledged data is in flash.
 
-use crate::buffer::slots::NIL;
 use crate::{Actions, Ftl};
 
 impl Ftl {
@@ -9,13 +8,13 @@ impl Ftl {
     /// progress and it still returns false, the caller calls this again: completed operations may have made other data
     /// dirty.
     pub fn write_out(&mut self, out: &mut Actions) {
-        self.force_epoch = self.epoch;
+        self.dirty.force();
         self.journal.want_trims();
         self.dispatch(out);
     }
 
     /// Returns true if the flash holds all acknowledged data and trims: nothing in RAM is newer.
     pub fn is_written_out(&self) -> bool {
-        self.dirty.head == NIL && self.sequence.oldest() == self.sequence.next() && self.journal.all_durable()
+        self.dirty.is_empty() && self.sequence.oldest() == self.sequence.next() && self.journal.all_durable()
     }
 }

@@ -2,7 +2,7 @@
 
 use media::{Action, Op, OpId, Status, Tag};
 
-use crate::buffer::slots::{Holds, NIL, Owner};
+use crate::buffer::slots::{Holds, Owner};
 use crate::location::Location;
 use crate::request::operation::Kind;
 use crate::{Actions, Ftl, SYSTEM_SLOTS};
@@ -25,13 +25,13 @@ impl Ftl {
     pub(crate) fn wait_durable(&mut self, tag: Tag) {
         // A write that waits for its own durability does not wait for earlier trims.
         let trims = if self.commands[tag].op == Op::Flush {
-            self.force_epoch = self.epoch;
+            self.dirty.force();
             self.journal.want_trims()
         } else {
             self.combining = true;
             0
         };
-        self.durable_queue.add(tag, self.epoch, trims);
+        self.durable_queue.add(tag, self.dirty.epoch(), trims);
     }
 
     /// Makes waiting commands wait for the trim instead of the data that it discarded before that was durable.
@@ -54,7 +54,7 @@ impl Ftl {
     #[inline]
     fn has_work(&self) -> bool {
         self.work_left
-            || self.buffer_due
+            || self.dirty.is_due()
             || self.short.is_due()
             || self.map.as_ref().is_some_and(|map| map.wanted.is_due())
             || self.host_room.is_due()
@@ -66,7 +66,7 @@ impl Ftl {
     /// Begins a dispatch, which serves everything that is due.
     fn begin_dispatch(&mut self) {
         self.work_left = false;
-        self.buffer_due = false;
+        self.dirty.begin_dispatch();
         self.short.begin_dispatch();
         if let Some(map) = &mut self.map {
             map.wanted.begin_dispatch();
@@ -81,7 +81,7 @@ impl Ftl {
     /// commands whose data is durable.
     pub(crate) fn dispatch(&mut self, out: &mut Actions) {
         self.begin_dispatch();
-        if self.dirty.head != NIL {
+        if !self.dirty.is_empty() {
             self.destage(out);
         }
         self.collect_short(out);
@@ -95,7 +95,7 @@ impl Ftl {
         if self.is_releasing() {
             self.go_on_releasing(out);
         }
-        if self.dirty.head != NIL && self.operations.active() <= self.retries.count() {
+        if !self.dirty.is_empty() && self.operations.active() <= self.retries.count() {
             // The parallel unit that host writes may use again may have no room for them.
             self.destage(out);
         }
@@ -163,7 +163,7 @@ impl Ftl {
 
     /// Seals commands whose slots are all in programs: they then wait only for those programs.
     fn seal_durable(&mut self) {
-        let waiting = if self.dirty.head == NIL { u64::MAX } else { self.slots[self.dirty.head].epoch };
+        let waiting = if self.dirty.is_empty() { u64::MAX } else { self.slots[self.dirty.first()].epoch };
         self.durable_queue.seal(waiting, self.sequence.next());
     }
 

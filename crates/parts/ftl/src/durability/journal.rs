@@ -227,7 +227,7 @@ impl Ftl {
                 Holds::Dirty => {
                     discarded = true;
                     self.leave_host_memory(slot);
-                    self.slots.remove(&mut self.dirty, slot);
+                    self.dirty.remove(&mut self.slots, slot);
                     if self.slots[slot].filling {
                         self.slots[slot].holds = Holds::Doomed;
                     } else {
@@ -315,14 +315,14 @@ impl Ftl {
             }
             self.journal.in_slots += 1;
         }
-        self.force_epoch = self.epoch;
+        self.dirty.force();
         self.destage(out);
     }
 
     /// Writes journal pages to the blocks for copies, since host writes have no room and erases may wait for the
     /// journal.
     pub(crate) fn rescue_journal(&mut self, out: &mut Actions) {
-        let mut slot = self.dirty.head;
+        let mut slot = self.dirty.first();
         let mut pages = Vec::new();
         while slot != NIL {
             if self.journal.owns(self.slots[slot].unit) {
@@ -346,7 +346,7 @@ impl Ftl {
             let now = pages.split_off(pages.len().saturating_sub(room.units as usize));
             self.operations.slots_mut(id).fill(NIL);
             for (i, slot) in now.into_iter().enumerate() {
-                self.slots.remove(&mut self.dirty, slot);
+                self.dirty.remove(&mut self.slots, slot);
                 self.operations.slots_mut(id)[i] = slot;
             }
             self.issue_program(id, room, Class::Host, out);

@@ -234,9 +234,8 @@ impl Ftl {
                 continue;
             }
             self.reserved -= 1;
-            self.epoch += 1;
             let all = self.all_sectors();
-            let slot = self.slots.take_dirty(&mut self.dirty, self.epoch, unit, Location::flash(home), all);
+            let slot = self.dirty.take(&mut self.slots, unit, Location::flash(home), all);
             debug_assert_eq!(self.slots[slot].owner, Owner::Host);
             self.table.set(unit, Location::buffer(slot));
             if self.config.moves {
@@ -245,7 +244,7 @@ impl Ftl {
                 out.moves.push(Move::BufferToBuffer { from: self.scratch(), to: slot, keep: 0 });
             }
             self.stats.relocated += 1;
-            self.buffer_due = true;
+            self.dirty.request_dispatch();
         }
     }
 

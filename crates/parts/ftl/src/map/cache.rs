@@ -41,7 +41,7 @@ impl Ftl {
             }
             let logical = self.cache().first + t;
             if !self.awaits_program(logical) && self.system_slot(logical).is_none() {
-                self.force_epoch = self.epoch;
+                self.dirty.force();
                 self.dispatch(out);
                 return Some(t);
             }
@@ -55,7 +55,7 @@ impl Ftl {
                 self.entries_written_back(t);
             }
         }
-        self.force_epoch = self.epoch;
+        self.dirty.force();
         self.dispatch(out);
         None
     }

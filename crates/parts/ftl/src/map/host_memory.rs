@@ -93,7 +93,7 @@ impl Ftl {
         self.host_memory.releasing = true;
         self.drop_clean_away();
         // Data written from now on stays in the controller, so the dirty data in host memory only shrinks.
-        self.force_epoch = self.epoch;
+        self.dirty.force();
         self.dispatch(out);
     }
 
@@ -285,7 +285,7 @@ impl Ftl {
 
     /// Loads the data in host memory that the next program needs. Returns true if a load was issued.
     pub(crate) fn bring_in(&mut self, out: &mut Actions) -> bool {
-        let (mut slot, mut looked, mut count) = (self.dirty.head, 0, 0);
+        let (mut slot, mut looked, mut count) = (self.dirty.first(), 0, 0);
         let mut chosen = [NIL; 64];
         while slot != NIL && looked < self.layout.program_units && !self.slots[slot].filling {
             if self.slots[slot].away {
@@ -337,7 +337,7 @@ impl Ftl {
         if self.host_memory.bringing {
             return;
         }
-        let mut slot = self.dirty.head;
+        let mut slot = self.dirty.first();
         while slot != NIL {
             if self.slots[slot].away {
                 self.host_access(Kind::HostCopy, slot, 1 << self.unit_shift, false, out);
@@ -393,13 +393,13 @@ impl Ftl {
     /// newest, and reads of the unit fail.
     fn lose_dirty(&mut self, flash: &impl Flash) -> u32 {
         let mut lost = 0;
-        let mut slot = self.dirty.head;
+        let mut slot = self.dirty.first();
         while slot != NIL {
             let next = self.slots.next(slot);
             if self.slots[slot].away {
                 lost += 1;
                 self.leave_host_memory(slot);
-                self.slots.remove(&mut self.dirty, slot);
+                self.dirty.remove(&mut self.slots, slot);
                 let (unit, home) = (self.slots[slot].unit, self.slots[slot].home);
                 let before = self.under_program(unit, home);
                 self.table.set(unit, before.map_or(home, Location::buffer));

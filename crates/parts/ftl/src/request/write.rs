@@ -91,7 +91,7 @@ impl Ftl {
             self.wait_durable(tag);
         }
         self.end_combining();
-        if self.dirty.head != NIL {
+        if !self.dirty.is_empty() {
             self.destage(out);
         }
         self.dispatch_pending(out);
@@ -129,8 +129,7 @@ impl Ftl {
                     Place::Buffer(moving) => self.slots[moving].home,
                     _ => location,
                 };
-                self.epoch += 1;
-                let slot = self.slots.take_dirty(&mut self.dirty, self.epoch, unit, home, mask);
+                let slot = self.dirty.take(&mut self.slots, unit, home, mask);
                 *entry = Location::buffer(slot);
                 if self.host_memory.enabled {
                     self.place_dirty(slot);
@@ -179,10 +178,7 @@ impl Ftl {
     }
 
     pub(crate) fn make_dirty(&mut self, slot: u32) {
-        self.buffer_due = true;
-        self.epoch += 1;
-        self.slots[slot].epoch = self.epoch;
-        self.slots.append(&mut self.dirty, slot);
+        self.dirty.add(&mut self.slots, slot);
     }
 
     /// Completes a partly written unit from the previous location of the unit.

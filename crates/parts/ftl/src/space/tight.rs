@@ -5,7 +5,6 @@
 //! room in their own parallel unit, go wherever room is left. When that is used up, host data goes into the blocks that
 //! are open for copies, as long as collection can still empty a block. After that the drive is read-only.
 
-use crate::buffer::slots::NIL;
 use crate::space::blocks::Blocks;
 use crate::space::parallel_unit::{RESERVE, Room, Stream};
 use crate::{Actions, Ftl};
@@ -143,7 +142,7 @@ impl Ftl {
         let closed = closed.filter(|(_, rank)| Blocks::collectable(**rank));
         let Some(least) = closed.map(|(block, _)| self.blocks.valid(block)).min() else { return false };
         let whole = self.layout.program_units;
-        self.pool_holds(0, least.next_multiple_of(whole) + whole + self.dirty.len)
+        self.pool_holds(0, least.next_multiple_of(whole) + whole + self.dirty.len())
     }
 
     /// Uses the room kept for a program failure as the last resort.
@@ -164,7 +163,7 @@ impl Ftl {
         }
         for pu in 0..self.layout.parallel_units {
             for stream in [Stream::Host, Stream::Copy] {
-                while self.dirty.head != NIL && !self.slots[self.dirty.head].filling && !self.retries.any() {
+                while !self.dirty.is_empty() && !self.slots[self.dirty.first()].filling && !self.retries.any() {
                     let Some(room) = self.room(pu, stream) else { break };
                     self.program_dirty(room, out);
                 }
