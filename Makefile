@@ -32,7 +32,7 @@ build: $(BIN)/python
 
 # The plug-in that QEMU loads (Linux only), where the Python package finds it.
 plugin:
-	if [ "$$(uname)" = Linux ]; then cargo build --release --quiet --package clock_plugin && \
+	if [ "$$(uname)" = Linux ]; then mkdir -p python/nandram/guest/lib && cargo build --release --quiet --package clock_plugin && \
 		cp "$(CARGO_TARGET_DIR)/release/libclock_plugin.so" python/nandram/guest/lib/libnandram_clock.so; fi
 
 demo: build
