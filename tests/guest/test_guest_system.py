@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from guest.emulated import EmulatedDrive
-from nandram.cli import main
 from nandram.errors import UserError
 from nandram.guest.arguments import copies
 from nandram.guest.cpio import File, Link, write_archive
@@ -26,7 +25,6 @@ pytestmark = pytest.mark.system
 
 FOLDER = Path(__file__).parents[2] / "build" / "guest"
 LIMIT_S = 600.0
-JOB = "[job]\nfilename=/dev/nvme0n1\nrw=randrw\nbs=4k\nsize=8m\nnumber_ios=300\ndirect=1\nioengine=pvsync2\n"
 
 
 def fetched(kernel: str = "6.12") -> Path:
@@ -79,14 +77,9 @@ def test_every_kernel_boots_and_hands_over(kernel: str, tmp_path: Path) -> None:
     assert release in (output / "kernel.txt").read_text()
 
 
-def test_an_own_kernel_by_its_path(tmp_path: Path) -> None:
+def test_an_own_kernel_and_a_program_that_a_signal_ends(tmp_path: Path) -> None:
     image = str(find_kernel(fetched(), "6.12").image)
-    assert on_an_emulated_drive(tmp_path / "output", "true", kernel=image).exit_status == 0
-
-
-def test_a_program_that_a_signal_ends(tmp_path: Path) -> None:
-    fetched()
-    found = on_an_emulated_drive(tmp_path / "output", "sh", "-c", "kill -9 $$")
+    found = on_an_emulated_drive(tmp_path / "output", "sh", "-c", "kill -9 $$", kernel=image)
     assert found.exit_status == 128 + signal.SIGKILL
 
 
@@ -100,22 +93,6 @@ def served() -> None:
 def hashes(folder: Path) -> dict[str, str]:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-def test_two_runs_on_a_simulated_drive_are_identical(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    served()
-    (tmp_path / "job.fio").write_text(JOB)
-    script = "nvme id-ctrl /dev/nvme0; fio /job.fio --output-format=json --output=/out/fio.json; cat /proc/uptime"
-    options = ["--copy", f"{tmp_path}/job.fio", "--folder", str(FOLDER)]
-    for name in ("one", "two"):
-        with pytest.raises(SystemExit) as exit_:
-            main(["guest", "hmb-a", *options, "-o", str(tmp_path / name), "--", "sh", "-c", script])
-        assert exit_.value.code == 0, capfd.readouterr().err
-    names = {"console.txt", "guest.json", "kernel.txt", "out/fio.json", "stderr.txt", "stdout.txt", "summary.json"}
-    one = hashes(tmp_path / "one")
-    assert names <= set(one)
-    assert one == hashes(tmp_path / "two")
-    assert "NVME Identify Controller" in (tmp_path / "one/stdout.txt").read_text()
 
 
 def test_an_interrupt_ends_the_guest_and_the_server(tmp_path: Path) -> None:

@@ -251,14 +251,14 @@ mod tests {
                 for now in 1..=100 {
                     monitor.serve_clock(|| now, |_| panic!("no timer yet")).expect("the drive");
                     monitor.serve_clock(|| panic!("no clock"), |time| armed = time).expect("the drive");
-                    assert_eq!(armed, (now % 2 == 0).then_some(now + 5));
+                    assert_eq!(armed, now.is_multiple_of(2).then_some(now + 5));
                     let due = monitor.fire(now + 5, now + 9).expect("the drive");
                     assert_eq!(due, Due { vectors: 1 << 100 | u128::from(now), at: now + 9, next: armed });
                 }
             });
             for _ in 0..100 {
                 let now = drive.now(|| true).expect("the monitor");
-                let next = (now % 2 == 0).then_some(now + 5);
+                let next = now.is_multiple_of(2).then_some(now + 5);
                 drive.arm(next, || true).expect("the monitor");
                 let due = |at: u64, asleep: u64| {
                     assert_eq!((at, asleep), (now + 5, now + 9));
