@@ -121,6 +121,7 @@ impl Memory {
         }
     }
 
+    #[inline(never)]
     fn submit_parts(&mut self, now: Time, request: &Request, region: usize) {
         let id = if request.is_silent() { request.id } else { self.begin(request.id) };
         let ends = self.regions[region].ends(request.address, u64::from(request.bytes));

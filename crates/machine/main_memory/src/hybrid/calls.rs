@@ -53,6 +53,11 @@ impl Calls {
         self.phase != Phase::Idle || !self.waiting.is_empty()
     }
 
+    /// Returns whether a call is being served. If none is, none waits.
+    pub fn are_served(&self) -> bool {
+        self.phase != Phase::Idle
+    }
+
     /// Holds a line request back while a rollback is under way. Returns whether it does.
     pub fn holds(&mut self, request: LineRequest) -> bool {
         if self.rolls_back {
@@ -69,6 +74,7 @@ impl HybridMemory {
             self.run(now, false);
         }
         self.calls.waiting.push_back((id, call));
+        self.advance_calls(now);
         self.settle(now);
     }
 

@@ -371,13 +371,12 @@ impl HybridMemory {
         if let Answer::Refused(error) = answer {
             self.fault.get_or_insert(error.clone());
         }
-        if tag.0 == self.config.nvmm.tags - 1 {
-            let answer = answer.clone();
-            return self.call_answered(now, &answer);
-        }
-        let fetches = self.environment.dispatch.fetches;
-        match tag.0.checked_sub(fetches) {
+        match tag.0.checked_sub(self.environment.dispatch.fetches) {
             None => self.cache_at(now, |cache, environment| cache.fetched(tag.0, environment)),
+            Some(_) if tag.0 == self.config.nvmm.tags - 1 => {
+                let answer = answer.clone();
+                self.call_answered(now, &answer);
+            }
             Some(slot) => self.cache_at(now, |cache, environment| cache.written(slot, environment)),
         }
     }

@@ -218,7 +218,9 @@ impl HybridMemory {
     /// After the inputs of `now`: advances calls, updates when DRAM is due next, and begins a translation.
     #[inline]
     fn settle(&mut self, now: Time) {
-        self.advance_calls(now);
+        if self.calls.are_served() {
+            self.advance_calls(now);
+        }
         self.schedule_dram();
         self.translate(now);
     }

@@ -37,7 +37,6 @@ fn apply_units(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, slc: bool
 }
 
 /// Stores the notes of the layer's own units and, with `lost`, marks the lost units.
-#[cold]
 fn keep_rest(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, lost: bool) {
     let per_page = store.geometry().units_per_page();
     for (at, unit) in (0..).zip(ftl.program_units(id)).filter(|(_, unit)| unit.logical != media::NOBODY) {

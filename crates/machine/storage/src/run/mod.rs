@@ -311,7 +311,6 @@ impl<'a> Flight<'a> {
     }
 
     /// Takes a snapshot of the counters before the first request that ends at or after `at` is recorded.
-    #[cold]
     fn mark(&mut self, at: Time) {
         let counters = Counters::read(self.machine, at, self.player.completed().saturating_sub(1));
         let state = State::read(self.machine);

@@ -68,6 +68,7 @@ impl Channel {
 
     /// Returns a lower bound for the end of any queued read: each bank with waiting reads may first have to be opened,
     /// or closed and opened.
+    #[inline(never)]
     fn soonest_read(&self, command: u64) -> u64 {
         let t = &self.state.timing;
         let (open, close) = (u64::from(t.rcd), u64::from(t.rp + t.rcd));
@@ -93,6 +94,7 @@ impl Channel {
     }
 
     /// Returns a lower bound for the next request that is done by being served.
+    #[inline(never)]
     fn soonest_served(&self, command: u64) -> u64 {
         let first = self.enter_at.min(command).max(self.column_at).saturating_add(self.settings.shortest);
         // Entering reads may have bursts that are forwarded and need no service.
@@ -119,6 +121,7 @@ impl Channel {
         self.soonest_entry(command)
     }
 
+    #[inline(never)]
     fn soonest_entry(&self, command: u64) -> u64 {
         let first = self.enter_at.min(command.saturating_add(1));
         // An entering burst may have its command before the currently next one.

@@ -187,6 +187,7 @@ impl Queues {
     }
 
     /// The burst found to be the oldest may have left, so find the current one.
+    #[cold]
     fn is_oldest_overdue(&mut self, kind: Kind, cycle: u64) -> bool {
         let oldest = self.oldest(kind);
         let overdue_at = if oldest == NONE { u64::MAX } else { self.get(oldest).arrivals.cycle + self.age_max };

@@ -172,6 +172,7 @@ impl Channel {
     }
 
     /// Returns the command that the oldest burst needs.
+    #[cold]
     fn overdue(&mut self, oldest: u8) -> Option<Choice> {
         if oldest == NONE {
             return None;
