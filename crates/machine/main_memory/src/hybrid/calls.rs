@@ -22,6 +22,8 @@ use crate::MemoryCall;
 enum Phase {
     #[default]
     Idle,
+    /// A call has ended, and another waits.
+    Between,
     /// A sync waits until the cache's dirty pages are in flash.
     Cleaning,
     /// A rollback waits until the cache is idle.
@@ -53,7 +55,7 @@ impl Calls {
         self.phase != Phase::Idle || !self.waiting.is_empty()
     }
 
-    /// Returns whether a call is being served. If none is, none waits.
+    /// Returns whether a call is being served or waits.
     pub fn are_served(&self) -> bool {
         self.phase != Phase::Idle
     }
@@ -82,7 +84,7 @@ impl HybridMemory {
     pub(super) fn advance_calls(&mut self, now: Time) {
         while self.calls.is_busy() {
             match self.calls.phase {
-                Phase::Idle => self.begin_call(now),
+                Phase::Idle | Phase::Between => self.begin_call(now),
                 Phase::Cleaning if self.hybrid.has_cleaned() => {
                     let keeps_another = self.calls.tokens.len() < self.config.nvmm.tokens as usize;
                     let oldest = if keeps_another { None } else { self.calls.tokens.pop_front() };
@@ -166,7 +168,7 @@ impl HybridMemory {
     }
 
     fn end_call(&mut self, now: Time) {
-        self.calls.phase = Phase::Idle;
+        self.calls.phase = if self.calls.waiting.is_empty() { Phase::Idle } else { Phase::Between };
         for id in std::mem::take(&mut self.calls.served) {
             let at = self.environment.link.answer(now, false);
             self.environment.answers.send(id, at);
