@@ -388,15 +388,20 @@ impl<D: Device> Storage<D> {
         }
     }
 
-    /// Waits for all requests in flight, including those that no operation waits for, such as the newest record; then
-    /// flushes.
-    pub(crate) fn settle(&mut self) -> Result<(), Stop> {
-        while self.device.is_busy() && self.broken.is_none() {
+    /// Waits for all requests in flight, including those that no operation waits for, such as the newest record.
+    pub(crate) fn wait_all(&mut self) -> Result<(), Stop> {
+        while self.broken.is_none() && self.device.is_busy() {
             match self.device.wait() {
                 Ok(ended) => self.request_ended(ended),
                 Err(error) => self.broken = Some(format!("the device failed: {error}")),
             }
         }
+        self.broken.as_ref().map_or(Ok(()), |why| Err(Stop::Broken(why.clone())))
+    }
+
+    /// Waits for all requests in flight, then flushes.
+    pub(crate) fn settle(&mut self) -> Result<(), Stop> {
+        self.wait_all()?;
         let buffer = self.pool.take();
         let id = OpId(u32::MAX);
         self.start(Purpose::Flush { id }, Op::Flush, 0, 0, buffer);
