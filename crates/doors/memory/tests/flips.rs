@@ -27,7 +27,7 @@ fn message(error: &Error) -> String {
     out
 }
 
-/// Returns the file of a memory after a history, and its content.
+/// Returns the file of a memory that was closed after a history, and its content.
 fn history(seed: u64) -> (Vec<u8>, State) {
     let image = vec![0; shape().file_bytes() as usize];
     let mut memory = Memory::create_on(Recorder::new(image, seed), shape(), DRAM, "FILE").expect("created");
@@ -41,7 +41,7 @@ fn history(seed: u64) -> (Vec<u8>, State) {
     memory.rollback(last).expect("live");
     let State { snapshots: kept, .. } = calls.state;
     let now = kept.last().expect("some").2.clone();
-    (memory.into_device().image, State { now, snapshots: kept })
+    (memory.close_device().expect("closed").image, State { now, snapshots: kept })
 }
 
 /// The error messages found; none if the damage was harmless.
