@@ -127,3 +127,24 @@ fn a_closed_memory_records_its_newest_commit() {
         assert_eq!(newest, written, "history {seed}");
     }
 }
+
+#[test]
+fn the_first_record_after_opening_replaces_the_older_one() {
+    let image = vec![0; shape().file_bytes() as usize];
+    let mut memory = Memory::create_on(Recorder::new(image, 3), shape(), DRAM, "FILE").expect("created");
+    // An odd number of commits, and an even one.
+    for round in 0..4 {
+        let token = memory.sync(None).expect("synced");
+        if round % 2 == 1 {
+            memory.drop_token(token).expect("live");
+        }
+        let image = memory.close_device().expect("closed").image;
+        let newest = RECORDS.into_iter().max_by_key(|record| recorded(&image, *record)).expect("two records");
+        memory = Memory::open_on(Recorder::new(image, round), shape(), DRAM, "FILE").expect("opened");
+        let first = memory.device().events.iter().find_map(|event| match event {
+            Event::Started { offset, .. } if RECORDS.contains(&(*offset as usize)) => Some(*offset as usize),
+            _ => None,
+        });
+        assert!(first.is_some_and(|first| first != newest), "round {round}: {first:?} after {newest}");
+    }
+}

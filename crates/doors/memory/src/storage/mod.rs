@@ -87,7 +87,8 @@ pub struct Storage<D> {
     full: Option<io::Error>,
     /// A record of the newest commit is being written; the next flush waits for it.
     recording: bool,
-    next_record: usize,
+    /// The slot of the next record: not that of the newest one.
+    pub(crate) next_record: usize,
     /// The current generation of readers.
     pub(crate) generation: u64,
     /// The next barrier starts another generation.
