@@ -299,12 +299,19 @@ impl<D: Device> Memory<D> {
     ///
     /// # Errors
     /// If the last writes fail.
-    pub fn close(mut self) -> Result<(), Error> {
+    pub fn close(self) -> Result<(), Error> {
+        self.close_device().map(drop)
+    }
+
+    /// Like [`close`](Self::close), and returns the device, for tests.
+    #[doc(hidden)]
+    pub fn close_device(mut self) -> Result<D, Error> {
         self.begin_call()?;
         self.finish()?;
         self.engine.drain(&mut self.frames).map_err(|stop| self.stopped(stop))?;
         self.engine.release(0, usize::MAX);
-        self.engine.storage.settle().map_err(|stop| self.stopped(stop))
+        self.engine.storage.settle().map_err(|stop| self.stopped(stop))?;
+        Ok(self.into_device())
     }
 
     /// Returns the statistics.

@@ -30,6 +30,8 @@ pub struct Reader<D: Device = Disk> {
     pub(crate) memory: Memory<Overlay<D>>,
     dram: u64,
     generation: u64,
+    /// Bytes read from the file when the mark was last found unchanged: later ones may belong to another state.
+    checked_bytes: u64,
 }
 
 impl Reader<Disk> {
@@ -101,7 +103,7 @@ impl<D: Device> Reader<D> {
                     memory.begin(false)?;
                     memory.engine.drain(&mut memory.frames).map_err(|stop| memory.stopped(stop))?;
                     memory.engine.storage.settle().map_err(|stop| memory.stopped(stop))?;
-                    let mut reader = Reader { memory, dram, generation };
+                    let mut reader = Reader { memory, dram, generation, checked_bytes: 0 };
                     reader.check_generation()?;
                     return Ok(reader);
                 }
@@ -129,19 +131,21 @@ impl<D: Device> Reader<D> {
 
     /// Checks that everything read so far belongs to the opened state.
     pub(crate) fn check_generation(&mut self) -> Result<(), Error> {
-        let path = &self.memory.path;
-        match self.memory.engine.storage.read_mark().map_err(io_error(path, "cannot be read"))? {
-            Some(found) if found == self.generation => Ok(()),
-            _ => Err(Error::Stale { path: path.clone() }),
+        // Requests that no call waits for, such as a second read of the same checksums, may still be in flight.
+        self.memory.engine.storage.wait_all().map_err(|stop| self.memory.stopped(stop))?;
+        let (path, storage) = (&self.memory.path, &mut self.memory.engine.storage);
+        match storage.read_mark().map_err(io_error(path, "cannot be read"))? {
+            Some(found) if found == self.generation => self.checked_bytes = storage.read_bytes,
+            _ => return Err(Error::Stale { path: path.clone() }),
         }
+        Ok(())
     }
 
-    /// Executes `call`, and checks that what it read belongs to the opened state.
+    /// Executes `call`, and checks that what it read belongs to the opened state. If an earlier check failed, what it
+    /// found in DRAM may not.
     fn checked<T>(&mut self, call: impl FnOnce(&mut Memory<Overlay<D>>) -> Result<T, Error>) -> Result<T, Error> {
-        let before = self.memory.engine.storage.read_bytes;
         let result = call(&mut self.memory);
-        let storage = &self.memory.engine.storage;
-        if storage.read_bytes != before && !storage.device().is_busy() {
+        if self.memory.engine.storage.read_bytes != self.checked_bytes {
             self.check_generation()?;
         }
         result

@@ -42,9 +42,7 @@ enum Purpose {
     Flush {
         id: OpId,
     },
-    Record {
-        slot: usize,
-    },
+    Record,
 }
 
 /// A completed operation of the controller.
@@ -87,8 +85,10 @@ pub struct Storage<D> {
     /// Writes refused for lack of space.
     deferred: Vec<Request>,
     full: Option<io::Error>,
-    records: [bool; 2],
-    next_record: usize,
+    /// A record of the newest commit is being written; the next flush waits for it.
+    recording: bool,
+    /// The slot of the next record: not that of the newest one.
+    pub(crate) next_record: usize,
     /// The current generation of readers.
     pub(crate) generation: u64,
     /// The next barrier starts another generation.
@@ -125,7 +125,7 @@ impl<D: Device> Storage<D> {
             barrier: None,
             deferred: Vec::new(),
             full: None,
-            records: [false; 2],
+            recording: false,
             next_record: 0,
             generation: 0,
             revoke: false,
@@ -302,7 +302,9 @@ impl<D: Device> Storage<D> {
     }
 
     fn flush_if_ready(&mut self) {
-        if let Some((id, 0)) = self.barrier {
+        if let Some((id, 0)) = self.barrier
+            && !self.recording
+        {
             self.barrier = None;
             if self.injected == InjectedFault::FlushSkipped {
                 self.finished.push_back(Finished { id, status: Status::Ok, content: None });
@@ -314,19 +316,17 @@ impl<D: Device> Storage<D> {
     }
 
     /// Records that a commit is durable. If the next opener does not find it, the file is damaged rather than left so
-    /// by a crash.
+    /// by a crash. The next barrier makes the record durable, so before a later commit begins to write its pages.
     pub(crate) fn note_commit(&mut self, committed: (u64, u64)) {
-        let slot = self.next_record;
-        // The previous record in this slot is still being written. Skipping this one is safe: records are only a lower
-        // bound.
-        if self.records[slot] || self.broken.is_some() {
+        assert!(!self.recording, "a commit ends behind a barrier, which waits for the previous record");
+        if self.broken.is_some() {
             return;
         }
         let mut buffer = self.pool.take();
         record(committed, &mut buffer[..UNIT as usize]);
-        self.records[slot] = true;
-        self.next_record = 1 - slot;
-        self.start(Purpose::Record { slot }, Op::Write, RECORDS[slot], UNIT, buffer);
+        let slot = self.next_record;
+        (self.recording, self.next_record) = (true, 1 - slot);
+        self.start(Purpose::Record, Op::Write, RECORDS[slot], UNIT, buffer);
     }
 
     /// Releases the space of `count` empty blocks starting at `first`.
@@ -388,15 +388,20 @@ impl<D: Device> Storage<D> {
         }
     }
 
-    /// Waits for all requests in flight, including those that no operation waits for, such as the newest record; then
-    /// flushes.
-    pub(crate) fn settle(&mut self) -> Result<(), Stop> {
-        while self.device.is_busy() && self.broken.is_none() {
+    /// Waits for all requests in flight, including those that no operation waits for, such as the newest record.
+    pub(crate) fn wait_all(&mut self) -> Result<(), Stop> {
+        while self.broken.is_none() && self.device.is_busy() {
             match self.device.wait() {
                 Ok(ended) => self.request_ended(ended),
                 Err(error) => self.broken = Some(format!("the device failed: {error}")),
             }
         }
+        self.broken.as_ref().map_or(Ok(()), |why| Err(Stop::Broken(why.clone())))
+    }
+
+    /// Waits for all requests in flight, then flushes.
+    pub(crate) fn settle(&mut self) -> Result<(), Stop> {
+        self.wait_all()?;
         let buffer = self.pool.take();
         let id = OpId(u32::MAX);
         self.start(Purpose::Flush { id }, Op::Flush, 0, 0, buffer);
@@ -409,7 +414,7 @@ impl<D: Device> Storage<D> {
         let no_room =
             |error: &io::Error| matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
         match result {
-            Err(error) if request.op == Op::Write && no_room(&error) && !matches!(purpose, Purpose::Record { .. }) => {
+            Err(error) if request.op == Op::Write && no_room(&error) && !matches!(purpose, Purpose::Record) => {
                 self.full = Some(error);
                 self.deferred.push(request);
             }
@@ -471,7 +476,10 @@ impl<D: Device> Storage<D> {
                 self.broken = Some(format!("the file could not be flushed: {error}"))
             }
             // A missing record only makes it harder to tell damage from the effects of a crash.
-            (Purpose::Record { slot }, _) => self.records[slot] = false,
+            (Purpose::Record, _) => {
+                self.recording = false;
+                self.flush_if_ready();
+            }
         }
         self.pool.give(buffer);
     }
