@@ -61,7 +61,7 @@ def test_every_kernel_boots_and_hands_over(kernel: str, tmp_path: Path) -> None:
     (tmp_path / "data").write_bytes(bytes(range(256)) * 4096)
     script = """
     uname -r; grep -c ^loop /proc/modules; cat /proc/mounts > /dev/stderr
-    nvme id-ctrl /dev/nvme0 | grep ^mn; fio --version
+    nvme id-ctrl /dev/nvme0 | grep '^mn '; fio --version
     mkfs.ext4 -q -F /dev/nvme0n1 16m > /dev/stdout; echo mkfs $?
     mkdir -p /out/folder; cp /data /out/folder/data; ln -s folder/data /out/link; mknod /out/null c 1 3
     sleep 100000 & exit 3"""
@@ -108,6 +108,10 @@ def test_an_interrupt_ends_the_guest_and_the_server(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130
     assert (tmp_path / "stderr").read_text() == "interrupted\n"
+    # They were killed; the system may take a moment to remove them.
+    end = time.monotonic() + 10
+    while any(Path(f"/proc/{child}").exists() for child in children) and time.monotonic() < end:
+        time.sleep(0.1)
     assert [child for child in children if Path(f"/proc/{child}").exists()] == []
 
 
