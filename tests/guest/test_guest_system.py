@@ -95,6 +95,32 @@ def hashes(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_driver_of_every_kernel_uses_the_drive_and_its_host_memory_buffer(kernel: str, tmp_path: Path) -> None:
+    served()
+    fetched(kernel)
+    script = """
+    set -e
+    nvme id-ctrl /dev/nvme0 | grep '^mn '
+    nvme list | grep -c nvme0n1
+    nvme smart-log /dev/nvme0 | grep '^available_spare[^_]'
+    dd if=/dev/urandom of=/data bs=4096 count=256 2> /dev/null
+    dd if=/data of=/dev/nvme0n1 bs=4096 oflag=direct 2> /dev/null
+    dd if=/dev/nvme0n1 bs=4096 count=256 iflag=direct 2> /dev/null | cmp - /data; echo same $?
+    blkdiscard -f -o 0 -l 4096 /dev/nvme0n1
+    dd if=/dev/nvme0n1 bs=4096 count=1 iflag=direct 2> /dev/null | cmp -n 4096 - /dev/zero; echo discarded $?
+    nvme format /dev/nvme0n1 -f"""
+    line = [sys.executable, "-m", "nandram", "guest", "hmb-a", "--kernel", kernel, "--folder", str(FOLDER)]
+    done = subprocess.run(
+        [*line, "-o", str(tmp_path / "out"), "--", "sh", "-c", script], capture_output=True, text=True
+    )
+    model, listed, spare, same, discarded, formatted = done.stdout.splitlines()
+    assert (done.returncode, model.split(":")[1].strip()) == (0, "nandram DRAM-less NVMe TLC drive with Ho")
+    assert (listed, spare.split()[-1], same, discarded) == ("1", "100%", "same 0", "discarded 0")
+    assert formatted == "Success formatting namespace:1"
+    assert "allocated 64 MiB host memory buffer" in (tmp_path / "out/kernel.txt").read_text()
+
+
 def test_an_interrupt_ends_the_guest_and_the_server(tmp_path: Path) -> None:
     served()
     line = [sys.executable, "-m", "nandram", "guest", "hmb-a", "--folder", str(FOLDER), "--", "sleep", "100000"]
