@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory standard-jobs validate validate-refit robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build
+.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory standard-jobs validate validate-refit robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin
 .PHONY: clean help
 
 help:
@@ -28,6 +28,12 @@ $(BIN)/python:
 build: $(BIN)/python
 	$(BIN)/python -m pip install --group dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --quiet
+	$(MAKE) --no-print-directory plugin
+
+# The plug-in that QEMU loads (Linux only), where the Python package finds it.
+plugin:
+	if [ "$$(uname)" = Linux ]; then mkdir -p python/nandram/guest/lib && cargo build --release --quiet --package clock_plugin && \
+		cp "$(CARGO_TARGET_DIR)/release/libclock_plugin.so" python/nandram/guest/lib/libnandram_clock.so; fi
 
 demo: build
 	$(BIN)/nandram run nvme-client-tlc examples/sqlite_bank/sqlite-bank.iolog.zst --precondition steady -o results/sqlite-bank
@@ -134,7 +140,7 @@ notebooks: build
 	$(BIN)/python docs/notebooks/execute.py
 
 # A wheel that installs without Rust, in build/wheels.
-wheel: $(BIN)/python
+wheel: $(BIN)/python plugin
 	$(BIN)/maturin build --release --strip --out build/wheels
 
 # Instruction counts by callgrind, and the cost of long page traces; writes BENCH.md.

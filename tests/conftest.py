@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,10 @@ TWO_JOBS = str(DATA / "two-jobs.fio")
 settings.register_profile("nandram", derandomize=True, deadline=None, database=None)
 settings.load_profile("nandram")
 set_hypothesis_home_dir(Path(__file__).parent.parent / ".pytest_cache" / "hypothesis")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts background jobs so, and children inherit it: no test of Ctrl-C could end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

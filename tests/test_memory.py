@@ -56,7 +56,7 @@ def test_areas_are_found_by_name(path: Path) -> None:
         with pytest.raises(UserError) as taken:
             memory.alloc(100_000, name="field")
         assert str(taken.value) == f'name "field": the area at {at:#x} already has this name'
-        # No trace of it remains.
+        # Nothing remains.
         with pytest.raises(UserError):
             memory.read(other + 65536, 1)
         memory.delete(at, 1)

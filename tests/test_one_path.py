@@ -15,6 +15,7 @@ REMOVED = {
         submit_alone submit_watched take_in transferred""",
     "crates/parts/device": """admit_one foresees foresees_end is_direct looks_ahead posts_at_once skip_to stepwise""",
     "crates/parts/dram_cache": "miss_apart",
+    "crates/parts/ftl": "end_whole_read read_whole reads_plainly start_whole_read whole_read_done",
     "crates/parts/host": "complete_at_once has_seen_all looks_ahead skip_to",
     "crates/parts/nvmm": "read_alone read_ended",
 }
@@ -56,6 +57,6 @@ def test_attributes_for_the_compiler_are_few(attribute: str, folders: list[str],
 
 def test_a_machine_is_driven_by_three_calls() -> None:
     """A drive has three calls: submit, next_event, advance."""
-    source = (ROOT / "crates/machine/storage/src/advance.rs").read_text()
+    source = (ROOT / "crates/machine/storage/src/machine/advance.rs").read_text()
     inherent = source[source.index("impl Machine {") : source.index("impl sim::Machine")]
     assert re.findall(r"\n    pub fn (\w+)", inherent) == ["submit", "next_event", "advance"]

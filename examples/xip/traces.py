@@ -1,6 +1,6 @@
 """Captures the page traces of the programs built by ``build.sh``: ``python traces.py BUILD_FOLDER TRACES_FOLDER``.
 
-What is bundled in ``python/nandram/traces/xip`` is what this makes, manifest included. The programs write to /dev/null,
+It makes the files in ``python/nandram/traces/xip``, manifest included. The programs write to /dev/null,
 so that the terminal has no say in how their C library buffers.
 """
 
@@ -24,7 +24,7 @@ ARGUMENTS = {
 
 
 def main(build: Path, traces: Path) -> None:
-    """Capture all of them and write the manifest."""
+    """Capture all traces and write the manifest."""
     traces.mkdir(parents=True, exist_ok=True)
     lines = [
         "# Page traces of the programs in examples/xip; made by examples/xip/build.sh and traces.py.",

@@ -5,7 +5,7 @@ Rust panic (`pyo3_runtime.PanicException`).
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 
 from numpy.typing import NDArray
 from typing_extensions import Buffer
@@ -149,6 +149,25 @@ def run(
     `progress` is called ten times a second with the fraction done, the simulated time in seconds and the requests
     ended; all are 0 while the drive is prepared. If it returns False, or raises, the run is given up:
     KeyboardInterrupt, or what it raised. A preparation under way then ends by itself, in a thread of its own.
+    """
+
+class ServeRequest(TypedDict):
+    """How a drive is served."""
+
+    socket: str
+    channel: str | None
+    """The file of the clock channel; None for the host's clock."""
+    dilation: int
+    """Nanoseconds of the host's clock per nanosecond of the drive."""
+    seed: int
+
+def serve(
+    system: str, sets: list[str], request: ServeRequest, ready: Callable[[], object]
+) -> tuple[str, str | None, bool]:
+    """Serve a drive at a vfio-user socket until the monitor that connects there disconnects. Linux only.
+
+    Calls `ready` once the socket exists. Returns the summary as JSON, why the clock failed if it did, and whether an
+    interrupt ended it.
     """
 
 class ProbeOutput:

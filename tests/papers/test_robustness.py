@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import nandram
+from nandram.cli.terminal.claims import show
 from nandram.errors import UserError
 from nandram.papers import library
 from nandram.papers.robustness import table
@@ -137,9 +138,45 @@ def test_a_table_survives_its_file(tiny: Path, tmp_path: Path) -> None:
     assert table.from_json(json.loads((tmp_path / "kept.json").read_text())["tiny"]) == kept
 
 
-def test_draws_from_0_are_refused(tiny: Path) -> None:
-    with pytest.raises(UserError, match=r"draws: found `0`, expected a whole number from 1"):
-        nandram.reproduce(str(tiny), draws=0)
+@pytest.mark.parametrize("draws", [0, True, "x", 1.5])
+def test_draws_that_are_not_a_number_from_1_are_refused(tiny: Path, draws: object) -> None:
+    with pytest.raises(UserError, match=rf"draws: found {draws!r}, expected a whole number from 1"):
+        nandram.reproduce(str(tiny), draws=draws)  # type: ignore[arg-type]
+
+
+def test_all_claims_are_shown_in_each_variant(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    variants = """
+[variants.slow]
+why = "flash that reads in ten times the time"
+set = { "flash.read" = "500us" }
+[variants.single]
+why = "one die"
+set = { "flash.dies" = 1 }
+"""
+    tiny.write_text(tiny.read_text() + variants)
+    found = nandram.reproduce(str(tiny), cache=None, variants=True, output="out")
+    (shown,) = found.variants
+    assert list(shown.whys) == ["slow", "single"]
+    assert list(shown.claims["tiny.gain"]) == ["experiment", "slow", "single"]
+    ours, holds = shown.claims["tiny.gain"]["experiment"]
+    assert (ours, holds) == (found["tiny.gain"].ours, True)
+    assert not shown.claims["tiny.gain"]["single"][1]
+    slow, fast = (shown.claims["tiny.read_us"][name][0] for name in ("slow", "experiment"))
+    assert slow is not None
+    assert fast is not None
+    assert slow > 400 + fast
+    assert json.loads(Path("out/variants.json").read_text())[0]["whys"] == shown.whys
+    show(found, every=False)
+    text = capsys.readouterr().out
+    assert "slow: flash that reads in ten times the time" in text
+    assert nandram.reproduce(str(tiny), cache=None).variants == []
+
+
+def test_a_variant_names_what_it_changes(tiny: Path) -> None:
+    text = tiny.read_text()
+    tiny.write_text(text + '\n[variants.empty]\nwhy = "nothing"\n')
+    with pytest.raises(UserError, match=r"found neither `set` nor `constants`, expected a change"):
+        nandram.reproduce(str(tiny), variants=True)
 
 
 @pytest.mark.parametrize("paper", BUNDLED)

@@ -49,7 +49,7 @@ def capture_block(
 ) -> Capture:
     """Run `command` and write its file reads, writes and syncs, and its children's, to `output`.
 
-    What is recorded are the calls, before the page cache: a read that the page cache answers is in the trace, and so
+    The calls are recorded, before the page cache: a read that the page cache answers is in the trace, and so
     is a write that never reaches a drive because the file was removed first. Regular files only. A file whose last
     name and descriptor are gone, that is cut short or punched, is trimmed, as on a file system mounted with
     ``discard``. A file keeps the name under which it was met first, whatever it is renamed to. The command runs slower

@@ -12,7 +12,7 @@ strace's clock, too, and of this module. The times start at 1, not at 0: fio tak
 would drop the first pause.
 
 A file is opened as it is first needed and never closed: when fio replays all files onto one device
-(``replay_redirect``), closing one of them would close the device.
+(``replay_redirect``), closing one would close the device.
 
 File names are those below the working folder, or the absolute path without its first slash, so that a replay by fio
 never writes to the files that were captured unless it is started in the same folder. Blanks, control characters,

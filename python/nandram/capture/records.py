@@ -12,7 +12,7 @@ from nandram.capture.files import File
 
 
 class Action(StrEnum):
-    """What happens to a file, by the word that fio's iolog has for it."""
+    """An action on a file, as named in fio's iolog."""
 
     READ = "read"
     WRITE = "write"

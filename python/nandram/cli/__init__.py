@@ -14,12 +14,14 @@ from nandram.cli import (
     check,
     compare,
     fit,
+    guest,
     memory,
     paging,
     probe,
     report,
     reproduce,
     run,
+    serve,
     sweep,
     systems,
 )
@@ -40,6 +42,7 @@ app.command()(interruptible(run.run))
 app.command()(interruptible(reproduce.reproduce))
 app.command()(interruptible(report.report))
 app.command()(interruptible(sweep.sweep))
+app.command()(interruptible(serve.serve))
 app.command()(interruptible(compare.compare))
 app.command()(interruptible(probe.probe))
 app.command()(interruptible(fit.fit))
@@ -50,6 +53,7 @@ app.command()(interruptible(systems.schema))
 app.command("systems")(systems.list_systems)
 app.add_typer(cache.app, name="cache")
 app.add_typer(capture.app, name="capture")
+app.add_typer(guest.app, name="guest")
 app.add_typer(memory.app, name="memory")
 
 

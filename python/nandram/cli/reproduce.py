@@ -28,6 +28,9 @@ def reproduce(
             help="Also evaluate the claims in N joint draws of everything assumed, and in their counter-models.",
         ),
     ] = None,
+    variants: Annotated[
+        bool, typer.Option("--variants", help="Also evaluate all claims in each variant that an experiment declares.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array with one object per claim.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Exit with status 1 if a claim is missed.")] = False,
     output: Annotated[
@@ -66,6 +69,7 @@ def reproduce(
             output=output,
             report=report,
             draws=None if draws is None else whole_number("--draws", draws),
+            variants=variants,
         )
     if as_json:
         print(found.json, end="")

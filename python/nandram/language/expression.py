@@ -26,7 +26,7 @@ class Measured(Protocol):
     """Something that can be asked for a measure by name: a run."""
 
     def measure(self, name: str) -> Any:
-        """Return a measure of it. Raises `GridError`."""
+        """Return a measure. Raises `GridError`."""
 
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {

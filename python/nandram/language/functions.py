@@ -29,7 +29,7 @@ def _truths(values: Sequence[Any]) -> list[bool]:
 
 
 def kind(value: object) -> str:
-    """What a value is, in a word."""
+    """Return the kind of a value, in a word."""
     if isinstance(value, bool):
         return "a truth value"
     if isinstance(value, int | float):
@@ -167,6 +167,21 @@ def coordinate(series: Any, over: str | None = None) -> Any:
     return Grid({name: series.axes[name]}, {(each,): each for each in series.axes[name]})
 
 
+def crossing(series: Any, level: float, over: str | None = None) -> Any:
+    """The coordinate at which a series first reaches a level, interpolated linearly; the first if it begins there."""
+
+    def find(places: Sequence[Coordinate], values: Sequence[Any]) -> float:
+        at, numbers = _numbers(places), _numbers(values)
+        if numbers[0] >= level:
+            return at[0]
+        for (x, y), (next_x, next_y) in itertools.pairwise(zip(at, numbers, strict=True)):
+            if next_y >= level:
+                return x + (next_x - x) * (level - y) / (next_y - y)
+        raise GridError(f"found a series that stays below {level}")
+
+    return _line(series, over, find)
+
+
 def argmax(series: Any, over: str | None = None) -> Any:
     """The first coordinate at which a series is greatest."""
     return _line(series, over, lambda coordinates, line: coordinates[line.index(max(_numbers(line)))])
@@ -184,6 +199,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "argmax": argmax,
     "argmin": argmin,
     "coordinate": coordinate,
+    "crossing": crossing,
     "falling": falling,
     "knee": knee,
     "max": max_,

@@ -42,6 +42,7 @@
     [charts.throughput]               figures of the paper, drawn anew: `nandram.papers.charts`
     [sensitivity]                     which parameter moves which claim: `nandram.papers.parameters`
     [counters.one_die]                a model in which claims must fail: `nandram.papers.robustness.declared`
+    [variants.authors]                another choice of what the paper leaves open: the same
     [robustness]                      plausible ranges of what is assumed: the same
 
     [tests]                           by the kind of claim: when a claim holds, and who decided that
@@ -179,6 +180,8 @@ class Experiment:
     """Of each constant."""
     counters: dict[str, Counter] = field(default_factory=dict)
     """Counter-models by name."""
+    variants: dict[str, Counter] = field(default_factory=dict)
+    """Other choices of what the paper leaves open, by name."""
     ranges: Ranges = field(default_factory=Ranges)
     """Plausible ranges of what is assumed."""
     text: str = ""
@@ -217,7 +220,7 @@ def tables(file: str, text: str) -> Table:
     top = parse(file, text)
     top.only(
         *("paper", "constants", "basis", "quick", "measures", "runs", "values", "bands", "charts", "sensitivity"),
-        *("counters", "robustness", "tests", "claims"),
+        *("counters", "variants", "robustness", "tests", "claims"),
     )
     top.text("paper", "")
     return top
@@ -235,6 +238,7 @@ def read(top: Table, folder: Path | None, claims: Claims, *, quick: bool = False
     scope = {*constants, *runs, *values}
     tests = read_tests(top.table("tests"), constants)
     counters = read_counters(top, tuple(runs), tuple(constants))
+    variants = read_counters(top, tuple(runs), tuple(constants), "variants")
     entries = read_entries(top.table("claims"), claims, tests, scope, tuple(counters))
     for entry in entries.values():
         if entry.ours is not None:
@@ -251,6 +255,7 @@ def read(top: Table, folder: Path | None, claims: Claims, *, quick: bool = False
         *(top.file, constants, measures, runs, values, entries, uses, bands, drawn, asked),
         basis=basis,
         counters=counters,
+        variants=variants,
         ranges=read_ranges(top),
         text=repr(top.values),
     )

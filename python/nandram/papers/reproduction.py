@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nandram.papers.entries import Entry
     from nandram.papers.experiment import Experiment
     from nandram.papers.library import Paper
+    from nandram.papers.robustness.compared import VariantTable
     from nandram.papers.robustness.table import PaperRobustness
     from nandram.papers.runs.play import Outcome, Report, Task
     from nandram.papers.verdict import Row
@@ -46,6 +47,8 @@ class Reproduction:
     """Figures of the papers redrawn from our runs, if these were made."""
     manifests: "dict[str, list[dict[str, Any]]]" = field(default_factory=dict)
     """By paper, the manifests of the runs, one per system and set of changes."""
+    variants: "list[VariantTable]" = field(default_factory=list)
+    """All claims in each declared variant, by paper, if they were evaluated."""
 
     def __iter__(self) -> "Iterator[Row]":
         return iter(self.rows)
@@ -138,6 +141,7 @@ def reproduce(
     output: str | os.PathLike[str] | None = None,
     report: "Report | None" = None,
     draws: int | None = None,
+    variants: bool = False,
 ) -> Reproduction:
     """Evaluate the claims of papers with their experiments; of all papers by default.
 
@@ -147,17 +151,18 @@ def reproduce(
     ``$NANDRAM_CACHE``, or ``nandram`` in the user's cache folder. `output`: folder for the claims (``claims.json``),
     the experiments' values (``values.json``) and the runs. `report`: called with the progress of the runs. `draws`:
     evaluate each claim in so many joint draws of everything assumed, and in its counter-models; without it, what was
-    evaluated for the bundled papers is shown.
+    evaluated for the bundled papers is shown. `variants`: also evaluate all claims in each variant that an experiment
+    declares.
 
     Raises `UserError` for a mistake in any argument or in an experiment.
     """
-    from nandram.options import at_a_time, default_cache, text_of
+    from nandram.options import at_a_time, at_least_one, default_cache, text_of
     from nandram.papers import library
-    from nandram.papers.robustness import table
+    from nandram.papers.robustness import compared, table
     from nandram.papers.runs import play
 
-    if draws is not None and draws < 1:
-        raise UserError(f"draws: found `{draws}`, expected a whole number from 1")
+    if draws is not None:
+        at_least_one("draws", draws)
     threads = at_a_time(jobs)
     claims = None if claims is None else text_of("claims", claims)
     kept = Path(default_cache()) if cache == "default" else None if cache is None else Path(os.fspath(cache))
@@ -182,7 +187,12 @@ def reproduce(
     charts: list[Drawn] = []
     values: dict[str, dict[str, Any]] = {}
     robust: dict[str, PaperRobustness] = {}
+    in_variants: list[VariantTable] = []
     for plan in plans:
+        if variants:
+            wanted = [claim.id for claim in plan.wanted]
+            compares = compared.compare(plan.paper, jobs=threads, cache=kept, wanted=wanted, report=report)
+            in_variants += [] if compares is None else [compares]
         of_it, values[plan.name], tables = plan.result(outcomes)
         if draws is not None and plan.paper.experiment is not None:
             robust[plan.name] = table.evaluate(
@@ -194,6 +204,7 @@ def reproduce(
     titles = {each.claims.paper: each.claims.title for each in loaded}
     left_out = sum(plan.left_out for plan in plans)
     found = Reproduction(tuple(rows), titles, values, quick, tuple(bands), len(tasks), left_out, tuple(charts))
+    found.variants.extend(in_variants)
     for plan in plans:
         manifests = [outcomes[task.key].manifest for task in plan.tasks.values()]
         found.manifests[plan.name] = list({(m["system"], *m["changes"]): m for m in manifests}.values())
@@ -215,6 +226,9 @@ def _save(found: Reproduction, folder: Path, tasks: "list[Task]", outcomes: "dic
         if found.bands:
             text = json.dumps([asdict(table) for table in found.bands], indent=2, ensure_ascii=False) + "\n"
             (folder / "bands.json").write_text(text, encoding="utf-8")
+        if found.variants:
+            text = json.dumps([asdict(table) for table in found.variants], indent=2, ensure_ascii=False) + "\n"
+            (folder / "variants.json").write_text(text, encoding="utf-8")
         # Written last: a folder with claims.json holds all runs.
         (folder / "claims.json").write_text(found.json, encoding="utf-8")
     except OSError as error:

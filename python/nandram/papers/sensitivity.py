@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a claim changes by when a parameter does."""
+    """The change of a claim's figure with a parameter."""
 
     claim: str
     parameter: str

@@ -1,4 +1,4 @@
-"""The space of a sweep: its axes, and the points that are taken of it.
+"""The space of a sweep: its axes, and its points.
 
 [space]
 kind = "latin-hypercube"          grid, random or latin-hypercube
@@ -71,7 +71,7 @@ Axis = Between | tuple[Coordinate, ...]
 
 @dataclass(frozen=True)
 class Space:
-    """What is varied."""
+    """The varied parameter."""
 
     kind: str
     axes: dict[str, Axis]

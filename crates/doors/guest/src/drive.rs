@@ -215,8 +215,18 @@ impl Drive {
         Ok(cut)
     }
 
+    /// Returns the bytes that hosts can address.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.parts.user_bytes
+    }
+
+    /// Returns the bytes of a mapping unit.
+    pub(crate) fn unit_bytes(&self) -> u32 {
+        self.parts.nand.geometry.unit_bytes
+    }
+
     /// Lets `act` use the controller at `now`.
-    fn controller<R>(
+    pub(crate) fn controller<R>(
         &mut self,
         now: Time,
         act: impl FnOnce(&mut Controller, &mut dyn Schedule<host_interface::Event>) -> R,

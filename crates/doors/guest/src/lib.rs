@@ -16,6 +16,7 @@ pub mod memory;
 pub mod msix;
 pub mod pci;
 pub mod pointers;
+mod summary;
 
 pub use controller::{Identity, NamespaceConfig, QUEUES};
 pub use drive::{Drive, DriveError, Options};

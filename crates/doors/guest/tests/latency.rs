@@ -82,3 +82,29 @@ fn a_read_of_a_preset_takes_as_long_as_in_a_simulated_run() {
         assert_eq!(guest, run);
     }
 }
+
+#[test]
+fn the_summary_counts_commands_and_their_latencies() {
+    let system = system("", &[&SMALL[..], &NO_HOST].concat());
+    let mut host = Host::attached(&system, &Options::default());
+    let mut reads = Vec::new();
+    for i in 0..8u64 {
+        assert_eq!(host.write_blocks(i * 8, &pattern(i, 4096)).status, 0);
+    }
+    host.flush();
+    for i in 0..20u64 {
+        host.wait(Time::from_us(500));
+        reads.push(host.read_blocks(i % 8 * 8, 8).0.latency);
+    }
+    assert_ne!(host.read_blocks(u64::MAX / 4096, 8).0.status, 0);
+    let now = host.now;
+    let summary = host.drive.summary(now);
+    let count = |class: &str, key: &str| summary[class][key].as_u64();
+    assert_eq!([count("write", "total_ios"), count("write", "io_bytes")], [Some(8), Some(8 * 4096)]);
+    assert_eq!([count("read", "total_ios"), count("read", "io_bytes")], [Some(21), Some(20 * 4096)]);
+    assert_eq!([count("read", "errors"), count("other", "total_ios")], [Some(1), Some(1)]);
+    let longest = reads.iter().max().expect("20 reads").ns();
+    assert_eq!(summary["read"]["lat_ns"]["max"].as_u64(), Some(longest), "the time from doorbell to interrupt");
+    assert_eq!(summary["ftl"]["host_units"].as_u64(), Some(8));
+    assert_eq!(host.drive.summary(now).to_string(), summary.to_string());
+}

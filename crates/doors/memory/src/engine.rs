@@ -4,8 +4,8 @@ use media::{Action, BlockAddr, Tag};
 use nvmm::{Actions, Answer, Application, Content, Input, Move, Nvmm, Request};
 use sim::Time;
 
+use crate::cache::frames::{Frames, NONE};
 use crate::device::Device;
-use crate::frames::{Frames, NONE};
 use crate::storage::{Finished, Stop, Storage};
 
 /// The application ID of the process that has the memory open.
@@ -159,9 +159,14 @@ impl<D: Device> Engine<D> {
 
     /// Performs the controller's pending data moves, then its actions. `content` is the data just read.
     fn perform(&mut self, content: &[u8], frames: &mut Frames) {
-        let Engine { nvmm, storage, out, in_flight, buffers, .. } = self;
+        let Engine { nvmm, storage, out, in_flight, buffers, noted, .. } = self;
         if nvmm.revoked() {
             storage.revoke();
+        }
+        // Before the actions: the next commit's first barrier may be among them, and waits for this record.
+        let committed = nvmm.committed();
+        if std::mem::replace(noted, committed) != committed {
+            storage.note_commit(committed);
         }
         let place = |in_flight: &[InFlight], tag: Tag, segment: u32| in_flight[tag.0 as usize].places[segment as usize];
         for moved in out.moves.drain(..) {
@@ -199,10 +204,6 @@ impl<D: Device> Engine<D> {
         }
         for reply in out.replies.drain(..) {
             in_flight[reply.tag.0 as usize].answer = Some(reply.answer);
-        }
-        let committed = nvmm.committed();
-        if std::mem::replace(&mut self.noted, committed) != committed {
-            storage.note_commit(committed);
         }
     }
 }

@@ -54,35 +54,29 @@
 
 mod cache;
 mod catalog;
-mod copy;
 pub mod device;
-mod disk;
 mod engine;
 mod error;
-mod frames;
-mod layout;
 mod map;
 mod mappable;
 mod memory;
 mod names;
 mod open;
-mod overlay;
 mod pages;
 mod reader;
 mod storage;
-mod sums;
 mod transaction;
 
-pub use copy::backup;
-pub use disk::Disk;
+pub use device::disk::Disk;
 pub use error::Error;
-pub use layout::{Info, Shape};
 pub use map::{Advice, Area, MapStats, Mapped, Source};
 pub use mappable::{Hint, MappableMemory};
 pub use memory::{Memory, Stats};
 pub use nvmm::{Permissions, Token};
 pub use open::{Options, shape_of};
 pub use reader::Reader;
+pub use reader::copy::backup;
+pub use storage::layout::{Info, Shape};
 
 /// Bytes per page, the unit of allocation and of permissions.
 pub const PAGE_BYTES: u64 = 64 << 10;

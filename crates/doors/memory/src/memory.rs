@@ -4,12 +4,12 @@ use media::Tag;
 use nvmm::{Answer, Permissions, Request, Token};
 
 use crate::cache::Pending;
+use crate::cache::frames::{Frames, Key};
 use crate::catalog;
 use crate::device::Device;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::frames::{Frames, Key};
-use crate::layout::Shape;
+use crate::storage::layout::Shape;
 use crate::{Disk, InjectedFault, MapStats};
 
 /// Maximum number of blocks that one sync releases to the file system, to bound its duration.
@@ -137,7 +137,7 @@ impl<D: Device> Memory<D> {
     /// Submits a request without data and waits for its answer.
     pub(crate) fn execute(&mut self, request: Request, page: u32) -> Result<Answer, Error> {
         self.finish()?;
-        let tag = self.engine.submit(request, [crate::frames::NONE; 16], &mut self.frames);
+        let tag = self.engine.submit(request, [crate::cache::frames::NONE; 16], &mut self.frames);
         match self.engine.answer(tag, &mut self.frames) {
             Ok(Answer::Refused(error)) => Err(self.convert_error(error, page)),
             Ok(answer) => Ok(answer),
@@ -299,12 +299,19 @@ impl<D: Device> Memory<D> {
     ///
     /// # Errors
     /// If the last writes fail.
-    pub fn close(mut self) -> Result<(), Error> {
+    pub fn close(self) -> Result<(), Error> {
+        self.close_device().map(drop)
+    }
+
+    /// Like [`close`](Self::close), and returns the device, for tests.
+    #[doc(hidden)]
+    pub fn close_device(mut self) -> Result<D, Error> {
         self.begin_call()?;
         self.finish()?;
         self.engine.drain(&mut self.frames).map_err(|stop| self.stopped(stop))?;
         self.engine.release(0, usize::MAX);
-        self.engine.storage.settle().map_err(|stop| self.stopped(stop))
+        self.engine.storage.settle().map_err(|stop| self.stopped(stop))?;
+        Ok(self.into_device())
     }
 
     /// Returns the statistics.

@@ -14,7 +14,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 use crate::device::{Device, Op, Request};
 use crate::engine::Engine;
-use crate::layout::{FORMAT, MARK, RECORDS, Shape, Superblock, UNIT, mark, parse_mark, parse_record};
+use crate::storage::layout::{FORMAT, MARK, RECORDS, Shape, Superblock, UNIT, mark, parse_mark, parse_record};
 use crate::storage::{Stop, Storage};
 use crate::{Disk, Error, InjectedFault, Memory, PAGE_BYTES};
 
@@ -305,11 +305,12 @@ impl<D: Device> Medium for Opening<'_, D> {
 }
 
 impl<D: Device> Storage<D> {
-    /// Returns the newest commit that a record declares durable.
+    /// Returns the newest commit that a record declares durable. The next record will replace the older one.
     pub(crate) fn newest_record(&mut self) -> (u64, u64) {
         let records =
             RECORDS.map(|at| self.read_unit(at).ok().and_then(|bytes| parse_record(&bytes)).unwrap_or((0, 0)));
-        records[0].max(records[1])
+        self.next_record = usize::from(records[1] < records[0]);
+        records[1 - self.next_record]
     }
 
     /// Reads the generation of readers, or `None` if the mark is damaged.

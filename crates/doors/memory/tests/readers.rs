@@ -265,7 +265,7 @@ fn history(seed: u64, injected: InjectedFault) -> Result<(u64, u64), String> {
 #[test]
 fn a_reader_sees_exactly_one_sync() {
     let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
-    let (first, count) = (number("HISTORY", 0), number("HISTORIES", 20));
+    let (first, count) = (number("HISTORY", 0), number("HISTORIES", 60));
     let (mut opened, mut stale) = (0, 0);
     for seed in first..first + count {
         match history(seed, InjectedFault::None) {

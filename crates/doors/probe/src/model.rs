@@ -8,12 +8,12 @@ use media::Op;
 use storage::prepare::Preparation;
 use system::System;
 
-use crate::bench::Bench;
+use crate::measure::bench::Bench;
+use crate::measure::parallel::latencies;
 use crate::options::Options;
-use crate::parallel::latencies;
 use crate::report::{Finding, Place, Report, Verdict};
-use crate::simulated::Simulated;
-use crate::wire::Wire;
+use crate::target::simulated::Simulated;
+use crate::target::wire::Wire;
 
 /// Why no model could be generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
+use crate::measure::write_buffer;
 use crate::options::{Options, Test};
 use crate::run::plan as steps_of;
-use crate::write_buffer;
 
 /// The host and target that a plan is made for.
 pub(crate) struct Host {

@@ -1,10 +1,11 @@
 //! Runs a probe from its first test to its report.
 
-use crate::bench::{Bench, Stop};
+use crate::measure::bench::{Bench, Stop};
+use crate::measure::{map_cache, parallel, read_cache, write_buffer};
 use crate::options::{Options, Test};
+use crate::place;
 use crate::report::{Finding, Report, VERSION, Verdict};
 use crate::target::{Target, TargetError};
-use crate::{map_cache, parallel, place, read_cache, write_buffer};
 
 /// Progress of a probe.
 #[derive(Clone, Copy, Debug, PartialEq)]

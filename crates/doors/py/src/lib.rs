@@ -12,6 +12,8 @@ mod memory_reader;
 mod options;
 mod paging;
 mod probing;
+#[cfg(target_os = "linux")]
+mod serving;
 mod watched;
 mod workloads;
 
@@ -298,6 +300,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_class::<mapping::MemoryArea>()?;
         module.add_class::<memory::MemoryFile>()?;
         module.add_class::<memory_reader::MemoryReading>()?;
+        module.add_function(wrap_pyfunction!(serving::serve, module)?)?;
         module.add_function(wrap_pyfunction!(memory::memory_info, module)?)?;
         module.add_function(wrap_pyfunction!(memory_reader::memory_backup, module)?)?;
     }

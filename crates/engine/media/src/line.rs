@@ -5,9 +5,10 @@
 pub const LINE: u64 = 64;
 
 /// Kind of access to a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LineKind {
     /// A read that a program waits for.
+    #[default]
     Fill,
     /// A write of a modified line.
     WriteBack,
@@ -15,7 +16,7 @@ pub enum LineKind {
 
 /// A line that a last-level cache requests or writes back. Each request is answered once, with its number: a fill when
 /// its 64 bytes have arrived, a write-back when memory has accepted it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineRequest {
     /// Number chosen by the caller, unique among requests in progress.
     pub id: u32,

@@ -15,8 +15,14 @@ pub enum Act {
     Read,
     /// A system call that copies bytes to a file. The accesses of the copy follow as steps.
     Write,
-    /// A system call that makes the data written to a file durable (fsync).
+    /// A system call that makes data durable: that of a file (fsync), or of the mapped file at this address (msync). Flash
+    /// as main memory keeps the state of all its pages under a token (NVMM's sync).
     Sync,
+    /// A return to the last sync after a fault. Flash as main memory restores that state (NVMM's rollback); over a drive,
+    /// memory is lost and files are read again.
+    Rollback,
+    /// A system call that makes the pages of these bytes permanent (NVMM's setperms).
+    Permanent,
     /// A barrier: the thread waits for all threads of all programs that have this step. Measurement begins there.
     Begin,
 }

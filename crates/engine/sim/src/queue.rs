@@ -286,7 +286,6 @@ impl<E: Copy + Default> EventQueue<E> {
         self.last -= SIZE;
     }
 
-    #[cold]
     fn refuse(&self, when: Time) -> ! {
         panic!("an event at {when}, before now ({})", self.now)
     }

@@ -100,6 +100,7 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32, scheduler: Scheduler
         translation: Time::from_ns(50),
         die_queue: 16,
         full: true,
+        synced: false,
         verify: false,
     }
 }

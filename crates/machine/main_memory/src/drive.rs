@@ -122,6 +122,10 @@ impl World for Drive {
         &mut self.linux.effects
     }
 
+    fn called(&mut self, thread: u16, _: Time) {
+        unreachable!("the kernel serves the calls of thread {thread}")
+    }
+
     fn begin(&mut self, now: Time) {
         self.linux.reset_stats();
         self.begun = (*self.drive.ftl().stats(), self.energy_until(now));
@@ -147,6 +151,7 @@ impl World for Drive {
             "pages_written": stats.pages_written,
             "pages_swapped_out": stats.pages_swapped_out,
             "commands": stats.commands,
+            "sync_ns": spread(&stats.sync),
             "access_ns": spread(&stats.access),
             "hardware_ns": spread(&stats.hardware),
             "software_ns": if stats.major_faults > 0 { software } else { 0.0 },

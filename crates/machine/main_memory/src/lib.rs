@@ -2,10 +2,12 @@
 //!
 //! All kinds accept requests for lines ([`LineRequest`]) and answer each once, by its number.
 
+mod calls;
 pub mod dram;
 pub mod drive;
 pub mod frames;
 pub mod hybrid;
+mod in_memory;
 pub mod run;
 
 use media::line::LineRequest;
@@ -18,6 +20,20 @@ use system::memory::MainMemory as Kind;
 pub use self::dram::DramMemory;
 pub use self::hybrid::{HybridError, HybridMemory};
 pub use system::parts::{DramConfig, HybridConfig};
+
+/// A call that concerns the memory as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemoryCall {
+    /// Make all accepted write-backs durable and keep this state.
+    Sync,
+    /// Restore the state of the last sync.
+    Rollback,
+    /// Make the pages of these bytes permanent.
+    Permanent {
+        /// First byte and number of bytes of each range.
+        ranges: Vec<(u64, u64)>,
+    },
+}
 
 /// The counters of main memory at one point in time.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +113,15 @@ impl MainMemory {
         }
     }
 
+    /// Makes what was allocated durable, after the last allocation and before the simulation begins, so that the first sync
+    /// of a program does not write it.
+    pub fn is_set_up(&mut self) {
+        match self {
+            MainMemory::Dram(_) => {}
+            MainMemory::Hybrid(hybrid) => hybrid.is_set_up(),
+        }
+    }
+
     /// Requests a line at `now`.
     ///
     /// # Panics
@@ -105,6 +130,17 @@ impl MainMemory {
         match self {
             MainMemory::Dram(dram) => dram.submit(now, request),
             MainMemory::Hybrid(hybrid) => hybrid.submit(now, request),
+        }
+    }
+
+    /// Makes a call at `now`, which is answered with its number like a line request.
+    ///
+    /// # Panics
+    /// If this is DRAM, which keeps no states.
+    pub fn call(&mut self, now: Time, id: u32, call: MemoryCall) {
+        match self {
+            MainMemory::Dram(_) => panic!("DRAM keeps no states, and cannot serve {call:?}"),
+            MainMemory::Hybrid(hybrid) => hybrid.call(now, id, call),
         }
     }
 

@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use host::cpu::{Cpu, Effects, Kernel, PAGE, ThreadStats};
-use host::linux::{LinuxConfig, Resident};
 use media::{LINE, LineRequest, Op, Status};
 use serde_json::{Map, Value, json};
 use sim::{Energy, Streams, Time};
 use workload::JobInfo;
 use workload::program::{InitialState, Programs};
 
+use super::calls::{CALL, Calls, FLUSH};
 use super::drive::Drive;
 use super::frames::Frames;
+use super::in_memory::InMemory;
 use super::{HybridError, MainMemory, Reading};
 use storage::record::{Ended, Recorder};
 use storage::run::{Measured, Progress, RunOptions, WATCH_EVERY};
@@ -81,58 +82,10 @@ pub trait World: Kernel {
     fn energy(&self, end: Time) -> Option<(Energy, Energy)>;
     /// Returns the counters since measuring began and for the whole run, for the summary.
     fn report(&mut self, end: Time) -> (Map<String, Value>, Map<String, Value>);
+    /// Notes that memory has served a call of `thread`.
+    fn called(&mut self, thread: u16, at: Time);
     /// Begins measuring.
     fn begin(&mut self, now: Time);
-}
-
-/// A kernel with all data in memory and without devices.
-pub(super) struct InMemory {
-    kernel: Resident,
-    effects: Effects,
-}
-
-impl InMemory {
-    fn new(programs: &Programs, config: LinuxConfig, streams: &Streams) -> InMemory {
-        let mut kernel = Resident::new(config, &super::drive::areas(programs), streams);
-        for region in programs.regions().iter().filter(|region| region.initial == InitialState::Written) {
-            kernel.was_written(region.base / PAGE, region.bytes.div_ceil(PAGE));
-        }
-        InMemory { kernel, effects: Effects::default() }
-    }
-}
-
-impl Kernel for InMemory {
-    fn translate(&mut self, thread: u16, page: u64, store: bool) -> Option<u64> {
-        self.kernel.translate(thread, page, store)
-    }
-    fn fault(&mut self, now: Time, thread: u16, page: u64, store: bool) -> Option<Time> {
-        self.kernel.fault(now, thread, page, store)
-    }
-    fn call(&mut self, now: Time, thread: u16, step: &media::Step) -> Option<Time> {
-        self.kernel.call(now, thread, step)
-    }
-}
-
-impl World for InMemory {
-    fn next_event(&self) -> Option<Time> {
-        None
-    }
-    fn advance(&mut self, _: Time) {}
-    fn effects(&mut self) -> &mut Effects {
-        &mut self.effects
-    }
-    fn energy(&self, _: Time) -> Option<(Energy, Energy)> {
-        None
-    }
-    fn report(&mut self, _: Time) -> (Map<String, Value>, Map<String, Value>) {
-        let (faults, calls) = self.kernel.counted();
-        let mut all = Map::new();
-        all.insert("kernel".to_owned(), json!({ "faults": faults, "calls": calls }));
-        (all, Map::new())
-    }
-    fn begin(&mut self, _: Time) {
-        self.kernel.reset_stats();
-    }
 }
 
 /// A completed run.
@@ -204,7 +157,9 @@ pub fn run(
             }
         }
     }
-    let world = InMemory::new(&programs, kernel, &streams);
+    memory.is_set_up();
+    let keeps = matches!(memory, MainMemory::Hybrid(_));
+    let world = InMemory::new(&programs, kernel, keeps, &streams);
     Flight::new(system, programs, memory, frames, world).fly(system, &file, watch)
 }
 
@@ -213,7 +168,7 @@ fn digits(number: f64) -> usize {
     if number > 0.0 { (3.0 - number.log10().floor()).clamp(4.0, 12.0) as usize } else { 4 }
 }
 
-/// First request number of devices; those of the processor are lower.
+/// First request number of devices; those of the processor and of calls are lower.
 const DEVICE: u32 = 1 << 31;
 
 /// The running machine: programs, a processor, a kernel and main memory.
@@ -228,6 +183,7 @@ pub(crate) struct Flight<W: World> {
     /// The program of each thread.
     program_of: Vec<u16>,
     device_lines: u32,
+    calls: Calls,
     fills: u64,
     /// Measuring: whether it has begun; when, until the counters at that time are read; and that reading.
     begun: bool,
@@ -260,6 +216,7 @@ impl<W: World> Flight<W> {
             recorder,
             program_of,
             device_lines: 0,
+            calls: Calls::default(),
             fills: 0,
             begun: false,
             unread: None,
@@ -338,6 +295,14 @@ impl<W: World> Flight<W> {
         if id >= DEVICE {
             return;
         }
+        if id >= CALL {
+            let thread = (id - CALL) as u16;
+            self.world.called(thread, at);
+            return self.cpu.resume(thread, at);
+        }
+        if id >= FLUSH {
+            return self.calls.accepted(at, id, &mut self.memory);
+        }
         if let Some(filled) = self.cpu.complete(id, at) {
             self.fills += 1;
             let asked = filled.requested;
@@ -378,6 +343,9 @@ impl<W: World> Flight<W> {
         }
         for (thread, at) in effects.resumed.drain(..) {
             self.cpu.resume(thread, at);
+        }
+        for call in effects.calls.drain(..) {
+            self.calls.begin(now, call, &mut self.cpu, self.frames.as_ref(), &mut self.memory);
         }
     }
 

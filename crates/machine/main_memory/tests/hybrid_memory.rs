@@ -3,7 +3,7 @@
 use dram::Scheduler;
 use dram_cache::Prefetch;
 use link::LineLinkConfig;
-use main_memory::{DramConfig, DramMemory, HybridConfig, HybridMemory, MainMemory};
+use main_memory::{DramConfig, DramMemory, HybridConfig, HybridMemory, MainMemory, MemoryCall};
 use media::Geometry;
 use media::line::{LineKind, LineRequest};
 use sim::{Rng, Streams, Time};
@@ -88,6 +88,7 @@ fn small(page_bytes: u32) -> HybridConfig {
         translation: Time::from_ns(50),
         die_queue: 4,
         full: false,
+        synced: false,
         verify: true,
     }
 }
@@ -301,4 +302,100 @@ fn what_cannot_work_says_why() {
     let mut config = small(8192);
     config.nvmm.segments = 5;
     assert_eq!(error(&config), "nvmm: 5 segments per page, expected 4, 8 or 16");
+}
+
+/// Makes a call, and random requests meanwhile, until it is answered; then settles. Returns the time.
+fn call(memory: &mut MainMemory, rng: &mut Rng, from: Time, call: MemoryCall, lines: u64, requests: u32) -> Time {
+    const CALL: u32 = 1 << 20;
+    let (mut done, mut now, mut answered) = (Vec::new(), from, false);
+    memory.call(now, CALL, call);
+    for id in 0..requests {
+        let kind = if rng.below(2) == 0 { LineKind::WriteBack } else { LineKind::Fill };
+        memory.submit(now, LineRequest { id, address: rng.below(lines) * 64, kind });
+    }
+    while let Some(next) = memory.next_event() {
+        now = next;
+        memory.advance(now, &mut done);
+        answered |= done.drain(..).any(|(id, _)| id == CALL);
+    }
+    assert!(answered, "the call is not answered");
+    now
+}
+
+#[test]
+fn a_rollback_returns_every_line_to_the_last_sync() {
+    for (seed, page_bytes) in [(1, 4096), (2, 16384)] {
+        let config = small(page_bytes);
+        let lines = config.cache.pages * u64::from(page_bytes) / 64 / 4;
+        let mut memory = MainMemory::Hybrid(Box::new(made(&config, seed)));
+        let mut rng = Streams::new(seed).stream("test");
+        let mut now = Time::ZERO;
+        let write = |memory: &mut MainMemory, rng: &mut Rng, now: Time, kind: LineKind| {
+            let (mut done, mut now) = (Vec::new(), now);
+            for id in 0..400 {
+                memory.submit(now, LineRequest { id, address: rng.below(lines) * 64, kind });
+            }
+            while let Some(next) = memory.next_event() {
+                now = next;
+                memory.advance(now, &mut done);
+            }
+            assert_eq!(done.len(), 400);
+            now
+        };
+        // More syncs than the four tokens that the memory keeps.
+        for round in 0..9 {
+            now = write(&mut memory, &mut rng, now, LineKind::WriteBack);
+            now = call(&mut memory, &mut rng, now, MemoryCall::Sync, lines, 0);
+            now = write(&mut memory, &mut rng, now, LineKind::WriteBack);
+            if round % 2 == 1 {
+                now = call(&mut memory, &mut rng, now, MemoryCall::Rollback, lines, 0);
+            }
+            // The memory itself compares what is read with the last write, or with the state of the token.
+            now = write(&mut memory, &mut rng, now, LineKind::Fill);
+        }
+        let MainMemory::Hybrid(memory) = memory else { unreachable!("it is one") };
+        assert_eq!(memory.fault(), None);
+        let table = memory.table().stats();
+        assert_eq!((table.syncs, table.rollbacks, memory.table().tokens().count()), (9, 4, 4));
+        assert!(table.rolled_back > 20, "{table:?}");
+    }
+}
+
+#[test]
+fn requests_go_on_during_a_sync_and_wait_during_a_rollback() {
+    let config = HybridConfig { verify: false, ..small(4096) };
+    let lines = config.cache.pages * 64 / 2;
+    let mut memory = MainMemory::Hybrid(Box::new(made(&config, 1)));
+    let mut rng = Streams::new(1).stream("test");
+    let mut now = Time::ZERO;
+    for _ in 0..6 {
+        now = call(&mut memory, &mut rng, now, MemoryCall::Sync, lines, 300);
+        now = call(&mut memory, &mut rng, now, MemoryCall::Rollback, lines, 300);
+    }
+    let MainMemory::Hybrid(hybrid) = &mut memory else { unreachable!("it is one") };
+    assert_eq!((hybrid.fault(), hybrid.table().stats().rollbacks), (None, 6));
+    // Syncs that wait together are served by one; each is answered.
+    let mut done = Vec::new();
+    for id in 0..5 {
+        memory.call(now, id, MemoryCall::Sync);
+    }
+    while let Some(next) = memory.next_event() {
+        memory.advance(next, &mut done);
+    }
+    let MainMemory::Hybrid(hybrid) = &memory else { unreachable!("it is one") };
+    assert_eq!((done.len(), hybrid.table().stats().syncs), (5, 8));
+}
+
+#[test]
+fn setting_permissions_needs_pages_that_exist() {
+    let config = small(8192);
+    let mut memory = MainMemory::Hybrid(Box::new(made(&config, 1)));
+    let mut rng = Streams::new(1).stream("test");
+    memory.submit(Time::ZERO, LineRequest { id: 0, address: 70_016, kind: LineKind::WriteBack });
+    let mut now = call(&mut memory, &mut rng, Time::ZERO, MemoryCall::Sync, 1, 0);
+    let permanent = |ranges| MemoryCall::Permanent { ranges };
+    now = call(&mut memory, &mut rng, now, permanent(vec![(66_000, 60_000)]), 1, 0);
+    assert_eq!(memory.fault(), None);
+    call(&mut memory, &mut rng, now, permanent(vec![(66_000, 80_000)]), 1, 0);
+    assert!(memory.fault().is_some(), "the second page was never written");
 }

@@ -145,3 +145,96 @@ fn a_drive_that_is_too_small_is_refused() {
         "{message}"
     );
 }
+
+const SMALL_NVMM: [(&str, &str); 9] = [
+    ("memory.ranks", "1"),
+    ("memory.cache.size", "8MiB"),
+    ("nvmm.capacity", "64MiB"),
+    ("flash.channels", "2"),
+    ("flash.chips", "1"),
+    ("flash.dies", "1"),
+    ("flash.planes", "1"),
+    ("flash.blocks", "160"),
+    ("flash.pages", "64"),
+];
+
+fn checkpoints(method: &str, more: &str) -> String {
+    format!(
+        "kind = \"checkpoint\"\ntable = \"2MiB\"\nupdates = 6000\ninterval = 500\ndirty = \"256KiB\"\nmethod = \
+         \"{method}\"\n{more}"
+    )
+}
+
+#[test]
+fn a_sync_writes_the_dirty_pages_of_flash_memory_and_keeps_versions() {
+    let none = play("nvmm", &SMALL_NVMM, "none", &checkpoints("none", ""));
+    assert_eq!((number(&none, "/nvmm/syncs"), number(&none, "/nvmm/writes")), (0.0, 0.0));
+    let synced = play("nvmm", &SMALL_NVMM, "synced", &checkpoints("sync", ""));
+    let of = |key: &str| number(&synced, key);
+    assert_eq!((of("/nvmm/syncs"), of("/kernel/sync_ns/N"), of("/nvmm/rollbacks")), (12.0, 12.0, 0.0));
+    // Each interval changes almost all 32 pages of its part, of 8 KiB each, and perhaps one more at its end.
+    assert!((12.0 * 28.0..=12.0 * 33.0).contains(&of("/nvmm/writes")), "{} pages", of("/nvmm/writes"));
+    assert!(of("/nvmm/versions") > 200.0, "{} versions", of("/nvmm/versions"));
+    // Programs of 200 us on two dies at a time, and the journal.
+    assert!(of("/kernel/sync_ns/mean") > 14.0 * 200e3, "{} ns", of("/kernel/sync_ns/mean"));
+    assert!(of("/measured_s") > number(&none, "/measured_s") + 12.0 * of("/kernel/sync_ns/mean") * 0.9e-9);
+    // With few kept states and little space, blocks are collected.
+    let sets = [&SMALL_NVMM[..], &[("nvmm.tokens", "2"), ("nvmm.capacity", "16MiB"), ("flash.blocks", "50")]].concat();
+    let more = checkpoints("sync", "").replace("6000", "30000").replace("256KiB", "1MiB");
+    let collected = play("nvmm", &sets, "collected", &more);
+    let (blocks, syncs) = (number(&collected, "/nvmm/collected"), number(&collected, "/nvmm/syncs"));
+    assert!(blocks > 0.0 && syncs == 60.0, "{blocks} blocks collected, {syncs} syncs");
+}
+
+#[test]
+fn a_copy_writes_the_whole_table_and_a_rollback_reads_less_than_a_restart_from_it() {
+    let of = |system: &str, sets: &[(&str, &str)], method: &str, faults: u32| {
+        play(system, sets, method, &checkpoints(method, &format!("faults = {faults}\n")))
+    };
+    let pages = |outcome: &MemoryOutcome| number(outcome, "/nvmm/writes");
+    let (synced, copied) = (of("nvmm", &SMALL_NVMM, "sync", 0), of("nvmm", &SMALL_NVMM, "copy", 0));
+    assert!(pages(&copied) > 6.0 * pages(&synced), "{} and {} pages", pages(&copied), pages(&synced));
+    // The same programs over a drive: msync writes what changed, a copy everything.
+    let (synced, copied) = (of("dram-ssd", &SMALL_DRIVE, "sync", 0), of("dram-ssd", &SMALL_DRIVE, "copy", 0));
+    let written = |outcome: &MemoryOutcome| number(outcome, "/linux/pages_written");
+    assert_eq!((number(&synced, "/linux/sync_ns/N"), number(&copied, "/linux/sync_ns/N")), (12.0, 12.0));
+    assert_eq!(written(&copied), 12.0 * 512.0);
+    assert!((12.0 * 60.0..=12.0 * 65.0).contains(&written(&synced)), "{} pages", written(&synced));
+    // A fault: pages are read again on demand, or the whole copy at once.
+    for (system, sets) in [("nvmm", &SMALL_NVMM[..]), ("dram-ssd", &SMALL_DRIVE[..])] {
+        let (synced, copied) = (of(system, sets, "sync", 3), of(system, sets, "copy", 3));
+        if system == "nvmm" {
+            assert_eq!((number(&synced, "/nvmm/rollbacks"), number(&synced, "/kernel/rollback_ns/N")), (3.0, 3.0));
+            assert!(number(&synced, "/nvmm/rolled_back") == 0.0, "nothing newer than the sync had left the cache");
+            assert!(number(&synced, "/nvmm/reads") > number(&copied, "/nvmm/reads") / 10.0);
+        } else {
+            assert!(number(&synced, "/linux/pages_read") < number(&copied, "/linux/pages_read"));
+            assert_eq!(number(&copied, "/linux/pages_read"), 3.0 * 512.0);
+        }
+    }
+}
+
+#[test]
+fn fsync_of_a_file_in_flash_memory_waits_for_flash() {
+    let text = "kind = \"varmail\"\nfiles = 20\noperations = 10\nthreads = 2\n";
+    let outcome = play("nvmm", &SMALL_NVMM, "mail", text);
+    assert_eq!(number(&outcome, "/kernel/sync_ns/N"), 20.0);
+    // Two threads may be served by one sync.
+    let syncs = number(&outcome, "/nvmm/syncs");
+    assert!((10.0..=20.0).contains(&syncs) && number(&outcome, "/nvmm/writes") >= syncs, "{syncs} syncs");
+    assert!(number(&outcome, "/kernel/sync_ns/mean") > 400e3, "a page and the journal, one after the other");
+    assert!(outcome.inside.pointer("/kernel/sync_ns").is_some());
+    assert!(play("dram-only", &[], "mail", text).inside.pointer("/kernel/sync_ns").is_none());
+}
+
+#[test]
+fn the_first_sync_does_not_write_what_was_allocated_before_the_run() {
+    // The log of 256 MiB is 4,096 pages of 64 KB, of which the program touches a few.
+    let sets = [&SMALL_NVMM[..], &[("nvmm.capacity", "1GiB"), ("flash.blocks", "2048")]].concat();
+    let text = "kind = \"oltp\"\noperations = 1280\n";
+    let outcome = play("nvmm", &sets, "oltp", text);
+    let syncs = number(&outcome, "/nvmm/syncs");
+    assert!(syncs > 0.0, "no sync");
+    let table = number(&outcome, "/nvmm/programs_table");
+    assert!(table <= 4.0 * syncs, "{table} pages of the table in {syncs} syncs");
+}

@@ -1,21 +1,11 @@
 //! Simulated drives: composes the parts that a system file describes and runs workloads on them.
 
-pub mod counters;
-mod course;
-pub mod failed;
-pub mod fast;
-pub mod fio_json;
 mod machine;
-pub mod manifest;
-pub mod measured;
 pub mod prepare;
-mod prepared_cache;
-pub mod record;
-mod rest;
+mod results;
 pub mod run;
-pub mod series;
-pub mod summary;
-pub mod verify;
-pub mod warm_up;
 
 pub use machine::{Completion, Machine, PowerCut};
+pub use prepare::fast;
+pub use results::{counters, fio_json, manifest, measured, series, summary};
+pub use run::{failed, record, verify, warm_up};

@@ -3,24 +3,24 @@
 use media::{Geometry, SECTOR};
 use sim::Time;
 
-use super::device::{CacheSharing, Memory, ReadPlace};
-use super::error::SystemError;
-use super::flash::Cell;
-use super::ftl::{Group, MapGrain, MapPlace};
-use super::hmb;
-use super::host::{Chipset, Completion};
-use super::link::LinkType;
-use super::{System, Value};
+use crate::error::SystemError;
+use crate::sections::device::{CacheSharing, Memory, ReadPlace};
+use crate::sections::flash::Cell;
+use crate::sections::ftl::{Group, MapGrain, MapPlace};
+use crate::sections::hmb;
+use crate::sections::host::{Chipset, Completion};
+use crate::sections::link::LinkType;
+use crate::{System, Value};
 
 /// Bytes of map per mapping unit.
 const MAP_ENTRY: u64 = 4;
 
 /// Checks a system after all its values have been parsed, and computes derived values.
-pub(super) fn check(system: &mut System) -> Result<(), SystemError> {
-    if system.memory.kind != super::memory::MainMemory::None {
-        super::memory::check(system)?;
+pub(crate) fn check(system: &mut System) -> Result<(), SystemError> {
+    if system.memory.kind != crate::sections::memory::MainMemory::None {
+        crate::sections::memory::check(system)?;
     }
-    if system.memory.kind == super::memory::MainMemory::Hybrid {
+    if system.memory.kind == crate::sections::memory::MainMemory::Hybrid {
         // The flash behind DRAM is not that of a drive.
         system.expect(
             system.link.kind == LinkType::None,
@@ -29,7 +29,7 @@ pub(super) fn check(system: &mut System) -> Result<(), SystemError> {
         )?;
         times(system)?;
         shape(system)?;
-        return super::hybrid::check(system);
+        return crate::sections::hybrid::check(system);
     }
     if system.link.kind == LinkType::None {
         return nothing(system);
@@ -41,7 +41,7 @@ pub(super) fn check(system: &mut System) -> Result<(), SystemError> {
     geometry(system)?;
     device(system)?;
     hmb::check(system)?;
-    super::parity::check(system)?;
+    crate::sections::parity::check(system)?;
     capacity(system)?;
     memory(system)
 }
@@ -49,7 +49,7 @@ pub(super) fn check(system: &mut System) -> Result<(), SystemError> {
 impl System {
     /// Returns an error about a combination of `keys`, at the position of the last one set. If all are defaults,
     /// reports the position of the machine's type.
-    pub(super) fn conflict(&self, keys: &[&str], why: String) -> Result<(), SystemError> {
+    pub(crate) fn conflict(&self, keys: &[&str], why: String) -> Result<(), SystemError> {
         let last = keys.iter().map(|key| self.setting(key)).rev().max_by_key(|setting| setting.layer);
         if let Some(place) = last.and_then(|setting| setting.place.clone()) {
             return Err(SystemError::Conflict { place, why });
@@ -64,11 +64,11 @@ impl System {
     }
 
     /// Formats `key is value`, as in the file.
-    pub(super) fn is(&self, key: &str) -> String {
+    pub(crate) fn is(&self, key: &str) -> String {
         format!("{key} is {}", self.setting(key).value)
     }
 
-    pub(super) fn expect(&self, holds: bool, keys: &[&str], expected: &str) -> Result<(), SystemError> {
+    pub(crate) fn expect(&self, holds: bool, keys: &[&str], expected: &str) -> Result<(), SystemError> {
         match holds {
             true => Ok(()),
             false => self.conflict(keys, format!("{}, expected {expected}", self.is(keys[0]))),
@@ -87,7 +87,7 @@ impl System {
 
 /// A machine without storage needs main memory.
 fn nothing(s: &System) -> Result<(), SystemError> {
-    let memory = s.memory.kind != super::memory::MainMemory::None;
+    let memory = s.memory.kind != crate::sections::memory::MainMemory::None;
     s.expect(memory, &["link.type", "memory.type"], "a link where memory.type is \"none\"")
 }
 
@@ -302,7 +302,7 @@ fn shape(s: &System) -> Result<(), SystemError> {
     let shape = ["flash.channels", "flash.chips", "flash.dies", "flash.planes", "flash.blocks", "flash.pages"];
     match s.geometry().fault() {
         Some(why) => s.conflict(&[&shape[..], &["flash.page", "ftl.unit"]].concat(), format!("flash: {why}")),
-        None => super::parity::check_die(s),
+        None => crate::sections::parity::check_die(s),
     }
 }
 

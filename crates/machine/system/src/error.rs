@@ -101,7 +101,7 @@ pub enum SystemError {
 }
 
 impl SystemError {
-    pub(super) fn value(place: &Place, key: &str, why: impl AsRef<str>) -> SystemError {
+    pub(crate) fn value(place: &Place, key: &str, why: impl AsRef<str>) -> SystemError {
         SystemError::Value { place: place.clone(), key: one_line(key), why: one_line(why.as_ref()) }
     }
 }
@@ -110,7 +110,7 @@ impl SystemError {
 const SHOWN: usize = 400;
 
 /// Escapes characters that would break the line, as in a TOML string, and truncates long text.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len().min(SHOWN));
     for (count, c) in text.chars().enumerate() {
         if count == SHOWN {

@@ -5,46 +5,27 @@
 //! default with its basis, help, and the field it is read into. The loader, range checks, resolved files, JSON Schema
 //! and suggestions for misspelled names all use that table.
 
-mod age;
-mod chain;
 mod check;
-pub mod device;
 mod error;
-pub mod flash;
-pub mod ftl;
-mod hmb;
-pub mod host;
-pub mod hybrid;
-pub mod kernel;
+mod file;
 mod key;
-mod layer;
-pub mod link;
-pub mod memory;
-mod nearest;
-pub mod onenand;
-mod parity;
 pub mod parts;
-mod presets;
-mod print;
-mod resolve;
-mod scale;
 mod schema;
-mod show;
-mod table;
-mod value;
+mod sections;
 
 use sha2::{Digest, Sha256};
 
-pub use device::Device;
 pub use error::{Place, SystemError};
-pub use flash::Flash;
-pub use ftl::Ftl;
-pub use host::Host;
+pub use file::presets::{preset, presets};
+pub use key::table::keys;
+pub use key::value::Value;
 pub use key::{Basis, Choice, Fallback, Key, Kind, Shape};
-pub use link::{Link, LinkType};
-pub use presets::{preset, presets};
-pub use table::keys;
-pub use value::Value;
+pub use sections::device::Device;
+pub use sections::flash::Flash;
+pub use sections::ftl::Ftl;
+pub use sections::host::Host;
+pub use sections::link::{Link, LinkType};
+pub use sections::{device, flash, ftl, host, hybrid, kernel, link, memory, onenand};
 
 /// A complete, validated description of a machine, defaults included.
 ///
@@ -116,7 +97,7 @@ impl System {
     /// # Errors
     /// Returns the first error found, in one line with its position.
     pub fn load(name_or_path: &str, sets: &[(&str, &str)]) -> Result<System, SystemError> {
-        System::new(chain::open(name_or_path)?, sets)
+        System::new(file::chain::open(name_or_path)?, sets)
     }
 
     /// Like [`System::load`], from a file's text. `name` is used in messages, and extended files are relative to its
@@ -125,7 +106,7 @@ impl System {
     /// # Errors
     /// Returns the first error found, in one line with its position.
     pub fn from_toml(name: &str, text: &str, sets: &[(&str, &str)]) -> Result<System, SystemError> {
-        System::new(chain::parse(name, text)?, sets)
+        System::new(file::chain::parse(name, text)?, sets)
     }
 
     /// Splits a `--set` option into key and value.
@@ -137,15 +118,15 @@ impl System {
         Ok((key.trim(), value.trim()))
     }
 
-    fn new(chain: chain::Chain, sets: &[(&str, &str)]) -> Result<System, SystemError> {
-        match sets.iter().any(|(key, _)| *key == scale::KEY) {
-            true => scale::scaled(&chain, sets),
+    fn new(chain: file::chain::Chain, sets: &[(&str, &str)]) -> Result<System, SystemError> {
+        match sets.iter().any(|(key, _)| *key == file::scale::KEY) {
+            true => file::scale::scaled(&chain, sets),
             false => System::plain(chain, sets),
         }
     }
 
-    fn plain(chain: chain::Chain, sets: &[(&str, &str)]) -> Result<System, SystemError> {
-        let settings = resolve::resolve(chain, layer::Layer::from_sets(sets)?)?;
+    fn plain(chain: file::chain::Chain, sets: &[(&str, &str)]) -> Result<System, SystemError> {
+        let settings = file::resolve::resolve(chain, file::layer::Layer::from_sets(sets)?)?;
         let mut values = key::Values(settings.iter());
         let mut system = System {
             title: values.next("title"),
@@ -181,17 +162,17 @@ impl System {
     /// # Panics
     /// If the key does not exist.
     pub fn setting(&self, key: &str) -> &Setting {
-        &self.settings[table::row(key)]
+        &self.settings[key::table::row(key)]
     }
 
     /// Returns the whole system as one file: every value with its unit, and a comment about its origin.
     pub fn resolved_toml(&self) -> String {
-        print::print(self)
+        file::print::print(self)
     }
 
     /// Returns a file with the values that the file itself or a `--set` sets, without defaults and extended files.
     pub fn changed_toml(&self) -> String {
-        print::print_changed(self)
+        file::print::print_changed(self)
     }
 
     /// Returns a JSON Schema (draft 2020-12) of system files, for completion and validation in editors.
@@ -208,7 +189,7 @@ impl System {
     pub fn hash_of(&self, tables: &[&str]) -> String {
         let inside = |key: &Key| tables.iter().any(|table| key.table().starts_with(table));
         let mut hash = Sha256::new();
-        for setting in self.settings.iter().filter(|s| s.applies && !std::ptr::eq(s.key, &keys()[table::TITLE])) {
+        for setting in self.settings.iter().filter(|s| s.applies && !std::ptr::eq(s.key, &keys()[key::table::TITLE])) {
             // Keys added later do not change the hash while they are off.
             let absent = [("memory.type", "none"), ("ftl.parity.stripe", "off"), ("flash.failures.die", "none")];
             let is_absent = |(key, word)| setting.key.name == key && setting.value == Value::Word(word);

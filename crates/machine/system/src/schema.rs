@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::age;
-use super::key::{Fallback, Key, Kind, Shape};
-use super::table::keys;
+use crate::key::age;
+use crate::key::table::keys;
+use crate::key::{Fallback, Key, Kind, Shape};
 
 const NUMBER: &str = r"[0-9_]+(\.[0-9_]+)?\s*";
 
 /// Returns the schema, JSON Schema draft 2020-12.
-pub(super) fn schema() -> Value {
+pub(crate) fn schema() -> Value {
     let mut root = table("A machine: its host, its link and its storage device.");
     let properties = |table: &mut Map<String, Value>| match table.get_mut("properties") {
         Some(Value::Object(properties)) => std::mem::take(properties),

@@ -59,6 +59,60 @@ fn created_marks_the_table_as_written_without_writing_it() {
 }
 
 #[test]
+fn a_checkpoint_follows_every_interval_and_a_fault_repeats_half_of_one() {
+    let text = "kind = \"checkpoint\"\ntable = \"256KiB\"\nupdates = 2500\ninterval = 1000\ndirty = \"16KiB\"\n";
+    let steps = all(&mut parse(text), 0);
+    let begin = steps.iter().position(|step| step.act == Act::Begin).expect("a start of measurement");
+    assert_eq!(accesses(&steps[..begin], Act::Store), (0..4096).map(|line| 64 * line).collect::<Vec<_>>());
+    let permanent: Vec<_> = steps.iter().filter(|step| step.act == Act::Permanent).collect();
+    assert_eq!(permanent.iter().map(|step| (step.address, step.bytes)).collect::<Vec<_>>(), [(0, 256 << 10)]);
+    let intervals = |steps: &[Step]| -> Vec<Vec<u64>> {
+        steps
+            .split(|step| matches!(step.act, Act::Sync | Act::Rollback))
+            .map(|part| accesses(part, Act::Store))
+            .collect()
+    };
+    let parts = intervals(&steps[begin..]);
+    assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 1000, 500, 0]);
+    let reach = |part: &[u64]| part.iter().max().unwrap() - part.iter().min().unwrap();
+    assert!(parts[..3].iter().all(|part| (8 << 10..16 << 10).contains(&reach(part))));
+    assert!(reach(&parts.concat()) > 16 << 10, "each interval updates another part of the table");
+    // One fault, in the last interval.
+    let steps = all(&mut parse(&format!("{text}faults = 1\n")), 0);
+    let again = intervals(&steps[steps.iter().position(|step| step.act == Act::Begin).unwrap()..]);
+    assert_eq!(again.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 1000, 250, 500, 0]);
+    assert_eq!((&again[..2], &again[3]), (&parts[..2], &parts[2]));
+    assert_eq!(again[2], parts[2][..250], "the repeated updates are the same");
+}
+
+#[test]
+fn copies_alternate_between_two_files_and_the_last_is_restored() {
+    let text =
+        "kind = \"checkpoint\"\ntable = \"128KiB\"\nupdates = 30\ninterval = 10\nmethod = \"copy\"\nfaults = 1\n";
+    let mut programs = parse(text);
+    let files: Vec<u64> = programs.regions()[1..].iter().map(|region| region.base).collect();
+    let steps = all(&mut programs, 0);
+    let of = |act| accesses(&steps, act).iter().map(|at| at & !0x1ffff).collect::<Vec<_>>();
+    let (a, b) = (files[0], files[1]);
+    assert_eq!(of(Act::Write), [a, a, b, b, a, a, b, b]);
+    assert_eq!(of(Act::Sync), [a, b, a, b]);
+    assert_eq!(of(Act::Read), [a, a], "the fault comes in the third interval");
+    let mut none = parse(&text.replace("copy", "none").replace("faults = 1", ""));
+    assert!(!all(&mut none, 0).iter().any(|step| matches!(step.act, Act::Sync | Act::Write)));
+    for (wrong, message) in [
+        (
+            text.replace("copy", "none"),
+            "faults: found faults without checkpoints, expected method \"sync\" or \"copy\"",
+        ),
+        (text.replace("faults = 1", "faults = 4"), "faults: found 4, expected at most 3, one for each interval"),
+        (format!("{text}dirty = \"1MiB\"\n"), "dirty: found more than the table, expected at most that"),
+    ] {
+        let error = Programs::parse("program.toml", &wrong, &Streams::new(1)).err().expect("an error").to_string();
+        assert!(error.ends_with(message), "{error}");
+    }
+}
+
+#[test]
 fn a_token_reads_its_experts_and_the_context_and_appends_to_it() {
     let text = "kind = \"inference\"\nweights = \"1MiB\"\nlayers = 4\nexperts = 8\nactive = 2\nkv = \"1KiB\"\ncontext = 10\n\
                 tokens = 3\nthreads = 2\n";

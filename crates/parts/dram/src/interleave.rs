@@ -37,6 +37,14 @@ pub struct Local {
     pub bytes: u64,
 }
 
+/// An end of a range: the number of full rounds before it, the bytes of the round in which it is, and the value that
+/// channel numbers of this round are XORed with.
+pub(crate) struct End {
+    rounds: u64,
+    rest: u64,
+    permutation: usize,
+}
+
 impl Region {
     /// Returns true if the region contains `[address, address + bytes)`.
     pub fn holds(&self, address: u64, bytes: u64) -> bool {
@@ -57,7 +65,7 @@ impl Region {
         Some(Local { channel, address: self.local + (round << self.granularity.trailing_zeros()) + within, bytes })
     }
 
-    /// Returns the value that channel numbers are XORed with in a round.
+    /// Returns the value that channel numbers are XORed with in a round. Only its lowest bits are meaningful.
     #[inline]
     fn permutation(&self, round: u64) -> usize {
         if self.hashed { fold(round, self.channels.len().trailing_zeros()) as usize } else { 0 }
@@ -66,17 +74,35 @@ impl Region {
     /// Returns the part of `[address, address + bytes)` on the `turn`th of the channels. It is always one range, which
     /// may be empty.
     pub fn part(&self, address: u64, bytes: u64, turn: usize) -> Local {
+        self.part_between(&self.ends(address, bytes), turn)
+    }
+
+    /// Returns the begin and the end of `[address, address + bytes)`.
+    pub(crate) fn ends(&self, address: u64, bytes: u64) -> [End; 2] {
         let offset = address - self.base;
-        let (from, to) = (self.before(offset, turn), self.before(offset + bytes, turn));
+        [self.end(offset), self.end(offset + bytes)]
+    }
+
+    /// Returns the end of the region's first `bytes`.
+    fn end(&self, bytes: u64) -> End {
+        let round = self.granularity * self.channels.len() as u64;
+        let (rounds, rest) = (bytes / round, bytes % round);
+        let permutation = self.permutation(rounds) & (self.channels.len() - 1);
+        End { rounds, rest, permutation }
+    }
+
+    /// Returns the part between two [ends](Self::ends) on the `turn`th of the channels.
+    #[inline]
+    pub(crate) fn part_between(&self, [begin, end]: &[End; 2], turn: usize) -> Local {
+        let (from, to) = (self.before(begin, turn), self.before(end, turn));
         Local { channel: self.channels[turn], address: self.local + from, bytes: to - from }
     }
 
-    /// Returns how many of the region's first `bytes` are on the `turn`th channel.
-    fn before(&self, bytes: u64, turn: usize) -> u64 {
-        let round = self.granularity * self.channels.len() as u64;
-        let (rounds, rest) = (bytes / round, bytes % round);
-        let turn = (turn ^ self.permutation(rounds)) & (self.channels.len().next_power_of_two() - 1);
-        rounds * self.granularity + rest.saturating_sub(turn as u64 * self.granularity).min(self.granularity)
+    /// Returns how many of the region's bytes before an end are on the `turn`th channel.
+    #[inline]
+    fn before(&self, end: &End, turn: usize) -> u64 {
+        let others = (turn ^ end.permutation) as u64 * self.granularity;
+        end.rounds * self.granularity + end.rest.saturating_sub(others).min(self.granularity)
     }
 
     /// Returns the stripes of the channel at `turn` in the region's addresses, as `(address, bytes)` for its first

@@ -40,6 +40,7 @@ mod controller;
 mod device;
 mod interleave;
 mod memory;
+mod merge;
 mod request;
 mod state;
 mod stats;

@@ -1,9 +1,10 @@
 //! Several channels behind one address space.
 
-use sim::{Energy, Lane, Schedule, Time};
+use sim::{Dense, Energy, Lane, Schedule, Time};
 
-use crate::controller::{Config, ConfigError, Controller, Done};
+use crate::controller::{Config, ConfigError, Controller};
 use crate::interleave::Region;
+use crate::merge::Merge;
 use crate::request::{Completion, Kind, RankKind, Request};
 use crate::state::EnergyByUse;
 use crate::stats::PortStats;
@@ -24,17 +25,15 @@ const PART: u64 = 1 << 63;
 
 /// Channels behind one address space.
 pub struct Memory {
-    channels: Vec<Controller>,
+    channels: Dense<Controller>,
     regions: Vec<Region>,
     wholes: Vec<Whole>,
     free: Vec<u32>,
     port_stats: Vec<PortStats>,
     /// Known completions of requests and parts.
-    known: Done,
-    /// Completions taken from channels.
-    parts: Vec<Completion>,
+    known: Merge,
     /// Per channel, the time of its next call, and the minimum of all; zero if the channel must be asked.
-    due: Vec<Time>,
+    due: Dense<Time>,
     first_due: Time,
     /// Time of the earliest pending wake-up.
     armed: Time,
@@ -50,7 +49,8 @@ impl Memory {
     /// Fails if a channel's configuration is invalid.
     ///
     /// # Panics
-    /// Panics if a region names a channel that does not exist or exceeds its size, or if regions overlap.
+    /// Panics if there is no channel, if a region names a channel that does not exist or exceeds its size, or if regions
+    /// overlap.
     pub fn new(configs: &[Config], regions: Vec<Region>) -> Result<Memory, ConfigError> {
         for (number, region) in regions.iter().enumerate() {
             let (count, grain) = (region.channels.len() as u64, region.granularity);
@@ -66,14 +66,15 @@ impl Memory {
         }
         let ports = configs.iter().map(|config| config.ports).max().unwrap_or(1);
         Ok(Memory {
-            channels: configs.iter().map(Controller::new).collect::<Result<_, _>>()?,
+            // SAFETY: regions name channels that exist, which is checked above.
+            channels: unsafe { Dense::new(configs.iter().map(Controller::new).collect::<Result<_, _>>()?) },
             regions,
             wholes: Vec::new(),
             free: Vec::new(),
             port_stats: vec![PortStats::default(); ports as usize],
-            known: Done::default(),
-            parts: Vec::new(),
-            due: vec![Time::ZERO; configs.len()],
+            known: Merge::new(configs.len()),
+            // SAFETY: there is one for each channel, and regions name channels that exist.
+            due: unsafe { Dense::new(vec![Time::ZERO; configs.len()]) },
             first_due: Time::ZERO,
             armed: Time::MAX,
         })
@@ -95,41 +96,51 @@ impl Memory {
     ///
     /// # Panics
     /// Panics if it is empty or not within one region, its port does not exist, or its id needs more than 63 bits.
-    pub fn submit(&mut self, now: Time, request: Request) {
+    pub fn submit(&mut self, now: Time, mut request: Request) {
         let (address, bytes) = (request.address, u64::from(request.bytes));
-        let region = self.regions.iter().find(|region| bytes > 0 && region.holds(address, bytes));
+        let region = self.regions.iter().position(|region| bytes > 0 && region.holds(address, bytes));
         let Some(region) = region else { panic!("{request:?} is not within a region of {:?}", self.regions) };
         assert!(request.id & PART == 0, "{request:?} has an id beyond 63 bits");
-        match region.whole(address, bytes) {
-            Some(part) => self.submit_part(now, part.channel, Request { address: part.address, ..request }),
-            None => self.submit_parts(now, request, region.clone()),
+        match self.regions[region].whole(address, bytes) {
+            Some(part) => {
+                request.address = part.address;
+                self.submit_part(now, part.channel, &request);
+            }
+            None => self.submit_parts(now, &request, region),
         }
     }
 
-    #[inline]
-    fn submit_part(&mut self, now: Time, channel: u32, request: Request) {
+    #[inline(always)]
+    fn submit_part(&mut self, now: Time, channel: u32, request: &Request) {
         let is_silent = request.is_silent() && matches!(self.channels[channel as usize], Controller::InOrder(_));
         if let Some(done) = self.channels[channel as usize].submit(now, request) {
-            self.known.insert(done);
+            self.known.insert(channel as usize, done);
         } else if !is_silent {
             self.due[channel as usize] = Time::ZERO;
             self.first_due = Time::ZERO;
         }
     }
 
-    fn submit_parts(&mut self, now: Time, request: Request, region: Region) {
-        let parts = |turn: usize| region.part(request.address, u64::from(request.bytes), turn);
-        let parts = (0..region.channels.len()).map(parts).filter(|part| part.bytes > 0);
-        let id = if request.is_silent() { request.id } else { self.begin(request.id, parts.clone().count() as u32) };
-        for part in parts {
-            let request = Request { id, address: part.address, bytes: part.bytes as u32, ..request };
-            self.submit_part(now, part.channel, request);
+    #[inline(never)]
+    fn submit_parts(&mut self, now: Time, request: &Request, region: usize) {
+        let id = if request.is_silent() { request.id } else { self.begin(request.id) };
+        let ends = self.regions[region].ends(request.address, u64::from(request.bytes));
+        for turn in 0..self.regions[region].channels.len() {
+            let part = self.regions[region].part_between(&ends, turn);
+            if part.bytes == 0 {
+                continue;
+            }
+            if id & PART != 0 {
+                self.wholes[(id & !PART) as usize].parts += 1;
+            }
+            let request = Request { id, address: part.address, bytes: part.bytes as u32, ..*request };
+            self.submit_part(now, part.channel, &request);
         }
     }
 
-    /// Registers a request of several parts. Returns the id for the parts.
-    fn begin(&mut self, id: u64, parts: u32) -> u64 {
-        let whole = Whole { id, parts };
+    /// Registers a request of several parts, none of which has been submitted. Returns the id for the parts.
+    fn begin(&mut self, id: u64) -> u64 {
+        let whole = Whole { id, parts: 0 };
         let number = self.free.pop().unwrap_or(self.wholes.len() as u32);
         match self.wholes.get_mut(number as usize) {
             Some(place) => *place = whole,
@@ -157,13 +168,14 @@ impl Memory {
         (first != Time::MAX).then_some(first)
     }
 
+    #[inline(never)]
     fn ask_channels(&mut self) {
         self.first_due = Time::MAX;
-        for (channel, due) in self.channels.iter_mut().zip(&mut self.due) {
-            if *due == Time::ZERO {
-                *due = channel.next_done().unwrap_or(Time::MAX);
+        for (number, channel) in self.channels.iter_mut().enumerate() {
+            if self.due[number] == Time::ZERO {
+                self.due[number] = channel.next_done().unwrap_or(Time::MAX);
             }
-            self.first_due = self.first_due.min(*due);
+            self.first_due = self.first_due.min(self.due[number]);
         }
     }
 
@@ -208,14 +220,14 @@ impl Memory {
     /// known.
     fn advance_channels(&mut self, now: Time, due: Time) {
         self.first_due = Time::ZERO;
-        for (channel, its_due) in self.channels.iter_mut().zip(&mut self.due) {
-            if *its_due <= due {
-                *its_due = Time::ZERO;
-                channel.advance(now, &mut self.parts);
+        for (number, channel) in self.channels.iter_mut().enumerate() {
+            if self.due[number] <= due {
+                self.due[number] = Time::ZERO;
+                let done = channel.advance_to(now);
+                while let Some(part) = done.take(now) {
+                    self.known.insert(number, part);
+                }
             }
-        }
-        for part in self.parts.drain(..) {
-            self.known.insert(part);
         }
     }
 

@@ -57,7 +57,7 @@ impl Request {
 }
 
 /// A completed request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Completion {
     /// The request's id.
     pub id: u64,

@@ -178,19 +178,39 @@ impl Directory {
         Some(((entry & PAGE) - 1, self.frame(page, entry)))
     }
 
-    /// Returns the next dirty page from position `cursor` on, and moves the cursor past it; `None` if there is none.
-    pub fn clean_next(&mut self, cursor: &mut usize) -> Option<(u64, u64)> {
-        while *cursor < self.entries.len() {
-            let at = *cursor;
-            *cursor += 1;
-            if self.entries[at] & (DIRTY | FILLING) == DIRTY {
-                self.entries[at] &= !DIRTY;
-                let entry = self.entries[at];
-                let page = (entry & PAGE) - 1;
-                return Some((page, self.frame(page, entry)));
+    /// Forgets all pages, none of which is on its way. Returns the sets that had any.
+    pub fn forget(&mut self) -> Vec<u32> {
+        let mut sets = Vec::new();
+        for set in 0..=self.mask as usize {
+            let entries = self.entries.part_mut(set * self.ways, self.ways);
+            if entries[0] != 0 {
+                assert!(entries.iter().all(|entry| entry & FILLING == 0), "set {set} has a page on its way");
+                entries.fill(0);
+                sets.push(set as u32);
             }
         }
-        None
+        sets
+    }
+
+    /// Appends the dirty pages of `set` to `pages`; `false` if there is no such set.
+    pub fn dirty_pages(&self, set: u32, pages: &mut Vec<u64>) -> bool {
+        let exists = u64::from(set) <= self.mask;
+        if exists {
+            let entries = self.entries.part(set as usize * self.ways, self.ways).iter();
+            pages.extend(entries.filter(|entry| **entry & (DIRTY | FILLING) == DIRTY).map(|entry| (entry & PAGE) - 1));
+        }
+        exists
+    }
+
+    /// Marks `page` as clean and returns its frame; `None` if it is absent, on its way, or clean already.
+    pub fn clean(&mut self, page: u64) -> Option<u64> {
+        let entry = self.set_mut(page).iter_mut().find(|entry| is_of(**entry, page))?;
+        if *entry & (DIRTY | FILLING) != DIRTY {
+            return None;
+        }
+        *entry &= !DIRTY;
+        let entry = *entry;
+        Some(self.frame(page, entry))
     }
 }
 

@@ -27,10 +27,13 @@ pub(super) struct WriteBack {
     superseded: bool,
     /// A fetch needs the page.
     wanted: bool,
+    /// A clean waits for its end.
+    cleans: bool,
 }
 
 impl WriteBack {
-    pub const IDLE: WriteBack = WriteBack { page: 0, frame: 0, phase: Phase::Idle, superseded: false, wanted: false };
+    pub const IDLE: WriteBack =
+        WriteBack { page: 0, frame: 0, phase: Phase::Idle, superseded: false, wanted: false, cleans: false };
 }
 
 impl Hybrid {
@@ -40,7 +43,11 @@ impl Hybrid {
             self.write_backs[older as usize].superseded = true;
         }
         let slot = self.free_write_backs.pop().expect("whoever evicts has seen to it");
-        self.write_backs[slot as usize] = WriteBack { page, frame, phase: Phase::Unbuffered, ..WriteBack::IDLE };
+        // Until the clean has passed all pages, any page may have been dirty when it began.
+        let cleans = self.cleaning.is_some();
+        self.awaited_write_backs += u32::from(cleans);
+        self.write_backs[slot as usize] =
+            WriteBack { page, frame, phase: Phase::Unbuffered, cleans, ..WriteBack::IDLE };
         self.by_page.insert(page, slot);
         self.by_frame.insert(frame, slot);
         if self.free_buffers > 0 {
@@ -87,9 +94,10 @@ impl Hybrid {
     }
 
     /// Ends the write-back of a page.
-    pub(super) fn written(&mut self, slot: u32, out: &mut impl Port) {
+    pub(super) fn was_written_back(&mut self, slot: u32, out: &mut impl Port) {
         assert_eq!(self.write_backs[slot as usize].phase, Phase::Writing, "write-back {slot} ends");
         self.by_page.remove(self.write_backs[slot as usize].page, slot);
+        self.awaited_write_backs -= u32::from(self.write_backs[slot as usize].cleans);
         self.write_backs[slot as usize] = WriteBack::IDLE;
         self.free_write_backs.push(slot);
         self.free_buffers += 1;
@@ -133,16 +141,32 @@ impl Hybrid {
         Some(cold)
     }
 
-    /// Continues to write back all dirty pages, as far as buffers are free.
+    /// Starts to write all dirty pages back.
+    pub(super) fn start_cleaning(&mut self) {
+        self.cleaning = Some(0);
+        for write_back in self.write_backs.iter_mut().filter(|each| each.phase != Phase::Idle && !each.cleans) {
+            write_back.cleans = true;
+            self.awaited_write_backs += 1;
+        }
+        self.awaited_fetches += self.mark_dirty_fetches();
+    }
+
+    /// Continues to write back all dirty pages, as far as buffers are free. Each set is visited once, and its dirty pages
+    /// are listed then, so that writes that go on cannot prolong a clean without end.
     pub(super) fn continue_cleaning(&mut self, out: &mut impl Port) {
         let Some(mut cursor) = self.cleaning else { return };
         while self.free_buffers > 0 && !self.free_write_backs.is_empty() {
-            let Some((page, frame)) = self.directory.clean_next(&mut cursor) else {
+            if let Some(page) = self.to_clean.pop() {
+                if let Some(frame) = self.directory.clean(page) {
+                    self.stats.cleaned += 1;
+                    self.write_back(page, frame, out);
+                }
+            } else if self.directory.dirty_pages(cursor, &mut self.to_clean) {
+                cursor += 1;
+            } else {
                 self.cleaning = None;
                 return;
-            };
-            self.stats.cleaned += 1;
-            self.write_back(page, frame, out);
+            }
         }
         self.cleaning = Some(cursor);
     }

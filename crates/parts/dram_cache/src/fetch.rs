@@ -30,6 +30,8 @@ pub(super) struct Fetch {
     pub state: State,
     /// Lines were written back into the page, so it is dirty.
     dirty: bool,
+    /// A clean waits for the page, which was dirty when it began.
+    cleans: bool,
     /// A prefetch that no request has joined yet.
     prefetch: bool,
     /// Waiting requests.
@@ -44,6 +46,7 @@ impl Fetch {
         frame: 0,
         state: State::Idle,
         dirty: false,
+        cleans: false,
         prefetch: false,
         list: List::EMPTY,
         late: List::EMPTY,
@@ -201,7 +204,7 @@ impl Hybrid {
 
     /// Ends a fetch: its page is in its frame.
     pub(super) fn stored(&mut self, number: u32, out: &mut impl Port) {
-        let Fetch { page, frame, dirty, mut late, prefetch, state, .. } = self.fetches[number as usize];
+        let Fetch { page, frame, dirty, cleans, mut late, prefetch, state, .. } = self.fetches[number as usize];
         assert_eq!(state, State::Storing, "the page of fetch {number} is stored");
         self.note(Move::FetchToFrame { fetch: number, frame }, out);
         self.directory.filled(page, dirty);
@@ -223,8 +226,22 @@ impl Hybrid {
             self.prefetcher.ended();
         }
         self.fetches[number as usize].state = State::Idle;
+        if cleans {
+            self.awaited_fetches -= 1;
+            self.to_clean.push(page);
+            self.cleaning = Some(self.cleaning.unwrap_or(u32::MAX));
+        }
         self.free_fetches.push(number);
         self.freed = self.is_awaited();
+    }
+
+    /// Marks the pages on their way that are dirty, so that a clean waits for them. Returns how many were not marked.
+    pub(super) fn mark_dirty_fetches(&mut self) -> u32 {
+        let mut count = 0;
+        for fetch in self.fetches.iter_mut().filter(|each| each.state != State::Idle && each.dirty && !each.cleans) {
+            (fetch.cleans, count) = (true, count + 1);
+        }
+        count
     }
 
     /// Returns a fetch that satisfies `wanted`.

@@ -83,8 +83,13 @@ pub struct Hybrid {
     /// Room for tags became free for which a request waits.
     freed_tags: bool,
     prefetcher: Prefetcher,
-    /// Position in the directory while all dirty pages are written back.
-    cleaning: Option<usize>,
+    /// The next set while all dirty pages are written back.
+    cleaning: Option<u32>,
+    /// Dirty pages of sets that the clean has passed, to be written back first.
+    to_clean: Vec<u64>,
+    /// Write-backs, and fetches of dirty pages, that a clean waits for.
+    awaited_write_backs: u32,
+    awaited_fetches: u32,
     stats: Stats,
     log: Option<Vec<Decision>>,
     injected: InjectedFault,
@@ -124,6 +129,9 @@ impl Hybrid {
             freed_tags: false,
             prefetcher: Prefetcher::new(&config.prefetch),
             cleaning: None,
+            to_clean: Vec::new(),
+            awaited_write_backs: 0,
+            awaited_fetches: 0,
             stats: Stats::default(),
             log: None,
             injected: InjectedFault::None,
@@ -133,24 +141,26 @@ impl Hybrid {
     }
 
     /// Leaves the cache as sequential writes of `pages` would: the last pages are present and dirty, except those that
-    /// were cold when their set missed; evicted pages are in flash. Call it before the first request.
+    /// were cold when their set missed; evicted pages are in flash. With `synced`, no page is dirty. Call it before the
+    /// first request.
     ///
     /// # Panics
     /// If any request is under way.
-    pub fn was_written(&mut self, pages: std::ops::Range<u64>) {
+    pub fn was_written(&mut self, pages: std::ops::Range<u64>, synced: bool) {
         assert!(self.is_idle(), "pages written before time begins");
         let kept = pages.end.saturating_sub(self.config.frames()).max(pages.start);
         for page in kept..pages.end {
             let Found::Absent(used) = self.directory.find(page) else { continue };
             self.directory.insert(page, used, 0, false, false).expect("nothing is on its way");
-            self.directory.filled(page, true);
-            if kept > pages.start {
+            self.directory.filled(page, !synced);
+            if kept > pages.start && !synced {
                 self.directory.clean_cold(page, self.config.cold);
             }
         }
     }
 
-    /// Handles an input; the resulting actions go to `out`, in order.
+    /// Handles an input; the resulting actions go to `out`, in order. Callers that know the kind of their input may call
+    /// its function instead.
     ///
     /// # Panics
     /// If something ends that is not under way, or a line is not within the memory.
@@ -158,16 +168,15 @@ impl Hybrid {
         match input {
             Input::Line(request) => self.request(request, out),
             Input::Dram(purpose) => self.dram_done(purpose, out),
-            Input::Fetched(fetch) => self.came(fetch, out),
+            Input::Fetched(fetch) => self.fetched(fetch, out),
             Input::Written(slot) => self.written(slot, out),
-            Input::Clean => self.cleaning = Some(0),
-        }
-        if self.freed || self.freed_tags || self.cleaning.is_some() {
-            self.retry_waiting(out);
+            Input::Clean => self.clean(out),
+            Input::Forget => self.forget(out),
         }
     }
 
-    fn request(&mut self, request: LineRequest, out: &mut impl Port) {
+    /// See [`Input::Line`].
+    pub fn request(&mut self, request: LineRequest, out: &mut impl Port) {
         let LineRequest { id, address, kind } = request;
         assert!(address >> self.page_shift < self.config.pages, "{request:?} is beyond the memory's end");
         let kind = match kind {
@@ -184,9 +193,11 @@ impl Hybrid {
         if self.prefetcher.has_more() {
             self.run_prefetches(out);
         }
+        self.follow_up(out);
     }
 
-    fn dram_done(&mut self, purpose: Purpose, out: &mut impl Port) {
+    /// See [`Input::Dram`].
+    pub fn dram_done(&mut self, purpose: Purpose, out: &mut impl Port) {
         match purpose {
             Purpose::Fill(id) => {
                 self.lines -= 1;
@@ -200,6 +211,33 @@ impl Hybrid {
             Purpose::Tags(read) => self.tags_read(read, out),
             Purpose::Store(fetch) => self.stored(fetch, out),
             Purpose::ReadOut(slot) => self.was_read_out(slot, out),
+        }
+        self.follow_up(out);
+    }
+
+    /// See [`Input::Fetched`].
+    pub fn fetched(&mut self, fetch: u32, out: &mut impl Port) {
+        self.came(fetch, out);
+        self.follow_up(out);
+    }
+
+    /// See [`Input::Written`].
+    pub fn written(&mut self, slot: u32, out: &mut impl Port) {
+        self.was_written_back(slot, out);
+        self.follow_up(out);
+    }
+
+    /// See [`Input::Clean`].
+    pub fn clean(&mut self, out: &mut impl Port) {
+        self.start_cleaning();
+        self.follow_up(out);
+    }
+
+    /// Continues the work that an input made possible.
+    #[inline]
+    fn follow_up(&mut self, out: &mut impl Port) {
+        if self.freed || self.freed_tags || self.cleaning.is_some() {
+            self.retry_waiting(out);
         }
     }
 
@@ -278,6 +316,22 @@ impl Hybrid {
     /// may have made pages dirty again.
     pub fn is_clean(&self) -> bool {
         self.cleaning.is_none() && self.free_write_backs.len() == self.write_backs.len()
+    }
+
+    /// Returns whether all pages that were dirty at the last [`Input::Clean`] are in flash. Other write-backs may be under
+    /// way.
+    pub fn has_cleaned(&self) -> bool {
+        self.cleaning.is_none() && self.awaited_write_backs == 0 && self.awaited_fetches == 0
+    }
+
+    /// Empties the cache, dirty pages included: their tags in DRAM are cleared.
+    pub fn forget(&mut self, out: &mut impl Port) {
+        assert!(self.is_idle(), "pages forgotten while requests are under way");
+        for set in self.directory.forget() {
+            self.write_tags(set, out);
+        }
+        self.tags = TagBuffer::new(self.config.tag_buffer);
+        self.follow_up(out);
     }
 
     /// Logs all decisions from now on; the log grows without bound.

@@ -62,7 +62,7 @@ impl Hybrid {
         self.tags_at + u64::from(set) * u64::from(self.tag_bytes)
     }
 
-    fn write_tags(&mut self, set: u32, out: &mut impl Port) {
+    pub(super) fn write_tags(&mut self, set: u32, out: &mut impl Port) {
         self.stats.tag_writes += 1;
         out.dram(DramRequest {
             purpose: Purpose::TagsBack,

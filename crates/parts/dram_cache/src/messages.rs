@@ -144,8 +144,11 @@ pub enum Input {
     Fetched(u32),
     /// This write-back has been written to flash.
     Written(u32),
-    /// Write back all dirty pages ([`Hybrid::is_clean`](super::Hybrid::is_clean)).
+    /// Write back all dirty pages ([`Hybrid::has_cleaned`](super::Hybrid::has_cleaned)).
     Clean,
+    /// Forget all pages, dirty or not, while the controller [is idle](super::Hybrid::is_idle): flash has gone back to an
+    /// earlier state.
+    Forget,
 }
 
 /// Recorded actions: perform the moves first, in order, then the rest.

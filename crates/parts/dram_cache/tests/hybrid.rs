@@ -365,7 +365,7 @@ fn what_was_written_before_is_there_as_writing_it_would_have_left_it() {
             made.ask(0, page * u64::from(config.page_bytes), LineKind::WriteBack);
             made.settle();
         }
-        rule.hybrid.was_written(0..pages);
+        rule.hybrid.was_written(0..pages, false);
         rule.frames = (0..config.frames()).map(|frame| (frame, Page::default())).collect();
         let mut rng = Streams::new(seed).stream("after");
         for world in [&mut made, &mut rule] {
@@ -492,6 +492,76 @@ fn cleaning_leaves_nothing_changed() {
             let (page, line) = page(address);
             assert_eq!(world.flash.get(&page).map_or(0, |page| page[line]), *stamp, "line {address:#x}");
         }
+    }
+}
+
+#[test]
+fn a_clean_covers_every_earlier_write_while_requests_go_on() {
+    let (mut cleans, mut under_way) = (0, 0);
+    for seed in 0..40 {
+        let config = Config { cold: 0, ..config() };
+        let mut world = World::new(&config, seed);
+        for id in 0..4_000 {
+            while world.asked.len() >= 6 {
+                assert!(world.step(), "nothing is under way");
+            }
+            let address = loop {
+                let address = world.rng.below(60 * LINES as u64) * 64;
+                if world.asked.values().all(|(asked, ..)| asked.address != address) {
+                    break address;
+                }
+            };
+            let kind = if world.rng.below(2) == 0 { LineKind::WriteBack } else { LineKind::Fill };
+            world.ask(id, address, kind);
+            if id % 500 != 250 {
+                continue;
+            }
+            // Writes that are not yet answered may come before or after the clean.
+            let waiting = world.asked.values().filter(|(asked, ..)| asked.kind == LineKind::WriteBack);
+            let unanswered: Vec<u64> = waiting.map(|(asked, ..)| asked.address).collect();
+            let mut earlier = world.newest.clone();
+            earlier.retain(|address, _| !unanswered.contains(address));
+            world.handle(Input::Clean);
+            let mut more = 0;
+            while !world.hybrid.has_cleaned() {
+                if more < 400 && world.asked.len() < 6 && world.rng.below(3) == 0 {
+                    let address = world.rng.below(60 * LINES as u64) * 64;
+                    if world.asked.values().all(|(asked, ..)| asked.address != address) {
+                        world.ask(1_000_000 + 1_000 * id + more, address, LineKind::WriteBack);
+                        more += 1;
+                    }
+                }
+                assert!(world.step(), "the clean does not end");
+            }
+            cleans += 1;
+            under_way += u32::from(!world.asked.is_empty());
+            for (address, stamp) in &earlier {
+                let (page, line) = (address / 512, (address % 512 / 64) as usize);
+                let found = world.flash.get(&page).map_or(0, |page| page[line]);
+                assert!(found >= *stamp, "line {address:#x} of seed {seed}: flash has {found}, written was {stamp}");
+            }
+        }
+        world.settle();
+    }
+    assert!(cleans == 320 && under_way > 5, "{under_way} of {cleans} cleans ended while requests were under way");
+}
+
+#[test]
+fn a_cache_that_forgot_its_pages_reads_them_from_flash_again() {
+    for seed in 0..20 {
+        let config = Config { cold: 0, ..config() };
+        let mut world = World::new(&config, seed);
+        run(&mut world, 300, 60, 4);
+        let tags = world.hybrid.stats().tag_writes;
+        world.handle(Input::Forget);
+        assert_eq!(world.hybrid.stats().tag_writes - tags, 4, "the tags of every set are cleared");
+        // Lines that only the cache held are lost.
+        let flash = world.flash.clone();
+        for (address, stamp) in &mut world.newest {
+            *stamp = flash.get(&(*address / 512)).map_or(0, |page| page[(*address % 512 / 64) as usize]);
+        }
+        world.settle();
+        run(&mut world, 300, 60, 4);
     }
 }
 

@@ -3,8 +3,8 @@
 use media::Geometry;
 use sim::Time;
 
+use crate::gc::pacing::START_MIN;
 use crate::layout::Layout;
-use crate::pacing::START_MIN;
 
 /// The unit in which flash is opened, collected and erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -292,7 +292,7 @@ impl Config {
         }
         let slc_blocks = self.slc.map_or(0, |s| s.blocks);
         let main_blocks = self.geometry.blocks.saturating_sub(slc_blocks);
-        let spare = u64::from(self.collection.start + crate::parallel_unit::write_points(self));
+        let spare = u64::from(self.collection.start + crate::space::parallel_unit::write_points(self));
         // Some block then always has a program's worth of space to gain, however superseded units are distributed.
         let filled = layout.data_units - layout.program_units;
         let room = u64::from(main_blocks).saturating_sub(spare) * u64::from(filled) * u64::from(layout.parallel_units);

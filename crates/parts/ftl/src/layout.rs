@@ -31,7 +31,7 @@ pub struct Layout {
     pub per_row: u32,
     /// Planes per program.
     pub planes: u32,
-    /// A row has one position, and a program covers one plane.
+    /// A row has one position, and a program covers one plane: programs are pages.
     plain: bool,
     /// Units per page of one plane.
     pub page_units: u32,
@@ -234,6 +234,12 @@ impl Layout {
         let (program, in_program) = self.by.program_units.divide(within);
         debug_assert!(in_program + count <= self.program_units, "a read spans two programs");
         let (pu, block) = self.by.blocks.divide(block);
+        if self.plain {
+            let Position { die, planes } = self.positions[pu as usize];
+            let page = PageAddr { die, planes, block, page: program };
+            debug_assert_eq!(page, self.address(unit).0, "unit {unit}");
+            return page;
+        }
         let (page, in_row) = self.by.per_row.divide(program);
         let Position { die, planes } = self.positions[(pu * self.per_row + in_row) as usize];
         // The lowest plane, shifted up.
@@ -241,21 +247,6 @@ impl Layout {
         let from = self.by.page_units.quotient(in_program);
         let more = if count == 1 { 0 } else { self.by.page_units.quotient(in_program + count - 1) - from };
         PageAddr { die, planes: PlaneMask((((2 << more) - 1) * (first << from)) as u16), block, page }
-    }
-
-    /// Returns the block of `unit`, and its page: the [`span`](Self::span) of that unit only.
-    #[inline]
-    pub fn home(&self, unit: u32) -> (u32, PageAddr) {
-        let (block, within) = self.by.block_units.divide(unit);
-        if !self.plain {
-            return (block, self.span(unit, 1));
-        }
-        // A row has one position of one plane: the parallel unit of the block determines it, and programs are pages.
-        let (pu, in_lane) = self.by.blocks.divide(block);
-        let Position { die, planes } = self.positions[pu as usize];
-        let page = PageAddr { die, planes, block: in_lane, page: self.by.program_units.quotient(within) };
-        debug_assert_eq!(page, self.span(unit, 1), "unit {unit}");
-        (block, page)
     }
 
     /// Returns the divisors for the units of a block and the units of a program.

@@ -16,81 +16,60 @@
 //!   and is issued only when all programs before T are durable, so that recovery treats a unit as trimmed exactly if
 //!   its newest copy is older than T.
 
-mod admission;
-pub mod aged;
-mod blocks;
+mod activity;
 mod buffer;
-mod collect;
-mod combine;
-mod command;
 pub mod config;
-mod destage;
-mod durable;
-mod dynamic;
-mod erase;
-mod fail;
-mod fold;
-mod host_memory;
-mod journal;
+mod durability;
+mod gc;
 mod laid;
 mod layout;
 mod location;
-mod map_cache;
-mod map_entries;
-mod map_frames;
-mod map_lookup;
-mod map_pending;
-mod map_trim;
-mod mount;
-mod mount_laid;
+mod map;
 mod occupancy;
-mod pacing;
-mod parallel_unit;
-mod parity;
-mod read;
-mod read_copies;
-mod rebuild;
-mod refresh;
-mod sequence;
+mod request;
+mod space;
 mod stats;
-mod tight;
 mod timer;
-mod touched;
-mod turns;
-mod victim;
-mod write;
-mod write_out;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use media::{Action, Flash, Move, Op, OpId, Request, Status, Tag};
 use sim::{Dense, Rng, Streams, Time};
 
-use blocks::Blocks;
-use buffer::{List, NIL, Slots};
-use command::{Commands, Kind, Operation, Operations};
+use activity::Activity;
+use buffer::dirty::DirtySlots;
+use buffer::read_copies::ReadCopies;
+use buffer::slots::{List, NIL, Slots};
 use config::{Config, ConfigError};
-use durable::Durable;
-use dynamic::Lent;
-use host_memory::HostMemory;
-use journal::Journal;
+use durability::durable_queue::DurableQueue;
+use durability::journal::{self, Journal};
+use durability::parity::{self, Parity};
+use durability::retries::Retries;
+use durability::sequence::Sequence;
+use gc::pacing::Pace;
+use gc::refresh::Refresh;
+use gc::short::ShortUnits;
 use layout::Layout;
-use location::{Location, Place, Table};
-use map_frames::MapCache;
-use parallel_unit::ParallelUnit;
-use parity::Parity;
-use read::Pieces;
-use read_copies::ReadCopies;
-use refresh::Refresh;
-use sequence::Sequence;
-use turns::Turns;
+use location::{Location, Place};
+use map::frames::{self, MapCache};
+use map::host_memory::HostMemory;
+use map::table::Table;
+use request::admission;
+use request::command::Commands;
+use request::fragments::Fragments;
+use request::operation::{Kind, Operation, Operations};
+use space::blocks::Blocks;
+use space::dynamic::Lent;
+use space::erase_queue::EraseQueue;
+use space::host_room::HostRoom;
+use space::parallel_unit::ParallelUnit;
 
-pub use buffer::Owner;
-pub use host_memory::HostMemoryLoss;
-pub use laid::Laid;
-pub use mount::MountReport;
+pub use buffer::slots::Owner;
+pub use durability::mount::MountReport;
+pub use gc::pacing::programmed_before;
+pub use laid::{Laid, aged};
+pub use map::host_memory::HostMemoryLoss;
 pub use occupancy::Occupancy;
-pub use pacing::programmed_before;
 pub use stats::Stats;
 
 /// Output of the layer, in order. The caller performs the moves at once, then starts the actions.
@@ -160,29 +139,15 @@ pub struct Ftl {
     slots: Slots,
     commands: Commands,
     operations: Operations,
-    fragments: Pieces,
+    fragments: Fragments,
     sequence: Sequence,
     parallel_units: Dense<ParallelUnit>,
-    turns: Turns,
-    /// Parallel units that opened a block and may be short of free blocks.
-    short_lanes: Vec<u32>,
-    /// No parallel unit has room for host writes; the next completed erase changes that.
-    host_stalled: bool,
-    /// Some parallel unit has room, but host writes to it are throttled until collection catches up.
-    host_paced: bool,
-    /// Host writes are not throttled until a block is erased, because collection cannot proceed without them.
-    unpaced: bool,
-    /// Free space of a parallel unit that pacing maintains, in units: `target` while the host writes, `goal` at
-    /// present. Host writes may take it up to `slack` units below.
-    target: i64,
-    goal: pacing::Goal,
-    slack: i64,
-    /// The drive is idle, and collection works ahead.
-    idle: bool,
-    /// `dispatch` has pending work: newly dirty data or data that an erase made room for, a parallel unit that opened a
-    /// block, a requested translation unit, a command or trim that waits for programs, or failed programs without room.
-    has_work: bool,
-    dirty: List,
+    short: ShortUnits,
+    host_room: HostRoom,
+    pace: Pace,
+    /// The last dispatch left work to reconsider after the next event; private to `durability/flush.rs`.
+    work_left: bool,
+    dirty: DirtySlots,
     clean: List,
     write_used: u32,
     write_limit: u32,
@@ -194,33 +159,21 @@ pub struct Ftl {
     /// Writes that complete when durable are waiting for data that has not arrived, so as to share its programs.
     combining: bool,
     system_used: u32,
-    epoch: u64,
-    force_epoch: u64,
     destaging: bool,
-    last_write: Time,
-    last_command: Time,
-    /// Data was written since collection last worked ahead.
-    idle_due: bool,
+    activity: Activity,
     space_queue: admission::Queue,
-    durable: VecDeque<Durable>,
-    sealed: usize,
-    /// Victims without valid units, each with the sequence number that must be durable before its erase.
-    empty: Vec<(u32, u64)>,
-    /// No victim in `empty` can be erased until the oldest non-durable sequence number exceeds this.
-    empty_after: u64,
+    durable_queue: DurableQueue,
+    erase_queue: EraseQueue,
     map: Option<MapCache>,
     host_memory: HostMemory,
     read_copies: Option<ReadCopies>,
     parity: Option<Box<Parity>>,
     lent: Lent,
     refresh: Refresh,
-    /// Translation units that writes changed and that are not cached.
-    map_wanted: Vec<u32>,
     journal: Journal,
     /// Logical units whose data could not be read when collection moved it.
     lost: BTreeSet<u32>,
-    /// Failed programs that wait to be retried.
-    retries: u32,
+    retries: Retries,
     read_only: bool,
     rng: Rng,
     stats: Stats,
@@ -229,9 +182,6 @@ pub struct Ftl {
     unit_shift: u32,
     /// Mask of all sectors of a unit, one bit per sector.
     all_sectors: u64,
-    /// Units below this can be read after a map lookup alone: `user_units`, or zero if a read may need anything else
-    /// (see `reads_plainly`).
-    plainly_readable: u64,
 }
 
 /// Returns the number of buffer units that an instance of `config` uses.
@@ -260,7 +210,7 @@ fn slots(config: &Config, layout: &Layout) -> u64 {
 
 /// Returns the number of logical units: the user's plus those of the journal and the map.
 fn all_units(config: &Config) -> u64 {
-    u64::from(config.user_units) + u64::from(journal::units(config)) + u64::from(map_frames::units(config))
+    u64::from(config.user_units) + u64::from(journal::units(config)) + u64::from(frames::units(config))
 }
 
 /// Slots for translation units and journal pages that wait to be programmed.
@@ -289,23 +239,17 @@ impl Ftl {
             slots: Slots::new(slots as u32),
             commands: Commands::new(config.tags),
             operations: Operations::new(layout.program_units),
-            fragments: Pieces::new(),
+            fragments: Fragments::new(),
             sequence: Sequence::after(0),
             // SAFETY: parallel unit numbers come from the layout, or from operations that carry such a number.
             parallel_units: unsafe {
                 Dense::new((0..layout.parallel_units).map(|_| ParallelUnit::new(quota)).collect())
             },
-            turns: Turns::new(layout.parallel_units),
-            short_lanes: Vec::new(),
-            host_stalled: false,
-            host_paced: false,
-            unpaced: false,
-            target: pacing::target_units(&config) as i64,
-            goal: pacing::Goal::new(&config, &layout, 0),
-            slack: pacing::slack(&config, &layout),
-            idle: false,
-            has_work: false,
-            dirty: List::new(),
+            short: ShortUnits::default(),
+            host_room: HostRoom::new(layout.parallel_units),
+            pace: Pace::new(&config, &layout),
+            work_left: false,
+            dirty: DirtySlots::new(),
             clean: List::new(),
             write_used: 0,
             write_limit: config.buffers.write + if config.buffers.shared { config.buffers.read } else { 0 },
@@ -314,27 +258,20 @@ impl Ftl {
             fills: 0,
             combining: false,
             system_used: 0,
-            epoch: 0,
-            force_epoch: 0,
             destaging: false,
-            last_write: Time::ZERO,
-            last_command: Time::ZERO,
-            idle_due: false,
+            activity: Activity::default(),
             space_queue: admission::Queue::EMPTY,
-            durable: VecDeque::new(),
-            sealed: 0,
-            empty: Vec::new(),
-            empty_after: u64::MAX,
+            durable_queue: DurableQueue::default(),
+            erase_queue: EraseQueue::new(),
             map: MapCache::new(&config, streams),
             host_memory: HostMemory::default(),
             read_copies: ReadCopies::new(&config, &layout),
             parity: None,
             lent: Lent::new(&config, &layout),
             refresh: Refresh::new(&config, &layout),
-            map_wanted: Vec::new(),
             journal: Journal::new(&config),
             lost: BTreeSet::new(),
-            retries: 0,
+            retries: Retries::new(layout.parallel_units),
             read_only: false,
             rng: streams.stream("ftl.collection"),
             stats: Stats::default(),
@@ -342,91 +279,87 @@ impl Ftl {
             plant_count: 0,
             unit_shift: unit_bytes.trailing_zeros(),
             all_sectors: u64::MAX >> (64 - unit_bytes / media::SECTOR as u32),
-            plainly_readable: 0,
             layout,
             config,
         };
         ftl.parity = Parity::new(&ftl.config, &ftl.layout, &mut ftl.slots).map(Box::new);
-        if ftl.reads_plainly() {
-            ftl.plainly_readable = u64::from(ftl.config.user_units);
-        }
         Ok(ftl)
     }
 
     /// Starts a host command. Its tag may be reused after its [`Action::Complete`].
     #[inline]
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
-        self.last_command = now;
-        if self.idle {
+        self.activity.command(now);
+        if self.pace.is_idle() {
             self.end_idle();
         }
-        if request.op == Op::Read
-            && let Some(read) = self.read_whole(tag, request)
-        {
-            return out.actions.push(Action::Read(read));
-        }
-        self.other_command(now, tag, *request, out);
-    }
-
-    #[inline(never)]
-    fn other_command(&mut self, now: Time, tag: Tag, request: Request, out: &mut Actions) {
-        self.commands.start(tag, &request);
-        self.idle_due |= request.op != Op::Read;
-        match request.op {
-            Op::Read => self.admit_read(tag, out),
-            Op::Write => self.write(tag, out),
-            Op::Trim => self.trim(tag, out),
-            Op::Flush => self.flush(tag, out),
-        }
-        match (&mut self.read_copies, request.op) {
-            (Some(copies), Op::Read) => copies.read_at(now),
-            _ => self.last_write = if request.op == Op::Write { now } else { self.last_write },
+        self.commands.start(tag, request);
+        if request.op == Op::Read {
+            self.admit_read(tag, out);
+            if let Some(copies) = &mut self.read_copies {
+                copies.read_at(now);
+            }
+        } else {
+            self.change(now, tag, request.op, out);
         }
         if self.refresh.is_on() {
             self.look_at_refresh(now, out);
         }
     }
 
+    /// Starts a command that may change data or waits for changes.
+    #[inline(never)]
+    fn change(&mut self, now: Time, tag: Tag, op: Op, out: &mut Actions) {
+        self.activity.plan_idle();
+        match op {
+            Op::Read => unreachable!("a read changes nothing"),
+            Op::Write => {
+                self.write(tag, out);
+                self.activity.write(now);
+            }
+            Op::Trim => self.trim(tag, out),
+            Op::Flush => self.flush(tag, out),
+        }
+    }
+
     /// Accepts the data of the write `tag`, which arrived in the controller after [`Action::Ready`].
     pub fn arrived(&mut self, now: Time, tag: Tag, out: &mut Actions) {
-        self.last_write = now;
+        self.activity.write(now);
         self.store(tag, out);
     }
 
     /// Handles the end of operation `id`. `flash` provides the spare areas of pages that were read.
-    #[inline]
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
-        let delivery = match self.whole_read_done(id, out) {
-            Some((tag, bytes)) => Some(Delivery { tag, bytes, end: Some(status) }),
-            None => self.partial_done(id, status, flash, out),
-        };
-        if let Some(delivery) = delivery {
+        if status != Status::Ok && self.parity.is_some() && self.start_rebuild(id, flash, out) {
+            return;
+        }
+        if let Some(delivery) = self.ended(id, status, flash, out) {
             delivery.act(out);
         }
     }
 
-    /// Like [`done`](Self::done), for any operation except a [`Kind::WholeRead`]. Returns the data that the operation
-    /// read for the host.
-    fn partial_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
-        if status != Status::Ok && self.parity.is_some() && self.start_rebuild(id, flash, out) {
-            return None;
+    /// Like [`done`](Self::done), without an attempt to rebuild what could not be read. Returns the data that the
+    /// operation read for the host.
+    #[inline]
+    fn ended(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
+        match self.operations[id].kind {
+            Kind::HostRead => self.host_read_done(id, status, out),
+            Kind::CollectRead => {
+                self.collect_read_done(id, status, flash, out);
+                None
+            }
+            _ => self.other_done(id, status, flash, out),
         }
-        if self.operations[id].kind == Kind::CollectRead {
-            self.collect_read_done(id, status, flash, out);
-            return None;
-        }
-        self.other_done(id, status, flash, out)
     }
 
     #[inline(never)]
     fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
         match self.operations[id].kind {
-            Kind::WholeRead | Kind::CollectRead => unreachable!("handled by the callers"),
+            Kind::HostRead | Kind::CollectRead => unreachable!("handled by the caller"),
             Kind::Program if status == Status::Ok => self.program_done(id, None, out),
             Kind::Program => self.program_failed(id, out),
             Kind::Parity => self.parity_done(id, status, out),
             Kind::Rebuild => return self.rebuild_read_done(id, status, flash, out),
-            Kind::HostRead => return self.host_read_done(id, status, out),
             Kind::Erase => self.erase_done(id, status, out),
             Kind::CopiesProgram => self.copies_program_done(id, status),
             Kind::CopiesErase => self.copies_erase_done(id, status, out),

@@ -1,7 +1,7 @@
 //! Read-only views of the fill and wear of the drive.
 
 use crate::Ftl;
-use crate::blocks::Use;
+use crate::space::blocks::Use;
 
 /// Occupancy at one point in time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

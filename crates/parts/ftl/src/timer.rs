@@ -2,7 +2,6 @@
 
 use sim::{Part, Schedule, Time, Timer};
 
-use crate::buffer::NIL;
 use crate::{Actions, Ftl};
 
 impl Ftl {
@@ -10,7 +9,7 @@ impl Ftl {
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         // While commands wait for room, neither idle time nor writing out is due.
-        let none_due = (!self.idle_due && self.dirty.head == NIL) || !self.space_queue.is_empty();
+        let none_due = (!self.activity.is_idle_due() && self.dirty.is_empty()) || !self.space_queue.is_empty();
         if none_due && self.read_copies.is_none() {
             return None;
         }
@@ -29,16 +28,15 @@ impl Ftl {
     /// Returns the time at which collection begins to work ahead if no command arrives before. While commands wait for
     /// room, the host may be silent only because the drive is slow, so there is no such time.
     fn idle_at(&self) -> Option<Time> {
-        let due = self.idle_due && self.space_queue.is_empty();
-        due.then(|| self.last_command.saturating_add(self.config.collection.idle))
+        self.activity.idle_at(self.config.collection.idle).filter(|_| self.space_queue.is_empty())
     }
 
     /// Returns the time at which dirty data is written to flash if no write arrives before. While writes wait for room
     /// or for their data, the host is still writing.
     fn write_out_at(&self) -> Option<Time> {
-        let waits = self.dirty.head != NIL && !self.config.buffers.protected;
+        let waits = !self.dirty.is_empty() && !self.config.buffers.protected;
         let waits = waits && self.space_queue.is_empty() && self.reserved == 0;
-        waits.then(|| self.last_write.saturating_add(self.config.buffers.idle))
+        waits.then(|| self.activity.written_for(self.config.buffers.idle))
     }
 
     /// Handles a timer: writes dirty data to flash if the host has not written for a while, programs gathered read
@@ -46,18 +44,17 @@ impl Ftl {
     pub fn timer(&mut self, now: Time, out: &mut Actions) {
         self.copies_timer(now, out);
         if self.write_out_at().is_some_and(|at| at <= now) {
-            self.force_epoch = self.epoch;
-            self.last_write = now;
+            self.dirty.force();
+            self.activity.write(now);
             self.dispatch(out);
         }
         if self.idle_at().is_some_and(|at| at <= now) {
             if self.space_queue.take_waited() {
                 // Commands have waited since the last one arrived: the idle period begins now at the earliest.
-                self.last_command = now;
+                self.activity.command(now);
                 return;
             }
-            self.set_idle(true);
-            self.idle_due = false;
+            self.begin_idle();
             if self.refresh.is_on() {
                 self.look_at_refresh(now, out);
             }

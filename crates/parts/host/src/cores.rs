@@ -71,7 +71,6 @@ impl Core {
     }
 
     /// Delays a program's work by the interrupts that suspend it.
-    #[inline(never)]
     fn stop(&mut self, mut work: Span) -> Span {
         while let Some(interrupt) = self.ahead.front().copied() {
             if interrupt.to > work.from && !work.stopped_by(interrupt) {
@@ -106,7 +105,6 @@ impl Core {
     }
 
     /// Queues the last interrupt, before a new one replaces it.
-    #[inline(never)]
     fn remember(&mut self) {
         self.ahead.push_back(self.last);
     }

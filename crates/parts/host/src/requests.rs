@@ -116,7 +116,6 @@ impl Requests {
         waiting.last = io;
     }
 
-    #[cold]
     fn grow(&mut self, io: u32) {
         assert!(io != NONE, "{io} is not a valid request number");
         self.ios.grow((io as usize + 1).next_power_of_two(), EMPTY);

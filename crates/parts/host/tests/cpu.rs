@@ -371,8 +371,8 @@ fn faults_and_calls_take_the_kernels_time() {
     let thread = cpu.thread_stats()[0];
     assert_eq!((thread.kernel_entries, thread.instructions), (3, 14));
     assert_eq!(thread.kernel, Time::from_ns(20_500));
-    // The fault, both loads, the call once they have retired, the other fault, and its load.
-    assert_eq!(thread.end.ps(), 10_000_100 + 100 + MISS + 900 + 500_000 + 10_000_000 + MISS + 100);
+    // The fault, both loads, the call once they have retired, the next load's dispatch, its fault, and the load.
+    assert_eq!(thread.end.ps(), 10_000_100 + 100 + MISS + 900 + 500_000 + 100 + 10_000_000 + MISS + 100);
 }
 
 #[test]
@@ -390,4 +390,58 @@ fn the_measurement_of_all_threads_starts_together() {
     assert_eq!(cpu.thread_stats()[..2].iter().map(|thread| thread.instructions).collect::<Vec<_>>(), [10, 20]);
     assert_eq!(cpu.stats().fills, 1);
     assert_eq!(cpu.thread_stats()[1].end.ps(), cpu.begun().ps() + 1000 + MISS);
+}
+
+/// A kernel in which every call waits for a device for ten microseconds.
+#[derive(Default)]
+struct Device(Vec<(u16, Time)>);
+
+impl Kernel for Device {
+    fn translate(&mut self, _: u16, page: u64, _: bool) -> Option<u64> {
+        Some(page)
+    }
+    fn fault(&mut self, _: Time, thread: u16, page: u64, _: bool) -> Option<Time> {
+        unreachable!("thread {thread} faults at page {page:#x}")
+    }
+    fn call(&mut self, now: Time, thread: u16, _: &Step) -> Option<Time> {
+        self.0.push((thread, now + Time::from_us(10)));
+        None
+    }
+}
+
+/// Returns when the last of four threads ends that share `cores`, with memory that takes a microsecond.
+fn end_with(cores: u16, steps: &[Step]) -> Time {
+    let mut cpu = Cpu::new(CpuConfig { threads: 4, cores, ..config() });
+    let (mut kernel, mut listed) = (Device::default(), Listed(vec![steps.to_vec(); 4]));
+    let (mut requests, mut in_flight) = (Vec::new(), VecDeque::new());
+    while !cpu.ended() {
+        let memory = in_flight.front().map_or(Time::MAX, |(at, _): &(Time, u32)| *at);
+        let device = kernel.0.first().map_or(Time::MAX, |(_, at)| *at);
+        if cpu.next_event().is_some_and(|at| at < memory.min(device)) {
+            cpu.advance(memory.min(device), &mut kernel, &mut listed, &mut requests);
+            in_flight.extend(requests.drain(..).map(|(at, request)| (at + Time::from_us(1), request.id)));
+        } else if memory <= device {
+            let (at, id) = in_flight.pop_front().expect("something is under way");
+            cpu.complete(id, at);
+        } else {
+            let (thread, at) = kernel.0.remove(0);
+            cpu.resume(thread, at);
+        }
+    }
+    cpu.thread_stats().iter().map(|thread| thread.end).max().expect("four threads")
+}
+
+#[test]
+fn a_call_that_waits_frees_its_core_and_a_load_that_waits_holds_it() {
+    let calls = [step(0, Act::Read, 0), step(40_000, Act::Load, 0)];
+    let at = |cores| end_with(cores, &calls).ps() as f64 / 1e6;
+    // All four wait for the device together; then four times 40,000 instructions of 100 ps share the cores.
+    assert!((at(4) - 15.0).abs() < 0.3 && (at(1) - 10.0 - 4.0 * 4.0).abs() < 1.3, "{} and {} us", at(4), at(1));
+    let loads: Vec<Step> = (0..10).map(|n| step(0, Act::OrderedLoad, 100 + 64 * n)).collect();
+    // Threads share the lines, so those that run later find them in the last-level cache or fetch them again.
+    let apart: Vec<Step> = loads.iter().map(|each| Step { address: each.address * 64, ..*each }).collect();
+    let alone = end_with(4, &apart).ps() as f64;
+    let shared = end_with(1, &apart).ps() as f64;
+    assert!(shared > 1.5 * alone, "one core: {shared} ps, four cores: {alone} ps");
+    assert_eq!(end_with(4, &apart), end_with(64, &apart));
 }

@@ -20,6 +20,7 @@ fn config(frames: u32) -> LinuxConfig {
         call: cost(800),
         page: cost(300),
         submit: cost(4000),
+        lock: Cost::fixed(Time::ZERO),
         complete: cost(3000),
         vectors: 64,
         wake: cost(2000),
@@ -204,6 +205,87 @@ fn a_sync_writes_modified_pages_then_the_journal_then_flushes() {
     }
     let journal = bench.linux.drive_pages() - 1024;
     assert_eq!(bench.commands, [(Op::Write, 5, 3), (Op::Write, journal, 2), (Op::Flush, 0, 0)]);
+}
+
+/// Makes a call and waits until it returns.
+fn call(bench: &mut Bench, act: Act, address: u64, bytes: u64) {
+    let step = Step { instructions: 0, act, bytes: bytes as u32, address };
+    let now = bench.now();
+    bench.free[0] = bench.linux.call(now, 0, &step).is_some();
+    while !bench.free[0] {
+        assert!(bench.step(), "the thread waits without an event");
+    }
+}
+
+#[test]
+fn a_sync_of_a_mapped_file_writes_the_pages_modified_since_the_last() {
+    let areas = vec![Area { first: 0, pages: 100, kind: AreaKind::Mapped }];
+    let mut bench = Bench::new(1024, areas, 1, 1);
+    for (page, store) in [(3, true), (4, true), (9, false), (20, true)] {
+        let now = bench.now();
+        bench.touch(now, page, store);
+    }
+    bench.commands.clear();
+    call(&mut bench, Act::Sync, 0, 0);
+    let journal = bench.linux.drive_pages() - 1024;
+    let tail = |at| [(Op::Write, journal + at, 2), (Op::Flush, 0, 0)];
+    assert_eq!(bench.commands[..2], [(Op::Write, 3, 2), (Op::Write, 20, 1)]);
+    assert_eq!(bench.commands[2..], tail(0));
+    bench.commands.clear();
+    assert!(bench.linux.translate(0, 20, true).is_some());
+    call(&mut bench, Act::Sync, 50 * PAGE, 0);
+    assert_eq!((&bench.commands[..1], &bench.commands[1..]), (&[(Op::Write, 20, 1)][..], &tail(2)[..]));
+    assert_eq!(bench.linux.stats().sync.count(), 2);
+}
+
+#[test]
+fn after_a_restart_files_are_read_again_and_other_memory_is_lost() {
+    let areas = vec![
+        Area { first: 0, pages: 100, kind: AreaKind::File },
+        Area { first: 100, pages: 100, kind: AreaKind::Anonymous },
+    ];
+    let mut bench = Bench::new(1024, areas, 1, 1);
+    call(&mut bench, Act::Write, 5 * PAGE, 3 * PAGE);
+    for page in 100..110 {
+        let now = bench.now();
+        bench.touch(now, page, true);
+    }
+    let dropped = bench.linux.effects.overwritten.len();
+    call(&mut bench, Act::Rollback, 0, 0);
+    assert_eq!(bench.linux.effects.overwritten.len() - dropped, 13);
+    assert!((0..200).all(|page| bench.linux.translate(0, page, false).is_none()));
+    bench.commands.clear();
+    // Pages that were never synced are no longer written.
+    call(&mut bench, Act::Sync, 0, 0);
+    assert!(bench.commands.iter().all(|(op, page, _)| *op == Op::Flush || *page >= 1024));
+    bench.commands.clear();
+    call(&mut bench, Act::Read, 5 * PAGE, PAGE);
+    assert_eq!(bench.commands[0].0, Op::Read);
+    bench.commands.clear();
+    let now = bench.now();
+    bench.touch(now, 105, false);
+    assert!(bench.commands.is_empty(), "a lost page is empty, and not read from anywhere");
+}
+
+#[test]
+fn submissions_wait_for_the_lock_of_the_queue() {
+    let end = |lock: u64| {
+        let areas = vec![Area { first: 0, pages: 1000, kind: AreaKind::Mapped }];
+        let config = LinuxConfig { lock: Cost::fixed(Time::from_us(lock)), mapped_misses: 0, ..config(4096) };
+        let mut bench = Bench::new(4096, areas.clone(), 8, 1);
+        bench.linux = Linux::new(config, areas, 8, &Streams::new(1));
+        for thread in 0..8 {
+            let at = bench.linux.fault(Time::ZERO, thread, 100 * u64::from(thread), false);
+            bench.free[usize::from(thread)] = at.is_some();
+        }
+        let mut last = bench.now();
+        while bench.step() {
+            last = last.max(bench.now());
+        }
+        assert!(bench.free.iter().all(|free| *free));
+        last
+    };
+    assert!(end(0) < Time::from_us(200) && end(100) > Time::from_us(800), "{} and {}", end(0), end(100));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use sim::{Dense, Time};
 
 use crate::config::Scheduling;
 use crate::die::Die;
-use crate::op::NONE;
+use crate::schedule::op::NONE;
 
 /// The lists of dies that wait for a channel, by priority: commands first (or last, if so configured); where reads have
 /// priority, the data of reads that a host waits for; then other data in either direction.

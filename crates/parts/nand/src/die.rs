@@ -2,7 +2,7 @@
 
 use sim::Time;
 
-use crate::op::{HOST, MAP, NONE, Op, Queue, REST};
+use crate::schedule::op::{HOST, MAP, NONE, Op, Queue, REST};
 
 /// The state of a die's array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,20 +7,12 @@
 mod channel;
 mod config;
 mod die;
-mod ecc;
-mod endurance;
-mod errors;
-mod hazards;
-mod independent;
 mod log;
 mod nand;
-mod op;
 mod power;
+mod reliability;
 mod schedule;
-mod start;
-mod steps;
 mod store;
-mod suspend;
 mod tables;
 mod variation;
 
@@ -29,11 +21,11 @@ pub use config::{
     Cell, Config, Ecc, Endurance, Errors, Faults, Policy, Power, Reuse, Scheduling, Spread, Timing, Variation, Wear,
 };
 pub use die::DieStats;
-pub use ecc::EccStats;
 pub use log::{LogEntry, Step};
 pub use nand::{Event, Nand};
-pub use op::{Done, Kind};
 pub use power::{EnergyByPart, Torn};
+pub use reliability::ecc::EccStats;
+pub use schedule::op::{Done, Kind};
 pub use store::{
     BlockView, HostData, IMAGE_VERSION, ImageError, Order, PageView, Pages, PayloadKind, Store, TagBuffers, UnitWrite,
 };

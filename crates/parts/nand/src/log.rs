@@ -3,7 +3,7 @@
 use media::OpId;
 use sim::Time;
 
-use crate::op::{Kind, Op};
+use crate::schedule::op::{Kind, Op};
 
 /// A step of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,11 +14,11 @@ use sim::{Dense, Energy, Part, Schedule, Streams, Time};
 use crate::channel::Channel;
 use crate::config::Config;
 use crate::die::{Die, NOWHERE};
-use crate::ecc::Engines;
-use crate::hazards::{Hazards, mark_factory_bad};
-use crate::independent::Independent;
 use crate::log::Log;
-use crate::op::{Done, Kind, Op, Ops, REST};
+use crate::reliability::ecc::Engines;
+use crate::reliability::hazards::{Hazards, mark_factory_bad};
+use crate::schedule::independent::Independent;
+use crate::schedule::op::{Done, Kind, Op, Ops, REST};
 use crate::store::Store;
 use crate::tables::Tables;
 
@@ -235,7 +235,6 @@ impl Nand {
         self.panic_over(page.die, page.planes.0, page.block, page.page, bytes)
     }
 
-    #[cold]
     fn panic_over(&self, die: u16, planes: u16, block: u32, page: u32, bytes: u32) -> ! {
         panic!(
             "{bytes} bytes of die {die} planes {planes:#b} block {block} page {page} are not in {:?} ({:?})",

@@ -5,9 +5,9 @@ use sim::{Energy, Time};
 
 use crate::channel::{Channel, ChannelStats};
 use crate::die::{Die, DieStats, Phase};
-use crate::ecc::EccStats;
 use crate::nand::Nand;
-use crate::op::{Kind, NONE};
+use crate::reliability::ecc::EccStats;
+use crate::schedule::op::{Kind, NONE};
 
 /// An operation interrupted by a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use media::PageAddr;
 use sim::Time;
 
 use crate::config::{Config, Policy, Reuse};
-use crate::op::{HOST, MAP, Op, REST};
+use crate::schedule::op::{HOST, MAP, Op, REST};
 use crate::variation::Factors;
 
 /// Page types of the cell, plus SLC mode; rounded up so that three bits index them.

@@ -9,8 +9,8 @@
 use sim::Time;
 
 use crate::config::Config;
-use crate::endurance::mix;
-use crate::op::Op;
+use crate::reliability::endurance::mix;
+use crate::schedule::op::Op;
 
 /// Factors are integers in units of this fraction.
 const ONE: u64 = 1 << 24;

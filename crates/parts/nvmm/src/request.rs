@@ -50,6 +50,11 @@ pub enum Request {
     /// Make all completed writes durable and keep this state. Answered with [`Answer::Token`]. The cache above must
     /// write back its dirty lines before.
     Sync,
+    /// A sync that releases the state of `token` in the same commit.
+    Replace {
+        /// The token to release.
+        token: Token,
+    },
     /// Restore the state of the token; anything newer, including newer tokens, is discarded. Durable when answered.
     Rollback {
         /// The state's token.

@@ -19,6 +19,10 @@ pub struct Stats {
     pub sweeps: u64,
     /// Renumberings of the epochs.
     pub renumberings: u64,
+    /// Syncs that returned a token.
+    pub syncs: u64,
+    /// Rollbacks.
+    pub rollbacks: u64,
     /// Pages that a rollback changed.
     pub rolled_back: u64,
     /// Flash pages of data needed by the present state, the last sync and live tokens.
@@ -49,6 +53,8 @@ impl Stats {
             checkpoints: self.checkpoints - before.checkpoints,
             sweeps: self.sweeps - before.sweeps,
             renumberings: self.renumberings - before.renumberings,
+            syncs: self.syncs - before.syncs,
+            rollbacks: self.rollbacks - before.rollbacks,
             rolled_back: self.rolled_back - before.rolled_back,
             ..*self
         }

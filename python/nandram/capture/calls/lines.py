@@ -15,7 +15,7 @@ from nandram.capture.calls.tables import Description
 
 
 class Moment(Enum):
-    """What a line of the log says happened."""
+    """An event in a line of the log."""
 
     BEGIN = auto()
     """A call began; its arguments may be incomplete."""

@@ -1,4 +1,4 @@
-"""What a process holds that a call refers to: open file descriptions, descriptors, mappings, the working folder."""
+"""The state of a process that its calls refer to: open file descriptions, descriptors, mappings, the working folder."""
 
 from __future__ import annotations
 

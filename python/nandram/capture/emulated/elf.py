@@ -1,4 +1,4 @@
-"""What an ELF file is compiled for (System V ABI, chapter 4; machine numbers of the ABI's registry)."""
+"""The target of an ELF file (System V ABI, chapter 4; machine numbers of the ABI's registry)."""
 
 import struct
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Runs a program under QEMU's user mode with one of our plugins, and takes what the plugin tells.
 
-What makes a run repeat: the program has only the environment variables it is given; QEMU fills its ``AT_RANDOM`` from a
+Runs can be repeated: the program has only the environment variables it is given; QEMU fills its ``AT_RANDOM`` from a
 fixed seed and maps it at fixed addresses, its own being fixed by ``personality(2)``.
 """
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
     from nandram.papers import Reproduction
     from nandram.papers.bands import BandTable
+    from nandram.papers.robustness.compared import VariantTable
     from nandram.papers.verdict import Row, Verdict
 
 ROWS_MAX = 20
@@ -40,6 +41,9 @@ def show(found: "Reproduction", *, every: bool) -> None:
                 for table in found.bands:
                     if table.paper == paper:
                         _band(console, table)
+            for variants in found.variants:
+                if variants.paper == paper:
+                    _variants(console, variants)
             console.print()
     _summary(console, found)
 
@@ -175,6 +179,27 @@ def _notes(console: "Console", paper: str, rows: "list[Row]") -> None:
     for note, (first, *others) in names.items():
         more = f" and {len(others)} more" if others else ""
         console.print(f"  {first}{more}: {note}", markup=False, soft_wrap=True)
+
+
+def _variants(console: "Console", found: "VariantTable") -> None:
+    """Print our figures of all claims by variant; those in which the claim holds are marked."""
+    from rich.table import Table
+
+    names = list(next(iter(found.claims.values()), {}))
+    console.print("\n  All claims in each variant; * where the claim holds", markup=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("claim", no_wrap=True)
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for claim, figures in found.claims.items():
+        cells = [f"{figure(ours)}{' *' if holds else '  '}" for ours, holds in figures.values()]
+        table.add_row(claim.removeprefix(f"{found.paper}."), *cells)
+    table.add_row("claims that hold", *(f"{found.held(name)}  " for name in names))
+    console.print(table)
+    if not found.always:
+        console.print("  No variant holds in every claim that holds in some variant.", markup=False)
+    for name, why in found.whys.items():
+        console.print(f"  {name}: {why}", markup=False, soft_wrap=True)
 
 
 def _band(console: "Console", band: "BandTable") -> None:

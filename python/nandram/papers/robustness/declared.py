@@ -6,6 +6,10 @@ set = { "link.banks" = 1 }        keys, in every run whose system has them
 constants = { buffers = 1 }       other values of constants
 runs = ["reads"]                  only in these runs; left out: in all
 
+[variants.authors]                another choice of what a paper leaves open, by the same keys
+why = "the defaults of the authors' own simulator"
+set = { "flash.page" = "4KiB" }
+
 [robustness]
 by = 0.25                         an assumed number is drawn between 25 % less and 25 % more
 [robustness.values]
@@ -30,7 +34,7 @@ BY = 0.25
 
 @dataclass(frozen=True)
 class Counter:
-    """A model in which claims must fail."""
+    """A model other than the experiment's: one in which claims must fail, or a variant."""
 
     why: str
     set: dict[str, object]
@@ -52,9 +56,11 @@ class Ranges:
     fixed: dict[str, str] = field(default_factory=dict)
 
 
-def read_counters(top: Table, runs: Sequence[str], constants: Sequence[str]) -> dict[str, Counter]:
-    """Return the counter-models of an experiment by name. Raises `UserError`."""
-    return {name: _counter(table, runs, constants) for name, table in top.table("counters").tables().items()}
+def read_counters(
+    top: Table, runs: Sequence[str], constants: Sequence[str], section: str = "counters"
+) -> dict[str, Counter]:
+    """Return the counter-models of an experiment, or its variants, by name. Raises `UserError`."""
+    return {name: _counter(table, runs, constants) for name, table in top.table(section).tables().items()}
 
 
 def _counter(table: Table, runs: Sequence[str], constants: Sequence[str]) -> Counter:

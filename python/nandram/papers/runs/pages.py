@@ -12,7 +12,7 @@ from nandram.language.tables import Table
 
 @dataclass(frozen=True)
 class PagesRun:
-    """What a page trace is asked."""
+    """The measurements to make with a page trace."""
 
     policies: tuple[str, ...]
     """As of `nandram.run_paging`."""

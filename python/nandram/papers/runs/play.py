@@ -23,7 +23,7 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave."""
+    """The result of a run."""
 
     summary: dict[str, Any]
     manifest: dict[str, Any]
@@ -77,7 +77,7 @@ def play(
 
     `errors`: where the errors of single runs are put, by key, instead of being raised; these have no outcome.
 
-    What lies in the folder `cache` is not made again; what is made is kept there.
+    Runs in the folder `cache` are not repeated; new ones are stored there.
     """
     wanted = {each.key: each for each in tasks}
     outcomes: dict[str, Outcome] = {}

@@ -18,7 +18,7 @@ STATES = {None: "only", True: "on", False: "off"}
 
 @dataclass(frozen=True)
 class ProbeRun:
-    """What a drive is probed for."""
+    """The probe tests of a run."""
 
     tests: tuple[str, ...]
     """As of `nandram.probe.run.probe`."""

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 
 use media::Request;
+use sim::Time;
 
 use super::queues::Completed;
 use crate::entry::{Entry, Status};
@@ -26,6 +27,10 @@ pub(super) struct Command {
     pub result: u32,
     /// Bytes of the list that the controller reads before it can decode the command.
     pub list: u64,
+    /// Bytes of its requests.
+    pub bytes: u64,
+    /// When its entry was fetched.
+    pub fetched: Time,
 }
 
 impl Command {

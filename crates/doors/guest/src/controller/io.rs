@@ -32,7 +32,7 @@ type Plan = Result<(VecDeque<Request>, u64), Status>;
 impl Controller {
     /// Opens the command of a fetched entry. Returns its slot and the request by which the controller front end knows
     /// it: for an admin command or one that fails, a flush, which has no data. (Assumed: these take as long to decode.)
-    pub(super) fn open(&mut self, queue: u16, entry: Entry) -> (u16, Request) {
+    pub(super) fn open(&mut self, now: Time, queue: u16, entry: Entry) -> (u16, Request) {
         let plan = if queue == 0 { Ok((VecDeque::new(), 0)) } else { self.plan(&entry) };
         let (status, (plan, list)) = match plan {
             Ok(plan) => (Status::SUCCESS, plan),
@@ -44,7 +44,9 @@ impl Controller {
             Some(_) if entry.opcode() != opcode::FLUSH => Request::new(Op::Trim, 0, bytes),
             _ => Request::flush(),
         };
-        let slot = self.commands.open(Command { queue, entry, plan, segments: Vec::new(), status, result: 0, list });
+        let command =
+            Command { queue, entry, plan, segments: Vec::new(), status, result: 0, list, bytes, fetched: now };
+        let slot = self.commands.open(command);
         (slot, request)
     }
 

@@ -17,6 +17,7 @@ mod logs;
 mod namespaces;
 mod queues;
 mod registers;
+mod statistics;
 
 use std::collections::BTreeSet;
 
@@ -36,6 +37,7 @@ use logs::Logs;
 use namespaces::Namespaces;
 use queues::Queues;
 use registers::Registers;
+use statistics::Statistics;
 
 use crate::memory::GuestMemory;
 use crate::pointers;
@@ -46,6 +48,7 @@ pub use logs::Health;
 pub use namespaces::NamespaceConfig;
 pub use queues::QUEUE_ENTRIES_MAX;
 pub use registers::REGISTERS_END;
+pub use statistics::Class;
 
 /// Number of queue pairs, the admin queues included, and of interrupt vectors. Assumed: drives offer 8 to 128.
 pub const QUEUES: u16 = 65;
@@ -116,6 +119,7 @@ pub struct Controller {
     /// Vectors raised.
     raised: Vec<u16>,
     interrupts: u64,
+    statistics: Statistics,
 }
 
 /// Steps that the controller schedules for itself.
@@ -190,6 +194,7 @@ impl Controller {
             needs: Vec::new(),
             raised: Vec::new(),
             interrupts: 0,
+            statistics: Statistics::default(),
         }
     }
 
@@ -201,6 +206,11 @@ impl Controller {
     /// Returns the vectors of the interrupts raised since the last call.
     pub fn take_interrupts(&mut self) -> Vec<u16> {
         std::mem::take(&mut self.raised)
+    }
+
+    /// Returns counts and latencies of all I/O commands so far.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
     }
 
     /// Frees the slot of a command.

@@ -165,7 +165,7 @@ impl Controller {
                 // The host has put its queue outside its memory.
                 self.fail();
             }
-            admitted.push(self.open(queue, Entry::from_bytes(&bytes)));
+            admitted.push(self.open(now, queue, Entry::from_bytes(&bytes)));
             index = if index + 1 == depth { 0 } else { index + 1 };
         }
         let at = |index: u16| {
@@ -188,7 +188,8 @@ impl Controller {
         // A completion that waited for room ends now.
         let at = at.max(now);
         let ended = self.device.release_in(at, tag, to, coalesces, &mut DevicePart(s));
-        self.deliver(now, at, to, completed, ended.interrupt, s);
+        let arrives = self.deliver(now, at, to, completed, ended.interrupt, s);
+        self.record(tag, arrives);
         self.close(now, tag);
         self.left(now, queue, s);
         if self.device.waits() {
@@ -196,7 +197,7 @@ impl Controller {
         }
     }
 
-    /// Sends an entry to completion queue `to`, followed by an interrupt if one is due.
+    /// Sends an entry to completion queue `to`, followed by an interrupt if one is due. Returns when the host sees it.
     pub(super) fn deliver(
         &mut self,
         now: Time,
@@ -205,8 +206,8 @@ impl Controller {
         completed: Completed,
         interrupt: bool,
         s: &mut dyn Schedule<Event>,
-    ) {
-        let Some(completion) = &mut self.queues.completion[usize::from(to)] else { return };
+    ) -> Time {
+        let Some(completion) = &mut self.queues.completion[usize::from(to)] else { return at };
         let vector = completion.vector.filter(|_| interrupt);
         let (visible, message) = self.link.completion(now, at, vector.is_some());
         let visible = visible.max(completion.last);
@@ -225,9 +226,21 @@ impl Controller {
         let address = completion.address + u64::from(index) * COMPLETION;
         let place = self.queues.deliver(Delivery { address, bytes });
         Step::Posted.at(visible, place, s);
-        if let Some(vector) = vector {
-            Step::Raise.at(message.max(visible), u32::from(vector), s);
+        let Some(vector) = vector else { return visible };
+        let arrives = message.max(visible);
+        Step::Raise.at(arrives, u32::from(vector), s);
+        arrives
+    }
+
+    /// Counts the command `tag`, whose completion reaches the host at `arrives`.
+    fn record(&mut self, tag: u16, arrives: Time) {
+        let command = self.commands.of_tag(tag);
+        if command.queue == 0 {
+            self.statistics.admin += 1;
+            return;
         }
+        let failed = command.status != Status::SUCCESS;
+        self.statistics.record(command.entry.opcode(), command.bytes, arrives - command.fetched, failed);
     }
 
     /// Writes the entry at `place` of the deliveries to guest memory.

@@ -8,11 +8,11 @@ use nvmm::{Answer, Permissions};
 use super::ahead::{Ahead, Plan};
 use super::pages::{BackingCache, Key, Outcome, Pages, State};
 use super::uffd::{Fault, Region};
+use crate::cache::frames::{Frames, NONE};
 use crate::cache::{BATCH, Pending};
 use crate::device::Device;
 use crate::engine::Places;
 use crate::error::Error;
-use crate::frames::{Frames, NONE};
 use crate::storage::Stop;
 use crate::{MapStats, Memory};
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::roots::{Roots, attribute, names};
-use crate::wire::Wire;
+use crate::target::wire::Wire;
 
 /// A device number: major and minor.
 pub type Number = (u32, u32);

@@ -29,6 +29,8 @@ pub(super) struct Contents {
     newest: BTreeMap<u64, u64>,
     asked: BTreeMap<u32, Asked>,
     stamp: u64,
+    /// The last writes at each sync, by token.
+    kept: BTreeMap<u64, BTreeMap<u64, u64>>,
 }
 
 impl Contents {
@@ -43,6 +45,7 @@ impl Contents {
             newest: BTreeMap::new(),
             asked: BTreeMap::new(),
             stamp: 0,
+            kept: BTreeMap::new(),
         }
     }
 
@@ -58,6 +61,16 @@ impl Contents {
         };
         let before = self.asked.insert(request.id, Asked { request, stamp, got: None });
         assert!(before.is_none(), "{request:?} has the number of one under way");
+    }
+
+    /// Records the state of a token.
+    pub fn keep(&mut self, token: u64) {
+        self.kept.insert(token, self.newest.clone());
+    }
+
+    /// Expects the state of a token from now on.
+    pub fn roll_back(&mut self, token: u64) {
+        self.newest.clone_from(&self.kept[&token]);
     }
 
     /// Checks the answer to request `id`: a read returns the last write, unless the line was written meanwhile.

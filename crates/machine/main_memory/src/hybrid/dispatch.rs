@@ -7,7 +7,6 @@
 
 use std::collections::VecDeque;
 
-use dram_cache as hybrid;
 use media::{Action, BlockAddr, Geometry, OpId, PageAddr, ProgramOp, Status, Tag};
 use nand::{Store, UnitWrite};
 use nvmm::{Answer, Application, Content, Input, Medium, Move, Reply, Request, Token};
@@ -17,7 +16,7 @@ use super::HybridMemory;
 use super::events::{Event, TRANSLATED, View};
 
 /// The operating system, the owner of all pages.
-const SYSTEM: Application = Application(1);
+pub(super) const SYSTEM: Application = Application(1);
 
 fn is_read(action: &Action) -> bool {
     matches!(action, Action::Read(_))
@@ -113,11 +112,17 @@ impl DispatchQueue {
 
 impl HybridMemory {
     /// Begins the next translation, if one [may](DispatchQueue::is_ready) begin.
+    #[inline]
     pub(super) fn translate(&mut self, now: Time) {
         if self.environment.dispatch.is_ready() {
-            self.environment.dispatch.is_translating = true;
-            self.queue.push(TRANSLATED, now + self.config.translation, Event::Translated);
+            self.begin_translation(now);
         }
+    }
+
+    #[inline(never)]
+    fn begin_translation(&mut self, now: Time) {
+        self.environment.dispatch.is_translating = true;
+        self.queue.push(TRANSLATED, now + self.config.translation, Event::Translated);
     }
 
     /// Handles an event of the translation or of the flash.
@@ -206,7 +211,7 @@ impl HybridMemory {
     }
 
     /// Performs the actions of the page table's controller: moves at once, operations through the queues.
-    fn perform(&mut self, now: Time) {
+    pub(super) fn perform(&mut self, now: Time) {
         let waited = self.environment.dispatch.is_waiting();
         if !self.flash.moves.is_empty() || !self.flash.actions.is_empty() {
             self.act(now);
@@ -223,10 +228,16 @@ impl HybridMemory {
     /// Performs moves and actions. Operations go straight to their dies unless others wait.
     fn act(&mut self, now: Time) {
         loop {
-            self.move_all();
-            if let [action @ Action::Read(_)] = self.flash.actions[..] {
-                self.flash.actions.clear();
-                return self.start_in_turn(now, action);
+            if !self.flash.moves.is_empty() {
+                self.move_all();
+            }
+            match self.flash.actions[..] {
+                [] => return,
+                [action @ Action::Read(_)] => {
+                    self.flash.actions.clear();
+                    return self.start_in_turn(now, action);
+                }
+                _ => {}
             }
             let mut actions = std::mem::take(&mut self.flash.actions);
             let mut barriers = false;
@@ -360,14 +371,14 @@ impl HybridMemory {
         if let Answer::Refused(error) = answer {
             self.fault.get_or_insert(error.clone());
         }
-        let fetches = self.environment.dispatch.fetches;
-        let input = match tag.0.checked_sub(fetches) {
-            None => hybrid::Input::Fetched(tag.0),
-            Some(slot) if slot < self.config.cache.write_backs() => hybrid::Input::Written(slot),
-            // A request of the set-up: nothing waits for it.
-            Some(_) => return,
-        };
-        self.notify_cache(now, input);
+        match tag.0.checked_sub(self.environment.dispatch.fetches) {
+            None => self.cache_at(now, |cache, environment| cache.fetched(tag.0, environment)),
+            Some(_) if tag.0 == self.config.nvmm.tags - 1 => {
+                let answer = answer.clone();
+                self.call_answered(now, &answer);
+            }
+            Some(slot) => self.cache_at(now, |cache, environment| cache.written(slot, environment)),
+        }
     }
 
     /// Sets the page table up before the simulation begins, with immediate completions.
@@ -387,6 +398,19 @@ impl HybridMemory {
         for page in address / segment / segments..(address + bytes).div_ceil(segment * segments) {
             let (address, _) = self.place(page * segments);
             self.request_at_once(Request::Delete { address });
+        }
+        self.before = self.nvmm.stats();
+    }
+
+    /// See [`super::MainMemory::is_set_up`]. Commits the table by a sync, whose state is not kept.
+    pub fn is_set_up(&mut self) {
+        if !self.config.full {
+            return;
+        }
+        self.request_at_once(Request::Sync);
+        let kept: Vec<Token> = self.nvmm.tokens().collect();
+        for token in kept {
+            self.request_at_once(Request::Drop { token });
         }
         self.before = self.nvmm.stats();
     }

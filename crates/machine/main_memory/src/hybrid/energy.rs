@@ -4,7 +4,7 @@ use dram::{Channel, Config, RankActivity};
 use sim::{Energy, Time};
 
 use super::{HybridConfig, HybridError, HybridMemory};
-use nand::EnergyByPart;
+use nand::{Endurance, EnergyByPart, Spread};
 
 /// Energy by part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,17 +51,29 @@ impl Wear {
     }
 
     /// Returns the seconds until `part` of the capacity is lost at the write rate seen in `elapsed`, for pages that
-    /// endure `mean` cycles with a normal `deviation`, and even wear. Infinite if nothing was written.
+    /// have this `endurance`, and even wear. Infinite if nothing was written.
     ///
     /// The remaining pages take the writes of lost ones: the time is the integral of the remaining share over the
     /// cycles up to the quantile of `part`, divided by the cycles per page and second.
-    pub fn lifetime_s(&self, elapsed: Time, mean: f64, deviation: f64, part: f64) -> f64 {
+    pub fn lifetime_s(&self, elapsed: Time, endurance: &Endurance, part: f64) -> f64 {
         let rate = self.programs as f64 / elapsed.secs_f64();
+        let Endurance { spread, mean, deviation, .. } = *endurance;
+        // Center and width of the logarithm, for the log-normal distribution.
+        let variance = libm::log1p(deviation * deviation / (mean * mean));
+        let (center, width) = (libm::log(mean) - variance / 2.0, libm::sqrt(variance));
         let steps = 4096;
-        let most = mean + 8.0 * deviation;
+        let most = match spread {
+            Spread::Normal => mean + 8.0 * deviation,
+            Spread::LogNormal => libm::exp(center + 4.0 * width),
+        };
         let (mut cycles, mut sum, step) = (0.0, 0.0, most / f64::from(steps));
         while cycles < most {
-            let left = 1.0 - normal((cycles + step / 2.0 - mean) / deviation.max(1e-9));
+            let middle = cycles + step / 2.0;
+            let left = 1.0
+                - match spread {
+                    Spread::Normal => normal((middle - mean) / deviation.max(1e-9)),
+                    Spread::LogNormal => normal((libm::log(middle) - center) / width.max(1e-9)),
+                };
             if 1.0 - left >= part {
                 break;
             }
@@ -140,15 +152,23 @@ mod tests {
     fn a_lifetime_is_what_the_pages_endure_over_what_is_written() {
         let wear = Wear { programs: 1000, host_programs: 1000, pages: 100 };
         // Ten overwrites per second: 1,000 cycles last 100 s, and all pages end together if they are alike.
-        let alike = |part| wear.lifetime_s(Time::from_s(1), 1000.0, 0.0, part);
+        let of = |spread, deviation| Endurance { spread, mean: 1000.0, deviation, slc_factor: 1.0 };
+        let alike = |part| wear.lifetime_s(Time::from_s(1), &of(Spread::Normal, 0.0), part);
         assert!((alike(0.5) - 100.0).abs() < 0.1 && (alike(0.999) - 100.0).abs() < 0.1, "{} s", alike(0.5));
         // With a deviation of a third, half of the pages are lost by the mean, minus the writes that the first losses
         // shift to the others.
         let (half, all) = (
-            wear.lifetime_s(Time::from_s(1), 1000.0, 333.0, 0.5),
-            wear.lifetime_s(Time::from_s(1), 1000.0, 333.0, 0.999),
+            wear.lifetime_s(Time::from_s(1), &of(Spread::Normal, 333.0), 0.5),
+            wear.lifetime_s(Time::from_s(1), &of(Spread::Normal, 333.0), 0.999),
         );
         assert!(half > 80.0 && half < 90.0 && all > 99.0 && all < 101.0, "{half} s, {all} s");
-        assert!(Wear::default().lifetime_s(Time::from_s(1), 1000.0, 0.0, 0.5).is_nan());
+        assert!(Wear::default().lifetime_s(Time::from_s(1), &of(Spread::Normal, 0.0), 0.5).is_nan());
+        // A logarithm of the same mean and deviation has its median lower, and a longer tail.
+        let log = |deviation, part| wear.lifetime_s(Time::from_s(1), &of(Spread::LogNormal, deviation), part);
+        assert!((log(0.0, 0.5) - 100.0).abs() < 0.1, "{} s", log(0.0, 0.5));
+        // In the end all cycles that pages endure are used: the mean.
+        assert!((log(1000.0, 0.999) - 100.0).abs() < 3.0, "{} s", log(1000.0, 0.999));
+        // E[min(X, m)] at the median m: m / 2 + mean x (1 - N(width)); the width is the root of ln 2.
+        assert!((log(1000.0, 0.5) - (70.71 / 2.0 + 100.0 * (1.0 - 0.797_5))).abs() < 0.5, "{} s", log(1000.0, 0.5));
     }
 }

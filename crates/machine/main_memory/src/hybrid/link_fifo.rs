@@ -5,15 +5,16 @@ use std::collections::VecDeque;
 use sim::Time;
 
 pub(super) struct LinkFifo<T> {
-    /// The first message, usually the only one, and those behind it.
-    first: Option<T>,
+    /// The first message, usually the only one, and when it arrives: [`Time::MAX`] if there is none.
+    first: T,
     first_at: Time,
+    /// The messages behind it.
     others: VecDeque<(T, Time)>,
 }
 
-impl<T: Copy> LinkFifo<T> {
+impl<T: Copy + Default> LinkFifo<T> {
     pub fn new() -> LinkFifo<T> {
-        LinkFifo { first: None, first_at: Time::MAX, others: VecDeque::new() }
+        LinkFifo { first: T::default(), first_at: Time::MAX, others: VecDeque::new() }
     }
 
     /// Returns when the first message arrives; [`Time::MAX`] if there is none.
@@ -23,10 +24,10 @@ impl<T: Copy> LinkFifo<T> {
 
     /// Sends a message that arrives at `at`, not before any other.
     pub fn send(&mut self, message: T, at: Time) {
-        if self.first.is_some() {
-            self.others.push_back((message, at));
+        if self.first_at == Time::MAX {
+            (self.first, self.first_at) = (message, at);
         } else {
-            (self.first, self.first_at) = (Some(message), at);
+            self.others.push_back((message, at));
         }
     }
 
@@ -35,10 +36,11 @@ impl<T: Copy> LinkFifo<T> {
     /// # Panics
     /// If there is no message.
     pub fn take(&mut self) -> (T, Time) {
-        let taken = (self.first.take().expect("a message has come"), self.first_at);
-        self.first_at = Time::MAX;
-        if let Some((message, at)) = self.others.pop_front() {
-            (self.first, self.first_at) = (Some(message), at);
+        let taken = (self.first, self.first_at);
+        assert!(taken.1 != Time::MAX, "a message has come");
+        match self.others.pop_front() {
+            Some(next) => (self.first, self.first_at) = next,
+            None => self.first_at = Time::MAX,
         }
         taken
     }

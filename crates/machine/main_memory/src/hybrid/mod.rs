@@ -1,6 +1,7 @@
 //! Flash as main memory: a link, the hybrid controller with its DRAM, the NVMM controller with its page table, and
 //! flash, in one event loop.
 
+mod calls;
 mod data;
 mod dispatch;
 mod energy;
@@ -9,7 +10,7 @@ mod link_fifo;
 mod port;
 mod report;
 
-use dram_cache::{Hybrid, Input, PORTS};
+use dram_cache::{Hybrid, PORTS};
 use link::LineLink;
 use media::line::{LineKind, LineRequest};
 use nand::{Nand, PayloadKind};
@@ -17,6 +18,7 @@ use nvmm::{Address, Nvmm};
 use sim::{EventQueue, Streams, Time};
 
 use super::dram::Modules;
+use calls::Calls;
 use data::Contents;
 use dispatch::DispatchQueue;
 pub use dispatch::DispatchStats;
@@ -63,6 +65,8 @@ pub struct HybridMemory {
     dram_at: Time,
     nvmm: Nvmm,
     flash: nvmm::Actions,
+    /// Syncs, rollbacks and other calls.
+    calls: Calls,
     nand: Nand,
     /// The page table's first refusal.
     fault: Option<nvmm::Error>,
@@ -117,6 +121,7 @@ impl HybridMemory {
             before: nvmm::Stats::default(),
             nvmm,
             flash: nvmm::Actions::default(),
+            calls: Calls::default(),
             nand,
             fault: None,
             config,
@@ -145,10 +150,13 @@ impl HybridMemory {
     }
 
     fn arrive(&mut self, now: Time, request: LineRequest) {
+        if self.calls.holds(request) {
+            return;
+        }
         if let Some(contents) = &mut self.environment.contents {
             contents.request(request);
         }
-        self.notify_cache(now, Input::Line(request));
+        self.cache_at(now, |cache, environment| cache.request(request, environment));
     }
 
     /// See [`super::MainMemory::next_event`].
@@ -207,8 +215,12 @@ impl HybridMemory {
         }
     }
 
-    /// After the inputs of `now`: updates when DRAM is due next, and begins a translation.
+    /// After the inputs of `now`: advances calls, updates when DRAM is due next, and begins a translation.
+    #[inline]
     fn settle(&mut self, now: Time) {
+        if self.calls.are_served() {
+            self.advance_calls(now);
+        }
         self.schedule_dram();
         self.translate(now);
     }
@@ -228,15 +240,16 @@ impl HybridMemory {
     fn advance_dram(&mut self, now: Time) {
         self.environment.modules.memory.come_to_done(now);
         while let Some(done) = self.environment.modules.memory.take_done(now) {
-            self.notify_cache(now, Input::Dram(purpose_of(done.id)));
+            self.cache_at(now, |cache, environment| cache.dram_done(purpose_of(done.id), environment));
         }
         self.environment.dram_changed = true;
     }
 
-    /// Passes an input to the hybrid controller.
-    fn notify_cache(&mut self, now: Time, input: Input) {
+    /// Passes an input to the hybrid controller. Each kind has its own function, so that none is looked up.
+    #[inline]
+    fn cache_at(&mut self, now: Time, input: impl FnOnce(&mut Hybrid, &mut Environment)) {
         self.environment.now = now;
-        self.hybrid.handle(input, &mut self.environment);
+        input(&mut self.hybrid, &mut self.environment);
     }
 
     /// Returns the address of a flash page of the memory: the page of 64 KB, and its segment.
@@ -254,19 +267,7 @@ impl HybridMemory {
     /// See [`super::MainMemory::was_written`].
     pub fn was_written(&mut self, address: u64, bytes: u64) {
         let page = u64::from(self.config.cache.page_bytes);
-        self.hybrid.was_written(address / page..(address + bytes).div_ceil(page));
-    }
-
-    /// Starts to write all dirty pages back; [`is_clean`](Self::is_clean) reports the end.
-    pub fn clean(&mut self, now: Time) {
-        self.run(now, false);
-        self.notify_cache(now, Input::Clean);
-        self.settle(now);
-    }
-
-    /// See [`clean`](Self::clean).
-    pub fn is_clean(&self) -> bool {
-        self.hybrid.is_clean()
+        self.hybrid.was_written(address / page..(address + bytes).div_ceil(page), self.config.synced);
     }
 
     /// Returns the cache, for its counters and decisions.

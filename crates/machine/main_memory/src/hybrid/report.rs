@@ -57,7 +57,7 @@ impl HybridMemory {
         let wear = Wear::of(&table);
         let endurance = self.config.nand.wear.endurance;
         let lifetime = |part: f64| {
-            let days = endurance.map(|e| wear.lifetime_s(at, e.mean, e.deviation, part) / 86400.0);
+            let days = endurance.as_ref().map(|endurance| wear.lifetime_s(at, endurance, part) / 86400.0);
             days.filter(|days| days.is_finite())
         };
         let report = json!({
@@ -87,6 +87,11 @@ impl HybridMemory {
                 "programs_collection": table.programs[2],
                 "collected": table.collected,
                 "commits": table.commits,
+                "checkpoints": table.checkpoints,
+                "syncs": table.syncs,
+                "rollbacks": table.rollbacks,
+                "rolled_back": table.rolled_back,
+                "versions": self.before.free_versions.saturating_sub(table.free_versions),
                 "translated": dispatch.translated,
                 "blocked": dispatch.blocked,
                 "dram_bytes": table.dram_bytes,

@@ -8,7 +8,7 @@ use sim::Time;
 
 use super::DramConfig;
 use crate::System;
-use crate::hybrid::{Policy, PrefetchType};
+use crate::sections::hybrid::{Policy, PrefetchType};
 
 /// Identifier of the machine's only controller.
 pub const CONTROLLER: Controller = Controller(1);
@@ -32,6 +32,8 @@ pub struct HybridConfig {
     pub die_queue: u32,
     /// Whether all of memory was written before, segment by segment; otherwise it is empty.
     pub full: bool,
+    /// Whether tables that programs created before the run were synced since, so that the cache begins clean.
+    pub synced: bool,
     /// Whether every line read is compared with the line last written back. For tests; the data takes memory.
     pub verify: bool,
 }
@@ -82,8 +84,8 @@ impl HybridConfig {
                 pages,
                 versions: n.versions.unwrap_or(all),
                 order: match system.flash.order {
-                    crate::flash::Order::InOrder => nvmm::Order::Ascending,
-                    crate::flash::Order::Any => nvmm::Order::Any,
+                    crate::sections::flash::Order::InOrder => nvmm::Order::Ascending,
+                    crate::sections::flash::Order::Any => nvmm::Order::Any,
                 },
                 policy: match n.policy {
                     Policy::LongestChain => nvmm::Policy::LongestChain,
@@ -102,6 +104,7 @@ impl HybridConfig {
             translation: n.translation,
             die_queue: n.die_queue,
             full: n.full,
+            synced: n.synced,
             verify: false,
         }
     }

@@ -12,6 +12,7 @@
 //! | `dd-read`, `dd-write` | read or write a file from start to end, in blocks |
 //! | `fileserver`, `webproxy`, `webserver`, `varmail`, `oltp`, `videoserver` | run filebench's personalities |
 //! | `inference` | generate tokens of a large language model, reading all weights and the context for each |
+//! | `checkpoint` | update a table and make checkpoints, to which they return after faults |
 //! | `trace` | replay a memory trace ([`crate::memory`]) on one thread |
 //!
 //! `[[program]]` tables, each with its own `kind`, are programs that run concurrently. A file that is not TOML is a
@@ -21,6 +22,7 @@
 //! The random choices of thread T of program N come from the stream `program.N.T`.
 
 mod chase;
+mod checkpoint;
 mod filebench;
 mod inference;
 mod keys;
@@ -238,7 +240,7 @@ impl Steps for Programs {
 
 /// Constructor of each kind.
 type Make = fn(&mut Builder<'_>, &'static str) -> Result<(), Error>;
-const KINDS: [(&str, Make); 15] = [
+const KINDS: [(&str, Make); 16] = [
     ("gups", random::make),
     ("mix", random::make),
     ("chase", chase::make),
@@ -253,6 +255,7 @@ const KINDS: [(&str, Make); 15] = [
     ("oltp", filebench::make),
     ("videoserver", filebench::make),
     ("inference", inference::make),
+    ("checkpoint", checkpoint::make),
     ("trace", replay::make),
 ];
 

@@ -6,7 +6,7 @@ use sim::Time;
 ///
 /// Real traces contain small inversions, because requests are logged at completion or by several processors. A record
 /// with an earlier timestamp than a preceding record gets that record's time, and is counted.
-pub(super) struct Clock {
+pub(crate) struct Clock {
     tick: Time,
     ticks_max: u64,
     first: Option<u64>,

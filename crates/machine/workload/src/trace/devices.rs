@@ -8,7 +8,7 @@ const NONE: u32 = u32::MAX;
 const TABLE: u64 = 4096;
 
 /// Maps each device to a dense index. Only new devices allocate memory.
-pub(super) struct Devices {
+pub(crate) struct Devices {
     names: Vec<String>,
     by_key: BTreeMap<Box<[u8]>, u32>,
     by_number: Vec<u32>,

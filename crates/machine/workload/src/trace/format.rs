@@ -4,9 +4,10 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use super::fields::{BlankFields, CommaFields, nanoseconds, quote};
-use super::{Columns, TraceError, alibaba, blkparse, cloudphysics, iolog, msr, reader, tencent, vscsi};
 use crate::pages::oracle_general;
+use crate::trace::fields::{BlankFields, CommaFields, nanoseconds, quote};
+use crate::trace::formats::{alibaba, blkparse, cloudphysics, iolog, msr, tencent, vscsi};
+use crate::trace::{Columns, TraceError, reader};
 
 /// A trace format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
-use super::{Place, TraceError};
+use crate::trace::{Place, TraceError};
 
 /// Maximum length of a line, and the amount of a trace that is buffered.
 const LINE_MAX: usize = 1 << 16;
@@ -272,7 +272,7 @@ impl Input {
                     file: self.file.clone(),
                     place: self.place_of(self.taken + 1),
                     field: "line",
-                    found: super::fields::quote(&self.buffer[self.start..self.end]),
+                    found: crate::trace::fields::quote(&self.buffer[self.start..self.end]),
                     expected: format!("the end of the line within {LINE_MAX} bytes"),
                 });
             }

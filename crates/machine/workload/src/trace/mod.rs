@@ -24,34 +24,22 @@
 //! In the text formats, blank lines, lines that start with `#` and a byte order mark are ignored, and lines may end in
 //! CR LF.
 
-mod alibaba;
-mod blkparse;
 mod clock;
-mod cloudphysics;
-mod columns;
 mod devices;
 mod error;
 pub(crate) mod fields;
 pub(crate) mod format;
+mod formats;
 mod input;
-mod iolog;
-mod iolog_writer;
-mod libcachesim;
-mod mqsim;
-mod msr;
 mod reader;
-mod scsi;
-mod spc;
-mod tencent;
-mod vscsi;
 
 use sim::Time;
 
-pub use columns::Columns;
 pub use error::{Place, TraceError};
 pub use format::Format;
+pub use formats::columns::Columns;
+pub use formats::iolog_writer::IologWriter;
 pub(crate) use input::{Input, open_file};
-pub use iolog_writer::IologWriter;
 pub use reader::Reader;
 
 /// Operation of a record.

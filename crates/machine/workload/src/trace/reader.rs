@@ -5,20 +5,18 @@ use std::path::Path;
 
 use sim::Time;
 
-use super::clock::Clock;
-use super::devices::Devices;
-use super::fields::{Fault, Field, Fields, line_length};
-use super::input::Input;
-use super::{
-    Columns, Format, Record, RecordOp, TraceError, alibaba, blkparse, cloudphysics, iolog, libcachesim, mqsim, msr,
-    spc, tencent, vscsi,
-};
+use crate::trace::clock::Clock;
+use crate::trace::devices::Devices;
+use crate::trace::fields::{Fault, Field, Fields, line_length};
+use crate::trace::formats::{alibaba, blkparse, cloudphysics, iolog, libcachesim, mqsim, msr, spc, tencent, vscsi};
+use crate::trace::input::Input;
+use crate::trace::{Columns, Format, Record, RecordOp, TraceError};
 
 const TIME: Field = Field::new("time", "less than 213 days from the first record");
 const RANGE: Field = Field::new("range", "one that ends below 2^64");
 
 /// Result of parsing a line or binary record.
-pub(super) enum Step {
+pub(crate) enum Step {
     /// A request.
     Request(Entry),
     /// An entry that is not a request: a header, an event of another type, the totals at the end.
@@ -28,7 +26,7 @@ pub(super) enum Step {
 }
 
 /// A request as returned by a format's parser.
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// Timestamp in the format's ticks.
     pub ticks: u64,
     pub device: u32,
@@ -147,7 +145,7 @@ impl Reader {
             }
             Format::Objects => Parser::Objects,
             Format::Columns(columns) => {
-                let commas = super::format::lines(head).next().is_some_and(|line| line.contains(&b','));
+                let commas = crate::trace::format::lines(head).next().is_some_and(|line| line.contains(&b','));
                 Parser::Columns(columns, commas)
             }
         };
@@ -317,7 +315,7 @@ impl Iterator for Reader {
 }
 
 /// Returns whether the line at the start of `text` is blank or a comment.
-pub(super) fn is_ignored(text: &[u8]) -> bool {
+pub(crate) fn is_ignored(text: &[u8]) -> bool {
     match text.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r')) {
         Some(byte) => matches!(byte, b'\n' | b'#'),
         None => true,

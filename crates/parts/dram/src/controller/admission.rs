@@ -14,13 +14,20 @@ impl Channel {
         &mut self,
         submitted: Time,
         arrival: u64,
-        request: Request,
+        request: &Request,
         Span { group, burst, bursts }: Span,
     ) {
         let posts = u32::from(request.kind == Kind::Write);
-        let transfer =
-            Transfer { request, submitted, arrival, burst, to_enter: bursts, to_serve: bursts, end: submitted, group };
-        let number = self.keep_transfer(transfer);
+        let number = self.keep_transfer(Transfer {
+            request: *request,
+            submitted,
+            arrival,
+            burst,
+            to_enter: bursts,
+            to_serve: bursts,
+            end: submitted,
+            group,
+        });
         self.ports[request.port as usize].push_back(number);
         self.waiting += 1;
         self.waiting_writes += posts;

@@ -1,7 +1,7 @@
 //! The candidate table of a rank: each bank's next command for requests, laid out for a fast search for the best.
 
 use crate::controller::queue::NONE;
-use crate::state::{BANKS, Constraints, NEVER, class};
+use crate::state::{BANKS, Constraints, NEVER, PerBank, class};
 
 /// Key bits of candidates other than column commands, and of those that prepare a bank for reads during a drain of
 /// writes.
@@ -21,11 +21,11 @@ pub(crate) struct Candidate {
 /// The candidates of a rank's banks, as a structure of arrays.
 #[derive(Clone)]
 pub(crate) struct Candidates {
-    ready: [u64; BANKS],
-    key: [u64; BANKS],
+    ready: PerBank<u64>,
+    key: PerBank<u64>,
     /// Index of its bank group's constraint.
-    limit: [u8; BANKS],
-    entry: [u8; BANKS],
+    limit: PerBank<u8>,
+    entry: PerBank<u8>,
     /// Bit masks of the banks whose candidate is an ACT, and of those whose candidate is a precharge.
     pub(crate) activates: u64,
     pub(crate) precharges: u64,
@@ -33,10 +33,10 @@ pub(crate) struct Candidates {
 
 impl Candidates {
     pub(crate) const EMPTY: Candidates = Candidates {
-        ready: [0; BANKS],
-        key: [0; BANKS],
-        limit: [0; BANKS],
-        entry: [NONE; BANKS],
+        ready: PerBank([0; BANKS]),
+        key: PerBank([0; BANKS]),
+        limit: PerBank([0; BANKS]),
+        entry: PerBank([NONE; BANKS]),
         activates: 0,
         precharges: 0,
     };
@@ -82,11 +82,11 @@ impl Candidates {
         let Choice { mut cycle, mut key, mut place } = best;
         // A limit of the whole rank need not be compared for each bank.
         let floor = floor.max(constraints.of_rank(class));
-        if floor > cycle {
+        if banks == 0 || floor > cycle {
             return best;
         }
         while banks != 0 {
-            let bank = banks.trailing_zeros() as usize % BANKS;
+            let bank = banks.trailing_zeros() as usize;
             banks &= banks - 1;
             let mut at = self.ready[bank];
             if class != class::PRECHARGE {

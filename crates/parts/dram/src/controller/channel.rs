@@ -7,9 +7,10 @@
 
 use std::collections::VecDeque;
 
-use sim::Time;
+use sim::{Dense, Time};
 
 use crate::controller::candidates::{Candidates, Choice};
+use crate::controller::done::Done;
 use crate::controller::maintenance::{Maintenance, Need, Step};
 use crate::controller::queue::{NONE, Queues};
 use crate::controller::requests::Requests;
@@ -67,9 +68,9 @@ pub struct Channel {
     pub(crate) requests: Requests,
     pub(crate) maintenance: Maintenance,
     /// Per-rank candidates for the next command of each bank.
-    pub(crate) candidates: Vec<Candidates>,
+    pub(crate) candidates: Dense<Candidates>,
     pub(crate) queues: Queues,
-    pub(crate) transfers: Vec<Transfer>,
+    pub(crate) transfers: Dense<Transfer>,
     /// First free transfer, or [`NO_TRANSFER`]. Free transfers are linked through `to_enter`.
     pub(crate) free_transfer: u32,
     /// Per-port transfers that have not entered the queues completely.
@@ -126,10 +127,12 @@ impl Channel {
             },
             requests: Requests::new(config),
             maintenance: Maintenance::new(config),
-            candidates: vec![Candidates::EMPTY; state.ranks.len()],
+            // SAFETY: ranks are numbered like those of the state, of which there are as many.
+            candidates: unsafe { Dense::new(vec![Candidates::EMPTY; state.ranks.len()]) },
             queues: Queues::new(state.ranks.len(), config.read_queue, config.write_queue, age_max),
             state,
-            transfers: Vec::new(),
+            // SAFETY: `keep_transfer` numbers transfers, and free ones are never used.
+            transfers: unsafe { Dense::new(Vec::new()) },
             free_transfer: NO_TRANSFER,
             ports: vec![VecDeque::new(); config.ports as usize],
             ending: [0; 2],
@@ -162,6 +165,11 @@ impl Channel {
     /// # Panics
     /// Panics if it is empty, its port does not exist, or it is not within one group of ranks.
     pub fn submit(&mut self, now: Time, request: Request) {
+        self.accept(now, &request);
+    }
+
+    /// See [`Channel::submit`].
+    pub(crate) fn accept(&mut self, now: Time, request: &Request) {
         let arrival = self.state.clock.at_or_after(now);
         if arrival == 0 {
             self.settle_train(0);
@@ -169,9 +177,9 @@ impl Channel {
             self.run(arrival - 1);
         }
         let arrival = arrival.max(self.state.now);
-        let span = self.requests.locate(&request);
+        let span = self.requests.locate(request);
         let may_be_train = self.goes_far || (span.bursts == 1 && request.kind == Kind::Read);
-        if may_be_train && !self.has_work() && self.train.is_none() && self.start_train(now, arrival, &request, span) {
+        if may_be_train && !self.has_work() && self.train.is_none() && self.start_train(now, arrival, request, span) {
             return;
         }
         self.admit(now, arrival, request, span);
@@ -190,14 +198,20 @@ impl Channel {
 
     /// Advances to `now`: performs all due work and appends completions to `completions` in order of time.
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        let done = self.advance_to(now);
+        while let Some(done) = done.take(now) {
+            completions.push(done);
+        }
+    }
+
+    /// Performs all work due until `now`. Returns the completions.
+    pub(crate) fn advance_to(&mut self, now: Time) -> &mut Done {
         if self.train.is_some() {
             self.follow_train(now);
         } else if self.has_work() {
             self.run(self.state.clock.at_or_before(now));
         }
-        while let Some(done) = self.requests.done.take(now) {
-            completions.push(done);
-        }
+        &mut self.requests.done
     }
 
     /// Returns true if any request waits to enter or to be served.

@@ -6,39 +6,64 @@ use sim::Time;
 
 use crate::request::Completion;
 
-#[derive(Default)]
-pub(crate) struct Done {
-    queue: VecDeque<Completion>,
-    /// No completion is later than this.
+/// An entry of a [`Done`] list.
+pub(crate) trait Timed {
+    /// Returns its time.
+    fn at(&self) -> Time;
+}
+
+impl Timed for Completion {
+    #[inline]
+    fn at(&self) -> Time {
+        self.at
+    }
+}
+
+/// A list in order of time; entries of the same time keep the order of insertion.
+pub(crate) struct Done<T = Completion> {
+    queue: VecDeque<T>,
+    /// No entry is later than this.
     last: Time,
 }
 
-impl Done {
-    /// Inserts a completion after all that are not later. This is nearly always the end, because data shares one bus.
+impl<T> Default for Done<T> {
+    fn default() -> Done<T> {
+        Done { queue: VecDeque::new(), last: Time::ZERO }
+    }
+}
+
+impl<T: Timed> Done<T> {
+    /// Inserts an entry after all that are not later. This is nearly always the end, because data shares one bus.
     #[inline]
-    pub(crate) fn insert(&mut self, completion: Completion) {
-        let Done { queue, last } = self;
-        if *last <= completion.at {
-            *last = completion.at;
-            queue.push_back(completion);
-            return;
+    pub(crate) fn insert(&mut self, entry: T) {
+        if self.last > entry.at() {
+            return self.insert_between(entry);
         }
-        let mut at = queue.len();
-        while at > 0 && queue[at - 1].at > completion.at {
-            at -= 1;
-        }
-        queue.insert(at, completion);
+        self.last = entry.at();
+        self.queue.push_back(entry);
     }
 
-    /// Returns the time of the first completion, or [`Time::MAX`] if there is none.
+    #[cold]
+    fn insert_between(&mut self, entry: T) {
+        let at = self.queue.iter().rposition(|earlier| earlier.at() <= entry.at()).map_or(0, |before| before + 1);
+        self.queue.insert(at, entry);
+    }
+
+    /// Returns the first entry.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&T> {
+        self.queue.front()
+    }
+
+    /// Returns the time of the first entry, or [`Time::MAX`] if there is none.
     #[inline]
     pub(crate) fn first(&self) -> Time {
-        self.queue.front().map_or(Time::MAX, |done| done.at)
+        self.front().map_or(Time::MAX, T::at)
     }
 
-    /// Takes the first completion, if it is not later than `now`.
+    /// Takes the first entry, if it is not later than `now`.
     #[inline]
-    pub(crate) fn take(&mut self, now: Time) -> Option<Completion> {
+    pub(crate) fn take(&mut self, now: Time) -> Option<T> {
         if self.first() <= now { self.queue.pop_front() } else { None }
     }
 }

@@ -3,9 +3,8 @@
 use sim::Time;
 
 use crate::controller::channel::Channel;
-use crate::controller::queue::NONE;
 use crate::request::Kind;
-use crate::state::{CLOSED, NEVER};
+use crate::state::{Bank, NEVER, Rank};
 
 impl Channel {
     /// Returns the latest time at which [`Channel::advance`] must be called next: no request is done earlier. `None`
@@ -52,8 +51,13 @@ impl Channel {
         if self.has_through || self.ending == [0; 2] || self.waiting > self.waiting_writes {
             return self.no_earlier(done, self.soonest_served(command).min(entered));
         }
-        let served = self.state.clock.time(self.soonest_read(command)) + self.requests.config.latency;
-        self.no_earlier(done.min(served), entered)
+        let first = command.max(self.column_at).saturating_add(self.state.gaps.to_end[Kind::Read as usize]);
+        let at_port = |cycle| self.state.clock.time(cycle) + self.requests.config.latency;
+        // Data that is already on its way comes before that of a read that is still queued.
+        if done <= at_port(first) {
+            return self.no_earlier(done, entered);
+        }
+        self.no_earlier(done.min(at_port(self.soonest_read(command))), entered)
     }
 
     /// Returns the earlier of the time of `cycle` and the first known completion.
@@ -64,23 +68,21 @@ impl Channel {
 
     /// Returns a lower bound for the end of any queued read: each bank with waiting reads may first have to be opened,
     /// or closed and opened.
+    #[inline(never)]
     fn soonest_read(&self, command: u64) -> u64 {
         let t = &self.state.timing;
         let (open, close) = (u64::from(t.rcd), u64::from(t.rp + t.rcd));
         let mut soonest = NEVER;
-        for (number, rank) in self.state.ranks.iter().enumerate() {
-            let mut banks = self.queues.waiting(number, Kind::Read);
-            while banks != 0 {
-                let (bank, hit) = (banks.trailing_zeros() as usize, Kind::Read as usize);
-                let (bank, hit) = (&rank.banks[bank], self.queues.bank(number, bank).hit[hit]);
-                banks &= banks - 1;
-                let column = match () {
-                    () if bank.row == CLOSED => bank.next_activate.max(command) + open,
-                    () if hit == NONE => bank.next_precharge.max(command) + close,
-                    () => bank.next_column.max(command),
-                };
-                soonest = soonest.min(column);
-            }
+        let mut ranks = self.queues.waiting_ranks(Kind::Read);
+        while ranks != 0 {
+            let number = ranks.trailing_zeros() as usize;
+            ranks &= ranks - 1;
+            let rank = &self.state.ranks[number];
+            let reads = self.queues.waiting(number, Kind::Read);
+            let hits = self.queues.hits(number, Kind::Read);
+            soonest = soonest_of(rank, hits, command, 0, soonest, |bank| bank.next_column);
+            soonest = soonest_of(rank, reads & !rank.open, command, open, soonest, |bank| bank.next_activate);
+            soonest = soonest_of(rank, reads & rank.open & !hits, command, close, soonest, |bank| bank.next_precharge);
         }
         let mut bursts = 1;
         if self.ending[0] == 0 {
@@ -92,6 +94,7 @@ impl Channel {
     }
 
     /// Returns a lower bound for the next request that is done by being served.
+    #[inline(never)]
     fn soonest_served(&self, command: u64) -> u64 {
         let first = self.enter_at.min(command).max(self.column_at).saturating_add(self.settings.shortest);
         // Entering reads may have bursts that are forwarded and need no service.
@@ -110,10 +113,16 @@ impl Channel {
 
     /// Returns a lower bound for the next request that is done by entering: writes, and reads of data of a write that
     /// is queued by then.
+    #[inline]
     fn soonest_entered(&self, command: u64) -> u64 {
         if self.waiting_writes == 0 && (self.waiting == 0 || self.queues.length(Kind::Write) == 0) {
             return NEVER;
         }
+        self.soonest_entry(command)
+    }
+
+    #[inline(never)]
+    fn soonest_entry(&self, command: u64) -> u64 {
         let first = self.enter_at.min(command.saturating_add(1));
         // An entering burst may have its command before the currently next one.
         let column = self.enter_at.min(command).max(self.column_at);
@@ -133,4 +142,23 @@ impl Channel {
         };
         self.ports.iter().filter_map(|port| port.front()).map(of).min().unwrap_or(NEVER)
     }
+}
+
+/// Returns the earlier of `soonest` and the first column command of any of these `banks`, which comes `after` clocks
+/// behind their `next` command. None comes before `command`.
+#[inline]
+fn soonest_of(
+    rank: &Rank,
+    mut banks: u64,
+    command: u64,
+    after: u64,
+    mut soonest: u64,
+    next: impl Fn(&Bank) -> u64,
+) -> u64 {
+    // No bank is sooner than one whose command may come first.
+    while banks != 0 && soonest > command + after {
+        soonest = soonest.min(next(&rank.banks[banks.trailing_zeros() as usize]).max(command) + after);
+        banks &= banks - 1;
+    }
+    soonest
 }

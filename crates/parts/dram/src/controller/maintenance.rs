@@ -1,6 +1,6 @@
 //! Maintenance: commands that do not serve requests. Each policy proposes its next command, and the earliest is issued.
 
-use sim::Time;
+use sim::{Dense, Time};
 
 use crate::controller::Config;
 use crate::controller::power_management::PowerManagement;
@@ -61,7 +61,7 @@ pub(crate) struct Maintenance {
     refresh: Refresh,
     pub(super) power: PowerManagement,
     pub(crate) rows: RowPolicy,
-    pub(crate) ranks: Vec<RankUse>,
+    pub(crate) ranks: Dense<RankUse>,
     /// No maintenance is due before this cycle.
     pub(crate) next_at: u64,
 }
@@ -73,7 +73,8 @@ impl Maintenance {
             refresh: Refresh::new(config),
             power: PowerManagement::new(config.power_down_after, config.self_refresh_after, in_clocks),
             rows: RowPolicy::new(config.page, in_clocks),
-            ranks: vec![RankUse::default(); config.rank_count()],
+            // SAFETY: ranks are numbered like those of the state, of which there are as many.
+            ranks: unsafe { Dense::new(vec![RankUse::default(); config.rank_count()]) },
             next_at: 0,
         }
     }

@@ -25,7 +25,7 @@ mod train;
 
 pub use channel::Channel;
 pub use config::{Config, ConfigError, Ranks, Scheduler};
-pub(crate) use done::Done;
+pub(crate) use done::{Done, Timed};
 pub use in_order::InOrder;
 pub use refresh::RefreshMode;
 pub use row_policy::PagePolicy;
@@ -53,10 +53,11 @@ impl Controller {
     }
 
     /// Submits a request. If its completion is already known, it is returned and not counted at its port.
-    pub(crate) fn submit(&mut self, now: Time, request: Request) -> Option<Completion> {
+    #[inline]
+    pub(crate) fn submit(&mut self, now: Time, request: &Request) -> Option<Completion> {
         match self {
             Controller::FirstReady(channel) => {
-                channel.submit(now, request);
+                channel.accept(now, request);
                 None
             }
             Controller::InOrder(channel) => channel.submit_early(now, request),
@@ -77,10 +78,11 @@ impl Controller {
         }
     }
 
-    pub(crate) fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+    /// Performs all work due until `now`. Returns the completions.
+    pub(crate) fn advance_to(&mut self, now: Time) -> &mut Done {
         match self {
-            Controller::FirstReady(channel) => channel.advance(now, completions),
-            Controller::InOrder(channel) => channel.advance(now, completions),
+            Controller::FirstReady(channel) => channel.advance_to(now),
+            Controller::InOrder(channel) => channel.advance_to(now),
         }
     }
 

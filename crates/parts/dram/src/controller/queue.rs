@@ -3,9 +3,11 @@
 //! Consecutive bursts of a request that arrived evenly spaced share an entry, a run, so that the cost of a page does not
 //! grow with the number of its bursts.
 
+use sim::Dense;
+
 use crate::device::Place;
 use crate::request::Kind;
-use crate::state::BANKS;
+use crate::state::{BANKS, PerBank};
 
 /// Marks the absence of an entry.
 pub(crate) const NONE: u8 = u8::MAX;
@@ -116,15 +118,19 @@ const NO_BURSTS: BankQueue = BankQueue { head: [NONE; 2], tail: [NONE; 2], hit: 
 
 /// The bursts waiting for a rank.
 struct RankQueue {
-    banks: [BankQueue; BANKS],
+    banks: PerBank<BankQueue>,
     /// Bit masks of the banks for which reads wait, and for which writes wait.
     waiting: [u64; 2],
+    /// The same of the banks whose open row serves them.
+    hits: [u64; 2],
 }
 
 /// Both queues of a channel.
 pub(crate) struct Queues {
-    ranks: Vec<RankQueue>,
-    entries: Box<[Entry; ALL]>,
+    ranks: Dense<RankQueue>,
+    /// Bit masks of the ranks for which reads wait, and for which writes wait.
+    waiting: [u32; 2],
+    entries: Dense<Entry>,
     places: [Places; 2],
     /// Number of the next burst, and the run that the last one joined.
     order: u64,
@@ -138,10 +144,13 @@ impl Queues {
             assert!((1..=64).contains(&count), "a queue of {count}");
             Places { free: u64::MAX, length: 0, most: count, overdue_at: u64::MAX }
         };
-        let waits = |_| RankQueue { banks: [NO_BURSTS; BANKS], waiting: [0; 2] };
+        let waits = |_| RankQueue { banks: PerBank([NO_BURSTS; BANKS]), waiting: [0; 2], hits: [0; 2] };
         Queues {
-            ranks: (0..ranks).map(waits).collect(),
-            entries: Box::new([EMPTY; ALL]),
+            // SAFETY: bursts and candidates carry the number of a rank of the channel's state.
+            ranks: unsafe { Dense::new((0..ranks).map(waits).collect()) },
+            // SAFETY: places are below `ALL`, and the absence of one is checked.
+            entries: unsafe { Dense::new(vec![EMPTY; ALL]) },
+            waiting: [0; 2],
             places: [places(reads), places(writes)],
             order: 0,
             newest: 0,
@@ -211,16 +220,27 @@ impl Queues {
         &self.ranks[rank].banks[bank]
     }
 
+    /// Returns a bit for each rank for which bursts of a kind wait.
+    #[inline]
+    pub(crate) fn waiting_ranks(&self, kind: Kind) -> u32 {
+        self.waiting[kind as usize]
+    }
+
     /// Returns a bit for each bank of a rank for which bursts of a kind wait.
     #[inline]
     pub(crate) fn waiting(&self, rank: usize, kind: Kind) -> u64 {
         self.ranks[rank].waiting[kind as usize]
     }
 
+    /// Returns a bit for each bank of a rank whose open row serves waiting bursts of a kind.
+    #[inline]
+    pub(crate) fn hits(&self, rank: usize, kind: Kind) -> u64 {
+        self.ranks[rank].hits[kind as usize]
+    }
+
     /// Returns a bit for each bank of a rank whose open row serves waiting bursts.
     pub(crate) fn in_use(&self, rank: usize) -> u64 {
-        let banks = self.ranks[rank].banks.iter().enumerate();
-        banks.filter(|(_, bank)| bank.hit != [NONE; 2]).fold(0, |bits, (number, _)| bits | 1 << number)
+        self.hits(rank, Kind::Read) | self.hits(rank, Kind::Write)
     }
 
     /// Appends a burst to its bank's queue. `open` is the bank's open row. Returns true if the burst is the first of its
@@ -246,9 +266,11 @@ impl Queues {
             }
         }
         self.push_run(kind, arrivals, place, bank, transfer);
-        let queue = &mut self.ranks[rank].banks[bank];
+        let queues = &mut self.ranks[rank];
+        let queue = &mut queues.banks[bank];
         if queue.hit[k] == NONE && place.row == open {
             queue.hit[k] = queue.tail[k];
+            queues.hits[k] |= 1 << bank;
             return true;
         }
         before == NONE
@@ -274,6 +296,7 @@ impl Queues {
         places.free &= places.free - 1;
         self.entries[at as usize] = run;
         self.newest = at;
+        self.waiting[k] |= 1 << run.rank;
         let queue = &mut self.ranks[run.rank as usize];
         queue.waiting[k] |= 1 << run.bank;
         let queue = &mut queue.banks[run.bank as usize];
@@ -325,6 +348,7 @@ impl Queues {
             if after == NONE {
                 list.tail[k] = NONE;
                 queue.waiting[k] &= !(1 << bank);
+                self.waiting[k] &= !(u32::from(queue.waiting[k] == 0) << rank);
             }
         } else {
             let mut before = list.head[k];
@@ -336,24 +360,33 @@ impl Queues {
                 list.tail[k] = before;
             }
         }
-        list.hit[k] = first_of_row(&self.entries[..], after, row);
+        list.hit[k] = first_of_row(&self.entries, after, row);
+        queue.hits[k] &= !(u64::from(list.hit[k] == NONE) << bank);
         self.places[k].free |= 1 << (entry as usize % PLACES);
     }
 
     /// Finds the hits of a bank whose `row` was opened.
     pub(crate) fn opened(&mut self, rank: usize, bank: usize, row: u32) {
-        let list = &mut self.ranks[rank].banks[bank];
-        list.hit = list.head.map(|head| first_of_row(&self.entries[..], head, row));
+        let queue = &mut self.ranks[rank];
+        let list = &mut queue.banks[bank];
+        for k in [Kind::Read as usize, Kind::Write as usize] {
+            list.hit[k] = first_of_row(&self.entries, list.head[k], row);
+            queue.hits[k] |= u64::from(list.hit[k] != NONE) << bank;
+        }
     }
 
     /// Clears the hits of a bank that was closed.
     pub(crate) fn closed(&mut self, rank: usize, bank: usize) {
-        self.ranks[rank].banks[bank].hit = [NONE; 2];
+        let queue = &mut self.ranks[rank];
+        queue.banks[bank].hit = [NONE; 2];
+        queue.hits = queue.hits.map(|hits| hits & !(1 << bank));
     }
 
     /// Clears the hits of all banks of a rank.
     pub(crate) fn all_closed(&mut self, rank: usize) {
-        for bank in &mut self.ranks[rank].banks {
+        let queue = &mut self.ranks[rank];
+        queue.hits = [0; 2];
+        for bank in &mut queue.banks.0 {
             bank.hit = [NONE; 2];
         }
     }
@@ -373,7 +406,7 @@ impl Queues {
     }
 }
 
-fn first_of_row(entries: &[Entry], mut entry: u8, row: u32) -> u8 {
+fn first_of_row(entries: &Dense<Entry>, mut entry: u8, row: u32) -> u8 {
     while entry != NONE && entries[entry as usize].row != row {
         entry = entries[entry as usize].next;
     }

@@ -69,7 +69,6 @@ impl Requests {
         Span { group: number as u32, burst: first, bursts: (last - first + 1) as u32 }
     }
 
-    #[cold]
     fn refuse(&self, request: &Request) -> ! {
         panic!(
             "{request:?} is not within one of the groups of ranks {:?} of {} bytes a rank",

@@ -26,24 +26,36 @@ impl Channel {
             best = self.overdue(self.queues.oldest(self.direction)).unwrap_or(best);
         }
         if best.cycle >= self.maintenance.next_at {
-            let queues = &self.queues;
-            let need = self.maintenance.first(&self.state, |rank| queues.in_use(rank));
-            if need.cycle <= best.cycle && need.cycle != NEVER {
-                self.next_need = need;
-                best = Choice::maintenance(need.cycle);
-            }
+            best = self.maintenance_before(best);
         }
         self.next = best;
         self.is_next_known = true;
     }
 
+    /// Returns the next maintenance step if it comes no later than `best`.
+    #[cold]
+    fn maintenance_before(&mut self, best: Choice) -> Choice {
+        let queues = &self.queues;
+        let need = self.maintenance.first(&self.state, |rank| queues.in_use(rank));
+        if need.cycle > best.cycle || need.cycle == NEVER {
+            return best;
+        }
+        self.next_need = need;
+        Choice::maintenance(need.cycle)
+    }
+
     /// Turns the bus if the rules require it.
+    #[inline]
     fn turn(&mut self) {
+        if self.direction == Kind::Write || self.queues.length(Kind::Write) > 0 {
+            self.turn_among_writes();
+        }
+    }
+
+    /// Turns the bus if the rules require it: there are writes, or there were.
+    fn turn_among_writes(&mut self) {
         let (reads, writes) = (self.queues.length(Kind::Read), self.queues.length(Kind::Write));
         if self.direction == Kind::Read {
-            if writes == 0 {
-                return;
-            }
             let full = writes >= self.settings.write_high || self.queues.is_overdue(Kind::Write, self.state.bus_free);
             if reads == 0 || (full && self.turned >= self.settings.turn_min) {
                 self.draining = full;
@@ -75,21 +87,24 @@ impl Channel {
         if self.direction == Kind::Read { reads } else { reads | self.queues.waiting(rank, Kind::Write) }
     }
 
+    /// Returns the ranks with such banks.
+    fn considered_ranks(&self) -> u32 {
+        let reads = self.queues.waiting_ranks(Kind::Read);
+        if self.direction == Kind::Read { reads } else { reads | self.queues.waiting_ranks(Kind::Write) }
+    }
+
     /// Returns the best of all candidates.
     fn select(&self) -> Choice {
-        let mut best = Choice::NONE;
-        for rank in 0..self.candidates.len() {
-            let served = self.maintenance.serves(&self.state, rank);
-            if served == 0 {
-                continue;
-            }
+        let (mut best, floor) = (Choice::NONE, self.state.bus_free);
+        let kind = self.direction as usize;
+        let mut ranks = self.considered_ranks();
+        while ranks != 0 {
+            let rank = ranks.trailing_zeros() as usize;
+            ranks &= ranks - 1;
+            let banks = self.considered(rank) & self.maintenance.serves(&self.state, rank);
             let (table, constraints) = (&self.candidates[rank], &self.state.ranks[rank].constraints);
-            let (banks, floor) = (self.considered(rank) & served, self.state.bus_free);
             let columns = banks & !table.activates & !table.precharges;
-            best = match self.direction {
-                Kind::Read => table.best(constraints, class::READ, columns, floor, rank, best),
-                Kind::Write => table.best(constraints, class::WRITE, columns, floor, rank, best),
-            };
+            best = table.best(constraints, kind, columns, floor, rank, best);
             best = table.best(constraints, class::PRECHARGE, banks & table.precharges, floor, rank, best);
             // ACTs delay one another, so the search can usually skip them.
             best = table.best(constraints, class::ACTIVATE, banks & table.activates, floor, rank, best);
@@ -157,6 +172,7 @@ impl Channel {
     }
 
     /// Returns the command that the oldest burst needs.
+    #[cold]
     fn overdue(&mut self, oldest: u8) -> Option<Choice> {
         if oldest == NONE {
             return None;
@@ -167,8 +183,7 @@ impl Channel {
             return None;
         }
         // The oldest burst is first in its bank, so that only younger hits of the row could come before it.
-        let candidate = self.candidate(rank, bank, self.state.bank(rank, bank).row == waits.row);
-        self.candidates[rank].put(bank, bank >> self.state.group_shift, candidate);
+        self.consider_hits(rank, bank, self.state.bank(rank, bank).row == waits.row);
         Some(self.choice(rank, bank))
     }
 
@@ -199,9 +214,14 @@ impl Channel {
 
     /// Recomputes a bank's candidate.
     pub(crate) fn consider(&mut self, rank: usize, bank: usize) {
+        self.consider_hits(rank, bank, true);
+    }
+
+    /// Recomputes a bank's candidate. If `hits` is false, bursts that hit the open row are ignored.
+    fn consider_hits(&mut self, rank: usize, bank: usize, hits: bool) {
         let heads = self.queues.bank(rank, bank).head;
         if heads[self.direction as usize] != NONE {
-            let candidate = self.candidate(rank, bank, true);
+            let candidate = self.candidate(rank, bank, hits);
             self.candidates[rank].put(bank, bank >> self.state.group_shift, candidate);
         } else if self.direction == Kind::Write && heads[Kind::Read as usize] != NONE {
             let candidate = self.preparation(rank, bank);

@@ -160,7 +160,14 @@ impl Channel {
 
     /// Settles the train at the end of `cycle`: completes it if it is over, or splits it so that other commands may come
     /// after that cycle.
+    #[inline]
     pub(crate) fn settle_train(&mut self, cycle: u64) {
+        if self.train.is_some() {
+            self.end_train(cycle);
+        }
+    }
+
+    fn end_train(&mut self, cycle: u64) {
         match &self.train {
             Some(train) if train.last <= cycle => self.complete_train(),
             Some(_) => self.split_train(cycle),
@@ -239,7 +246,7 @@ impl Channel {
         }
         self.train = None;
         if entered == 0 {
-            return self.admit(submitted, arrival, request, span);
+            return self.admit(submitted, arrival, &request, span);
         }
         let (Span { group, burst, bursts }, rank) = (span, place.rank as usize);
         let end = served.checked_sub(1).map_or(submitted, |last| {

@@ -11,7 +11,7 @@
 pub(crate) fn fold(value: u64, bits: u32) -> u64 {
     // With a constant number of bits, the shifts are constant too, which takes half the instructions of a loop.
     match bits {
-        1 => fold_by(value, 1),
+        1 => u64::from(value.count_ones() & 1),
         2 => fold_by(value, 2),
         3 => fold_by(value, 3),
         4 => fold_by(value, 4),

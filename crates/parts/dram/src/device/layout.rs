@@ -107,6 +107,9 @@ pub(crate) struct Layout {
     first_rank: u32,
     /// Total number of rank, group and bank bits; `None` if rows do not permute them.
     hash: Option<u32>,
+    /// Number of group bits, and of bank bits.
+    group_bits: u32,
+    bank_bits: u32,
 }
 
 impl Layout {
@@ -120,6 +123,8 @@ impl Layout {
             column: Bits::default(),
             first_rank,
             hash: None,
+            group_bits: device.bank_groups.trailing_zeros(),
+            bank_bits: device.banks_per_group.trailing_zeros(),
         };
         let mut shift = 0;
         for field in order.0.into_iter().rev() {
@@ -160,9 +165,9 @@ impl Layout {
             Some(bits) => {
                 // Neighboring rows change the group first, like neighboring bursts in a row.
                 let hash = fold(row.into(), bits) as u32;
-                let (groups, banks) = (self.group.mask, self.bank.mask);
-                let above = hash >> groups.count_ones();
-                (group ^ hash & groups, bank ^ above & banks, rank ^ above >> banks.count_ones() & self.rank.mask)
+                let above = hash >> self.group_bits;
+                let (of_bank, of_rank) = (above & self.bank.mask, above >> self.bank_bits & self.rank.mask);
+                (group ^ hash & self.group.mask, bank ^ of_bank, rank ^ of_rank)
             }
         };
         Place { rank: self.first_rank + rank, group, bank, row, column: self.column.of(burst) }

@@ -115,7 +115,7 @@ impl State {
             CommandKind::PrechargeAll => {
                 rank.open = 0;
                 // This restarts the precharge time of a bank that was already closed.
-                for bank in &mut rank.banks[..self.banks] {
+                for bank in &mut rank.banks.0[..self.banks] {
                     bank.row = CLOSED;
                     raise(&mut bank.next_activate, cycle + u64::from(t.rpab));
                 }
@@ -156,7 +156,7 @@ impl State {
         let (t, per_group) = (&self.timing, 1 << self.group_shift);
         let rank = &mut self.ranks[number];
         let bank = rank.same_bank;
-        for refreshed in rank.banks[..self.banks].iter_mut().skip(bank as usize).step_by(per_group) {
+        for refreshed in rank.banks.0[..self.banks].iter_mut().skip(bank as usize).step_by(per_group) {
             raise(&mut refreshed.next_activate, cycle + u64::from(t.rfc_sb));
         }
         rank.constraints.hold(class::ACTIVATE, cycle + u64::from(t.refsb_rd));

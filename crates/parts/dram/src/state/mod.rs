@@ -11,14 +11,14 @@ mod constraints;
 mod power;
 mod rank;
 
-pub(crate) use bank::{Bank, CLOSED};
+pub(crate) use bank::{BANKS, Bank, CLOSED, PerBank};
 pub(crate) use command::Log;
 pub use command::{Command, CommandKind};
 pub(crate) use constraints::{Constraints, GROUPS, class};
 pub use power::{EnergyByUse, PowerState, RankActivity};
-pub(crate) use rank::{BANKS, PowerMode, Rank};
+pub(crate) use rank::{PowerMode, Rank};
 
-use sim::Time;
+use sim::{Dense, Time};
 
 use crate::controller::Config;
 use crate::device::{Clock, Place, Timing};
@@ -39,7 +39,7 @@ pub(crate) struct State {
     /// Banks per rank, and the base-2 logarithm of the banks per group.
     pub(crate) banks: usize,
     pub(crate) group_shift: u32,
-    pub(crate) ranks: Vec<Rank>,
+    pub(crate) ranks: Dense<Rank>,
     /// The first free cycle of the command bus.
     pub(crate) bus_free: u64,
     /// Cycle of the last step.
@@ -60,6 +60,8 @@ impl State {
                 ranks.push(Rank::new(group.kind, config.refresh && group.kind == RankKind::Dram, due));
             }
         }
+        // SAFETY: ranks are numbered by layouts, which number those of the configuration, and by loops over all of them.
+        let ranks = unsafe { Dense::new(ranks) };
         State {
             timing: device.timing,
             clock: device.clock,
@@ -86,8 +88,7 @@ impl State {
 
     /// Returns the clocks from one column command of a bank to the next of its kind.
     pub(crate) fn column_gap(&self, kind: Kind) -> u64 {
-        let k = kind as usize;
-        self.gaps.same_group[k][k].max(self.gaps.same_rank[k][k]).max(u64::from(self.timing.column_slots))
+        self.gaps.same_bank[kind as usize]
     }
 
     /// Returns the minimum clocks between two column commands of any banks.
@@ -155,7 +156,7 @@ impl State {
     }
 
     fn banks_of(&self, rank: usize) -> &[Bank] {
-        &self.ranks[rank].banks[..self.banks]
+        &self.ranks[rank].banks.0[..self.banks]
     }
 
     /// Returns per-rank activity, as far as the channel has advanced.

@@ -1,12 +1,9 @@
 //! Ranks: power state, refreshes, constraints, banks and activity.
 
 use crate::request::RankKind;
-use crate::state::bank::Bank;
+use crate::state::bank::{BANKS, Bank, PerBank};
 use crate::state::constraints::Constraints;
 use crate::state::power::{PowerState, RankActivity};
-
-/// Maximum number of banks per rank.
-pub(crate) const BANKS: usize = 64;
 
 /// Power mode of a rank, which determines whether it accepts commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +40,7 @@ pub(crate) struct Rank {
     pub(crate) ready: u64,
     pub(crate) activity: RankActivity,
     pub(crate) constraints: Constraints,
-    pub(crate) banks: [Bank; BANKS],
+    pub(crate) banks: PerBank<Bank>,
     /// Cycle up to which `activity` includes the clocks.
     counted: u64,
 }
@@ -66,7 +63,7 @@ impl Rank {
             ready: 0,
             activity: RankActivity::default(),
             constraints: Constraints::NONE,
-            banks: [Bank::IDLE; BANKS],
+            banks: PerBank([Bank::IDLE; BANKS]),
             counted: 0,
         }
     }

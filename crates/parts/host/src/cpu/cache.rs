@@ -104,6 +104,28 @@ impl Cache {
         }
     }
 
+    /// Marks all modified lines as clean, except those in flight, and appends them to `lines`.
+    pub fn clean(&mut self, lines: &mut Vec<u64>) {
+        for word in self.words.iter_mut().filter(|word| **word != EMPTY && **word & (DIRTY | PENDING) == DIRTY) {
+            *word &= !DIRTY;
+            lines.push(*word >> NUMBER);
+        }
+    }
+
+    /// Removes all lines, modified or not, except those in flight.
+    pub fn forget(&mut self) {
+        for set in self.words.chunks_exact_mut(self.ways) {
+            let mut kept = 0;
+            for at in 0..set.len() {
+                let word = std::mem::replace(&mut set[at], EMPTY);
+                if word != EMPTY && word & PENDING != 0 {
+                    set[kept] = word;
+                    kept += 1;
+                }
+            }
+        }
+    }
+
     /// Removes a line. Returns whether it was present and modified.
     pub fn drop_line(&mut self, line: u64) -> bool {
         let set = self.set(line);
@@ -149,5 +171,23 @@ mod tests {
         assert!(cache.drop_line(1), "the line was modified");
         assert_eq!(cache.touch(1, false), Lookup::Miss);
         assert!(!cache.drop_line(1));
+    }
+
+    #[test]
+    fn cleaning_and_forgetting_spare_lines_in_flight() {
+        let mut cache = two_ways();
+        cache.insert(0, true, None);
+        cache.insert(1, true, Some(7));
+        cache.insert(3, false, None);
+        let mut lines = Vec::new();
+        cache.clean(&mut lines);
+        assert_eq!(lines, [0]);
+        cache.clean(&mut lines);
+        assert_eq!(lines, [0], "a clean line is not written back again");
+        cache.forget();
+        assert_eq!([0, 1, 3].map(|line| cache.touch(line, false)), [Lookup::Miss, Lookup::Pending(7), Lookup::Miss]);
+        cache.arrived(1, 7);
+        cache.clean(&mut lines);
+        assert_eq!(lines, [0, 1]);
     }
 }

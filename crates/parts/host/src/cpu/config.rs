@@ -25,6 +25,9 @@ impl CacheConfig {
 pub struct CpuConfig {
     /// Number of hardware threads, 1 to 64.
     pub threads: u16,
+    /// Number of cores that the threads share. A thread holds its core until it waits in the kernel or has ended; it keeps
+    /// it while it waits for memory.
+    pub cores: u16,
     /// Duration of a clock cycle.
     pub cycle: Time,
     /// Instructions that a thread dispatches and retires per cycle.
@@ -64,6 +67,7 @@ impl Default for CpuConfig {
         let cycles = |n: u64| Time::from_ps(400 * n);
         CpuConfig {
             threads: 1,
+            cores: u16::MAX,
             cycle: cycles(1),
             width: 4,
             window: 128,

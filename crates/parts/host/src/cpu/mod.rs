@@ -12,6 +12,9 @@
 //! marked, and another access to it waits for the same fill. A hit in a first-level cache costs no more than its
 //! dispatch slot, because the window hides its latency.
 //!
+//! Threads may share fewer cores ([`CpuConfig::cores`]): a thread that waits in the kernel frees its core, one that waits
+//! for memory holds it. No thread is preempted, and each keeps its private caches.
+//!
 //! An [uncached](CpuConfig::uncached) thread has the window and the miss registers but no caches: an accelerator with
 //! arbitrarily many of both, or a trace of cache misses.
 //!
@@ -23,6 +26,7 @@
 
 mod cache;
 mod config;
+mod pool;
 mod thread;
 mod units;
 
@@ -33,6 +37,7 @@ pub use cache::{Cache, Lookup, Victim};
 pub use config::{CacheConfig, CpuConfig};
 pub use thread::ThreadStats;
 
+use pool::Pool;
 use thread::Thread;
 use units::Shared;
 
@@ -64,12 +69,18 @@ pub struct Effects {
     pub overwritten: Vec<u64>,
     /// Lines that a device reads or writes in memory, by address.
     pub lines: Vec<(u64, LineKind)>,
+    /// Calls that main memory serves: the threads, and what they called.
+    pub calls: Vec<(u16, Step)>,
 }
 
 impl Effects {
     /// Returns whether there are no effects.
     pub fn is_empty(&self) -> bool {
-        self.resumed.is_empty() && self.forgotten.is_empty() && self.overwritten.is_empty() && self.lines.is_empty()
+        self.resumed.is_empty()
+            && self.forgotten.is_empty()
+            && self.overwritten.is_empty()
+            && self.lines.is_empty()
+            && self.calls.is_empty()
     }
 }
 
@@ -120,6 +131,7 @@ pub struct Cpu {
     /// When each thread continues; `Time::MAX` if it waits.
     wakes: Vec<Time>,
     shared: Shared,
+    pool: Pool,
     begun: Time,
 }
 
@@ -127,15 +139,37 @@ impl Cpu {
     /// Creates a processor whose threads start at time zero.
     ///
     /// # Panics
-    /// If the number of threads is not in 1 to 64.
+    /// If the number of threads is not in 1 to 64, or there is no core.
     pub fn new(config: CpuConfig) -> Cpu {
         assert!((1..=64).contains(&config.threads), "{} threads, expected 1 to 64", config.threads);
+        assert!(config.cores > 0, "a processor without cores");
         let threads = (0..config.threads).map(|id| Thread::new(id, &config)).collect();
-        Cpu {
+        let mut cpu = Cpu {
             threads,
-            wakes: vec![Time::ZERO; usize::from(config.threads)],
+            wakes: vec![Time::MAX; usize::from(config.threads)],
             shared: Shared::new(config),
+            pool: Pool::new(config.cores),
             begun: Time::ZERO,
+        };
+        for thread in 0..config.threads {
+            cpu.make_ready(thread, Time::ZERO);
+        }
+        cpu
+    }
+
+    /// Lets a thread run from `at` on, as soon as it has a core.
+    fn make_ready(&mut self, thread: u16, at: Time) {
+        let has_core = self.pool.acquire(thread, at);
+        self.wakes[usize::from(thread)] = if has_core { at } else { Time::MAX };
+    }
+
+    /// Takes the core of a thread that waits in the kernel or at the start of the measurement, or has ended.
+    fn take_core(&mut self, thread: u16) {
+        if self.pool.holds(thread)
+            && let Some((next, at)) = self.pool.release(thread, self.shared.now)
+        {
+            self.threads[usize::from(next)].starts_at(at);
+            self.wakes[usize::from(next)] = at;
         }
     }
 
@@ -159,6 +193,7 @@ impl Cpu {
         requests: &mut Vec<(Time, LineRequest)>,
     ) {
         assert!(requests.is_empty(), "unprocessed memory requests");
+        let begun = self.begun;
         loop {
             let (mut next, mut first, mut second) = (0, Time::MAX, Time::MAX);
             for (thread, wake) in self.wakes.iter().enumerate() {
@@ -174,10 +209,14 @@ impl Cpu {
             self.shared.now = self.shared.now.max(first);
             self.shared.kernel_called = false;
             self.wakes[next] = self.threads[next].run(until.min(second), &mut self.shared, kernel, steps, requests);
+            if self.threads[next].needs_no_core() {
+                self.take_core(next as u16);
+            }
             if self.threads[next].at_begin() || self.threads[next].ended() {
                 self.begin_when_all_ready();
             }
-            if self.shared.kernel_called || !requests.is_empty() {
+            // The caller begins to count with the measurement.
+            if self.shared.kernel_called || !requests.is_empty() || self.begun != begun {
                 return;
             }
         }
@@ -193,9 +232,11 @@ impl Cpu {
         let at = last.max(self.shared.now);
         self.begun = at;
         self.shared.stats = SharedStats::default();
-        for (thread, wake) in self.threads.iter_mut().zip(&mut self.wakes).filter(|(thread, _)| thread.at_begin()) {
-            thread.begin(at);
-            *wake = at;
+        for thread in 0..self.threads.len() as u16 {
+            if self.threads[usize::from(thread)].at_begin() {
+                self.threads[usize::from(thread)].begin(at);
+                self.make_ready(thread, at);
+            }
         }
     }
 
@@ -230,13 +271,35 @@ impl Cpu {
     /// If the thread does not wait for the kernel.
     pub fn resume(&mut self, thread: u16, at: Time) {
         self.threads[usize::from(thread)].resume(at);
-        self.wakes[usize::from(thread)] = at;
+        self.make_ready(thread, at);
     }
 
     /// Invalidates the translation of a virtual page, because it has moved or its next use must be observed.
     pub fn forget_translation(&mut self, page: u64) {
         for thread in &mut self.threads {
             thread.forget_translation(page);
+        }
+    }
+
+    /// Writes all modified lines back that are not in flight, and keeps them. Returns their addresses in ascending order;
+    /// the caller passes them to memory.
+    pub fn write_back_all(&mut self) -> Vec<u64> {
+        let mut lines = Vec::new();
+        self.shared.clean(&mut lines);
+        for thread in &mut self.threads {
+            thread.clean(&mut lines);
+        }
+        lines.sort_unstable();
+        lines.dedup();
+        lines.iter_mut().for_each(|line| *line *= LINE);
+        lines
+    }
+
+    /// Removes all lines from the caches, modified or not, except those in flight.
+    pub fn forget_lines(&mut self) {
+        self.shared.forget_lines();
+        for thread in &mut self.threads {
+            thread.forget_lines();
         }
     }
 

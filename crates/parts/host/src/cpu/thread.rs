@@ -113,6 +113,8 @@ pub(super) struct Thread {
     begun_index: u64,
     /// The earliest dispatch time of the next access, or of the first instruction after the kernel.
     floor: u64,
+    /// The last entry into the kernel was a fault.
+    faulted: bool,
     /// When the last load that left the window retired, and its instruction index.
     retired: u64,
     retired_index: u64,
@@ -151,6 +153,7 @@ impl Thread {
             index: 0,
             begun_index: 0,
             floor: 0,
+            faulted: false,
             retired: 0,
             retired_index: 0,
             window: VecDeque::with_capacity(config.window.min(1024) as usize + 1),
@@ -210,12 +213,37 @@ impl Thread {
         self.l2.drop_line(line);
     }
 
+    /// Marks the modified lines of the private caches as clean and appends them to `lines`.
+    pub fn clean(&mut self, lines: &mut Vec<u64>) {
+        self.l1.clean(lines);
+        self.l2.clean(lines);
+    }
+
+    pub fn forget_lines(&mut self) {
+        self.l1.forget();
+        self.l2.forget();
+    }
+
     /// Continues after the kernel.
     pub fn resume(&mut self, at: Time) {
         let State::InKernel(since) = self.state else { panic!("thread {} is not in the kernel", self.id) };
         self.stats.kernel += at - since;
         self.state = State::Running;
-        self.floor = at.ps();
+        self.starts_at(at);
+    }
+
+    /// Returns whether the thread waits in the kernel, or at the start of the measurement, or has ended.
+    pub fn needs_no_core(&self) -> bool {
+        matches!(self.state, State::InKernel(_) | State::AtBegin | State::Ended)
+    }
+
+    /// The thread has a core from `at` on, and dispatches nothing before.
+    pub fn starts_at(&mut self, at: Time) {
+        self.floor = self.floor.max(at.ps());
+        // After a fault, the access is repeated; the instructions before it have been dispatched.
+        if !self.faulted {
+            self.clock = self.clock.max(at.ps());
+        }
     }
 
     /// Handles an arriving line. Returns whether the thread waited for one.
@@ -562,6 +590,13 @@ impl Thread {
     /// Starts a system call once everything before it has retired.
     fn system(&mut self, step: &Step, slot: u64) -> Time {
         let index = self.index + u64::from(step.instructions) + 1;
+        // A sync makes all earlier stores durable, and a rollback undoes them.
+        if matches!(step.act, Act::Sync | Act::Rollback) {
+            if !self.store_out(self.store_number) {
+                return self.wait_for_fill(true);
+            }
+            self.clock = self.clock.max(self.stored);
+        }
         match self.drained(index, slot) {
             Some(at) if step.act == Act::Begin => {
                 self.clock = at.max(self.clock);
@@ -583,6 +618,7 @@ impl Thread {
         let now = shared.now;
         self.stats.kernel_entries += 1;
         self.state = State::InKernel(now);
+        self.faulted = fault;
         let until = if fault {
             kernel.fault(now, self.id, page, store)
         } else {

@@ -172,6 +172,15 @@ impl Shared {
         fill
     }
 
+    /// Marks the modified lines of the last-level cache as clean and appends them to `lines`.
+    pub fn clean(&mut self, lines: &mut Vec<u64>) {
+        self.llc.clean(lines);
+    }
+
+    pub fn forget_lines(&mut self) {
+        self.llc.forget();
+    }
+
     pub fn drop_line(&mut self, line: u64) {
         self.llc.drop_line(line);
     }

@@ -4,7 +4,7 @@ use sim::Time;
 
 use super::frames::{CACHED, DIRTY, LOCKED, MARKED, REFERENCED};
 use super::io::Purpose;
-use super::{ABSENT, JOURNAL, Linux, ON_FILE, Operation};
+use super::{ABSENT, AreaKind, JOURNAL, Linux, ON_FILE, Operation};
 
 impl Linux {
     pub(super) fn continue_call(&mut self, thread: u16, at: Time) -> Option<Time> {
@@ -91,14 +91,19 @@ impl Linux {
         }
     }
 
-    /// Continues an fsync: phase 0 writes the thread's modified pages, 1 the journal, and 2 flushes the drive's cache.
+    /// Continues an fsync or msync: phase 0 writes the modified pages, of the thread or of the mapped file, 1 the journal, and 2 flushes the drive's cache.
     pub(super) fn continue_sync(&mut self, thread: u16, at: Time) -> Option<Time> {
         let Operation::Sync { phase, .. } = self.callers[usize::from(thread)].operation else { unreachable!("a sync") };
         let waiter = Some(thread);
         let commands = match phase {
             0 => {
-                let pages = std::mem::take(&mut self.callers[usize::from(thread)].dirtied);
-                let frames = self.take_dirty(pages);
+                let named = self.callers[usize::from(thread)].named;
+                let frames = if self.area(named) == AreaKind::Mapped {
+                    self.take_dirty_mapped(named)
+                } else {
+                    let pages = std::mem::take(&mut self.callers[usize::from(thread)].dirtied);
+                    self.take_dirty(pages)
+                };
                 match self.write_frames(frames, waiter, at) {
                     0 => {
                         self.callers[usize::from(thread)].operation = Operation::Sync { phase: 1, left: 0 };

@@ -44,6 +44,8 @@ pub struct LinuxConfig {
     pub page: Cost,
     /// Submitting a command to the drive: file system, block layer, and driver up to the doorbell.
     pub submit: Cost,
+    /// Holding the lock of the drive's only queue for a submission; zero if every core has a queue.
+    pub lock: Cost,
     /// Completing a command: interrupt, driver, block layer, and unlocking its pages.
     pub complete: Cost,
     /// Number of cores that handle completions, one at a time each: the interrupt vectors of the driver.

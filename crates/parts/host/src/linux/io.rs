@@ -48,7 +48,8 @@ impl Linux {
             Some(place) => *place = io,
             None => self.ios.push(io),
         }
-        self.schedule(at, Event::Submit(id));
+        let locks = self.config.lock.mean > Time::ZERO;
+        self.schedule(at, if locks { Event::Lock(id) } else { Event::Submit(id) });
     }
 
     pub(super) fn submit(&mut self, now: Time, id: u32) {

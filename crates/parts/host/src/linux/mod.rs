@@ -16,6 +16,7 @@ mod io;
 pub mod readahead;
 mod reclaim;
 mod resident;
+mod restart;
 mod swap;
 
 use std::cmp::Reverse;
@@ -88,6 +89,8 @@ pub struct LinuxStats {
     pub commands: u64,
     /// Duration of major faults.
     pub access: Histogram,
+    /// Duration of fsync and msync.
+    pub sync: Histogram,
     /// Time from the doorbell to the interrupt for commands that major faults waited for.
     pub hardware: Histogram,
 }
@@ -116,12 +119,17 @@ struct Caller {
     readahead: ReadAhead,
     /// First page of the file that the thread opened last.
     opened: u64,
+    /// When the thread made its last call, and the page that it named.
+    called: Time,
+    named: u64,
     /// Pages that the thread has modified since its last sync.
     dirtied: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
+    /// A command needs the lock of the queue.
+    Lock(u32),
     /// A command is submitted to the drive.
     Submit(u32),
     /// The software has processed a completion.
@@ -157,6 +165,8 @@ pub struct Linux {
     now: Time,
     /// The thread that entered the kernel last.
     running: u16,
+    /// When the lock of the queue is free.
+    locked: Time,
     /// When each vector's core has finished the completions so far.
     vectors: Vec<Time>,
     stats: LinuxStats,
@@ -183,6 +193,8 @@ impl Linux {
             hardware: None,
             readahead: ReadAhead::default(),
             opened: 0,
+            called: Time::ZERO,
+            named: 0,
             dirtied: Vec::new(),
         };
         Linux {
@@ -206,6 +218,7 @@ impl Linux {
             order: 0,
             now: Time::ZERO,
             running: 0,
+            locked: Time::ZERO,
             vectors: vec![Time::ZERO; usize::from(config.vectors)],
             stats: LinuxStats::default(),
             effects: Effects::default(),
@@ -272,6 +285,11 @@ impl Linux {
         {
             self.agenda.pop();
             match event {
+                Event::Lock(io) => {
+                    let at = at.max(self.locked) + self.config.lock.draw(&mut self.rng);
+                    self.locked = at;
+                    self.schedule(at, Event::Submit(io));
+                }
                 Event::Submit(io) => self.submit(at, io),
                 Event::Completed(io) => self.completed(at, io),
                 Event::Continue(thread) => {
@@ -288,9 +306,13 @@ impl Linux {
         self.agenda.push(Reverse((when, self.order, event)));
     }
 
-    fn area(&self, page: u64) -> AreaKind {
+    fn area_of(&self, page: u64) -> &Area {
         let area = self.areas.iter().find(|area| (area.first..area.first + area.pages).contains(&page));
-        area.unwrap_or_else(|| panic!("page {page:#x} is in no area")).kind
+        area.unwrap_or_else(|| panic!("page {page:#x} is in no area"))
+    }
+
+    fn area(&self, page: u64) -> AreaKind {
+        self.area_of(page).kind
     }
 
     /// Wakes the threads of a mask, which continue after a context switch.
@@ -306,13 +328,17 @@ impl Linux {
     /// Continues a thread's operation. Returns when it is finished, or `None` if the thread waits.
     fn continue_thread(&mut self, thread: u16, at: Time) -> Option<Time> {
         self.running = thread;
-        let done = match self.callers[usize::from(thread)].operation {
+        let operation = self.callers[usize::from(thread)].operation;
+        let done = match operation {
             Operation::None => unreachable!("thread {thread} has no operation"),
             Operation::Fault { .. } => self.continue_fault(thread, at),
             Operation::Call { .. } => self.continue_call(thread, at),
             Operation::Sync { .. } => self.continue_sync(thread, at),
         };
-        if done.is_some() {
+        if let Some(done) = done {
+            if matches!(operation, Operation::Sync { .. }) {
+                self.stats.sync.record(done - self.callers[usize::from(thread)].called);
+            }
             self.callers[usize::from(thread)].operation = Operation::None;
         }
         done
@@ -348,6 +374,15 @@ impl Kernel for Linux {
         let at = now + self.config.call.draw(&mut self.rng);
         let (first, bytes) = (step.address / PAGE, u64::from(step.bytes));
         let caller = &mut self.callers[usize::from(thread)];
+        (caller.called, caller.named) = (now, first);
+        match step.act {
+            Act::Rollback => {
+                self.restart();
+                return Some(at);
+            }
+            Act::Permanent => return Some(at),
+            _ => {}
+        }
         if step.act == Act::Sync {
             caller.operation = Operation::Sync { phase: 0, left: 0 };
             return self.continue_thread(thread, at);

@@ -124,6 +124,26 @@ impl Linux {
         frames
     }
 
+    /// Returns the modified pages of the mapped file that contains `page`, with their frames, and marks them as being
+    /// written. Their translations are invalidated so that the next store is observed.
+    pub(super) fn take_dirty_mapped(&mut self, page: u64) -> Vec<(u64, u32)> {
+        let area = *self.area_of(page);
+        let mut frames = Vec::new();
+        for page in area.first..area.first + area.pages {
+            let place = self.places[page as usize];
+            if place >= SWAPPED {
+                continue;
+            }
+            let frame = self.frames.get_mut(place);
+            if frame.is(DIRTY | MAPPED) && frame.flags & (WRITEBACK | LOCKED) == 0 {
+                frame.flags = (frame.flags & !DIRTY) | WRITEBACK;
+                self.effects.forgotten.push(page);
+                frames.push((page, place));
+            }
+        }
+        frames
+    }
+
     pub(super) fn too_dirty(&self) -> bool {
         u64::from(self.dirty) * 1024 > u64::from(self.config.frames) * u64::from(self.config.dirty.1)
     }

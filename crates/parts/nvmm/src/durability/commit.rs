@@ -20,6 +20,7 @@ use crate::{Actions, InjectedFault, Nvmm, Token};
 pub(crate) enum Cause {
     /// Requested by the host.
     Sync(Tag),
+    Replace(Tag, Token),
     Rollback(Tag, Token),
     Drop(Tag, Token),
     End(Tag),
@@ -302,7 +303,12 @@ impl Nvmm {
         self.writes.starved = false;
         self.wake = true;
         let answer = self.durable.commit.answer.take();
-        if let Cause::Sync(tag) | Cause::Rollback(tag, _) | Cause::Drop(tag, _) | Cause::End(tag) = cause {
+        if let Cause::Sync(tag)
+        | Cause::Replace(tag, _)
+        | Cause::Rollback(tag, _)
+        | Cause::Drop(tag, _)
+        | Cause::End(tag) = cause
+        {
             self.reply(tag, answer.unwrap_or(Answer::Done), out);
         }
     }

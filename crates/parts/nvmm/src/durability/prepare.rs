@@ -16,7 +16,8 @@ impl Nvmm {
         let cause = self.durable.commit.cause.expect("a commit under way");
         if !self.durable.commit.changed {
             match cause {
-                Cause::Sync(_) => self.sync()?,
+                Cause::Sync(_) => self.sync(None)?,
+                Cause::Replace(_, token) => self.sync(Some(token))?,
                 Cause::Rollback(_, token) => self.rollback(token)?,
                 Cause::Drop(_, token) => match self.epochs.find(token) {
                     Some(_) => {
@@ -46,8 +47,15 @@ impl Nvmm {
         self.durable.commit.answer = Some(Answer::Refused(Error::UnknownToken { token, newest }));
     }
 
-    fn sync(&mut self) -> Result<(), Fault> {
-        if self.epochs.tokens.len() >= self.config.tokens as usize {
+    /// Ends the present epoch, and releases the state of `old` if given.
+    fn sync(&mut self, old: Option<Token>) -> Result<(), Fault> {
+        if let Some(token) = old
+            && self.epochs.find(token).is_none()
+        {
+            self.unknown(token);
+            return Ok(());
+        }
+        if self.epochs.tokens.len() - usize::from(old.is_some()) >= self.config.tokens as usize {
             let live = self.config.tokens;
             self.durable.commit.answer = Some(Answer::Refused(Error::TooManyTokens { live }));
             return Ok(());
@@ -56,6 +64,11 @@ impl Nvmm {
             self.renumber()?;
             self.durable.commit.whole = true;
         }
+        if let Some(old) = old {
+            self.epochs.drop(old);
+            self.durable.due.stale = true;
+        }
+        self.stats.syncs += 1;
         let (token, dropped) = self.epochs.sync();
         self.durable.due.stale |= dropped;
         self.durable.commit.answer = Some(Answer::Token(token));
@@ -124,6 +137,7 @@ impl Nvmm {
             return Ok(());
         };
         self.for_pages(|chunk| chunk.newest > epoch, |entry| entry.time > epoch, |_| {})?;
+        self.stats.rollbacks += 1;
         self.roll_back(epoch)
     }
 

@@ -15,6 +15,7 @@ impl Nvmm {
             let request = self.requests.request(tag);
             let cause = match request {
                 Request::Sync => Some(Cause::Sync(tag)),
+                Request::Replace { token } => Some(Cause::Replace(tag, token)),
                 Request::Rollback { token } => Some(Cause::Rollback(tag, token)),
                 Request::Drop { token } => Some(Cause::Drop(tag, token)),
                 Request::End => Some(Cause::End(tag)),
@@ -46,7 +47,11 @@ impl Nvmm {
             Request::Alloc { permissions, .. } => self.try_alloc(tag, permissions, out),
             Request::Delete { address } => self.try_delete(tag, address, out),
             Request::SetPermissions { address, permissions } => self.try_set(tag, address, permissions, out),
-            Request::Sync | Request::Rollback { .. } | Request::Drop { .. } | Request::End => {
+            Request::Sync
+            | Request::Replace { .. }
+            | Request::Rollback { .. }
+            | Request::Drop { .. }
+            | Request::End => {
                 unreachable!("{request:?} commits")
             }
         }

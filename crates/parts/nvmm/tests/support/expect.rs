@@ -58,6 +58,12 @@ impl World {
                 self.last_token = token.0;
                 self.memory.sync(token);
             }
+            (Request::Replace { token: old }, Answer::Token(token)) => {
+                assert!(token.0 > self.last_token, "{token:?} comes a second time");
+                self.last_token = token.0;
+                self.memory.drop_token(old);
+                self.memory.sync(token);
+            }
             (Request::Rollback { token }, Answer::Done) => {
                 self.memory.rollback(token);
                 self.asked.iter_mut().flatten().for_each(|asked| asked.loose = true);

@@ -295,6 +295,14 @@ impl World {
                         after.sync(token);
                     }
                 }
+                Request::Replace { token: old } => {
+                    let token = Token(tokens.last().map_or(0, |token| token.0));
+                    if token.0 > self.last_token {
+                        after = self.memory.clone();
+                        after.drop_token(old);
+                        after.sync(token);
+                    }
+                }
                 Request::Rollback { token } if after.find(token).is_some() => after.rollback(token),
                 Request::Drop { token } => after.drop_token(token),
                 _ => continue,
@@ -409,7 +417,14 @@ impl World {
 
     fn has_fence(&self) -> bool {
         self.asked.iter().flatten().any(|asked| {
-            matches!(asked.request, Request::Sync | Request::Rollback { .. } | Request::Drop { .. } | Request::End)
+            matches!(
+                asked.request,
+                Request::Sync
+                    | Request::Replace { .. }
+                    | Request::Rollback { .. }
+                    | Request::Drop { .. }
+                    | Request::End
+            )
         })
     }
 
@@ -449,7 +464,8 @@ impl World {
             70..76 => Request::Delete { address },
             76..80 => Request::SetPermissions { address, permissions },
             80..84 => Request::Alloc { controller: None, permissions },
-            84..91 => Request::Sync,
+            84..88 => Request::Sync,
+            88..91 => Request::Replace { token },
             91..93 => Request::Rollback { token },
             93..98 => Request::Drop { token },
             _ => Request::End,

@@ -51,7 +51,7 @@ impl InOrder {
         &mut self,
         now: Time,
         arrival: u64,
-        request: Request,
+        request: &Request,
         Span { group, burst, bursts }: Span,
     ) -> Option<Completion> {
         let is_posted = request.kind == Kind::Write && request.ack == Ack::Accepted;
@@ -62,7 +62,7 @@ impl InOrder {
             self.come_to(arrival);
         }
         let (place, bank, in_row) = self.place_of(group, burst);
-        let Request { id, port, kind, .. } = request;
+        let Request { id, port, kind, .. } = *request;
         self.backlog.push_back(Pending {
             id,
             submitted: now,
@@ -82,10 +82,10 @@ impl InOrder {
             self.asked += u64::from(bursts);
         }
         if is_posted && after <= self.written {
-            return Some(self.requests.completion(&request, group, now, self.state.clock.time(arrival)));
+            return Some(self.requests.completion(request, group, now, self.state.clock.time(arrival)));
         }
         if is_posted {
-            self.posted.push_back(Posted { request, submitted: now, arrival, group, after });
+            self.posted.push_back(Posted { request: *request, submitted: now, arrival, group, after });
         }
         None
     }

@@ -26,6 +26,7 @@ use sim::Time;
 use backlog::{Pending, Posted};
 use slots::{REACH, Slots};
 
+use crate::controller::done::Done;
 use crate::controller::maintenance::Maintenance;
 use crate::controller::requests::{Requests, Span};
 use crate::controller::{Config, ConfigError, PagePolicy, RefreshMode};
@@ -160,16 +161,16 @@ impl InOrder {
     /// # Panics
     /// Panics like [`crate::Channel::submit`].
     pub fn submit(&mut self, now: Time, request: Request) {
-        if let Some(done) = self.submit_early(now, request) {
+        if let Some(done) = self.submit_early(now, &request) {
             self.requests.complete(done);
         }
     }
 
     /// Like [`InOrder::submit`], but returns the completion if it is already known. [`InOrder::advance`] does not
     /// report it again, and the caller must count it.
-    pub(crate) fn submit_early(&mut self, now: Time, request: Request) -> Option<Completion> {
+    pub(crate) fn submit_early(&mut self, now: Time, request: &Request) -> Option<Completion> {
         let arrival = self.state.clock.at_or_after(now);
-        let span @ Span { group, burst, bursts } = self.requests.locate(&request);
+        let span @ Span { group, burst, bursts } = self.requests.locate(request);
         let kind = request.kind;
         self.requests.count(request.port, kind, bursts);
         let layout = self.requests.layout(group);
@@ -178,13 +179,13 @@ impl InOrder {
             self.come_to(arrival);
             match self.held(group, burst, bursts) {
                 Held::Nothing => {
-                    let end = self.book(arrival, &request, &place, bursts);
-                    return Some(self.requests.completion(&request, group, now, end));
+                    let end = self.book(arrival, request, &place, bursts);
+                    return Some(self.requests.completion(request, group, now, end));
                 }
                 Held::All => {
                     self.state.stats.forwarded += u64::from(bursts);
                     let end = self.state.clock.time(arrival + 1) + self.requests.config.latency;
-                    return Some(self.requests.completion(&request, group, now, end));
+                    return Some(self.requests.completion(request, group, now, end));
                 }
                 Held::Part => {}
             }
@@ -278,12 +279,18 @@ impl InOrder {
 
     /// Advances to `now`: performs all due work and appends completions to `completions` in order of time.
     pub fn advance(&mut self, now: Time, completions: &mut Vec<Completion>) {
+        let done = self.advance_to(now);
+        while let Some(done) = done.take(now) {
+            completions.push(done);
+        }
+    }
+
+    /// Performs all work due until `now`. Returns the completions.
+    pub(crate) fn advance_to(&mut self, now: Time) -> &mut Done {
         if !self.backlog.is_empty() {
             self.serve(self.state.clock.at_or_before(now) + 1, u32::MAX);
         }
-        while let Some(done) = self.requests.done.take(now) {
-            completions.push(done);
-        }
+        &mut self.requests.done
     }
 
     /// Logs all commands from now on; see [`crate::Channel::keep_log`].

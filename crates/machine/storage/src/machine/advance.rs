@@ -1,0 +1,193 @@
+//! The event loop of a drive: accepts requests, passes each event to its part and collects completions.
+
+use media::{Op, Request, Status, Tag};
+use nand::Done;
+use sim::{Part, Time};
+
+use super::{Completion, Event, HostInterfaceView, Machine, NandView};
+use host_interface::Output;
+use host_interface::hmb::Switched;
+
+impl Machine {
+    /// Submits a request of `job`. `io` names it until its completion: a dense number that may be reused afterwards.
+    pub fn submit(&mut self, now: Time, io: u32, job: u16, request: Request) {
+        self.host_interface.submit(now, io, job, request, &mut HostInterfaceView(&mut self.world));
+    }
+
+    /// Returns the time of the next event.
+    #[inline]
+    pub fn next_event(&self) -> Option<Time> {
+        self.world.queue.next_time()
+    }
+
+    /// Handles events up to `until`, stopping after the first one that completes requests. Appends the completions to
+    /// `completions` and returns true if it stopped there.
+    pub fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
+        let before = completions.len();
+        while let Some((now, event)) = self.world.queue.pop_until(until) {
+            if self.handle(now, event, completions) {
+                self.perform(now);
+            }
+            let stops = completions.len() > before;
+            if self.queue_tracks.is_some() && (stops || self.next_event() != Some(now)) {
+                self.note_queues(now);
+            }
+            if stops {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Handles an event. True if the translation layer was involved, so that there may be actions to perform.
+    #[inline(always)]
+    fn handle(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) -> bool {
+        match event {
+            Event::HostInterface(event) => {
+                self.host_interface.handle(now, event, &mut HostInterfaceView(&mut self.world), &mut self.outputs);
+                self.outputs(now, completions)
+            }
+            Event::Flash(event) => {
+                let done = self.nand.handle(now, event, &mut NandView(&mut self.world));
+                if let Some(done) = done {
+                    self.flash_done(done);
+                }
+                done.is_some()
+            }
+            Event::Timer => {
+                self.timer = Time::MAX;
+                self.ftl.timer(now, &mut self.out);
+                true
+            }
+        }
+    }
+
+    /// Acts on the outputs of the host interface. Returns whether any is for the translation layer.
+    #[inline]
+    fn outputs(&mut self, now: Time, completions: &mut Vec<Completion>) -> bool {
+        let (mut at, mut asks) = (0, false);
+        while let Some(output) = self.outputs.get(at) {
+            at += 1;
+            match *output {
+                Output::Completed { io, status, submitted } => {
+                    completions.push(Completion { io, status, submitted, at: now });
+                    continue;
+                }
+                Output::Command { tag, io, request } => {
+                    self.check_command(tag, io, &request);
+                    self.ftl.command(now, tag, &request, &mut self.out);
+                }
+                Output::Arrived { tag } => self.arrived(now, tag),
+                Output::HostMemory { id } => self.access_done(media::OpId(id)),
+                Output::HostMemorySwitched(Switched::Enabled) => self.ftl.enable_host_memory(),
+                Output::HostMemorySwitched(Switched::Releasing) => self.ftl.release_host_memory(&mut self.out),
+                Output::Emptied { place } => {
+                    if let Some(checker) = &mut self.checker {
+                        checker.read_from(place, self.host_interface.emptied());
+                    }
+                }
+            }
+            asks = true;
+        }
+        self.outputs.clear();
+        asks
+    }
+
+    /// Handles the arrival of a write's data in the controller.
+    fn arrived(&mut self, now: Time, tag: Tag) {
+        if let Some(checker) = &mut self.checker {
+            self.host_interface.take(tag, self.data.data_mut(tag));
+            checker.arrived(tag, self.data.data(tag));
+        } else if self.external {
+            self.host_interface.take(tag, self.data.data_mut(tag));
+        }
+        self.ftl.arrived(now, tag, &mut self.out);
+    }
+
+    /// Handles the end of a flash operation: applies its effect to the contents, then notifies the translation layer.
+    #[inline]
+    fn flash_done(&mut self, done: Done) {
+        let Done { id, status, kind } = done;
+        if kind == nand::Kind::Read {
+            self.ftl.done(id, status, self.nand.store(), &mut self.out);
+        } else {
+            self.write_done(done);
+        }
+    }
+
+    /// Handles the end of a program or an erase.
+    fn write_done(&mut self, done: Done) {
+        let Done { id, status, kind } = done;
+        let (page, slc) = self.nand.place_of(id);
+        let plain = kind == nand::Kind::Program && status == Status::Ok && self.ftl.is_plain(id);
+        let sequence = self.ftl.program_sequence(id);
+        match plain.then(|| self.nand.store_mut().program_plain(page, sequence, slc)).flatten() {
+            Some(spare) => self.ftl.program_done(id, Some(spare), &mut self.out),
+            None => {
+                self.apply_write(done);
+                self.ftl.done(id, status, self.nand.store(), &mut self.out);
+            }
+        }
+    }
+
+    /// Applies a program or an erase to the contents.
+    pub(super) fn apply_write(&mut self, done: Done) {
+        let Done { id, status, kind } = done;
+        let (page, slc) = self.nand.place_of(id);
+        let store = self.nand.store_mut();
+        match (kind, status) {
+            (nand::Kind::Program, Status::Ok) => crate::prepare::fast::apply_program(&self.ftl, store, id, page, slc),
+            (nand::Kind::Program, _) => store.tear(page, slc),
+            (_, Status::Ok) => store.erase(page.block()),
+            _ => store.tear_erase(page.block()),
+        }
+    }
+
+    /// Opens the data of a new command, if payload is kept. The data of a write are generated here.
+    fn check_command(&mut self, tag: Tag, io: u32, request: &Request) {
+        if let Some(checker) = &mut self.checker {
+            let sectors = if request.op == Op::Trim { 0 } else { request.bytes / media::SECTOR };
+            let data = self.data.open(tag, sectors as u32);
+            checker.begin(tag, io, request, data);
+            if request.op == Op::Write {
+                self.host_interface.put(tag, data);
+            }
+        } else if self.external {
+            self.open_external(tag, request);
+        }
+    }
+}
+
+impl sim::Machine for Machine {
+    /// The request's number, its job and the request itself.
+    type Request = (u32, u16, Request);
+    type Completion = Completion;
+
+    fn submit(&mut self, now: Time, (io, job, request): (u32, u16, Request)) {
+        Machine::submit(self, now, io, job, request);
+    }
+
+    fn next_event(&mut self) -> Option<Time> {
+        Machine::next_event(self)
+    }
+
+    fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) {
+        Machine::advance(self, until, completions);
+    }
+}
+
+/// Asserts at compile time that every part of the machine, and the machine itself, implements the contract.
+const _: () = {
+    use sim::contract::{assert_machine, assert_part};
+    assert_part::<host::Nvme>();
+    assert_part::<host::Ahci>();
+    assert_part::<host::Ufshci>();
+    assert_part::<device::Nvme>();
+    assert_part::<device::Sata>();
+    assert_part::<device::Ufs>();
+    assert_part::<device::SharedBuffer>();
+    assert_part::<host_interface::HostInterface>();
+    assert_part::<ftl::Ftl>();
+    assert_part::<nand::Nand>();
+    assert_machine::<Machine>();
+};

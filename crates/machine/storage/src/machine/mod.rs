@@ -1,0 +1,191 @@
+//! A composed drive in virtual time: one event loop over its parts.
+
+use ftl::{Actions, Ftl};
+use media::{OpId, Status};
+use nand::{Nand, PayloadKind, TagBuffers};
+use sim::{EventQueue, Lane, Schedule, Streams, Time, Timeline, Track};
+
+use crate::run::verify::Checker;
+use host_interface::HostInterface;
+use system::parts::Parts;
+
+mod advance;
+mod event;
+mod external;
+mod perform;
+mod power;
+mod queue_tracks;
+mod reset;
+use event::Event;
+pub use power::PowerCut;
+use queue_tracks::QueueTracks;
+
+/// A completed request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The caller's name for the request.
+    pub io: u32,
+    /// The request's final status.
+    pub status: Status,
+    /// Time at which the driver had submitted the request; its submission latency ends here.
+    pub submitted: Time,
+    /// Time at which the program was notified.
+    pub at: Time,
+}
+
+/// Host, link, controller, translation layer and flash as one machine.
+pub struct Machine {
+    world: World,
+    host_interface: HostInterface,
+    ftl: Ftl,
+    nand: Nand,
+    data: TagBuffers,
+    out: Actions,
+    outputs: Vec<host_interface::Output>,
+    /// Barriers to answer. A finished flash program is durable, so each is answered at once.
+    barriers: Vec<OpId>,
+    timer: Time,
+    /// The expected contents of every sector, if payload is kept.
+    checker: Option<Box<Checker>>,
+    /// The queues shown on the timeline, if one is kept.
+    queue_tracks: Option<Box<QueueTracks>>,
+    /// The host is outside the simulation and exchanges payload with the controller.
+    external: bool,
+}
+
+/// The part of a machine that its parts reach through `Schedule`: the event queue and the timeline.
+struct World {
+    queue: EventQueue<Event>,
+    timeline: Option<Box<Timeline>>,
+    nand_tracks: u32,
+}
+
+const NAND_LANES: u8 = HostInterface::lanes() as u8;
+const TIMER: Lane = Lane(NAND_LANES + Nand::LANES as u8);
+
+impl World {
+    #[inline]
+    fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.span(track, name, from, to);
+        }
+    }
+}
+
+/// The world as seen by the host interface.
+struct HostInterfaceView<'a>(&'a mut World);
+/// The world as seen by the flash.
+struct NandView<'a>(&'a mut World);
+
+impl Schedule<host_interface::Event> for HostInterfaceView<'_> {
+    #[inline]
+    fn at(&mut self, lane: Lane, when: Time, event: host_interface::Event) {
+        self.0.queue.push(lane, when, Event::HostInterface(event));
+    }
+    #[inline]
+    fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
+        self.0.span(track, name, from, to);
+    }
+}
+
+impl Schedule<nand::Event> for NandView<'_> {
+    #[inline]
+    fn at(&mut self, lane: Lane, when: Time, event: nand::Event) {
+        self.0.queue.push(Lane(NAND_LANES + lane.0), when, Event::Flash(event));
+    }
+    #[inline]
+    fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
+        self.0.span(Track(self.0.nand_tracks + track.0), name, from, to);
+    }
+}
+
+impl Machine {
+    /// Creates a machine of `parts` at time zero over the flash `nand`.
+    pub fn new(parts: &Parts, ftl: Ftl, nand: Nand) -> Machine {
+        Machine::with_interface(parts, HostInterface::new(&parts.host_interface), ftl, nand)
+    }
+
+    fn with_interface(parts: &Parts, host_interface: HostInterface, ftl: Ftl, nand: Nand) -> Machine {
+        let mut machine = Machine {
+            world: World {
+                queue: EventQueue::new(TIMER.0 as usize + 1),
+                timeline: None,
+                nand_tracks: host_interface.tracks().len() as u32,
+            },
+            external: matches!(host_interface, HostInterface::External(_)),
+            host_interface,
+            data: TagBuffers::new(parts.nand.payload),
+            checker: (parts.nand.payload == PayloadKind::Stamp)
+                .then(|| Box::new(Checker::new(parts.user_bytes, u64::from(parts.nand.geometry.unit_bytes)))),
+            ftl,
+            nand,
+            out: Actions::default(),
+            outputs: Vec::new(),
+            barriers: Vec::new(),
+            timer: Time::MAX,
+            queue_tracks: None,
+        };
+        machine.ftl.warm_map();
+        machine.enable_host_memory();
+        machine
+    }
+
+    /// Creates a machine of `parts` with erased flash.
+    ///
+    /// # Errors
+    /// Fails if the parts do not fit together.
+    pub fn erased(parts: &Parts, streams: &Streams) -> Result<Machine, ftl::config::ConfigError> {
+        let (nand, ftl, _) = parts.mount(parts.erased_store(streams), streams)?;
+        Ok(Machine::new(parts, ftl, nand))
+    }
+
+    /// Keeps a timeline from now on, of at most `limit` spans and as many changes of queue lengths.
+    pub fn keep_timeline(&mut self, limit: usize) {
+        let mut timeline = Timeline::new(limit);
+        for (part, name) in self.host_interface.tracks().into_iter().chain(self.nand.tracks()) {
+            timeline.add_track(&part, &name);
+        }
+        self.queue_tracks = Some(Box::new(QueueTracks::new(&self.host_interface, &self.nand, &mut timeline)));
+        self.world.timeline = Some(Box::new(timeline));
+    }
+
+    /// Returns the timeline, if one is kept.
+    pub fn timeline(&self) -> Option<&Timeline> {
+        self.world.timeline.as_deref()
+    }
+
+    /// Returns the time of the last event.
+    pub fn now(&self) -> Time {
+        self.world.queue.now()
+    }
+
+    /// Returns the translation layer.
+    pub fn ftl(&self) -> &Ftl {
+        &self.ftl
+    }
+
+    /// Returns the translation layer, to reset its counters or inject a fault.
+    pub fn ftl_mut(&mut self) -> &mut Ftl {
+        &mut self.ftl
+    }
+
+    /// Returns the flash.
+    pub fn nand(&self) -> &Nand {
+        &self.nand
+    }
+
+    /// Returns the checker of read data, if payload is kept.
+    pub fn checker(&self) -> Option<&Checker> {
+        self.checker.as_deref()
+    }
+
+    /// Returns the checker for changes, such as keeping a log.
+    pub fn checker_mut(&mut self) -> Option<&mut Checker> {
+        self.checker.as_deref_mut()
+    }
+
+    /// Returns the host interface: driver, link and controller front end.
+    pub fn host_interface(&self) -> &HostInterface {
+        &self.host_interface
+    }
+}

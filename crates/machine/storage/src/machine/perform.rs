@@ -1,0 +1,90 @@
+//! Performs the translation layer's actions on flash and host interface.
+
+use host_interface::HostInterface;
+use media::{Action, Op, OpId, Status, Tag};
+use nand::TagBuffers;
+use sim::Time;
+
+use super::{Event, HostInterfaceView, Machine, NandView, TIMER};
+use crate::run::verify::Checker;
+
+impl Machine {
+    /// Performs all pending actions of the translation layer and sets its timer.
+    #[inline(always)]
+    pub(super) fn perform(&mut self, now: Time) {
+        loop {
+            for movement in &self.out.moves {
+                self.nand.store_mut().apply(movement, &mut self.data);
+            }
+            self.out.moves.clear();
+            self.perform_actions(now);
+            if self.barriers.is_empty() {
+                break;
+            }
+            // Flash needs no barrier: a finished program is durable.
+            for at in 0..self.barriers.len() {
+                self.access_done(self.barriers[at]);
+            }
+            self.barriers.clear();
+        }
+        if self.timer == Time::MAX
+            && let Some(at) = self.ftl.next_timer()
+        {
+            self.timer = at.max(now);
+            self.world.queue.push(TIMER, self.timer, Event::default());
+        }
+    }
+
+    /// Performs the pending actions.
+    #[inline]
+    fn perform_actions(&mut self, now: Time) {
+        let Machine { out, nand, host_interface, world, barriers, checker, data, external, .. } = self;
+        for action in &out.actions {
+            match *action {
+                Action::Read(op) => nand.submit_read(now, op, &mut NandView(world)),
+                Action::Program(op) => nand.submit_program(now, op, &mut NandView(world)),
+                Action::Erase(op) => nand.submit_erase(now, op, &mut NandView(world)),
+                Action::Retire(block) => nand.store_mut().mark_bad(block),
+                Action::Barrier(id) => barriers.push(id),
+                Action::Ready { tag } => host_interface.ready(now, tag, &mut HostInterfaceView(world)),
+                Action::Data { tag, bytes } => host_interface.data(now, tag, bytes, &mut HostInterfaceView(world)),
+                Action::Complete { tag, status } => {
+                    if *external && status == Status::Ok {
+                        // An external host gets the payload in front of the completion.
+                        host_interface.put(tag, data.data(tag));
+                    }
+                    host_interface.complete(now, tag, status, &mut HostInterfaceView(world));
+                    if let Some(checker) = checker
+                        && status == Status::Ok
+                    {
+                        check_end(checker, data, host_interface, tag);
+                    }
+                }
+                Action::HostMemory { id, bytes, store } => {
+                    host_interface.host_memory(now, bytes, store, id.0, &mut HostInterfaceView(world));
+                }
+                Action::HostMemoryReleased => {
+                    host_interface.host_memory_released(now, &mut HostInterfaceView(world));
+                }
+            }
+        }
+        out.actions.clear();
+    }
+
+    /// Reports the end of a barrier or an access to host memory to the translation layer.
+    pub(super) fn access_done(&mut self, id: OpId) {
+        self.ftl.done(id, Status::Ok, self.nand.store(), &mut self.out);
+    }
+}
+
+/// Handles the successful end of a command: a read must have returned the data last written.
+fn check_end(checker: &mut Checker, data: &TagBuffers, host_interface: &mut HostInterface, tag: Tag) {
+    if checker.request(tag).op == Op::Read {
+        // Behind a data buffer, the read is checked when its data reach the host.
+        let found = data.data(tag);
+        match host_interface.put(tag, found) {
+            Some(place) => checker.keep(tag, place),
+            None => checker.read(tag, found),
+        }
+    }
+}

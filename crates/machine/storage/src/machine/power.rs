@@ -1,0 +1,137 @@
+//! Power failures and orderly shutdown of the whole machine.
+
+use ftl::config::ConfigError;
+use ftl::{Ftl, MountReport};
+use media::{Action, OpId, Status};
+use nand::Store;
+use sim::{EventQueue, Streams, Time};
+
+use super::{Event, Machine, NandView, TIMER};
+use crate::prepare::fast::Fast;
+use system::parts::Parts;
+
+/// Result of a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PowerCut {
+    /// The translation layer's report on the mount that followed.
+    pub mount: MountReport,
+    /// Time for which the drive ran on to write out protected buffers.
+    pub hold_up: Time,
+    /// False if the drive could not write out its protected buffers because it had become read-only. True otherwise.
+    pub complete: bool,
+}
+
+impl Machine {
+    /// Cuts the power of host and drive after the last event handled, and restores it at once. Requests in progress are
+    /// lost and will not complete, programs and erases of the arrays are torn, RAM is lost, and the translation layer
+    /// is mounted from the flash. The clock goes on; the mount itself takes no time (see [`MountReport::time`]). All
+    /// counters survive except the translation layer's.
+    ///
+    /// With protected controller buffers (`config.buffers.protected`), only the host loses power at first. The drive
+    /// runs on from its capacitors, writes dirty data to flash at the flash's speed, and loses power then.
+    /// [`now`](Self::now) advances by that hold-up time.
+    ///
+    /// # Errors
+    /// Fails if `parts` are not those that the machine was made of.
+    pub fn power_cut(&mut self, parts: &Parts, streams: &Streams) -> Result<PowerCut, ConfigError> {
+        let cut = self.now();
+        let complete = !parts.ftl.buffers.protected || self.write_out();
+        let now = self.now();
+        self.forget_events();
+        self.host_interface.power_cut(now);
+        self.nand.power_cut(now);
+        self.out.actions.clear();
+        self.out.moves.clear();
+        self.outputs.clear();
+        self.barriers.clear();
+        if let Some(checker) = &mut self.checker {
+            checker.power_cut();
+        }
+        let (ftl, mount) = Ftl::mount(parts.ftl.clone(), self.nand.store(), streams)?;
+        self.ftl = ftl;
+        self.enable_host_memory();
+        Ok(PowerCut { mount, hold_up: now - cut, complete })
+    }
+
+    /// Shuts the drive down in order: writes out its buffers and the changed parts of its map. Returns the flash.
+    ///
+    /// # Panics
+    /// Panics if the drive is read-only.
+    pub fn switch_off(mut self) -> Store {
+        assert!(self.write_out(), "a read-only drive cannot be shut down in order");
+        let mut store = self.nand.into_store();
+        Fast::new(&mut self.ftl, &mut store).write_back_map();
+        store
+    }
+
+    /// Drops all pending events and keeps the queue's clock.
+    fn forget_events(&mut self) {
+        let now = self.now();
+        self.world.queue = EventQueue::new(TIMER.0 as usize + 1);
+        self.world.queue.push(TIMER, now, Event::default());
+        self.world.queue.pop();
+        self.timer = Time::MAX;
+    }
+
+    /// Lets the drive write out its buffers without a host. Returns false if it cannot.
+    fn write_out(&mut self) -> bool {
+        self.ftl.write_out(&mut self.out);
+        self.perform_alone();
+        while !self.ftl.is_written_out() {
+            match self.world.queue.pop() {
+                Some((now, event)) => {
+                    // Host, link and front end have no power: drop their events.
+                    if let Event::Flash(event) = event {
+                        if let Some(done) = self.nand.handle(now, event, &mut NandView(&mut self.world)) {
+                            if done.kind != nand::Kind::Read {
+                                self.apply_write(done);
+                            }
+                            // Data read for the host is dropped.
+                            self.ftl.done(done.id, done.status, self.nand.store(), &mut self.out);
+                        }
+                        self.perform_alone();
+                    }
+                }
+                None => {
+                    self.ftl.write_out(&mut self.out);
+                    self.perform_alone();
+                    if self.world.queue.is_empty() {
+                        return false;
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Performs the translation layer's flash operations without a host. Responses to the host are dropped. The part of
+    /// the map in host memory is lost; the controller uses the flash's copy instead, at no cost here.
+    fn perform_alone(&mut self) {
+        let now = self.now();
+        let mut answers: Vec<OpId> = Vec::new();
+        loop {
+            for movement in self.out.moves.drain(..) {
+                self.nand.store_mut().apply(&movement, &mut self.data);
+            }
+            for action in std::mem::take(&mut self.out.actions) {
+                match action {
+                    Action::Read(op) => self.nand.submit_read(now, op, &mut NandView(&mut self.world)),
+                    Action::Program(op) => self.nand.submit_program(now, op, &mut NandView(&mut self.world)),
+                    Action::Erase(op) => self.nand.submit_erase(now, op, &mut NandView(&mut self.world)),
+                    Action::Retire(block) => self.nand.store_mut().mark_bad(block),
+                    Action::Barrier(id) | Action::HostMemory { id, .. } => answers.push(id),
+                    Action::Ready { .. }
+                    | Action::Data { .. }
+                    | Action::Complete { .. }
+                    | Action::HostMemoryReleased => {}
+                }
+            }
+            if answers.is_empty() {
+                return;
+            }
+            for id in answers.drain(..) {
+                self.ftl.done(id, Status::Ok, self.nand.store(), &mut self.out);
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Results of a run: counters, series, summary and manifest.
+
+pub mod counters;
+pub mod fio_json;
+pub mod manifest;
+pub mod measured;
+pub mod series;
+pub mod summary;

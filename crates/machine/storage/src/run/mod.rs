@@ -1,0 +1,389 @@
+//! Plays a workload on a machine and collects the results.
+
+pub(crate) mod course;
+pub mod failed;
+pub mod record;
+pub(crate) mod rest;
+pub mod verify;
+pub mod warm_up;
+
+use std::path::PathBuf;
+
+use ftl::MountReport;
+use ftl::config::ConfigError;
+use media::Status;
+use nand::PayloadKind;
+use sim::{Streams, Time};
+use workload::{Beyond, ContinueOnError, Io, JobInfo, Next, Options, Player, Replay, Workload};
+
+use crate::machine::{Completion, Machine};
+use crate::prepare::{Preparation, PrepareError, Prepared, prepare};
+use crate::results::counters::{Counters, Mark, Marks, State};
+use crate::results::fio_json::Issued;
+pub use crate::results::measured::Measured;
+use crate::run::course::Course;
+use crate::run::failed::FailedJob;
+use crate::run::record::{Ended, Recorder};
+use crate::run::warm_up::{Steadiness, detect};
+use system::System;
+use system::parts::Parts;
+
+/// The part of a run cut off from its statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WarmUp {
+    /// The part found by MSER-5, for generated workloads. Nothing is cut for traces, if a job has its own `ramp_time`,
+    /// or if jobs run one after another.
+    Detect,
+    /// Nothing.
+    Keep,
+    /// A fixed time.
+    Cut(Time),
+}
+
+/// Options of a run.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Kind of payload that is kept and checked.
+    pub payload: PayloadKind,
+    /// Maximum number of spans on the timeline, if one is kept.
+    pub timeline: Option<usize>,
+    /// Timing of trace replay.
+    pub replay: Replay,
+    /// Treatment of trace addresses beyond the end of the drive.
+    pub beyond: Beyond,
+    /// Errors that do not end a job, unless the job has its own setting.
+    pub continue_on_error: ContinueOnError,
+    /// State of the drive at the start.
+    pub preparation: Preparation,
+    /// Folder for prepared drives.
+    pub cache: Option<PathBuf>,
+    /// Warm-up to cut off.
+    pub warm_up: WarmUp,
+}
+
+impl Default for RunOptions {
+    fn default() -> RunOptions {
+        RunOptions {
+            seed: 1,
+            payload: PayloadKind::None,
+            timeline: None,
+            replay: Replay::OpenLoop,
+            beyond: Beyond::Error,
+            continue_on_error: ContinueOnError::default(),
+            preparation: Preparation::Erased,
+            cache: None,
+            warm_up: WarmUp::Detect,
+        }
+    }
+}
+
+/// Reasons why a run did not start or finish.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The parts do not fit together.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The drive could not be prepared.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The workload cannot be played, or not on this drive.
+    #[error(transparent)]
+    Workload(#[from] workload::Error),
+    /// A user-defined warm-up cut covers the whole run.
+    #[error("warm_up: found {cut}, expected less than the run's {end}")]
+    WarmUp {
+        /// The cut requested.
+        cut: Time,
+        /// End of the last request.
+        end: Time,
+    },
+    /// The watcher stopped the run.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Progress of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Fraction done, 0 to 1.
+    pub fraction: f64,
+    /// Simulated time.
+    pub now: Time,
+    /// Number of requests that have ended.
+    pub done: u64,
+}
+
+/// Results of a completed run.
+pub struct Outcome {
+    /// The machine at the end of the run.
+    pub machine: Machine,
+    /// Recorded measurements.
+    pub recorder: Recorder,
+    /// Counters at the end of each of the recorder's windows.
+    pub marks: Marks,
+    /// The recorder and counters of a user-defined warm-up that was cut.
+    pub before: Option<(Recorder, Marks)>,
+    /// Counters at the start of the statistics; `None` if that is the start of the run.
+    pub begin: Option<Counters>,
+    /// The jobs, in the recorder's order.
+    pub jobs: Vec<JobInfo>,
+    /// How the drive was prepared.
+    pub prepared: Prepared,
+    /// The translation layer's report on mounting the prepared drive.
+    pub mounted: MountReport,
+    /// End of the last request.
+    pub end: Time,
+    /// End of the warm-up, which the statistics leave out.
+    pub warm_up: Time,
+    /// True if the warm-up was found by MSER-5 rather than set by the user.
+    pub warm_up_detected: bool,
+    /// Set if the run is too short to be steady: the minimum length it would need.
+    pub run_at_least: Option<Time>,
+    /// Notes on the workload for the reader of the results.
+    pub notes: Vec<String>,
+    /// Number of requests that ended.
+    pub requests: u64,
+    /// Counts of the player's jobs.
+    pub issued: Issued,
+    /// Jobs ended by an error.
+    pub failed: Vec<FailedJob>,
+}
+
+impl Outcome {
+    /// Returns the recorded measurements.
+    pub fn measured(&self) -> Measured<'_> {
+        let before = self.before.as_ref().map(|(recorder, _)| recorder);
+        Measured {
+            before,
+            issued: Some(&self.issued),
+            ..Measured::new(&self.recorder, &self.jobs, self.end, self.warm_up)
+        }
+    }
+
+    /// Returns the counters of the whole run.
+    pub fn whole_run(&self) -> Counters {
+        Counters::read(&self.machine, self.end.max(self.machine.now()), self.requests)
+    }
+
+    /// Returns the counters of the part that the statistics cover.
+    pub fn window(&self) -> Counters {
+        self.whole_run().since(self.begin.as_ref())
+    }
+}
+
+/// Number of requests between two calls of the watcher.
+pub const WATCH_EVERY: u64 = 1 << 14;
+
+/// Plays `workload` on the machine that `system` describes. `watch` receives the progress and returns false to stop the
+/// run.
+///
+/// # Errors
+/// Fails if the parts do not fit together, the workload does not fit the drive, a trace cannot be read to its end, or
+/// `watch` stops the run.
+///
+/// # Panics
+/// Panics if the model violates one of its own invariants.
+pub fn run(
+    system: &System,
+    workload: &Workload,
+    options: &RunOptions,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, RunError> {
+    let streams = Streams::new(options.seed);
+    let parts = Parts::new(system, options.payload)?;
+    let play = Options {
+        capacity: parts.user_bytes,
+        replay: options.replay,
+        beyond: options.beyond,
+        continue_on_error: options.continue_on_error,
+    };
+    let mut player = Player::new(workload, &play, &streams)?;
+    let rests = options.preparation == Preparation::Steady && crate::run::rest::rests(system, workload, options.replay);
+    let preparation = if rests { Preparation::Rested } else { options.preparation };
+    let (store, prepared) = prepare(system, &parts, preparation, &streams, options.cache.as_deref())?;
+    let (nand, ftl, mounted) = parts.mount(store, &streams)?;
+    let mut machine = Machine::new(&parts, ftl, nand);
+    if let Some(limit) = options.timeline {
+        machine.keep_timeline(limit);
+    }
+    let jobs = workload.jobs();
+    let has_ramp = |job: &JobInfo| job.options.iter().any(|(key, _)| key == "ramp_time");
+    let own_ramp = jobs.iter().any(has_ramp);
+    let mut recorder = Recorder::new(jobs.len());
+    let cut = match options.warm_up {
+        WarmUp::Cut(time) if time > Time::ZERO => time,
+        _ => Time::MAX,
+    };
+    let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, cut, own_ramp);
+    flight.fly(watch)?;
+    let Flight { now: end, marks, before, mut begin, course, failed, .. } = flight;
+    if cut < Time::MAX && before.is_none() {
+        return Err(RunError::WarmUp { cut, end });
+    }
+    let requests = player.completed();
+    recorder.finish();
+    // A common cut would fall inside some of the jobs if they run one after another.
+    let together = jobs.iter().all(|job| !job.starts_later);
+    let is_detected = options.warm_up == WarmUp::Detect && together && !own_ramp && !workload.is_trace();
+    let (mut warm_up, mut run_at_least) = (if before.is_some() { cut } else { Time::ZERO }, None);
+    if is_detected {
+        match detect(&recorder.points()) {
+            Steadiness::From(time) => warm_up = time,
+            Steadiness::TooShort(time) => run_at_least = Some(time),
+        }
+        if warm_up > Time::ZERO {
+            begin = marks.at(warm_up).map(|mark| mark.counters.clone());
+        }
+    }
+    let mut notes = [workload.notes(), player.notes()].concat();
+    notes.extend(course.note(machine.ftl(), &prepared));
+    notes.extend(rests.then(|| crate::run::rest::NOTE.to_owned()));
+    if own_ramp && !(together && jobs.iter().all(has_ramp)) {
+        notes.push("ramp_time: write amplification, energy and utilization cover all after the first ramp".to_owned());
+    }
+    Ok(Outcome {
+        machine,
+        recorder,
+        marks,
+        before,
+        begin,
+        jobs: jobs.to_vec(),
+        prepared,
+        mounted,
+        end,
+        warm_up,
+        warm_up_detected: is_detected,
+        run_at_least,
+        notes,
+        requests,
+        issued: Issued::new(&player, workload.jobs().len(), workload.globals()),
+        failed,
+    })
+}
+
+/// The state of a run: player, machine and recorder.
+struct Flight<'a> {
+    machine: &'a mut Machine,
+    player: &'a mut Player,
+    recorder: &'a mut Recorder,
+    /// Completions being processed.
+    completions: Vec<Completion>,
+    now: Time,
+    /// Time of a user-defined warm-up cut until it is made, else `Time::MAX`.
+    cut: Time,
+    /// True while jobs have a `ramp_time` and no request after it has ended.
+    ramp: bool,
+    /// Time of the next snapshot of the counters: the end of a window or the cut.
+    next_mark: Time,
+    marks: Marks,
+    before: Option<(Recorder, Marks)>,
+    begin: Option<Counters>,
+    course: Course,
+    failed: Vec<FailedJob>,
+}
+
+impl<'a> Flight<'a> {
+    fn new(
+        machine: &'a mut Machine,
+        player: &'a mut Player,
+        recorder: &'a mut Recorder,
+        cut: Time,
+        ramp: bool,
+    ) -> Flight<'a> {
+        let next_mark = if ramp { Time::ZERO } else { cut.min(recorder.ends()) };
+        Flight {
+            machine,
+            player,
+            recorder,
+            completions: Vec::new(),
+            now: Time::ZERO,
+            cut,
+            ramp,
+            next_mark,
+            marks: Marks::default(),
+            before: None,
+            begin: None,
+            course: Course::default(),
+            failed: Vec::new(),
+        }
+    }
+
+    /// Takes a snapshot of the counters before the first request that ends at or after `at` is recorded.
+    fn mark(&mut self, at: Time) {
+        let counters = Counters::read(self.machine, at, self.player.completed().saturating_sub(1));
+        let state = State::read(self.machine);
+        if std::mem::take(&mut self.ramp) {
+            self.begin = Some(counters.clone());
+        }
+        if at >= self.cut {
+            let cut = std::mem::replace(&mut self.cut, Time::MAX);
+            self.begin = Some(counters.clone());
+            self.marks.add(Mark { boundary: cut.min(self.recorder.ends()), counters, state });
+            self.recorder.finish();
+            let next = Recorder::beginning(self.recorder.jobs(), cut);
+            self.before = Some((std::mem::replace(self.recorder, next), std::mem::take(&mut self.marks)));
+            self.recorder.advance(at);
+        } else if at >= self.recorder.ends() {
+            self.marks.add(Mark { boundary: self.recorder.ends(), counters, state });
+            self.recorder.advance(at);
+            self.marks.thin(self.recorder.origin(), self.recorder.window());
+        }
+        self.next_mark = self.cut.min(self.recorder.ends());
+    }
+
+    fn fly(&mut self, watch: &mut dyn FnMut(Progress) -> bool) -> Result<(), RunError> {
+        let mut watched = 0;
+        loop {
+            let wake = match self.issue()? {
+                Next::Finished => return Ok(()),
+                Next::At(at) => at,
+                _ => Time::MAX,
+            };
+            if self.machine.advance(wake, &mut self.completions) {
+                self.now = self.machine.now();
+                for at in 0..self.completions.len() {
+                    self.take(self.completions[at]);
+                }
+                self.completions.clear();
+            } else {
+                assert!(wake < Time::MAX, "requests are outstanding but no event is pending");
+                self.now = wake;
+            }
+            let done = self.player.completed();
+            if done >= watched {
+                watched = done + WATCH_EVERY;
+                self.course.sample(self.machine.ftl().stats());
+                let fraction = self.player.progress().fraction;
+                if !watch(Progress { fraction, now: self.now, done }) {
+                    return Err(RunError::Interrupted);
+                }
+            }
+        }
+    }
+
+    /// Issues all requests that are due and returns the reason why no more can be issued.
+    fn issue(&mut self) -> Result<Next, RunError> {
+        loop {
+            match self.player.next(self.now)? {
+                Next::Issue(Io { id, job, request, .. }) => self.machine.submit(self.now, id, job, request),
+                other => return Ok(other),
+            }
+        }
+    }
+
+    fn take(&mut self, completion: Completion) {
+        let Completion { io, status, submitted, at } = completion;
+        let workload::Ended { job, op, bytes, due, issued, measured } = self.player.complete(at, io);
+        if measured {
+            if at >= self.next_mark {
+                self.mark(at);
+            }
+            self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
+        }
+        if status != Status::Ok && self.player.failed(job, op) {
+            self.failed.push(FailedJob { job, status, at });
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The table of all keys: the rows of all sections, in order.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use crate::key::nearest::nearest;
+use crate::key::{Fallback, Key, TEXT, given};
+use crate::sections::device::Device;
+use crate::sections::flash::Flash;
+use crate::sections::ftl::Ftl;
+use crate::sections::host::Host;
+use crate::sections::hybrid::Nvmm;
+use crate::sections::kernel::Kernel;
+use crate::sections::link::Link;
+use crate::sections::memory::{Cpu, Memory};
+
+/// Link types of block storage. A OneNAND has no driver, controller or translation layer.
+const STORAGE: &[&str] = &["pcie", "sata", "ufs", "ddr", "shared-buffer"];
+
+/// Row of the title, which does not influence results.
+pub(crate) const TITLE: usize = 0;
+
+static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    const UNTITLED: Fallback = given("", "the name of the file");
+    let mut keys = vec![Key {
+        name: "title",
+        kind: TEXT,
+        default: UNTITLED,
+        when: None,
+        help: "One-line description of a system.",
+    }];
+    Host::keys(&mut keys);
+    Link::keys(&mut keys);
+    Device::keys(&mut keys);
+    Flash::keys(&mut keys);
+    Ftl::keys(&mut keys);
+    Cpu::keys(&mut keys);
+    Memory::keys(&mut keys);
+    Nvmm::keys(&mut keys);
+    Kernel::keys(&mut keys);
+    for key in &mut keys {
+        let of_storage = ["host.", "device.", "ftl."].iter().any(|table| key.name.starts_with(table));
+        if of_storage && key.when.is_none() {
+            key.when = Some(("link.type", STORAGE));
+        }
+    }
+    keys
+});
+
+/// Names of all tables, including tables of tables.
+static TABLES: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
+    let mut tables = BTreeSet::new();
+    for key in keys() {
+        let mut name = key.name;
+        while let Some((table, _)) = name.rsplit_once('.') {
+            tables.insert(table);
+            name = table;
+        }
+    }
+    tables
+});
+
+/// Returns all keys of system files, in the order in which `nandram check` prints them.
+pub fn keys() -> &'static [Key] {
+    &KEYS
+}
+
+/// Meaning of a dotted name.
+pub(crate) enum Entry {
+    /// The key of this row.
+    Key(usize),
+    /// A table of keys.
+    Table,
+}
+
+pub(crate) fn find(name: &str) -> Option<Entry> {
+    match keys().iter().position(|key| key.name == name) {
+        Some(row) => Some(Entry::Key(row)),
+        None => TABLES.contains(name).then_some(Entry::Table),
+    }
+}
+
+/// Returns the row of an existing key.
+///
+/// # Panics
+/// If the key does not exist.
+pub(crate) fn row(name: &str) -> usize {
+    keys().iter().position(|key| key.name == name).unwrap_or_else(|| panic!("there is no key {name}"))
+}
+
+/// Returns the key or table with the most similar name.
+pub(crate) fn nearest_name(name: &str) -> &'static str {
+    let others = ["extends", "basis"];
+    nearest(name, keys().iter().map(|key| key.name).chain(TABLES.iter().copied()).chain(others))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_valid() {
+        let mut seen = BTreeSet::new();
+        for key in keys() {
+            assert!(seen.insert(key.name), "{} is in the table twice", key.name);
+            assert!(!TABLES.contains(key.name), "{} is both a key and a table", key.name);
+            assert!(key.help.ends_with('.'), "{}: the help is a sentence", key.name);
+            assert!(key.kind.min <= key.kind.max, "{}: an empty range", key.name);
+            if let Some((other, words)) = key.when {
+                let other = &keys()[row(other)];
+                for word in words {
+                    assert!(other.kind.words_of().contains(word), "{} has no word \"{word}\"", other.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn keys_of_a_table_are_adjacent() {
+        let mut tables: Vec<&str> = keys().iter().map(|key| key.table()).collect();
+        tables.dedup();
+        let distinct: BTreeSet<&str> = tables.iter().copied().collect();
+        assert_eq!(tables.len(), distinct.len(), "printed tables would be opened twice: {tables:?}");
+    }
+}

@@ -1,0 +1,256 @@
+//! `[ftl]`: the flash translation layer.
+
+use crate::key::value::Value;
+use crate::key::{AGE, BOOL, COUNT, FRACTION, FromValue, Kind, SIZE, TIME, assumed, given, section, words};
+use sim::Time;
+
+words! {
+    /// Unit of allocation, collection and erase.
+    Group {
+        /// A single block of one plane.
+        Plane = "plane",
+        /// The blocks with the same number on all planes of a die.
+        Die = "die",
+        /// The blocks with the same number on all dies: a superblock.
+        Drive = "drive",
+    }
+}
+
+words! {
+    /// Selection of garbage collection victims.
+    GcPolicy {
+        /// The block with the fewest valid units.
+        Greedy = "greedy",
+        /// The block with the highest ratio of free space times age to cost (Rosenblum and Ousterhout, 1992).
+        CostBenefit = "cost-benefit",
+        /// The block that was closed first.
+        Fifo = "fifo",
+        /// The block with the fewest valid units among some drawn at random (Van Houdt, SIGMETRICS 2013).
+        DChoices = "d-choices",
+    }
+}
+
+words! {
+    /// Location of the controller's map cache, apart from the part that device.hmb keeps in host memory.
+    MapPlace {
+        /// In the controller's SRAM.
+        Sram = "sram",
+        /// In the controller's DRAM.
+        Dram = "dram",
+    }
+}
+
+words! {
+    /// Granularity of the map cache.
+    MapGrain {
+        /// Map pages: the entries of all consecutive units that fit in one.
+        Page = "page",
+        /// Single entries, each with its unit number.
+        Entry = "entry",
+    }
+}
+
+words! {
+    /// Contents of the map cache at the start.
+    MapStart {
+        /// Empty.
+        Cold = "cold",
+        /// Full, with random parts of the map.
+        Warm = "warm",
+    }
+}
+
+words! {
+    /// A dimension of striping.
+    Axis {
+        /// Channels.
+        Channel = "C",
+        /// Ways: the chips on a channel.
+        Way = "W",
+        /// Dies of a chip.
+        Die = "D",
+        /// Planes of a die.
+        Plane = "P",
+    }
+}
+
+/// All orders of the four dimensions.
+const STRIPES: &[&str] = &[
+    "CWDP", "CWPD", "CDWP", "CDPW", "CPWD", "CPDW", "WCDP", "WCPD", "WDCP", "WDPC", "WPCD", "WPDC", "DCWP", "DCPW",
+    "DWCP", "DWPC", "DPCW", "DPWC", "PCWD", "PCDW", "PWCD", "PWDC", "PDCW", "PDWC",
+];
+
+impl FromValue for [Axis; 4] {
+    fn from_value(value: &Value) -> Option<[Axis; 4]> {
+        let Value::Word(order) = value else { return None };
+        let axis = |letter| match letter {
+            b'C' => Some(Axis::Channel),
+            b'W' => Some(Axis::Way),
+            b'D' => Some(Axis::Die),
+            b'P' => Some(Axis::Plane),
+            _ => None,
+        };
+        let [a, b, c, d] = order.as_bytes() else { return None };
+        Some([axis(*a)?, axis(*b)?, axis(*c)?, axis(*d)?])
+    }
+}
+
+section! {
+    /// The flash translation layer.
+    Ftl {
+        "ftl.unit" unit: u64 = SIZE.within(512.0, 32768.0),
+            assumed("4KiB", "the page size of host file systems"),
+            "Data bytes covered by one map entry: a power of two that divides flash.page.";
+        "ftl.capacity" capacity: Option<u64> = SIZE.least(4096.0).or("auto"),
+            given("auto", "follows from ftl.over_provisioning"),
+            "Capacity visible to the host, in bytes. Set either this or ftl.over_provisioning; the other is auto.";
+        "ftl.over_provisioning" over_provisioning: Option<f64> = FRACTION.within(0.001, 10.0).or("auto"),
+            assumed("0.07", "the difference between GB and GiB, rounded"),
+            "(Raw bytes - parity - user bytes) / user bytes.";
+        "ftl.group" group: Group = Kind::words(Group::WORDS),
+            assumed("drive", "superblocks keep the metadata of large drives small"),
+            "Unit of allocation, collection and erase: a block, the blocks of a die, or the blocks of all dies.";
+        "ftl.stripe" stripe: [Axis; 4] = Kind::words(STRIPES),
+            assumed("CWDP", "channels first, which minimizes waiting for a bus"),
+            "Order in which consecutive programs are spread over channels, ways, dies and planes, fastest-changing \
+             letter first.";
+        "ftl.multi_plane" multi_plane: bool = BOOL,
+            assumed("true", "doubles program bandwidth"),
+            "Programs and erases cover all planes of a die at once.";
+
+        /// Garbage collection.
+        table gc: Gc;
+        /// The cache of the map.
+        table map_cache: MapCache;
+        /// Blocks in SLC mode (one bit per cell) that take writes first.
+        table slc_cache: SlcCache;
+        /// Parity across dies.
+        table parity: Parity;
+        /// Background refresh.
+        table refresh: Refresh;
+        /// Wear leveling.
+        table wear_levelling: WearLevelling;
+    }
+}
+
+section! {
+    /// Garbage collection.
+    Gc {
+        "ftl.gc.policy" policy: GcPolicy = Kind::words(GcPolicy::WORDS),
+            assumed("greedy", "best for uniform traffic, and simple"),
+            "Selection of the victim.";
+        "ftl.gc.choices" choices: u32 = COUNT.within(1.0, 65536.0),
+            assumed("10", "close to greedy (Van Houdt, SIGMETRICS 2013)"),
+            "Number of randomly drawn blocks, of which the best is the victim.",
+            when "ftl.gc.policy" is "d-choices";
+        "ftl.gc.start" start: u32 = COUNT.within(3.0, 1048576.0),
+            assumed("4", "few, so that over-provisioning is used for collection"),
+            "Number of free groups (per plane, die or drive, according to ftl.group) below which collection runs.";
+        "ftl.gc.ahead" ahead: u32 = COUNT.within(0.0, 1048576.0),
+            assumed("2", "lets a burst of writes after a pause find free space; 0 to 16 are plausible, and each costs \
+                over-provisioning"),
+            "Free groups beyond ftl.gc.start that are collected in idle time if a victim frees at least an eighth; \
+             idle time also folds the SLC cache.";
+        "ftl.gc.idle" idle: Time = TIME,
+            assumed("10ms", "longer than the gaps between requests of a busy host; products wait 1 ms to 1 s"),
+            "Time without a command after which the drive counts as idle.";
+        "ftl.gc.streams" streams: bool = BOOL,
+            assumed("true", "copied data is colder than newly written data"),
+            "Host writes and copies use separate blocks.";
+        "ftl.gc.batch" batch: u32 = COUNT.within(1.0, 64.0),
+            assumed("1", "needs the least memory for copies"),
+            "Pages that collection reads from each die in a row before it programs their data; each change from \
+             reading to programming leaves the die idle during the transfers.";
+        "ftl.gc.copies" copies: Option<u32> = COUNT.within(1.0, 65536.0).or("auto"),
+            assumed("auto", "two batches for each die of the group, and at least 64 units"),
+            "Maximum number of units of a group that are being copied at once; auto: enough to keep its dies busy.";
+        "ftl.gc.slack" slack: Option<u32> = COUNT.within(1.0, 4294967295.0).or("auto"),
+            assumed("auto", "enough that bursts of the host need not wait, and small compared with ftl.gc.start"),
+            "Units by which the host may reduce a group's free space below its target before it waits for copies, at \
+             least two programs; auto: an eighth of a block.";
+    }
+}
+
+section! {
+    /// The cache of the map.
+    MapCache {
+        "ftl.map_cache.size" size: Option<u64> = SIZE.least(4096.0).or("all"),
+            assumed("all", "drives with DRAM hold their entire map in it"),
+            "Cached part of the map in bytes, at 4 per unit; all: the entire map is cached, and none of it is stored \
+             in flash.";
+        "ftl.map_cache.grain" grain: MapGrain = Kind::words(MapGrain::WORDS),
+            assumed("page", "one flash read fetches a whole page of the map"),
+            "Granularity of the cache: pages of the map, or single entries, of which a miss fetches one.";
+        "ftl.map_cache.entry" entry: u64 = SIZE.within(4.0, 64.0),
+            assumed("8B", "4 bytes for the unit number and 4 for its address"),
+            "Size of a cached entry in bytes.",
+            when "ftl.map_cache.grain" is "entry";
+        "ftl.map_cache.start" start: MapStart = Kind::words(MapStart::WORDS),
+            assumed("cold", "the state after power-on"),
+            "Contents at the start of a run: empty, or random parts of the map, as after uniform traffic.";
+        "ftl.map_cache.place" place: MapPlace = Kind::words(MapPlace::WORDS),
+            assumed("dram", "drives with DRAM hold their map in it"),
+            "Location of the cache.";
+        "ftl.map_cache.updates" updates: u32 = COUNT.within(0.0, 1048576.0),
+            assumed("0", "as in DFTL, which keeps no list of pending updates"),
+            "Maximum number of updates that wait for their part of the map, so that one fetch serves many; 0: each \
+             update triggers a fetch.",
+            when "ftl.map_cache.place" is "sram";
+    }
+}
+
+section! {
+    /// Blocks in SLC mode (one bit per cell) that take host writes first.
+    SlcCache {
+        "ftl.slc_cache.size" size: u64 = SIZE,
+            assumed("0B", "disabled by default"),
+            "Capacity for data, rounded up to whole blocks of every plane; 0B: none.";
+        "ftl.slc_cache.fold" fold: u32 = COUNT.within(0.0, 1048576.0),
+            assumed("2", "few, so that the cache is used before it is emptied"),
+            "Free space, in SLC groups, that folding into the other blocks maintains while the host writes.";
+        "ftl.slc_cache.keep" keep: f64 = FRACTION,
+            assumed("0", "after a pause the next burst finds the whole cache free; products differ"),
+            "Fraction of the cache that idle time leaves unfolded.";
+        "ftl.slc_cache.dynamic" dynamic: u64 = SIZE,
+            assumed("0B", "disabled by default"),
+            "Maximum data in the dynamic part, which uses free capacity in SLC mode and shrinks as the drive fills.";
+    }
+}
+
+section! {
+    /// Background refresh.
+    Refresh {
+        "ftl.refresh.reads" reads: Option<u32> = COUNT.within(4.0, 4294967295.0).or("off"),
+            assumed("off", "flash.errors is also off, so there is no need to refresh"),
+            "Reads of a block since its erase after which idle time rewrites its data; after a quarter more, it is \
+             rewritten under load as well.";
+        "ftl.refresh.age" age: Option<u64> = AGE.within(4.0, 4294967295.0).or("off"),
+            assumed("off", "flash.errors is also off, so there is no need to refresh"),
+            "Age of a block's data after which idle time rewrites it; after a quarter more, it is rewritten under load as \
+             well.";
+    }
+}
+
+section! {
+    /// Parity across dies.
+    Parity {
+        "ftl.parity.stripe" stripe: Option<u32> = COUNT.within(1.0, 65535.0).or("off"),
+            assumed("off", "unknown for most drives; Micron's P320h has 7, its P400m and the Crucial M500 have 15"),
+            "Data programs per stripe, each on a different die, followed by one program of their parity; off: no \
+             parity.",
+            when "ftl.group" is "drive";
+    }
+}
+
+section! {
+    /// Wear leveling.
+    WearLevelling {
+        "ftl.wear_levelling.dynamic" dynamic: bool = BOOL,
+            assumed("true", "it has no cost"),
+            "Allocate the free block with the fewest erases first.";
+        "ftl.wear_levelling.static" static_threshold: Option<u32> = COUNT.within(1.0, 4294967295.0).or("off"),
+            assumed("100", "small compared with the endurance, and large compared with the spread caused by \
+                collection"),
+            "Erase count difference from the most worn block at which a block's data is moved; off: never.";
+    }
+}

@@ -1,0 +1,88 @@
+//! VMware vscsi records, as collected by CloudPhysics: little-endian, in two versions.
+//!
+//! | version | bytes | layout |
+//! | --- | --- | --- |
+//! | 1 | 32 | sequence u32, length u32, scatter-gather entries u32, command u16, version u16, LBN u64, time u64 |
+//! | 2 | 40 | command u16, version u16, sequence u32, length u32, scatter-gather entries u32, LBN u64, time u64, response time u64 |
+//!
+//! Source: libCacheSim's vscsi reader. The version is the upper byte of its field, the length is in bytes, the LBN
+//! counts 512-byte sectors, and the time is in microseconds. The command is the SCSI operation code.
+
+use media::request::SECTOR;
+
+use crate::trace::devices::Devices;
+use crate::trace::fields::{Fault, Field, SECTOR_MAX};
+use crate::trace::formats::scsi::{self, Command};
+use crate::trace::reader::{Entry, Step};
+
+const VERSION_ONE: Field = Field::new("version", "0x0100 to 0x01ff: version 1");
+const VERSION_TWO: Field = Field::new("version", "0x0200 to 0x02ff: version 2");
+const COMMAND: Field = Field::new("command", scsi::EXPECTED);
+const LBN: Field = Field::new("LBN", SECTOR_MAX);
+
+/// Version of the record layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Version {
+    One = 1,
+    Two = 2,
+}
+
+impl Version {
+    /// Number of records examined to detect the version.
+    const LOOK: usize = 64;
+
+    /// Returns the version if all records at the start of a trace agree on it.
+    pub fn detect(head: &[u8]) -> Option<Version> {
+        [Version::Two, Version::One].into_iter().find(|version| {
+            let mut records = head.chunks_exact(version.bytes()).take(Version::LOOK);
+            records.len() > 0 && records.all(|record| version.is_in(record))
+        })
+    }
+
+    /// Bytes of a record.
+    pub fn bytes(self) -> usize {
+        match self {
+            Version::One => 32,
+            Version::Two => 40,
+        }
+    }
+
+    /// Returns the offsets of command, version, length, LBN and time.
+    fn layout(self) -> [usize; 5] {
+        match self {
+            Version::One => [12, 14, 4, 16, 24],
+            Version::Two => [0, 2, 8, 16, 24],
+        }
+    }
+
+    fn is_in(self, record: &[u8]) -> bool {
+        let [command, version, ..] = self.layout();
+        // The version is in the upper byte of its field, and an operation code is one byte.
+        record[version + 1] == self as u8 && record[command + 1] == 0
+    }
+
+    /// Parses one record.
+    pub fn parse(self, record: &[u8], devices: &mut Devices) -> Result<Step, Box<Fault>> {
+        let [command, version, length, lbn, time] = self.layout();
+        let u16_at = |at: usize| u16::from_le_bytes(record[at..at + 2].try_into().expect("2 bytes"));
+        let u32_at = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("4 bytes"));
+        let u64_at = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("8 bytes"));
+        if u16_at(version) >> 8 != self as u16 {
+            let field = match self {
+                Version::One => &VERSION_ONE,
+                Version::Two => &VERSION_TWO,
+            };
+            return Err(Fault::new(field, format!("0x{:04x}", u16_at(version))));
+        }
+        let code = u16_at(command);
+        let op = match scsi::command(code) {
+            Command::Request(op) => op,
+            Command::NoMedium => return Ok(Step::Skipped),
+            Command::Other => return Err(Fault::new(&COMMAND, format!("0x{code:02x}"))),
+        };
+        let Some(offset) = u64_at(lbn).checked_mul(SECTOR) else {
+            return Err(Fault::new(&LBN, u64_at(lbn).to_string()));
+        };
+        Ok(Step::Request(Entry::new(u64_at(time), devices.number(0), op, offset, u64::from(u32_at(length)))))
+    }
+}

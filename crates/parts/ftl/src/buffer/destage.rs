@@ -1,0 +1,305 @@
+//! Destaging: fills programs with dirty data, issues them, and handles their completion.
+
+use media::{Action, Class, OpId, ProgramOp};
+
+use crate::buffer::slots::{Holds, NIL, Owner, Slot};
+use crate::location::{Location, Place};
+use crate::request::operation::{Kind, Operation};
+use crate::space::parallel_unit::Room;
+use crate::{Actions, Ftl};
+
+impl Ftl {
+    /// Writes dirty slots to flash as far as the marks, the waiting commands and the free blocks allow.
+    #[inline]
+    pub(crate) fn destage(&mut self, out: &mut Actions) {
+        self.heed_marks();
+        if self.destages() {
+            self.destage_dirty(out);
+        }
+    }
+
+    /// Starts writing above the high mark, or when writes wait for room; stops it below the low mark.
+    #[inline]
+    fn heed_marks(&mut self) {
+        let whole = self.layout.program_units;
+        let high = if self.space_queue.is_empty() { self.config.buffers.high.max(whole) } else { whole };
+        if self.dirty.len() >= high {
+            self.destaging = true;
+        }
+        let gathers = self.space_queue.gathers(self.dirty.len(), self.config.buffers.gather);
+        if self.dirty.len() < whole || self.dirty.len() <= self.config.buffers.low || gathers {
+            self.destaging = false;
+        }
+    }
+
+    /// Returns true if a program should be filled from the head of the dirty list.
+    #[inline]
+    pub(crate) fn destages(&self) -> bool {
+        !self.host_room.is_stalled() && self.has_dirty_program()
+    }
+
+    /// Like [`destages`](Self::destages), whether or not host writes have room.
+    #[inline]
+    pub(crate) fn has_dirty_program(&self) -> bool {
+        let head = self.dirty.first();
+        if head == NIL {
+            return false;
+        }
+        let forced = self.dirty.is_forced(self.slots[head].epoch) || self.is_starved();
+        (forced || self.destaging) && (self.fills == 0 || !self.fills_next()) && !self.host_memory.bringing
+    }
+
+    /// Returns true if writes wait for room while no program is in progress and no data is due to arrive: dirty data
+    /// must then be written, however little there is.
+    #[inline]
+    pub(crate) fn is_starved(&self) -> bool {
+        self.moving | self.reserved == 0 && !self.space_queue.is_empty()
+    }
+
+    fn destage_dirty(&mut self, out: &mut Actions) {
+        while self.destages() {
+            if self.host_memory.dirty > 0 && self.bring_in(out) {
+                return;
+            }
+            let Some(room) = self.host_room() else {
+                if !self.host_room.is_paced() || self.operations.active() <= self.retries.count() {
+                    (0..self.layout.parallel_units).for_each(|pu| self.short.report(pu));
+                }
+                return;
+            };
+            self.program_dirty(room, out);
+            self.pace(room.pu, out);
+            self.heed_marks();
+        }
+    }
+
+    /// Fills one program from the head of the dirty list.
+    #[inline(always)]
+    pub(crate) fn program_dirty(&mut self, room: Room, out: &mut Actions) {
+        let id = self.operations.start_bare(Kind::Program, room.pu);
+        let sequence = self.begin_program(id, room, Class::Host);
+        let (mut taken, mut plain) = (0, true);
+        while taken < room.units {
+            if self.dirty.is_empty() || self.slots[self.dirty.first()].filling {
+                break;
+            }
+            let slot = self.dirty.take_first(&mut self.slots);
+            self.operations.set_slot(id, taken, slot);
+            plain &= self.settle_slot(slot, self.physical(room, taken), out);
+            taken += 1;
+        }
+        self.operations.pad(id, taken);
+        self.operations[id].plain = plain;
+        self.end_issue(id, room, taken, (sequence, Class::Host), out);
+    }
+
+    /// Issues the program `id`, whose slots are set; its units then belong at `room`.
+    #[inline]
+    pub(crate) fn issue_program(&mut self, id: OpId, room: Room, class: Class, out: &mut Actions) {
+        let sequence = self.begin_program(id, room, class);
+        self.operations[id].plain = false;
+        let mut padding = 0;
+        for i in 0..room.units {
+            let slot = self.operations.slot(id, i);
+            if slot == NIL {
+                padding += 1;
+                continue;
+            }
+            let physical = self.physical(room, i);
+            let _ = self.settle_slot(slot, physical, out);
+        }
+        self.end_issue(id, room, room.units - padding, (sequence, class), out);
+    }
+
+    /// Assigns a sequence number to the program `id` and returns it.
+    #[inline(always)]
+    pub(crate) fn begin_program(&mut self, id: OpId, room: Room, class: Class) -> u64 {
+        let sequence = self.sequence.issue();
+        let operation = &mut self.operations[id];
+        operation.count = room.units;
+        operation.unit = room.unit;
+        operation.mask = u64::from(room.page.planes.0);
+        operation.class = class;
+        (operation.sequence, operation.first_sequence) = (sequence, sequence);
+        sequence
+    }
+
+    /// Emits the program `id`, whose slots are settled; `units` of them hold data.
+    #[inline(always)]
+    pub(crate) fn end_issue(
+        &mut self,
+        id: OpId,
+        room: Room,
+        units: u32,
+        (sequence, class): (u64, Class),
+        out: &mut Actions,
+    ) {
+        self.blocks.count_valid(room.block, units);
+        if units < room.units {
+            self.stats.programmed_padding += u64::from(room.units - units);
+        }
+        self.stats.programs += 1;
+        self.blocks.writing(room.block);
+        let slc = self.is_slc(room.block);
+        out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
+        if self.parity.is_some() {
+            self.join_stripe(id, room, class, out);
+        }
+    }
+
+    /// Returns the flash unit of the `i`th unit of a program; unusable planes are skipped.
+    #[inline]
+    pub(crate) fn physical(&self, room: Room, i: u32) -> u32 {
+        if room.units == self.layout.program_units { room.unit + i } else { self.physical_beside_holes(room, i) }
+    }
+
+    fn physical_beside_holes(&self, room: Room, i: u32) -> u32 {
+        let per_page = self.layout.page_units;
+        let first = self.layout.page(room.block, room.program).planes.0.trailing_zeros();
+        let plane = room.page.planes.iter().nth((i / per_page) as usize).expect("one plane per page of units");
+        room.unit + (plane - first) * per_page + i % per_page
+    }
+
+    /// Places `slot` in a program at `physical` and invalidates the older copy in flash. The caller updates the block's
+    /// count of valid units. Returns true if the logical number fully describes the unit.
+    #[inline(always)]
+    fn settle_slot(&mut self, slot: u32, physical: u32, out: &mut Actions) -> bool {
+        let s = &mut self.slots[slot];
+        debug_assert!(!s.away, "slot {slot} is programmed from the host's memory");
+        let (unit, old, owner, lost) = (s.unit, s.home, s.owner, s.lost);
+        s.home = Location::flash(physical);
+        s.holds = Holds::Moving;
+        self.blocks.mark_valid(physical);
+        match owner {
+            Owner::Host => {
+                self.stats.programmed_host += 1;
+                self.moving += 1;
+            }
+            Owner::System => {
+                self.stats.programmed_system += 1;
+                self.journal.issued(unit);
+            }
+            Owner::Copy => unreachable!("slot {slot} holds a copy"),
+        }
+        self.invalidate(old);
+        self.settled(unit, out);
+        !lost && owner == Owner::Host
+    }
+
+    /// Places the copy in `slot` in a program at `physical` and invalidates its source. The caller updates the block's
+    /// count of valid units and the count of copies. Returns true if the logical number fully describes the unit.
+    #[inline(always)]
+    pub(crate) fn settle_copy(&mut self, slot: u32, physical: u32, out: &mut Actions) -> bool {
+        let s = &mut self.slots[slot];
+        let (unit, old, lost) = (s.unit, s.home, s.lost);
+        debug_assert_eq!(s.owner, Owner::Copy);
+        s.home = Location::flash(physical);
+        self.blocks.mark_valid(physical);
+        self.repoint(unit, slot, old, physical);
+        let source = old.flash_unit();
+        let block = self.layout.block_of(source);
+        self.clear_valid(block, source);
+        self.unpin(block, out);
+        self.settled(unit, out);
+        !lost & (unit < self.config.user_units)
+    }
+
+    /// Notifies the journal and the map that `unit` is in a program.
+    #[inline(always)]
+    fn settled(&mut self, unit: u32, out: &mut Actions) {
+        self.journal.written(unit);
+        if self.map.is_some() {
+            self.map_written(unit, out);
+        }
+    }
+
+    /// Updates the map: the copy of `unit` in `slot`, read from `old`, is being programmed at `physical`.
+    #[inline(always)]
+    fn repoint(&mut self, unit: u32, slot: u32, old: Location, physical: u32) {
+        match self.table.entry_at(unit, old) {
+            Some(entry) if *entry == old && self.injected == crate::InjectedFault::None => {
+                *entry = Location::buffer(slot)
+            }
+            _ => self.repoint_slowly(unit, slot, physical),
+        }
+    }
+
+    /// Handles newer data in RAM and an injected fault.
+    fn repoint_slowly(&mut self, unit: u32, slot: u32, physical: u32) {
+        match self.place(unit) {
+            Place::Buffer(newer) if self.slots[newer].holds != Holds::Clean => {
+                self.slots[newer].home = Location::flash(physical);
+            }
+            place => {
+                // Drop the clean copy in RAM: its new address in flash cannot be read before the program completes.
+                if let Place::Buffer(clean) = place {
+                    self.leave_host_memory(clean);
+                    self.slots.remove(&mut self.clean, clean);
+                    self.slots.give(clean);
+                }
+                if !self.injects(crate::InjectedFault::CopyNotRepointed) {
+                    self.table.set(unit, Location::buffer(slot));
+                }
+            }
+        }
+    }
+
+    /// Handles the successful end of the program `id`, as [`done`](Self::done) does. If `spare` is given, it receives
+    /// the logical numbers of the units; it must have one entry per unit, and the program must be
+    /// [plain](Self::is_plain).
+    #[inline(always)]
+    pub fn program_done(&mut self, id: OpId, spare: Option<&mut [u32]>, out: &mut Actions) {
+        let Operation { subject: pu, unit: first, count, sequence, first_sequence, .. } = self.operations[id];
+        self.operations.free(id);
+        let (mut host, mut copies) = (0, 0);
+        let mut spare = spare.map(|spare| spare.iter_mut());
+        let first_slot = self.operations.first_slot(id);
+        for at in first_slot..first_slot + count as usize {
+            let slot = self.operations.slot_at(at);
+            let place = spare.as_mut().map(|spare| spare.next().expect("one entry per unit"));
+            if slot == NIL {
+                place.into_iter().for_each(|place| *place = media::NOBODY);
+                continue;
+            }
+            let Slot { unit, home, owner, .. } = self.slots[slot];
+            place.into_iter().for_each(|place| *place = unit);
+            match owner {
+                Owner::Host => {
+                    host += 1;
+                    self.moving -= 1;
+                }
+                Owner::System => self.system_used -= 1,
+                Owner::Copy => copies += 1,
+            }
+            if let Some(entry) = self.table.entry(unit)
+                && *entry == Location::buffer(slot)
+            {
+                if owner == Owner::Host && self.config.buffers.shared {
+                    self.write_used -= 1;
+                    host -= 1;
+                    if self.room_for_clean() {
+                        self.slots[slot].holds = Holds::Clean;
+                        self.slots.append(&mut self.clean, slot);
+                        continue;
+                    }
+                    self.table.set(unit, home);
+                } else {
+                    *entry = home;
+                }
+            }
+            self.slots.give(slot);
+        }
+        self.write_used -= host;
+        self.parallel_units[pu as usize].in_flight -= copies;
+        self.written(self.layout.block_of(first));
+        if first_sequence != sequence {
+            self.sequence.retire(first_sequence);
+        }
+        self.sequence.retire(sequence);
+        self.admit(out);
+        if copies > 0 {
+            self.collect_on(pu, out);
+        }
+        self.dispatch_pending(out);
+    }
+}

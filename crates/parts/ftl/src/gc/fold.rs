@@ -1,0 +1,169 @@
+//! Folding: moves the data of SLC blocks to the other blocks, oldest block first.
+//!
+//! While the host is active, a parallel unit folds as much as the host has written to its SLC blocks. Its *SLC level*
+//! is the sum of the free SLC blocks, the rest of the open one, and the space gained so far from the block being
+//! folded; folding maintains it at `fold` blocks. In idle time the unit continues to fold until only `keep` full blocks
+//! are left, and stops when a command arrives: copies in flight complete, and the rest of the block waits for the next
+//! idle period.
+//!
+//! Sequential host data is striped over all dies, and folding preserves the order: background copies are programmed in
+//! the order in which their reads were issued, although the dies and channels complete these reads out of order.
+
+use std::collections::VecDeque;
+
+use crate::buffer::slots::{List, NIL};
+use crate::config::SlcCache;
+use crate::space::parallel_unit::{GcScan, RESERVE, Stream};
+use crate::{Actions, Ftl};
+
+/// Number of a collection read whose data is programmed as soon as it arrives.
+pub(crate) const UNORDERED: u64 = u64::MAX;
+
+/// Reads for the background copies of a parallel unit, in order of issue.
+#[derive(Default)]
+pub(crate) struct ReadOrder {
+    /// Number of the first read.
+    first: u64,
+    /// Slots of each completed read; `None` while the read is in progress.
+    reads: VecDeque<Option<List>>,
+}
+
+impl ReadOrder {
+    /// Adds a read and returns its number.
+    pub(crate) fn issued(&mut self) -> u64 {
+        self.reads.push_back(None);
+        self.first + self.reads.len() as u64 - 1
+    }
+
+    /// Removes the first read.
+    fn advance(&mut self) {
+        self.reads.pop_front();
+        self.first += 1;
+    }
+}
+
+impl Ftl {
+    /// Orders the copies of the completed background read `number` of `pu`, whose slots are the last `units` pending
+    /// ones. They stay there if all earlier reads have completed, and are otherwise held until then.
+    pub(crate) fn put_in_order(&mut self, pu: u32, number: u64, units: u32) {
+        let l = &mut self.parallel_units[pu as usize];
+        if number != l.read_order.first {
+            let mut held = List::new();
+            for slot in l.pending.drain(l.pending.len() - units as usize..) {
+                self.slots.append(&mut held, slot);
+            }
+            l.read_order.reads[(number - l.read_order.first) as usize] = Some(held);
+            return;
+        }
+        l.read_order.advance();
+        while let Some(mut held) = l.read_order.reads.front().copied().flatten() {
+            l.read_order.advance();
+            while held.head != NIL {
+                l.pending.push_back(self.slots.remove_first(&mut held));
+            }
+            // Units may have been superseded while their slots were held.
+            l.superseded = true;
+        }
+    }
+
+    /// Continues background work in `pu`, where collection has nothing to do: folds SLC blocks and refreshes data.
+    #[inline]
+    pub(crate) fn fold_on(&mut self, pu: u32, short: bool, out: &mut Actions) {
+        if self.config.slc.is_some() || self.refresh.is_on() {
+            self.work_in_background(pu, short, out);
+        }
+    }
+
+    fn work_in_background(&mut self, pu: u32, short: bool, out: &mut Actions) {
+        let short = short && !self.is_only_ahead(pu);
+        loop {
+            let l = &self.parallel_units[pu as usize];
+            let Some(scan) = l.fold else {
+                // Victims being collected free up room that is needed more.
+                let waits = short && l.victims.iter().any(|victim| !victim.slc);
+                let next = if waits { None } else { self.next_in_background(pu, short) };
+                let Some((block, refreshed)) = next else { return };
+                self.stats.refreshed += u64::from(refreshed);
+                self.parallel_units[pu as usize].fold = Some(self.start_victim(pu, block, false));
+                continue;
+            };
+            // A parallel unit that is short completes the scan it began, unless another victim will free up room: this
+            // scan may hold the last.
+            let waits = short && l.victims.iter().any(|victim| !victim.slc && victim.block != scan.block);
+            let waits = waits || !(short || self.goes_on(pu, scan));
+            self.parallel_units[pu as usize].fold_waits = waits;
+            if waits {
+                return;
+            }
+            let copies = self.background_copies(pu, scan);
+            if !self.read_victim(pu, scan, copies, out) {
+                return;
+            }
+            self.parallel_units[pu as usize].fold = None;
+            if self.blocks.valid(scan.block) == 0 {
+                self.emptied(scan.block);
+            }
+        }
+    }
+
+    /// Returns the block to empty next, and true if its data is refreshed rather than folded. The order of priority is
+    /// an urgent refresh, an SLC block to fold, an optional refresh.
+    fn next_in_background(&self, pu: u32, short: bool) -> Option<(u32, bool)> {
+        let refreshed = |urgent| self.next_refreshed(pu, urgent).filter(|_| !short).map(|block| (block, true));
+        let folded = || self.next_folded(pu).map(|block| (block, false));
+        refreshed(true).or_else(folded).or_else(|| refreshed(false))
+    }
+
+    /// Returns the SLC block to fold next, if one is due and its data fits elsewhere.
+    fn next_folded(&self, pu: u32) -> Option<u32> {
+        let (slc, l) = (self.config.slc?, &self.parallel_units[pu as usize]);
+        let block = l.slc_closed.front().copied()?;
+        let idle = self.pace.is_idle() && l.slc_closed.len() > slc.keep as usize;
+        // Folding takes room in the other blocks without freeing any.
+        let due = (idle || self.slc_shortage(pu, slc) > 0) && l.free.len() > RESERVE;
+        (due && self.fits(pu, block)).then_some(block)
+    }
+
+    /// Returns true if `scan`, which was begun, is still due. A block without valid units costs nothing more, and is
+    /// free space.
+    fn goes_on(&self, pu: u32, scan: GcScan) -> bool {
+        let shortage = || self.config.slc.map_or(0, |slc| self.slc_shortage(pu, slc));
+        self.pace.is_idle()
+            || self.blocks.valid(scan.block) == 0
+            || if self.is_slc(scan.block) { shortage() > 0 } else { self.refresh.is_urgent(scan.block) }
+    }
+
+    /// Returns the number of copies that may be in flight for `scan`: in idle time as many as keep the dies busy, else
+    /// as many as folding is behind.
+    fn background_copies(&self, pu: u32, scan: GcScan) -> u32 {
+        let quota = self.parallel_units[pu as usize].quota;
+        let least = 2 * self.layout.program_units;
+        if self.pace.is_idle() {
+            return quota;
+        }
+        match self.config.slc {
+            Some(slc) if self.is_slc(scan.block) => {
+                self.slc_shortage(pu, slc).clamp(i64::from(least), i64::from(quota)) as u32
+            }
+            _ => least,
+        }
+    }
+
+    /// Returns the number of units by which `pu` is short of free SLC space; zero or negative if it is not.
+    fn slc_shortage(&self, pu: u32, slc: SlcCache) -> i64 {
+        if self.may_lend(pu) {
+            return 0;
+        }
+        let l = &self.parallel_units[pu as usize];
+        let block = i64::from(self.slc_programs() * self.layout.program_units);
+        let mut level = l.slc_free.len() as i64 * block;
+        if let Some(open) = l.write_points[Stream::Slc as usize] {
+            level += i64::from((open.end - open.next) * self.layout.program_units);
+        }
+        for victim in l.victims.iter().filter(|victim| self.is_slc(victim.block)) {
+            let left = self.blocks.valid(victim.block).min(victim.valid);
+            level += block - block * i64::from(left) / i64::from(victim.valid.max(1));
+        }
+        i64::from(slc.fold) * block - level
+    }
+}

@@ -1,0 +1,299 @@
+//! Pacing of garbage collection: balances host programs and copies.
+//!
+//! Each parallel unit has a *level*, its free space in mapping units: free blocks, the rest of its open blocks, and the
+//! space gained from its victims so far. A victim with `valid` units to copy contributes its whole block in proportion
+//! to the copies issued, so that the copies of a victim are spread evenly over the host programs that its space will
+//! serve, wherever in the block its valid units are.
+//!
+//! Below the *target* the parallel unit collects, with as many copies in flight as its shortage requires. Host writes
+//! may take it below the target by the *slack*; then they wait for copies. A write thus waits for the copies that its
+//! own space costs, not for those of a whole block.
+//!
+//! At the lower end of the slack a parallel unit has `start` + 1 blocks' worth of space. At most one block of that is
+//! left in the block open for copies, and one is the gain from the current victim. Two blocks are therefore free when
+//! the host needs one, as [`RESERVE`](crate::space::parallel_unit::RESERVE) requires, if `start` is at least [`START_MIN`].
+//!
+//! If no victim is being collected there is nothing to wait for, and the host uses the remaining space. A parallel unit
+//! that is short by more than the slack when it begins a victim recovers over that victim and the following ones, using
+//! at most half of the space that they give back.
+
+use crate::config::Config;
+use crate::layout::Layout;
+use crate::space::parallel_unit::{GcScan, Stream};
+use crate::{Actions, Ftl};
+
+/// A block being collected, or collected and not yet erased.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Victim {
+    pub(crate) block: u32,
+    /// Valid units when it was chosen.
+    pub(crate) valid: u32,
+    /// A folded SLC block: its copies take room in the other blocks, and its erase gives none back there.
+    pub(crate) slc: bool,
+}
+
+impl Victim {
+    /// Returns the units of the block's `capacity` gained by its copies so far, with `left` valid units still in it.
+    #[inline]
+    fn given_back(&self, capacity: u64, left: u32) -> u64 {
+        if left == 0 {
+            return capacity;
+        }
+        capacity * u64::from(self.valid.saturating_sub(left)) / u64::from(self.valid)
+    }
+}
+
+/// The free space of a parallel unit that collection maintains, in units.
+pub(crate) struct Pace {
+    /// Free space while the host writes.
+    target: i64,
+    /// Free space at which a parallel unit is not short at present: more than `target` in idle time.
+    level: i64,
+    /// With more free blocks than this a parallel unit is not short, regardless of its other space.
+    blocks: usize,
+    /// Host writes may take a parallel unit this far below its target.
+    slack: i64,
+    /// The drive is idle, and collection works ahead.
+    idle: bool,
+}
+
+impl Pace {
+    /// Creates the pace of `config` while the host is active.
+    pub(crate) fn new(config: &Config, layout: &Layout) -> Pace {
+        let target = target_units(config) as i64;
+        let mut pace = Pace { target, level: target, blocks: 0, slack: slack(config, layout), idle: false };
+        pace.set_idle(false, config, layout);
+        pace
+    }
+
+    /// Begins or ends idle time, in which `collection.ahead` blocks more are kept free.
+    fn set_idle(&mut self, idle: bool, config: &Config, layout: &Layout) {
+        let ahead = if idle { config.collection.ahead } else { 0 };
+        self.idle = idle;
+        self.level = self.target + i64::from(ahead) * i64::from(layout.data_units);
+        self.blocks = (config.collection.start + 2 + ahead) as usize;
+    }
+
+    /// Returns true while the drive is idle.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.idle
+    }
+}
+
+/// Minimum `start` that guarantees the host a free block.
+pub(crate) const START_MIN: u32 = 3;
+
+/// Returns the free space in units below which a parallel unit of `config` collects.
+pub(crate) fn target_units(config: &Config) -> u64 {
+    let layout = Layout::new(config);
+    (u64::from(config.collection.start) + 1) * u64::from(layout.data_units) + slack(config, &layout) as u64
+}
+
+/// Returns an upper bound on the units programmed before `units` more host units are, while a drive of `config` is
+/// overwritten under greedy collection: the host units, the copies that their space costs if every closed block has the
+/// average number of valid units, and the copies already in flight. Returns `u64::MAX` if there is no spare space.
+pub fn programmed_before(config: &Config, units: u64) -> u64 {
+    let layout = Layout::new(config);
+    let held = u64::from(config.slc.map_or(0, |slc| slc.blocks) + config.collection.start + 1);
+    let closed =
+        u64::from(layout.blocks).saturating_sub(held) * u64::from(layout.parallel_units) * u64::from(layout.data_units);
+    let spare = closed.saturating_sub(crate::all_units(config));
+    if spare == 0 {
+        return u64::MAX;
+    }
+    let data =
+        (units * closed).div_ceil(spare) + u64::from(layout.parallel_units) * u64::from(crate::quota(config, &layout));
+    // Parity is programmed in addition.
+    (data * u64::from(layout.block_units)).div_ceil(u64::from(layout.data_units))
+}
+
+/// Returns the units by which host writes may take a parallel unit below its target.
+pub(crate) fn slack(config: &Config, layout: &Layout) -> i64 {
+    i64::from(config.collection.slack.unwrap_or(layout.block_units / 8).max(2 * layout.program_units))
+}
+
+impl Ftl {
+    /// Returns the units by which `pu` is short of its goal; zero or negative if it is not.
+    #[inline]
+    pub(crate) fn shortage(&self, pu: u32) -> i64 {
+        // Enough free blocks, the usual case of a drive that is not full.
+        if self.parallel_units[pu as usize].free.len() > self.pace.blocks && self.blocks.is_whole() {
+            return 0;
+        }
+        self.pace.level - self.level(pu)
+    }
+
+    /// Begins idle time: collection works ahead.
+    pub(crate) fn begin_idle(&mut self) {
+        self.pace.set_idle(true, &self.config, &self.layout);
+        self.activity.begin_idle();
+    }
+
+    /// Returns true if `pu` is short only of the space that idle time collects ahead.
+    pub(crate) fn is_only_ahead(&self, pu: u32) -> bool {
+        self.pace.idle && self.level(pu) >= self.pace.target && !self.lacks_room(pu)
+    }
+
+    /// Returns the number of free blocks beyond which no parallel unit is short.
+    #[inline]
+    pub(crate) fn enough(&self) -> usize {
+        self.pace.blocks
+    }
+
+    /// Returns the number of free blocks that are never lent to the SLC cache: with them a parallel unit is not short.
+    #[inline]
+    pub(crate) fn kept_free(&self) -> usize {
+        self.config.collection.start as usize + 2
+    }
+
+    /// Returns the free space of `pu` in units.
+    #[inline]
+    fn level(&self, pu: u32) -> i64 {
+        if !self.blocks.is_whole() {
+            return self.level_beside_holes(pu);
+        }
+        let l = &self.parallel_units[pu as usize];
+        let rest = |stream: Stream| {
+            l.write_points[stream as usize].map_or(0, |open| self.layout.data_after(open.end - open.next))
+        };
+        let rest = (rest(Stream::Host) + rest(Stream::Copy)) * self.layout.program_units;
+        let block_units = u64::from(self.layout.data_units);
+        let mut level = l.free.len() as u64 * block_units + u64::from(rest);
+        for victim in l.victims.iter().filter(|victim| !victim.slc) {
+            level += victim.given_back(block_units, self.blocks.valid(victim.block));
+        }
+        level as i64
+    }
+
+    /// Like [`level`](Self::level), for drives with unusable planes; counts no more free blocks than matter.
+    fn level_beside_holes(&self, pu: u32) -> i64 {
+        let l = &self.parallel_units[pu as usize];
+        let of_block = |block: u32| self.capacity(block, self.layout.block_programs);
+        let mut level: i64 = l.free.iter().take(self.enough() + 1).map(|block| of_block(*block)).sum();
+        for open in [Stream::Host, Stream::Copy].iter().filter_map(|stream| l.write_points[*stream as usize]) {
+            level += self.capacity(open.block, open.end - open.next);
+        }
+        for victim in l.victims.iter().filter(|victim| !victim.slc) {
+            let capacity = of_block(victim.block) as u64;
+            level += victim.given_back(capacity, self.blocks.valid(victim.block)) as i64;
+        }
+        level
+    }
+
+    /// Like [`capacity`](Self::capacity), without a search if every plane is usable.
+    #[inline]
+    fn capacity_of(&self, block: u32, programs: u32) -> i64 {
+        if self.blocks.is_whole() {
+            i64::from(self.layout.data_after(programs) * self.layout.program_units)
+        } else {
+            self.capacity(block, programs)
+        }
+    }
+
+    /// Returns true if the host must wait for copies before it programs in `pu`.
+    #[inline]
+    pub(crate) fn host_waits(&self, pu: u32) -> bool {
+        self.is_copying(pu) && !self.host_room.is_unpaced() && self.exceeds_allowance(pu)
+    }
+
+    /// Returns true if one more host program would exceed the allowed shortage of `pu`. The limit is between the slack
+    /// and the shortage at the time its victim was chosen plus one program, depending on the progress of the victim.
+    #[inline]
+    fn exceeds_allowance(&self, pu: u32) -> bool {
+        let program = i64::from(self.layout.program_units);
+        let short_by = self.shortage(pu) + program;
+        short_by > self.pace.slack
+            && (short_by > self.pace.slack.max(self.parallel_units[pu as usize].short_by + program)
+                || short_by > self.allowance(pu))
+    }
+
+    /// Returns the units by which `pu` may be short before the host waits.
+    fn allowance(&self, pu: u32) -> i64 {
+        let l = &self.parallel_units[pu as usize];
+        if l.short_by <= self.pace.slack {
+            return self.pace.slack;
+        }
+        let Some(victim) = l.victims.iter().rev().find(|victim| !victim.slc) else { return self.pace.slack };
+        let capacity = self.capacity_of(victim.block, self.layout.block_programs);
+        let gain = (capacity - i64::from(victim.valid)).max(0);
+        let made_up = (l.short_by - self.pace.slack).min(gain / 2);
+        let left = i64::from(self.blocks.valid(victim.block).min(victim.valid));
+        let made_up = made_up - made_up * left / i64::from(victim.valid.max(1));
+        l.short_by + i64::from(self.layout.program_units) - made_up
+    }
+
+    /// Returns the number of copies that `pu` may have in flight while it collects `scan`: as many as its shortage
+    /// requires.
+    #[inline]
+    pub(crate) fn copies_allowed(&self, pu: u32, scan: GcScan, shortage: i64) -> u32 {
+        let l = &self.parallel_units[pu as usize];
+        let gain = (self.capacity_of(scan.block, self.layout.block_programs) - i64::from(scan.valid)).max(1);
+        let copies = shortage.max(0) * i64::from(scan.valid) / gain;
+        let least = i64::from(2 * self.layout.program_units);
+        copies.clamp(least, i64::from(l.quota).max(least)) as u32
+    }
+
+    /// Returns true if the limit of `copies` in flight in `pu` leaves room for a whole batch of reads. If a batch is
+    /// one page of each die, pages are read one by one.
+    #[inline]
+    pub(crate) fn takes_batch(&self, pu: u32, copies: u32) -> bool {
+        let batch = self.config.collection.batch;
+        let units = batch * self.layout.per_row * self.layout.program_units;
+        batch == 1 || self.parallel_units[pu as usize].in_flight + units.min(copies / 2) <= copies
+    }
+
+    /// Continues collection as required after the host took room in `pu`.
+    #[inline]
+    pub(crate) fn pace(&mut self, pu: u32, out: &mut Actions) {
+        let l = &self.parallel_units[pu as usize];
+        if (l.scan.is_some() || !l.barren) && l.free.len() <= self.enough() {
+            self.collect_on(pu, out);
+        }
+    }
+
+    /// Skips the turn of `pu`, where the host waits for copies, until that may have changed. Not done with an SLC
+    /// cache, whose blocks may have room meanwhile, or with unusable planes, where the level also depends on other
+    /// parallel units.
+    #[inline]
+    pub(crate) fn leave_turns(&mut self, pu: u32) {
+        if self.config.slc.is_none() && self.blocks.is_whole() {
+            self.host_room.suspend(pu);
+        }
+    }
+
+    /// Returns the numbers of programs issued and victims begun: while the host waits for copies, the room in a
+    /// parallel unit depends only on these.
+    #[inline]
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.stats.programs, self.stats.victims)
+    }
+
+    /// Resumes host writes if they waited for collection in `pu` and it has progressed since `before`.
+    #[inline]
+    pub(crate) fn release_host(&mut self, pu: u32, before: (u64, u64)) {
+        if !self.host_room.is_paced() {
+            return self.host_room.rejoin(pu);
+        }
+        let same = self.progress() == before && self.is_copying(pu) && self.host_room.leaves_out(pu);
+        debug_assert!(!same || self.host_waits(pu));
+        if !same && !self.host_waits(pu) {
+            self.host_room.rejoin(pu);
+            self.host_room.resume();
+        }
+    }
+
+    /// Returns true if copies of `pu` are in flight or will follow.
+    #[inline]
+    fn is_copying(&self, pu: u32) -> bool {
+        let l = &self.parallel_units[pu as usize];
+        l.scan.is_some() || l.in_flight > 0
+    }
+
+    /// Ends idle time when a command arrives: collection no longer works ahead.
+    pub(crate) fn end_idle(&mut self) {
+        self.pace.set_idle(false, &self.config, &self.layout);
+        self.activity.plan_idle();
+        self.host_room.rejoin_all();
+    }
+}

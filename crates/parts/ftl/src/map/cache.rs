@@ -1,0 +1,244 @@
+//! The map in flash: the traffic of the map cache if the controller cannot hold the whole map.
+//!
+//! The map is divided into *translation units*, each with the entries of as many logical units as fit in one mapping
+//! unit, stored in logical units of the layer itself (Gupta et al., DFTL, 2009). Only their traffic is modeled here:
+//! reads of translation units that are not cached, and writes of those that changed. Lookups always use the full table,
+//! which is the union of flash and cache.
+
+use media::{Action, Class, OpId, ReadOp, Status};
+
+use crate::buffer::slots::Holds;
+use crate::config::HostMemory;
+use crate::location::Place;
+use crate::map::frames::{ABSENT, FETCHING, MapCache};
+use crate::request::operation::Kind;
+use crate::{Actions, Ftl};
+
+/// Availability of a translation unit.
+pub(crate) enum Ready {
+    Now,
+    /// After this operation.
+    After(OpId),
+}
+
+impl Ftl {
+    pub(super) fn cache(&mut self) -> &mut MapCache {
+        self.map.as_mut().expect("called only if the map is cached")
+    }
+
+    /// Writes changed translation units back to flash, from number `from` on, as a drive does before it is switched
+    /// off. Returns `None` when none is left, else the number to continue from after the issued operations complete.
+    pub fn write_back_map(&mut self, from: u32, out: &mut Actions) -> Option<u32> {
+        let count = self.map.as_ref().map_or(0, |cache| cache.state.len() as u32);
+        for t in from..count {
+            let cache = self.cache();
+            let state = cache.state[t as usize];
+            let at_hand = state != ABSENT && state & FETCHING == 0;
+            let changed = cache.stale[t as usize] || cache.pending.has(t) || (at_hand && cache.dirty[t as usize]);
+            let entries = self.caches_entries();
+            if !(changed || entries && self.entries_changed(t)) {
+                continue;
+            }
+            let logical = self.cache().first + t;
+            if !self.awaits_program(logical) && self.system_slot(logical).is_none() {
+                self.dirty.force();
+                self.dispatch(out);
+                return Some(t);
+            }
+            let cache = self.cache();
+            cache.stale[t as usize] = false;
+            let _ = cache.pending.take(t);
+            if at_hand {
+                cache.dirty[t as usize] = false;
+            }
+            if entries {
+                self.entries_written_back(t);
+            }
+        }
+        self.dirty.force();
+        self.dispatch(out);
+        None
+    }
+
+    /// Makes the entry of `unit` available for a read.
+    pub(crate) fn map_ready(&mut self, unit: u32, out: &mut Actions) -> Ready {
+        let cache = self.cache();
+        let Some(t) = cache.translation(unit) else { return Ready::Now };
+        if cache.entries.is_some() {
+            return self.entry_ready(unit, t, out);
+        }
+        let state = cache.state[t as usize];
+        if state != ABSENT && state & FETCHING == 0 {
+            cache.touch(state);
+            let away = cache.frames[state as usize].away;
+            self.stats.map_hits += 1;
+            if away {
+                self.stats.map_host_hits += 1;
+                return Ready::After(self.host_access(Kind::MapLookup, t, HostMemory::LINE, false, out));
+            }
+            return Ready::Now;
+        }
+        self.stats.map_misses += 1;
+        match self.fetch(t, false, out) {
+            Some(id) => Ready::After(id),
+            None => Ready::Now,
+        }
+    }
+
+    /// Updates the translation unit of `unit`, which has a new address in flash. If it is not cached, the change waits
+    /// for it; when too many changes wait, the unit with the oldest change is loaded. The write does not wait for this.
+    pub(crate) fn map_written(&mut self, unit: u32, out: &mut Actions) {
+        let cache = self.cache();
+        let Some(t) = cache.translation(unit) else { return };
+        if cache.entries.is_some() {
+            self.entry_written(unit, t);
+            return;
+        }
+        let state = cache.state[t as usize];
+        if state == ABSENT {
+            if let Some(wanted) = cache.pending.note(t) {
+                cache.wanted.add(wanted);
+            }
+        } else if state & FETCHING == 0 {
+            cache.touch(state);
+            cache.dirty[t as usize] = true;
+            if cache.frames[state as usize].away {
+                self.host_access(Kind::HostCopy, t, HostMemory::LINE, true, out);
+            }
+        } else {
+            self.operations[OpId(state & !FETCHING)].mask = 1;
+        }
+    }
+
+    /// Loads the translation units that writes changed.
+    pub(crate) fn fetch_wanted(&mut self, out: &mut Actions) {
+        if self.map.as_ref().is_none_or(|map| map.wanted.is_empty()) {
+            return;
+        }
+        if self.caches_entries() {
+            self.fetch_wanted_entries(out);
+            return;
+        }
+        while let Some(t) = self.cache().wanted.take() {
+            let state = self.cache().state[t as usize];
+            if state == ABSENT {
+                self.stats.map_misses += 1;
+                self.fetch(t, true, out);
+            } else if state & FETCHING != 0 {
+                self.operations[OpId(state & !FETCHING)].mask = 1;
+            } else {
+                self.cache().dirty[t as usize] = true;
+            }
+        }
+    }
+
+    /// Fetches translation unit `t`; returns `None` if it is available without a read.
+    fn fetch(&mut self, t: u32, dirty: bool, out: &mut Actions) -> Option<OpId> {
+        let cache = self.cache();
+        let (state, logical) = (cache.state[t as usize], cache.first + t);
+        let dirty = dirty || std::mem::replace(&mut cache.stale[t as usize], false);
+        if state != ABSENT && state & FETCHING != 0 {
+            let id = OpId(state & !FETCHING);
+            self.operations[id].mask |= u64::from(dirty);
+            return Some(id);
+        }
+        let Place::Flash(physical) = self.place(logical) else {
+            // Never written, or still in RAM waiting to be programmed.
+            self.cache().insert(t, dirty);
+            self.evict(out);
+            return None;
+        };
+        let id = self.start_operation(Kind::MapRead, t);
+        let operation = &mut self.operations[id];
+        (operation.unit, operation.mask) = (physical, u64::from(dirty));
+        assert!(id.0 & FETCHING == 0, "more than 2^31 operations in progress");
+        self.cache().state[t as usize] = FETCHING | id.0;
+        self.blocks.pin(self.layout.block_of(physical));
+        self.stats.map_reads += 1;
+        out.actions.push(Action::Read(ReadOp {
+            id,
+            page: self.layout.span(physical, 1),
+            bytes: 1 << self.unit_shift,
+            class: Class::Map,
+        }));
+        Some(id)
+    }
+
+    pub(crate) fn map_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
+        if self.caches_entries() {
+            self.entries_read(id, status, out);
+            return;
+        }
+        let operation = self.operations.end(id);
+        let t = operation.subject;
+        if status != Status::Ok {
+            // Its entries are rebuilt from the spare areas of the blocks, as in a mount (the cost of these reads is not
+            // modeled); then it is written again.
+            self.stats.failures += 1;
+        }
+        if self.cache().insert(t, operation.mask != 0 || status != Status::Ok) {
+            self.host_access(Kind::HostCopy, t, 1 << self.unit_shift, true, out);
+        }
+        self.wake(operation.waiters, true, out);
+        self.unpin(self.layout.block_of(operation.unit), out);
+        self.evict(out);
+        self.dispatch(out);
+    }
+
+    pub(crate) fn map_lookup_done(&mut self, id: OpId, out: &mut Actions) {
+        let operation = self.operations.end(id);
+        self.wake(operation.waiters, true, out);
+        self.host_access_done(out);
+    }
+
+    /// Returns true if the translation unit `logical` is already in RAM, waiting to be written; its content is taken at
+    /// that time.
+    pub(crate) fn awaits_program(&self, logical: u32) -> bool {
+        matches!(self.place(logical), Place::Buffer(slot) if self.slots[slot].holds == Holds::Dirty)
+    }
+
+    /// Evicts frames beyond the capacity and writes changed ones back. If no slot is free for that, a frame stays a
+    /// little longer.
+    pub(crate) fn evict(&mut self, out: &mut Actions) {
+        if self.caches_entries() {
+            self.evict_entries(out);
+            return;
+        }
+        while let Some(frame) = self.cache().surplus() {
+            if !self.write_frame_back(frame, out) {
+                return;
+            }
+            self.cache().drop_frame(frame);
+        }
+    }
+
+    /// Writes the changed translation units of `frame` back. Returns false if there are not enough slots.
+    fn write_frame_back(&mut self, frame: u32, out: &mut Actions) -> bool {
+        for t in self.cache().span(frame) {
+            if !self.cache().changed(t, frame) {
+                continue;
+            }
+            let logical = self.cache().first + t;
+            if !self.awaits_program(logical) && self.system_slot(logical).is_none() {
+                return false;
+            }
+            self.cache().dirty[t as usize] = false;
+            if self.cache().frames[frame as usize].away {
+                let id = self.host_access(Kind::HostCopy, t, 1 << self.unit_shift, false, out);
+                self.operations[id].mask = 1;
+            }
+        }
+        true
+    }
+
+    /// Evicts the map from host memory, as far as there are slots. Returns true when none of it is left there.
+    pub(crate) fn evict_away(&mut self, out: &mut Actions) -> bool {
+        for frame in self.map.as_ref().map_or(Vec::new(), MapCache::away) {
+            if !self.write_frame_back(frame, out) {
+                return false;
+            }
+            self.cache().drop_frame(frame);
+        }
+        true
+    }
+}

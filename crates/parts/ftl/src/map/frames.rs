@@ -1,0 +1,301 @@
+//! Frames of cached translation units: one per frame in the controller, several consecutive ones per frame in host
+//! memory. Also tracks the changes that wait for a translation unit to be loaded.
+
+use sim::{Rng, Streams};
+
+use crate::buffer::slots::NIL;
+use crate::config::{Config, Eviction};
+use crate::durability::journal;
+use crate::map::entries::MapEntries;
+use crate::map::pending::Pending;
+use crate::map::wanted::Wanted;
+
+/// Bytes of a map entry.
+const ENTRY: u32 = 4;
+
+pub(crate) const ABSENT: u32 = u32::MAX;
+/// If this bit is set, the rest of a state is the number of the operation that fetches the unit.
+pub(crate) const FETCHING: u32 = 1 << 31;
+
+/// Returns the number of entries of a translation unit.
+pub(crate) fn entries(config: &Config) -> u32 {
+    config.geometry.unit_bytes / ENTRY
+}
+
+/// Returns the number of user units written in order before the map cache evicts a translation unit; `None` if the
+/// controller holds the whole map.
+pub(crate) fn units_cached(config: &Config) -> Option<u64> {
+    let cache = config.map_cache?;
+    if let Some(capacity) = cache.entries {
+        return Some(capacity.into());
+    }
+    let away = config.host_memory.map_or(0, |memory| u64::from(memory.map_frames) * u64::from(cache.frame_units));
+    Some((u64::from(cache.frames.max(1)) + away) * u64::from(entries(config)) + u64::from(cache.updates))
+}
+
+/// Returns the number of logical units that the map occupies in flash: none if the controller holds it all.
+pub(crate) fn units(config: &Config) -> u32 {
+    if config.map_cache.is_some() { config.user_units.div_ceil(entries(config)) } else { 0 }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Frame {
+    /// Its translation unit or, in host memory, its group of translation units.
+    group: u32,
+    /// In host memory.
+    pub away: bool,
+    /// Used since it was last passed over.
+    used: bool,
+    previous: u32,
+    next: u32,
+}
+
+/// Cached translation units in frames, in order of eviction. A frame is in the controller or in host memory, and stays
+/// there: its replacement reuses its memory. Host memory is large, and the directory of its contents must be small, so
+/// a frame there may cover several consecutive units.
+pub(crate) struct MapCache {
+    pub first: u32,
+    shift: u32,
+    user_units: u32,
+    eviction: Eviction,
+    /// log2 of the translation units per frame in host memory.
+    group_shift: u32,
+    /// Maximum and current number of frames, in the controller and in host memory.
+    capacity: [u32; 2],
+    used: [u32; 2],
+    /// For each translation unit, its frame or the operation that fetches it.
+    pub state: Vec<u32>,
+    /// For each translation unit, true if its copy in flash is outdated.
+    pub dirty: Vec<bool>,
+    /// For each group of translation units, its frame in host memory.
+    frame_of: Vec<u32>,
+    pub frames: Vec<Frame>,
+    free: u32,
+    newest: u32,
+    oldest: u32,
+    /// Translation units whose copy in flash is older than data found at a mount, or than a version lost with host
+    /// memory.
+    pub stale: Vec<bool>,
+    /// Changes to translation units that are not cached.
+    pub pending: Pending,
+    /// The cached entries if single entries are cached instead of whole translation units; frames are then unused.
+    pub entries: Option<MapEntries>,
+    /// Translation units that writes changed and that are to be fetched.
+    pub wanted: Wanted,
+    /// Random numbers for the initial content of a warm cache.
+    pub warm: Option<Rng>,
+}
+
+impl MapCache {
+    pub fn new(config: &Config, streams: &Streams) -> Option<MapCache> {
+        let cache = config.map_cache?;
+        let count = units(config) as usize;
+        Some(MapCache {
+            first: config.user_units + journal::units(config),
+            shift: entries(config).trailing_zeros(),
+            user_units: config.user_units,
+            eviction: cache.eviction,
+            group_shift: cache.frame_units.trailing_zeros(),
+            capacity: [cache.frames.max(1), 0],
+            used: [0, 0],
+            state: vec![ABSENT; count],
+            dirty: vec![false; count],
+            frame_of: vec![NIL; count.div_ceil(cache.frame_units as usize)],
+            frames: Vec::new(),
+            free: NIL,
+            newest: NIL,
+            oldest: NIL,
+            stale: vec![false; count],
+            pending: Pending::new(cache.updates, count),
+            entries: cache
+                .entries
+                .map(|capacity| MapEntries::new(capacity, cache.eviction, entries(config).trailing_zeros(), count)),
+            wanted: Wanted::default(),
+            warm: cache.warm.then(|| streams.stream("ftl.map_cache")),
+        })
+    }
+
+    /// Returns the translation unit of a user unit; `None` for a unit of the layer itself, whose locations are in the
+    /// controller.
+    #[inline]
+    pub fn translation(&self, unit: u32) -> Option<u32> {
+        (unit < self.user_units).then(|| unit >> self.shift)
+    }
+
+    /// Returns the number of translation units.
+    pub fn count(&self) -> usize {
+        self.state.len()
+    }
+
+    /// Returns the number of user units.
+    pub fn user_units(&self) -> u32 {
+        self.user_units
+    }
+
+    /// Returns the number of frames in the controller.
+    pub fn own_frames(&self) -> u32 {
+        self.capacity[0]
+    }
+
+    pub fn translation_of(&self, unit: u32) -> Option<u32> {
+        self.translation(unit)
+    }
+
+    /// Returns the logical unit of translation unit `t`.
+    pub fn logical_of(&self, t: u32) -> u32 {
+        self.first + t
+    }
+
+    /// Returns the user units that translation unit `t` maps.
+    pub fn mapped_by(&self, t: u32) -> std::ops::Range<u32> {
+        let end = (u64::from(t) + 1) << self.shift;
+        t << self.shift..end.min(u64::from(self.user_units)) as u32
+    }
+
+    /// Sets the number of frames allowed in host memory; existing ones stay.
+    pub fn allow_away(&mut self, frames: u32) {
+        self.capacity[1] = frames;
+    }
+
+    /// Returns the frames in host memory in order of eviction.
+    pub fn away(&self) -> Vec<u32> {
+        let some = |id: u32| (id != NIL).then_some(id);
+        let list = std::iter::successors(some(self.oldest), |id| some(self.frames[*id as usize].next));
+        list.filter(|id| self.frames[*id as usize].away).collect()
+    }
+
+    fn unlink(&mut self, frame: u32) {
+        let Frame { previous, next, .. } = self.frames[frame as usize];
+        match previous {
+            NIL => self.oldest = next,
+            p => self.frames[p as usize].next = next,
+        }
+        match next {
+            NIL => self.newest = previous,
+            n => self.frames[n as usize].previous = previous,
+        }
+    }
+
+    fn link_newest(&mut self, frame: u32) {
+        let newest = self.newest;
+        let f = &mut self.frames[frame as usize];
+        (f.previous, f.next) = (newest, NIL);
+        match newest {
+            NIL => self.oldest = frame,
+            n => self.frames[n as usize].next = frame,
+        }
+        self.newest = frame;
+    }
+
+    pub fn touch(&mut self, frame: u32) {
+        match self.eviction {
+            Eviction::Lru if self.newest != frame => {
+                self.unlink(frame);
+                self.link_newest(frame);
+            }
+            Eviction::Clock => self.frames[frame as usize].used = true,
+            Eviction::Lru | Eviction::Fifo => {}
+        }
+    }
+
+    /// Inserts translation unit `t`, with the changes that waited for it. Returns true if it is in host memory.
+    pub fn insert(&mut self, t: u32, dirty: bool) -> bool {
+        let group = t >> self.group_shift;
+        let id = match self.frame_of[group as usize] {
+            NIL => self.add(t),
+            id => {
+                self.touch(id);
+                id
+            }
+        };
+        let dirty = self.pending.take(t) || dirty;
+        (self.state[t as usize], self.dirty[t as usize]) = (id, dirty);
+        self.frames[id as usize].away
+    }
+
+    /// Adds a frame for translation unit `t`.
+    fn add(&mut self, t: u32) -> u32 {
+        let [near, _] = self.used;
+        let away = match self.victim() {
+            _ if near < self.capacity[0] => false,
+            // The list is empty, so the new frame is evicted next.
+            NIL => false,
+            id if self.used[0] + self.used[1] >= self.capacity[0] + self.capacity[1] => {
+                self.frames[id as usize].away || (near > self.capacity[0] && self.capacity[1] > 0)
+            }
+            _ => true,
+        };
+        let group = if away { t >> self.group_shift } else { t };
+        let frame = Frame { group, away, used: false, previous: NIL, next: NIL };
+        let id = if self.free == NIL {
+            self.frames.push(frame);
+            self.frames.len() as u32 - 1
+        } else {
+            let id = self.free;
+            self.free = self.frames[id as usize].next;
+            self.frames[id as usize] = frame;
+            id
+        };
+        self.link_newest(id);
+        if away {
+            self.frame_of[group as usize] = id;
+        }
+        self.used[usize::from(away)] += 1;
+        id
+    }
+
+    /// Returns the frame to evict next.
+    fn victim(&mut self) -> u32 {
+        while self.oldest != NIL && self.frames[self.oldest as usize].used {
+            let passed = self.oldest;
+            self.frames[passed as usize].used = false;
+            self.unlink(passed);
+            self.link_newest(passed);
+        }
+        self.oldest
+    }
+
+    /// Returns the frame to evict next, if there are more than fit.
+    pub fn surplus(&mut self) -> Option<u32> {
+        (self.used[0] + self.used[1] > self.capacity[0] + self.capacity[1]).then(|| self.victim())
+    }
+
+    /// Returns the range of translation units that `frame` covers.
+    pub fn span(&self, frame: u32) -> std::ops::Range<u32> {
+        let Frame { group, away, .. } = self.frames[frame as usize];
+        let shift = if away { self.group_shift } else { 0 };
+        let from = group << shift;
+        from..(from + (1 << shift)).min(self.state.len() as u32)
+    }
+
+    /// Returns true if translation unit `t` is in `frame`, and newer there than in flash.
+    pub fn changed(&self, t: u32, frame: u32) -> bool {
+        self.state[t as usize] == frame && self.dirty[t as usize]
+    }
+
+    pub fn drop_frame(&mut self, frame: u32) {
+        let Frame { group, away, .. } = self.frames[frame as usize];
+        self.unlink(frame);
+        self.used[usize::from(away)] -= 1;
+        for t in self.span(frame) {
+            if self.state[t as usize] == frame {
+                self.state[t as usize] = ABSENT;
+            }
+        }
+        if away {
+            self.frame_of[group as usize] = NIL;
+        }
+        self.frames[frame as usize].next = self.free;
+        self.free = frame;
+    }
+
+    /// Drops all frames in host memory; returns the translation units whose newest version was only there.
+    pub fn lose_away(&mut self) -> Vec<u32> {
+        let mut lost = Vec::new();
+        for frame in self.away() {
+            lost.extend(self.span(frame).filter(|t| self.changed(*t, frame)));
+            self.drop_frame(frame);
+        }
+        lost
+    }
+}

@@ -1,0 +1,292 @@
+//! Host reads.
+
+use std::ops::Range;
+
+use media::{Action, Class, Move, OpId, ReadOp, SECTOR, Status, Tag};
+
+use crate::buffer::slots::{Holds, NIL, Owner};
+use crate::config::Config;
+use crate::location::{Location, Place};
+use crate::map::cache::Ready;
+use crate::request::operation::{Kind, Operation};
+use crate::{Actions, Delivery, Ftl};
+
+/// Consecutive logical units at consecutive flash units of one program: one flash read.
+#[derive(Clone, Copy)]
+struct Run {
+    unit: u32,
+    logical: u32,
+    count: u32,
+}
+
+/// The sectors of one unit that a command covers.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    /// First sector within the unit.
+    pub from: u32,
+    /// Number of sectors.
+    pub sectors: u32,
+    /// First sector, counted from the start of the command.
+    pub at: u32,
+}
+
+impl Ftl {
+    /// Returns the first and last unit of the range of `tag`.
+    #[inline]
+    pub(crate) fn range(&self, tag: Tag) -> (u32, u32) {
+        let shift = self.unit_shift - SECTOR.trailing_zeros();
+        let command = &self.commands[tag];
+        debug_assert!(command.sectors > 0, "empty command");
+        let last = (command.first + command.sectors - 1) >> shift;
+        assert!(last < u64::from(self.config.user_units), "command exceeds the capacity of the drive");
+        ((command.first >> shift) as u32, last as u32)
+    }
+
+    /// Returns the part of `unit` that the command `tag` covers.
+    #[inline]
+    pub(crate) fn part(&self, tag: Tag, unit: u32) -> Part {
+        let shift = self.unit_shift - SECTOR.trailing_zeros();
+        let command = &self.commands[tag];
+        let start = u64::from(unit) << shift;
+        let from = command.first.max(start);
+        let to = (command.first + command.sectors).min(start + (1 << shift));
+        Part { from: (from - start) as u32, sectors: (to - from) as u32, at: (from - command.first) as u32 }
+    }
+
+    /// Reads the range of the command `tag`.
+    #[inline]
+    pub(crate) fn read(&mut self, tag: Tag, out: &mut Actions) {
+        let (first, last) = self.range(tag);
+        self.read_units(tag, first..last + 1, false, out);
+    }
+
+    /// Reads `units` for the command `tag`. `mapped`: their translation units were already consulted.
+    pub(crate) fn read_units(&mut self, tag: Tag, units: Range<u32>, mapped: bool, out: &mut Actions) {
+        let mut run: Option<Run> = None;
+        let mut at_hand = 0;
+        for unit in units {
+            self.read_unit(tag, unit, mapped, &mut run, &mut at_hand, out);
+        }
+        if let Some(run) = run {
+            self.issue_read(tag, run, out);
+        }
+        if at_hand > 0 {
+            self.deliver(tag, at_hand, out);
+        }
+    }
+
+    /// Reads one unit: from RAM, as part of the run's page, or after a wait. `mapped`: its translation unit was already
+    /// consulted.
+    #[inline]
+    fn read_unit(
+        &mut self,
+        tag: Tag,
+        unit: u32,
+        mapped: bool,
+        run: &mut Option<Run>,
+        at_hand: &mut u64,
+        out: &mut Actions,
+    ) {
+        let place = self.place(unit);
+        if !self.lost.is_empty() && self.lost.contains(&unit) {
+            self.commands[tag].status = Status::Uncorrectable;
+            *at_hand += u64::from(self.part(tag, unit).sectors) * SECTOR;
+            return;
+        }
+        if let Place::Buffer(slot) = place {
+            self.read_slot(tag, unit, slot, at_hand, out);
+            return;
+        }
+        if self.map.is_some() && !mapped {
+            match self.map_ready(unit, out) {
+                Ready::Now => {}
+                Ready::After(id) => {
+                    self.operations[id].waiters = self.fragments.chain(tag, unit, self.operations[id].waiters);
+                    return;
+                }
+            }
+        }
+        match place {
+            Place::Flash(home) => {
+                let physical = match self.read_copies {
+                    Some(_) => self.copied_to(tag, unit, home, out),
+                    None => home,
+                };
+                if let Some(run) = run {
+                    let together = physical == run.unit + run.count
+                        && unit == run.logical + run.count
+                        && physical % self.layout.program_units != 0;
+                    if together {
+                        run.count += 1;
+                        return;
+                    }
+                    let full = *run;
+                    self.issue_read(tag, full, out);
+                }
+                *run = Some(Run { unit: physical, logical: unit, count: 1 });
+            }
+            _ => {
+                let part = self.part(tag, unit);
+                if self.config.moves {
+                    out.moves.push(Move::ZeroToHost { tag, to: part.at, sectors: part.sectors });
+                }
+                *at_hand += u64::from(part.sectors) * SECTOR;
+            }
+        }
+    }
+
+    fn read_slot(&mut self, tag: Tag, unit: u32, slot: u32, at_hand: &mut u64, out: &mut Actions) {
+        let part = self.part(tag, unit);
+        let wanted = sector_mask(part.from, part.sectors);
+        if self.slots[slot].have & wanted != wanted {
+            self.slots[slot].waiters = self.fragments.chain(tag, unit, self.slots[slot].waiters);
+            return;
+        }
+        if self.slots[slot].holds == Holds::Clean {
+            self.slots.remove(&mut self.clean, slot);
+            self.slots.append(&mut self.clean, slot);
+        }
+        self.stats.read_hits += 1;
+        if self.config.moves {
+            let Part { from, sectors, at } = part;
+            out.moves.push(Move::BufferToHost { buffer: slot, from, sectors, tag, to: at });
+        }
+        if self.slots[slot].away {
+            let bytes = part.sectors * SECTOR as u32;
+            let id = self.host_access(Kind::HostLoad, tag.0, bytes, false, out);
+            self.operations[id].bytes = bytes;
+            self.stats.host_memory_hits += 1;
+            return;
+        }
+        *at_hand += u64::from(part.sectors) * SECTOR;
+    }
+
+    /// Resumes a chain of fragments. `mapped`: they waited for their translation unit.
+    pub(crate) fn wake(&mut self, mut chain: u32, mapped: bool, out: &mut Actions) {
+        while chain != NIL {
+            let fragment = self.fragments.take(chain);
+            chain = fragment.next;
+            self.read_units(fragment.tag, fragment.unit..fragment.unit + 1, mapped, out);
+        }
+    }
+
+    #[inline]
+    fn issue_read(&mut self, tag: Tag, Run { unit, logical, count }: Run, out: &mut Actions) {
+        let bytes = self.run_bytes(tag, logical, count);
+        let id = self.operations.start_bare(Kind::HostRead, tag.0);
+        let operation = &mut self.operations[id];
+        (operation.unit, operation.logical, operation.count, operation.bytes) = (unit, logical, count, bytes);
+        let (block, page) = (self.layout.block_of(unit), self.layout.span(unit, count));
+        self.blocks.pin(block);
+        self.stats.host_reads += 1;
+        self.stats.read_misses += u64::from(count);
+        self.refresh.read(block, page);
+        out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Host }));
+    }
+
+    /// Returns the number of bytes of the `count` units from `logical` on that the command `tag` covers.
+    #[inline]
+    fn run_bytes(&self, tag: Tag, logical: u32, count: u32) -> u32 {
+        let shift = self.unit_shift - SECTOR.trailing_zeros();
+        let command = &self.commands[tag];
+        let from = command.first.max(u64::from(logical) << shift);
+        let to = (command.first + command.sectors).min(u64::from(logical + count) << shift);
+        ((to - from) * SECTOR) as u32
+    }
+
+    /// Handles the end of the flash read `id` of a command, and returns the data for the host.
+    #[inline]
+    pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Delivery> {
+        let Operation { subject, unit, logical, count, bytes, .. } = self.operations[id];
+        self.operations.free(id);
+        let (tag, block) = (Tag(subject), self.layout.block_of(unit));
+        if status != Status::Ok {
+            if self.is_copied(block) {
+                self.unpin(block, out);
+                self.read_past_copies(tag, logical, count, out);
+                return None;
+            }
+            self.commands[tag].status = status;
+        } else if self.uses_read_data() && !self.is_copied(block) {
+            self.use_read_data(tag, Run { unit, logical, count }, out);
+        }
+        self.unpin(block, out);
+        Some(self.account(tag, u64::from(bytes)))
+    }
+
+    /// Returns true if `block` holds read copies.
+    fn is_copied(&self, block: u32) -> bool {
+        self.read_copies.is_some() && self.holds_copies(block)
+    }
+
+    /// Returns true if data that was read is moved, copied or cached on its way to the host.
+    #[inline]
+    fn uses_read_data(&self) -> bool {
+        let Config { buffers, host_memory, moves, .. } = &self.config;
+        *moves || self.read_copies.is_some() || buffers.read > 0 || host_memory.is_some()
+    }
+
+    fn use_read_data(&mut self, tag: Tag, Run { unit, logical, count }: Run, out: &mut Actions) {
+        if self.config.moves {
+            self.move_to_host(tag, unit, logical, count, out);
+        }
+        if self.read_copies.is_some() {
+            self.note_read(tag, unit, logical, count, out);
+        }
+        if self.config.buffers.read > 0 || self.config.host_memory.is_some() {
+            self.keep_clean(tag, unit, logical, count, out);
+        }
+    }
+
+    fn move_to_host(&mut self, tag: Tag, unit: u32, logical: u32, count: u32, out: &mut Actions) {
+        for i in 0..count {
+            let (page, _, within) = self.layout.address(unit + i);
+            let Part { from, sectors, at } = self.part(tag, logical + i);
+            out.moves.push(Move::FlashToHost { page, unit: within, from, sectors, tag, to: at });
+        }
+    }
+
+    /// Caches units that were read in full, if there is room for clean data and they are still the newest.
+    fn keep_clean(&mut self, tag: Tag, unit: u32, logical: u32, count: u32, out: &mut Actions) {
+        let whole = 1 << (self.unit_shift - SECTOR.trailing_zeros());
+        for i in 0..count {
+            let home = Location::flash(unit + i);
+            let part = self.part(tag, logical + i);
+            if part.sectors != whole || self.table.get(logical + i) != home || !self.room_for_clean() {
+                continue;
+            }
+            let slot = self.slots.take(logical + i, home, Holds::Clean, Owner::Host, self.all_sectors());
+            self.slots.append(&mut self.clean, slot);
+            if self.host_memory.enabled {
+                self.place_clean(slot, out);
+            }
+            self.table.set(logical + i, Location::buffer(slot));
+            if self.config.moves {
+                let (page, _, within) = self.layout.address(unit + i);
+                out.moves.push(Move::FlashToBuffer { page, unit: within, buffer: slot, keep: 0 });
+            }
+        }
+    }
+
+    /// Delivers `bytes` more of a read.
+    fn deliver(&mut self, tag: Tag, bytes: u64, out: &mut Actions) {
+        self.account(tag, bytes).act(out);
+    }
+
+    /// Accounts for `bytes` more of a read; the command ends with the last.
+    #[inline]
+    pub(crate) fn account(&mut self, tag: Tag, bytes: u64) -> Delivery {
+        let command = &mut self.commands[tag];
+        debug_assert!(command.active);
+        command.left -= bytes;
+        command.active = command.left > 0;
+        Delivery { tag, bytes: bytes as u32, end: (command.left == 0).then_some(command.status) }
+    }
+}
+
+/// Returns a mask of `sectors` sectors from `from` on.
+#[inline]
+pub(crate) fn sector_mask(from: u32, sectors: u32) -> u64 {
+    debug_assert!(sectors > 0 && from + sectors <= 64);
+    (u64::MAX >> (64 - sectors)) << from
+}

@@ -1,0 +1,137 @@
+//! Starting an operation, on a die that can and with a free channel.
+
+use sim::{Lane, Schedule, Time, Track};
+
+use crate::channel::Channel;
+use crate::die::{Die, NOWHERE, Phase};
+use crate::log::{Log, Step};
+use crate::nand::{Event, Nand, lane};
+use crate::reliability::ecc::Engines;
+use crate::schedule::op::{Kind, Op};
+use crate::tables::Tables;
+
+impl Nand {
+    /// Starts the read `id`.
+    #[inline]
+    pub(crate) fn start_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        self.start(now, die, id, Kind::Read, s);
+    }
+
+    /// Starts the operation `id`, the first of its queue.
+    #[inline]
+    pub(crate) fn start_first<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        self.start_of(now, die, id, self.ops[id].kind, true, s);
+    }
+
+    /// Starts the operation `id` of this `kind`, which is in no queue.
+    #[inline]
+    pub(crate) fn start<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, kind: Kind, s: &mut S) {
+        self.start_of(now, die, id, kind, false, s);
+    }
+
+    #[inline(always)]
+    fn start_of<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, kind: Kind, queued: bool, s: &mut S) {
+        let Nand { tables, ops, dies, channels, store, hazards, log, ecc, config, .. } = self;
+        let (op, d) = (&mut ops[id], &mut dies[die]);
+        let channel = &mut channels[d.channel as usize];
+        if queued {
+            d.leave_queue(op);
+        }
+        if kind == Kind::Read && hazards.reads | store.has_torn() && !op.faced {
+            hazards.face_read(now, op, store);
+        }
+        let start = Start { id, die, op, d, channel, tables, log };
+        match kind {
+            Kind::Program => start.program(now, ecc, s),
+            Kind::Read => {
+                let slc = store.has_slc() && store.is_slc(tables.block_of(op));
+                start.read(now, slc, s);
+            }
+            Kind::Erase => {
+                let slc = store.has_slc() && store.is_slc(tables.block_of(op));
+                start.erase(now, if slc { config.timing.slc_erase } else { config.timing.erase }, s);
+            }
+        }
+    }
+}
+
+/// An operation and its costs.
+struct Start<'a> {
+    id: u32,
+    die: usize,
+    op: &'a Op,
+    d: &'a mut Die,
+    channel: &'a mut Channel,
+    tables: &'a Tables,
+    log: &'a mut Log,
+}
+
+impl Start<'_> {
+    #[inline(always)]
+    fn read<S: Schedule<Event>>(mut self, now: Time, slc: bool, s: &mut S) {
+        let kind = self.tables.page_type(self.op.page, slc);
+        let begin = now + self.tables.read_command * u64::from(self.op.plane_count);
+        let mut end = begin + self.tables.read(kind, self.op);
+        if self.tables.reuse_page {
+            let place = self.op.place();
+            if self.d.sensed == place && !self.op.again {
+                // Nothing has used the register since.
+                end = begin;
+            }
+            self.d.sensed = place;
+        }
+        self.occupy(now, begin, ("command", Step::Command), s);
+        self.work(begin, end, lane::READ + kind as u8, s);
+    }
+
+    #[inline]
+    fn erase<S: Schedule<Event>>(mut self, now: Time, time: Time, s: &mut S) {
+        self.d.sensed = NOWHERE;
+        let begin = now + self.tables.erase_command * u64::from(self.op.plane_count);
+        self.occupy(now, begin, ("command", Step::Command), s);
+        self.work(begin, begin + time, lane::ERASE, s);
+    }
+
+    /// Data goes into the array's register or, while the array works, into the other.
+    #[inline]
+    fn program<S: Schedule<Event>>(mut self, now: Time, ecc: &mut Engines, s: &mut S) {
+        self.d.sensed = NOWHERE;
+        let (tables, planes) = (self.tables, u64::from(self.op.plane_count));
+        let (data, bytes) = (tables.page_transfer * planes, tables.page_bytes * planes);
+        let mut begin = now + tables.program_command * planes + data;
+        if let Some(encoded) = ecc.encode(now, bytes) {
+            begin = begin.max(encoded);
+        }
+        self.channel.take_in(now, begin, data, bytes);
+        self.show(now, begin, ("data in", Step::DataIn), s);
+        if self.d.phase == Phase::Busy {
+            (self.d.input, self.d.input_ready) = (self.id, begin);
+        } else {
+            let kind = tables.page_type(self.op.page, self.op.slc);
+            let end = begin + tables.program(kind, self.op);
+            self.work(begin, end, lane::PROGRAM + kind as u8, s);
+        }
+    }
+
+    /// The channel is busy until the array begins.
+    #[inline]
+    fn occupy<S: Schedule<Event>>(&mut self, now: Time, begin: Time, what: (&'static str, Step), s: &mut S) {
+        self.channel.take(now, begin);
+        self.show(now, begin, what, s);
+    }
+
+    /// Reports the channel's use to the timeline.
+    #[inline]
+    fn show<S: Schedule<Event>>(&mut self, now: Time, begin: Time, what: (&'static str, Step), s: &mut S) {
+        s.span(Track(self.d.channel), what.0, now, begin);
+        self.log.note(self.id, self.op, what.1, now, begin);
+    }
+
+    /// Occupies the array.
+    #[inline]
+    fn work<S: Schedule<Event>>(self, begin: Time, end: Time, lane: u8, s: &mut S) {
+        let d = self.d;
+        (d.array, d.phase, d.begin, d.end) = (self.id, Phase::Busy, begin, end);
+        s.at(Lane(lane), end, Event::Array(self.die as u16));
+    }
+}

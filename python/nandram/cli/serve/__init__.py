@@ -1,0 +1,93 @@
+"""``nandram serve``: serve a drive to the guest of a virtual machine monitor."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nandram.cli.run import ScaleOption, SetOption, SystemArgument, split_changes, whole_number
+from nandram.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+class Clock(StrEnum):
+    """Clock of a served drive."""
+
+    REAL = "real"
+    VIRTUAL = "virtual"
+
+
+def serve(
+    system: SystemArgument,
+    socket: Annotated[
+        Path | None,
+        typer.Option(
+            "--vfio-user", metavar="SOCKET", help="Socket for the vfio-user-pci device of QEMU 10.1 or later."
+        ),
+    ] = None,
+    clock: Annotated[
+        Clock,
+        typer.Option(
+            help="real: the host's clock, for function only. virtual: the virtual clock of a QEMU that has loaded the "
+            "plug-in, exact and repeatable; requires --channel."
+        ),
+    ] = Clock.REAL,
+    channel: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="File to create for the plug-in: -plugin LIBRARY,channel=PATH."),
+    ] = None,
+    dilate: Annotated[str, typer.Option(metavar="K", help="Run the drive K times slower than the host's clock.")] = "1",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write summary.json to this folder.")
+    ] = None,
+    seed: Annotated[str, typer.Option(metavar="N", help="Seed of all random draws.")] = "1",
+    changes: SetOption = None,
+    scale: ScaleOption = None,
+) -> None:
+    """Serve an empty NVMe drive to a guest in QEMU, until QEMU disconnects or Ctrl-C.
+
+    The data lives in memory and is gone with the server.
+    """
+    from nandram.cli.terminal.console import output as console
+    from nandram.serving import serve as serve_drive
+    from nandram.system import System
+
+    if socket is None:
+        raise UserError("--vfio-user: found none, expected a path for the socket")
+    if clock is Clock.VIRTUAL and channel is None:
+        raise UserError("--clock virtual: found without --channel, expected a path for the plug-in's channel")
+    if clock is Clock.REAL and channel is not None:
+        raise UserError("--channel: found with --clock real, expected --clock virtual")
+    ended = serve_drive(
+        System(system, tuple(split_changes(changes, scale))),
+        socket,
+        channel=channel,
+        dilation=whole_number("--dilate", dilate),
+        seed=whole_number("--seed", seed),
+        output=output,
+        ready=lambda: print(f"serving {system} at {socket}", flush=True),
+    )
+    console(100).print(summary_table(ended.summary))
+    amplification = ended.summary["ftl"]["write_amplification"]
+    written = "" if amplification is None else f"write amplification {amplification:.3f}, "
+    print(f"{written}{ended.summary['simulated_s']:.6f} s of {clock} time")
+
+
+def summary_table(summary: dict[str, Any]) -> "Table":
+    """Return the table of commands and their latencies in the device."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for number, title in enumerate(("commands", "count", "bytes", "mean us", "p99 us", "max us")):
+        table.add_column(title, justify="right" if number else "left", no_wrap=True)
+    for name in ("read", "write", "trim", "other"):
+        found = summary[name]
+        if found["total_ios"]:
+            latency = found["lat_ns"]
+            times = (latency["mean"], latency["percentile"]["99.000000"], latency["max"])
+            counts = (str(found["total_ios"]), str(found["io_bytes"]))
+            table.add_row(name, *counts, *(f"{time / 1000:.2f}" for time in times))
+    return table

@@ -1,0 +1,85 @@
+"""Child processes that never outlive a run."""
+
+import ctypes
+import signal
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+_PR_SET_PDEATHSIG = 1
+_GRACE_S = 5.0
+
+
+class Children:
+    """The processes of a run."""
+
+    def __init__(self) -> None:
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, line: list[str], log: Path, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+        """Start a process whose output goes to `log`; the terminal's Ctrl-C does not reach it."""
+        libc = ctypes.CDLL(None)
+
+        def die_with_parent() -> None:
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+        with log.open("wb") as file:
+            process = subprocess.Popen(
+                line,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                env=environment,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+            )
+        self._processes.append(process)
+        return process
+
+    def end(self) -> None:
+        """End all processes, the last first."""
+        for process in reversed(self._processes):
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(_GRACE_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+
+
+@contextmanager
+def children() -> Iterator[Children]:
+    """Yield the processes of a run, which end with the block; SIGTERM and SIGHUP end it like Ctrl-C."""
+    found = Children()
+    with _terminations_interrupt():
+        try:
+            yield found
+        finally:
+            found.end()
+
+
+@contextmanager
+def _terminations_interrupt() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def last_line(log: Path) -> str:
+    """Return the last line that a process printed."""
+    lines = log.read_text(errors="replace").strip().splitlines() if log.is_file() else []
+    return lines[-1].strip() if lines else "it printed no message"

@@ -1,0 +1,1 @@
+"""QEMU, kernels and programs as Debian packages."""

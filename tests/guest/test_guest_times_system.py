@@ -1,0 +1,104 @@
+"""Latencies that a guest measures, next to those of a simulated run of the same job on the same system."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guest.test_guest_system import FOLDER, hashes, served
+
+pytestmark = pytest.mark.system
+
+JOB = """
+[global]
+filename=/dev/nvme0n1
+direct=1
+ioengine=libaio
+size=16m
+[fill]
+rw=write
+bs=128k
+end_fsync=1
+[one]
+stonewall
+rw=randread
+bs=4k
+number_ios=200
+[eight]
+stonewall
+rw=randread
+bs=4k
+number_ios=1000
+iodepth=8
+"""
+TIMES = ("10us", "1ms", "10ms")
+SOFTWARE_US = 0.5
+"""The guest's software takes the same time at each latency, within this."""
+MEAN_US = 1.5
+"""The mean adds at most this to it."""
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """The results of a job by name, in the guest and in the simulated run."""
+
+    guest: dict[str, Any]
+    run: dict[str, Any]
+    output: Path
+
+
+def nandram(*words: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "nandram", *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def reads(text: str) -> dict[str, Any]:
+    return {job["jobname"]: job["read"] for job in json.loads(text)["jobs"]}
+
+
+def run(folder: Path, time: str) -> Jobs:
+    job = folder / "job.fio"
+    job.write_text(JOB)
+    output = folder / "guest"
+    system = ["nvme-client-tlc", "--set", f"flash.read={time}", "--set", "ftl.slc_cache.size=0B"]
+    fio = ["fio", "/job.fio", "--output-format=json", "--output=/out/fio.json"]
+    nandram("guest", *system, "--folder", str(FOLDER), "--copy", str(job), "-o", str(output), "--", *fio)
+    nandram("run", system[0], str(job), *system[1:], "-o", str(folder / "run"))
+    simulated = (folder / "run/summary.json").read_text()
+    return Jobs(reads((output / "out/fio.json").read_text()), reads(simulated), output)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Jobs]:
+    served()
+    return {time: run(tmp_path_factory.mktemp(time), time) for time in TIMES}
+
+
+def test_the_guests_software_adds_the_same_time_at_each_latency(runs: dict[str, Jobs]) -> None:
+    added_us = {}
+    for time, jobs in runs.items():
+        guest, simulated = jobs.guest["one"]["lat_ns"], jobs.run["one"]["lat_ns"]
+        added_us[time] = (guest["min"] - simulated["min"]) / 1000
+        # The guest's timer interrupts some reads, and more of them the longer they are.
+        assert abs((guest["mean"] - simulated["mean"]) / 1000 - added_us[time]) < MEAN_US, time
+        assert guest["stddev"] - simulated["stddev"] < 3000, time
+    assert min(added_us.values()) > 5, added_us
+    assert max(added_us.values()) - min(added_us.values()) < SOFTWARE_US, added_us
+
+
+@pytest.mark.parametrize("time", TIMES[1:])
+def test_queued_reads_have_the_distribution_of_the_run(runs: dict[str, Jobs], time: str) -> None:
+    guest, simulated = (found["eight"]["clat_ns"]["percentile"] for found in (runs[time].guest, runs[time].run))
+    for percentile in ("20.000000", "50.000000", "80.000000"):
+        assert guest[percentile] == pytest.approx(simulated[percentile], rel=0.02), percentile
+
+
+def test_a_second_run_gives_the_same_bytes(runs: dict[str, Jobs], tmp_path: Path) -> None:
+    first = hashes(runs["1ms"].output)
+    names = {"console.txt", "guest.json", "kernel.txt", "out/fio.json", "stderr.txt", "stdout.txt", "summary.json"}
+    assert set(first) == names
+    assert hashes(run(tmp_path, "1ms").output) == first
