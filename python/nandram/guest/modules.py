@@ -26,8 +26,8 @@ _PACKED: dict[str, Callable[[bytes], bytes]] = {".xz": lzma.decompress, ".gz": g
 def find_modules(kernel: Kernel, names: list[str]) -> list[Module]:
     """Return the modules of `names`, each after those that it depends on. Raises `UserError`.
 
-    Those of the console to the host come first. A name with a slash or the suffix ``.ko`` is a file of the host; others
-    are modules of the kernel's package.
+    The modules of the console to the host come first. A name with a slash or the suffix ``.ko`` is a file of the host;
+    others are modules of the kernel's package.
     """
     found: dict[str, Module] = {}
     available = _available(kernel)

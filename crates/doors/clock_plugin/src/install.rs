@@ -8,7 +8,7 @@ use guest_clock::Channel;
 use crate::qemu::Functions;
 use crate::timer::{Plugin, processor_begins};
 
-/// Version of the interface. QEMU checks that it supports it.
+/// Version of the interface. QEMU checks that it supports this version.
 const VERSION: c_int = 7;
 
 /// Version that this plug-in was built for.

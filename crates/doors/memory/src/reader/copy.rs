@@ -141,7 +141,7 @@ impl<D: Device> Reader<D> {
                 let chunk = &mut buffer[..step.min(start + bytes - at) as usize];
                 match self.read(at, chunk) {
                     Ok(()) => write(at - start, chunk)?,
-                    // Unallocated and unreadable-by-permission pages become holes.
+                    // Pages that are not allocated, or whose permissions forbid reading, become holes.
                     Err(Error::NotAllocated { .. } | Error::NotPermitted { .. }) if area.is_none() => {}
                     Err(error) => return Err(error),
                 }

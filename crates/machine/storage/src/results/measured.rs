@@ -36,7 +36,7 @@ pub struct Group {
 }
 
 impl<'a> Measured<'a> {
-    /// Creates measurements whose warm-up is in the same recorder.
+    /// Creates measurements; the warm-up is in the same recorder.
     pub fn new(recorder: &'a Recorder, jobs: &'a [JobInfo], end: Time, warm_up: Time) -> Measured<'a> {
         Measured { recorder, before: None, jobs, end, warm_up, issued: None }
     }
