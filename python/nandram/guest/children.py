@@ -11,6 +11,7 @@ from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
 _GRACE_S = 5.0
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Children:
@@ -22,21 +23,27 @@ class Children:
     def start(self, line: list[str], log: Path, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
         """Start a process whose output goes to `log`; the terminal's Ctrl-C does not reach it."""
         libc = ctypes.CDLL(None)
+        # An interrupt between the start of a process and its entry in the list would leave it to the system.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
 
         def die_with_parent() -> None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
-        with log.open("wb") as file:
-            process = subprocess.Popen(
-                line,
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                env=environment,
-                start_new_session=True,
-                preexec_fn=die_with_parent,
-            )
-        self._processes.append(process)
+        try:
+            with log.open("wb") as file:
+                process = subprocess.Popen(
+                    line,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=file,
+                    env=environment,
+                    start_new_session=True,
+                    preexec_fn=die_with_parent,
+                )
+            self._processes.append(process)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return process
 
     def end(self) -> None:
