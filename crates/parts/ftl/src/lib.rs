@@ -184,7 +184,7 @@ impl Ftl {
     #[inline]
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
         self.requests.activity.command(now);
-        if self.gc.pace.is_idle() {
+        if self.gc.is_idle() {
             self.end_idle();
         }
         self.requests.commands.start(tag, request);
@@ -224,7 +224,7 @@ impl Ftl {
 
     /// Handles the end of operation `id`. `flash` provides the spare areas of pages that were read.
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
-        if status != Status::Ok && self.durability.parity.is_some() && self.start_rebuild(id, flash, out) {
+        if status != Status::Ok && self.durability.has_parity() && self.start_rebuild(id, flash, out) {
             return;
         }
         if let Some(delivery) = self.ended(id, status, flash, out) {
@@ -342,7 +342,7 @@ impl Ftl {
 
     /// Returns true if the drive no longer accepts writes because too little of the flash is usable.
     pub fn is_read_only(&self) -> bool {
-        self.durability.read_only
+        self.durability.is_read_only()
     }
 
     /// Returns true if no operation is in progress.

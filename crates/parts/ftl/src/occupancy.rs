@@ -25,7 +25,7 @@ impl Ftl {
             ..Occupancy::default()
         };
         for pu in &self.space.parallel_units {
-            found.free_blocks += (pu.free.len() + pu.slc_free.len()) as u32;
+            found.free_blocks += (pu.free().len() + pu.slc_free()) as u32;
         }
         found.collecting = (0..self.layout.parallel_units).filter(|pu| self.is_copying(*pu)).count() as u32;
         found

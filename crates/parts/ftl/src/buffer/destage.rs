@@ -46,7 +46,9 @@ impl Ftl {
             return false;
         }
         let forced = self.buffer.dirty.is_forced(self.buffer.slots[head].epoch) || self.is_starved();
-        (forced || self.buffer.destaging) && (self.buffer.fills == 0 || !self.fills_next()) && !self.map.host.bringing
+        (forced || self.buffer.destaging)
+            && (self.buffer.fills == 0 || !self.fills_next())
+            && !self.map.is_bringing_in()
     }
 
     /// Returns true if writes wait for room while no program is in progress and no data is due to arrive: dirty data
@@ -58,7 +60,7 @@ impl Ftl {
 
     fn destage_dirty(&mut self, out: &mut Actions) {
         while self.destages() {
-            if self.map.host.dirty > 0 && self.bring_in(out) {
+            if self.map.has_dirty_away() && self.bring_in(out) {
                 return;
             }
             let Some(room) = self.host_room() else {
@@ -142,7 +144,7 @@ impl Ftl {
         self.space.blocks.writing(room.block);
         let slc = self.is_slc(room.block);
         out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
-        if self.durability.parity.is_some() {
+        if self.durability.has_parity() {
             self.join_stripe(id, room, class, out);
         }
     }
@@ -208,7 +210,7 @@ impl Ftl {
     #[inline(always)]
     fn settled(&mut self, unit: u32, out: &mut Actions) {
         self.durability.journal.written(unit);
-        if self.map.cache.is_some() {
+        if self.map.is_cached() {
             self.map_written(unit, out);
         }
     }
@@ -290,7 +292,7 @@ impl Ftl {
             self.buffer.slots.give(slot);
         }
         self.buffer.write_used -= host;
-        self.gc.units[pu as usize].in_flight -= copies;
+        self.gc.end_copies(pu, copies);
         self.written(self.layout.block_of(first));
         if first_sequence != sequence {
             self.durability.sequence.retire(first_sequence);

@@ -198,7 +198,7 @@ impl Ftl {
     /// Gathers copies of the units read in full for `tag`, out of the `count` units from `unit` on that were read from
     /// flash units from `home` on.
     pub(crate) fn note_read(&mut self, tag: Tag, home: u32, unit: u32, count: u32, out: &mut Actions) {
-        if self.durability.read_only || !self.has_room_for_copies(out) {
+        if self.durability.is_read_only() || !self.has_room_for_copies(out) {
             return;
         }
         let whole = self.layout.all_sectors.count_ones();

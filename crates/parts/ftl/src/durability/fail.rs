@@ -116,8 +116,7 @@ impl Ftl {
             self.durability.retries.take_last(pu);
             self.hold_erases();
             let copies = kept.iter().filter(|slot| self.buffer.slots[**slot].owner == Owner::Copy).count() as u32;
-            self.gc.units[pu as usize].in_flight -= copies;
-            self.gc.units[other as usize].in_flight += copies;
+            self.gc.move_copies(pu, other, copies);
             self.reissue(id, room, &kept, out);
         }
     }
@@ -219,7 +218,7 @@ impl Ftl {
                 self.buffer.moving -= 1;
             }
             Owner::System => self.buffer.system_used -= 1,
-            Owner::Copy => self.gc.units[pu as usize].in_flight -= 1,
+            Owner::Copy => self.gc.end_copies(pu, 1),
         }
         self.buffer.slots.give(slot);
     }

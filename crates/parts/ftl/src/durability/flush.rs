@@ -56,7 +56,7 @@ impl Ftl {
         self.durability.work_left
             || self.buffer.dirty.is_due()
             || self.gc.short.is_due()
-            || self.map.cache.as_ref().is_some_and(|map| map.wanted.is_due())
+            || self.map.is_due()
             || self.space.host_room.is_due()
             || self.space.erase_queue.is_due()
             || self.durability.durable_queue.is_due()
@@ -68,9 +68,7 @@ impl Ftl {
         self.durability.work_left = false;
         self.buffer.dirty.begin_dispatch();
         self.gc.short.begin_dispatch();
-        if let Some(map) = &mut self.map.cache {
-            map.wanted.begin_dispatch();
-        }
+        self.map.begin_dispatch();
         self.space.host_room.begin_dispatch();
         self.space.erase_queue.begin_dispatch();
         self.durability.durable_queue.begin_dispatch();

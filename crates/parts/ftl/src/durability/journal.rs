@@ -196,7 +196,7 @@ impl Ftl {
                     continue;
                 }
                 self.trim_unit(unit as u32, out);
-                if self.map.cache.is_some() {
+                if self.map.is_cached() {
                     self.map_trimmed(unit as u32, &whole, &mut noted, out);
                 }
                 unit += 1;
@@ -208,9 +208,7 @@ impl Ftl {
     }
 
     fn trim_unit(&mut self, unit: u32, out: &mut Actions) {
-        if !self.durability.lost.is_empty() {
-            self.durability.lost.remove(&unit);
-        }
+        self.durability.replace(unit);
         if let Some(copies) = &mut self.buffer.read_copies {
             copies.drop(unit);
         }

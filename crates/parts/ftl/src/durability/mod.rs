@@ -26,14 +26,14 @@ pub(crate) struct Durability {
     pub(crate) sequence: Sequence,
     pub(crate) journal: Journal,
     pub(crate) durable_queue: DurableQueue,
-    pub(crate) parity: Option<Box<Parity>>,
+    parity: Option<Box<Parity>>,
     pub(crate) retries: Retries,
     /// Logical units whose data could not be read when collection moved it.
-    pub(crate) lost: BTreeSet<u32>,
+    lost: BTreeSet<u32>,
     /// Too little of the flash is usable for further writes.
-    pub(crate) read_only: bool,
+    read_only: bool,
     /// The last dispatch left work to reconsider after the next event.
-    pub(crate) work_left: bool,
+    work_left: bool,
 }
 
 impl Durability {
@@ -48,6 +48,43 @@ impl Durability {
             lost: BTreeSet::new(),
             read_only: false,
             work_left: false,
+        }
+    }
+
+    /// Returns true if stripes are protected by parity.
+    #[inline]
+    pub(crate) fn has_parity(&self) -> bool {
+        self.parity.is_some()
+    }
+
+    /// Returns true if the drive no longer accepts writes because too little of the flash is usable.
+    #[inline]
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only
+    }
+
+    /// Returns true if any unit is lost.
+    #[inline]
+    pub(crate) fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// Returns true if the data of `unit` is lost.
+    #[inline]
+    pub(crate) fn is_lost(&self, unit: u32) -> bool {
+        !self.lost.is_empty() && self.lost.contains(&unit)
+    }
+
+    /// Records that the data of `unit` is lost. Returns true if it was not lost before.
+    pub(crate) fn lose(&mut self, unit: u32) -> bool {
+        self.lost.insert(unit)
+    }
+
+    /// Records that all data of `unit` was written again or trimmed.
+    #[inline]
+    pub(crate) fn replace(&mut self, unit: u32) {
+        if !self.lost.is_empty() {
+            self.lost.remove(&unit);
         }
     }
 }

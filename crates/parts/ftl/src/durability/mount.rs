@@ -15,7 +15,6 @@ use crate::Ftl;
 use crate::durability::sequence::Sequence;
 use crate::laid::Laid;
 use crate::location::{Location, Place};
-use crate::map::frames::MapCache;
 use crate::space::blocks::Use;
 use crate::space::parallel_unit::Stream;
 
@@ -53,8 +52,7 @@ impl Ftl {
     pub(crate) fn scan(&mut self, flash: &impl Flash) -> MountReport {
         assert_eq!(flash.geometry(), &self.config.geometry, "the geometry of the flash differs from the configuration");
         let mut report = MountReport::default();
-        let mut newest =
-            Newest { highest: 0, of_translation: vec![0; self.map.cache.as_ref().map_or(0, MapCache::count)] };
+        let mut newest = Newest { highest: 0, of_translation: vec![0; self.map.translation_count()] };
         let mut by_die = vec![0u64; self.config.geometry.all_dies() as usize];
         let laid = self.take_rule(flash);
         if let Some(laid) = &laid {
@@ -166,7 +164,7 @@ impl Ftl {
                 }
                 self.forget(older);
             }
-            if let Some(t) = self.map.cache.as_ref().and_then(|map| map.translation_of(*unit)) {
+            if let Some(t) = self.map.translation_of(*unit) {
                 let of = &mut newest.of_translation[t as usize];
                 *of = (*of).max(sequence);
             }
@@ -235,9 +233,7 @@ impl Ftl {
         let first = self.config.user_units + crate::durability::journal::units(&self.config);
         for (t, newest) in (0u32..).zip(&newest.of_translation) {
             let stale = *newest > self.sequence_at(self.map.table.get(first + t), flash);
-            if let Some(map) = &mut self.map.cache {
-                map.stale[t as usize] = stale;
-            }
+            self.map.set_stale(t, stale);
         }
     }
 
@@ -272,7 +268,7 @@ impl Ftl {
                 self.space.parallel_units[pu].add_closed_slc(block);
             }
             if state.torn {
-                self.gc.units[pu].forced.push(block);
+                self.gc.force(pu as u32, block);
             }
         }
         for pu in 0..self.layout.parallel_units {
@@ -287,10 +283,10 @@ impl Ftl {
         if self.is_reserved(pu, 0) {
             return;
         }
-        let write_points = &self.space.parallel_units[pu as usize].write_points;
-        let left = |stream: Stream| write_points[stream as usize].map_or(0, |f| self.capacity(f.block, f.end - f.next));
+        let unit = &self.space.parallel_units[pu as usize];
+        let left = |stream: Stream| unit.write_point(stream).map_or(0, |f| self.capacity(f.block, f.end - f.next));
         if left(Stream::Host) > left(Stream::Copy) {
-            self.space.parallel_units[pu as usize].write_points.swap(Stream::Host as usize, Stream::Copy as usize);
+            self.space.parallel_units[pu as usize].swap_write_points();
         }
     }
 

@@ -22,7 +22,7 @@ use crate::layout::Layout;
 use crate::location::Location;
 use crate::request::operation::{Kind, Operation};
 use crate::space::blocks::Use;
-use crate::space::parallel_unit::{Room, WritePoint};
+use crate::space::parallel_unit::Room;
 use crate::{Actions, Ftl};
 
 /// Blocks that may be open at once: for the host, for copies, and in the SLC cache.
@@ -151,8 +151,7 @@ impl Ftl {
     /// fewer than two usable programs, or some were written before the mount.
     fn parity_place(&self, pu: u32, block: u32, first: u32) -> Option<u32> {
         let programs = first..first + self.layout.stripe;
-        let ahead = &self.space.parallel_units[pu as usize].ahead;
-        if ahead.iter().any(|(at, program)| *at == block && programs.contains(program)) {
+        if self.space.parallel_units[pu as usize].is_written_ahead(block, &programs) {
             return None;
         }
         let units = |program: &u32| self.room_at(pu, block, *program).units;
@@ -201,20 +200,14 @@ impl Ftl {
         let parity = self.durability.parity.as_ref().expect("called only if parity is configured");
         let Some(Open { first, place, .. }) = parity.of(block).map(|at| &parity.open[at]) else { return };
         let (last, place) = (first + stripe - 1, *place);
-        let of_block = |(at, write_point): (usize, &Option<WritePoint>)| {
-            write_point.filter(|f| f.block == block).map(|write_point| (at, write_point))
-        };
-        let found = self.space.parallel_units[pu as usize].write_points.iter().enumerate().find_map(of_block);
-        let Some((stream, write_point)) = found else { return };
+        let Some(next) = self.space.parallel_units[pu as usize].next_in(block) else { return };
         let data = |next: u32| if next == place { last } else { next };
         let room = self.room_at(pu, block, place);
         // If no plane is left for the parity, the next program drops it.
-        if room.units == 0 || (write_point.next..last).any(|next| self.room_at(pu, block, data(next)).units > 0) {
+        if room.units == 0 || (next..last).any(|next| self.room_at(pu, block, data(next)).units > 0) {
             return;
         }
-        let write_points = &mut self.space.parallel_units[pu as usize].write_points;
-        write_points[stream] = (last + 1 < write_point.end).then_some(WritePoint { next: last + 1, ..write_point });
-        if write_points[stream].is_none() {
+        if self.space.parallel_units[pu as usize].skip_to(block, last + 1) {
             self.space.blocks.set_usage(block, Use::Full);
         }
         self.program_parity(room, class, out);

@@ -61,7 +61,7 @@ impl Ftl {
                 self.gc.units[pu as usize].victims.retain(|victim| victim.block != block);
                 if self.is_slc(block) {
                     self.space.blocks.withhold(block);
-                    self.space.parallel_units[pu as usize].slc_closed.push_back(block);
+                    self.space.parallel_units[pu as usize].add_closed_slc(block);
                 }
             }
         }
@@ -247,7 +247,7 @@ impl Ftl {
         flash: &impl Flash,
         out: &mut Actions,
     ) {
-        let plain = status == Status::Ok && !self.config.moves && self.durability.lost.is_empty() && !flash.has_lost();
+        let plain = status == Status::Ok && !self.config.moves && !self.durability.has_lost() && !flash.has_lost();
         while bits != 0 {
             let within = bits.trailing_zeros();
             bits &= bits - 1;
@@ -281,7 +281,7 @@ impl Ftl {
         if status == Status::Ok {
             // The source and the newer data in RAM can be lost independently of each other.
             self.buffer.slots[slot].lost =
-                if location == home { self.durability.lost.contains(&unit) } else { self.is_lost_in(home, flash) };
+                if location == home { self.durability.is_lost(unit) } else { self.is_lost_in(home, flash) };
             if self.config.moves {
                 let (page, _, unit) = self.layout.address(home.flash_unit());
                 out.moves.push(Move::FlashToBuffer { page, unit, buffer: slot, keep: 0 });
@@ -330,8 +330,7 @@ impl Ftl {
                 plain &= self.settle_copy(slot, self.physical(room, i), out);
             }
             if room.pu != pu {
-                self.gc.units[pu as usize].in_flight -= taken;
-                self.gc.units[room.pu as usize].in_flight += taken;
+                self.gc.move_copies(pu, room.pu, taken);
             }
             self.stats.programmed_copy += u64::from(taken);
             self.operations.pad(id, taken);

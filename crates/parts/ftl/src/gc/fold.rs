@@ -118,10 +118,10 @@ impl Ftl {
     /// Returns the SLC block to fold next, if one is due and its data fits elsewhere.
     fn next_folded(&self, pu: u32) -> Option<u32> {
         let (slc, l) = (self.config.slc?, &self.space.parallel_units[pu as usize]);
-        let block = l.slc_closed.front().copied()?;
-        let idle = self.gc.pace.is_idle() && l.slc_closed.len() > slc.keep as usize;
+        let block = l.closed_slc().front().copied()?;
+        let idle = self.gc.pace.is_idle() && l.closed_slc().len() > slc.keep as usize;
         // Folding takes room in the other blocks without freeing any.
-        let due = (idle || self.slc_shortage(pu, slc) > 0) && l.free.len() > RESERVE;
+        let due = (idle || self.slc_shortage(pu, slc) > 0) && l.free().len() > RESERVE;
         (due && self.fits(pu, block)).then_some(block)
     }
 
@@ -158,8 +158,8 @@ impl Ftl {
         let l = &self.space.parallel_units[pu as usize];
         let collection = &self.gc.units[pu as usize];
         let block = i64::from(self.slc_programs() * self.layout.program_units);
-        let mut level = l.slc_free.len() as i64 * block;
-        if let Some(open) = l.write_points[Stream::Slc as usize] {
+        let mut level = l.slc_free() as i64 * block;
+        if let Some(open) = l.write_point(Stream::Slc) {
             level += i64::from((open.end - open.next) * self.layout.program_units);
         }
         for victim in collection.victims.iter().filter(|victim| self.is_slc(victim.block)) {

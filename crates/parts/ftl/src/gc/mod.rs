@@ -19,12 +19,12 @@ use short::ShortUnits;
 
 /// Garbage collection of all parallel units.
 pub(crate) struct Collector {
-    pub(crate) units: Dense<Collection>,
+    units: Dense<Collection>,
     pub(crate) short: ShortUnits,
-    pub(crate) pace: Pace,
+    pace: Pace,
     pub(crate) refresh: Refresh,
     /// Random numbers for the choice of victims.
-    pub(crate) rng: Rng,
+    rng: Rng,
 }
 
 impl Collector {
@@ -38,5 +38,56 @@ impl Collector {
             refresh: Refresh::new(config, layout),
             rng: streams.stream("ftl.collection"),
         }
+    }
+
+    /// Returns true while the drive is idle and collection works ahead.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pace.is_idle()
+    }
+
+    /// Returns the state of collection in `pu`.
+    #[inline]
+    pub(crate) fn unit(&self, pu: u32) -> &Collection {
+        &self.units[pu as usize]
+    }
+
+    /// Makes `block` of `pu` be collected regardless of the policy.
+    pub(crate) fn force(&mut self, pu: u32, block: u32) {
+        self.units[pu as usize].forced.push(block);
+    }
+
+    /// Ends `copies` units in flight in `pu`.
+    #[inline]
+    pub(crate) fn end_copies(&mut self, pu: u32, copies: u32) {
+        self.units[pu as usize].in_flight -= copies;
+    }
+
+    /// Counts `copies` units in flight in `pu` as in flight in `other`, where they are programmed.
+    #[inline]
+    pub(crate) fn move_copies(&mut self, pu: u32, other: u32, copies: u32) {
+        self.units[pu as usize].in_flight -= copies;
+        self.units[other as usize].in_flight += copies;
+    }
+
+    /// Records that `pu` opened a free block: it may be short of space, and there may be a block to collect again.
+    #[inline]
+    pub(crate) fn opened(&mut self, pu: u32, block: u32) {
+        self.refresh.opened(block);
+        self.units[pu as usize].barren = false;
+        self.short.report(pu);
+    }
+
+    /// Records that `block` of `pu` was erased, which ends its emergency.
+    pub(crate) fn erased(&mut self, pu: u32, block: u32) {
+        let unit = &mut self.units[pu as usize];
+        unit.victims.retain(|victim| victim.block != block);
+        (unit.emergency, unit.reckless) = (false, false);
+    }
+
+    /// Lets copies of `pu` use even the room kept for a program failure, until a block is erased.
+    pub(crate) fn use_all_room(&mut self, pu: u32) {
+        self.units[pu as usize].reckless = true;
+        self.short.add(pu);
     }
 }

@@ -119,7 +119,7 @@ impl Ftl {
     #[inline]
     pub(crate) fn shortage(&self, pu: u32) -> i64 {
         // Enough free blocks, the usual case of a drive that is not full.
-        if self.space.parallel_units[pu as usize].free.len() > self.gc.pace.blocks && self.space.blocks.is_whole() {
+        if self.space.parallel_units[pu as usize].free().len() > self.gc.pace.blocks && self.space.blocks.is_whole() {
             return 0;
         }
         self.gc.pace.level - self.level(pu)
@@ -156,12 +156,11 @@ impl Ftl {
         }
         let l = &self.space.parallel_units[pu as usize];
         let collection = &self.gc.units[pu as usize];
-        let rest = |stream: Stream| {
-            l.write_points[stream as usize].map_or(0, |open| self.layout.data_after(open.end - open.next))
-        };
+        let rest =
+            |stream: Stream| l.write_point(stream).map_or(0, |open| self.layout.data_after(open.end - open.next));
         let rest = (rest(Stream::Host) + rest(Stream::Copy)) * self.layout.program_units;
         let block_units = u64::from(self.layout.data_units);
-        let mut level = l.free.len() as u64 * block_units + u64::from(rest);
+        let mut level = l.free().len() as u64 * block_units + u64::from(rest);
         for victim in collection.victims.iter().filter(|victim| !victim.slc) {
             level += victim.given_back(block_units, self.space.blocks.valid(victim.block));
         }
@@ -173,8 +172,8 @@ impl Ftl {
         let l = &self.space.parallel_units[pu as usize];
         let collection = &self.gc.units[pu as usize];
         let of_block = |block: u32| self.capacity(block, self.layout.block_programs);
-        let mut level: i64 = l.free.iter().take(self.enough() + 1).map(|block| of_block(*block)).sum();
-        for open in [Stream::Host, Stream::Copy].iter().filter_map(|stream| l.write_points[*stream as usize]) {
+        let mut level: i64 = l.free().iter().take(self.enough() + 1).map(|block| of_block(*block)).sum();
+        for open in [Stream::Host, Stream::Copy].iter().filter_map(|stream| l.write_point(*stream)) {
             level += self.capacity(open.block, open.end - open.next);
         }
         for victim in collection.victims.iter().filter(|victim| !victim.slc) {
@@ -253,7 +252,7 @@ impl Ftl {
     pub(crate) fn pace(&mut self, pu: u32, out: &mut Actions) {
         let l = &self.space.parallel_units[pu as usize];
         let collection = &self.gc.units[pu as usize];
-        if (collection.scan.is_some() || !collection.barren) && l.free.len() <= self.enough() {
+        if (collection.scan.is_some() || !collection.barren) && l.free().len() <= self.enough() {
             self.collect_on(pu, out);
         }
     }
@@ -292,8 +291,7 @@ impl Ftl {
     /// Returns true if copies of `pu` are in flight or will follow.
     #[inline]
     pub(crate) fn is_copying(&self, pu: u32) -> bool {
-        let collection = &self.gc.units[pu as usize];
-        collection.scan.is_some() || collection.in_flight > 0
+        self.gc.unit(pu).is_copying()
     }
 
     /// Ends idle time when a command arrives: collection no longer works ahead.

@@ -186,7 +186,7 @@ impl Ftl {
         due.find(|block| {
             self.layout.pu_of(*block) == pu
                 && self.space.blocks.usage(*block) == Use::Closed
-                && self.space.parallel_units[pu as usize].free.len() > crate::space::parallel_unit::RESERVE
+                && self.space.parallel_units[pu as usize].free().len() > crate::space::parallel_unit::RESERVE
                 && self.fits(pu, *block)
         })
     }

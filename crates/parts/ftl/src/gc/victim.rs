@@ -23,7 +23,7 @@ impl Ftl {
     fn find_victim(&mut self, pu: u32, short: bool) -> Option<(u32, bool)> {
         let l = &self.space.parallel_units[pu as usize];
         let collection = &self.gc.units[pu as usize];
-        if l.free.is_empty() && !collection.victims.is_empty() {
+        if l.free().is_empty() && !collection.victims.is_empty() {
             // The last room is reserved for the block being emptied, and for the journal pages that its erase waits
             // for.
             return None;
@@ -58,8 +58,7 @@ impl Ftl {
             return Some(chosen);
         }
         // Operations in progress will free room: wait for the policy's choice.
-        let collection = &self.gc.units[pu as usize];
-        if (collection.in_flight > 0 || !collection.victims.is_empty()) && !collection.emergency {
+        if self.gc.unit(pu).waits_for_room() {
             return None;
         }
         if self.space.blocks.is_whole() {
@@ -129,10 +128,10 @@ impl Ftl {
             programs += self.journal_programs();
         }
         let mut room = -i64::from(programs * self.layout.program_units);
-        if let Some(write_point) = l.write_points[Stream::Copy as usize] {
+        if let Some(write_point) = l.write_point(Stream::Copy) {
             room += self.capacity(write_point.block, write_point.end - write_point.next);
         }
-        for free in &l.free {
+        for free in l.free() {
             if room >= i64::from(needed) {
                 break;
             }
@@ -210,7 +209,7 @@ impl Ftl {
         assert!(collection.fruitless <= most, "collection of parallel unit {pu} makes no progress");
         collection.victims.push(Victim { block, valid, slc: slc && !lent });
         if slc {
-            l.slc_closed.retain(|closed| *closed != block);
+            l.remove_closed_slc(block);
         }
         if !slc || lent {
             collection.short_by = short_by;

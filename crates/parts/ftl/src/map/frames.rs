@@ -54,7 +54,7 @@ pub(crate) struct Frame {
 /// there: its replacement reuses its memory. Host memory is large, and the directory of its contents must be small, so
 /// a frame there may cover several consecutive units.
 pub(crate) struct MapCache {
-    pub first: u32,
+    pub(super) first: u32,
     shift: u32,
     user_units: u32,
     eviction: Eviction,
@@ -64,26 +64,26 @@ pub(crate) struct MapCache {
     capacity: [u32; 2],
     used: [u32; 2],
     /// For each translation unit, its frame or the operation that fetches it.
-    pub state: Vec<u32>,
+    pub(super) state: Vec<u32>,
     /// For each translation unit, true if its copy in flash is outdated.
-    pub dirty: Vec<bool>,
+    pub(super) dirty: Vec<bool>,
     /// For each group of translation units, its frame in host memory.
     frame_of: Vec<u32>,
-    pub frames: Vec<Frame>,
+    pub(super) frames: Vec<Frame>,
     free: u32,
     newest: u32,
     oldest: u32,
     /// Translation units whose copy in flash is older than data found at a mount, or than a version lost with host
     /// memory.
-    pub stale: Vec<bool>,
+    pub(super) stale: Vec<bool>,
     /// Changes to translation units that are not cached.
-    pub pending: Pending,
+    pub(super) pending: Pending,
     /// The cached entries if single entries are cached instead of whole translation units; frames are then unused.
-    pub entries: Option<MapEntries>,
+    pub(super) entries: Option<MapEntries>,
     /// Translation units that writes changed and that are to be fetched.
-    pub wanted: Wanted,
+    pub(super) wanted: Wanted,
     /// Random numbers for the initial content of a warm cache.
-    pub warm: Option<Rng>,
+    pub(super) warm: Option<Rng>,
 }
 
 impl MapCache {
@@ -135,10 +135,6 @@ impl MapCache {
     /// Returns the number of frames in the controller.
     pub fn own_frames(&self) -> u32 {
         self.capacity[0]
-    }
-
-    pub fn translation_of(&self, unit: u32) -> Option<u32> {
-        self.translation(unit)
     }
 
     /// Returns the logical unit of translation unit `t`.

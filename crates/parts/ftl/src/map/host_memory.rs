@@ -16,7 +16,6 @@ use sim::Time;
 
 use crate::buffer::slots::{Holds, NIL, Owner, Slot};
 use crate::location::{Location, Place};
-use crate::request::admission::Queue;
 use crate::request::operation::Kind;
 use crate::{Actions, Delivery, Ftl, InjectedFault};
 
@@ -24,16 +23,16 @@ use crate::{Actions, Delivery, Ftl, InjectedFault};
 #[derive(Default)]
 pub(crate) struct HostMemory {
     /// The memory may be used.
-    pub enabled: bool,
+    pub(super) enabled: bool,
     /// The host requested it back, and it is being emptied.
     releasing: bool,
     /// Accesses in progress.
     accesses: u32,
     /// Dirty and clean slots whose data is in host memory.
-    pub dirty: u32,
-    pub clean: u32,
+    pub(super) dirty: u32,
+    pub(super) clean: u32,
     /// Dirty data is being loaded into the controller to be programmed.
-    pub bringing: bool,
+    pub(super) bringing: bool,
 }
 
 /// Losses with the host memory, and the cost of recovering the map.
@@ -194,7 +193,7 @@ impl Ftl {
         if !self.map.host.releasing || !self.evict_away(out) {
             return;
         }
-        if self.durability.read_only && self.map.host.dirty > 0 {
+        if self.durability.is_read_only() && self.map.host.dirty > 0 {
             self.bring_all_in(out);
         }
         if self.map.host.dirty == 0 && self.map.host.accesses == 0 {
@@ -377,13 +376,11 @@ impl Ftl {
             }
         }
         self.map.host.accesses = 0;
-        self.requests.commands.forget();
-        self.requests.fragments = crate::request::fragments::Fragments::new();
+        self.requests.forget();
         self.buffer.slots.forget_waiters();
         self.buffer.write_used -= self.buffer.reserved;
         self.buffer.reserved = 0;
         self.end_combining();
-        self.requests.queue = Queue::EMPTY;
         self.durability.durable_queue.clear();
         coming
     }

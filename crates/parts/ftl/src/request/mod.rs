@@ -32,4 +32,11 @@ impl Requests {
             activity: Activity::default(),
         }
     }
+
+    /// Drops all commands.
+    pub(crate) fn forget(&mut self) {
+        self.commands.forget();
+        self.fragments = Fragments::new();
+        self.queue = Queue::EMPTY;
+    }
 }

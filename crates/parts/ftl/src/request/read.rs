@@ -88,7 +88,7 @@ impl Ftl {
         out: &mut Actions,
     ) {
         let place = self.place(unit);
-        if !self.durability.lost.is_empty() && self.durability.lost.contains(&unit) {
+        if self.durability.is_lost(unit) {
             self.requests.commands[tag].status = Status::Uncorrectable;
             *at_hand += u64::from(self.part(tag, unit).sectors) * SECTOR;
             return;
@@ -97,7 +97,7 @@ impl Ftl {
             self.read_slot(tag, unit, slot, at_hand, out);
             return;
         }
-        if self.map.cache.is_some() && !mapped {
+        if self.map.is_cached() && !mapped {
             match self.map_ready(unit, out) {
                 Ready::Now => {}
                 Ready::After(id) => {
@@ -257,7 +257,7 @@ impl Ftl {
             }
             let slot = self.buffer.slots.take(logical + i, home, Holds::Clean, Owner::Host, self.layout.all_sectors);
             self.buffer.slots.append(&mut self.buffer.clean, slot);
-            if self.map.host.enabled {
+            if self.map.has_host_memory() {
                 self.place_clean(slot, out);
             }
             self.map.table.set(logical + i, Location::buffer(slot));

@@ -19,7 +19,7 @@ impl Ftl {
         let command = &mut self.requests.commands[tag];
         let covered = u64::from(units) << (self.layout.unit_shift - SECTOR.trailing_zeros());
         (command.unit, command.units, command.whole) = (first, units, command.sectors == covered);
-        if self.durability.read_only {
+        if self.durability.is_read_only() {
             self.complete(tag, Status::NoSpace, out);
             return;
         }
@@ -73,7 +73,7 @@ impl Ftl {
             let mask = if whole { self.layout.all_sectors } else { self.mask(tag, unit) };
             self.store_unit(tag, unit, mask, out);
         }
-        if self.map.host.dirty > 0 {
+        if self.map.has_dirty_away() {
             self.store_away(tag, first..first + units, out);
         }
         self.stats.host_units += u64::from(units);
@@ -105,10 +105,10 @@ impl Ftl {
     #[inline]
     fn store_unit(&mut self, tag: Tag, unit: u32, mask: u64, out: &mut Actions) {
         let all = self.layout.all_sectors;
-        if mask == all && !self.durability.lost.is_empty() {
-            self.durability.lost.remove(&unit);
+        if mask == all {
+            self.durability.replace(unit);
         }
-        if self.map.host.clean > 0 {
+        if self.map.has_clean_away() {
             self.drop_clean_of(unit);
         }
         if let Some(copies) = &mut self.buffer.read_copies {
@@ -129,7 +129,7 @@ impl Ftl {
                 };
                 let slot = self.buffer.dirty.take(&mut self.buffer.slots, unit, home, mask);
                 *entry = Location::buffer(slot);
-                if self.map.host.enabled {
+                if self.map.has_host_memory() {
                     self.place_dirty(slot);
                 }
                 if mask != all {
@@ -203,8 +203,7 @@ impl Ftl {
                 self.operations[id].unit = physical;
                 self.buffer.slots[slot].filling = true;
                 self.buffer.fills += 1;
-                self.buffer.slots[slot].lost =
-                    !self.durability.lost.is_empty() && self.durability.lost.contains(&self.buffer.slots[slot].unit);
+                self.buffer.slots[slot].lost = self.durability.is_lost(self.buffer.slots[slot].unit);
                 self.space.blocks.pin(self.layout.block_of(physical));
                 self.stats.fill_reads += 1;
                 out.actions.push(Action::Read(media::ReadOp {
@@ -257,7 +256,7 @@ impl Ftl {
 
     /// Marks the data of `unit` as lost; reads fail until the whole unit is rewritten.
     pub(crate) fn lose(&mut self, unit: u32) {
-        if self.durability.lost.insert(unit) {
+        if self.durability.lose(unit) {
             self.stats.lost_units += 1;
         }
     }

@@ -2,7 +2,6 @@
 
 use media::{Action, BlockAddr, Class, EraseOp, OpId, PlaneMask, Status};
 
-use crate::gc::collection::GcScan;
 use crate::location::{Location, Place};
 use crate::request::operation::Kind;
 use crate::space::blocks::Use;
@@ -12,9 +11,7 @@ use crate::{Actions, Ftl};
 impl Ftl {
     /// Queues the victim `block` for its erase, after its last valid unit was superseded.
     pub(crate) fn emptied(&mut self, block: u32) {
-        let pu = self.layout.pu_of(block) as usize;
-        let reads = |scan: &Option<GcScan>| scan.is_some_and(|scan| scan.block == block);
-        let being_read = reads(&self.gc.units[pu].scan) || reads(&self.gc.units[pu].background.scan);
+        let being_read = self.gc.unit(self.layout.pu_of(block)).is_reading(block);
         if self.space.blocks.usage(block) == Use::Victim && !being_read {
             self.space.erase_queue.add(
                 block,
@@ -119,9 +116,7 @@ impl Ftl {
         self.give_back(block);
         let slc = self.is_slc(block);
         let l = &mut self.space.parallel_units[pu as usize];
-        let collection = &mut self.gc.units[pu as usize];
-        collection.victims.retain(|victim| victim.block != block);
-        (collection.emergency, collection.reckless) = (false, false);
+        self.gc.erased(pu, block);
         if self.space.blocks.usable_planes(&self.layout, block) == 0 {
             self.space.blocks.set_usage(block, Use::Bad);
         } else {

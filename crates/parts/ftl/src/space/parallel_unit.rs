@@ -41,17 +41,17 @@ pub(crate) struct Room {
 /// A set of planes that allocates and collects independently: its free and open blocks.
 #[derive(Default)]
 pub(crate) struct ParallelUnit {
-    pub(crate) free: Vec<u32>,
-    pub(crate) slc_free: Vec<u32>,
+    pub(super) free: Vec<u32>,
+    pub(super) slc_free: Vec<u32>,
     /// SLC blocks in the order in which they were filled.
-    pub(crate) slc_closed: VecDeque<u32>,
-    pub(crate) write_points: [Option<WritePoint>; 3],
+    pub(super) slc_closed: VecDeque<u32>,
+    pub(super) write_points: [Option<WritePoint>; 3],
     /// Programs of blocks reopened by the mount that were already written: block and program.
-    pub(crate) ahead: Vec<(u32, u32)>,
+    pub(super) ahead: Vec<(u32, u32)>,
     /// Capacity of its largest block in units.
-    pub(crate) largest: i64,
+    pub(super) largest: i64,
     /// Number of usable planes over all blocks.
-    pub(crate) planes: u32,
+    pub(super) planes: u32,
 }
 
 impl ParallelUnit {
@@ -59,8 +59,60 @@ impl ParallelUnit {
         if slc { self.slc_free.push(block) } else { self.free.push(block) }
     }
 
+    /// Returns the free blocks, except those of the static SLC cache.
+    #[inline]
+    pub(crate) fn free(&self) -> &[u32] {
+        &self.free
+    }
+
+    /// Returns the number of free blocks of the static SLC cache.
+    pub(crate) fn slc_free(&self) -> usize {
+        self.slc_free.len()
+    }
+
+    /// Returns the open block of `stream`.
+    #[inline]
+    pub(crate) fn write_point(&self, stream: Stream) -> Option<WritePoint> {
+        self.write_points[stream as usize]
+    }
+
+    /// Exchanges the open blocks of host data and of copies.
+    pub(crate) fn swap_write_points(&mut self) {
+        self.write_points.swap(Stream::Host as usize, Stream::Copy as usize);
+    }
+
+    /// Returns the full SLC blocks in the order in which they were filled.
+    pub(crate) fn closed_slc(&self) -> &VecDeque<u32> {
+        &self.slc_closed
+    }
+
+    /// Adds the full SLC block `block`.
     pub(crate) fn add_closed_slc(&mut self, block: u32) {
         self.slc_closed.push_back(block);
+    }
+
+    /// Removes `block`, which is being emptied, from the full SLC blocks.
+    pub(crate) fn remove_closed_slc(&mut self, block: u32) {
+        self.slc_closed.retain(|closed| *closed != block);
+    }
+
+    /// Returns true if some of the `programs` of `block` were written before the mount.
+    pub(crate) fn is_written_ahead(&self, block: u32, programs: &std::ops::Range<u32>) -> bool {
+        self.ahead.iter().any(|(at, program)| *at == block && programs.contains(program))
+    }
+
+    /// Returns the next program of `block`, if it is open.
+    pub(crate) fn next_in(&self, block: u32) -> Option<u32> {
+        self.write_points.iter().flatten().find(|open| open.block == block).map(|open| open.next)
+    }
+
+    /// Continues to write the open `block` at program `next`. Returns true if that is its end, and the block is no
+    /// longer open.
+    pub(crate) fn skip_to(&mut self, block: u32, next: u32) -> bool {
+        let open = self.write_points.iter_mut().find(|open| open.is_some_and(|open| open.block == block));
+        let open = open.expect("the block is open");
+        *open = open.filter(|open| next < open.end).map(|open| WritePoint { next, ..open });
+        open.is_none()
     }
 
     /// Opens `block` from program `next` on for `stream`; programs in `ahead` are already written. Returns false if the
@@ -181,9 +233,7 @@ impl Ftl {
     #[inline]
     pub(crate) fn lacks_room(&self, pu: u32) -> bool {
         self.space.host_room.waits_for_erase()
-            || (!self.space.blocks.is_whole()
-                && self.gc.units[pu as usize].victims.is_empty()
-                && !self.is_reserved(pu, 1))
+            || (!self.space.blocks.is_whole() && self.gc.unit(pu).has_no_victim() && !self.is_reserved(pu, 1))
     }
 
     /// Returns true if `pu` may open one more block for the host. Parallel units take programs in turn, and programs
@@ -214,11 +264,13 @@ impl Ftl {
     #[inline(always)]
     pub(crate) fn copy_room(&mut self, pu: u32) -> Option<Room> {
         let l = &self.space.parallel_units[pu as usize];
-        let collection = &self.gc.units[pu as usize];
         if l.free.is_empty() {
             let open = l.write_points[Stream::Copy as usize];
             let left = open.map_or(0, |write_point| self.layout.data_after(write_point.end - write_point.next));
-            if left <= self.journal_programs() && left > 0 && !(collection.emergency && self.is_erasable(pu)) {
+            if left <= self.journal_programs()
+                && left > 0
+                && !(self.gc.unit(pu).is_in_emergency() && self.is_erasable(pu))
+            {
                 return None;
             }
         }
@@ -256,7 +308,7 @@ impl Ftl {
             let (block, mut program) = (write_point.block, write_point.next);
             write_point.next += 1;
             let full = write_point.next == write_point.end;
-            if self.durability.parity.is_some() {
+            if self.durability.has_parity() {
                 let Some(in_stripe) = self.enter_stripe(pu, block, program) else {
                     self.space.parallel_units[pu as usize].write_points[stream as usize].as_mut()?.next = program;
                     return None;
@@ -328,11 +380,9 @@ impl Ftl {
         if lends {
             self.lend(block);
         }
-        self.gc.refresh.opened(block);
         let write_point = WritePoint { block, next: 0, end: self.programs_of(block) };
         self.space.parallel_units[pu as usize].write_points[stream as usize] = Some(write_point);
-        self.gc.units[pu as usize].barren = false;
-        self.gc.short.report(pu);
+        self.gc.opened(pu, block);
         Some(())
     }
 
@@ -352,7 +402,7 @@ impl Ftl {
         let pu = self.layout.pu_of(block) as usize;
         self.look_at_lent_again(pu as u32);
         if self.space.blocks.is_failing(block) {
-            self.gc.units[pu].forced.push(block);
+            self.gc.force(pu as u32, block);
         }
         if self.is_slc(block) {
             self.space.parallel_units[pu].slc_closed.push_back(block);
@@ -373,7 +423,7 @@ impl Ftl {
             }
         }
         if self.space.blocks.usage(block) == Use::Closed {
-            self.gc.units[pu].forced.push(block);
+            self.gc.force(pu as u32, block);
         }
     }
 }

@@ -21,13 +21,7 @@ impl Ftl {
 
     /// Returns an upper bound on the room in units that the collection in progress in `pu` will take.
     fn demand_of(&self, pu: u32) -> i64 {
-        let collection = &self.gc.units[pu as usize];
-        let left: u32 = [collection.scan, collection.background.scan]
-            .iter()
-            .flatten()
-            .map(|scan| self.space.blocks.valid(scan.block))
-            .sum();
-        i64::from(left.max(collection.in_flight))
+        self.gc.unit(pu).demand(&self.space.blocks)
     }
 
     /// Returns the room for copies in the whole drive that neither the collection in progress nor the journal needs.
@@ -44,7 +38,7 @@ impl Ftl {
 
     /// Returns the units of copies that fit into the room of the whole drive, even if one of their programs fails.
     pub(crate) fn pool_limit(&self, pu: u32) -> i64 {
-        self.pool() - if self.gc.units[pu as usize].reckless { 0 } else { self.failure_units() }
+        self.pool() - if self.gc.unit(pu).uses_all_room() { 0 } else { self.failure_units() }
     }
 
     fn pool_holds(&self, pu: u32, units: u32) -> bool {
@@ -82,9 +76,7 @@ impl Ftl {
 
     /// Returns true if the valid units of `block`, of the idle `pu`, fit into the remaining room of the whole drive.
     pub(crate) fn fits_elsewhere(&self, pu: u32, block: u32) -> bool {
-        let collection = &self.gc.units[pu as usize];
-        let waits = (collection.in_flight > 0 || !collection.victims.is_empty()) && !collection.emergency;
-        if self.space.blocks.is_whole() || self.layout.parallel_units == 1 || waits {
+        if self.space.blocks.is_whole() || self.layout.parallel_units == 1 || self.gc.unit(pu).waits_for_room() {
             return false;
         }
         self.pool_holds(pu, self.space.blocks.valid(block))
@@ -130,7 +122,7 @@ impl Ftl {
     /// Writes one program of host data to the blocks for copies, which may supersede enough data to empty a block.
     /// Called if no operation is in progress, no block can be emptied, and the host has no room.
     pub(crate) fn squeeze(&mut self, out: &mut Actions) {
-        let waits = self.map.host.dirty > 0 && self.bring_in(out);
+        let waits = self.map.has_dirty_away() && self.bring_in(out);
         if !waits && self.has_dirty_program() && self.can_squeeze() {
             let most = (0..self.layout.parallel_units).max_by_key(|pu| self.room_in(*pu));
             if let Some(room) = most.and_then(|pu| self.room(pu, Stream::Copy)) {
@@ -154,8 +146,7 @@ impl Ftl {
     /// Uses the room kept for a program failure as the last resort.
     pub(crate) fn risk_failure(&mut self, out: &mut Actions) {
         for pu in 0..self.layout.parallel_units {
-            self.gc.units[pu as usize].reckless = true;
-            self.gc.short.add(pu);
+            self.gc.use_all_room(pu);
         }
         self.collect_short(out);
         self.erase_empty(out);
@@ -164,7 +155,7 @@ impl Ftl {
     /// Writes the remaining dirty data into the remaining room: the drive is read-only, and collection no longer needs
     /// it.
     pub(crate) fn write_last(&mut self, out: &mut Actions) {
-        if self.map.host.dirty > 0 {
+        if self.map.has_dirty_away() {
             self.bring_all_in(out);
         }
         for pu in 0..self.layout.parallel_units {
