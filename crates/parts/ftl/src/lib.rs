@@ -33,14 +33,13 @@ mod stats;
 mod timer;
 
 use media::{Action, Flash, Move, Op, OpId, Request, Status, Tag};
-use sim::{Streams, Time};
+use sim::{Injected, Streams, Time};
 
 use buffer::Buffer;
 use buffer::slots::NIL;
 use config::{Config, ConfigError};
 use durability::{Durability, journal, parity};
 use gc::Collector;
-use injected::Injected;
 use layout::Layout;
 use location::{Location, Place};
 use map::{Map, frames};
@@ -51,7 +50,10 @@ use space::Space;
 pub use buffer::slots::Owner;
 pub use durability::mount::MountReport;
 pub use gc::pacing::programmed_before;
+#[cfg(feature = "injected-faults")]
 pub use injected::InjectedFault;
+#[cfg(not(feature = "injected-faults"))]
+use injected::InjectedFault;
 pub use laid::{Laid, aged};
 pub use map::host_memory::HostMemoryLoss;
 pub use occupancy::Occupancy;
@@ -113,7 +115,7 @@ pub struct Ftl {
     gc: Collector,
     durability: Durability,
     stats: Stats,
-    injected: Injected,
+    injected: Injected<InjectedFault>,
 }
 
 /// Returns the number of buffer units that an instance of `config` uses.
@@ -174,7 +176,7 @@ impl Ftl {
             space: Space::new(&config, &layout),
             gc: Collector::new(&config, &layout, quota, streams),
             stats: Stats::default(),
-            injected: Injected::default(),
+            injected: Injected::NONE,
             layout,
             config,
         })
@@ -351,9 +353,9 @@ impl Ftl {
     }
 
     /// Injects a fault, for the tests that must detect it.
-    #[doc(hidden)]
+    #[cfg(feature = "injected-faults")]
     pub fn inject(&mut self, fault: InjectedFault) {
-        self.injected.inject(fault);
+        self.injected.inject((fault != InjectedFault::None).then_some(fault));
     }
 
     #[inline]
