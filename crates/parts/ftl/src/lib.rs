@@ -18,7 +18,9 @@
 
 mod activity;
 mod buffer;
+mod check;
 pub mod config;
+mod dispatch;
 mod durability;
 mod gc;
 mod injected;
@@ -28,6 +30,7 @@ mod location;
 mod map;
 mod occupancy;
 mod request;
+mod sizes;
 mod space;
 mod stats;
 mod timer;
@@ -38,11 +41,12 @@ use sim::{Injected, Streams, Time};
 use buffer::Buffer;
 use buffer::slots::NIL;
 use config::{Config, ConfigError};
-use durability::{Durability, journal, parity};
+use dispatch::Pending;
+use durability::Durability;
 use gc::Collector;
 use layout::Layout;
 use location::{Location, Place};
-use map::{Map, frames};
+use map::Map;
 use request::Requests;
 use request::operation::{Kind, Operation, Operations};
 use space::Space;
@@ -57,6 +61,7 @@ use injected::InjectedFault;
 pub use laid::{Laid, aged};
 pub use map::host_memory::HostMemoryLoss;
 pub use occupancy::Occupancy;
+pub use sizes::buffer_count;
 pub use stats::Stats;
 
 /// Output of the layer, in order. The caller performs the moves at once, then starts the actions.
@@ -114,41 +119,10 @@ pub struct Ftl {
     space: Space,
     gc: Collector,
     durability: Durability,
+    pending: Pending,
     stats: Stats,
     injected: Injected<InjectedFault>,
 }
-
-/// Returns the number of buffer units that an instance of `config` uses.
-pub fn buffer_count(config: &Config) -> u64 {
-    slots(config, &Layout::new(config))
-}
-
-/// Returns the number of units that collection may have in flight in a parallel unit, at least two programs' worth.
-fn quota(config: &Config, layout: &Layout) -> u32 {
-    // While one batch is programmed the next is read, which keeps every die of the parallel unit busy.
-    let busy = 2 * config.collection.batch * layout.per_row * layout.program_units;
-    config.collection.copies.unwrap_or(busy.max(COPIES)).max(2 * layout.program_units)
-}
-
-/// Minimum default number of units that collection may have in flight in a parallel unit.
-const COPIES: u32 = 64;
-
-fn slots(config: &Config, layout: &Layout) -> u64 {
-    u64::from(config.buffers.write)
-        + u64::from(config.buffers.read)
-        + config.host_memory.map_or(0, |m| u64::from(m.read) + u64::from(m.write))
-        + u64::from(SYSTEM_SLOTS)
-        + parity::slots(config, layout)
-        + u64::from(layout.parallel_units) * u64::from(quota(config, layout))
-}
-
-/// Returns the number of logical units: the user's plus those of the journal and the map.
-fn all_units(config: &Config) -> u64 {
-    u64::from(config.user_units) + u64::from(journal::units(config)) + u64::from(frames::units(config))
-}
-
-/// Slots for translation units and journal pages that wait to be programmed.
-const SYSTEM_SLOTS: u32 = 64;
 
 impl Ftl {
     /// Mounts `flash`, either erased or as an earlier instance of the same configuration left it. All state is
@@ -165,16 +139,17 @@ impl Ftl {
     fn empty(config: Config, streams: &Streams) -> Result<Ftl, ConfigError> {
         config.check()?;
         let layout = Layout::new(&config);
-        let (quota, slots) = (quota(&config, &layout), slots(&config, &layout));
+        let (quota, slots) = (sizes::quota(&config, &layout), sizes::slots(&config, &layout));
         let mut buffer = Buffer::new(&config, &layout, slots as u32);
         Ok(Ftl {
             requests: Requests::new(config.tags),
             operations: Operations::new(layout.program_units),
-            map: Map::new(&config, all_units(&config) as u32, streams),
+            map: Map::new(&config, sizes::all_units(&config) as u32, streams),
             durability: Durability::new(&config, &layout, &mut buffer.slots),
             buffer,
             space: Space::new(&config, &layout),
             gc: Collector::new(&config, &layout, quota, streams),
+            pending: Pending::default(),
             stats: Stats::default(),
             injected: Injected::NONE,
             layout,
@@ -192,9 +167,7 @@ impl Ftl {
         self.requests.commands.start(tag, request);
         if request.op == Op::Read {
             self.admit_read(tag, out);
-            if let Some(copies) = &mut self.buffer.read_copies {
-                copies.read_at(now);
-            }
+            self.buffer.read_at(now);
         } else {
             self.change(now, tag, request.op, out);
         }

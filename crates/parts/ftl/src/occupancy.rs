@@ -20,8 +20,8 @@ impl Ftl {
     /// Returns the current occupancy; costs a pass over the parallel units.
     pub fn occupancy(&self) -> Occupancy {
         let mut found = Occupancy {
-            write_cache_used: self.buffer.write_used,
-            write_cache_units: self.buffer.write_limit,
+            write_cache_used: self.buffer.write_used(),
+            write_cache_units: self.buffer.write_limit(),
             ..Occupancy::default()
         };
         for pu in &self.space.parallel_units {

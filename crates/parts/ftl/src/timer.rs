@@ -11,19 +11,14 @@ impl Ftl {
         // While commands wait for room, neither idle time nor writing out is due.
         let none_due =
             (!self.requests.activity.is_idle_due() && self.buffer.dirty.is_empty()) || !self.requests.queue.is_empty();
-        if none_due && self.buffer.read_copies.is_none() {
+        if none_due && !self.buffer.has_read_copies() {
             return None;
         }
         let idle = self.idle_at().filter(|at| *at < Time::MAX);
         let written = self.write_out_at().filter(|at| *at < Time::MAX);
         let written = written.map_or(idle, |at| Some(idle.map_or(at, |idle| idle.min(at))));
-        match &self.buffer.read_copies {
-            None => written,
-            Some(copies) => {
-                let read = copies.due(self.config.buffers.idle).filter(|at| *at < Time::MAX);
-                written.map_or(read, |at| Some(read.map_or(at, |due| due.min(at))))
-            }
-        }
+        let read = self.buffer.copies_due(self.config.buffers.idle).filter(|at| *at < Time::MAX);
+        written.map_or(read, |at| Some(read.map_or(at, |due| due.min(at))))
     }
 
     /// Returns the time at which collection begins to work ahead if no command arrives before. While commands wait for
@@ -36,7 +31,7 @@ impl Ftl {
     /// or for their data, the host is still writing.
     fn write_out_at(&self) -> Option<Time> {
         let waits = !self.buffer.dirty.is_empty() && !self.config.buffers.protected;
-        let waits = waits && self.requests.queue.is_empty() && self.buffer.reserved == 0;
+        let waits = waits && self.requests.queue.is_empty() && !self.buffer.expects_data();
         waits.then(|| self.requests.activity.written_for(self.config.buffers.idle))
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod combine;
 pub(crate) mod destage;
 pub(crate) mod dirty;
 pub(crate) mod read_copies;
+mod room;
 pub(crate) mod slots;
 pub(crate) mod write_out;
 
@@ -17,23 +18,23 @@ use slots::{List, Slots};
 pub(crate) struct Buffer {
     pub(crate) slots: Slots,
     pub(crate) dirty: DirtySlots,
-    pub(crate) clean: List,
+    clean: List,
     /// Slots of host writes, including those reserved.
-    pub(crate) write_used: u32,
-    pub(crate) write_limit: u32,
+    write_used: u32,
+    write_limit: u32,
     /// Part of `write_used` reserved for writes whose data has not arrived.
-    pub(crate) reserved: u32,
+    reserved: u32,
     /// Slots of host writes in programs in progress.
-    pub(crate) moving: u32,
+    moving: u32,
     /// Reads in progress that fill in the missing sectors of partially written units.
-    pub(crate) fills: u32,
+    fills: u32,
     /// Slots of units of the layer itself.
-    pub(crate) system_used: u32,
+    system_used: u32,
     /// Writes that complete when durable are waiting for data that has not arrived, so as to share its programs.
-    pub(crate) combining: bool,
+    combining: bool,
     /// Dirty data exceeded the high mark, and has not fallen to the low mark since.
-    pub(crate) destaging: bool,
-    pub(crate) read_copies: Option<ReadCopies>,
+    destaging: bool,
+    read_copies: Option<ReadCopies>,
 }
 
 impl Buffer {

@@ -212,14 +212,11 @@ impl Ftl {
 
     /// Frees a slot of a failed program that is no longer needed.
     fn drop_moving(&mut self, slot: u32, pu: u32) {
-        match self.buffer.slots[slot].owner {
-            Owner::Host => {
-                self.buffer.write_used -= 1;
-                self.buffer.moving -= 1;
-            }
-            Owner::System => self.buffer.system_used -= 1,
-            Owner::Copy => self.gc.end_copies(pu, 1),
+        let owner = self.buffer.slots[slot].owner;
+        if owner == Owner::Copy {
+            self.gc.end_copies(pu, 1);
         }
+        self.buffer.drop_moving(owner);
         self.buffer.slots.give(slot);
     }
 }

@@ -13,20 +13,9 @@ use crate::buffer::slots::{Holds, NIL};
 use crate::config::Config;
 use crate::location::{Location, Place};
 use crate::request::operation::Kind;
+use crate::sizes::{self, HEADER};
 use crate::space::parallel_unit::Stream;
 use crate::{Actions, Ftl, InjectedFault};
-
-/// Bytes of a page before its bitmap: the sequence number T.
-const HEADER: u32 = 8;
-
-fn region_units(config: &Config) -> u32 {
-    (config.geometry.unit_bytes - HEADER) * 8
-}
-
-/// Returns the number of logical units that the journal occupies.
-pub(crate) fn units(config: &Config) -> u32 {
-    config.user_units.div_ceil(region_units(config))
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -68,10 +57,10 @@ pub(crate) struct Journal {
 
 impl Journal {
     pub(crate) fn new(config: &Config) -> Journal {
-        let regions = units(config);
+        let regions = sizes::journal_units(config);
         Journal {
             first: config.user_units,
-            region_units: region_units(config),
+            region_units: sizes::region_units(config),
             regions,
             user_units: config.user_units,
             trimmed: vec![0; config.user_units.div_ceil(64) as usize],
@@ -209,9 +198,7 @@ impl Ftl {
 
     fn trim_unit(&mut self, unit: u32, out: &mut Actions) {
         self.durability.replace(unit);
-        if let Some(copies) = &mut self.buffer.read_copies {
-            copies.drop(unit);
-        }
+        self.buffer.drop_read_copy(unit);
         let home = self.home(unit);
         let place = self.place(unit);
         self.map.table.set(unit, Location::NOWHERE);
@@ -230,12 +217,12 @@ impl Ftl {
                         self.buffer.slots[slot].holds = Holds::Doomed;
                     } else {
                         self.buffer.slots.give(slot);
-                        self.buffer.write_used -= 1;
+                        self.buffer.release_write();
                     }
                 }
                 Holds::Clean => {
                     self.leave_host_memory(slot);
-                    self.buffer.slots.remove(&mut self.buffer.clean, slot);
+                    self.buffer.remove_clean(slot);
                     self.buffer.slots.give(slot);
                 }
                 // Its program continues; on completion no entry refers to it.

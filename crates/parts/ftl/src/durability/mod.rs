@@ -32,8 +32,6 @@ pub(crate) struct Durability {
     lost: BTreeSet<u32>,
     /// Too little of the flash is usable for further writes.
     read_only: bool,
-    /// The last dispatch left work to reconsider after the next event.
-    work_left: bool,
 }
 
 impl Durability {
@@ -47,7 +45,6 @@ impl Durability {
             retries: Retries::new(layout.parallel_units),
             lost: BTreeSet::new(),
             read_only: false,
-            work_left: false,
         }
     }
 
@@ -61,6 +58,11 @@ impl Durability {
     #[inline]
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only
+    }
+
+    /// Makes the drive accept no further writes. Returns true if it accepted them before.
+    pub(crate) fn make_read_only(&mut self) -> bool {
+        !std::mem::replace(&mut self.read_only, true)
     }
 
     /// Returns true if any unit is lost.

@@ -193,7 +193,7 @@ impl Ftl {
 
     fn apply_journal(&mut self, flash: &impl Flash, report: &mut MountReport) {
         let first = self.config.user_units;
-        for unit in first..first + crate::durability::journal::units(&self.config) {
+        for unit in first..first + crate::sizes::journal_units(&self.config) {
             let Place::Flash(physical) = self.place(unit) else { continue };
             let (page, plane, within) = self.layout.address(physical);
             let note = flash.note(page, plane, within);
@@ -230,7 +230,7 @@ impl Ftl {
 
     /// Marks translation units older than data they map, which are rewritten when they are next used.
     fn mark_stale(&mut self, flash: &impl Flash, newest: &Newest) {
-        let first = self.config.user_units + crate::durability::journal::units(&self.config);
+        let first = self.config.user_units + crate::sizes::journal_units(&self.config);
         for (t, newest) in (0u32..).zip(&newest.of_translation) {
             let stale = *newest > self.sequence_at(self.map.table.get(first + t), flash);
             self.map.set_stale(t, stale);

@@ -21,14 +21,10 @@ use crate::durability::rebuild::Rebuild;
 use crate::layout::Layout;
 use crate::location::Location;
 use crate::request::operation::{Kind, Operation};
+use crate::sizes;
 use crate::space::blocks::Use;
 use crate::space::parallel_unit::Room;
 use crate::{Actions, Ftl};
-
-/// Blocks that may be open at once: for the host, for copies, and in the SLC cache.
-const STREAMS: u32 = 3;
-/// Parity programs in progress per stripe of a page row. Assumed: the depth of a die's queue.
-const ON_THEIR_WAY: u32 = 4;
 
 /// An open stripe.
 struct Open {
@@ -60,22 +56,12 @@ pub(crate) struct Parity {
     pub(crate) rebuilds: BTreeMap<u32, Rebuild>,
 }
 
-/// Returns the number of buffers of one program each: one per open stripe, and those of parity programs in progress.
-fn sets(config: &Config, layout: &Layout) -> u32 {
-    config.parity.map_or(0, |_| STREAMS + ON_THEIR_WAY * layout.per_row.div_ceil(layout.stripe))
-}
-
-/// Returns the number of slots that parity uses.
-pub(crate) fn slots(config: &Config, layout: &Layout) -> u64 {
-    config.parity.map_or(0, |_| u64::from(sets(config, layout)) * u64::from(layout.program_units) + 1)
-}
-
 impl Parity {
     pub(crate) fn new(config: &Config, layout: &Layout, slots: &mut Slots) -> Option<Parity> {
         config.parity?;
         let mut take = || slots.take(media::PARITY, Location::NOWHERE, Holds::Moving, Owner::System, 0);
         let scratch = take();
-        let sets = (0..sets(config, layout)).map(|_| {
+        let sets = (0..sizes::parity_sets(config, layout)).map(|_| {
             let first = take();
             (1..layout.program_units).for_each(|i| assert_eq!(take(), first + i, "new slots come in order"));
             first

@@ -106,7 +106,7 @@ impl Ftl {
             _ => return None,
         };
         let block = self.layout.block_of(operation.unit);
-        if self.buffer.read_copies.is_some() && self.holds_copies(block) {
+        if self.buffer.has_read_copies() && self.holds_copies(block) {
             return None;
         }
         let within = operation.unit - block * self.layout.block_units;
@@ -233,7 +233,7 @@ impl Ftl {
             if !stays || !self.reserve(1) {
                 continue;
             }
-            self.buffer.reserved -= 1;
+            self.buffer.data_arrived(1);
             let all = self.layout.all_sectors;
             let slot = self.buffer.dirty.take(&mut self.buffer.slots, unit, Location::flash(home), all);
             debug_assert_eq!(self.buffer.slots[slot].owner, Owner::Host);

@@ -99,12 +99,12 @@ pub fn programmed_before(config: &Config, units: u64) -> u64 {
     let held = u64::from(config.slc.map_or(0, |slc| slc.blocks) + config.collection.start + 1);
     let closed =
         u64::from(layout.blocks).saturating_sub(held) * u64::from(layout.parallel_units) * u64::from(layout.data_units);
-    let spare = closed.saturating_sub(crate::all_units(config));
+    let spare = closed.saturating_sub(crate::sizes::all_units(config));
     if spare == 0 {
         return u64::MAX;
     }
-    let data =
-        (units * closed).div_ceil(spare) + u64::from(layout.parallel_units) * u64::from(crate::quota(config, &layout));
+    let data = (units * closed).div_ceil(spare)
+        + u64::from(layout.parallel_units) * u64::from(crate::sizes::quota(config, &layout));
     // Parity is programmed in addition.
     (data * u64::from(layout.block_units)).div_ceil(u64::from(layout.data_units))
 }

@@ -5,38 +5,14 @@ use sim::{Rng, Streams};
 
 use crate::buffer::slots::NIL;
 use crate::config::{Config, Eviction};
-use crate::durability::journal;
 use crate::map::entries::MapEntries;
 use crate::map::pending::Pending;
 use crate::map::wanted::Wanted;
-
-/// Bytes of a map entry.
-const ENTRY: u32 = 4;
+use crate::sizes;
 
 pub(crate) const ABSENT: u32 = u32::MAX;
 /// If this bit is set, the rest of a state is the number of the operation that fetches the unit.
 pub(crate) const FETCHING: u32 = 1 << 31;
-
-/// Returns the number of entries of a translation unit.
-pub(crate) fn entries(config: &Config) -> u32 {
-    config.geometry.unit_bytes / ENTRY
-}
-
-/// Returns the number of user units written in order before the map cache evicts a translation unit; `None` if the
-/// controller holds the whole map.
-pub(crate) fn units_cached(config: &Config) -> Option<u64> {
-    let cache = config.map_cache?;
-    if let Some(capacity) = cache.entries {
-        return Some(capacity.into());
-    }
-    let away = config.host_memory.map_or(0, |memory| u64::from(memory.map_frames) * u64::from(cache.frame_units));
-    Some((u64::from(cache.frames.max(1)) + away) * u64::from(entries(config)) + u64::from(cache.updates))
-}
-
-/// Returns the number of logical units that the map occupies in flash: none if the controller holds it all.
-pub(crate) fn units(config: &Config) -> u32 {
-    if config.map_cache.is_some() { config.user_units.div_ceil(entries(config)) } else { 0 }
-}
 
 #[derive(Clone, Copy)]
 pub(crate) struct Frame {
@@ -89,10 +65,10 @@ pub(crate) struct MapCache {
 impl MapCache {
     pub fn new(config: &Config, streams: &Streams) -> Option<MapCache> {
         let cache = config.map_cache?;
-        let count = units(config) as usize;
+        let count = sizes::map_units(config) as usize;
         Some(MapCache {
-            first: config.user_units + journal::units(config),
-            shift: entries(config).trailing_zeros(),
+            first: config.user_units + sizes::journal_units(config),
+            shift: sizes::map_entries(config).trailing_zeros(),
             user_units: config.user_units,
             eviction: cache.eviction,
             group_shift: cache.frame_units.trailing_zeros(),
@@ -107,9 +83,9 @@ impl MapCache {
             oldest: NIL,
             stale: vec![false; count],
             pending: Pending::new(cache.updates, count),
-            entries: cache
-                .entries
-                .map(|capacity| MapEntries::new(capacity, cache.eviction, entries(config).trailing_zeros(), count)),
+            entries: cache.entries.map(|capacity| {
+                MapEntries::new(capacity, cache.eviction, sizes::map_entries(config).trailing_zeros(), count)
+            }),
             wanted: Wanted::default(),
             warm: cache.warm.then(|| streams.stream("ftl.map_cache")),
         })

@@ -68,7 +68,7 @@ impl Ftl {
         let own = &mut self.map.host;
         assert!(!own.enabled && !own.releasing, "host memory is already enabled or still being released");
         own.enabled = true;
-        self.buffer.write_limit += memory.write;
+        self.buffer.add_lent(memory.write);
         if let Some(map) = &mut self.map.cache {
             map.allow_away(memory.map_frames);
         }
@@ -123,7 +123,7 @@ impl Ftl {
     /// Stops storing to host memory.
     fn disable(&mut self) {
         self.map.host.enabled = false;
-        self.buffer.write_limit -= self.config.host_memory.map_or(0, |memory| memory.write);
+        self.buffer.remove_lent(self.config.host_memory.map_or(0, |memory| memory.write));
         if let Some(map) = &mut self.map.cache {
             map.allow_away(0);
         }
@@ -224,7 +224,7 @@ impl Ftl {
     /// Places the data of a dirty slot in the controller if there is room, else in host memory.
     pub(crate) fn place_dirty(&mut self, slot: u32) {
         let (room, _) = self.room_away();
-        let near = self.buffer.write_used - self.buffer.reserved - self.map.host.dirty;
+        let near = self.buffer.write_stored() - self.map.host.dirty;
         let away = near > self.config.buffers.write && self.map.host.dirty < room;
         self.buffer.slots[slot].away = away;
         self.map.host.dirty += u32::from(away);
@@ -260,7 +260,7 @@ impl Ftl {
     /// Places the data of a clean slot, which is already in its list, like [`place_dirty`](Self::place_dirty).
     pub(crate) fn place_clean(&mut self, slot: u32, out: &mut Actions) {
         let (_, room) = self.room_away();
-        let near = self.buffer.clean.len - self.map.host.clean;
+        let near = self.buffer.clean().len - self.map.host.clean;
         let away = near > self.config.buffers.read && room > 0;
         if away {
             self.buffer.slots[slot].away = true;
@@ -321,7 +321,7 @@ impl Ftl {
             self.buffer.slots[slot].filling = false;
             if self.buffer.slots[slot].holds == Holds::Doomed {
                 self.buffer.slots.give(slot);
-                self.buffer.write_used -= 1;
+                self.buffer.release_write();
             } else if came {
                 self.leave_host_memory(slot);
             }
@@ -348,7 +348,7 @@ impl Ftl {
 
     /// Drops all clean data in host memory, of which flash has a copy.
     fn drop_clean_away(&mut self) {
-        let mut slot = self.buffer.clean.head;
+        let mut slot = self.buffer.clean().head;
         while slot != NIL {
             let next = self.buffer.slots.next(slot);
             if self.buffer.slots[slot].away {
@@ -378,8 +378,7 @@ impl Ftl {
         self.map.host.accesses = 0;
         self.requests.forget();
         self.buffer.slots.forget_waiters();
-        self.buffer.write_used -= self.buffer.reserved;
-        self.buffer.reserved = 0;
+        self.buffer.drop_reservations();
         self.end_combining();
         self.durability.durable_queue.clear();
         coming
@@ -408,7 +407,7 @@ impl Ftl {
                     self.buffer.slots[slot].holds = Holds::Doomed;
                 } else {
                     self.buffer.slots.give(slot);
-                    self.buffer.write_used -= 1;
+                    self.buffer.release_write();
                 }
             }
             slot = next;

@@ -13,7 +13,8 @@ use crate::map::cache::Ready;
 use crate::map::entries::MapEntries;
 use crate::map::frames::{ABSENT, FETCHING};
 use crate::request::operation::Kind;
-use crate::{Actions, Ftl, SYSTEM_SLOTS};
+use crate::sizes::SYSTEM_SLOTS;
+use crate::{Actions, Ftl};
 
 /// The translation unit is read in full and written back with its changes.
 const MERGES: u64 = 1;

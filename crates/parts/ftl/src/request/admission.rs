@@ -68,31 +68,16 @@ impl Ftl {
         queue.tail = tag.0;
     }
 
-    pub(crate) fn reserve(&mut self, units: u32) -> bool {
-        let limit = self.buffer.write_limit;
-        if self.buffer.write_used + units > limit {
-            return false;
-        }
-        if self.config.buffers.shared {
-            while self.buffer.write_used + units + self.buffer.clean.len > limit {
-                self.evict_clean();
-            }
-        }
-        self.buffer.write_used += units;
-        self.buffer.reserved += units;
-        true
-    }
-
     /// Admits waiting commands, in order, after room in RAM became free.
     #[inline]
     pub(crate) fn admit(&mut self, out: &mut Actions) {
-        if !self.requests.queue.is_empty() && self.buffer.write_used < self.buffer.write_limit {
+        if !self.requests.queue.is_empty() && self.buffer.has_write_room() {
             self.admit_waiting(out);
         }
     }
 
     fn admit_waiting(&mut self, out: &mut Actions) {
-        if self.requests.queue.held && self.buffer.write_limit - self.buffer.write_used < self.config.buffers.resume {
+        if self.requests.queue.held && self.buffer.write_free() < self.config.buffers.resume {
             return;
         }
         self.requests.queue.gathers |= self.requests.queue.held && self.config.buffers.gather > 0;

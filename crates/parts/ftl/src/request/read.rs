@@ -108,10 +108,8 @@ impl Ftl {
         }
         match place {
             Place::Flash(home) => {
-                let physical = match self.buffer.read_copies {
-                    Some(_) => self.copied_to(tag, unit, home, out),
-                    None => home,
-                };
+                let copied = self.buffer.has_read_copies();
+                let physical = if copied { self.copied_to(tag, unit, home, out) } else { home };
                 if let Some(run) = run {
                     let together = physical == run.unit + run.count
                         && unit == run.logical + run.count
@@ -143,8 +141,8 @@ impl Ftl {
             return;
         }
         if self.buffer.slots[slot].holds == Holds::Clean {
-            self.buffer.slots.remove(&mut self.buffer.clean, slot);
-            self.buffer.slots.append(&mut self.buffer.clean, slot);
+            self.buffer.remove_clean(slot);
+            self.buffer.add_clean(slot);
         }
         self.stats.read_hits += 1;
         if self.config.moves {
@@ -216,21 +214,21 @@ impl Ftl {
 
     /// Returns true if `block` holds read copies.
     fn is_copied(&self, block: u32) -> bool {
-        self.buffer.read_copies.is_some() && self.holds_copies(block)
+        self.buffer.has_read_copies() && self.holds_copies(block)
     }
 
     /// Returns true if data that was read is moved, copied or cached on its way to the host.
     #[inline]
     fn uses_read_data(&self) -> bool {
         let Config { buffers, host_memory, moves, .. } = &self.config;
-        *moves || self.buffer.read_copies.is_some() || buffers.read > 0 || host_memory.is_some()
+        *moves || self.buffer.has_read_copies() || buffers.read > 0 || host_memory.is_some()
     }
 
     fn use_read_data(&mut self, tag: Tag, Run { unit, logical, count }: Run, out: &mut Actions) {
         if self.config.moves {
             self.move_to_host(tag, unit, logical, count, out);
         }
-        if self.buffer.read_copies.is_some() {
+        if self.buffer.has_read_copies() {
             self.note_read(tag, unit, logical, count, out);
         }
         if self.config.buffers.read > 0 || self.config.host_memory.is_some() {
@@ -256,7 +254,7 @@ impl Ftl {
                 continue;
             }
             let slot = self.buffer.slots.take(logical + i, home, Holds::Clean, Owner::Host, self.layout.all_sectors);
-            self.buffer.slots.append(&mut self.buffer.clean, slot);
+            self.buffer.add_clean(slot);
             if self.map.has_host_memory() {
                 self.place_clean(slot, out);
             }

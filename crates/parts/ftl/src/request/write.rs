@@ -10,11 +10,9 @@ use crate::request::read::{Part, sector_mask};
 use crate::{Actions, Ftl};
 
 impl Ftl {
-    // ---- space in RAM ----
-
     pub(crate) fn write(&mut self, tag: Tag, out: &mut Actions) {
         let (first, last) = self.range(tag);
-        let (units, limit) = (last - first + 1, self.buffer.write_limit);
+        let (units, limit) = (last - first + 1, self.buffer.write_limit());
         assert!(units <= limit, "a write of {units} units exceeds the write cache of {limit}");
         let command = &mut self.requests.commands[tag];
         let covered = u64::from(units) << (self.layout.unit_shift - SECTOR.trailing_zeros());
@@ -31,44 +29,10 @@ impl Ftl {
         self.dispatch_pending(out);
     }
 
-    /// Makes room for a clean unit, evicting older ones if needed; returns false if clean data is not cached.
-    pub(crate) fn room_for_clean(&mut self) -> bool {
-        let b = self.config.buffers;
-        let limit = if b.shared {
-            (b.write + b.read).saturating_sub(self.buffer.write_used)
-        } else {
-            b.read + self.room_away().1
-        };
-        if limit == 0 {
-            return false;
-        }
-        while self.buffer.clean.len >= limit {
-            self.evict_clean();
-        }
-        true
-    }
-
-    pub(crate) fn evict_clean(&mut self) {
-        let slot = self.buffer.clean.head;
-        assert!(slot != NIL, "no clean unit to evict");
-        self.drop_clean(slot);
-    }
-
-    /// Drops the clean data of `slot`, of which flash has a copy.
-    pub(crate) fn drop_clean(&mut self, slot: u32) {
-        self.leave_host_memory(slot);
-        self.buffer.slots.remove(&mut self.buffer.clean, slot);
-        let (unit, home) = (self.buffer.slots[slot].unit, self.buffer.slots[slot].home);
-        self.map.table.set(unit, home);
-        self.buffer.slots.give(slot);
-    }
-
-    // ---- data into RAM ----
-
     /// Stores the data of a write in slots.
     pub(crate) fn store(&mut self, tag: Tag, out: &mut Actions) {
         let Command { unit: first, units, whole, .. } = self.requests.commands[tag];
-        self.buffer.reserved -= units;
+        self.buffer.data_arrived(units);
         for unit in first..first + units {
             let mask = if whole { self.layout.all_sectors } else { self.mask(tag, unit) };
             self.store_unit(tag, unit, mask, out);
@@ -111,9 +75,7 @@ impl Ftl {
         if self.map.has_clean_away() {
             self.drop_clean_of(unit);
         }
-        if let Some(copies) = &mut self.buffer.read_copies {
-            copies.drop(unit);
-        }
+        self.buffer.drop_read_copy(unit);
         let entry = self.map.table.entry_to_set(unit);
         let (location, mut present) = (*entry, false);
         let slot = match location.place(self.buffer.slots.count()) {
@@ -151,10 +113,10 @@ impl Ftl {
     fn write_over(&mut self, slot: u32) {
         if self.buffer.slots[slot].holds == Holds::Dirty {
             // The unit already has a slot: release the reservation.
-            self.buffer.write_used -= 1;
+            self.buffer.release_write();
             self.stats.overwritten_in_ram += 1;
         } else {
-            self.buffer.slots.remove(&mut self.buffer.clean, slot);
+            self.buffer.remove_clean(slot);
             self.buffer.slots[slot].holds = Holds::Dirty;
             self.make_dirty(slot);
         }
@@ -202,7 +164,7 @@ impl Ftl {
                 let id = self.start_operation(Kind::Fill, slot);
                 self.operations[id].unit = physical;
                 self.buffer.slots[slot].filling = true;
-                self.buffer.fills += 1;
+                self.buffer.begin_fill();
                 self.buffer.slots[slot].lost = self.durability.is_lost(self.buffer.slots[slot].unit);
                 self.space.blocks.pin(self.layout.block_of(physical));
                 self.stats.fill_reads += 1;
@@ -218,14 +180,14 @@ impl Ftl {
 
     pub(crate) fn fill_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
         let operation = self.operations.end(id);
-        self.buffer.fills -= 1;
+        self.buffer.end_fill();
         let slot = operation.subject;
         let (block, all) = (self.layout.block_of(operation.unit), self.layout.all_sectors);
         let s = &mut self.buffer.slots[slot];
         s.filling = false;
         if s.holds == Holds::Doomed {
             self.buffer.slots.give(slot);
-            self.buffer.write_used -= 1;
+            self.buffer.release_write();
             self.unpin(block, out);
             self.admit(out);
             self.dispatch(out);

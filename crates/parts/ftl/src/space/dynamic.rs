@@ -67,7 +67,7 @@ impl Ftl {
             .filter(|block| !self.space.lent.holds(*block))
             .map(|block| u64::from(self.space.blocks.valid(block)))
             .sum();
-        let share = crate::all_units(&self.config) / u64::from(self.layout.parallel_units);
+        let share = crate::sizes::all_units(&self.config) / u64::from(self.layout.parallel_units);
         let lent = u64::from(self.space.lent.parallel_units[pu as usize].lent) + 1;
         outside + lent * u64::from(self.layout.block_units) <= share
     }

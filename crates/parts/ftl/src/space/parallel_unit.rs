@@ -6,7 +6,7 @@ use media::{PageAddr, PlaneMask};
 
 use crate::Ftl;
 use crate::config::Config;
-use crate::durability::journal;
+use crate::sizes;
 use crate::space::blocks::Use;
 
 /// Purpose of an open block.
@@ -293,7 +293,7 @@ impl Ftl {
         if self.durability.journal.all_durable() {
             return 1;
         }
-        let all = journal::units(&self.config).div_ceil(self.layout.program_units);
+        let all = sizes::journal_units(&self.config).div_ceil(self.layout.program_units);
         all.min(self.layout.block_programs / 6).max(1)
     }
 

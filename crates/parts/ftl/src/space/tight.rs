@@ -56,7 +56,7 @@ impl Ftl {
     /// Returns the maximum number of logical units that `pu` should hold when the drive is full: its share by usable
     /// room.
     pub(crate) fn share_of(&self, pu: u32) -> i64 {
-        let all = crate::all_units(&self.config);
+        let all = crate::sizes::all_units(&self.config);
         let planes: u64 = self.space.parallel_units.iter().map(|l| u64::from(l.planes)).sum();
         (all * u64::from(self.space.parallel_units[pu as usize].planes)).div_ceil(planes.max(1)) as i64
     }
