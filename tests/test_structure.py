@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import nandram
+from graphs import circles
 
 FILES_MAX = 15
 CIRCLE_MAX = 3
@@ -78,23 +79,6 @@ def imports(name: str) -> set[str]:
                 whole = f"{node.module}.{alias.name}"
                 found.add(whole if whole in MODULES else str(node.module))
     return found - {name}
-
-
-def circles(graph: dict[str, set[str]]) -> list[set[str]]:
-    """Return the strongly connected parts of more than one module."""
-
-    def reached(start: str) -> set[str]:
-        seen: set[str] = set()
-        left = [start]
-        while left:
-            for each in graph[left.pop()] - seen:
-                seen.add(each)
-                left.append(each)
-        return seen
-
-    reach = {name: reached(name) for name in graph}
-    parts = {frozenset(each for each in reach[name] if name in reach[each]) for name in graph}
-    return [set(part) for part in parts if len(part) > 1]
 
 
 def test_no_circle_of_imports_has_more_than_3_files() -> None:

@@ -57,6 +57,7 @@ mod catalog;
 pub mod device;
 mod engine;
 mod error;
+mod injected;
 mod map;
 mod mappable;
 mod memory;
@@ -69,6 +70,10 @@ mod transaction;
 
 pub use device::disk::Disk;
 pub use error::Error;
+#[cfg(feature = "injected-faults")]
+pub use injected::InjectedFault;
+#[cfg(not(feature = "injected-faults"))]
+use injected::InjectedFault;
 pub use map::{Advice, Area, MapStats, Mapped, Source};
 pub use mappable::{Hint, MappableMemory};
 pub use memory::{Memory, Stats};
@@ -80,15 +85,3 @@ pub use storage::layout::{Info, Shape};
 
 /// Bytes per page, the unit of allocation and of permissions.
 pub const PAGE_BYTES: u64 = 64 << 10;
-
-/// A fault for tests to inject.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InjectedFault {
-    /// No fault.
-    #[default]
-    None,
-    /// Barriers do not flush.
-    FlushSkipped,
-    /// Checksums are not verified.
-    ChecksumIgnored,
-}

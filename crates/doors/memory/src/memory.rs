@@ -10,7 +10,7 @@ use crate::device::Device;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::storage::layout::Shape;
-use crate::{Disk, InjectedFault, MapStats};
+use crate::{Disk, MapStats};
 
 /// Maximum number of blocks that one sync releases to the file system, to bound its duration.
 const RELEASED: usize = 16;
@@ -120,9 +120,9 @@ impl<D: Device> Memory<D> {
     }
 
     /// Injects a fault, for tests.
-    #[doc(hidden)]
-    pub fn inject_fault(&mut self, injected: InjectedFault) {
-        self.engine.storage.injected = injected;
+    #[cfg(feature = "injected-faults")]
+    pub fn inject_fault(&mut self, injected: crate::InjectedFault) {
+        self.engine.storage.inject(injected);
     }
 
     /// Starts a call: checks that this process opened the memory, and retries requests that a full disk deferred.

@@ -16,7 +16,7 @@ use crate::device::{Device, Op, Request};
 use crate::engine::Engine;
 use crate::storage::layout::{FORMAT, MARK, RECORDS, Shape, Superblock, UNIT, mark, parse_mark, parse_record};
 use crate::storage::{Stop, Storage};
-use crate::{Disk, Error, InjectedFault, Memory, PAGE_BYTES};
+use crate::{Disk, Error, Memory, PAGE_BYTES};
 
 /// Options for creating or opening a memory.
 #[derive(Clone, Debug)]
@@ -219,20 +219,27 @@ impl<D: Device> Memory<D> {
     /// # Errors
     /// If it is damaged, or the device fails.
     pub fn open_on(device: D, shape: Shape, dram: u64, path: &str) -> Result<Memory<D>, Error> {
-        Memory::open_with_fault(device, shape, dram, path, InjectedFault::None)
+        Memory::open_storage(Storage::new(device, shape), shape, dram, path)
     }
 
     /// Opens the memory with an injected fault.
-    #[doc(hidden)]
+    ///
+    /// # Errors
+    /// If it is damaged, or the device fails.
+    #[cfg(feature = "injected-faults")]
     pub fn open_with_fault(
         device: D,
         shape: Shape,
         dram: u64,
         path: &str,
-        injected: InjectedFault,
+        injected: crate::InjectedFault,
     ) -> Result<Memory<D>, Error> {
         let mut storage = Storage::new(device, shape);
-        storage.injected = injected;
+        storage.inject(injected);
+        Memory::open_storage(storage, shape, dram, path)
+    }
+
+    fn open_storage(mut storage: Storage<D>, shape: Shape, dram: u64, path: &str) -> Result<Memory<D>, Error> {
         let newest = storage.newest_record();
         storage.begin_generation().map_err(|stop| stopped(stop, path))?;
         let opening = Opening::new(&mut storage);

@@ -4,8 +4,6 @@
 
 #[path = "support/draw.rs"]
 mod draw;
-#[path = "../../../parts/ftl/tests/support/oracle.rs"]
-mod oracle;
 #[path = "support/world.rs"]
 mod world;
 

@@ -62,7 +62,7 @@ impl Hybrid {
         let free = !prefetch || self.stalled.is_empty();
         let number = self.free_fetches.last().copied().filter(|_| free && !self.free_write_backs.is_empty());
         let inserted = number.and_then(|number| {
-            let keeps = self.injects(InjectedFault::TagKept);
+            let keeps = self.injected.strikes(InjectedFault::TagKept);
             self.directory.insert(page, used, number, prefetch, keeps)
         });
         let (Some(number), Some((frame, victim))) = (number, inserted) else {
@@ -85,7 +85,7 @@ impl Hybrid {
             }
             if dirty {
                 self.stats.dirty_evictions += 1;
-                if !self.injects(InjectedFault::DirtyDropped) {
+                if !self.injected.strikes(InjectedFault::DirtyDropped) {
                     self.write_back(leaves, frame, out);
                 }
             }
@@ -139,7 +139,7 @@ impl Hybrid {
 
     /// Lets a request wait for a fetch.
     fn wait_for(&mut self, line: Line, number: u32, out: &mut impl Port) {
-        let merges = line.kind == Kind::Fill && self.injects(InjectedFault::MergedEarly);
+        let merges = line.kind == Kind::Fill && self.injected.strikes(InjectedFault::MergedEarly);
         let fetch = &mut self.fetches[number as usize];
         if fetch.prefetch {
             fetch.prefetch = false;

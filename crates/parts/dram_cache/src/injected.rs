@@ -1,11 +1,11 @@
 //! Faults that tests inject to check that they are caught.
 
-use super::Hybrid;
-
 /// A fault that tests inject.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "injected-faults", derive(Debug, Default))]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum InjectedFault {
     /// None.
+    #[cfg(feature = "injected-faults")]
     #[default]
     None,
     /// Sometimes a dirty page is evicted without a write-back.
@@ -16,19 +16,10 @@ pub enum InjectedFault {
     TagKept,
 }
 
-impl Hybrid {
+#[cfg(feature = "injected-faults")]
+impl super::Hybrid {
     /// Injects a fault.
-    #[doc(hidden)]
     pub fn inject(&mut self, fault: InjectedFault) {
-        self.injected = fault;
-    }
-
-    /// Returns true every third time the injected fault applies.
-    pub(super) fn injects(&mut self, injected: InjectedFault) -> bool {
-        if self.injected != injected {
-            return false;
-        }
-        self.injected_count += 1;
-        self.injected_count.is_multiple_of(3)
+        self.injected.inject((fault != InjectedFault::None).then_some(fault));
     }
 }

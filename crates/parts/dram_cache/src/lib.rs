@@ -31,7 +31,10 @@ use media::line::{LINE, LineKind, LineRequest};
 
 pub use config::{Config, Prefetch};
 pub use directory::Victim;
+#[cfg(feature = "injected-faults")]
 pub use injected::InjectedFault;
+#[cfg(not(feature = "injected-faults"))]
+use injected::InjectedFault;
 pub use messages::{Action, Actions, Decision, DramRequest, Input, Move, PORTS, Port, Purpose};
 pub use stats::Stats;
 
@@ -92,8 +95,7 @@ pub struct Hybrid {
     awaited_fetches: u32,
     stats: Stats,
     log: Option<Vec<Decision>>,
-    injected: InjectedFault,
-    injected_count: u32,
+    injected: sim::Injected<InjectedFault>,
 }
 
 impl Hybrid {
@@ -134,8 +136,7 @@ impl Hybrid {
             awaited_fetches: 0,
             stats: Stats::default(),
             log: None,
-            injected: InjectedFault::None,
-            injected_count: 0,
+            injected: sim::Injected::NONE,
             config: *config,
         }
     }

@@ -45,6 +45,10 @@ pub struct Layout {
     pub data_units: u32,
     /// Programs per stripe, including parity; 0 without parity.
     pub stripe: u32,
+    /// log2 of the bytes of a unit.
+    pub unit_shift: u32,
+    /// Mask of all sectors of a unit, one bit per sector.
+    pub all_sectors: u64,
     /// Divisors for numbers of units, programs and blocks.
     by: Divisors,
 }
@@ -122,6 +126,8 @@ impl Layout {
             block_units,
             data_units: data_programs * program_units,
             stripe,
+            unit_shift: g.unit_bytes.trailing_zeros(),
+            all_sectors: u64::MAX >> (64 - g.unit_bytes / media::SECTOR as u32),
             by: Divisors {
                 block_units: Divisor::new(block_units),
                 blocks: Divisor::new(g.blocks),

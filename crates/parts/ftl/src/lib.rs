@@ -18,58 +18,50 @@
 
 mod activity;
 mod buffer;
+mod check;
 pub mod config;
+mod dispatch;
 mod durability;
 mod gc;
+mod injected;
 mod laid;
 mod layout;
 mod location;
 mod map;
 mod occupancy;
 mod request;
+mod sizes;
 mod space;
 mod stats;
 mod timer;
 
-use std::collections::BTreeSet;
-
 use media::{Action, Flash, Move, Op, OpId, Request, Status, Tag};
-use sim::{Dense, Rng, Streams, Time};
+use sim::{Injected, Streams, Time};
 
-use activity::Activity;
-use buffer::dirty::DirtySlots;
-use buffer::read_copies::ReadCopies;
-use buffer::slots::{List, NIL, Slots};
+use buffer::Buffer;
+use buffer::slots::NIL;
 use config::{Config, ConfigError};
-use durability::durable_queue::DurableQueue;
-use durability::journal::{self, Journal};
-use durability::parity::{self, Parity};
-use durability::retries::Retries;
-use durability::sequence::Sequence;
-use gc::pacing::Pace;
-use gc::refresh::Refresh;
-use gc::short::ShortUnits;
+use dispatch::Pending;
+use durability::Durability;
+use gc::Collector;
 use layout::Layout;
 use location::{Location, Place};
-use map::frames::{self, MapCache};
-use map::host_memory::HostMemory;
-use map::table::Table;
-use request::admission;
-use request::command::Commands;
-use request::fragments::Fragments;
+use map::Map;
+use request::Requests;
 use request::operation::{Kind, Operation, Operations};
-use space::blocks::Blocks;
-use space::dynamic::Lent;
-use space::erase_queue::EraseQueue;
-use space::host_room::HostRoom;
-use space::parallel_unit::ParallelUnit;
+use space::Space;
 
 pub use buffer::slots::Owner;
 pub use durability::mount::MountReport;
 pub use gc::pacing::programmed_before;
+#[cfg(feature = "injected-faults")]
+pub use injected::InjectedFault;
+#[cfg(not(feature = "injected-faults"))]
+use injected::InjectedFault;
 pub use laid::{Laid, aged};
 pub use map::host_memory::HostMemoryLoss;
 pub use occupancy::Occupancy;
+pub use sizes::buffer_count;
 pub use stats::Stats;
 
 /// Output of the layer, in order. The caller performs the moves at once, then starts the actions.
@@ -116,105 +108,21 @@ pub struct ProgramUnit {
     pub lost: bool,
 }
 
-/// A deliberate bug, for testing that the tests detect it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InjectedFault {
-    /// No fault.
-    #[default]
-    None,
-    /// Every third journal page of trims is not written.
-    JournalSkipped,
-    /// For every third copy made by collection, the map is not updated.
-    CopyNotRepointed,
-    /// When host memory is lost, map entries that existed only there are not recovered from flash.
-    HostMapForgotten,
-}
-
-/// The translation layer.
+/// The translation layer: routes commands and completions to its parts, each of which owns its state.
 pub struct Ftl {
     config: Config,
     layout: Layout,
-    table: Table,
-    blocks: Blocks,
-    slots: Slots,
-    commands: Commands,
+    requests: Requests,
     operations: Operations,
-    fragments: Fragments,
-    sequence: Sequence,
-    parallel_units: Dense<ParallelUnit>,
-    short: ShortUnits,
-    host_room: HostRoom,
-    pace: Pace,
-    /// The last dispatch left work to reconsider after the next event; private to `durability/flush.rs`.
-    work_left: bool,
-    dirty: DirtySlots,
-    clean: List,
-    write_used: u32,
-    write_limit: u32,
-    /// Part of `write_used` reserved for writes whose data has not arrived.
-    reserved: u32,
-    moving: u32,
-    /// Reads in progress that fill in the missing sectors of partially written units.
-    fills: u32,
-    /// Writes that complete when durable are waiting for data that has not arrived, so as to share its programs.
-    combining: bool,
-    system_used: u32,
-    destaging: bool,
-    activity: Activity,
-    space_queue: admission::Queue,
-    durable_queue: DurableQueue,
-    erase_queue: EraseQueue,
-    map: Option<MapCache>,
-    host_memory: HostMemory,
-    read_copies: Option<ReadCopies>,
-    parity: Option<Box<Parity>>,
-    lent: Lent,
-    refresh: Refresh,
-    journal: Journal,
-    /// Logical units whose data could not be read when collection moved it.
-    lost: BTreeSet<u32>,
-    retries: Retries,
-    read_only: bool,
-    rng: Rng,
+    map: Map,
+    buffer: Buffer,
+    space: Space,
+    gc: Collector,
+    durability: Durability,
+    pending: Pending,
     stats: Stats,
-    injected: InjectedFault,
-    plant_count: u32,
-    unit_shift: u32,
-    /// Mask of all sectors of a unit, one bit per sector.
-    all_sectors: u64,
+    injected: Injected<InjectedFault>,
 }
-
-/// Returns the number of buffer units that an instance of `config` uses.
-pub fn buffer_count(config: &Config) -> u64 {
-    slots(config, &Layout::new(config))
-}
-
-/// Returns the number of units that collection may have in flight in a parallel unit, at least two programs' worth.
-fn quota(config: &Config, layout: &Layout) -> u32 {
-    // While one batch is programmed the next is read, which keeps every die of the parallel unit busy.
-    let busy = 2 * config.collection.batch * layout.per_row * layout.program_units;
-    config.collection.copies.unwrap_or(busy.max(COPIES)).max(2 * layout.program_units)
-}
-
-/// Minimum default number of units that collection may have in flight in a parallel unit.
-const COPIES: u32 = 64;
-
-fn slots(config: &Config, layout: &Layout) -> u64 {
-    u64::from(config.buffers.write)
-        + u64::from(config.buffers.read)
-        + config.host_memory.map_or(0, |m| u64::from(m.read) + u64::from(m.write))
-        + u64::from(SYSTEM_SLOTS)
-        + parity::slots(config, layout)
-        + u64::from(layout.parallel_units) * u64::from(quota(config, layout))
-}
-
-/// Returns the number of logical units: the user's plus those of the journal and the map.
-fn all_units(config: &Config) -> u64 {
-    u64::from(config.user_units) + u64::from(journal::units(config)) + u64::from(frames::units(config))
-}
-
-/// Slots for translation units and journal pages that wait to be programmed.
-const SYSTEM_SLOTS: u32 = 64;
 
 impl Ftl {
     /// Mounts `flash`, either erased or as an earlier instance of the same configuration left it. All state is
@@ -231,78 +139,39 @@ impl Ftl {
     fn empty(config: Config, streams: &Streams) -> Result<Ftl, ConfigError> {
         config.check()?;
         let layout = Layout::new(&config);
-        let (quota, slots) = (quota(&config, &layout), slots(&config, &layout));
-        let (all, unit_bytes) = (all_units(&config), config.geometry.unit_bytes);
-        let mut ftl = Ftl {
-            table: Table::new(all as u32),
-            blocks: Blocks::new(&layout),
-            slots: Slots::new(slots as u32),
-            commands: Commands::new(config.tags),
+        let (quota, slots) = (sizes::quota(&config, &layout), sizes::slots(&config, &layout));
+        let mut buffer = Buffer::new(&config, &layout, slots as u32);
+        Ok(Ftl {
+            requests: Requests::new(config.tags),
             operations: Operations::new(layout.program_units),
-            fragments: Fragments::new(),
-            sequence: Sequence::after(0),
-            // SAFETY: parallel unit numbers come from the layout, or from operations that carry such a number.
-            parallel_units: unsafe {
-                Dense::new((0..layout.parallel_units).map(|_| ParallelUnit::new(quota)).collect())
-            },
-            short: ShortUnits::default(),
-            host_room: HostRoom::new(layout.parallel_units),
-            pace: Pace::new(&config, &layout),
-            work_left: false,
-            dirty: DirtySlots::new(),
-            clean: List::new(),
-            write_used: 0,
-            write_limit: config.buffers.write + if config.buffers.shared { config.buffers.read } else { 0 },
-            reserved: 0,
-            moving: 0,
-            fills: 0,
-            combining: false,
-            system_used: 0,
-            destaging: false,
-            activity: Activity::default(),
-            space_queue: admission::Queue::EMPTY,
-            durable_queue: DurableQueue::default(),
-            erase_queue: EraseQueue::new(),
-            map: MapCache::new(&config, streams),
-            host_memory: HostMemory::default(),
-            read_copies: ReadCopies::new(&config, &layout),
-            parity: None,
-            lent: Lent::new(&config, &layout),
-            refresh: Refresh::new(&config, &layout),
-            journal: Journal::new(&config),
-            lost: BTreeSet::new(),
-            retries: Retries::new(layout.parallel_units),
-            read_only: false,
-            rng: streams.stream("ftl.collection"),
+            map: Map::new(&config, sizes::all_units(&config) as u32, streams),
+            durability: Durability::new(&config, &layout, &mut buffer.slots),
+            buffer,
+            space: Space::new(&config, &layout),
+            gc: Collector::new(&config, &layout, quota, streams),
+            pending: Pending::default(),
             stats: Stats::default(),
-            injected: InjectedFault::None,
-            plant_count: 0,
-            unit_shift: unit_bytes.trailing_zeros(),
-            all_sectors: u64::MAX >> (64 - unit_bytes / media::SECTOR as u32),
+            injected: Injected::NONE,
             layout,
             config,
-        };
-        ftl.parity = Parity::new(&ftl.config, &ftl.layout, &mut ftl.slots).map(Box::new);
-        Ok(ftl)
+        })
     }
 
     /// Starts a host command. Its tag may be reused after its [`Action::Complete`].
     #[inline]
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
-        self.activity.command(now);
-        if self.pace.is_idle() {
+        self.requests.activity.command(now);
+        if self.gc.is_idle() {
             self.end_idle();
         }
-        self.commands.start(tag, request);
+        self.requests.commands.start(tag, request);
         if request.op == Op::Read {
             self.admit_read(tag, out);
-            if let Some(copies) = &mut self.read_copies {
-                copies.read_at(now);
-            }
+            self.buffer.read_at(now);
         } else {
             self.change(now, tag, request.op, out);
         }
-        if self.refresh.is_on() {
+        if self.gc.refresh.is_on() {
             self.look_at_refresh(now, out);
         }
     }
@@ -310,12 +179,12 @@ impl Ftl {
     /// Starts a command that may change data or waits for changes.
     #[inline(never)]
     fn change(&mut self, now: Time, tag: Tag, op: Op, out: &mut Actions) {
-        self.activity.plan_idle();
+        self.requests.activity.plan_idle();
         match op {
             Op::Read => unreachable!("a read changes nothing"),
             Op::Write => {
                 self.write(tag, out);
-                self.activity.write(now);
+                self.requests.activity.write(now);
             }
             Op::Trim => self.trim(tag, out),
             Op::Flush => self.flush(tag, out),
@@ -324,13 +193,13 @@ impl Ftl {
 
     /// Accepts the data of the write `tag`, which arrived in the controller after [`Action::Ready`].
     pub fn arrived(&mut self, now: Time, tag: Tag, out: &mut Actions) {
-        self.activity.write(now);
+        self.requests.activity.write(now);
         self.store(tag, out);
     }
 
     /// Handles the end of operation `id`. `flash` provides the spare areas of pages that were read.
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
-        if status != Status::Ok && self.parity.is_some() && self.start_rebuild(id, flash, out) {
+        if status != Status::Ok && self.durability.has_parity() && self.start_rebuild(id, flash, out) {
             return;
         }
         if let Some(delivery) = self.ended(id, status, flash, out) {
@@ -395,7 +264,7 @@ impl Ftl {
         self.operations.slots(id)[..self.operations[id].count as usize].iter().map(|slot| match *slot {
             NIL => ProgramUnit { logical: media::NOBODY, buffer: 0, lost: false },
             s => {
-                let slot = &self.slots[s];
+                let slot = &self.buffer.slots[s];
                 ProgramUnit { logical: slot.unit, buffer: s, lost: slot.lost }
             }
         })
@@ -411,7 +280,7 @@ impl Ftl {
             *to = match *slot {
                 NIL => media::NOBODY,
                 slot => {
-                    let slot = &self.slots[slot];
+                    let slot = &self.buffer.slots[slot];
                     plain &= !slot.lost & (slot.unit < self.config.user_units);
                     slot.unit
                 }
@@ -423,12 +292,12 @@ impl Ftl {
     /// Returns the content of logical unit `unit` if it belongs to the layer itself and has any (a journal page of
     /// trims).
     pub fn note(&self, unit: u32) -> Option<&[u8]> {
-        self.journal.note(unit)
+        self.durability.journal.note(unit)
     }
 
     /// Returns the number of buffer units that data moves through.
     pub fn buffer_count(&self) -> u32 {
-        self.slots.count()
+        self.buffer.slots.count()
     }
 
     /// Returns the number of units that the host can address.
@@ -448,7 +317,7 @@ impl Ftl {
 
     /// Returns true if the drive no longer accepts writes because too little of the flash is usable.
     pub fn is_read_only(&self) -> bool {
-        self.read_only
+        self.durability.is_read_only()
     }
 
     /// Returns true if no operation is in progress.
@@ -457,32 +326,22 @@ impl Ftl {
     }
 
     /// Injects a fault, for the tests that must detect it.
-    #[doc(hidden)]
-    pub fn inject(&mut self, injected: InjectedFault) {
-        self.injected = injected;
-    }
-
-    /// Returns true on every third occasion for the injected fault.
-    #[inline]
-    fn injects(&mut self, injected: InjectedFault) -> bool {
-        if self.injected != injected {
-            return false;
-        }
-        self.plant_count += 1;
-        self.plant_count.is_multiple_of(3)
+    #[cfg(feature = "injected-faults")]
+    pub fn inject(&mut self, fault: InjectedFault) {
+        self.injected.inject((fault != InjectedFault::None).then_some(fault));
     }
 
     #[inline]
     fn place(&self, unit: u32) -> Place {
-        self.table.get(unit).place(self.slots.count())
+        self.map.table.get(unit).place(self.buffer.slots.count())
     }
 
     /// Returns the flash address of the newest copy of `unit` that was handed to flash.
     #[inline]
     fn home(&self, unit: u32) -> Location {
-        let location = self.table.get(unit);
-        match location.place(self.slots.count()) {
-            Place::Buffer(slot) => self.slots[slot].home,
+        let location = self.map.table.get(unit);
+        match location.place(self.buffer.slots.count()) {
+            Place::Buffer(slot) => self.buffer.slots[slot].home,
             _ => location,
         }
     }
@@ -490,7 +349,7 @@ impl Ftl {
     /// Marks the flash copy at `home` invalid, because new data superseded it or it was trimmed.
     #[inline]
     fn invalidate(&mut self, home: Location) {
-        if let Place::Flash(unit) = home.place(self.slots.count()) {
+        if let Place::Flash(unit) = home.place(self.buffer.slots.count()) {
             let block = self.layout.block_of(unit);
             self.superseded_in(block);
             self.clear_valid(block, unit);
@@ -500,7 +359,7 @@ impl Ftl {
     /// Marks flash unit `unit` of `block` invalid; its block may become empty.
     #[inline]
     fn clear_valid(&mut self, block: u32, unit: u32) {
-        if self.blocks.clear_valid(block, unit) == 0 {
+        if self.space.blocks.clear_valid(block, unit) == 0 {
             self.emptied(block);
         }
     }
@@ -511,8 +370,8 @@ impl Ftl {
 
     #[inline]
     fn complete(&mut self, tag: Tag, status: Status, out: &mut Actions) {
-        debug_assert!(self.commands[tag].active);
-        self.commands[tag].active = false;
+        debug_assert!(self.requests.commands[tag].active);
+        self.requests.commands[tag].active = false;
         out.actions.push(Action::Complete { tag, status });
     }
 }

@@ -20,21 +20,23 @@ impl Ftl {
     /// Returns the current occupancy; costs a pass over the parallel units.
     pub fn occupancy(&self) -> Occupancy {
         let mut found = Occupancy {
-            write_cache_used: self.write_used,
-            write_cache_units: self.write_limit,
+            write_cache_used: self.buffer.write_used(),
+            write_cache_units: self.buffer.write_limit(),
             ..Occupancy::default()
         };
-        for pu in &self.parallel_units {
-            found.free_blocks += (pu.free.len() + pu.slc_free.len()) as u32;
-            found.collecting += u32::from(pu.scan.is_some() || pu.in_flight > 0);
+        for pu in &self.space.parallel_units {
+            found.free_blocks += (pu.free().len() + pu.slc_free()) as u32;
         }
+        found.collecting = (0..self.layout.parallel_units).filter(|pu| self.is_copying(*pu)).count() as u32;
         found
     }
 
     /// Returns the number of valid units of each closed block, ordered by parallel unit: the distribution that the
     /// theory predicts.
     pub fn closed_blocks(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.layout.all_blocks()).filter(|b| self.blocks.usage(*b) == Use::Closed).map(|b| self.blocks.valid(b))
+        (0..self.layout.all_blocks())
+            .filter(|b| self.space.blocks.usage(*b) == Use::Closed)
+            .map(|b| self.space.blocks.valid(b))
     }
 
     /// Returns the number of units per block of a parallel unit, and the total number of blocks.
@@ -44,7 +46,7 @@ impl Ftl {
 
     /// Returns the minimum, mean and maximum number of erases per block.
     pub fn wear(&self) -> (u32, f64, u32) {
-        let erases = || (0..self.layout.all_blocks()).map(|b| self.blocks.erases(b));
+        let erases = || (0..self.layout.all_blocks()).map(|b| self.space.blocks.erases(b));
         let sum: u64 = erases().map(u64::from).sum();
         let mean = sum as f64 / f64::from(self.layout.all_blocks());
         (erases().min().unwrap_or(0), mean, erases().max().unwrap_or(0))

@@ -9,34 +9,30 @@ impl Ftl {
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         // While commands wait for room, neither idle time nor writing out is due.
-        let none_due = (!self.activity.is_idle_due() && self.dirty.is_empty()) || !self.space_queue.is_empty();
-        if none_due && self.read_copies.is_none() {
+        let none_due =
+            (!self.requests.activity.is_idle_due() && self.buffer.dirty.is_empty()) || !self.requests.queue.is_empty();
+        if none_due && !self.buffer.has_read_copies() {
             return None;
         }
         let idle = self.idle_at().filter(|at| *at < Time::MAX);
         let written = self.write_out_at().filter(|at| *at < Time::MAX);
         let written = written.map_or(idle, |at| Some(idle.map_or(at, |idle| idle.min(at))));
-        match &self.read_copies {
-            None => written,
-            Some(copies) => {
-                let read = copies.due(self.config.buffers.idle).filter(|at| *at < Time::MAX);
-                written.map_or(read, |at| Some(read.map_or(at, |due| due.min(at))))
-            }
-        }
+        let read = self.buffer.copies_due(self.config.buffers.idle).filter(|at| *at < Time::MAX);
+        written.map_or(read, |at| Some(read.map_or(at, |due| due.min(at))))
     }
 
     /// Returns the time at which collection begins to work ahead if no command arrives before. While commands wait for
     /// room, the host may be silent only because the drive is slow, so there is no such time.
     fn idle_at(&self) -> Option<Time> {
-        self.activity.idle_at(self.config.collection.idle).filter(|_| self.space_queue.is_empty())
+        self.requests.activity.idle_at(self.config.collection.idle).filter(|_| self.requests.queue.is_empty())
     }
 
     /// Returns the time at which dirty data is written to flash if no write arrives before. While writes wait for room
     /// or for their data, the host is still writing.
     fn write_out_at(&self) -> Option<Time> {
-        let waits = !self.dirty.is_empty() && !self.config.buffers.protected;
-        let waits = waits && self.space_queue.is_empty() && self.reserved == 0;
-        waits.then(|| self.activity.written_for(self.config.buffers.idle))
+        let waits = !self.buffer.dirty.is_empty() && !self.config.buffers.protected;
+        let waits = waits && self.requests.queue.is_empty() && !self.buffer.expects_data();
+        waits.then(|| self.requests.activity.written_for(self.config.buffers.idle))
     }
 
     /// Handles a timer: writes dirty data to flash if the host has not written for a while, programs gathered read
@@ -44,18 +40,18 @@ impl Ftl {
     pub fn timer(&mut self, now: Time, out: &mut Actions) {
         self.copies_timer(now, out);
         if self.write_out_at().is_some_and(|at| at <= now) {
-            self.dirty.force();
-            self.activity.write(now);
+            self.buffer.dirty.force();
+            self.requests.activity.write(now);
             self.dispatch(out);
         }
         if self.idle_at().is_some_and(|at| at <= now) {
-            if self.space_queue.take_waited() {
+            if self.requests.queue.take_waited() {
                 // Commands have waited since the last one arrived: the idle period begins now at the earliest.
-                self.activity.command(now);
+                self.requests.activity.command(now);
                 return;
             }
             self.begin_idle();
-            if self.refresh.is_on() {
+            if self.gc.refresh.is_on() {
                 self.look_at_refresh(now, out);
             }
             for pu in 0..self.layout.parallel_units {

@@ -18,6 +18,7 @@ pub mod action;
 pub mod address;
 pub mod config;
 mod durability;
+mod injected;
 mod introspection;
 mod multi_controller;
 mod operations;
@@ -28,12 +29,14 @@ mod stats;
 mod table;
 
 use media::{Action, Class, OpId, ReadOp, Status, Tag};
-use sim::Time;
+use sim::{Injected, Time};
 
 pub use action::{Actions, Content, Input, Move};
 pub use address::{Address, Controller};
 pub use config::{Config, ConfigError, Order, Policy};
 pub use durability::open::{Medium, OpenError, OpenReport};
+#[cfg(feature = "injected-faults")]
+pub use injected::InjectedFault;
 pub use multi_controller::{MultiController, MultiControllerAnswer, MultiControllerToken};
 pub use request::{Answer, Application, Error, Reply, Request};
 pub use stats::Stats;
@@ -43,6 +46,8 @@ pub use table::status::{self, Permissions, State};
 pub use table::vector::{self, Vector};
 
 use durability::Durable;
+#[cfg(not(feature = "injected-faults"))]
+use injected::InjectedFault;
 use operations::{Kind, Operations};
 use serve::promises::Promises;
 use serve::requests::Requests;
@@ -55,32 +60,9 @@ use table::epochs::Epochs;
 use table::lookup::Lookup;
 use table::{Data, Fault, NOWHERE, Table};
 
-/// Bugs that tests inject.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum InjectedFault {
-    /// None.
-    #[default]
-    None,
-    /// The journal does not wait for the data.
-    BarrierSkipped,
-    /// The root does not wait for the directory and the chunks.
-    RootBarrierSkipped,
-    /// Pruning drops versions that a token needs.
-    VersionDropped,
-    /// Collection copies data, but the table keeps pointing to the original.
-    CopyNotRepointed,
-    /// Blocks are erased before the commit that emptied them is durable.
-    ErasedEarly,
-    /// Data written after the last sync survives a power cut.
-    UnsyncedKept,
-}
-
 /// Returns the epochs whose versions are kept, newest first.
-fn retained(epochs: &Epochs, injected: InjectedFault) -> &[u32] {
-    match injected {
-        InjectedFault::VersionDropped => &epochs.views()[..1],
-        _ => epochs.views(),
-    }
+fn retained<'a>(epochs: &'a Epochs, injected: &Injected<InjectedFault>) -> &'a [u32] {
+    if injected.is(InjectedFault::VersionDropped) { &epochs.views()[..1] } else { epochs.views() }
 }
 
 /// Outcome of an attempt to serve a request.
@@ -117,7 +99,7 @@ pub struct Nvmm {
     /// Something changed that waiting work may depend on.
     wake: bool,
     stats: Stats,
-    injected: InjectedFault,
+    injected: Injected<InjectedFault>,
 }
 
 impl Nvmm {
@@ -149,7 +131,7 @@ impl Nvmm {
             worn_out: false,
             wake: false,
             stats: Stats::default(),
-            injected: InjectedFault::None,
+            injected: Injected::NONE,
             layout,
             config,
         })
@@ -188,12 +170,6 @@ impl Nvmm {
             Kind::Commit { .. } => Content::Own(self.durable.page_under_way(id)),
             other => panic!("{other:?} is no program"),
         }
-    }
-
-    /// Injects a fault.
-    #[doc(hidden)]
-    pub fn inject(&mut self, fault: InjectedFault) {
-        self.injected = fault;
     }
 
     fn accept(&mut self, tag: Tag, application: Application, request: Request, out: &mut Actions) {
@@ -254,7 +230,7 @@ impl Nvmm {
     fn pump(&mut self, out: &mut Actions) {
         while self.wake {
             self.wake = false;
-            if self.injected == InjectedFault::ErasedEarly {
+            if self.injected.is(InjectedFault::ErasedEarly) {
                 self.blocks.release_emptied();
             }
             self.run_commit(out);

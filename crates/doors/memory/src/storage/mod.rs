@@ -100,7 +100,7 @@ pub struct Storage<D> {
     pub(crate) complaint: String,
     /// Why the last unreadable page that had been written could not be read.
     pub(crate) damage: String,
-    pub(crate) injected: InjectedFault,
+    pub(crate) injected: sim::Injected<InjectedFault>,
     /// Bytes read and written.
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
@@ -133,7 +133,7 @@ impl<D: Device> Storage<D> {
             broken: None,
             complaint: String::new(),
             damage: String::new(),
-            injected: InjectedFault::None,
+            injected: sim::Injected::NONE,
             read_bytes: 0,
             written_bytes: 0,
             flushes: 0,
@@ -301,12 +301,18 @@ impl<D: Device> Storage<D> {
         self.revoke = true;
     }
 
+    /// Injects a fault.
+    #[cfg(feature = "injected-faults")]
+    pub(crate) fn inject(&mut self, fault: InjectedFault) {
+        self.injected.inject((fault != InjectedFault::None).then_some(fault));
+    }
+
     fn flush_if_ready(&mut self) {
         if let Some((id, 0)) = self.barrier
             && !self.recording
         {
             self.barrier = None;
-            if self.injected == InjectedFault::FlushSkipped {
+            if self.injected.is(InjectedFault::FlushSkipped) {
                 self.finished.push_back(Finished { id, status: Status::Ok, content: None });
                 return;
             }
@@ -431,7 +437,7 @@ impl<D: Device> Storage<D> {
             (Purpose::None, _) => unreachable!("completion of an unused request"),
             (Purpose::Read { id, block, page }, result) => {
                 let sum = sum(&buffer[..self.shape.segment_bytes as usize], self.at(block, page));
-                let good = self.injected == InjectedFault::ChecksumIgnored || self.sums.get(block, page) == Some(sum);
+                let good = self.injected.is(InjectedFault::ChecksumIgnored) || self.sums.get(block, page) == Some(sum);
                 match result {
                     Ok(()) if good => {
                         self.finished.push_back(Finished { id, status: Status::Ok, content: Some(buffer) });

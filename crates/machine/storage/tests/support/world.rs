@@ -8,7 +8,7 @@ use storage::{Completion, Machine};
 use system::parts::Parts;
 
 use super::draw::Drawn;
-use super::oracle::Oracle;
+use testkit::oracle::Oracle;
 
 /// A request in progress.
 #[derive(Clone, Debug)]

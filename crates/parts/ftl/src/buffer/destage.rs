@@ -22,48 +22,50 @@ impl Ftl {
     #[inline]
     fn heed_marks(&mut self) {
         let whole = self.layout.program_units;
-        let high = if self.space_queue.is_empty() { self.config.buffers.high.max(whole) } else { whole };
-        if self.dirty.len() >= high {
-            self.destaging = true;
+        let high = if self.requests.queue.is_empty() { self.config.buffers.high.max(whole) } else { whole };
+        if self.buffer.dirty.len() >= high {
+            self.buffer.destaging = true;
         }
-        let gathers = self.space_queue.gathers(self.dirty.len(), self.config.buffers.gather);
-        if self.dirty.len() < whole || self.dirty.len() <= self.config.buffers.low || gathers {
-            self.destaging = false;
+        let gathers = self.requests.queue.gathers(self.buffer.dirty.len(), self.config.buffers.gather);
+        if self.buffer.dirty.len() < whole || self.buffer.dirty.len() <= self.config.buffers.low || gathers {
+            self.buffer.destaging = false;
         }
     }
 
     /// Returns true if a program should be filled from the head of the dirty list.
     #[inline]
     pub(crate) fn destages(&self) -> bool {
-        !self.host_room.is_stalled() && self.has_dirty_program()
+        !self.space.host_room.is_stalled() && self.has_dirty_program()
     }
 
     /// Like [`destages`](Self::destages), whether or not host writes have room.
     #[inline]
     pub(crate) fn has_dirty_program(&self) -> bool {
-        let head = self.dirty.first();
+        let head = self.buffer.dirty.first();
         if head == NIL {
             return false;
         }
-        let forced = self.dirty.is_forced(self.slots[head].epoch) || self.is_starved();
-        (forced || self.destaging) && (self.fills == 0 || !self.fills_next()) && !self.host_memory.bringing
+        let forced = self.buffer.dirty.is_forced(self.buffer.slots[head].epoch) || self.is_starved();
+        (forced || self.buffer.destaging)
+            && (self.buffer.fills == 0 || !self.fills_next())
+            && !self.map.is_bringing_in()
     }
 
     /// Returns true if writes wait for room while no program is in progress and no data is due to arrive: dirty data
     /// must then be written, however little there is.
     #[inline]
     pub(crate) fn is_starved(&self) -> bool {
-        self.moving | self.reserved == 0 && !self.space_queue.is_empty()
+        self.buffer.moving | self.buffer.reserved == 0 && !self.requests.queue.is_empty()
     }
 
     fn destage_dirty(&mut self, out: &mut Actions) {
         while self.destages() {
-            if self.host_memory.dirty > 0 && self.bring_in(out) {
+            if self.map.has_dirty_away() && self.bring_in(out) {
                 return;
             }
             let Some(room) = self.host_room() else {
-                if !self.host_room.is_paced() || self.operations.active() <= self.retries.count() {
-                    (0..self.layout.parallel_units).for_each(|pu| self.short.report(pu));
+                if !self.space.host_room.is_paced() || self.operations.active() <= self.durability.retries.count() {
+                    (0..self.layout.parallel_units).for_each(|pu| self.gc.short.report(pu));
                 }
                 return;
             };
@@ -80,10 +82,10 @@ impl Ftl {
         let sequence = self.begin_program(id, room, Class::Host);
         let (mut taken, mut plain) = (0, true);
         while taken < room.units {
-            if self.dirty.is_empty() || self.slots[self.dirty.first()].filling {
+            if self.buffer.dirty.is_empty() || self.buffer.slots[self.buffer.dirty.first()].filling {
                 break;
             }
-            let slot = self.dirty.take_first(&mut self.slots);
+            let slot = self.buffer.dirty.take_first(&mut self.buffer.slots);
             self.operations.set_slot(id, taken, slot);
             plain &= self.settle_slot(slot, self.physical(room, taken), out);
             taken += 1;
@@ -114,7 +116,7 @@ impl Ftl {
     /// Assigns a sequence number to the program `id` and returns it.
     #[inline(always)]
     pub(crate) fn begin_program(&mut self, id: OpId, room: Room, class: Class) -> u64 {
-        let sequence = self.sequence.issue();
+        let sequence = self.durability.sequence.issue();
         let operation = &mut self.operations[id];
         operation.count = room.units;
         operation.unit = room.unit;
@@ -134,15 +136,15 @@ impl Ftl {
         (sequence, class): (u64, Class),
         out: &mut Actions,
     ) {
-        self.blocks.count_valid(room.block, units);
+        self.space.blocks.count_valid(room.block, units);
         if units < room.units {
             self.stats.programmed_padding += u64::from(room.units - units);
         }
         self.stats.programs += 1;
-        self.blocks.writing(room.block);
+        self.space.blocks.writing(room.block);
         let slc = self.is_slc(room.block);
         out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
-        if self.parity.is_some() {
+        if self.durability.has_parity() {
             self.join_stripe(id, room, class, out);
         }
     }
@@ -164,20 +166,20 @@ impl Ftl {
     /// count of valid units. Returns true if the logical number fully describes the unit.
     #[inline(always)]
     fn settle_slot(&mut self, slot: u32, physical: u32, out: &mut Actions) -> bool {
-        let s = &mut self.slots[slot];
+        let s = &mut self.buffer.slots[slot];
         debug_assert!(!s.away, "slot {slot} is programmed from the host's memory");
         let (unit, old, owner, lost) = (s.unit, s.home, s.owner, s.lost);
         s.home = Location::flash(physical);
         s.holds = Holds::Moving;
-        self.blocks.mark_valid(physical);
+        self.space.blocks.mark_valid(physical);
         match owner {
             Owner::Host => {
                 self.stats.programmed_host += 1;
-                self.moving += 1;
+                self.buffer.moving += 1;
             }
             Owner::System => {
                 self.stats.programmed_system += 1;
-                self.journal.issued(unit);
+                self.durability.journal.issued(unit);
             }
             Owner::Copy => unreachable!("slot {slot} holds a copy"),
         }
@@ -190,11 +192,11 @@ impl Ftl {
     /// count of valid units and the count of copies. Returns true if the logical number fully describes the unit.
     #[inline(always)]
     pub(crate) fn settle_copy(&mut self, slot: u32, physical: u32, out: &mut Actions) -> bool {
-        let s = &mut self.slots[slot];
+        let s = &mut self.buffer.slots[slot];
         let (unit, old, lost) = (s.unit, s.home, s.lost);
         debug_assert_eq!(s.owner, Owner::Copy);
         s.home = Location::flash(physical);
-        self.blocks.mark_valid(physical);
+        self.space.blocks.mark_valid(physical);
         self.repoint(unit, slot, old, physical);
         let source = old.flash_unit();
         let block = self.layout.block_of(source);
@@ -207,8 +209,8 @@ impl Ftl {
     /// Notifies the journal and the map that `unit` is in a program.
     #[inline(always)]
     fn settled(&mut self, unit: u32, out: &mut Actions) {
-        self.journal.written(unit);
-        if self.map.is_some() {
+        self.durability.journal.written(unit);
+        if self.map.is_cached() {
             self.map_written(unit, out);
         }
     }
@@ -216,8 +218,8 @@ impl Ftl {
     /// Updates the map: the copy of `unit` in `slot`, read from `old`, is being programmed at `physical`.
     #[inline(always)]
     fn repoint(&mut self, unit: u32, slot: u32, old: Location, physical: u32) {
-        match self.table.entry_at(unit, old) {
-            Some(entry) if *entry == old && self.injected == crate::InjectedFault::None => {
+        match self.map.table.entry_at(unit, old) {
+            Some(entry) if *entry == old && !self.injected.is(crate::InjectedFault::CopyNotRepointed) => {
                 *entry = Location::buffer(slot)
             }
             _ => self.repoint_slowly(unit, slot, physical),
@@ -227,18 +229,18 @@ impl Ftl {
     /// Handles newer data in RAM and an injected fault.
     fn repoint_slowly(&mut self, unit: u32, slot: u32, physical: u32) {
         match self.place(unit) {
-            Place::Buffer(newer) if self.slots[newer].holds != Holds::Clean => {
-                self.slots[newer].home = Location::flash(physical);
+            Place::Buffer(newer) if self.buffer.slots[newer].holds != Holds::Clean => {
+                self.buffer.slots[newer].home = Location::flash(physical);
             }
             place => {
                 // Drop the clean copy in RAM: its new address in flash cannot be read before the program completes.
                 if let Place::Buffer(clean) = place {
                     self.leave_host_memory(clean);
-                    self.slots.remove(&mut self.clean, clean);
-                    self.slots.give(clean);
+                    self.buffer.slots.remove(&mut self.buffer.clean, clean);
+                    self.buffer.slots.give(clean);
                 }
-                if !self.injects(crate::InjectedFault::CopyNotRepointed) {
-                    self.table.set(unit, Location::buffer(slot));
+                if !self.injected.strikes(crate::InjectedFault::CopyNotRepointed) {
+                    self.map.table.set(unit, Location::buffer(slot));
                 }
             }
         }
@@ -261,41 +263,41 @@ impl Ftl {
                 place.into_iter().for_each(|place| *place = media::NOBODY);
                 continue;
             }
-            let Slot { unit, home, owner, .. } = self.slots[slot];
+            let Slot { unit, home, owner, .. } = self.buffer.slots[slot];
             place.into_iter().for_each(|place| *place = unit);
             match owner {
                 Owner::Host => {
                     host += 1;
-                    self.moving -= 1;
+                    self.buffer.moving -= 1;
                 }
-                Owner::System => self.system_used -= 1,
+                Owner::System => self.buffer.system_used -= 1,
                 Owner::Copy => copies += 1,
             }
-            if let Some(entry) = self.table.entry(unit)
+            if let Some(entry) = self.map.table.entry(unit)
                 && *entry == Location::buffer(slot)
             {
                 if owner == Owner::Host && self.config.buffers.shared {
-                    self.write_used -= 1;
+                    self.buffer.write_used -= 1;
                     host -= 1;
                     if self.room_for_clean() {
-                        self.slots[slot].holds = Holds::Clean;
-                        self.slots.append(&mut self.clean, slot);
+                        self.buffer.slots[slot].holds = Holds::Clean;
+                        self.buffer.slots.append(&mut self.buffer.clean, slot);
                         continue;
                     }
-                    self.table.set(unit, home);
+                    self.map.table.set(unit, home);
                 } else {
                     *entry = home;
                 }
             }
-            self.slots.give(slot);
+            self.buffer.slots.give(slot);
         }
-        self.write_used -= host;
-        self.parallel_units[pu as usize].in_flight -= copies;
+        self.buffer.write_used -= host;
+        self.gc.end_copies(pu, copies);
         self.written(self.layout.block_of(first));
         if first_sequence != sequence {
-            self.sequence.retire(first_sequence);
+            self.durability.sequence.retire(first_sequence);
         }
-        self.sequence.retire(sequence);
+        self.durability.sequence.retire(sequence);
         self.admit(out);
         if copies > 0 {
             self.collect_on(pu, out);

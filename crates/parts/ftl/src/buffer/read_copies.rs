@@ -163,8 +163,8 @@ impl Ftl {
 
     /// Registers a block set aside for copies, found by a mount.
     pub(crate) fn set_aside(&mut self, block: u32, programmed: bool) {
-        self.blocks.set_usage(block, Use::Copies);
-        let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
+        self.space.blocks.set_usage(block, Use::Copies);
+        let copies = self.buffer.read_copies.as_mut().expect("called only if read copies are configured");
         let at = copies.blocks.iter().position(|(number, _)| *number == block).expect("the block is registered");
         copies.blocks[at].1 = programmed;
         if at == copies.open && programmed {
@@ -177,7 +177,7 @@ impl Ftl {
     /// Returns the flash unit from which `unit`, which is at `home`, is read for the command `tag`: its copy, if it has
     /// one. Both have the same content, which is moved at once: the original may be erased before the read completes.
     pub(crate) fn copied_to(&mut self, tag: Tag, unit: u32, home: u32, out: &mut Actions) -> u32 {
-        let found = self.read_copies.as_ref().and_then(|copies| copies.of.get(&unit));
+        let found = self.buffer.read_copies.as_ref().and_then(|copies| copies.of.get(&unit));
         let Some(Copy { at: Some(at), .. }) = found.filter(|copy| copy.home == home).copied() else { return home };
         self.stats.read_copy_hits += 1;
         if self.config.moves {
@@ -198,16 +198,16 @@ impl Ftl {
     /// Gathers copies of the units read in full for `tag`, out of the `count` units from `unit` on that were read from
     /// flash units from `home` on.
     pub(crate) fn note_read(&mut self, tag: Tag, home: u32, unit: u32, count: u32, out: &mut Actions) {
-        if self.read_only || !self.has_room_for_copies(out) {
+        if self.durability.is_read_only() || !self.has_room_for_copies(out) {
             return;
         }
-        let whole = self.all_sectors.count_ones();
+        let whole = self.layout.all_sectors.count_ones();
         for i in 0..count {
             let (unit, home) = (unit + i, home + i);
-            if self.part(tag, unit).sectors != whole || self.table.get(unit) != Location::flash(home) {
+            if self.part(tag, unit).sectors != whole || self.map.table.get(unit) != Location::flash(home) {
                 continue;
             }
-            let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
+            let copies = self.buffer.read_copies.as_mut().expect("called only if read copies are configured");
             if copies.of.get(&unit).is_some_and(|copy| copy.home == home) {
                 continue;
             }
@@ -220,7 +220,7 @@ impl Ftl {
     /// Programs gathered copies if no read occurred for the idle time of the write buffer.
     pub(crate) fn copies_timer(&mut self, now: Time, out: &mut Actions) {
         let idle = self.config.buffers.idle;
-        if self.read_copies.as_ref().and_then(|copies| copies.due(idle)).is_some_and(|at| at <= now) {
+        if self.buffer.read_copies.as_ref().and_then(|copies| copies.due(idle)).is_some_and(|at| at <= now) {
             self.program_copies(out);
         }
     }
@@ -228,7 +228,7 @@ impl Ftl {
     /// Returns true if there is room for copies. Starts the erase of the next block as soon as no read of it is in
     /// progress.
     fn has_room_for_copies(&mut self, out: &mut Actions) -> bool {
-        let copies = self.read_copies.as_ref().expect("called only if read copies are configured");
+        let copies = self.buffer.read_copies.as_ref().expect("called only if read copies are configured");
         let (open, next) = (copies.blocks[copies.open].0, copies.blocks[copies.next()].0);
         let left = copies.program < self.programs_of(open);
         match copies.ahead {
@@ -240,16 +240,16 @@ impl Ftl {
     }
 
     fn erase_copies(&mut self, block: u32, out: &mut Actions) {
-        let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
+        let copies = self.buffer.read_copies.as_mut().expect("called only if read copies are configured");
         copies.leave(block, &self.layout);
-        if self.blocks.pins(block) > 0 || self.blocks.writes(block) > 0 {
+        if self.space.blocks.pins(block) > 0 || self.space.blocks.writes(block) > 0 {
             return;
         }
         copies.ahead = Ahead::Erasing;
         let mut erases = 0;
         for position in 0..self.layout.per_row {
             let at = self.layout.block_at(block, position);
-            let planes = PlaneMask(at.planes.0 & !self.blocks.hole(block, position));
+            let planes = PlaneMask(at.planes.0 & !self.space.blocks.hole(block, position));
             if planes.0 != 0 {
                 let id = self.start_operation(Kind::CopiesErase, block);
                 self.operations[id].logical = position;
@@ -258,7 +258,7 @@ impl Ftl {
                 erases += 1;
             }
         }
-        self.blocks.set_erasing(block, erases);
+        self.space.blocks.set_erasing(block, erases);
         if erases == 0 {
             self.copies_erased();
         }
@@ -268,19 +268,19 @@ impl Ftl {
         let Operation { subject: block, logical: position, .. } = self.operations.end(id);
         if status != Status::Ok {
             self.stats.failures += 1;
-            let planes = self.layout.block_at(block, position).planes.0 & !self.blocks.hole(block, position);
+            let planes = self.layout.block_at(block, position).planes.0 & !self.space.blocks.hole(block, position);
             self.retire(block, position, planes, out);
         }
-        if self.blocks.end_erase(block) == 0 {
+        if self.space.blocks.end_erase(block) == 0 {
             self.stats.erases += 1;
-            self.blocks.set_erases(block, self.blocks.erases(block) + 1);
+            self.space.blocks.set_erases(block, self.space.blocks.erases(block) + 1);
             self.copies_erased();
         }
     }
 
     /// Marks the next block as erased.
     fn copies_erased(&mut self) {
-        let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
+        let copies = self.buffer.read_copies.as_mut().expect("called only if read copies are configured");
         let next = copies.next();
         copies.blocks[next].1 = false;
         copies.ahead = Ahead::Ready;
@@ -288,12 +288,13 @@ impl Ftl {
 
     /// Programs the gathered copies, or drops them if there is no room.
     fn program_copies(&mut self, out: &mut Actions) {
-        let units = self.read_copies.as_mut().expect("called only if read copies are configured").take_gathered();
+        let units =
+            self.buffer.read_copies.as_mut().expect("called only if read copies are configured").take_gathered();
         if units.is_empty() {
             return;
         }
         let Some(room) = self.room_for_copies() else {
-            let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
+            let copies = self.buffer.read_copies.as_mut().expect("called only if read copies are configured");
             copies.give_up(units);
             return;
         };
@@ -302,16 +303,16 @@ impl Ftl {
         let id = self.operations.start(Operation { mask: u64::from(page.planes.0), ..operation });
         self.operations.pad(id, 0);
         // No operation waits for its durability.
-        let sequence = self.sequence.issue();
+        let sequence = self.durability.sequence.issue();
         self.operations[id].sequence = sequence;
-        self.sequence.retire(sequence);
-        self.blocks.writing(block);
+        self.durability.sequence.retire(sequence);
+        self.space.blocks.writing(block);
         self.stats.programs += 1;
         // With unusable planes, a program holds fewer units.
         let (units, rest) = units.split_at(units.len().min(fits as usize));
         self.stats.read_copies += units.len() as u64;
         let places = (0..).zip(units).map(|(i, wanted)| (*wanted, self.physical(room, i))).collect();
-        let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
+        let copies = self.buffer.read_copies.as_mut().expect("called only if read copies are configured");
         copies.give_up(rest.iter().copied());
         copies.under_way.insert(id.0, places);
         out.actions.push(Action::Program(ProgramOp { id, page, sequence, class: Class::Collection, slc: true }));
@@ -320,10 +321,10 @@ impl Ftl {
     /// Returns room for the next copies.
     fn room_for_copies(&mut self) -> Option<Room> {
         loop {
-            let copies = self.read_copies.as_ref()?;
+            let copies = self.buffer.read_copies.as_ref()?;
             let (block, program) = (copies.blocks[copies.open].0, copies.program);
             let end = self.programs_of(block);
-            let copies = self.read_copies.as_mut()?;
+            let copies = self.buffer.read_copies.as_mut()?;
             if program >= end {
                 if copies.ahead != Ahead::Ready {
                     return None;
@@ -335,7 +336,7 @@ impl Ftl {
             copies.blocks[copies.open].1 = true;
             copies.program = program + 1;
             let mut page = self.layout.page(block, program);
-            page.planes = PlaneMask(page.planes.0 & !self.blocks.hole(block, program % self.layout.per_row));
+            page.planes = PlaneMask(page.planes.0 & !self.space.blocks.hole(block, program % self.layout.per_row));
             if page.planes.0 != 0 {
                 let units = page.planes.count() * self.layout.page_units;
                 let unit = self.layout.unit_of(block, program);
@@ -346,8 +347,8 @@ impl Ftl {
 
     pub(crate) fn copies_program_done(&mut self, id: OpId, status: Status) {
         let block = self.operations.end(id).subject;
-        self.blocks.end_write(block);
-        let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
+        self.space.blocks.end_write(block);
+        let copies = self.buffer.read_copies.as_mut().expect("called only if read copies are configured");
         let units = copies.under_way.remove(&id.0).expect("a program of copies in progress");
         if status != Status::Ok {
             self.stats.failures += 1;
@@ -363,7 +364,7 @@ impl Ftl {
 
     /// Reads units from their original addresses after their copies could not be read.
     pub(crate) fn read_past_copies(&mut self, tag: Tag, first: u32, count: u32, out: &mut Actions) {
-        let copies = self.read_copies.as_mut().expect("called only if read copies are configured");
+        let copies = self.buffer.read_copies.as_mut().expect("called only if read copies are configured");
         (first..first + count).for_each(|unit| copies.drop(unit));
         self.read_units(tag, first..first + count, true, out);
     }

@@ -8,13 +8,15 @@ impl Ftl {
     /// progress and it still returns false, the caller calls this again: completed operations may have made other data
     /// dirty.
     pub fn write_out(&mut self, out: &mut Actions) {
-        self.dirty.force();
-        self.journal.want_trims();
+        self.buffer.dirty.force();
+        self.durability.journal.want_trims();
         self.dispatch(out);
     }
 
     /// Returns true if the flash holds all acknowledged data and trims: nothing in RAM is newer.
     pub fn is_written_out(&self) -> bool {
-        self.dirty.is_empty() && self.sequence.oldest() == self.sequence.next() && self.journal.all_durable()
+        self.buffer.dirty.is_empty()
+            && self.durability.sequence.oldest() == self.durability.sequence.next()
+            && self.durability.journal.all_durable()
     }
 }

@@ -73,7 +73,7 @@ impl DurableQueue {
     }
 
     /// Removes and returns the first command.
-    pub(super) fn take_first(&mut self) -> Option<Tag> {
+    pub(crate) fn take_first(&mut self) -> Option<Tag> {
         let first = self.commands.pop_front()?;
         self.sealed = self.sealed.saturating_sub(1);
         Some(first.tag)

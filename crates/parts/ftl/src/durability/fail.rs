@@ -15,10 +15,10 @@ impl Ftl {
     pub(crate) fn program_failed(&mut self, id: OpId, out: &mut Actions) {
         let was = self.operations[id];
         self.stats.failures += 1;
-        self.host_room.rejoin_all();
+        self.space.host_room.rejoin_all();
         let block = self.layout.block_of(was.unit);
         let room = self.room_of(id);
-        if self.parity.is_some() {
+        if self.durability.parity.is_some() {
             self.leave_stripe(id, room, out);
         }
         self.close_failed(block, room.program, was.mask as u16);
@@ -29,12 +29,12 @@ impl Ftl {
             }
             // The failed page cannot be read: the unit now has no copy in flash that is newer than this slot.
             let failed = Location::flash(self.physical(room, i));
-            debug_assert_eq!(self.slots[slot].home, failed);
-            self.slots[slot].home = Location::NOWHERE;
-            let unit = self.slots[slot].unit;
+            debug_assert_eq!(self.buffer.slots[slot].home, failed);
+            self.buffer.slots[slot].home = Location::NOWHERE;
+            let unit = self.buffer.slots[slot].unit;
             if self.home(unit) == failed {
                 if let Place::Buffer(newer) = self.place(unit) {
-                    self.slots[newer].home = Location::NOWHERE;
+                    self.buffer.slots[newer].home = Location::NOWHERE;
                 }
                 self.invalidate(failed);
             } else if self.place(unit) != Place::Buffer(slot) {
@@ -50,7 +50,7 @@ impl Ftl {
             }
         }
         self.hold_erases();
-        self.retries.add(was.subject, id);
+        self.durability.retries.add(was.subject, id);
         self.written(block);
         self.collect(was.subject, out);
         self.admit(out);
@@ -59,8 +59,8 @@ impl Ftl {
 
     /// Closes the planes `mask` of `block`, on which program number `program` failed, to further programs.
     pub(crate) fn close_failed(&mut self, block: u32, program: u32, mask: u16) {
-        self.blocks.add_failing(block, program % self.layout.per_row, mask);
-        if self.blocks.usable_planes(&self.layout, block) == 0 || self.blocks.usage(block) == Use::Closed {
+        self.space.blocks.add_failing(block, program % self.layout.per_row, mask);
+        if self.space.blocks.usable_planes(&self.layout, block) == 0 || self.space.blocks.usage(block) == Use::Closed {
             self.abandon(block);
         }
     }
@@ -68,9 +68,9 @@ impl Ftl {
     /// Makes blocks that wait for an erase, and commands that wait for durable data, wait for all programs issued so
     /// far, including the newer copies: they may rely on the sequence number of an attempt that failed.
     fn hold_erases(&mut self) {
-        let all = self.sequence.next() - 1;
-        self.erase_queue.hold(all);
-        self.durable_queue.hold(all + 1);
+        let all = self.durability.sequence.next() - 1;
+        self.space.erase_queue.hold(all);
+        self.durability.durable_queue.hold(all + 1);
     }
 
     /// Returns the location of the program `id`.
@@ -94,7 +94,7 @@ impl Ftl {
     pub(crate) fn retry_elsewhere(&mut self, out: &mut Actions) {
         for pu in 0..self.layout.parallel_units {
             for other in (0..self.layout.parallel_units).filter(|other| *other != pu) {
-                if self.retries.none_in(pu) {
+                if self.durability.retries.none_in(pu) {
                     break;
                 }
                 self.retry_in(pu, other, out);
@@ -104,7 +104,7 @@ impl Ftl {
 
     /// Retries failed programs of `pu` in `other`, as far as there is room.
     pub(crate) fn retry_in(&mut self, pu: u32, other: u32, out: &mut Actions) {
-        while let Some(id) = self.retries.last(pu) {
+        while let Some(id) = self.durability.retries.last(pu) {
             let Some(room) = self.room(other, Stream::Copy) else { return };
             let kept = self.still_wanted(id, pu);
             if kept.len() > room.units as usize {
@@ -113,11 +113,10 @@ impl Ftl {
                 self.pad(room, out);
                 continue;
             }
-            self.retries.take_last(pu);
+            self.durability.retries.take_last(pu);
             self.hold_erases();
-            let copies = kept.iter().filter(|slot| self.slots[**slot].owner == Owner::Copy).count() as u32;
-            self.parallel_units[pu as usize].in_flight -= copies;
-            self.parallel_units[other as usize].in_flight += copies;
+            let copies = kept.iter().filter(|slot| self.buffer.slots[**slot].owner == Owner::Copy).count() as u32;
+            self.gc.move_copies(pu, other, copies);
             self.reissue(id, room, &kept, out);
         }
     }
@@ -127,10 +126,11 @@ impl Ftl {
         let slots: Vec<u32> = self.operations.slots(id).iter().copied().filter(|s| *s != NIL).collect();
         let mut kept = Vec::with_capacity(slots.len());
         for slot in slots {
-            let wanted = match self.place(self.slots[slot].unit) {
+            let wanted = match self.place(self.buffer.slots[slot].unit) {
                 Place::Buffer(newest) if newest == slot => true,
                 Place::Buffer(newest) => {
-                    self.slots[newest].home == Location::NOWHERE && !self.failed_later(id, self.slots[slot].unit)
+                    self.buffer.slots[newest].home == Location::NOWHERE
+                        && !self.failed_later(id, self.buffer.slots[slot].unit)
                 }
                 _ => false,
             };
@@ -150,8 +150,11 @@ impl Ftl {
     /// the newest is retried, in whatever order the parallel units are handled.
     fn failed_later(&self, id: OpId, unit: u32) -> bool {
         let first = self.operations[id].first_sequence;
-        let mut later = self.retries.all().filter(|(_, other)| self.operations[*other].first_sequence > first);
-        later.any(|(_, other)| self.operations.slots(other).iter().any(|s| *s != NIL && self.slots[*s].unit == unit))
+        let mut later =
+            self.durability.retries.all().filter(|(_, other)| self.operations[*other].first_sequence > first);
+        later.any(|(_, other)| {
+            self.operations.slots(other).iter().any(|s| *s != NIL && self.buffer.slots[*s].unit == unit)
+        })
     }
 
     /// Issues a program that holds only padding.
@@ -162,11 +165,11 @@ impl Ftl {
     }
 
     fn reissue(&mut self, id: OpId, room: Room, slots: &[u32], out: &mut Actions) {
-        let sequence = self.sequence.issue();
+        let sequence = self.durability.sequence.issue();
         let operation = &mut self.operations[id];
         if operation.sequence != operation.first_sequence {
             // An attempt between the first and this one; the first attempt's number holds its place.
-            self.sequence.retire(operation.sequence);
+            self.durability.sequence.retire(operation.sequence);
         }
         operation.subject = room.pu;
         (operation.count, operation.unit) = (room.units, room.unit);
@@ -174,17 +177,17 @@ impl Ftl {
         let class = operation.class;
         for (i, slot) in slots.iter().enumerate() {
             let physical = self.physical(room, i as u32);
-            if let Place::Buffer(newest) = self.place(self.slots[*slot].unit) {
-                self.slots[newest].home = Location::flash(physical);
+            if let Place::Buffer(newest) = self.place(self.buffer.slots[*slot].unit) {
+                self.buffer.slots[newest].home = Location::flash(physical);
             }
-            self.slots[*slot].home = Location::flash(physical);
-            self.blocks.set_valid(room.block, physical);
+            self.buffer.slots[*slot].home = Location::flash(physical);
+            self.space.blocks.set_valid(room.block, physical);
         }
         self.stats.programs += 1;
-        self.blocks.writing(room.block);
+        self.space.blocks.writing(room.block);
         let slc = self.is_slc(room.block);
         out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
-        if self.parity.is_some() {
+        if self.durability.parity.is_some() {
             self.join_stripe(id, room, class, out);
         }
     }
@@ -193,11 +196,11 @@ impl Ftl {
     /// Returns true if there was any.
     pub(crate) fn forget_failed(&mut self, unit: u32) -> bool {
         let mut found = false;
-        let failed: Vec<_> = self.retries.all().collect();
+        let failed: Vec<_> = self.durability.retries.all().collect();
         for (pu, id) in failed {
             for at in 0..self.operations.slots(id).len() {
                 let slot = self.operations.slots(id)[at];
-                if slot != NIL && self.slots[slot].unit == unit {
+                if slot != NIL && self.buffer.slots[slot].unit == unit {
                     self.operations.slots_mut(id)[at] = NIL;
                     self.drop_moving(slot, pu);
                     found = true;
@@ -209,14 +212,11 @@ impl Ftl {
 
     /// Frees a slot of a failed program that is no longer needed.
     fn drop_moving(&mut self, slot: u32, pu: u32) {
-        match self.slots[slot].owner {
-            Owner::Host => {
-                self.write_used -= 1;
-                self.moving -= 1;
-            }
-            Owner::System => self.system_used -= 1,
-            Owner::Copy => self.parallel_units[pu as usize].in_flight -= 1,
+        let owner = self.buffer.slots[slot].owner;
+        if owner == Owner::Copy {
+            self.gc.end_copies(pu, 1);
         }
-        self.slots.give(slot);
+        self.buffer.drop_moving(owner);
+        self.buffer.slots.give(slot);
     }
 }

@@ -1,11 +1,9 @@
-//! Dispatch of pending work after any event that may allow progress, and commands that complete when data is durable.
+//! Commands that complete when data is durable.
 
 use media::{Action, Op, OpId, Status, Tag};
 
-use crate::buffer::slots::{Holds, Owner};
-use crate::location::Location;
 use crate::request::operation::Kind;
-use crate::{Actions, Ftl, SYSTEM_SLOTS};
+use crate::{Actions, Ftl};
 
 impl Ftl {
     pub(crate) fn flush(&mut self, tag: Tag, out: &mut Actions) {
@@ -13,7 +11,7 @@ impl Ftl {
             self.complete(tag, Status::Ok, out);
             return;
         }
-        if self.read_only {
+        if self.durability.read_only {
             let status = if self.is_written_out() { Status::Ok } else { Status::NoSpace };
             self.complete(tag, status, out);
             return;
@@ -24,155 +22,36 @@ impl Ftl {
 
     pub(crate) fn wait_durable(&mut self, tag: Tag) {
         // A write that waits for its own durability does not wait for earlier trims.
-        let trims = if self.commands[tag].op == Op::Flush {
-            self.dirty.force();
-            self.journal.want_trims()
+        let trims = if self.requests.commands[tag].op == Op::Flush {
+            self.buffer.dirty.force();
+            self.durability.journal.want_trims()
         } else {
-            self.combining = true;
+            self.buffer.combine();
             0
         };
-        self.durable_queue.add(tag, self.dirty.epoch(), trims);
+        self.durability.durable_queue.add(tag, self.buffer.dirty.epoch(), trims);
     }
 
     /// Makes waiting commands wait for the trim instead of the data that it discarded before that was durable.
     pub(crate) fn wait_for_trims(&mut self) {
-        if !self.durable_queue.is_empty() {
-            self.durable_queue.wait_for_trims(self.journal.want_trims());
-        }
-    }
-
-    /// Like [`dispatch`](Self::dispatch), after an event that forces nothing. It leads to a program of dirty data only
-    /// if there is pending work, or if writes wait for nothing else.
-    #[inline]
-    pub(crate) fn dispatch_pending(&mut self, out: &mut Actions) {
-        if self.has_work() || self.is_starved() || self.erase_queue.may_erase(self.sequence.oldest()) {
-            self.dispatch(out);
-        }
-    }
-
-    /// Returns true if a dispatch may make progress.
-    #[inline]
-    fn has_work(&self) -> bool {
-        self.work_left
-            || self.dirty.is_due()
-            || self.short.is_due()
-            || self.map.as_ref().is_some_and(|map| map.wanted.is_due())
-            || self.host_room.is_due()
-            || self.erase_queue.is_due()
-            || self.durable_queue.is_due()
-            || self.retries.is_due()
-    }
-
-    /// Begins a dispatch, which serves everything that is due.
-    fn begin_dispatch(&mut self) {
-        self.work_left = false;
-        self.dirty.begin_dispatch();
-        self.short.begin_dispatch();
-        if let Some(map) = &mut self.map {
-            map.wanted.begin_dispatch();
-        }
-        self.host_room.begin_dispatch();
-        self.erase_queue.begin_dispatch();
-        self.durable_queue.begin_dispatch();
-        self.retries.begin_dispatch();
-    }
-
-    /// Makes all possible progress: writes dirty data, erases blocks whose data is durably superseded, and completes
-    /// commands whose data is durable.
-    pub(crate) fn dispatch(&mut self, out: &mut Actions) {
-        self.begin_dispatch();
-        if !self.dirty.is_empty() {
-            self.destage(out);
-        }
-        self.collect_short(out);
-        self.fetch_wanted(out);
-        self.erase_empty(out);
-        self.write_trims(out);
-        if !self.durable_queue.is_empty() {
-            self.seal_durable();
-            self.end_durable(out);
-        }
-        if self.is_releasing() {
-            self.go_on_releasing(out);
-        }
-        if !self.dirty.is_empty() && self.operations.active() <= self.retries.count() {
-            // The parallel unit that host writes may use again may have no room for them.
-            self.destage(out);
-        }
-        if self.host_room.is_stalled() || self.retries.any() {
-            self.collect_short(out);
-            if self.operations.active() <= self.retries.count() {
-                self.use_emergency_reserve(out);
-            }
-        }
-        // Anything that still waits is reconsidered each time.
-        let waits = !self.durable_queue.is_empty() || self.host_room.waits_for_erase() || self.retries.any();
-        self.work_left = waits || self.journal.is_wanted() || self.is_releasing();
-    }
-
-    /// Advances the journal if a trim must become durable, and erases blocks that waited for it.
-    #[inline]
-    fn write_trims(&mut self, out: &mut Actions) {
-        if self.journal.is_wanted() {
-            self.drive_journal(out);
-            let for_trims = |block| !self.journal.is_durable(self.blocks.trimmed(block));
-            if self.host_room.is_stalled() && self.erase_queue.blocks().any(for_trims) {
-                self.rescue_journal(out);
-            }
-            self.erase_empty(out);
-        }
-    }
-
-    /// Opens the emergency reserve if no operation is in progress and host writes or a failed program have no room.
-    fn use_emergency_reserve(&mut self, out: &mut Actions) {
-        if self.host_room.is_paced() {
-            // The copies that throttle the host cannot proceed by themselves.
-            self.host_room.stop_pacing();
-            return self.destage(out);
-        }
-        if self.retries.any() {
-            self.retry_elsewhere(out);
-        }
-        for emergency in [false, true] {
-            if self.operations.active() <= self.retries.count() && !self.read_only {
-                for pu in 0..self.layout.parallel_units {
-                    if !emergency || self.enter_emergency(pu, out) {
-                        self.short.add(pu);
-                    }
-                }
-                self.collect_short(out);
-                self.erase_empty(out);
-                // A victim without valid units is empty at once, and its erase may wait for trims.
-                self.write_trims(out);
-            }
-        }
-        if self.operations.active() == 0 && !self.read_only && self.host_room.is_stalled() {
-            self.squeeze(out);
-        }
-        if self.operations.active() <= self.retries.count() && !self.read_only {
-            self.risk_failure(out);
-        }
-        self.check_dead_end(out);
-    }
-
-    pub(crate) fn collect_short(&mut self, out: &mut Actions) {
-        while let Some(pu) = self.short.take() {
-            self.collect(pu, out);
+        if !self.durability.durable_queue.is_empty() {
+            self.durability.durable_queue.wait_for_trims(self.durability.journal.want_trims());
         }
     }
 
     /// Seals commands whose slots are all in programs: they then wait only for those programs.
-    fn seal_durable(&mut self) {
-        let waiting = if self.dirty.is_empty() { u64::MAX } else { self.slots[self.dirty.first()].epoch };
-        self.durable_queue.seal(waiting, self.sequence.next());
+    pub(crate) fn seal_durable(&mut self) {
+        let waiting =
+            if self.buffer.dirty.is_empty() { u64::MAX } else { self.buffer.slots[self.buffer.dirty.first()].epoch };
+        self.durability.durable_queue.seal(waiting, self.durability.sequence.next());
     }
 
-    fn end_durable(&mut self, out: &mut Actions) {
-        while let Some(trims) = self.durable_queue.first_programmed(self.sequence.oldest()) {
-            if !self.journal.want(trims) {
+    pub(crate) fn end_durable(&mut self, out: &mut Actions) {
+        while let Some(trims) = self.durability.durable_queue.first_programmed(self.durability.sequence.oldest()) {
+            if !self.durability.journal.want(trims) {
                 return;
             }
-            let Some(tag) = self.durable_queue.take_first() else { return };
+            let Some(tag) = self.durability.durable_queue.take_first() else { return };
             let id = self.start_operation(Kind::Barrier, tag.0);
             out.actions.push(Action::Barrier(id));
         }
@@ -181,33 +60,5 @@ impl Ftl {
     pub(crate) fn barrier_done(&mut self, id: OpId, out: &mut Actions) {
         let tag = Tag(self.operations.end(id).subject);
         self.complete(tag, Status::Ok, out);
-    }
-
-    /// Makes the drive read-only if no program can be placed and no operation in progress can change that. Writes whose
-    /// data was still arriving also end here, once it has arrived.
-    fn check_dead_end(&mut self, out: &mut Actions) {
-        if self.operations.active() > self.retries.count() {
-            return;
-        }
-        if !std::mem::replace(&mut self.read_only, true) {
-            self.write_last(out);
-        }
-        self.refuse_waiting(out);
-        while let Some(tag) = self.durable_queue.take_first() {
-            self.complete(tag, Status::NoSpace, out);
-        }
-    }
-
-    /// Takes a slot for a unit of the layer itself, if its allowance has room.
-    pub(crate) fn system_slot(&mut self, unit: u32) -> Option<u32> {
-        if self.system_used == SYSTEM_SLOTS {
-            return None;
-        }
-        self.system_used += 1;
-        let home = self.home(unit);
-        let slot = self.slots.take(unit, home, Holds::Dirty, Owner::System, self.all_sectors());
-        self.make_dirty(slot);
-        self.table.set(unit, Location::buffer(slot));
-        Some(slot)
     }
 }

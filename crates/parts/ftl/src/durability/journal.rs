@@ -13,20 +13,9 @@ use crate::buffer::slots::{Holds, NIL};
 use crate::config::Config;
 use crate::location::{Location, Place};
 use crate::request::operation::Kind;
+use crate::sizes::{self, HEADER};
 use crate::space::parallel_unit::Stream;
 use crate::{Actions, Ftl, InjectedFault};
-
-/// Bytes of a page before its bitmap: the sequence number T.
-const HEADER: u32 = 8;
-
-fn region_units(config: &Config) -> u32 {
-    (config.geometry.unit_bytes - HEADER) * 8
-}
-
-/// Returns the number of logical units that the journal occupies.
-pub(crate) fn units(config: &Config) -> u32 {
-    config.user_units.div_ceil(region_units(config))
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -68,10 +57,10 @@ pub(crate) struct Journal {
 
 impl Journal {
     pub(crate) fn new(config: &Config) -> Journal {
-        let regions = units(config);
+        let regions = sizes::journal_units(config);
         Journal {
             first: config.user_units,
-            region_units: region_units(config),
+            region_units: sizes::region_units(config),
             regions,
             user_units: config.user_units,
             trimmed: vec![0; config.user_units.div_ceil(64) as usize],
@@ -183,20 +172,20 @@ impl Journal {
 
 impl Ftl {
     pub(crate) fn trim(&mut self, tag: Tag, out: &mut Actions) {
-        if self.commands[tag].sectors > 0 {
-            let shift = self.unit_shift - SECTOR.trailing_zeros();
-            let command = &self.commands[tag];
+        if self.requests.commands[tag].sectors > 0 {
+            let shift = self.layout.unit_shift - SECTOR.trailing_zeros();
+            let command = &self.requests.commands[tag];
             // Only whole units are trimmed; partially covered units stay.
             let mut unit = command.first.div_ceil(1 << shift);
             let end = (command.first + command.sectors) >> shift;
             let (whole, mut noted) = (unit..end, None);
             while unit < end {
-                if self.table.get(unit as u32) == Location::NOWHERE {
-                    unit = self.table.next_touched(unit).max(unit + 1);
+                if self.map.table.get(unit as u32) == Location::NOWHERE {
+                    unit = self.map.table.next_touched(unit).max(unit + 1);
                     continue;
                 }
                 self.trim_unit(unit as u32, out);
-                if self.map.is_some() {
+                if self.map.is_cached() {
                     self.map_trimmed(unit as u32, &whole, &mut noted, out);
                 }
                 unit += 1;
@@ -208,132 +197,128 @@ impl Ftl {
     }
 
     fn trim_unit(&mut self, unit: u32, out: &mut Actions) {
-        if !self.lost.is_empty() {
-            self.lost.remove(&unit);
-        }
-        if let Some(copies) = &mut self.read_copies {
-            copies.drop(unit);
-        }
+        self.durability.replace(unit);
+        self.buffer.drop_read_copy(unit);
         let home = self.home(unit);
         let place = self.place(unit);
-        self.table.set(unit, Location::NOWHERE);
+        self.map.table.set(unit, Location::NOWHERE);
         // Discarded data that a command may wait for will not reach flash.
-        let mut discarded = self.retries.any() && self.forget_failed(unit);
+        let mut discarded = self.durability.retries.any() && self.forget_failed(unit);
         if let Place::Buffer(slot) = place {
             // Reads that wait for its data now find the unit trimmed.
-            let chain = std::mem::replace(&mut self.slots[slot].waiters, NIL);
+            let chain = std::mem::replace(&mut self.buffer.slots[slot].waiters, NIL);
             self.wake(chain, true, out);
-            match self.slots[slot].holds {
+            match self.buffer.slots[slot].holds {
                 Holds::Dirty => {
                     discarded = true;
                     self.leave_host_memory(slot);
-                    self.dirty.remove(&mut self.slots, slot);
-                    if self.slots[slot].filling {
-                        self.slots[slot].holds = Holds::Doomed;
+                    self.buffer.dirty.remove(&mut self.buffer.slots, slot);
+                    if self.buffer.slots[slot].filling {
+                        self.buffer.slots[slot].holds = Holds::Doomed;
                     } else {
-                        self.slots.give(slot);
-                        self.write_used -= 1;
+                        self.buffer.slots.give(slot);
+                        self.buffer.release_write();
                     }
                 }
                 Holds::Clean => {
                     self.leave_host_memory(slot);
-                    self.slots.remove(&mut self.clean, slot);
-                    self.slots.give(slot);
+                    self.buffer.remove_clean(slot);
+                    self.buffer.slots.give(slot);
                 }
                 // Its program continues; on completion no entry refers to it.
                 Holds::Moving | Holds::Nothing | Holds::Doomed => {}
             }
         }
-        self.journal.trim(unit);
+        self.durability.journal.trim(unit);
         if discarded {
             self.wait_for_trims();
         }
-        if let Place::Flash(physical) = home.place(self.slots.count()) {
+        if let Place::Flash(physical) = home.place(self.buffer.slots.count()) {
             // If the newest copy were erased before the trim is durable, an older one could reappear.
-            self.blocks.set_trimmed(self.layout.block_of(physical), self.journal.generation + 1);
+            self.space.blocks.set_trimmed(self.layout.block_of(physical), self.durability.journal.generation + 1);
         }
         self.invalidate(home);
     }
 
     /// Advances the journal until the requested generation is durable.
     pub(crate) fn drive_journal(&mut self, out: &mut Actions) {
-        while self.journal.is_wanted() {
-            match self.journal.phase {
+        while self.durability.journal.is_wanted() {
+            match self.durability.journal.phase {
                 Phase::Idle => self.draw_journal(),
                 Phase::Drawn(sequence) => {
-                    if self.sequence.oldest() < sequence {
+                    if self.durability.sequence.oldest() < sequence {
                         return;
                     }
-                    self.journal.phase = Phase::Writing;
+                    self.durability.journal.phase = Phase::Writing;
                 }
                 Phase::Writing => {
-                    if !self.journal.drawn.is_empty() {
+                    if !self.durability.journal.drawn.is_empty() {
                         self.write_journal(out);
                     }
-                    if self.journal.in_slots > 0 || !self.journal.drawn.is_empty() {
+                    if self.durability.journal.in_slots > 0 || !self.durability.journal.drawn.is_empty() {
                         return;
                     }
-                    self.journal.phase = Phase::Sealed(self.sequence.next());
+                    self.durability.journal.phase = Phase::Sealed(self.durability.sequence.next());
                 }
                 Phase::Sealed(seal) => {
-                    if self.sequence.oldest() < seal {
+                    if self.durability.sequence.oldest() < seal {
                         return;
                     }
-                    self.journal.phase = Phase::Idle;
-                    self.journal.durable = self.journal.generation;
+                    self.durability.journal.phase = Phase::Idle;
+                    self.durability.journal.durable = self.durability.journal.generation;
                 }
             }
         }
     }
 
     fn draw_journal(&mut self) {
-        let sequence = self.sequence.next();
-        for region in 0..self.journal.regions {
-            if std::mem::replace(&mut self.journal.stale[region as usize], false)
-                && !self.injects(InjectedFault::JournalSkipped)
+        let sequence = self.durability.sequence.next();
+        for region in 0..self.durability.journal.regions {
+            if std::mem::replace(&mut self.durability.journal.stale[region as usize], false)
+                && !self.injected.strikes(InjectedFault::JournalSkipped)
             {
-                let page = self.journal.draw(region, sequence);
-                self.journal.drawn.push_back((region, page));
+                let page = self.durability.journal.draw(region, sequence);
+                self.durability.journal.drawn.push_back((region, page));
             }
         }
-        debug_assert!(self.journal.stale_count > 0, "a generation without trims was requested");
-        self.journal.stale_count = 0;
-        self.journal.generation += 1;
-        self.journal.phase = Phase::Drawn(sequence);
+        debug_assert!(self.durability.journal.stale_count > 0, "a generation without trims was requested");
+        self.durability.journal.stale_count = 0;
+        self.durability.journal.generation += 1;
+        self.durability.journal.phase = Phase::Drawn(sequence);
     }
 
     /// Moves composed pages into slots, as far as any are free, and forces their write.
     fn write_journal(&mut self, out: &mut Actions) {
-        while let Some((region, _)) = self.journal.drawn.front() {
-            let unit = self.journal.first + *region;
+        while let Some((region, _)) = self.durability.journal.drawn.front() {
+            let unit = self.durability.journal.first + *region;
             // Collection may be moving the previous version of the page, so the new version gets its own slot.
             if self.system_slot(unit).is_none() {
                 break;
             }
-            if let Some((region, page)) = self.journal.drawn.pop_front() {
-                self.journal.issued[region as usize] = Some(page);
+            if let Some((region, page)) = self.durability.journal.drawn.pop_front() {
+                self.durability.journal.issued[region as usize] = Some(page);
             }
-            self.journal.in_slots += 1;
+            self.durability.journal.in_slots += 1;
         }
-        self.dirty.force();
+        self.buffer.dirty.force();
         self.destage(out);
     }
 
     /// Writes journal pages to the blocks for copies, since host writes have no room and erases may wait for the
     /// journal.
     pub(crate) fn rescue_journal(&mut self, out: &mut Actions) {
-        let mut slot = self.dirty.first();
+        let mut slot = self.buffer.dirty.first();
         let mut pages = Vec::new();
         while slot != NIL {
-            if self.journal.owns(self.slots[slot].unit) {
+            if self.durability.journal.owns(self.buffer.slots[slot].unit) {
                 pages.push(slot);
             }
-            slot = self.slots.next(slot);
+            slot = self.buffer.slots.next(slot);
         }
         // Journal pages use up the room that a parallel unit reserves for them, so begin with units that get a block
         // erased in return.
-        let waits = |block: &u32| !self.journal.is_durable(self.blocks.trimmed(*block));
-        let waiting = self.erase_queue.blocks().filter(waits).map(|block| self.layout.pu_of(block));
+        let waits = |block: &u32| !self.durability.journal.is_durable(self.space.blocks.trimmed(*block));
+        let waiting = self.space.erase_queue.blocks().filter(waits).map(|block| self.layout.pu_of(block));
         let parallel_units: Vec<u32> = waiting.chain(0..self.layout.parallel_units).collect();
         let mut parallel_units = parallel_units.into_iter();
         let mut next = parallel_units.next();
@@ -346,7 +331,7 @@ impl Ftl {
             let now = pages.split_off(pages.len().saturating_sub(room.units as usize));
             self.operations.slots_mut(id).fill(NIL);
             for (i, slot) in now.into_iter().enumerate() {
-                self.dirty.remove(&mut self.slots, slot);
+                self.buffer.dirty.remove(&mut self.buffer.slots, slot);
                 self.operations.slots_mut(id)[i] = slot;
             }
             self.issue_program(id, room, Class::Host, out);

@@ -15,7 +15,6 @@ use crate::Ftl;
 use crate::durability::sequence::Sequence;
 use crate::laid::Laid;
 use crate::location::{Location, Place};
-use crate::map::frames::MapCache;
 use crate::space::blocks::Use;
 use crate::space::parallel_unit::Stream;
 
@@ -53,7 +52,7 @@ impl Ftl {
     pub(crate) fn scan(&mut self, flash: &impl Flash) -> MountReport {
         assert_eq!(flash.geometry(), &self.config.geometry, "the geometry of the flash differs from the configuration");
         let mut report = MountReport::default();
-        let mut newest = Newest { highest: 0, of_translation: vec![0; self.map.as_ref().map_or(0, MapCache::count)] };
+        let mut newest = Newest { highest: 0, of_translation: vec![0; self.map.translation_count()] };
         let mut by_die = vec![0u64; self.config.geometry.all_dies() as usize];
         let laid = self.take_rule(flash);
         if let Some(laid) = &laid {
@@ -63,7 +62,7 @@ impl Ftl {
             self.scan_block(block, laid.as_deref(), flash, &mut newest, &mut report, &mut by_die);
         }
         report.pages_of_busiest_die = by_die.into_iter().max().unwrap_or(0);
-        self.sequence = Sequence::after(newest.highest);
+        self.durability.sequence = Sequence::after(newest.highest);
         self.apply_journal(flash, &mut report);
         if flash.has_lost() {
             self.find_lost(flash);
@@ -90,14 +89,14 @@ impl Ftl {
                 let info = flash.block(at.die, plane, at.block);
                 erases = erases.max(info.erases);
                 if info.programmed > 0 {
-                    self.refresh.found(block, info.written_s);
+                    self.gc.refresh.found(block, info.written_s);
                     if info.slc {
                         self.found_slc(block);
                     }
                 }
                 if info.bad {
                     report.bad_blocks += 1;
-                    self.blocks.add_hole(block, position, PlaneMask::one(plane).0);
+                    self.space.blocks.add_hole(block, position, PlaneMask::one(plane).0);
                 }
                 report.torn_blocks += u32::from(info.torn);
                 report.pages_read += u64::from(info.programmed);
@@ -115,7 +114,7 @@ impl Ftl {
                 }
             }
         }
-        self.blocks.set_erases(block, erases);
+        self.space.blocks.set_erases(block, erases);
     }
 
     /// Prefetches the map entries of the units of `pages` into the processor's caches: each lookup misses them on a
@@ -125,8 +124,11 @@ impl Ftl {
         let mut mapped = 0u32;
         for page in pages {
             for unit in flash.logical(PageAddr { page, ..at }, plane).iter().filter(|unit| **unit < PARITY) {
-                assert!(self.table.holds(*unit), "the flash holds logical unit {unit}, which the drive does not have");
-                mapped += u32::from(self.table.get(*unit) != Location::NOWHERE);
+                assert!(
+                    self.map.table.holds(*unit),
+                    "the flash holds logical unit {unit}, which the drive does not have"
+                );
+                mapped += u32::from(self.map.table.get(*unit) != Location::NOWHERE);
             }
         }
         std::hint::black_box(mapped);
@@ -153,28 +155,28 @@ impl Ftl {
             if *unit >= PARITY {
                 continue;
             }
-            assert!(self.table.holds(*unit), "the flash holds logical unit {unit}, which the drive does not have");
+            assert!(self.map.table.holds(*unit), "the flash holds logical unit {unit}, which the drive does not have");
             let physical = base + i as u32;
-            let older = self.table.get(*unit);
+            let older = self.map.table.get(*unit);
             if older != Location::NOWHERE {
                 if self.sequence_at(older, flash) > sequence {
                     continue;
                 }
                 self.forget(older);
             }
-            if let Some(t) = self.map.as_ref().and_then(|map| map.translation_of(*unit)) {
+            if let Some(t) = self.map.translation_of(*unit) {
                 let of = &mut newest.of_translation[t as usize];
                 *of = (*of).max(sequence);
             }
-            self.table.set(*unit, Location::flash(physical));
-            self.blocks.set_valid(block, physical);
+            self.map.table.set(*unit, Location::flash(physical));
+            self.space.blocks.set_valid(block, physical);
         }
         true
     }
 
     /// Returns the sequence number of the program that wrote `location`; 0 for nowhere.
     fn sequence_at(&self, location: Location, flash: &impl Flash) -> u64 {
-        match location.place(self.slots.count()) {
+        match location.place(self.buffer.slots.count()) {
             Place::Flash(physical) => {
                 let (page, plane, _) = self.layout.address(physical);
                 flash.sequence(page, plane)
@@ -184,31 +186,31 @@ impl Ftl {
     }
 
     fn forget(&mut self, location: Location) {
-        if let Place::Flash(physical) = location.place(self.slots.count()) {
-            self.blocks.clear_valid(self.layout.block_of(physical), physical);
+        if let Place::Flash(physical) = location.place(self.buffer.slots.count()) {
+            self.space.blocks.clear_valid(self.layout.block_of(physical), physical);
         }
     }
 
     fn apply_journal(&mut self, flash: &impl Flash, report: &mut MountReport) {
         let first = self.config.user_units;
-        for unit in first..first + crate::durability::journal::units(&self.config) {
+        for unit in first..first + crate::sizes::journal_units(&self.config) {
             let Place::Flash(physical) = self.place(unit) else { continue };
             let (page, plane, within) = self.layout.address(physical);
             let note = flash.note(page, plane, within);
             assert!(!note.is_empty(), "journal unit {unit} has no content");
-            let (as_of, trimmed) = self.journal.found(unit, note);
+            let (as_of, trimmed) = self.durability.journal.found(unit, note);
             // Later pages must not carry a lower sequence number T than this one.
-            if as_of > self.sequence.next() {
-                self.sequence = Sequence::after(as_of);
+            if as_of > self.durability.sequence.next() {
+                self.durability.sequence = Sequence::after(as_of);
             }
             for unit in trimmed {
-                let location = self.table.get(unit);
+                let location = self.map.table.get(unit);
                 if location != Location::NOWHERE && self.sequence_at(location, flash) < as_of {
                     self.forget(location);
-                    self.table.set(unit, Location::NOWHERE);
+                    self.map.table.set(unit, Location::NOWHERE);
                 }
-                if self.table.get(unit) == Location::NOWHERE {
-                    self.journal.restore(unit);
+                if self.map.table.get(unit) == Location::NOWHERE {
+                    self.durability.journal.restore(unit);
                     report.trimmed_units += 1;
                 }
             }
@@ -216,11 +218,11 @@ impl Ftl {
     }
 
     fn find_lost(&mut self, flash: &impl Flash) {
-        for (unit, location) in self.table.iter_touched(self.config.user_units) {
-            if let Place::Flash(physical) = location.place(self.slots.count()) {
+        for (unit, location) in self.map.table.iter_touched(self.config.user_units) {
+            if let Place::Flash(physical) = location.place(self.buffer.slots.count()) {
                 let (page, plane, within) = self.layout.address(physical);
                 if flash.lost(page, plane, within) {
-                    self.lost.insert(unit);
+                    self.durability.lost.insert(unit);
                 }
             }
         }
@@ -228,12 +230,10 @@ impl Ftl {
 
     /// Marks translation units older than data they map, which are rewritten when they are next used.
     fn mark_stale(&mut self, flash: &impl Flash, newest: &Newest) {
-        let first = self.config.user_units + crate::durability::journal::units(&self.config);
+        let first = self.config.user_units + crate::sizes::journal_units(&self.config);
         for (t, newest) in (0u32..).zip(&newest.of_translation) {
-            let stale = *newest > self.sequence_at(self.table.get(first + t), flash);
-            if let Some(map) = &mut self.map {
-                map.stale[t as usize] = stale;
-            }
+            let stale = *newest > self.sequence_at(self.map.table.get(first + t), flash);
+            self.map.set_stale(t, stale);
         }
     }
 
@@ -244,8 +244,8 @@ impl Ftl {
         }
         for block in 0..self.layout.all_blocks() {
             let pu = self.layout.pu_of(block) as usize;
-            if self.blocks.usable_planes(&self.layout, block) == 0 && self.blocks.valid(block) == 0 {
-                self.blocks.set_usage(block, Use::Bad);
+            if self.space.blocks.usable_planes(&self.layout, block) == 0 && self.space.blocks.valid(block) == 0 {
+                self.space.blocks.set_usage(block, Use::Bad);
                 continue;
             }
             let state = self.look_at(block, flash);
@@ -255,20 +255,20 @@ impl Ftl {
             }
             let slc = self.is_slc(block);
             if state.programmed == 0 && !state.torn {
-                self.blocks.set_usage(block, Use::Free);
-                self.parallel_units[pu].add_free(block, slc);
+                self.space.blocks.set_usage(block, Use::Free);
+                self.space.parallel_units[pu].add_free(block, slc);
                 continue;
             }
             if !state.torn && self.reopen(block, &state) {
                 continue;
             }
-            self.blocks.close(block, state.newest);
+            self.space.blocks.close(block, state.newest);
             if slc {
-                self.blocks.withhold(block);
-                self.parallel_units[pu].add_closed_slc(block);
+                self.space.blocks.withhold(block);
+                self.space.parallel_units[pu].add_closed_slc(block);
             }
             if state.torn {
-                self.parallel_units[pu].force(block);
+                self.gc.force(pu as u32, block);
             }
         }
         for pu in 0..self.layout.parallel_units {
@@ -283,10 +283,10 @@ impl Ftl {
         if self.is_reserved(pu, 0) {
             return;
         }
-        let write_points = &self.parallel_units[pu as usize].write_points;
-        let left = |stream: Stream| write_points[stream as usize].map_or(0, |f| self.capacity(f.block, f.end - f.next));
+        let unit = &self.space.parallel_units[pu as usize];
+        let left = |stream: Stream| unit.write_point(stream).map_or(0, |f| self.capacity(f.block, f.end - f.next));
         if left(Stream::Host) > left(Stream::Copy) {
-            self.parallel_units[pu as usize].write_points.swap(Stream::Host as usize, Stream::Copy as usize);
+            self.space.parallel_units[pu as usize].swap_write_points();
         }
     }
 
@@ -294,7 +294,7 @@ impl Ftl {
         let mut found = Found::default();
         for position in 0..self.layout.per_row {
             let at = self.layout.block_at(block, position);
-            let hole = self.blocks.hole(block, position);
+            let hole = self.space.blocks.hole(block, position);
             let mut pages = None;
             for plane in at.planes.iter() {
                 let info = flash.block(at.die, plane, at.block);
@@ -338,10 +338,10 @@ impl Ftl {
             (false, false) => &[Stream::Copy],
         };
         let pu = self.layout.pu_of(block) as usize;
-        if !streams.iter().any(|stream| self.parallel_units[pu].reopen(*stream, block, first, end, &ahead)) {
+        if !streams.iter().any(|stream| self.space.parallel_units[pu].reopen(*stream, block, first, end, &ahead)) {
             return false;
         }
-        self.blocks.set_usage(block, Use::Open);
+        self.space.blocks.set_usage(block, Use::Open);
         true
     }
 }

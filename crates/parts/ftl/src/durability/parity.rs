@@ -21,14 +21,10 @@ use crate::durability::rebuild::Rebuild;
 use crate::layout::Layout;
 use crate::location::Location;
 use crate::request::operation::{Kind, Operation};
+use crate::sizes;
 use crate::space::blocks::Use;
-use crate::space::parallel_unit::{Room, WritePoint};
+use crate::space::parallel_unit::Room;
 use crate::{Actions, Ftl};
-
-/// Blocks that may be open at once: for the host, for copies, and in the SLC cache.
-const STREAMS: u32 = 3;
-/// Parity programs in progress per stripe of a page row. Assumed: the depth of a die's queue.
-const ON_THEIR_WAY: u32 = 4;
 
 /// An open stripe.
 struct Open {
@@ -60,22 +56,12 @@ pub(crate) struct Parity {
     pub(crate) rebuilds: BTreeMap<u32, Rebuild>,
 }
 
-/// Returns the number of buffers of one program each: one per open stripe, and those of parity programs in progress.
-fn sets(config: &Config, layout: &Layout) -> u32 {
-    config.parity.map_or(0, |_| STREAMS + ON_THEIR_WAY * layout.per_row.div_ceil(layout.stripe))
-}
-
-/// Returns the number of slots that parity uses.
-pub(crate) fn slots(config: &Config, layout: &Layout) -> u64 {
-    config.parity.map_or(0, |_| u64::from(sets(config, layout)) * u64::from(layout.program_units) + 1)
-}
-
 impl Parity {
     pub(crate) fn new(config: &Config, layout: &Layout, slots: &mut Slots) -> Option<Parity> {
         config.parity?;
         let mut take = || slots.take(media::PARITY, Location::NOWHERE, Holds::Moving, Owner::System, 0);
         let scratch = take();
-        let sets = (0..sets(config, layout)).map(|_| {
+        let sets = (0..sizes::parity_sets(config, layout)).map(|_| {
             let first = take();
             (1..layout.program_units).for_each(|i| assert_eq!(take(), first + i, "new slots come in order"));
             first
@@ -125,7 +111,7 @@ impl Ftl {
     pub(crate) fn enter_stripe(&mut self, pu: u32, block: u32, next: u32) -> Option<u32> {
         let stripe = self.layout.stripe;
         let place = if next.is_multiple_of(stripe) { self.parity_place(pu, block, next) } else { None };
-        let parity = self.parity.as_mut().expect("called only if parity is configured");
+        let parity = self.durability.parity.as_mut().expect("called only if parity is configured");
         if next.is_multiple_of(stripe) {
             parity.drop_open(block);
             if let Some(place) = place {
@@ -151,8 +137,7 @@ impl Ftl {
     /// fewer than two usable programs, or some were written before the mount.
     fn parity_place(&self, pu: u32, block: u32, first: u32) -> Option<u32> {
         let programs = first..first + self.layout.stripe;
-        let ahead = &self.parallel_units[pu as usize].ahead;
-        if ahead.iter().any(|(at, program)| *at == block && programs.contains(program)) {
+        if self.space.parallel_units[pu as usize].is_written_ahead(block, &programs) {
             return None;
         }
         let units = |program: &u32| self.room_at(pu, block, *program).units;
@@ -163,12 +148,12 @@ impl Ftl {
     /// Returns true if the host waits for a parity buffer, until a parity program completes.
     #[inline]
     pub(crate) fn waits_for_parity(&self) -> bool {
-        self.parity.as_ref().is_some_and(|parity| parity.waiting)
+        self.durability.parity.as_ref().is_some_and(|parity| parity.waiting)
     }
 
     /// Adds the units of the program `id` at `room` to the parity of its stripe, which is issued if they are the last.
     pub(crate) fn join_stripe(&mut self, id: OpId, room: Room, class: Class, out: &mut Actions) {
-        let parity = self.parity.as_mut().expect("called only if parity is configured");
+        let parity = self.durability.parity.as_mut().expect("called only if parity is configured");
         let Some(at) = parity.of(room.block) else { return };
         let open = &mut parity.open[at];
         if room.program.wrapping_sub(open.first) >= self.layout.stripe {
@@ -198,36 +183,30 @@ impl Ftl {
     /// Writes the parity of the open stripe of the block at `room` if it takes no more data.
     fn end_stripe(&mut self, Room { pu, block, .. }: Room, class: Class, out: &mut Actions) {
         let stripe = self.layout.stripe;
-        let parity = self.parity.as_ref().expect("called only if parity is configured");
+        let parity = self.durability.parity.as_ref().expect("called only if parity is configured");
         let Some(Open { first, place, .. }) = parity.of(block).map(|at| &parity.open[at]) else { return };
         let (last, place) = (first + stripe - 1, *place);
-        let of_block = |(at, write_point): (usize, &Option<WritePoint>)| {
-            write_point.filter(|f| f.block == block).map(|write_point| (at, write_point))
-        };
-        let found = self.parallel_units[pu as usize].write_points.iter().enumerate().find_map(of_block);
-        let Some((stream, write_point)) = found else { return };
+        let Some(next) = self.space.parallel_units[pu as usize].next_in(block) else { return };
         let data = |next: u32| if next == place { last } else { next };
         let room = self.room_at(pu, block, place);
         // If no plane is left for the parity, the next program drops it.
-        if room.units == 0 || (write_point.next..last).any(|next| self.room_at(pu, block, data(next)).units > 0) {
+        if room.units == 0 || (next..last).any(|next| self.room_at(pu, block, data(next)).units > 0) {
             return;
         }
-        let write_points = &mut self.parallel_units[pu as usize].write_points;
-        write_points[stream] = (last + 1 < write_point.end).then_some(WritePoint { next: last + 1, ..write_point });
-        if write_points[stream].is_none() {
-            self.blocks.set_usage(block, Use::Full);
+        if self.space.parallel_units[pu as usize].skip_to(block, last + 1) {
+            self.space.blocks.set_usage(block, Use::Full);
         }
         self.program_parity(room, class, out);
     }
 
     fn program_parity(&mut self, room: Room, class: Class, out: &mut Actions) {
-        let parity = self.parity.as_mut().expect("called only if parity is configured");
+        let parity = self.durability.parity.as_mut().expect("called only if parity is configured");
         let at = parity.of(room.block).expect("an open stripe");
         let Open { set, .. } = parity.open.swap_remove(at);
-        let sequence = self.sequence.issue();
+        let sequence = self.durability.sequence.issue();
         parity.since.get_or_insert(sequence);
         // No operation waits for its durability.
-        self.sequence.retire(sequence);
+        self.durability.sequence.retire(sequence);
         let id = self.operations.start(Operation {
             unit: room.unit,
             logical: set,
@@ -245,7 +224,7 @@ impl Ftl {
         self.stats.programs += 1;
         self.stats.parity_programs += 1;
         self.stats.programmed_parity += u64::from(room.units);
-        self.blocks.writing(room.block);
+        self.space.blocks.writing(room.block);
         let slc = self.is_slc(room.block);
         out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
     }
@@ -259,12 +238,12 @@ impl Ftl {
             let program = (unit - block * self.layout.block_units) / self.layout.program_units;
             self.close_failed(block, program, mask as u16);
         }
-        let parity = self.parity.as_mut().expect("called only if parity is configured");
+        let parity = self.durability.parity.as_mut().expect("called only if parity is configured");
         parity.sets.push(set);
         let waiting = std::mem::take(&mut parity.waiting);
         self.written(block);
         if waiting {
-            self.host_room.resume();
+            self.space.host_room.resume();
             self.collect_on(self.layout.pu_of(block), out);
         }
         self.dispatch_pending(out);
@@ -272,7 +251,7 @@ impl Ftl {
 
     /// Removes the units of the failed program `id` at `room` from the parity, if that is not written yet.
     pub(crate) fn leave_stripe(&mut self, id: OpId, room: Room, out: &mut Actions) {
-        let parity = self.parity.as_mut().expect("called only if parity is configured");
+        let parity = self.durability.parity.as_mut().expect("called only if parity is configured");
         let Some(at) = parity.of(room.block) else { return };
         let Open { first, set, .. } = parity.open[at];
         if room.program.wrapping_sub(first) < self.layout.stripe {
@@ -285,14 +264,14 @@ impl Ftl {
 
     /// Drops the open stripe of `block`, which takes no further program.
     pub(crate) fn drop_stripe(&mut self, block: u32) {
-        if let Some(parity) = &mut self.parity {
+        if let Some(parity) = &mut self.durability.parity {
             parity.drop_open(block);
         }
     }
 
     /// Forgets the failed programs of `block`, which is erased.
     pub(crate) fn forget_stripes(&mut self, block: u32) {
-        if let Some(parity) = &mut self.parity {
+        if let Some(parity) = &mut self.durability.parity {
             parity.left_out.retain(|(at, _)| *at != block);
         }
     }

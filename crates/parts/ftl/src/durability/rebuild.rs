@@ -86,11 +86,11 @@ impl Ftl {
         let rebuild = Rebuild { left: read.len() as u32, failed: false, page, others };
         for page in read {
             let read = self.start_operation(Kind::Rebuild, id.0);
-            let bytes = self.units_on(page.planes, failed.bits) << self.unit_shift;
+            let bytes = self.units_on(page.planes, failed.bits) << self.layout.unit_shift;
             self.stats.rebuild_reads += 1;
             out.actions.push(Action::Read(ReadOp { id: read, page, bytes, class: failed.class }));
         }
-        let parity = self.parity.as_mut().expect("called only if parity is configured");
+        let parity = self.durability.parity.as_mut().expect("called only if parity is configured");
         parity.rebuilds.insert(id.0, rebuild);
         true
     }
@@ -106,7 +106,7 @@ impl Ftl {
             _ => return None,
         };
         let block = self.layout.block_of(operation.unit);
-        if self.read_copies.is_some() && self.holds_copies(block) {
+        if self.buffer.has_read_copies() && self.holds_copies(block) {
             return None;
         }
         let within = operation.unit - block * self.layout.block_units;
@@ -135,7 +135,7 @@ impl Ftl {
 
     /// Returns the stripe of the page that failed on `planes`, without that page.
     fn stripe(&self, failed: &Failed, planes: PlaneMask, flash: &impl Flash) -> Stripe {
-        let parity = self.parity.as_ref().expect("called only if parity is configured");
+        let parity = self.durability.parity.as_ref().expect("called only if parity is configured");
         let first = failed.program - failed.program % self.layout.stripe;
         let programs = first..first + self.layout.stripe;
         if parity.is_open(failed.block, first) {
@@ -153,12 +153,12 @@ impl Ftl {
                 if flash.block(page.die, plane, page.block).programmed <= page.page {
                     let position = program % self.layout.per_row;
                     let is = |planes: u16| planes >> plane & 1 != 0;
-                    if !is(self.blocks.closed_planes(failed.block, position)) {
+                    if !is(self.space.blocks.closed_planes(failed.block, position)) {
                         // Power was lost before the page was programmed.
                         return Stripe::Unprotected;
                     }
                     // Failures of planes before a power cut are not recorded.
-                    found.closed |= !is(self.blocks.hole(failed.block, position));
+                    found.closed |= !is(self.space.blocks.hole(failed.block, position));
                     page.planes.0 &= !PlaneMask::one(plane).0;
                 } else if flash.readable(page, plane) {
                     found.add(page, plane, flash);
@@ -180,7 +180,7 @@ impl Ftl {
     fn is_programmed_in(&self, units: std::ops::Range<u32>) -> bool {
         self.operations.under_way().into_iter().any(|id| {
             let Operation { kind, unit, .. } = self.operations[id];
-            matches!(kind, Kind::Program | Kind::Parity) && units.contains(&unit) && !self.retries.has(id)
+            matches!(kind, Kind::Program | Kind::Parity) && units.contains(&unit) && !self.durability.retries.has(id)
         })
     }
 
@@ -193,7 +193,7 @@ impl Ftl {
         out: &mut Actions,
     ) -> Option<Delivery> {
         let of = OpId(self.operations.end(id).subject);
-        let parity = self.parity.as_mut().expect("called only if parity is configured");
+        let parity = self.durability.parity.as_mut().expect("called only if parity is configured");
         let rebuild = parity.rebuilds.get_mut(&of.0).expect("a page is being rebuilt");
         rebuild.failed |= status != Status::Ok;
         rebuild.left -= 1;
@@ -225,31 +225,31 @@ impl Ftl {
     /// Rewrites data read by the host elsewhere, as far as the write cache has room.
     fn relocate(&mut self, id: OpId, others: &[PageAddr], out: &mut Actions) {
         let Operation { kind, unit: first, logical, count, .. } = self.operations[id];
-        if kind != Kind::HostRead || self.read_only {
+        if kind != Kind::HostRead || self.durability.read_only {
             return;
         }
         for (home, unit) in (first..first + count).zip(logical..) {
-            let stays = self.table.get(unit) == Location::flash(home) && !self.lost.contains(&unit);
+            let stays = self.map.table.get(unit) == Location::flash(home) && !self.durability.lost.contains(&unit);
             if !stays || !self.reserve(1) {
                 continue;
             }
-            self.reserved -= 1;
-            let all = self.all_sectors();
-            let slot = self.dirty.take(&mut self.slots, unit, Location::flash(home), all);
-            debug_assert_eq!(self.slots[slot].owner, Owner::Host);
-            self.table.set(unit, Location::buffer(slot));
+            self.buffer.data_arrived(1);
+            let all = self.layout.all_sectors;
+            let slot = self.buffer.dirty.take(&mut self.buffer.slots, unit, Location::flash(home), all);
+            debug_assert_eq!(self.buffer.slots[slot].owner, Owner::Host);
+            self.map.table.set(unit, Location::buffer(slot));
             if self.config.moves {
                 let (page, _, within) = self.layout.address(home);
                 self.xor_pages(page, within, others, out);
                 out.moves.push(Move::BufferToBuffer { from: self.scratch(), to: slot, keep: 0 });
             }
             self.stats.relocated += 1;
-            self.dirty.request_dispatch();
+            self.buffer.dirty.request_dispatch();
         }
     }
 
     fn scratch(&self) -> u32 {
-        self.parity.as_ref().expect("called only if parity is configured").scratch
+        self.durability.parity.as_ref().expect("called only if parity is configured").scratch
     }
 
     /// Rebuilds the unit `within` of the single-plane `page` in the scratch slot.

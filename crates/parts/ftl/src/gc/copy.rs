@@ -3,19 +3,19 @@
 use media::{Action, Class, Flash, Move, NOBODY, OpId, PageAddr, PlaneMask, ReadOp, Status};
 
 use crate::buffer::slots::{Holds, Owner, Slot};
+use crate::gc::collection::GcScan;
 use crate::gc::fold::UNORDERED;
 use crate::layout::Layout;
 use crate::location::{Location, Place};
 use crate::request::operation::{Kind, Operation};
 use crate::space::blocks::Use;
-use crate::space::parallel_unit::GcScan;
 use crate::{Actions, Ftl};
 
 impl Ftl {
     /// Opens the emergency reserve of `pu`, which is short of room while no operation is in progress, until one of its
     /// blocks is erased. Returns true if it was not open before.
     pub(crate) fn enter_emergency(&mut self, pu: u32, out: &mut Actions) -> bool {
-        if std::mem::replace(&mut self.parallel_units[pu as usize].emergency, true) {
+        if std::mem::replace(&mut self.gc.units[pu as usize].emergency, true) {
             return false;
         }
         self.back_out(pu, out);
@@ -26,42 +26,42 @@ impl Ftl {
     /// units that need no copying free up room.
     #[inline]
     pub(crate) fn superseded_in(&mut self, block: u32) {
-        if self.blocks.is_collectable(block) {
+        if self.space.blocks.is_collectable(block) {
             return;
         }
         let pu = self.layout.pu_of(block);
-        self.host_room.rejoin(pu);
-        if self.blocks.pins(block) > 0 {
-            self.parallel_units[pu as usize].superseded = true;
+        self.space.host_room.rejoin(pu);
+        if self.space.blocks.pins(block) > 0 {
+            self.gc.units[pu as usize].pending.superseded = true;
         }
     }
 
     /// Unblocks `pu`, where nothing else can proceed: drops copies that have no room, whose sources still exist, and
     /// makes the blocks they came from available for selection again.
     pub(crate) fn back_out(&mut self, pu: u32, out: &mut Actions) {
-        self.host_room.rejoin(pu);
-        while let Some(slot) = self.parallel_units[pu as usize].pending.pop_front() {
-            let home = self.slots[slot].home;
-            self.parallel_units[pu as usize].in_flight -= 1;
-            self.slots.give(slot);
+        self.space.host_room.rejoin(pu);
+        while let Some(slot) = self.gc.units[pu as usize].pending.slots.pop_front() {
+            let home = self.buffer.slots[slot].home;
+            self.gc.units[pu as usize].in_flight -= 1;
+            self.buffer.slots.give(slot);
             self.unpin_home(home, out);
         }
-        if self.parallel_units[pu as usize].reading > 0 {
+        if self.gc.units[pu as usize].reading > 0 {
             return;
         }
-        (self.parallel_units[pu as usize].scan, self.parallel_units[pu as usize].fold) = (None, None);
+        (self.gc.units[pu as usize].scan, self.gc.units[pu as usize].background.scan) = (None, None);
         for block in pu * self.layout.blocks..(pu + 1) * self.layout.blocks {
-            if self.blocks.usage(block) != Use::Victim {
+            if self.space.blocks.usage(block) != Use::Victim {
                 continue;
             }
-            if self.blocks.valid(block) == 0 {
+            if self.space.blocks.valid(block) == 0 {
                 self.emptied(block);
             } else {
-                self.blocks.set_usage(block, Use::Closed);
-                self.parallel_units[pu as usize].victims.retain(|victim| victim.block != block);
+                self.space.blocks.set_usage(block, Use::Closed);
+                self.gc.units[pu as usize].victims.retain(|victim| victim.block != block);
                 if self.is_slc(block) {
-                    self.blocks.withhold(block);
-                    self.parallel_units[pu as usize].slc_closed.push_back(block);
+                    self.space.blocks.withhold(block);
+                    self.space.parallel_units[pu as usize].add_closed_slc(block);
                 }
             }
         }
@@ -69,14 +69,14 @@ impl Ftl {
 
     /// Continues to collect `pu`, or starts to if it is short of free space.
     pub(crate) fn collect(&mut self, pu: u32, out: &mut Actions) {
-        self.parallel_units[pu as usize].barren = false;
+        self.gc.units[pu as usize].barren = false;
         self.collect_on(pu, out);
     }
 
     /// Like [`collect`](Self::collect), called after each operation of collection.
     #[inline(always)]
     pub(crate) fn collect_on(&mut self, pu: u32, out: &mut Actions) {
-        if self.retries.any() {
+        if self.durability.retries.any() {
             // A failed program holds up erases, so it is retried first.
             self.retry(pu, out);
         }
@@ -91,9 +91,9 @@ impl Ftl {
     fn read_victims(&mut self, pu: u32, mut shortage: i64, out: &mut Actions) {
         loop {
             let short = shortage > 0 || self.lacks_room(pu);
-            let l = &self.parallel_units[pu as usize];
-            let Some(scan) = l.scan.filter(|scan| short || scan.forced) else {
-                if l.scan.is_some() || !self.next_scan(pu, short) {
+            let collection = &self.gc.units[pu as usize];
+            let Some(scan) = collection.scan.filter(|scan| short || scan.forced) else {
+                if collection.scan.is_some() || !self.next_scan(pu, short) {
                     return self.fold_on(pu, short, out);
                 }
                 continue;
@@ -101,8 +101,8 @@ impl Ftl {
             if !self.read_victim(pu, scan, self.copies_allowed(pu, scan, shortage), out) {
                 return;
             }
-            self.parallel_units[pu as usize].scan = None;
-            if self.blocks.valid(scan.block) == 0 {
+            self.gc.units[pu as usize].scan = None;
+            if self.space.blocks.valid(scan.block) == 0 {
                 self.emptied(scan.block);
             }
             // A victim without valid units returns its block at once.
@@ -113,10 +113,10 @@ impl Ftl {
     /// Chooses the block that `pu` collects next; returns false if there is none.
     fn next_scan(&mut self, pu: u32, short: bool) -> bool {
         let Some((victim, forced)) = self.next_victim(pu, short) else {
-            self.parallel_units[pu as usize].barren = true;
+            self.gc.units[pu as usize].barren = true;
             return false;
         };
-        self.parallel_units[pu as usize].scan = Some(self.start_victim(pu, victim, forced));
+        self.gc.units[pu as usize].scan = Some(self.start_victim(pu, victim, forced));
         true
     }
 
@@ -128,18 +128,18 @@ impl Ftl {
         }
         let whole = self.layout.program_units;
         let mut unit = self.layout.unit_of(scan.block, scan.cursor);
-        let l = &mut self.parallel_units[pu as usize];
-        let background = l.scan.is_none_or(|of| of.block != scan.block);
+        let collection = &mut self.gc.units[pu as usize];
+        let background = collection.scan.is_none_or(|of| of.block != scan.block);
         let (mut reads, mut cursor) = (0, scan.cursor);
         while cursor < scan.end {
             // Valid units of the program at `unit`.
-            let bits = self.blocks.valid_bits(unit, whole);
+            let bits = self.space.blocks.valid_bits(unit, whole);
             if bits != 0 {
                 let count = ones(bits);
-                if l.in_flight + count > copies {
+                if collection.in_flight + count > copies {
                     break;
                 }
-                l.in_flight += count;
+                collection.in_flight += count;
                 reads += 1;
                 let mut page = self.layout.page_in(pu, scan.block, cursor);
                 if self.layout.planes > 1 {
@@ -148,18 +148,18 @@ impl Ftl {
                 let id = self.operations.start_bare(Kind::CollectRead, pu);
                 let operation = &mut self.operations[id];
                 (operation.unit, operation.logical, operation.mask) = (unit, cursor, bits);
-                operation.sequence = if background { l.read_order.issued() } else { UNORDERED };
-                self.refresh.read(scan.block, page);
-                let bytes = count << self.unit_shift;
+                operation.sequence = if background { collection.background.order.issued() } else { UNORDERED };
+                self.gc.refresh.read(scan.block, page);
+                let bytes = count << self.layout.unit_shift;
                 out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Collection }));
             }
             unit += whole;
             cursor += 1;
         }
-        let current = if background { &mut l.fold } else { &mut l.scan };
+        let current = if background { &mut collection.background.scan } else { &mut collection.scan };
         *current = Some(GcScan { cursor, ..scan });
-        l.reading += reads;
-        self.blocks.pin_reads(scan.block, reads);
+        collection.reading += reads;
+        self.space.blocks.pin_reads(scan.block, reads);
         self.stats.copy_reads += u64::from(reads);
         cursor == scan.end
     }
@@ -168,19 +168,19 @@ impl Ftl {
         let Operation { subject: pu, unit, logical: program, mask, sequence: number, .. } = self.operations[id];
         self.operations.free(id);
         let block = self.layout.block_of(unit);
-        let l = &mut self.parallel_units[pu as usize];
-        l.reading -= 1;
+        let collection = &mut self.gc.units[pu as usize];
+        collection.reading -= 1;
         // Units superseded in the meantime are not copied.
-        let bits = mask & self.blocks.valid_bits(unit, self.layout.program_units);
+        let bits = mask & self.space.blocks.valid_bits(unit, self.layout.program_units);
         if bits != mask {
-            l.in_flight -= ones(mask & !bits);
+            collection.in_flight -= ones(mask & !bits);
         }
         if bits != 0 {
             let page = self.layout.page_in(pu, block, program);
             self.copy_units(pu, page, unit, bits, status, flash, out);
             // The source block must not be erased, and written with the same unit again, until each copy is issued or
             // dropped. The pin of the completed read covers one copy.
-            self.blocks.pin_reads(block, ones(bits) - 1);
+            self.space.blocks.pin_reads(block, ones(bits) - 1);
         } else {
             self.unpin(block, out);
         }
@@ -247,31 +247,31 @@ impl Ftl {
         flash: &impl Flash,
         out: &mut Actions,
     ) {
-        let plain = status == Status::Ok && !self.config.moves && self.lost.is_empty() && !flash.has_lost();
+        let plain = status == Status::Ok && !self.config.moves && !self.durability.has_lost() && !flash.has_lost();
         while bits != 0 {
             let within = bits.trailing_zeros();
             bits &= bits - 1;
             let (unit, home) = (units[within as usize], Location::flash(first + within));
             debug_assert_ne!(unit, NOBODY);
-            let slot = self.slots.take(unit, home, Holds::Moving, Owner::Copy, self.all_sectors);
-            if !plain || !self.table.is_at(unit, home) {
+            let slot = self.buffer.slots.take(unit, home, Holds::Moving, Owner::Copy, self.layout.all_sectors);
+            if !plain || !self.map.table.is_at(unit, home) {
                 self.copy_content(slot, status, flash, out);
             }
-            self.parallel_units[pu as usize].pending.push_back(slot);
+            self.gc.units[pu as usize].pending.slots.push_back(slot);
         }
     }
 
     /// Settles the details of the copy in `slot`: whether newer data of the unit is in RAM, where its payload comes
     /// from, and whether it is lost.
     fn copy_content(&mut self, slot: u32, status: Status, flash: &impl Flash, out: &mut Actions) {
-        let Slot { unit, home, .. } = self.slots[slot];
-        let location = self.table.get(unit);
+        let Slot { unit, home, .. } = self.buffer.slots[slot];
+        let location = self.map.table.get(unit);
         if location != home {
             assert_eq!(self.home(unit), home, "unit {unit} is valid at {home:?}, but the map has it elsewhere");
-            if let Place::Buffer(clean) = location.place(self.slots.count())
-                && self.slots[clean].holds == Holds::Clean
+            if let Place::Buffer(clean) = location.place(self.buffer.slots.count())
+                && self.buffer.slots[clean].holds == Holds::Clean
             {
-                self.slots[slot].lost = self.slots[clean].lost;
+                self.buffer.slots[slot].lost = self.buffer.slots[clean].lost;
                 if self.config.moves {
                     out.moves.push(Move::BufferToBuffer { from: clean, to: slot, keep: 0 });
                 }
@@ -280,14 +280,14 @@ impl Ftl {
         }
         if status == Status::Ok {
             // The source and the newer data in RAM can be lost independently of each other.
-            self.slots[slot].lost =
-                if location == home { self.lost.contains(&unit) } else { self.is_lost_in(home, flash) };
+            self.buffer.slots[slot].lost =
+                if location == home { self.durability.is_lost(unit) } else { self.is_lost_in(home, flash) };
             if self.config.moves {
                 let (page, _, unit) = self.layout.address(home.flash_unit());
                 out.moves.push(Move::FlashToBuffer { page, unit, buffer: slot, keep: 0 });
             }
         } else {
-            self.slots[slot].lost = true;
+            self.buffer.slots[slot].lost = true;
             // Newer data in RAM is not lost; the copy is made only because that data may not survive.
             if location == home {
                 self.lose(unit);
@@ -300,12 +300,17 @@ impl Ftl {
     fn program_pending(&mut self, pu: u32, out: &mut Actions) {
         let whole = self.layout.program_units;
         loop {
-            let l = &self.parallel_units[pu as usize];
-            let pending = l.pending.len() as u32;
-            if pending < whole && (pending == 0 || l.scan.is_some() || l.is_folding() || l.reading > 0) {
+            let collection = &self.gc.units[pu as usize];
+            let pending = collection.pending.slots.len() as u32;
+            if pending < whole
+                && (pending == 0
+                    || collection.scan.is_some()
+                    || collection.background.is_active()
+                    || collection.reading > 0)
+            {
                 return;
             }
-            if l.superseded && self.drop_superseded(pu, out) {
+            if collection.pending.superseded && self.drop_superseded(pu, out) {
                 continue;
             }
             let Some(room) = self.copy_room(pu).or_else(|| self.copy_room_elsewhere(pu)) else { return };
@@ -313,20 +318,19 @@ impl Ftl {
             let sequence = self.begin_program(id, room, Class::Collection);
             let (taken, mut plain) = (room.units.min(pending), true);
             for i in 0..taken {
-                let Some(slot) = self.parallel_units[pu as usize].pending.pop_front() else {
+                let Some(slot) = self.gc.units[pu as usize].pending.slots.pop_front() else {
                     unreachable!("{pending} slots are pending")
                 };
                 self.operations.set_slot(id, i, slot);
                 debug_assert_eq!(
-                    self.home(self.slots[slot].unit),
-                    self.slots[slot].home,
+                    self.home(self.buffer.slots[slot].unit),
+                    self.buffer.slots[slot].home,
                     "a pending copy is superseded"
                 );
                 plain &= self.settle_copy(slot, self.physical(room, i), out);
             }
             if room.pu != pu {
-                self.parallel_units[pu as usize].in_flight -= taken;
-                self.parallel_units[room.pu as usize].in_flight += taken;
+                self.gc.move_copies(pu, room.pu, taken);
             }
             self.stats.programmed_copy += u64::from(taken);
             self.operations.pad(id, taken);
@@ -337,14 +341,14 @@ impl Ftl {
 
     /// Returns pending slots whose unit was written elsewhere to the free list; returns true if there were any.
     fn drop_superseded(&mut self, pu: u32, out: &mut Actions) -> bool {
-        self.parallel_units[pu as usize].superseded = false;
+        self.gc.units[pu as usize].pending.superseded = false;
         let mut dropped = false;
         // Unpinning may erase a block, and its room may be used at once: the list can change on each iteration.
         while let Some(at) = self.first_superseded(pu) {
-            let slot = self.parallel_units[pu as usize].pending.remove(at).expect("just found");
-            let home = self.slots[slot].home;
-            self.parallel_units[pu as usize].in_flight -= 1;
-            self.slots.give(slot);
+            let slot = self.gc.units[pu as usize].pending.slots.remove(at).expect("just found");
+            let home = self.buffer.slots[slot].home;
+            self.gc.units[pu as usize].in_flight -= 1;
+            self.buffer.slots.give(slot);
             self.unpin_home(home, out);
             dropped = true;
         }
@@ -353,8 +357,8 @@ impl Ftl {
 
     /// Returns the index of the first pending slot of `pu` whose unit was written elsewhere since it was read.
     fn first_superseded(&self, pu: u32) -> Option<usize> {
-        let mut pending = self.parallel_units[pu as usize].pending.iter();
-        pending.position(|slot| self.home(self.slots[*slot].unit) != self.slots[*slot].home)
+        let mut pending = self.gc.units[pu as usize].pending.slots.iter();
+        pending.position(|slot| self.home(self.buffer.slots[*slot].unit) != self.buffer.slots[*slot].home)
     }
 }
 

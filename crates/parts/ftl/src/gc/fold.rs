@@ -13,7 +13,8 @@ use std::collections::VecDeque;
 
 use crate::buffer::slots::{List, NIL};
 use crate::config::SlcCache;
-use crate::space::parallel_unit::{GcScan, RESERVE, Stream};
+use crate::gc::collection::GcScan;
+use crate::space::parallel_unit::{RESERVE, Stream};
 use crate::{Actions, Ftl};
 
 /// Number of a collection read whose data is programmed as soon as it arrives.
@@ -46,30 +47,30 @@ impl Ftl {
     /// Orders the copies of the completed background read `number` of `pu`, whose slots are the last `units` pending
     /// ones. They stay there if all earlier reads have completed, and are otherwise held until then.
     pub(crate) fn put_in_order(&mut self, pu: u32, number: u64, units: u32) {
-        let l = &mut self.parallel_units[pu as usize];
-        if number != l.read_order.first {
+        let collection = &mut self.gc.units[pu as usize];
+        if number != collection.background.order.first {
             let mut held = List::new();
-            for slot in l.pending.drain(l.pending.len() - units as usize..) {
-                self.slots.append(&mut held, slot);
+            for slot in collection.pending.slots.drain(collection.pending.slots.len() - units as usize..) {
+                self.buffer.slots.append(&mut held, slot);
             }
-            l.read_order.reads[(number - l.read_order.first) as usize] = Some(held);
+            collection.background.order.reads[(number - collection.background.order.first) as usize] = Some(held);
             return;
         }
-        l.read_order.advance();
-        while let Some(mut held) = l.read_order.reads.front().copied().flatten() {
-            l.read_order.advance();
+        collection.background.order.advance();
+        while let Some(mut held) = collection.background.order.reads.front().copied().flatten() {
+            collection.background.order.advance();
             while held.head != NIL {
-                l.pending.push_back(self.slots.remove_first(&mut held));
+                collection.pending.slots.push_back(self.buffer.slots.remove_first(&mut held));
             }
             // Units may have been superseded while their slots were held.
-            l.superseded = true;
+            collection.pending.superseded = true;
         }
     }
 
     /// Continues background work in `pu`, where collection has nothing to do: folds SLC blocks and refreshes data.
     #[inline]
     pub(crate) fn fold_on(&mut self, pu: u32, short: bool, out: &mut Actions) {
-        if self.config.slc.is_some() || self.refresh.is_on() {
+        if self.config.slc.is_some() || self.gc.refresh.is_on() {
             self.work_in_background(pu, short, out);
         }
     }
@@ -77,21 +78,21 @@ impl Ftl {
     fn work_in_background(&mut self, pu: u32, short: bool, out: &mut Actions) {
         let short = short && !self.is_only_ahead(pu);
         loop {
-            let l = &self.parallel_units[pu as usize];
-            let Some(scan) = l.fold else {
+            let collection = &self.gc.units[pu as usize];
+            let Some(scan) = collection.background.scan else {
                 // Victims being collected free up room that is needed more.
-                let waits = short && l.victims.iter().any(|victim| !victim.slc);
+                let waits = short && collection.victims.iter().any(|victim| !victim.slc);
                 let next = if waits { None } else { self.next_in_background(pu, short) };
                 let Some((block, refreshed)) = next else { return };
                 self.stats.refreshed += u64::from(refreshed);
-                self.parallel_units[pu as usize].fold = Some(self.start_victim(pu, block, false));
+                self.gc.units[pu as usize].background.scan = Some(self.start_victim(pu, block, false));
                 continue;
             };
             // A parallel unit that is short completes the scan it began, unless another victim will free up room: this
             // scan may hold the last.
-            let waits = short && l.victims.iter().any(|victim| !victim.slc && victim.block != scan.block);
+            let waits = short && collection.victims.iter().any(|victim| !victim.slc && victim.block != scan.block);
             let waits = waits || !(short || self.goes_on(pu, scan));
-            self.parallel_units[pu as usize].fold_waits = waits;
+            self.gc.units[pu as usize].background.waits = waits;
             if waits {
                 return;
             }
@@ -99,8 +100,8 @@ impl Ftl {
             if !self.read_victim(pu, scan, copies, out) {
                 return;
             }
-            self.parallel_units[pu as usize].fold = None;
-            if self.blocks.valid(scan.block) == 0 {
+            self.gc.units[pu as usize].background.scan = None;
+            if self.space.blocks.valid(scan.block) == 0 {
                 self.emptied(scan.block);
             }
         }
@@ -116,11 +117,11 @@ impl Ftl {
 
     /// Returns the SLC block to fold next, if one is due and its data fits elsewhere.
     fn next_folded(&self, pu: u32) -> Option<u32> {
-        let (slc, l) = (self.config.slc?, &self.parallel_units[pu as usize]);
-        let block = l.slc_closed.front().copied()?;
-        let idle = self.pace.is_idle() && l.slc_closed.len() > slc.keep as usize;
+        let (slc, l) = (self.config.slc?, &self.space.parallel_units[pu as usize]);
+        let block = l.closed_slc().front().copied()?;
+        let idle = self.gc.pace.is_idle() && l.closed_slc().len() > slc.keep as usize;
         // Folding takes room in the other blocks without freeing any.
-        let due = (idle || self.slc_shortage(pu, slc) > 0) && l.free.len() > RESERVE;
+        let due = (idle || self.slc_shortage(pu, slc) > 0) && l.free().len() > RESERVE;
         (due && self.fits(pu, block)).then_some(block)
     }
 
@@ -128,17 +129,17 @@ impl Ftl {
     /// free space.
     fn goes_on(&self, pu: u32, scan: GcScan) -> bool {
         let shortage = || self.config.slc.map_or(0, |slc| self.slc_shortage(pu, slc));
-        self.pace.is_idle()
-            || self.blocks.valid(scan.block) == 0
-            || if self.is_slc(scan.block) { shortage() > 0 } else { self.refresh.is_urgent(scan.block) }
+        self.gc.pace.is_idle()
+            || self.space.blocks.valid(scan.block) == 0
+            || if self.is_slc(scan.block) { shortage() > 0 } else { self.gc.refresh.is_urgent(scan.block) }
     }
 
     /// Returns the number of copies that may be in flight for `scan`: in idle time as many as keep the dies busy, else
     /// as many as folding is behind.
     fn background_copies(&self, pu: u32, scan: GcScan) -> u32 {
-        let quota = self.parallel_units[pu as usize].quota;
+        let quota = self.gc.units[pu as usize].quota;
         let least = 2 * self.layout.program_units;
-        if self.pace.is_idle() {
+        if self.gc.pace.is_idle() {
             return quota;
         }
         match self.config.slc {
@@ -154,14 +155,15 @@ impl Ftl {
         if self.may_lend(pu) {
             return 0;
         }
-        let l = &self.parallel_units[pu as usize];
+        let l = &self.space.parallel_units[pu as usize];
+        let collection = &self.gc.units[pu as usize];
         let block = i64::from(self.slc_programs() * self.layout.program_units);
-        let mut level = l.slc_free.len() as i64 * block;
-        if let Some(open) = l.write_points[Stream::Slc as usize] {
+        let mut level = l.slc_free() as i64 * block;
+        if let Some(open) = l.write_point(Stream::Slc) {
             level += i64::from((open.end - open.next) * self.layout.program_units);
         }
-        for victim in l.victims.iter().filter(|victim| self.is_slc(victim.block)) {
-            let left = self.blocks.valid(victim.block).min(victim.valid);
+        for victim in collection.victims.iter().filter(|victim| self.is_slc(victim.block)) {
+            let left = self.space.blocks.valid(victim.block).min(victim.valid);
             level += block - block * i64::from(left) / i64::from(victim.valid.max(1));
         }
         i64::from(slc.fold) * block - level

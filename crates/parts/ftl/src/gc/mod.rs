@@ -1,8 +1,93 @@
 //! Garbage collection: victims, copies, folding of SLC blocks, refresh, wear leveling, and its pace.
 
+pub(crate) mod collection;
 pub(crate) mod copy;
 pub(crate) mod fold;
 pub(crate) mod pacing;
 pub(crate) mod refresh;
 pub(crate) mod short;
 pub(crate) mod victim;
+
+use sim::{Dense, Rng, Streams};
+
+use crate::config::Config;
+use crate::layout::Layout;
+use collection::Collection;
+use pacing::Pace;
+use refresh::Refresh;
+use short::ShortUnits;
+
+/// Garbage collection of all parallel units.
+pub(crate) struct Collector {
+    units: Dense<Collection>,
+    pub(crate) short: ShortUnits,
+    pace: Pace,
+    pub(crate) refresh: Refresh,
+    /// Random numbers for the choice of victims.
+    rng: Rng,
+}
+
+impl Collector {
+    /// Creates a collector that has nothing to collect; a parallel unit has at most `quota` units in flight.
+    pub(crate) fn new(config: &Config, layout: &Layout, quota: u32, streams: &Streams) -> Collector {
+        Collector {
+            // SAFETY: parallel unit numbers come from the layout, or from operations that carry such a number.
+            units: unsafe { Dense::new((0..layout.parallel_units).map(|_| Collection::new(quota)).collect()) },
+            short: ShortUnits::default(),
+            pace: Pace::new(config, layout),
+            refresh: Refresh::new(config, layout),
+            rng: streams.stream("ftl.collection"),
+        }
+    }
+
+    /// Returns true while the drive is idle and collection works ahead.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pace.is_idle()
+    }
+
+    /// Returns the state of collection in `pu`.
+    #[inline]
+    pub(crate) fn unit(&self, pu: u32) -> &Collection {
+        &self.units[pu as usize]
+    }
+
+    /// Makes `block` of `pu` be collected regardless of the policy.
+    pub(crate) fn force(&mut self, pu: u32, block: u32) {
+        self.units[pu as usize].forced.push(block);
+    }
+
+    /// Ends `copies` units in flight in `pu`.
+    #[inline]
+    pub(crate) fn end_copies(&mut self, pu: u32, copies: u32) {
+        self.units[pu as usize].in_flight -= copies;
+    }
+
+    /// Counts `copies` units in flight in `pu` as in flight in `other`, where they are programmed.
+    #[inline]
+    pub(crate) fn move_copies(&mut self, pu: u32, other: u32, copies: u32) {
+        self.units[pu as usize].in_flight -= copies;
+        self.units[other as usize].in_flight += copies;
+    }
+
+    /// Records that `pu` opened a free block: it may be short of space, and there may be a block to collect again.
+    #[inline]
+    pub(crate) fn opened(&mut self, pu: u32, block: u32) {
+        self.refresh.opened(block);
+        self.units[pu as usize].barren = false;
+        self.short.report(pu);
+    }
+
+    /// Records that `block` of `pu` was erased, which ends its emergency.
+    pub(crate) fn erased(&mut self, pu: u32, block: u32) {
+        let unit = &mut self.units[pu as usize];
+        unit.victims.retain(|victim| victim.block != block);
+        (unit.emergency, unit.reckless) = (false, false);
+    }
+
+    /// Lets copies of `pu` use even the room kept for a program failure, until a block is erased.
+    pub(crate) fn use_all_room(&mut self, pu: u32) {
+        self.units[pu as usize].reckless = true;
+        self.short.add(pu);
+    }
+}

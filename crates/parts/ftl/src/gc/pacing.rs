@@ -18,8 +18,9 @@
 //! at most half of the space that they give back.
 
 use crate::config::Config;
+use crate::gc::collection::GcScan;
 use crate::layout::Layout;
-use crate::space::parallel_unit::{GcScan, Stream};
+use crate::space::parallel_unit::Stream;
 use crate::{Actions, Ftl};
 
 /// A block being collected, or collected and not yet erased.
@@ -98,12 +99,12 @@ pub fn programmed_before(config: &Config, units: u64) -> u64 {
     let held = u64::from(config.slc.map_or(0, |slc| slc.blocks) + config.collection.start + 1);
     let closed =
         u64::from(layout.blocks).saturating_sub(held) * u64::from(layout.parallel_units) * u64::from(layout.data_units);
-    let spare = closed.saturating_sub(crate::all_units(config));
+    let spare = closed.saturating_sub(crate::sizes::all_units(config));
     if spare == 0 {
         return u64::MAX;
     }
-    let data =
-        (units * closed).div_ceil(spare) + u64::from(layout.parallel_units) * u64::from(crate::quota(config, &layout));
+    let data = (units * closed).div_ceil(spare)
+        + u64::from(layout.parallel_units) * u64::from(crate::sizes::quota(config, &layout));
     // Parity is programmed in addition.
     (data * u64::from(layout.block_units)).div_ceil(u64::from(layout.data_units))
 }
@@ -118,27 +119,27 @@ impl Ftl {
     #[inline]
     pub(crate) fn shortage(&self, pu: u32) -> i64 {
         // Enough free blocks, the usual case of a drive that is not full.
-        if self.parallel_units[pu as usize].free.len() > self.pace.blocks && self.blocks.is_whole() {
+        if self.space.parallel_units[pu as usize].free().len() > self.gc.pace.blocks && self.space.blocks.is_whole() {
             return 0;
         }
-        self.pace.level - self.level(pu)
+        self.gc.pace.level - self.level(pu)
     }
 
     /// Begins idle time: collection works ahead.
     pub(crate) fn begin_idle(&mut self) {
-        self.pace.set_idle(true, &self.config, &self.layout);
-        self.activity.begin_idle();
+        self.gc.pace.set_idle(true, &self.config, &self.layout);
+        self.requests.activity.begin_idle();
     }
 
     /// Returns true if `pu` is short only of the space that idle time collects ahead.
     pub(crate) fn is_only_ahead(&self, pu: u32) -> bool {
-        self.pace.idle && self.level(pu) >= self.pace.target && !self.lacks_room(pu)
+        self.gc.pace.idle && self.level(pu) >= self.gc.pace.target && !self.lacks_room(pu)
     }
 
     /// Returns the number of free blocks beyond which no parallel unit is short.
     #[inline]
     pub(crate) fn enough(&self) -> usize {
-        self.pace.blocks
+        self.gc.pace.blocks
     }
 
     /// Returns the number of free blocks that are never lent to the SLC cache: with them a parallel unit is not short.
@@ -150,33 +151,34 @@ impl Ftl {
     /// Returns the free space of `pu` in units.
     #[inline]
     fn level(&self, pu: u32) -> i64 {
-        if !self.blocks.is_whole() {
+        if !self.space.blocks.is_whole() {
             return self.level_beside_holes(pu);
         }
-        let l = &self.parallel_units[pu as usize];
-        let rest = |stream: Stream| {
-            l.write_points[stream as usize].map_or(0, |open| self.layout.data_after(open.end - open.next))
-        };
+        let l = &self.space.parallel_units[pu as usize];
+        let collection = &self.gc.units[pu as usize];
+        let rest =
+            |stream: Stream| l.write_point(stream).map_or(0, |open| self.layout.data_after(open.end - open.next));
         let rest = (rest(Stream::Host) + rest(Stream::Copy)) * self.layout.program_units;
         let block_units = u64::from(self.layout.data_units);
-        let mut level = l.free.len() as u64 * block_units + u64::from(rest);
-        for victim in l.victims.iter().filter(|victim| !victim.slc) {
-            level += victim.given_back(block_units, self.blocks.valid(victim.block));
+        let mut level = l.free().len() as u64 * block_units + u64::from(rest);
+        for victim in collection.victims.iter().filter(|victim| !victim.slc) {
+            level += victim.given_back(block_units, self.space.blocks.valid(victim.block));
         }
         level as i64
     }
 
     /// Like [`level`](Self::level), for drives with unusable planes; counts no more free blocks than matter.
     fn level_beside_holes(&self, pu: u32) -> i64 {
-        let l = &self.parallel_units[pu as usize];
+        let l = &self.space.parallel_units[pu as usize];
+        let collection = &self.gc.units[pu as usize];
         let of_block = |block: u32| self.capacity(block, self.layout.block_programs);
-        let mut level: i64 = l.free.iter().take(self.enough() + 1).map(|block| of_block(*block)).sum();
-        for open in [Stream::Host, Stream::Copy].iter().filter_map(|stream| l.write_points[*stream as usize]) {
+        let mut level: i64 = l.free().iter().take(self.enough() + 1).map(|block| of_block(*block)).sum();
+        for open in [Stream::Host, Stream::Copy].iter().filter_map(|stream| l.write_point(*stream)) {
             level += self.capacity(open.block, open.end - open.next);
         }
-        for victim in l.victims.iter().filter(|victim| !victim.slc) {
+        for victim in collection.victims.iter().filter(|victim| !victim.slc) {
             let capacity = of_block(victim.block) as u64;
-            level += victim.given_back(capacity, self.blocks.valid(victim.block)) as i64;
+            level += victim.given_back(capacity, self.space.blocks.valid(victim.block)) as i64;
         }
         level
     }
@@ -184,7 +186,7 @@ impl Ftl {
     /// Like [`capacity`](Self::capacity), without a search if every plane is usable.
     #[inline]
     fn capacity_of(&self, block: u32, programs: u32) -> i64 {
-        if self.blocks.is_whole() {
+        if self.space.blocks.is_whole() {
             i64::from(self.layout.data_after(programs) * self.layout.program_units)
         } else {
             self.capacity(block, programs)
@@ -194,7 +196,7 @@ impl Ftl {
     /// Returns true if the host must wait for copies before it programs in `pu`.
     #[inline]
     pub(crate) fn host_waits(&self, pu: u32) -> bool {
-        self.is_copying(pu) && !self.host_room.is_unpaced() && self.exceeds_allowance(pu)
+        self.is_copying(pu) && !self.space.host_room.is_unpaced() && self.exceeds_allowance(pu)
     }
 
     /// Returns true if one more host program would exceed the allowed shortage of `pu`. The limit is between the slack
@@ -203,35 +205,37 @@ impl Ftl {
     fn exceeds_allowance(&self, pu: u32) -> bool {
         let program = i64::from(self.layout.program_units);
         let short_by = self.shortage(pu) + program;
-        short_by > self.pace.slack
-            && (short_by > self.pace.slack.max(self.parallel_units[pu as usize].short_by + program)
+        short_by > self.gc.pace.slack
+            && (short_by > self.gc.pace.slack.max(self.gc.units[pu as usize].short_by + program)
                 || short_by > self.allowance(pu))
     }
 
     /// Returns the units by which `pu` may be short before the host waits.
     fn allowance(&self, pu: u32) -> i64 {
-        let l = &self.parallel_units[pu as usize];
-        if l.short_by <= self.pace.slack {
-            return self.pace.slack;
+        let collection = &self.gc.units[pu as usize];
+        if collection.short_by <= self.gc.pace.slack {
+            return self.gc.pace.slack;
         }
-        let Some(victim) = l.victims.iter().rev().find(|victim| !victim.slc) else { return self.pace.slack };
+        let Some(victim) = collection.victims.iter().rev().find(|victim| !victim.slc) else {
+            return self.gc.pace.slack;
+        };
         let capacity = self.capacity_of(victim.block, self.layout.block_programs);
         let gain = (capacity - i64::from(victim.valid)).max(0);
-        let made_up = (l.short_by - self.pace.slack).min(gain / 2);
-        let left = i64::from(self.blocks.valid(victim.block).min(victim.valid));
+        let made_up = (collection.short_by - self.gc.pace.slack).min(gain / 2);
+        let left = i64::from(self.space.blocks.valid(victim.block).min(victim.valid));
         let made_up = made_up - made_up * left / i64::from(victim.valid.max(1));
-        l.short_by + i64::from(self.layout.program_units) - made_up
+        collection.short_by + i64::from(self.layout.program_units) - made_up
     }
 
     /// Returns the number of copies that `pu` may have in flight while it collects `scan`: as many as its shortage
     /// requires.
     #[inline]
     pub(crate) fn copies_allowed(&self, pu: u32, scan: GcScan, shortage: i64) -> u32 {
-        let l = &self.parallel_units[pu as usize];
+        let collection = &self.gc.units[pu as usize];
         let gain = (self.capacity_of(scan.block, self.layout.block_programs) - i64::from(scan.valid)).max(1);
         let copies = shortage.max(0) * i64::from(scan.valid) / gain;
         let least = i64::from(2 * self.layout.program_units);
-        copies.clamp(least, i64::from(l.quota).max(least)) as u32
+        copies.clamp(least, i64::from(collection.quota).max(least)) as u32
     }
 
     /// Returns true if the limit of `copies` in flight in `pu` leaves room for a whole batch of reads. If a batch is
@@ -240,14 +244,15 @@ impl Ftl {
     pub(crate) fn takes_batch(&self, pu: u32, copies: u32) -> bool {
         let batch = self.config.collection.batch;
         let units = batch * self.layout.per_row * self.layout.program_units;
-        batch == 1 || self.parallel_units[pu as usize].in_flight + units.min(copies / 2) <= copies
+        batch == 1 || self.gc.units[pu as usize].in_flight + units.min(copies / 2) <= copies
     }
 
     /// Continues collection as required after the host took room in `pu`.
     #[inline]
     pub(crate) fn pace(&mut self, pu: u32, out: &mut Actions) {
-        let l = &self.parallel_units[pu as usize];
-        if (l.scan.is_some() || !l.barren) && l.free.len() <= self.enough() {
+        let l = &self.space.parallel_units[pu as usize];
+        let collection = &self.gc.units[pu as usize];
+        if (collection.scan.is_some() || !collection.barren) && l.free().len() <= self.enough() {
             self.collect_on(pu, out);
         }
     }
@@ -257,8 +262,8 @@ impl Ftl {
     /// parallel units.
     #[inline]
     pub(crate) fn leave_turns(&mut self, pu: u32) {
-        if self.config.slc.is_none() && self.blocks.is_whole() {
-            self.host_room.suspend(pu);
+        if self.config.slc.is_none() && self.space.blocks.is_whole() {
+            self.space.host_room.suspend(pu);
         }
     }
 
@@ -272,28 +277,27 @@ impl Ftl {
     /// Resumes host writes if they waited for collection in `pu` and it has progressed since `before`.
     #[inline]
     pub(crate) fn release_host(&mut self, pu: u32, before: (u64, u64)) {
-        if !self.host_room.is_paced() {
-            return self.host_room.rejoin(pu);
+        if !self.space.host_room.is_paced() {
+            return self.space.host_room.rejoin(pu);
         }
-        let same = self.progress() == before && self.is_copying(pu) && self.host_room.leaves_out(pu);
+        let same = self.progress() == before && self.is_copying(pu) && self.space.host_room.leaves_out(pu);
         debug_assert!(!same || self.host_waits(pu));
         if !same && !self.host_waits(pu) {
-            self.host_room.rejoin(pu);
-            self.host_room.resume();
+            self.space.host_room.rejoin(pu);
+            self.space.host_room.resume();
         }
     }
 
     /// Returns true if copies of `pu` are in flight or will follow.
     #[inline]
-    fn is_copying(&self, pu: u32) -> bool {
-        let l = &self.parallel_units[pu as usize];
-        l.scan.is_some() || l.in_flight > 0
+    pub(crate) fn is_copying(&self, pu: u32) -> bool {
+        self.gc.unit(pu).is_copying()
     }
 
     /// Ends idle time when a command arrives: collection no longer works ahead.
     pub(crate) fn end_idle(&mut self) {
-        self.pace.set_idle(false, &self.config, &self.layout);
-        self.activity.plan_idle();
-        self.host_room.rejoin_all();
+        self.gc.pace.set_idle(false, &self.config, &self.layout);
+        self.requests.activity.plan_idle();
+        self.space.host_room.rejoin_all();
     }
 }

@@ -126,37 +126,37 @@ impl Refresh {
 impl Ftl {
     /// Resets the read counts of the erased `block`, and removes it from the due blocks.
     pub(crate) fn refresh_erased(&mut self, block: u32) {
-        if !self.refresh.is_on() {
+        if !self.gc.refresh.is_on() {
             return;
         }
-        self.refresh.forget(block);
-        if self.refresh.reads.is_empty() {
+        self.gc.refresh.forget(block);
+        if self.gc.refresh.reads.is_empty() {
             return;
         }
         for position in 0..self.layout.per_row {
             let at = self.layout.block_at(block, position);
             for plane in at.planes.iter() {
-                let (planes, blocks) = (self.refresh.planes, self.refresh.blocks);
-                self.refresh.reads[((u32::from(at.die) * planes + plane) * blocks + at.block) as usize] = 0;
+                let (planes, blocks) = (self.gc.refresh.planes, self.gc.refresh.blocks);
+                self.gc.refresh.reads[((u32::from(at.die) * planes + plane) * blocks + at.block) as usize] = 0;
             }
         }
     }
 
     /// Looks for blocks that became due, on a command or at the start of idle time.
     pub(crate) fn look_at_refresh(&mut self, now: Time, out: &mut Actions) {
-        self.refresh.clock_s = self.refresh.config.drive_age_s.saturating_add((now.ps() / SECOND) as u32);
-        let later = self.refresh.looked_s != Some(self.refresh.clock_s);
-        if !self.refresh.written_s.is_empty() && (later || self.pace.is_idle()) {
-            self.refresh.looked_s = Some(self.refresh.clock_s);
+        self.gc.refresh.clock_s = self.gc.refresh.config.drive_age_s.saturating_add((now.ps() / SECOND) as u32);
+        let later = self.gc.refresh.looked_s != Some(self.gc.refresh.clock_s);
+        if !self.gc.refresh.written_s.is_empty() && (later || self.gc.pace.is_idle()) {
+            self.gc.refresh.looked_s = Some(self.gc.refresh.clock_s);
             self.find_old();
         }
-        if !self.pace.is_idle() && !self.refresh.due.is_empty() {
-            self.activity.plan_idle();
+        if !self.gc.pace.is_idle() && !self.gc.refresh.due.is_empty() {
+            self.requests.activity.plan_idle();
         }
-        if std::mem::take(&mut self.refresh.pressing) {
+        if std::mem::take(&mut self.gc.refresh.pressing) {
             for pu in 0..self.layout.parallel_units {
                 let here = |due: &Due| due.urgent && self.layout.pu_of(due.block) == pu;
-                if self.refresh.due.iter().any(here) {
+                if self.gc.refresh.due.iter().any(here) {
                     self.collect(pu, out);
                 }
             }
@@ -164,11 +164,11 @@ impl Ftl {
     }
 
     fn find_old(&mut self) {
-        let (Some(limit), clock) = (self.refresh.config.age_s, self.refresh.clock_s) else { return };
+        let (Some(limit), clock) = (self.gc.refresh.config.age_s, self.gc.refresh.clock_s) else { return };
         for block in 0..self.layout.all_blocks() {
-            let age = clock.saturating_sub(self.refresh.written_s[block as usize]);
-            if age >= limit && self.blocks.usage(block) == Use::Closed {
-                self.refresh.add(block, age >= limit.saturating_add(limit / URGENT));
+            let age = clock.saturating_sub(self.gc.refresh.written_s[block as usize]);
+            if age >= limit && self.space.blocks.usage(block) == Use::Closed {
+                self.gc.refresh.add(block, age >= limit.saturating_add(limit / URGENT));
             }
         }
     }
@@ -176,12 +176,17 @@ impl Ftl {
     /// Returns the block of `pu` to rewrite next, if there is one and its data fits elsewhere: only `urgent` ones, or
     /// in idle time any that is due.
     pub(crate) fn next_refreshed(&self, pu: u32, urgent: bool) -> Option<u32> {
-        let mut due =
-            self.refresh.due.iter().filter(|due| due.urgent || (self.pace.is_idle() && !urgent)).map(|due| due.block);
+        let mut due = self
+            .gc
+            .refresh
+            .due
+            .iter()
+            .filter(|due| due.urgent || (self.gc.pace.is_idle() && !urgent))
+            .map(|due| due.block);
         due.find(|block| {
             self.layout.pu_of(*block) == pu
-                && self.blocks.usage(*block) == Use::Closed
-                && self.parallel_units[pu as usize].free.len() > crate::space::parallel_unit::RESERVE
+                && self.space.blocks.usage(*block) == Use::Closed
+                && self.space.parallel_units[pu as usize].free().len() > crate::space::parallel_unit::RESERVE
                 && self.fits(pu, *block)
         })
     }

@@ -11,9 +11,8 @@ use media::{LaidBlock, LaidOut, NOBODY, PARITY, PageAddr};
 use sim::Permutation;
 
 use crate::config::Config;
-use crate::durability::journal;
 use crate::layout::{Divisor, Layout};
-use crate::map::frames;
+use crate::sizes;
 
 pub mod aged;
 mod mount;
@@ -108,7 +107,7 @@ pub struct Laid {
 
 /// Returns the number of live units of a fully written drive: the user's, and the map's in flash.
 pub(crate) fn live_units(config: &Config) -> u32 {
-    config.user_units + frames::units(config)
+    config.user_units + sizes::map_units(config)
 }
 
 impl Laid {
@@ -120,7 +119,7 @@ impl Laid {
             planes: g.planes,
             slc_blocks: config.slc.map_or(0, |slc| slc.blocks),
             user_units: config.user_units,
-            journal_units: journal::units(config),
+            journal_units: sizes::journal_units(config),
             live: live_units(config),
             highest,
             by: layout.divisors(),

@@ -18,8 +18,8 @@ impl Ftl {
         let rule = Arc::clone(flash.laid_out()?);
         let rule =
             rule.into_any().downcast::<Laid>().unwrap_or_else(|_| unreachable!("flash laid out by another layer"));
-        self.table.lay_out(Arc::clone(&rule));
-        self.blocks.lay_out(Arc::clone(&rule));
+        self.map.table.lay_out(Arc::clone(&rule));
+        self.space.blocks.lay_out(Arc::clone(&rule));
         for block in 0..self.layout.all_blocks() {
             if rule.programs(block) > 0 {
                 self.take_laid_block(block, &rule, flash);
@@ -38,7 +38,7 @@ impl Ftl {
             }
         }
         if whole {
-            self.blocks.follow_rule(block);
+            self.space.blocks.follow_rule(block);
             return;
         }
         for program in 0..rule.programs(block) {
@@ -53,9 +53,9 @@ impl Ftl {
                         continue;
                     }
                     if stands {
-                        self.blocks.set_valid(block, physical);
+                        self.space.blocks.set_valid(block, physical);
                     } else {
-                        self.table.set(unit, Location::NOWHERE);
+                        self.map.table.set(unit, Location::NOWHERE);
                     }
                 }
             }
@@ -64,7 +64,7 @@ impl Ftl {
 
     /// Returns the number of user units that have a location.
     pub(crate) fn mapped_units(&self, laid: bool) -> u64 {
-        let touched = self.table.iter_touched(self.config.user_units);
+        let touched = self.map.table.iter_touched(self.config.user_units);
         if laid {
             // A rule covers every user unit.
             let gone = touched.filter(|(_, location)| *location == Location::NOWHERE).count() as u64;

@@ -11,7 +11,7 @@
 use crate::config::Config;
 use crate::laid;
 use crate::layout::{Divisor, Layout};
-use crate::map::frames;
+use crate::sizes;
 
 /// Request size of the job in bytes.
 const REQUEST: u32 = 128 << 10;
@@ -35,12 +35,12 @@ pub(super) struct LaidStream {
 impl LaidStream {
     pub(super) fn new(config: &Config, layout: &Layout) -> LaidStream {
         let (user_units, live) = (config.user_units, laid::live_units(config));
-        let every = frames::entries(config);
+        let every = sizes::map_entries(config);
         let request = (REQUEST / config.geometry.unit_bytes).clamp(1, config.buffers.write.max(1));
         let program = layout.program_units;
         // The unit whose program triggers the eviction; its program ends with a request, and the translation unit is
         // next.
-        let first = frames::units_cached(config)
+        let first = sizes::units_cached(config)
             .map(|cached| (cached + 1).next_multiple_of(program.into()).next_multiple_of(request.into()))
             .filter(|first| *first <= user_units.into())
             .map(|first| first as u32);

@@ -23,13 +23,13 @@ pub(crate) enum Ready {
 
 impl Ftl {
     pub(super) fn cache(&mut self) -> &mut MapCache {
-        self.map.as_mut().expect("called only if the map is cached")
+        self.map.cache.as_mut().expect("called only if the map is cached")
     }
 
     /// Writes changed translation units back to flash, from number `from` on, as a drive does before it is switched
     /// off. Returns `None` when none is left, else the number to continue from after the issued operations complete.
     pub fn write_back_map(&mut self, from: u32, out: &mut Actions) -> Option<u32> {
-        let count = self.map.as_ref().map_or(0, |cache| cache.state.len() as u32);
+        let count = self.map.cache.as_ref().map_or(0, |cache| cache.state.len() as u32);
         for t in from..count {
             let cache = self.cache();
             let state = cache.state[t as usize];
@@ -41,7 +41,7 @@ impl Ftl {
             }
             let logical = self.cache().first + t;
             if !self.awaits_program(logical) && self.system_slot(logical).is_none() {
-                self.dirty.force();
+                self.buffer.dirty.force();
                 self.dispatch(out);
                 return Some(t);
             }
@@ -55,7 +55,7 @@ impl Ftl {
                 self.entries_written_back(t);
             }
         }
-        self.dirty.force();
+        self.buffer.dirty.force();
         self.dispatch(out);
         None
     }
@@ -112,7 +112,7 @@ impl Ftl {
 
     /// Loads the translation units that writes changed.
     pub(crate) fn fetch_wanted(&mut self, out: &mut Actions) {
-        if self.map.as_ref().is_none_or(|map| map.wanted.is_empty()) {
+        if self.map.cache.as_ref().is_none_or(|map| map.wanted.is_empty()) {
             return;
         }
         if self.caches_entries() {
@@ -153,12 +153,12 @@ impl Ftl {
         (operation.unit, operation.mask) = (physical, u64::from(dirty));
         assert!(id.0 & FETCHING == 0, "more than 2^31 operations in progress");
         self.cache().state[t as usize] = FETCHING | id.0;
-        self.blocks.pin(self.layout.block_of(physical));
+        self.space.blocks.pin(self.layout.block_of(physical));
         self.stats.map_reads += 1;
         out.actions.push(Action::Read(ReadOp {
             id,
             page: self.layout.span(physical, 1),
-            bytes: 1 << self.unit_shift,
+            bytes: 1 << self.layout.unit_shift,
             class: Class::Map,
         }));
         Some(id)
@@ -177,7 +177,7 @@ impl Ftl {
             self.stats.failures += 1;
         }
         if self.cache().insert(t, operation.mask != 0 || status != Status::Ok) {
-            self.host_access(Kind::HostCopy, t, 1 << self.unit_shift, true, out);
+            self.host_access(Kind::HostCopy, t, 1 << self.layout.unit_shift, true, out);
         }
         self.wake(operation.waiters, true, out);
         self.unpin(self.layout.block_of(operation.unit), out);
@@ -194,7 +194,7 @@ impl Ftl {
     /// Returns true if the translation unit `logical` is already in RAM, waiting to be written; its content is taken at
     /// that time.
     pub(crate) fn awaits_program(&self, logical: u32) -> bool {
-        matches!(self.place(logical), Place::Buffer(slot) if self.slots[slot].holds == Holds::Dirty)
+        matches!(self.place(logical), Place::Buffer(slot) if self.buffer.slots[slot].holds == Holds::Dirty)
     }
 
     /// Evicts frames beyond the capacity and writes changed ones back. If no slot is free for that, a frame stays a
@@ -224,7 +224,7 @@ impl Ftl {
             }
             self.cache().dirty[t as usize] = false;
             if self.cache().frames[frame as usize].away {
-                let id = self.host_access(Kind::HostCopy, t, 1 << self.unit_shift, false, out);
+                let id = self.host_access(Kind::HostCopy, t, 1 << self.layout.unit_shift, false, out);
                 self.operations[id].mask = 1;
             }
         }
@@ -233,7 +233,7 @@ impl Ftl {
 
     /// Evicts the map from host memory, as far as there are slots. Returns true when none of it is left there.
     pub(crate) fn evict_away(&mut self, out: &mut Actions) -> bool {
-        for frame in self.map.as_ref().map_or(Vec::new(), MapCache::away) {
+        for frame in self.map.cache.as_ref().map_or(Vec::new(), MapCache::away) {
             if !self.write_frame_back(frame, out) {
                 return false;
             }

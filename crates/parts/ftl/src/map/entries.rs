@@ -40,9 +40,9 @@ pub(crate) struct MapEntries {
     /// First changed entry of each translation unit.
     dirty_of: Vec<u32>,
     /// Translation units that are complete in RAM and wait for a slot to be written from.
-    pub write_backs: Vec<u32>,
+    pub(super) write_backs: Vec<u32>,
     /// Number of write-backs that wait for such a slot, or for the preceding read.
-    pub merging: u32,
+    pub(super) merging: u32,
 }
 
 impl MapEntries {

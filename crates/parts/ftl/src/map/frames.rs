@@ -5,38 +5,14 @@ use sim::{Rng, Streams};
 
 use crate::buffer::slots::NIL;
 use crate::config::{Config, Eviction};
-use crate::durability::journal;
 use crate::map::entries::MapEntries;
 use crate::map::pending::Pending;
 use crate::map::wanted::Wanted;
-
-/// Bytes of a map entry.
-const ENTRY: u32 = 4;
+use crate::sizes;
 
 pub(crate) const ABSENT: u32 = u32::MAX;
 /// If this bit is set, the rest of a state is the number of the operation that fetches the unit.
 pub(crate) const FETCHING: u32 = 1 << 31;
-
-/// Returns the number of entries of a translation unit.
-pub(crate) fn entries(config: &Config) -> u32 {
-    config.geometry.unit_bytes / ENTRY
-}
-
-/// Returns the number of user units written in order before the map cache evicts a translation unit; `None` if the
-/// controller holds the whole map.
-pub(crate) fn units_cached(config: &Config) -> Option<u64> {
-    let cache = config.map_cache?;
-    if let Some(capacity) = cache.entries {
-        return Some(capacity.into());
-    }
-    let away = config.host_memory.map_or(0, |memory| u64::from(memory.map_frames) * u64::from(cache.frame_units));
-    Some((u64::from(cache.frames.max(1)) + away) * u64::from(entries(config)) + u64::from(cache.updates))
-}
-
-/// Returns the number of logical units that the map occupies in flash: none if the controller holds it all.
-pub(crate) fn units(config: &Config) -> u32 {
-    if config.map_cache.is_some() { config.user_units.div_ceil(entries(config)) } else { 0 }
-}
 
 #[derive(Clone, Copy)]
 pub(crate) struct Frame {
@@ -54,7 +30,7 @@ pub(crate) struct Frame {
 /// there: its replacement reuses its memory. Host memory is large, and the directory of its contents must be small, so
 /// a frame there may cover several consecutive units.
 pub(crate) struct MapCache {
-    pub first: u32,
+    pub(super) first: u32,
     shift: u32,
     user_units: u32,
     eviction: Eviction,
@@ -64,35 +40,35 @@ pub(crate) struct MapCache {
     capacity: [u32; 2],
     used: [u32; 2],
     /// For each translation unit, its frame or the operation that fetches it.
-    pub state: Vec<u32>,
+    pub(super) state: Vec<u32>,
     /// For each translation unit, true if its copy in flash is outdated.
-    pub dirty: Vec<bool>,
+    pub(super) dirty: Vec<bool>,
     /// For each group of translation units, its frame in host memory.
     frame_of: Vec<u32>,
-    pub frames: Vec<Frame>,
+    pub(super) frames: Vec<Frame>,
     free: u32,
     newest: u32,
     oldest: u32,
     /// Translation units whose copy in flash is older than data found at a mount, or than a version lost with host
     /// memory.
-    pub stale: Vec<bool>,
+    pub(super) stale: Vec<bool>,
     /// Changes to translation units that are not cached.
-    pub pending: Pending,
+    pub(super) pending: Pending,
     /// The cached entries if single entries are cached instead of whole translation units; frames are then unused.
-    pub entries: Option<MapEntries>,
+    pub(super) entries: Option<MapEntries>,
     /// Translation units that writes changed and that are to be fetched.
-    pub wanted: Wanted,
+    pub(super) wanted: Wanted,
     /// Random numbers for the initial content of a warm cache.
-    pub warm: Option<Rng>,
+    pub(super) warm: Option<Rng>,
 }
 
 impl MapCache {
     pub fn new(config: &Config, streams: &Streams) -> Option<MapCache> {
         let cache = config.map_cache?;
-        let count = units(config) as usize;
+        let count = sizes::map_units(config) as usize;
         Some(MapCache {
-            first: config.user_units + journal::units(config),
-            shift: entries(config).trailing_zeros(),
+            first: config.user_units + sizes::journal_units(config),
+            shift: sizes::map_entries(config).trailing_zeros(),
             user_units: config.user_units,
             eviction: cache.eviction,
             group_shift: cache.frame_units.trailing_zeros(),
@@ -107,9 +83,9 @@ impl MapCache {
             oldest: NIL,
             stale: vec![false; count],
             pending: Pending::new(cache.updates, count),
-            entries: cache
-                .entries
-                .map(|capacity| MapEntries::new(capacity, cache.eviction, entries(config).trailing_zeros(), count)),
+            entries: cache.entries.map(|capacity| {
+                MapEntries::new(capacity, cache.eviction, sizes::map_entries(config).trailing_zeros(), count)
+            }),
             wanted: Wanted::default(),
             warm: cache.warm.then(|| streams.stream("ftl.map_cache")),
         })
@@ -135,10 +111,6 @@ impl MapCache {
     /// Returns the number of frames in the controller.
     pub fn own_frames(&self) -> u32 {
         self.capacity[0]
-    }
-
-    pub fn translation_of(&self, unit: u32) -> Option<u32> {
-        self.translation(unit)
     }
 
     /// Returns the logical unit of translation unit `t`.

@@ -16,7 +16,6 @@ use sim::Time;
 
 use crate::buffer::slots::{Holds, NIL, Owner, Slot};
 use crate::location::{Location, Place};
-use crate::request::admission::Queue;
 use crate::request::operation::Kind;
 use crate::{Actions, Delivery, Ftl, InjectedFault};
 
@@ -24,16 +23,16 @@ use crate::{Actions, Delivery, Ftl, InjectedFault};
 #[derive(Default)]
 pub(crate) struct HostMemory {
     /// The memory may be used.
-    pub enabled: bool,
+    pub(super) enabled: bool,
     /// The host requested it back, and it is being emptied.
     releasing: bool,
     /// Accesses in progress.
     accesses: u32,
     /// Dirty and clean slots whose data is in host memory.
-    pub dirty: u32,
-    pub clean: u32,
+    pub(super) dirty: u32,
+    pub(super) clean: u32,
     /// Dirty data is being loaded into the controller to be programmed.
-    pub bringing: bool,
+    pub(super) bringing: bool,
 }
 
 /// Losses with the host memory, and the cost of recovering the map.
@@ -66,11 +65,11 @@ impl Ftl {
     /// If none is configured, or it is already enabled.
     pub fn enable_host_memory(&mut self) {
         let memory = self.config.host_memory.expect("host memory must be configured before it is enabled");
-        let own = &mut self.host_memory;
+        let own = &mut self.map.host;
         assert!(!own.enabled && !own.releasing, "host memory is already enabled or still being released");
         own.enabled = true;
-        self.write_limit += memory.write;
-        if let Some(map) = &mut self.map {
+        self.buffer.add_lent(memory.write);
+        if let Some(map) = &mut self.map.cache {
             map.allow_away(memory.map_frames);
         }
     }
@@ -88,12 +87,12 @@ impl Ftl {
     /// Starts to return the host memory: data that exists only there is loaded or written to flash.
     /// [`Action::HostMemoryReleased`] follows.
     pub fn release_host_memory(&mut self, out: &mut Actions) {
-        assert!(self.host_memory.enabled, "host memory is released while not enabled");
+        assert!(self.map.host.enabled, "host memory is released while not enabled");
         self.disable();
-        self.host_memory.releasing = true;
+        self.map.host.releasing = true;
         self.drop_clean_away();
         // Data written from now on stays in the controller, so the dirty data in host memory only shrinks.
-        self.dirty.force();
+        self.buffer.dirty.force();
         self.dispatch(out);
     }
 
@@ -101,15 +100,15 @@ impl Ftl {
     /// `kept` (NVMe: memory return); otherwise it is lost, and must be enabled again.
     pub fn controller_reset(&mut self, kept: bool, flash: &impl Flash) -> HostMemoryLoss {
         let mut lost = self.forget_commands();
-        if self.host_memory.releasing {
+        if self.map.host.releasing {
             // The command that requested the memory is gone. Data still there is lost.
-            self.host_memory.releasing = false;
-        } else if kept || !self.host_memory.enabled {
+            self.map.host.releasing = false;
+        } else if kept || !self.map.host.enabled {
             return HostMemoryLoss::default();
         } else {
             self.disable();
         }
-        if let Some(map) = &mut self.map {
+        if let Some(map) = &mut self.map.cache {
             lost.extend(map.lose_away());
         }
         self.drop_clean_away();
@@ -123,16 +122,16 @@ impl Ftl {
 
     /// Stops storing to host memory.
     fn disable(&mut self) {
-        self.host_memory.enabled = false;
-        self.write_limit -= self.config.host_memory.map_or(0, |memory| memory.write);
-        if let Some(map) = &mut self.map {
+        self.map.host.enabled = false;
+        self.buffer.remove_lent(self.config.host_memory.map_or(0, |memory| memory.write));
+        if let Some(map) = &mut self.map.cache {
             map.allow_away(0);
         }
     }
 
     /// Resumes work after a reset.
     pub fn resume(&mut self, out: &mut Actions) {
-        if self.map.is_some() {
+        if self.map.cache.is_some() {
             self.evict(out);
         }
         self.dispatch(out);
@@ -142,7 +141,7 @@ impl Ftl {
     #[inline]
     pub(crate) fn room_away(&self) -> (u32, u32) {
         match &self.config.host_memory {
-            Some(memory) if self.host_memory.enabled => (memory.write, memory.read),
+            Some(memory) if self.map.host.enabled => (memory.write, memory.read),
             _ => (0, 0),
         }
     }
@@ -159,7 +158,7 @@ impl Ftl {
             stats.host_memory_loads += 1;
             stats.host_memory_load_bytes += u64::from(bytes);
         }
-        self.host_memory.accesses += 1;
+        self.map.host.accesses += 1;
         let id = self.start_operation(kind, subject);
         out.actions.push(Action::HostMemory { id, bytes, store });
         id
@@ -167,8 +166,8 @@ impl Ftl {
 
     /// Handles the end of an access.
     pub(crate) fn host_access_done(&mut self, out: &mut Actions) {
-        self.host_memory.accesses -= 1;
-        if self.host_memory.releasing {
+        self.map.host.accesses -= 1;
+        if self.map.host.releasing {
             self.go_on_releasing(out);
         }
     }
@@ -191,14 +190,14 @@ impl Ftl {
 
     /// Continues to empty the host memory, and reports it released once it is empty.
     pub(crate) fn go_on_releasing(&mut self, out: &mut Actions) {
-        if !self.host_memory.releasing || !self.evict_away(out) {
+        if !self.map.host.releasing || !self.evict_away(out) {
             return;
         }
-        if self.read_only && self.host_memory.dirty > 0 {
+        if self.durability.is_read_only() && self.map.host.dirty > 0 {
             self.bring_all_in(out);
         }
-        if self.host_memory.dirty == 0 && self.host_memory.accesses == 0 {
-            self.host_memory.releasing = false;
+        if self.map.host.dirty == 0 && self.map.host.accesses == 0 {
+            self.map.host.releasing = false;
             out.actions.push(Action::HostMemoryReleased);
         }
     }
@@ -206,18 +205,18 @@ impl Ftl {
     /// Returns true while the host memory is being emptied.
     #[inline]
     pub(crate) fn is_releasing(&self) -> bool {
-        self.host_memory.releasing
+        self.map.host.releasing
     }
 
     /// Returns true if the data of buffer `slot` is in host memory, for tests that destroy it.
     #[doc(hidden)]
     pub fn is_away(&self, slot: u32) -> bool {
-        self.slots[slot].away
+        self.buffer.slots[slot].away
     }
 
     /// Returns true while host memory is enabled.
     pub fn uses_host_memory(&self) -> bool {
-        self.host_memory.enabled
+        self.map.host.enabled
     }
 
     // ---- data ----
@@ -225,10 +224,10 @@ impl Ftl {
     /// Places the data of a dirty slot in the controller if there is room, else in host memory.
     pub(crate) fn place_dirty(&mut self, slot: u32) {
         let (room, _) = self.room_away();
-        let near = self.write_used - self.reserved - self.host_memory.dirty;
-        let away = near > self.config.buffers.write && self.host_memory.dirty < room;
-        self.slots[slot].away = away;
-        self.host_memory.dirty += u32::from(away);
+        let near = self.buffer.write_stored() - self.map.host.dirty;
+        let away = near > self.config.buffers.write && self.map.host.dirty < room;
+        self.buffer.slots[slot].away = away;
+        self.map.host.dirty += u32::from(away);
     }
 
     /// Stores the part of `units` that is placed in host memory, after the command `tag` wrote them. The write is
@@ -237,7 +236,7 @@ impl Ftl {
         let mut sectors = 0;
         for unit in units {
             if let Place::Buffer(slot) = self.place(unit)
-                && self.slots[slot].away
+                && self.buffer.slots[slot].away
             {
                 sectors += self.part(tag, unit).sectors;
             }
@@ -251,8 +250,8 @@ impl Ftl {
     /// the data too.
     pub(crate) fn drop_clean_of(&mut self, unit: u32) {
         if let Place::Buffer(slot) = self.place(unit)
-            && self.slots[slot].holds == Holds::Clean
-            && self.slots[slot].away
+            && self.buffer.slots[slot].holds == Holds::Clean
+            && self.buffer.slots[slot].away
         {
             self.drop_clean(slot);
         }
@@ -261,23 +260,23 @@ impl Ftl {
     /// Places the data of a clean slot, which is already in its list, like [`place_dirty`](Self::place_dirty).
     pub(crate) fn place_clean(&mut self, slot: u32, out: &mut Actions) {
         let (_, room) = self.room_away();
-        let near = self.clean.len - self.host_memory.clean;
+        let near = self.buffer.clean().len - self.map.host.clean;
         let away = near > self.config.buffers.read && room > 0;
         if away {
-            self.slots[slot].away = true;
-            self.host_memory.clean += 1;
-            self.host_access(Kind::HostCopy, slot, 1 << self.unit_shift, true, out);
+            self.buffer.slots[slot].away = true;
+            self.map.host.clean += 1;
+            self.host_access(Kind::HostCopy, slot, 1 << self.layout.unit_shift, true, out);
         }
     }
 
     /// Updates the counts when the data of `slot` leaves host memory, dropped or loaded.
     #[inline]
     pub(crate) fn leave_host_memory(&mut self, slot: u32) {
-        let s = &mut self.slots[slot];
+        let s = &mut self.buffer.slots[slot];
         if std::mem::replace(&mut s.away, false) {
             match s.holds {
-                Holds::Clean => self.host_memory.clean -= 1,
-                Holds::Dirty => self.host_memory.dirty -= 1,
+                Holds::Clean => self.map.host.clean -= 1,
+                Holds::Dirty => self.map.host.dirty -= 1,
                 holds => unreachable!("{holds:?} data in host memory"),
             }
         }
@@ -285,26 +284,26 @@ impl Ftl {
 
     /// Loads the data in host memory that the next program needs. Returns true if a load was issued.
     pub(crate) fn bring_in(&mut self, out: &mut Actions) -> bool {
-        let (mut slot, mut looked, mut count) = (self.dirty.first(), 0, 0);
+        let (mut slot, mut looked, mut count) = (self.buffer.dirty.first(), 0, 0);
         let mut chosen = [NIL; 64];
-        while slot != NIL && looked < self.layout.program_units && !self.slots[slot].filling {
-            if self.slots[slot].away {
+        while slot != NIL && looked < self.layout.program_units && !self.buffer.slots[slot].filling {
+            if self.buffer.slots[slot].away {
                 chosen[count as usize] = slot;
                 count += 1;
             }
             looked += 1;
-            slot = self.slots.next(slot);
+            slot = self.buffer.slots.next(slot);
         }
         if count == 0 {
             return false;
         }
-        let id = self.host_access(Kind::BringIn, NIL, count << self.unit_shift, false, out);
+        let id = self.host_access(Kind::BringIn, NIL, count << self.layout.unit_shift, false, out);
         self.operations[id].count = count;
         for (i, slot) in (0..count).zip(chosen) {
             self.operations.set_slot(id, i, slot);
-            self.slots[slot].filling = true;
+            self.buffer.slots[slot].filling = true;
         }
-        self.host_memory.bringing = true;
+        self.map.host.bringing = true;
         true
     }
 
@@ -319,40 +318,40 @@ impl Ftl {
     fn end_bring_in(&mut self, id: OpId, came: bool) {
         for i in 0..self.operations[id].count {
             let slot = self.operations.slot(id, i);
-            self.slots[slot].filling = false;
-            if self.slots[slot].holds == Holds::Doomed {
-                self.slots.give(slot);
-                self.write_used -= 1;
+            self.buffer.slots[slot].filling = false;
+            if self.buffer.slots[slot].holds == Holds::Doomed {
+                self.buffer.slots.give(slot);
+                self.buffer.release_write();
             } else if came {
                 self.leave_host_memory(slot);
             }
         }
         self.operations.free(id);
-        self.host_memory.bringing = false;
+        self.map.host.bringing = false;
     }
 
     /// Loads all dirty data. The drive is read-only, so at most some of it is still programmed, but it was acknowledged and must
     /// be kept.
     pub(crate) fn bring_all_in(&mut self, out: &mut Actions) {
-        if self.host_memory.bringing {
+        if self.map.host.bringing {
             return;
         }
-        let mut slot = self.dirty.first();
+        let mut slot = self.buffer.dirty.first();
         while slot != NIL {
-            if self.slots[slot].away {
-                self.host_access(Kind::HostCopy, slot, 1 << self.unit_shift, false, out);
+            if self.buffer.slots[slot].away {
+                self.host_access(Kind::HostCopy, slot, 1 << self.layout.unit_shift, false, out);
                 self.leave_host_memory(slot);
             }
-            slot = self.slots.next(slot);
+            slot = self.buffer.slots.next(slot);
         }
     }
 
     /// Drops all clean data in host memory, of which flash has a copy.
     fn drop_clean_away(&mut self) {
-        let mut slot = self.clean.head;
+        let mut slot = self.buffer.clean().head;
         while slot != NIL {
-            let next = self.slots.next(slot);
-            if self.slots[slot].away {
+            let next = self.buffer.slots.next(slot);
+            if self.buffer.slots[slot].away {
                 self.drop_clean(slot);
             }
             slot = next;
@@ -376,15 +375,12 @@ impl Ftl {
                 Kind::CopiesProgram | Kind::CopiesErase => {}
             }
         }
-        self.host_memory.accesses = 0;
-        self.commands.forget();
-        self.fragments = crate::request::fragments::Fragments::new();
-        self.slots.forget_waiters();
-        self.write_used -= self.reserved;
-        self.reserved = 0;
+        self.map.host.accesses = 0;
+        self.requests.forget();
+        self.buffer.slots.forget_waiters();
+        self.buffer.drop_reservations();
         self.end_combining();
-        self.space_queue = Queue::EMPTY;
-        self.durable_queue.clear();
+        self.durability.durable_queue.clear();
         coming
     }
 
@@ -393,25 +389,25 @@ impl Ftl {
     /// newest, and reads of the unit fail.
     fn lose_dirty(&mut self, flash: &impl Flash) -> u32 {
         let mut lost = 0;
-        let mut slot = self.dirty.first();
+        let mut slot = self.buffer.dirty.first();
         while slot != NIL {
-            let next = self.slots.next(slot);
-            if self.slots[slot].away {
+            let next = self.buffer.slots.next(slot);
+            if self.buffer.slots[slot].away {
                 lost += 1;
                 self.leave_host_memory(slot);
-                self.dirty.remove(&mut self.slots, slot);
-                let (unit, home) = (self.slots[slot].unit, self.slots[slot].home);
+                self.buffer.dirty.remove(&mut self.buffer.slots, slot);
+                let (unit, home) = (self.buffer.slots[slot].unit, self.buffer.slots[slot].home);
                 let before = self.under_program(unit, home);
-                self.table.set(unit, before.map_or(home, Location::buffer));
+                self.map.table.set(unit, before.map_or(home, Location::buffer));
                 let in_ram = before.or_else(|| self.read_copy(unit, home));
-                if in_ram.map_or_else(|| self.is_lost_in(home, flash), |slot| self.slots[slot].lost) {
+                if in_ram.map_or_else(|| self.is_lost_in(home, flash), |slot| self.buffer.slots[slot].lost) {
                     self.lose(unit);
                 }
-                if self.slots[slot].filling {
-                    self.slots[slot].holds = Holds::Doomed;
+                if self.buffer.slots[slot].filling {
+                    self.buffer.slots[slot].holds = Holds::Doomed;
                 } else {
-                    self.slots.give(slot);
-                    self.write_used -= 1;
+                    self.buffer.slots.give(slot);
+                    self.buffer.release_write();
                 }
             }
             slot = next;
@@ -422,15 +418,15 @@ impl Ftl {
     /// Returns the slot with the copy of `unit` that collection read at `home` and has not programmed yet.
     fn read_copy(&self, unit: u32, home: Location) -> Option<u32> {
         let is_copy = |slot: &u32| {
-            let Slot { unit: of, home: from, holds, owner, .. } = self.slots[*slot];
+            let Slot { unit: of, home: from, holds, owner, .. } = self.buffer.slots[*slot];
             (of, from, holds, owner) == (unit, home, Holds::Moving, Owner::Copy)
         };
-        (0..self.slots.count()).find(is_copy)
+        (0..self.buffer.slots.count()).find(is_copy)
     }
 
     /// Returns true if the copy in flash at `home` stands for data that could not be read.
     pub(crate) fn is_lost_in(&self, home: Location, flash: &impl Flash) -> bool {
-        let Place::Flash(physical) = home.place(self.slots.count()) else { return false };
+        let Place::Flash(physical) = home.place(self.buffer.slots.count()) else { return false };
         let (page, plane, unit) = self.layout.address(physical);
         flash.lost(page, plane, unit)
     }
@@ -445,7 +441,7 @@ impl Ftl {
                 continue;
             }
             for slot in self.operations.slots(id).iter().copied().filter(|slot| *slot != NIL) {
-                let s = &self.slots[slot];
+                let s = &self.buffer.slots[slot];
                 if s.unit == unit && s.home == home && found.is_none_or(|(at, _)| at < operation.sequence) {
                     found = Some((operation.sequence, slot));
                 }
@@ -459,11 +455,11 @@ impl Ftl {
     /// wins.
     fn find_entries(&mut self, lost: &[u32], flash: &impl Flash) -> HostMemoryLoss {
         let mut loss = HostMemoryLoss::default();
-        let Some(map) = &mut self.map else { return loss };
+        let Some(map) = &mut self.map.cache else { return loss };
         for t in lost {
             map.stale[*t as usize] = true;
         }
-        let map = self.map.as_ref().expect("the map exists, as checked above");
+        let map = self.map.cache.as_ref().expect("the map exists, as checked above");
         let mut since = u64::MAX;
         // Previous location of each entry, to be recovered or forgotten.
         let mut forgotten: Vec<(u32, Location)> = Vec::new();
@@ -474,8 +470,8 @@ impl Ftl {
             };
             since = since.min(written);
             for unit in map.mapped_by(*t) {
-                let location = self.table.get(unit);
-                if let Place::Flash(physical) = location.place(self.slots.count())
+                let location = self.map.table.get(unit);
+                if let Place::Flash(physical) = location.place(self.buffer.slots.count())
                     && self.sequence_in(physical, flash) > written
                 {
                     forgotten.push((unit, location));
@@ -483,9 +479,9 @@ impl Ftl {
             }
         }
         for (unit, _) in &forgotten {
-            self.table.set(*unit, Location::NOWHERE);
+            self.map.table.set(*unit, Location::NOWHERE);
         }
-        if forgotten.is_empty() || self.injected == InjectedFault::HostMapForgotten {
+        if forgotten.is_empty() || self.injected.is(InjectedFault::HostMapForgotten) {
             return loss;
         }
         loss.entries = forgotten.len() as u32;
@@ -493,7 +489,7 @@ impl Ftl {
         loss.pages_read = by_die.iter().sum();
         loss.pages_of_busiest_die = by_die.into_iter().max().unwrap_or(0);
         for (unit, was) in forgotten {
-            assert_eq!(self.table.get(unit), was, "recovery found unit {unit} at another location");
+            assert_eq!(self.map.table.get(unit), was, "recovery found unit {unit} at another location");
         }
         loss
     }
@@ -526,7 +522,7 @@ impl Ftl {
                             let Ok(entry) = forgotten.binary_search_by_key(unit, |(unit, _)| *unit) else { continue };
                             if sequence > newest[entry] {
                                 newest[entry] = sequence;
-                                self.table.set(*unit, Location::flash(base + i));
+                                self.map.table.set(*unit, Location::flash(base + i));
                             }
                         }
                     }

@@ -13,7 +13,8 @@ use crate::map::cache::Ready;
 use crate::map::entries::MapEntries;
 use crate::map::frames::{ABSENT, FETCHING};
 use crate::request::operation::Kind;
-use crate::{Actions, Ftl, SYSTEM_SLOTS};
+use crate::sizes::SYSTEM_SLOTS;
+use crate::{Actions, Ftl};
 
 /// The translation unit is read in full and written back with its changes.
 const MERGES: u64 = 1;
@@ -23,18 +24,18 @@ const MERGES_NEXT: u64 = 2;
 impl Ftl {
     /// Returns the cached entries, if single entries are cached.
     pub(crate) fn entries(&mut self) -> &mut MapEntries {
-        self.map.as_mut().and_then(|map| map.entries.as_mut()).expect("called only if entries are cached")
+        self.map.cache.as_mut().and_then(|map| map.entries.as_mut()).expect("called only if entries are cached")
     }
 
     /// Returns the state of translation unit `t`, which includes a read in progress, and its logical unit.
     fn translation_state(&self, t: u32) -> (u32, u32) {
-        let map = self.map.as_ref().expect("called only if the map is cached");
+        let map = self.map.cache.as_ref().expect("called only if the map is cached");
         (map.state[t as usize], map.first + t)
     }
 
     /// Returns true if single map entries are cached.
     pub(crate) fn caches_entries(&self) -> bool {
-        self.map.as_ref().is_some_and(|map| map.entries.is_some())
+        self.map.cache.as_ref().is_some_and(|map| map.entries.is_some())
     }
 
     /// Makes the entry of `unit`, in translation unit `t`, available for a read.
@@ -82,7 +83,7 @@ impl Ftl {
             return None;
         }
         let Place::Flash(physical) = self.place(logical) else { return None };
-        let stale = self.map.as_mut().is_some_and(|map| std::mem::replace(&mut map.stale[t as usize], false));
+        let stale = self.map.cache.as_mut().is_some_and(|map| std::mem::replace(&mut map.stale[t as usize], false));
         self.entries().merging += u32::from(stale);
         Some(self.read_translation(t, physical, SECTOR as u32, if stale { MERGES_NEXT } else { 0 }, out))
     }
@@ -92,10 +93,10 @@ impl Ftl {
         let operation = &mut self.operations[id];
         (operation.unit, operation.mask) = (physical, mask);
         assert!(id.0 & FETCHING == 0, "more than 2^31 operations in progress");
-        if let Some(map) = &mut self.map {
+        if let Some(map) = &mut self.map.cache {
             map.state[t as usize] = FETCHING | id.0;
         }
-        self.blocks.pin(self.layout.block_of(physical));
+        self.space.blocks.pin(self.layout.block_of(physical));
         self.stats.map_reads += 1;
         out.actions.push(Action::Read(ReadOp { id, page: self.layout.span(physical, 1), bytes, class: Class::Map }));
         id
@@ -104,7 +105,7 @@ impl Ftl {
     pub(crate) fn entries_read(&mut self, id: OpId, status: Status, out: &mut Actions) {
         let operation = self.operations.end(id);
         let (t, mut mask) = (operation.subject, operation.mask);
-        if let Some(map) = &mut self.map {
+        if let Some(map) = &mut self.map.cache {
             map.state[t as usize] = ABSENT;
         }
         if status != Status::Ok {
@@ -116,7 +117,7 @@ impl Ftl {
         }
         let mut chain = operation.waiters;
         while chain != NIL {
-            let (unit, next) = self.fragments.waiting(chain);
+            let (unit, next) = self.requests.fragments.waiting(chain);
             self.entries().insert(unit, false);
             chain = next;
         }
@@ -152,7 +153,7 @@ impl Ftl {
         }
         match self.place(logical) {
             Place::Flash(physical) => {
-                self.read_translation(t, physical, 1 << self.unit_shift, MERGES, out);
+                self.read_translation(t, physical, 1 << self.layout.unit_shift, MERGES, out);
             }
             _ => self.entries().write_backs.push(t),
         }
@@ -168,7 +169,7 @@ impl Ftl {
                 if self.entries().merging >= SYSTEM_SLOTS {
                     return;
                 }
-                let t = self.map.as_ref().and_then(|map| map.translation(unit)).expect("a user unit");
+                let t = self.map.cache.as_ref().and_then(|map| map.translation(unit)).expect("a user unit");
                 self.entries().clean(t);
                 self.start_merge(t, out);
             }
@@ -207,7 +208,7 @@ impl Ftl {
     /// Fills the cache as a long run of uniform random lookups would leave it: with unchanged parts of the map drawn at
     /// random. Has no effect unless the configuration requests a warm cache.
     pub fn warm_map(&mut self) {
-        let Some(map) = &mut self.map else { return };
+        let Some(map) = &mut self.map.cache else { return };
         let Some(mut rng) = map.warm.take() else { return };
         let (entries, all) = match &map.entries {
             Some(entries) => (entries.capacity(), map.user_units()),

@@ -10,3 +10,86 @@ pub(crate) mod table;
 pub(crate) mod touched;
 pub(crate) mod trim;
 mod wanted;
+
+use sim::Streams;
+
+use crate::config::Config;
+use frames::MapCache;
+use host_memory::HostMemory;
+use table::Table;
+
+/// The map, and the memory lent by the host that holds parts of it.
+pub(crate) struct Map {
+    pub(crate) table: Table,
+    /// `None` if the controller holds the whole map.
+    cache: Option<MapCache>,
+    host: HostMemory,
+}
+
+impl Map {
+    /// Creates the map of `units` logical units, all nowhere.
+    pub(crate) fn new(config: &Config, units: u32, streams: &Streams) -> Map {
+        Map { table: Table::new(units), cache: MapCache::new(config, streams), host: HostMemory::default() }
+    }
+
+    /// Returns true if the map is in flash, and only parts of it in the controller.
+    #[inline]
+    pub(crate) fn is_cached(&self) -> bool {
+        self.cache.is_some()
+    }
+
+    /// Returns the number of translation units; 0 if the controller holds the whole map.
+    pub(crate) fn translation_count(&self) -> usize {
+        self.cache.as_ref().map_or(0, MapCache::count)
+    }
+
+    /// Returns the translation unit in flash that maps `unit`, if there is one.
+    pub(crate) fn translation_of(&self, unit: u32) -> Option<u32> {
+        self.cache.as_ref().and_then(|cache| cache.translation(unit))
+    }
+
+    /// Records whether translation unit `t` in flash is older than data that it maps, as found by a mount.
+    pub(crate) fn set_stale(&mut self, t: u32, stale: bool) {
+        if let Some(cache) = &mut self.cache {
+            cache.stale[t as usize] = stale;
+        }
+    }
+
+    /// Returns true if a dispatch should fetch a translation unit.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.wanted.is_due())
+    }
+
+    /// Begins a dispatch.
+    #[inline]
+    pub(crate) fn begin_dispatch(&mut self) {
+        if let Some(cache) = &mut self.cache {
+            cache.wanted.begin_dispatch();
+        }
+    }
+
+    /// Returns true while host memory is enabled.
+    #[inline]
+    pub(crate) fn has_host_memory(&self) -> bool {
+        self.host.enabled
+    }
+
+    /// Returns true if host memory holds dirty data.
+    #[inline]
+    pub(crate) fn has_dirty_away(&self) -> bool {
+        self.host.dirty > 0
+    }
+
+    /// Returns true if host memory holds clean data.
+    #[inline]
+    pub(crate) fn has_clean_away(&self) -> bool {
+        self.host.clean > 0
+    }
+
+    /// Returns true while dirty data is loaded from host memory to be programmed.
+    #[inline]
+    pub(crate) fn is_bringing_in(&self) -> bool {
+        self.host.bringing
+    }
+}

@@ -15,7 +15,7 @@ impl Ftl {
     /// Updates the map after `unit` was trimmed by a command that trims `range`. `noted` is the last translation unit
     /// that this command changed.
     pub(crate) fn map_trimmed(&mut self, unit: u32, range: &Range<u64>, noted: &mut Option<u32>, out: &mut Actions) {
-        let map = self.map.as_ref().expect("called only if the map is cached");
+        let map = self.map.cache.as_ref().expect("called only if the map is cached");
         let Some(t) = map.translation(unit).filter(|t| Some(*t) != *noted) else { return };
         *noted = Some(t);
         let mapped = map.mapped_by(t);
@@ -32,7 +32,7 @@ impl Ftl {
     /// Drops translation unit `t`, which maps nothing: neither its changes nor its copy in flash are needed.
     fn forget_translation(&mut self, t: u32) {
         let entries = self.caches_entries();
-        let map = self.map.as_mut().expect("called only if the map is cached");
+        let map = self.map.cache.as_mut().expect("called only if the map is cached");
         let (state, logical) = (map.state[t as usize], map.first + t);
         map.stale[t as usize] = false;
         map.dirty[t as usize] = false;
@@ -48,8 +48,8 @@ impl Ftl {
         }
         // A copy being programmed still reaches flash, where the next one supersedes it.
         if let Place::Flash(_) = self.place(logical) {
-            let home = self.table.get(logical);
-            self.table.set(logical, Location::NOWHERE);
+            let home = self.map.table.get(logical);
+            self.map.table.set(logical, Location::NOWHERE);
             self.invalidate(home);
         }
     }

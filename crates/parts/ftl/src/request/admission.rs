@@ -50,7 +50,7 @@ impl Ftl {
     /// Starts a read, or queues it behind waiting writes if the cache holds reads.
     #[inline]
     pub(crate) fn admit_read(&mut self, tag: Tag, out: &mut Actions) {
-        if self.config.buffers.holds_reads && !self.space_queue.is_empty() {
+        if self.config.buffers.holds_reads && !self.requests.queue.is_empty() {
             self.queue_for_room(tag);
         } else {
             self.read(tag, out);
@@ -59,44 +59,29 @@ impl Ftl {
 
     /// Queues the command until room is free.
     pub(crate) fn queue_for_room(&mut self, tag: Tag) {
-        let queue = &mut self.space_queue;
+        let queue = &mut self.requests.queue;
         queue.waited = true;
         match queue.tail {
             NIL => (queue.head, queue.held) = (tag.0, self.config.buffers.resume > 0),
-            tail => self.commands[Tag(tail)].next = tag.0,
+            tail => self.requests.commands[Tag(tail)].next = tag.0,
         }
         queue.tail = tag.0;
-    }
-
-    pub(crate) fn reserve(&mut self, units: u32) -> bool {
-        let limit = self.write_limit;
-        if self.write_used + units > limit {
-            return false;
-        }
-        if self.config.buffers.shared {
-            while self.write_used + units + self.clean.len > limit {
-                self.evict_clean();
-            }
-        }
-        self.write_used += units;
-        self.reserved += units;
-        true
     }
 
     /// Admits waiting commands, in order, after room in RAM became free.
     #[inline]
     pub(crate) fn admit(&mut self, out: &mut Actions) {
-        if !self.space_queue.is_empty() && self.write_used < self.write_limit {
+        if !self.requests.queue.is_empty() && self.buffer.has_write_room() {
             self.admit_waiting(out);
         }
     }
 
     fn admit_waiting(&mut self, out: &mut Actions) {
-        if self.space_queue.held && self.write_limit - self.write_used < self.config.buffers.resume {
+        if self.requests.queue.held && self.buffer.write_free() < self.config.buffers.resume {
             return;
         }
-        self.space_queue.gathers |= self.space_queue.held && self.config.buffers.gather > 0;
-        self.space_queue.held = false;
+        self.requests.queue.gathers |= self.requests.queue.held && self.config.buffers.gather > 0;
+        self.requests.queue.held = false;
         while let Some((tag, command)) = self.first_waiting() {
             if command.op == Op::Write && !self.reserve(command.units) {
                 return;
@@ -121,15 +106,15 @@ impl Ftl {
     }
 
     fn first_waiting(&self) -> Option<(Tag, Command)> {
-        let tag = Tag(self.space_queue.head);
-        (tag.0 != NIL).then(|| (tag, self.commands[tag]))
+        let tag = Tag(self.requests.queue.head);
+        (tag.0 != NIL).then(|| (tag, self.requests.commands[tag]))
     }
 
     /// Removes the first command; `next` becomes the head.
     fn take_waiting(&mut self, next: u32) {
-        self.space_queue.head = next;
+        self.requests.queue.head = next;
         if next == NIL {
-            self.space_queue.tail = NIL;
+            self.requests.queue.tail = NIL;
         }
     }
 }

@@ -34,8 +34,8 @@ impl Ftl {
     /// Returns the first and last unit of the range of `tag`.
     #[inline]
     pub(crate) fn range(&self, tag: Tag) -> (u32, u32) {
-        let shift = self.unit_shift - SECTOR.trailing_zeros();
-        let command = &self.commands[tag];
+        let shift = self.layout.unit_shift - SECTOR.trailing_zeros();
+        let command = &self.requests.commands[tag];
         debug_assert!(command.sectors > 0, "empty command");
         let last = (command.first + command.sectors - 1) >> shift;
         assert!(last < u64::from(self.config.user_units), "command exceeds the capacity of the drive");
@@ -45,8 +45,8 @@ impl Ftl {
     /// Returns the part of `unit` that the command `tag` covers.
     #[inline]
     pub(crate) fn part(&self, tag: Tag, unit: u32) -> Part {
-        let shift = self.unit_shift - SECTOR.trailing_zeros();
-        let command = &self.commands[tag];
+        let shift = self.layout.unit_shift - SECTOR.trailing_zeros();
+        let command = &self.requests.commands[tag];
         let start = u64::from(unit) << shift;
         let from = command.first.max(start);
         let to = (command.first + command.sectors).min(start + (1 << shift));
@@ -88,8 +88,8 @@ impl Ftl {
         out: &mut Actions,
     ) {
         let place = self.place(unit);
-        if !self.lost.is_empty() && self.lost.contains(&unit) {
-            self.commands[tag].status = Status::Uncorrectable;
+        if self.durability.is_lost(unit) {
+            self.requests.commands[tag].status = Status::Uncorrectable;
             *at_hand += u64::from(self.part(tag, unit).sectors) * SECTOR;
             return;
         }
@@ -97,21 +97,19 @@ impl Ftl {
             self.read_slot(tag, unit, slot, at_hand, out);
             return;
         }
-        if self.map.is_some() && !mapped {
+        if self.map.is_cached() && !mapped {
             match self.map_ready(unit, out) {
                 Ready::Now => {}
                 Ready::After(id) => {
-                    self.operations[id].waiters = self.fragments.chain(tag, unit, self.operations[id].waiters);
+                    self.operations[id].waiters = self.requests.fragments.chain(tag, unit, self.operations[id].waiters);
                     return;
                 }
             }
         }
         match place {
             Place::Flash(home) => {
-                let physical = match self.read_copies {
-                    Some(_) => self.copied_to(tag, unit, home, out),
-                    None => home,
-                };
+                let copied = self.buffer.has_read_copies();
+                let physical = if copied { self.copied_to(tag, unit, home, out) } else { home };
                 if let Some(run) = run {
                     let together = physical == run.unit + run.count
                         && unit == run.logical + run.count
@@ -138,20 +136,20 @@ impl Ftl {
     fn read_slot(&mut self, tag: Tag, unit: u32, slot: u32, at_hand: &mut u64, out: &mut Actions) {
         let part = self.part(tag, unit);
         let wanted = sector_mask(part.from, part.sectors);
-        if self.slots[slot].have & wanted != wanted {
-            self.slots[slot].waiters = self.fragments.chain(tag, unit, self.slots[slot].waiters);
+        if self.buffer.slots[slot].have & wanted != wanted {
+            self.buffer.slots[slot].waiters = self.requests.fragments.chain(tag, unit, self.buffer.slots[slot].waiters);
             return;
         }
-        if self.slots[slot].holds == Holds::Clean {
-            self.slots.remove(&mut self.clean, slot);
-            self.slots.append(&mut self.clean, slot);
+        if self.buffer.slots[slot].holds == Holds::Clean {
+            self.buffer.remove_clean(slot);
+            self.buffer.add_clean(slot);
         }
         self.stats.read_hits += 1;
         if self.config.moves {
             let Part { from, sectors, at } = part;
             out.moves.push(Move::BufferToHost { buffer: slot, from, sectors, tag, to: at });
         }
-        if self.slots[slot].away {
+        if self.buffer.slots[slot].away {
             let bytes = part.sectors * SECTOR as u32;
             let id = self.host_access(Kind::HostLoad, tag.0, bytes, false, out);
             self.operations[id].bytes = bytes;
@@ -164,7 +162,7 @@ impl Ftl {
     /// Resumes a chain of fragments. `mapped`: they waited for their translation unit.
     pub(crate) fn wake(&mut self, mut chain: u32, mapped: bool, out: &mut Actions) {
         while chain != NIL {
-            let fragment = self.fragments.take(chain);
+            let fragment = self.requests.fragments.take(chain);
             chain = fragment.next;
             self.read_units(fragment.tag, fragment.unit..fragment.unit + 1, mapped, out);
         }
@@ -177,18 +175,18 @@ impl Ftl {
         let operation = &mut self.operations[id];
         (operation.unit, operation.logical, operation.count, operation.bytes) = (unit, logical, count, bytes);
         let (block, page) = (self.layout.block_of(unit), self.layout.span(unit, count));
-        self.blocks.pin(block);
+        self.space.blocks.pin(block);
         self.stats.host_reads += 1;
         self.stats.read_misses += u64::from(count);
-        self.refresh.read(block, page);
+        self.gc.refresh.read(block, page);
         out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Host }));
     }
 
     /// Returns the number of bytes of the `count` units from `logical` on that the command `tag` covers.
     #[inline]
     fn run_bytes(&self, tag: Tag, logical: u32, count: u32) -> u32 {
-        let shift = self.unit_shift - SECTOR.trailing_zeros();
-        let command = &self.commands[tag];
+        let shift = self.layout.unit_shift - SECTOR.trailing_zeros();
+        let command = &self.requests.commands[tag];
         let from = command.first.max(u64::from(logical) << shift);
         let to = (command.first + command.sectors).min(u64::from(logical + count) << shift);
         ((to - from) * SECTOR) as u32
@@ -206,7 +204,7 @@ impl Ftl {
                 self.read_past_copies(tag, logical, count, out);
                 return None;
             }
-            self.commands[tag].status = status;
+            self.requests.commands[tag].status = status;
         } else if self.uses_read_data() && !self.is_copied(block) {
             self.use_read_data(tag, Run { unit, logical, count }, out);
         }
@@ -216,21 +214,21 @@ impl Ftl {
 
     /// Returns true if `block` holds read copies.
     fn is_copied(&self, block: u32) -> bool {
-        self.read_copies.is_some() && self.holds_copies(block)
+        self.buffer.has_read_copies() && self.holds_copies(block)
     }
 
     /// Returns true if data that was read is moved, copied or cached on its way to the host.
     #[inline]
     fn uses_read_data(&self) -> bool {
         let Config { buffers, host_memory, moves, .. } = &self.config;
-        *moves || self.read_copies.is_some() || buffers.read > 0 || host_memory.is_some()
+        *moves || self.buffer.has_read_copies() || buffers.read > 0 || host_memory.is_some()
     }
 
     fn use_read_data(&mut self, tag: Tag, Run { unit, logical, count }: Run, out: &mut Actions) {
         if self.config.moves {
             self.move_to_host(tag, unit, logical, count, out);
         }
-        if self.read_copies.is_some() {
+        if self.buffer.has_read_copies() {
             self.note_read(tag, unit, logical, count, out);
         }
         if self.config.buffers.read > 0 || self.config.host_memory.is_some() {
@@ -248,19 +246,19 @@ impl Ftl {
 
     /// Caches units that were read in full, if there is room for clean data and they are still the newest.
     fn keep_clean(&mut self, tag: Tag, unit: u32, logical: u32, count: u32, out: &mut Actions) {
-        let whole = 1 << (self.unit_shift - SECTOR.trailing_zeros());
+        let whole = 1 << (self.layout.unit_shift - SECTOR.trailing_zeros());
         for i in 0..count {
             let home = Location::flash(unit + i);
             let part = self.part(tag, logical + i);
-            if part.sectors != whole || self.table.get(logical + i) != home || !self.room_for_clean() {
+            if part.sectors != whole || self.map.table.get(logical + i) != home || !self.room_for_clean() {
                 continue;
             }
-            let slot = self.slots.take(logical + i, home, Holds::Clean, Owner::Host, self.all_sectors());
-            self.slots.append(&mut self.clean, slot);
-            if self.host_memory.enabled {
+            let slot = self.buffer.slots.take(logical + i, home, Holds::Clean, Owner::Host, self.layout.all_sectors);
+            self.buffer.add_clean(slot);
+            if self.map.has_host_memory() {
                 self.place_clean(slot, out);
             }
-            self.table.set(logical + i, Location::buffer(slot));
+            self.map.table.set(logical + i, Location::buffer(slot));
             if self.config.moves {
                 let (page, _, within) = self.layout.address(unit + i);
                 out.moves.push(Move::FlashToBuffer { page, unit: within, buffer: slot, keep: 0 });
@@ -276,7 +274,7 @@ impl Ftl {
     /// Accounts for `bytes` more of a read; the command ends with the last.
     #[inline]
     pub(crate) fn account(&mut self, tag: Tag, bytes: u64) -> Delivery {
-        let command = &mut self.commands[tag];
+        let command = &mut self.requests.commands[tag];
         debug_assert!(command.active);
         command.left -= bytes;
         command.active = command.left > 0;

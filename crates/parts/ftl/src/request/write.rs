@@ -10,25 +10,18 @@ use crate::request::read::{Part, sector_mask};
 use crate::{Actions, Ftl};
 
 impl Ftl {
-    #[inline]
-    pub(crate) fn all_sectors(&self) -> u64 {
-        self.all_sectors
-    }
-
-    // ---- space in RAM ----
-
     pub(crate) fn write(&mut self, tag: Tag, out: &mut Actions) {
         let (first, last) = self.range(tag);
-        let (units, limit) = (last - first + 1, self.write_limit);
+        let (units, limit) = (last - first + 1, self.buffer.write_limit());
         assert!(units <= limit, "a write of {units} units exceeds the write cache of {limit}");
-        let command = &mut self.commands[tag];
-        let covered = u64::from(units) << (self.unit_shift - SECTOR.trailing_zeros());
+        let command = &mut self.requests.commands[tag];
+        let covered = u64::from(units) << (self.layout.unit_shift - SECTOR.trailing_zeros());
         (command.unit, command.units, command.whole) = (first, units, command.sectors == covered);
-        if self.read_only {
+        if self.durability.is_read_only() {
             self.complete(tag, Status::NoSpace, out);
             return;
         }
-        if self.space_queue.is_empty() && self.reserve(units) {
+        if self.requests.queue.is_empty() && self.reserve(units) {
             out.actions.push(Action::Ready { tag });
             return;
         }
@@ -36,62 +29,31 @@ impl Ftl {
         self.dispatch_pending(out);
     }
 
-    /// Makes room for a clean unit, evicting older ones if needed; returns false if clean data is not cached.
-    pub(crate) fn room_for_clean(&mut self) -> bool {
-        let b = self.config.buffers;
-        let limit =
-            if b.shared { (b.write + b.read).saturating_sub(self.write_used) } else { b.read + self.room_away().1 };
-        if limit == 0 {
-            return false;
-        }
-        while self.clean.len >= limit {
-            self.evict_clean();
-        }
-        true
-    }
-
-    pub(crate) fn evict_clean(&mut self) {
-        let slot = self.clean.head;
-        assert!(slot != NIL, "no clean unit to evict");
-        self.drop_clean(slot);
-    }
-
-    /// Drops the clean data of `slot`, of which flash has a copy.
-    pub(crate) fn drop_clean(&mut self, slot: u32) {
-        self.leave_host_memory(slot);
-        self.slots.remove(&mut self.clean, slot);
-        let (unit, home) = (self.slots[slot].unit, self.slots[slot].home);
-        self.table.set(unit, home);
-        self.slots.give(slot);
-    }
-
-    // ---- data into RAM ----
-
     /// Stores the data of a write in slots.
     pub(crate) fn store(&mut self, tag: Tag, out: &mut Actions) {
-        let Command { unit: first, units, whole, .. } = self.commands[tag];
-        self.reserved -= units;
+        let Command { unit: first, units, whole, .. } = self.requests.commands[tag];
+        self.buffer.data_arrived(units);
         for unit in first..first + units {
-            let mask = if whole { self.all_sectors } else { self.mask(tag, unit) };
+            let mask = if whole { self.layout.all_sectors } else { self.mask(tag, unit) };
             self.store_unit(tag, unit, mask, out);
         }
-        if self.host_memory.dirty > 0 {
+        if self.map.has_dirty_away() {
             self.store_away(tag, first..first + units, out);
         }
         self.stats.host_units += u64::from(units);
-        self.stats.host_bytes += self.commands[tag].sectors * SECTOR;
-        if !self.space_queue.is_empty() {
+        self.stats.host_bytes += self.requests.commands[tag].sectors * SECTOR;
+        if !self.requests.queue.is_empty() {
             // Overwritten data freed its room, and the new data may be the only way to free more.
             self.admit(out);
         }
         let buffers = &self.config.buffers;
-        if (buffers.write_back && !self.commands[tag].fua) || buffers.protected {
+        if (buffers.write_back && !self.requests.commands[tag].fua) || buffers.protected {
             self.complete(tag, Status::Ok, out);
         } else {
             self.wait_durable(tag);
         }
         self.end_combining();
-        if !self.dirty.is_empty() {
+        if !self.buffer.dirty.is_empty() {
             self.destage(out);
         }
         self.dispatch_pending(out);
@@ -106,32 +68,30 @@ impl Ftl {
     /// Stores the sectors in `mask` of `unit` in a slot, which becomes dirty.
     #[inline]
     fn store_unit(&mut self, tag: Tag, unit: u32, mask: u64, out: &mut Actions) {
-        let all = self.all_sectors;
-        if mask == all && !self.lost.is_empty() {
-            self.lost.remove(&unit);
+        let all = self.layout.all_sectors;
+        if mask == all {
+            self.durability.replace(unit);
         }
-        if self.host_memory.clean > 0 {
+        if self.map.has_clean_away() {
             self.drop_clean_of(unit);
         }
-        if let Some(copies) = &mut self.read_copies {
-            copies.drop(unit);
-        }
-        let entry = self.table.entry_to_set(unit);
+        self.buffer.drop_read_copy(unit);
+        let entry = self.map.table.entry_to_set(unit);
         let (location, mut present) = (*entry, false);
-        let slot = match location.place(self.slots.count()) {
-            Place::Buffer(slot) if matches!(self.slots[slot].holds, Holds::Dirty | Holds::Clean) => {
+        let slot = match location.place(self.buffer.slots.count()) {
+            Place::Buffer(slot) if matches!(self.buffer.slots[slot].holds, Holds::Dirty | Holds::Clean) => {
                 present = true;
                 self.write_over(slot);
                 slot
             }
             place => {
                 let home = match place {
-                    Place::Buffer(moving) => self.slots[moving].home,
+                    Place::Buffer(moving) => self.buffer.slots[moving].home,
                     _ => location,
                 };
-                let slot = self.dirty.take(&mut self.slots, unit, home, mask);
+                let slot = self.buffer.dirty.take(&mut self.buffer.slots, unit, home, mask);
                 *entry = Location::buffer(slot);
-                if self.host_memory.enabled {
+                if self.map.has_host_memory() {
                     self.place_dirty(slot);
                 }
                 if mask != all {
@@ -151,13 +111,13 @@ impl Ftl {
 
     /// Prepares `slot`, dirty or clean, to be overwritten.
     fn write_over(&mut self, slot: u32) {
-        if self.slots[slot].holds == Holds::Dirty {
+        if self.buffer.slots[slot].holds == Holds::Dirty {
             // The unit already has a slot: release the reservation.
-            self.write_used -= 1;
+            self.buffer.release_write();
             self.stats.overwritten_in_ram += 1;
         } else {
-            self.slots.remove(&mut self.clean, slot);
-            self.slots[slot].holds = Holds::Dirty;
+            self.buffer.remove_clean(slot);
+            self.buffer.slots[slot].holds = Holds::Dirty;
             self.make_dirty(slot);
         }
     }
@@ -165,8 +125,8 @@ impl Ftl {
     /// Marks the sectors in `mask` of `slot`, which already held data, as present, and wakes waiting reads when the
     /// slot is complete.
     fn filled(&mut self, slot: u32, mask: u64, out: &mut Actions) {
-        let all = self.all_sectors;
-        let s = &mut self.slots[slot];
+        let all = self.layout.all_sectors;
+        let s = &mut self.buffer.slots[slot];
         s.have |= mask;
         if mask == all {
             s.lost = false;
@@ -178,40 +138,40 @@ impl Ftl {
     }
 
     pub(crate) fn make_dirty(&mut self, slot: u32) {
-        self.dirty.add(&mut self.slots, slot);
+        self.buffer.dirty.add(&mut self.buffer.slots, slot);
     }
 
     /// Completes a partly written unit from the previous location of the unit.
     fn complete_from_below(&mut self, slot: u32, below: Place, mask: u64, out: &mut Actions) {
-        self.slots[slot].have = mask;
+        self.buffer.slots[slot].have = mask;
         match below {
             Place::Nowhere => {
                 if self.config.moves {
                     out.moves.push(Move::ZeroBuffer { buffer: slot, keep: mask });
                 }
-                self.slots[slot].have = self.all_sectors();
+                self.buffer.slots[slot].have = self.layout.all_sectors;
             }
             Place::Buffer(moving) => {
                 // The unit is being programmed: its newest data is still in RAM.
-                debug_assert_eq!(self.slots[moving].holds, Holds::Moving);
+                debug_assert_eq!(self.buffer.slots[moving].holds, Holds::Moving);
                 if self.config.moves {
                     out.moves.push(Move::BufferToBuffer { from: moving, to: slot, keep: mask });
                 }
-                self.slots[slot].lost = self.slots[moving].lost;
-                self.slots[slot].have = self.all_sectors();
+                self.buffer.slots[slot].lost = self.buffer.slots[moving].lost;
+                self.buffer.slots[slot].have = self.layout.all_sectors;
             }
             Place::Flash(physical) => {
                 let id = self.start_operation(Kind::Fill, slot);
                 self.operations[id].unit = physical;
-                self.slots[slot].filling = true;
-                self.fills += 1;
-                self.slots[slot].lost = !self.lost.is_empty() && self.lost.contains(&self.slots[slot].unit);
-                self.blocks.pin(self.layout.block_of(physical));
+                self.buffer.slots[slot].filling = true;
+                self.buffer.begin_fill();
+                self.buffer.slots[slot].lost = self.durability.is_lost(self.buffer.slots[slot].unit);
+                self.space.blocks.pin(self.layout.block_of(physical));
                 self.stats.fill_reads += 1;
                 out.actions.push(Action::Read(media::ReadOp {
                     id,
                     page: self.layout.span(physical, 1),
-                    bytes: 1 << self.unit_shift,
+                    bytes: 1 << self.layout.unit_shift,
                     class: Class::Host,
                 }));
             }
@@ -220,14 +180,14 @@ impl Ftl {
 
     pub(crate) fn fill_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
         let operation = self.operations.end(id);
-        self.fills -= 1;
+        self.buffer.end_fill();
         let slot = operation.subject;
-        let (block, all) = (self.layout.block_of(operation.unit), self.all_sectors());
-        let s = &mut self.slots[slot];
+        let (block, all) = (self.layout.block_of(operation.unit), self.layout.all_sectors);
+        let s = &mut self.buffer.slots[slot];
         s.filling = false;
         if s.holds == Holds::Doomed {
-            self.slots.give(slot);
-            self.write_used -= 1;
+            self.buffer.slots.give(slot);
+            self.buffer.release_write();
             self.unpin(block, out);
             self.admit(out);
             self.dispatch(out);
@@ -242,15 +202,15 @@ impl Ftl {
                     out.moves.push(Move::FlashToBuffer { page, unit, buffer: slot, keep });
                 }
             } else {
-                let unit = self.slots[slot].unit;
-                self.slots[slot].lost = true;
+                let unit = self.buffer.slots[slot].unit;
+                self.buffer.slots[slot].lost = true;
                 self.lose(unit);
             }
         }
-        if self.slots[slot].away {
-            self.host_access(Kind::HostCopy, slot, 1 << self.unit_shift, true, out);
+        if self.buffer.slots[slot].away {
+            self.host_access(Kind::HostCopy, slot, 1 << self.layout.unit_shift, true, out);
         }
-        let chain = std::mem::replace(&mut self.slots[slot].waiters, NIL);
+        let chain = std::mem::replace(&mut self.buffer.slots[slot].waiters, NIL);
         self.wake(chain, true, out);
         self.unpin(block, out);
         self.dispatch(out);
@@ -258,7 +218,7 @@ impl Ftl {
 
     /// Marks the data of `unit` as lost; reads fail until the whole unit is rewritten.
     pub(crate) fn lose(&mut self, unit: u32) {
-        if self.lost.insert(unit) {
+        if self.durability.lose(unit) {
             self.stats.lost_units += 1;
         }
     }

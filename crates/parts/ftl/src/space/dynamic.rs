@@ -45,75 +45,82 @@ impl Lent {
 impl Ftl {
     /// Returns true if `pu` may have one more block in SLC mode.
     pub(crate) fn may_lend(&self, pu: u32) -> bool {
-        let (Some(slc), Some(of)) = (self.config.slc, self.lent.parallel_units.get(pu as usize)) else { return false };
-        !of.used_up && of.lent < slc.dynamic && self.parallel_units[pu as usize].free.len() > self.kept_free()
+        let (Some(slc), Some(of)) = (self.config.slc, self.space.lent.parallel_units.get(pu as usize)) else {
+            return false;
+        };
+        !of.used_up && of.lent < slc.dynamic && self.space.parallel_units[pu as usize].free.len() > self.kept_free()
     }
 
     /// Returns true if `pu` has no free static SLC block and may lend a block to the cache.
     pub(crate) fn lends(&mut self, pu: u32) -> bool {
-        if !self.parallel_units[pu as usize].slc_free.is_empty() || !self.may_lend(pu) {
+        if !self.space.parallel_units[pu as usize].slc_free.is_empty() || !self.may_lend(pu) {
             return false;
         }
         let fits = self.lent_fits(pu);
-        self.lent.parallel_units[pu as usize].used_up = !fits;
+        self.space.lent.parallel_units[pu as usize].used_up = !fits;
         fits
     }
 
     /// Returns true if one more lent block leaves room for the rest of the parallel unit's share of the logical units.
     fn lent_fits(&self, pu: u32) -> bool {
         let outside: u64 = (pu * self.layout.blocks..(pu + 1) * self.layout.blocks)
-            .filter(|block| !self.lent.holds(*block))
-            .map(|block| u64::from(self.blocks.valid(block)))
+            .filter(|block| !self.space.lent.holds(*block))
+            .map(|block| u64::from(self.space.blocks.valid(block)))
             .sum();
-        let share = crate::all_units(&self.config) / u64::from(self.layout.parallel_units);
-        let lent = u64::from(self.lent.parallel_units[pu as usize].lent) + 1;
+        let share = crate::sizes::all_units(&self.config) / u64::from(self.layout.parallel_units);
+        let lent = u64::from(self.space.lent.parallel_units[pu as usize].lent) + 1;
         outside + lent * u64::from(self.layout.block_units) <= share
     }
 
     /// Puts `block` into SLC mode.
     pub(crate) fn lend(&mut self, block: u32) {
-        self.lent.of[block as usize] = true;
-        self.lent.parallel_units[self.layout.pu_of(block) as usize].lent += 1;
+        self.space.lent.of[block as usize] = true;
+        self.space.lent.parallel_units[self.layout.pu_of(block) as usize].lent += 1;
     }
 
     /// Records that a mount found `block` in SLC mode.
     pub(crate) fn found_slc(&mut self, block: u32) {
-        if !self.is_slc(block) && !self.lent.of.is_empty() {
+        if !self.is_slc(block) && !self.space.lent.of.is_empty() {
             self.lend(block);
         }
     }
 
     /// Returns the erased `block` to its normal mode.
     pub(crate) fn give_back(&mut self, block: u32) {
-        if self.lent.of.is_empty() {
+        if self.space.lent.of.is_empty() {
             return;
         }
-        let pu = &mut self.lent.parallel_units[self.layout.pu_of(block) as usize];
+        let pu = &mut self.space.lent.parallel_units[self.layout.pu_of(block) as usize];
         pu.used_up = false;
-        if std::mem::take(&mut self.lent.of[block as usize]) {
+        if std::mem::take(&mut self.space.lent.of[block as usize]) {
             pu.lent -= 1;
         }
     }
 
     /// Allows another check of the capacity of `pu` that may be lent, after one of its blocks was filled.
     pub(crate) fn look_at_lent_again(&mut self, pu: u32) {
-        if let Some(pu) = self.lent.parallel_units.get_mut(pu as usize) {
+        if let Some(pu) = self.space.lent.parallel_units.get_mut(pu as usize) {
             pu.used_up = false;
         }
     }
 
     /// Returns the oldest full lent block of `pu`, whose folding frees the most room for the fewest copies.
     pub(crate) fn next_lent(&self, pu: u32) -> Option<u32> {
-        if self.lent.of.is_empty() {
+        if self.space.lent.of.is_empty() {
             return None;
         }
-        let lent = |block: &&u32| self.lent.holds(**block);
-        self.parallel_units[pu as usize].slc_closed.iter().find(lent).copied().filter(|block| self.fits(pu, *block))
+        let lent = |block: &&u32| self.space.lent.holds(**block);
+        self.space.parallel_units[pu as usize]
+            .slc_closed
+            .iter()
+            .find(lent)
+            .copied()
+            .filter(|block| self.fits(pu, *block))
     }
 
     /// Returns the capacity of the lent blocks in units.
     pub fn dynamic_slc_units(&self) -> u64 {
-        let lent: u64 = self.lent.parallel_units.iter().map(|pu| u64::from(pu.lent)).sum();
+        let lent: u64 = self.space.lent.parallel_units.iter().map(|pu| u64::from(pu.lent)).sum();
         lent * u64::from(self.slc_programs() * self.layout.program_units)
     }
 }

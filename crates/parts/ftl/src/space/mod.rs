@@ -8,3 +8,38 @@ pub(crate) mod host_room;
 pub(crate) mod parallel_unit;
 pub(crate) mod tight;
 mod turns;
+
+use sim::Dense;
+
+use crate::config::Config;
+use crate::layout::Layout;
+use blocks::Blocks;
+use dynamic::Lent;
+use erase_queue::EraseQueue;
+use host_room::HostRoom;
+use parallel_unit::ParallelUnit;
+
+/// The space of the flash: the state of every block, and where the next program goes.
+pub(crate) struct Space {
+    pub(crate) blocks: Blocks,
+    pub(crate) parallel_units: Dense<ParallelUnit>,
+    pub(crate) erase_queue: EraseQueue,
+    pub(crate) host_room: HostRoom,
+    pub(crate) lent: Lent,
+}
+
+impl Space {
+    /// Creates the space of flash whose blocks are still to be found.
+    pub(crate) fn new(config: &Config, layout: &Layout) -> Space {
+        Space {
+            blocks: Blocks::new(layout),
+            // SAFETY: parallel unit numbers come from the layout, or from operations that carry such a number.
+            parallel_units: unsafe {
+                Dense::new((0..layout.parallel_units).map(|_| ParallelUnit::default()).collect())
+            },
+            erase_queue: EraseQueue::new(),
+            host_room: HostRoom::new(layout.parallel_units),
+            lent: Lent::new(config, layout),
+        }
+    }
+}

@@ -6,9 +6,7 @@ use media::{PageAddr, PlaneMask};
 
 use crate::Ftl;
 use crate::config::Config;
-use crate::durability::journal;
-use crate::gc::fold::ReadOrder;
-use crate::gc::pacing::Victim;
+use crate::sizes;
 use crate::space::blocks::Use;
 
 /// Purpose of an open block.
@@ -40,116 +38,81 @@ pub(crate) struct Room {
     pub page: PageAddr,
 }
 
-/// Progress of reading the valid units of a block: programs before `cursor` have been read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct GcScan {
-    pub(crate) block: u32,
-    pub(crate) cursor: u32,
-    pub(crate) end: u32,
-    /// Number of valid units when the block was chosen.
-    pub(crate) valid: u32,
-    /// Collected whether or not the parallel unit is short of space.
-    pub(crate) forced: bool,
-}
-
-/// A set of planes that allocates and collects independently.
+/// A set of planes that allocates and collects independently: its free and open blocks.
+#[derive(Default)]
 pub(crate) struct ParallelUnit {
-    pub(crate) free: Vec<u32>,
-    pub(crate) slc_free: Vec<u32>,
+    pub(super) free: Vec<u32>,
+    pub(super) slc_free: Vec<u32>,
     /// SLC blocks in the order in which they were filled.
-    pub(crate) slc_closed: VecDeque<u32>,
-    pub(crate) write_points: [Option<WritePoint>; 3],
-    pub(crate) scan: Option<GcScan>,
-    /// A block being emptied in the background: an SLC block, or one whose data is refreshed.
-    pub(crate) fold: Option<GcScan>,
-    /// `fold` waits for idle time, or for collection.
-    pub(crate) fold_waits: bool,
-    /// Blocks being collected or not yet erased, including the block of `scan`.
-    pub(crate) victims: Vec<Victim>,
-    /// Shortage in units when the latest victim was chosen.
-    pub(crate) short_by: i64,
-    /// No block could be collected; opening or erasing a block may change that.
-    pub(crate) barren: bool,
-    /// Slots of units read, to be programmed in read order: neighbors stay neighbors.
-    pub(crate) pending: VecDeque<u32>,
-    /// The unit of some pending slot may be superseded.
-    pub(crate) superseded: bool,
-    /// Units being read, pending or being programmed.
-    pub(crate) in_flight: u32,
-    pub(crate) quota: u32,
-    /// Collection reads in progress.
-    pub(crate) reading: u32,
-    /// Reads of background copies, in order of issue.
-    pub(crate) read_order: ReadOrder,
-    /// Block chosen by the policy, until it is collected.
-    pub(crate) chosen: Option<u32>,
-    /// Blocks to collect regardless of the policy.
-    pub(crate) forced: Vec<u32>,
-    /// The emergency reserve may be used.
-    pub(crate) emergency: bool,
-    /// Even the room kept for a program failure may be used.
-    pub(crate) reckless: bool,
+    pub(super) slc_closed: VecDeque<u32>,
+    pub(super) write_points: [Option<WritePoint>; 3],
     /// Programs of blocks reopened by the mount that were already written: block and program.
-    pub(crate) ahead: Vec<(u32, u32)>,
-    /// Blocks chosen since anything other than collection took room.
-    pub(crate) fruitless: u64,
-    /// Count of such events at that time.
-    pub(crate) taken: u64,
-    /// Capacity of its largest block in units, and number of usable planes over all blocks.
-    pub(crate) largest: i64,
-    pub(crate) planes: u32,
-    /// Erases since wear was last checked.
-    pub(crate) since_wear: u32,
+    pub(super) ahead: Vec<(u32, u32)>,
+    /// Capacity of its largest block in units.
+    pub(super) largest: i64,
+    /// Number of usable planes over all blocks.
+    pub(super) planes: u32,
 }
 
 impl ParallelUnit {
-    pub(crate) fn new(quota: u32) -> ParallelUnit {
-        ParallelUnit {
-            free: Vec::new(),
-            slc_free: Vec::new(),
-            slc_closed: VecDeque::new(),
-            write_points: [None; 3],
-            scan: None,
-            fold: None,
-            fold_waits: false,
-            victims: Vec::new(),
-            short_by: 0,
-            barren: false,
-            pending: VecDeque::with_capacity(quota as usize),
-            superseded: false,
-            in_flight: 0,
-            quota,
-            reading: 0,
-            read_order: ReadOrder::default(),
-            chosen: None,
-            forced: Vec::new(),
-            emergency: false,
-            reckless: false,
-            ahead: Vec::new(),
-            fruitless: 0,
-            taken: 0,
-            largest: 0,
-            planes: 0,
-            since_wear: 0,
-        }
-    }
-
     pub(crate) fn add_free(&mut self, block: u32, slc: bool) {
         if slc { self.slc_free.push(block) } else { self.free.push(block) }
     }
 
-    /// Returns true if more of the block emptied in the background is about to be read.
+    /// Returns the free blocks, except those of the static SLC cache.
     #[inline]
-    pub(crate) fn is_folding(&self) -> bool {
-        self.fold.is_some() && !self.fold_waits
+    pub(crate) fn free(&self) -> &[u32] {
+        &self.free
     }
 
+    /// Returns the number of free blocks of the static SLC cache.
+    pub(crate) fn slc_free(&self) -> usize {
+        self.slc_free.len()
+    }
+
+    /// Returns the open block of `stream`.
+    #[inline]
+    pub(crate) fn write_point(&self, stream: Stream) -> Option<WritePoint> {
+        self.write_points[stream as usize]
+    }
+
+    /// Exchanges the open blocks of host data and of copies.
+    pub(crate) fn swap_write_points(&mut self) {
+        self.write_points.swap(Stream::Host as usize, Stream::Copy as usize);
+    }
+
+    /// Returns the full SLC blocks in the order in which they were filled.
+    pub(crate) fn closed_slc(&self) -> &VecDeque<u32> {
+        &self.slc_closed
+    }
+
+    /// Adds the full SLC block `block`.
     pub(crate) fn add_closed_slc(&mut self, block: u32) {
         self.slc_closed.push_back(block);
     }
 
-    pub(crate) fn force(&mut self, block: u32) {
-        self.forced.push(block);
+    /// Removes `block`, which is being emptied, from the full SLC blocks.
+    pub(crate) fn remove_closed_slc(&mut self, block: u32) {
+        self.slc_closed.retain(|closed| *closed != block);
+    }
+
+    /// Returns true if some of the `programs` of `block` were written before the mount.
+    pub(crate) fn is_written_ahead(&self, block: u32, programs: &std::ops::Range<u32>) -> bool {
+        self.ahead.iter().any(|(at, program)| *at == block && programs.contains(program))
+    }
+
+    /// Returns the next program of `block`, if it is open.
+    pub(crate) fn next_in(&self, block: u32) -> Option<u32> {
+        self.write_points.iter().flatten().find(|open| open.block == block).map(|open| open.next)
+    }
+
+    /// Continues to write the open `block` at program `next`. Returns true if that is its end, and the block is no
+    /// longer open.
+    pub(crate) fn skip_to(&mut self, block: u32, next: u32) -> bool {
+        let open = self.write_points.iter_mut().find(|open| open.is_some_and(|open| open.block == block));
+        let open = open.expect("the block is open");
+        *open = open.filter(|open| next < open.end).map(|open| WritePoint { next, ..open });
+        open.is_none()
     }
 
     /// Opens `block` from program `next` on for `stream`; programs in `ahead` are already written. Returns false if the
@@ -178,7 +141,7 @@ impl Ftl {
     /// Returns true if `block` is in SLC mode.
     #[inline]
     pub(crate) fn is_slc(&self, block: u32) -> bool {
-        self.config.slc.is_some_and(|slc| block % self.layout.blocks < slc.blocks || self.lent.holds(block))
+        self.config.slc.is_some_and(|slc| block % self.layout.blocks < slc.blocks || self.space.lent.holds(block))
     }
 
     /// Returns the number of programs of a block in SLC mode.
@@ -197,17 +160,19 @@ impl Ftl {
     /// Returns room for a host program, in the next parallel unit that has any. Host writes stall if none has.
     pub(crate) fn host_room(&mut self) -> Option<Room> {
         let stream = if self.config.collection.separate { Stream::Host } else { Stream::Copy };
-        debug_assert!((0..self.layout.parallel_units).all(|pu| !self.host_room.leaves_out(pu) || self.host_waits(pu)));
+        debug_assert!(
+            (0..self.layout.parallel_units).all(|pu| !self.space.host_room.leaves_out(pu) || self.host_waits(pu))
+        );
         let mut paced = false;
-        for (mut from, end) in self.host_room.turns.search() {
-            while let Some(pu) = self.host_room.turns.first(from, end) {
+        for (mut from, end) in self.space.host_room.turns.search() {
+            while let Some(pu) = self.space.host_room.turns.first(from, end) {
                 from = pu + 1;
                 if self.config.slc.is_some()
-                    && (self.parallel_units[pu as usize].write_points[Stream::Slc as usize].is_some()
+                    && (self.space.parallel_units[pu as usize].write_points[Stream::Slc as usize].is_some()
                         || self.takes_more(pu))
                     && let Some(room) = self.room(pu, Stream::Slc)
                 {
-                    self.host_room.turns.took(pu);
+                    self.space.host_room.turns.took(pu);
                     return Some(room);
                 }
                 if self.host_waits(pu) {
@@ -222,20 +187,20 @@ impl Ftl {
                 if self.is_open_to_host(pu, stream)
                     && let Some(room) = self.room(pu, stream)
                 {
-                    self.host_room.turns.took(pu);
+                    self.space.host_room.turns.took(pu);
                     return Some(room);
                 }
                 paced |= self.waits_for_parity();
             }
         }
-        self.host_room.stall(paced || self.host_room.turns.any_waits());
+        self.space.host_room.stall(paced || self.space.host_room.turns.any_waits());
         None
     }
 
     /// Returns true if host writes may go to the open block of `stream` in `pu`, or to a free one.
     #[inline(always)]
     fn is_open_to_host(&self, pu: u32, stream: Stream) -> bool {
-        let l = &self.parallel_units[pu as usize];
+        let l = &self.space.parallel_units[pu as usize];
         // A shared block that was opened for copies as the last free one is reserved for them.
         let open = l.write_points[stream as usize].is_some() && (stream == Stream::Host || self.is_reserved(pu, 0));
         open || (self.is_open_reserved(pu) && self.takes_more(pu))
@@ -244,20 +209,20 @@ impl Ftl {
     /// Returns true if `pu` may open a block for the host and still leave collection the blocks it needs.
     #[inline(always)]
     fn is_open_reserved(&self, pu: u32) -> bool {
-        if self.blocks.is_whole() { self.is_reserved(pu, 1) } else { self.is_reserved_in_pool(pu, 1) }
+        if self.space.blocks.is_whole() { self.is_reserved(pu, 1) } else { self.is_reserved_in_pool(pu, 1) }
     }
 
     /// Returns true if the free blocks of `pu`, without `taken` of them, suffice for collection to proceed.
     #[inline(always)]
     pub(crate) fn is_reserved(&self, pu: u32, taken: usize) -> bool {
-        self.parallel_units[pu as usize].free.len() >= RESERVE + taken
-            && (self.blocks.is_whole() || self.reserves_units(pu, taken))
+        self.space.parallel_units[pu as usize].free.len() >= RESERVE + taken
+            && (self.space.blocks.is_whole() || self.reserves_units(pu, taken))
     }
 
     /// Like [`is_reserved`](Self::is_reserved), with unusable planes: counts units, because blocks differ in capacity
     /// and the victim may have all its planes.
     fn reserves_units(&self, pu: u32, taken: usize) -> bool {
-        let l = &self.parallel_units[pu as usize];
+        let l = &self.space.parallel_units[pu as usize];
         let units = |block: &u32| self.capacity(*block, self.layout.block_programs);
         let (all, most) = l.free.iter().map(units).fold((0, 0), |(all, most), units| (all + units, most.max(units)));
         all - taken as i64 * most >= RESERVE as i64 * l.largest
@@ -267,10 +232,8 @@ impl Ftl {
     /// hold too little for it to get any.
     #[inline]
     pub(crate) fn lacks_room(&self, pu: u32) -> bool {
-        self.host_room.waits_for_erase()
-            || (!self.blocks.is_whole()
-                && self.parallel_units[pu as usize].victims.is_empty()
-                && !self.is_reserved(pu, 1))
+        self.space.host_room.waits_for_erase()
+            || (!self.space.blocks.is_whole() && self.gc.unit(pu).has_no_victim() && !self.is_reserved(pu, 1))
     }
 
     /// Returns true if `pu` may open one more block for the host. Parallel units take programs in turn, and programs
@@ -279,14 +242,14 @@ impl Ftl {
     /// as the check of the configuration ensures.
     fn takes_more(&self, pu: u32) -> bool {
         if self.layout.parallel_units == 1
-            || self.parallel_units[pu as usize].free.len() > self.config.collection.start as usize + 1
+            || self.space.parallel_units[pu as usize].free.len() > self.config.collection.start as usize + 1
         {
             return true;
         }
         let (mut valid, mut room) = (0, 0);
         for block in pu * self.layout.blocks..(pu + 1) * self.layout.blocks {
-            valid += i64::from(self.blocks.valid(block));
-            if !self.is_slc(block) && self.blocks.usage(block) != Use::Bad {
+            valid += i64::from(self.space.blocks.valid(block));
+            if !self.is_slc(block) && self.space.blocks.usage(block) != Use::Bad {
                 let units = self.capacity(block, self.layout.block_programs);
                 room += units - i64::from(self.layout.program_units);
             }
@@ -300,11 +263,14 @@ impl Ftl {
     /// erase may wait.
     #[inline(always)]
     pub(crate) fn copy_room(&mut self, pu: u32) -> Option<Room> {
-        let l = &self.parallel_units[pu as usize];
+        let l = &self.space.parallel_units[pu as usize];
         if l.free.is_empty() {
             let open = l.write_points[Stream::Copy as usize];
             let left = open.map_or(0, |write_point| self.layout.data_after(write_point.end - write_point.next));
-            if left <= self.journal_programs() && left > 0 && !(l.emergency && self.is_erasable(pu)) {
+            if left <= self.journal_programs()
+                && left > 0
+                && !(self.gc.unit(pu).is_in_emergency() && self.is_erasable(pu))
+            {
                 return None;
             }
         }
@@ -315,16 +281,19 @@ impl Ftl {
     /// used to empty them, as their erase needs no journal page.
     fn is_erasable(&self, pu: u32) -> bool {
         let mut blocks = pu * self.layout.blocks..(pu + 1) * self.layout.blocks;
-        blocks.all(|b| self.blocks.usage(b) != Use::Victim || self.journal.is_durable(self.blocks.trimmed(b)))
+        blocks.all(|b| {
+            self.space.blocks.usage(b) != Use::Victim
+                || self.durability.journal.is_durable(self.space.blocks.trimmed(b))
+        })
     }
 
     /// Returns the number of programs set aside for journal pages: one for future trims, more if there are trims not
     /// yet recorded.
     pub(crate) fn journal_programs(&self) -> u32 {
-        if self.journal.all_durable() {
+        if self.durability.journal.all_durable() {
             return 1;
         }
-        let all = journal::units(&self.config).div_ceil(self.layout.program_units);
+        let all = sizes::journal_units(&self.config).div_ceil(self.layout.program_units);
         all.min(self.layout.block_programs / 6).max(1)
     }
 
@@ -332,16 +301,16 @@ impl Ftl {
     #[inline(always)]
     pub(crate) fn room(&mut self, pu: u32, stream: Stream) -> Option<Room> {
         loop {
-            let Some(write_point) = &mut self.parallel_units[pu as usize].write_points[stream as usize] else {
+            let Some(write_point) = &mut self.space.parallel_units[pu as usize].write_points[stream as usize] else {
                 self.open(pu, stream)?;
                 continue;
             };
             let (block, mut program) = (write_point.block, write_point.next);
             write_point.next += 1;
             let full = write_point.next == write_point.end;
-            if self.parity.is_some() {
+            if self.durability.has_parity() {
                 let Some(in_stripe) = self.enter_stripe(pu, block, program) else {
-                    self.parallel_units[pu as usize].write_points[stream as usize].as_mut()?.next = program;
+                    self.space.parallel_units[pu as usize].write_points[stream as usize].as_mut()?.next = program;
                     return None;
                 };
                 program = in_stripe;
@@ -349,9 +318,9 @@ impl Ftl {
             let room = self.room_at(pu, block, program);
             let used = room.units > 0 && !self.done_before(pu, block, program);
             if full {
-                self.parallel_units[pu as usize].write_points[stream as usize] = None;
+                self.space.parallel_units[pu as usize].write_points[stream as usize] = None;
                 // The block is closed when its last program completes.
-                self.blocks.set_usage(block, Use::Full);
+                self.space.blocks.set_usage(block, Use::Full);
                 if !used {
                     self.close_if_written(block);
                 }
@@ -367,8 +336,8 @@ impl Ftl {
     pub(crate) fn room_at(&self, pu: u32, block: u32, program: u32) -> Room {
         let mut page = self.layout.page_in(pu, block, program);
         let mut units = self.layout.program_units;
-        if !self.blocks.is_whole() {
-            let hole = self.blocks.closed_planes(block, program % self.layout.per_row);
+        if !self.space.blocks.is_whole() {
+            let hole = self.space.blocks.closed_planes(block, program % self.layout.per_row);
             page.planes = PlaneMask(page.planes.0 & !hole);
             units = page.planes.count() * self.layout.page_units;
         }
@@ -378,7 +347,7 @@ impl Ftl {
     /// Returns true if this program was written before the mount.
     #[inline]
     pub(crate) fn done_before(&mut self, pu: u32, block: u32, program: u32) -> bool {
-        let ahead = &mut self.parallel_units[pu as usize].ahead;
+        let ahead = &mut self.space.parallel_units[pu as usize].ahead;
         if ahead.is_empty() {
             return false;
         }
@@ -394,10 +363,10 @@ impl Ftl {
     fn open(&mut self, pu: u32, stream: Stream) -> Option<()> {
         let slc = stream == Stream::Slc;
         let lends = slc && self.lends(pu);
-        let l = &mut self.parallel_units[pu as usize];
+        let l = &mut self.space.parallel_units[pu as usize];
         let free = if slc && !lends { &mut l.slc_free } else { &mut l.free };
         let at = if self.config.wear.dynamic {
-            (0..free.len()).min_by_key(|i| self.blocks.erases(free[*i]))?
+            (0..free.len()).min_by_key(|i| self.space.blocks.erases(free[*i]))?
         } else if free.is_empty() {
             return None;
         } else {
@@ -405,42 +374,40 @@ impl Ftl {
         };
         // The order does not matter if the least worn block is chosen; otherwise use the block that was freed first.
         let block = if self.config.wear.dynamic { free.swap_remove(at) } else { free.remove(at) };
-        debug_assert_eq!(self.blocks.usage(block), Use::Free);
-        debug_assert_eq!(self.blocks.valid(block), 0);
-        self.blocks.set_usage(block, Use::Open);
+        debug_assert_eq!(self.space.blocks.usage(block), Use::Free);
+        debug_assert_eq!(self.space.blocks.valid(block), 0);
+        self.space.blocks.set_usage(block, Use::Open);
         if lends {
             self.lend(block);
         }
-        self.refresh.opened(block);
         let write_point = WritePoint { block, next: 0, end: self.programs_of(block) };
-        self.parallel_units[pu as usize].write_points[stream as usize] = Some(write_point);
-        self.parallel_units[pu as usize].barren = false;
-        self.short.report(pu);
+        self.space.parallel_units[pu as usize].write_points[stream as usize] = Some(write_point);
+        self.gc.opened(pu, block);
         Some(())
     }
 
     /// Handles the end of a program in `block`.
     #[inline]
     pub(crate) fn written(&mut self, block: u32) {
-        if self.blocks.end_write(block) == 0 {
+        if self.space.blocks.end_write(block) == 0 {
             self.close_if_written(block);
         }
     }
 
     pub(crate) fn close_if_written(&mut self, block: u32) {
-        if self.blocks.usage(block) != Use::Full || self.blocks.writes(block) > 0 {
+        if self.space.blocks.usage(block) != Use::Full || self.space.blocks.writes(block) > 0 {
             return;
         }
-        self.blocks.close(block, self.sequence.next());
+        self.space.blocks.close(block, self.durability.sequence.next());
         let pu = self.layout.pu_of(block) as usize;
         self.look_at_lent_again(pu as u32);
-        if self.blocks.is_failing(block) {
-            self.parallel_units[pu].forced.push(block);
+        if self.space.blocks.is_failing(block) {
+            self.gc.force(pu as u32, block);
         }
         if self.is_slc(block) {
-            self.parallel_units[pu].slc_closed.push_back(block);
+            self.space.parallel_units[pu].slc_closed.push_back(block);
             // Only folding collects it, in order.
-            self.blocks.withhold(block);
+            self.space.blocks.withhold(block);
         }
     }
 
@@ -448,15 +415,15 @@ impl Ftl {
     pub(crate) fn abandon(&mut self, block: u32) {
         self.drop_stripe(block);
         let pu = self.layout.pu_of(block) as usize;
-        for write_point in &mut self.parallel_units[pu].write_points {
+        for write_point in &mut self.space.parallel_units[pu].write_points {
             if write_point.is_some_and(|f| f.block == block) {
                 *write_point = None;
-                self.blocks.set_usage(block, Use::Full);
+                self.space.blocks.set_usage(block, Use::Full);
                 return;
             }
         }
-        if self.blocks.usage(block) == Use::Closed {
-            self.parallel_units[pu].forced.push(block);
+        if self.space.blocks.usage(block) == Use::Closed {
+            self.gc.force(pu as u32, block);
         }
     }
 }

@@ -2,5 +2,4 @@
 #![allow(dead_code)]
 
 pub mod flash;
-pub mod oracle;
 pub mod world;

@@ -4,9 +4,9 @@ use ftl::config::Config;
 use ftl::{Actions, Ftl, InjectedFault};
 use media::{Action, Class, EraseOp, Move, Op, OpId, PageAddr, ProgramOp, ReadOp, Request, SECTOR, Status, Tag};
 use sim::{Rng, Streams, Time};
+use testkit::oracle::Oracle;
 
 use super::flash::{SimpleFlash, Unit};
-use super::oracle::Oracle;
 
 /// Fault probabilities.
 #[derive(Clone, Copy, Debug, Default)]

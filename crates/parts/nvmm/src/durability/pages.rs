@@ -89,7 +89,7 @@ impl Nvmm {
 
     fn small(&self) -> Small {
         let mut epochs = self.epochs.clone();
-        if self.injected == InjectedFault::UnsyncedKept {
+        if self.injected.is(InjectedFault::UnsyncedKept) {
             epochs.synced = epochs.now;
         }
         Small {

@@ -151,7 +151,7 @@ impl Nvmm {
             |entry| entry.time > epoch,
             |nvmm| {
                 nvmm.chain.roll_back(epoch);
-                nvmm.chain.prune(retained(&nvmm.epochs, nvmm.injected), nvmm.config.segments);
+                nvmm.chain.prune(retained(&nvmm.epochs, &nvmm.injected), nvmm.config.segments);
                 nvmm.chain.store(&mut nvmm.table, &mut nvmm.blocks, &nvmm.layout);
                 nvmm.stats.rolled_back += 1;
             },
@@ -198,7 +198,7 @@ impl Nvmm {
             |chunk| chunk.used > 0,
             |_| true,
             |nvmm| {
-                if nvmm.chain.prune(retained(&nvmm.epochs, nvmm.injected), nvmm.config.segments) {
+                if nvmm.chain.prune(retained(&nvmm.epochs, &nvmm.injected), nvmm.config.segments) {
                     nvmm.chain.store(&mut nvmm.table, &mut nvmm.blocks, &nvmm.layout);
                 }
             },

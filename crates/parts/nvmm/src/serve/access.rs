@@ -10,7 +10,7 @@ use crate::table::chain::Node;
 use crate::table::entry::Entry;
 use crate::table::status::{Permissions, State, Status as PageStatus};
 use crate::table::vector::Vector;
-use crate::{Actions, InjectedFault, Move, Nvmm, Tried, retained};
+use crate::{Actions, Move, Nvmm, Tried, retained};
 
 impl Nvmm {
     /// Checks that the segments exist.
@@ -31,7 +31,7 @@ impl Nvmm {
             && !self.writes.any_active()
             && self.collector.is_at_rest()
             && self.blocks.free_count() > self.config.collect_start as usize
-            && self.injected == InjectedFault::None
+            && !self.injected.any()
     }
 
     pub(crate) fn try_read(&mut self, tag: Tag, address: Address, segments: u32, out: &mut Actions) -> Tried {
@@ -148,7 +148,7 @@ impl Nvmm {
 
     /// Prunes the chain and stores it in the table. Free entries were confirmed before.
     pub(crate) fn put_back(&mut self) {
-        self.chain.prune(retained(&self.epochs, self.injected), self.config.segments);
+        self.chain.prune(retained(&self.epochs, &self.injected), self.config.segments);
         self.chain.store(&mut self.table, &mut self.blocks, &self.layout);
         let longest = self.chain.nodes.len().min(usize::from(u16::MAX)) as u16;
         for Node { entry, .. } in self.chain.nodes.iter().filter(|node| node.entry.has_data()) {

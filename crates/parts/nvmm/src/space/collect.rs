@@ -173,7 +173,7 @@ impl Nvmm {
         let victim = self.collector.victim.expect("a block under collection");
         self.chain.fetch(page, &self.table)?;
         let segments = self.config.segments;
-        let views = retained(&self.epochs, self.injected);
+        let views = retained(&self.epochs, &self.injected);
         let pruned = self.chain.prune(views, segments);
         let mut classes = [0u32; 64];
         let count = self.chain.nodes.len().min(64);
@@ -296,7 +296,7 @@ impl Nvmm {
             }
             let emptied = |node: &Node| node.entry.vector == Vector::NONE && !node.entry.status.is_holder();
             self.chain.nodes.retain(|node| !emptied(node));
-            if self.injected != crate::InjectedFault::CopyNotRepointed {
+            if !self.injected.is(crate::InjectedFault::CopyNotRepointed) {
                 self.put_back();
             }
         }

@@ -11,20 +11,27 @@ struct Write {
 }
 
 /// The history of every sector.
+#[derive(Debug)]
 pub struct Oracle {
     sectors: Vec<Vec<Write>>,
 }
 
 impl Oracle {
+    /// Creates the history of `sectors` sectors that read as zero.
     pub fn new(sectors: usize) -> Oracle {
         let unwritten = Write { value: 0, asked: 0, acknowledged: Some(0), durable: true };
         Oracle { sectors: vec![vec![unwritten]; sectors] }
     }
 
+    /// Handles the submission of a write of `value`.
     pub fn asked(&mut self, sector: usize, value: u64, now: u64) {
         self.sectors[sector].push(Write { value, asked: now, acknowledged: None, durable: false });
     }
 
+    /// Handles the acknowledgment at `now` of the write of `value` submitted at `asked`.
+    ///
+    /// # Panics
+    /// If there is no such write.
     pub fn acknowledged(&mut self, sector: usize, value: u64, asked: u64, now: u64, durable: bool) {
         let write = self.sectors[sector]
             .iter_mut()
@@ -75,6 +82,7 @@ impl Oracle {
         history.push(Write { value, asked: now + 1, acknowledged: Some(now + 1), durable: false });
     }
 
+    /// Returns the writes of a sector, for the message of a failure.
     pub fn history(&self, sector: usize) -> String {
         format!("{:?}", self.sectors[sector])
     }

@@ -1,0 +1,139 @@
+//! The state of garbage collection in one parallel unit.
+
+use std::collections::VecDeque;
+
+use crate::gc::fold::ReadOrder;
+use crate::gc::pacing::Victim;
+use crate::space::blocks::Blocks;
+
+/// Progress of reading the valid units of a block: programs before `cursor` have been read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GcScan {
+    pub(crate) block: u32,
+    pub(crate) cursor: u32,
+    pub(crate) end: u32,
+    /// Number of valid units when the block was chosen.
+    pub(crate) valid: u32,
+    /// Collected whether or not the parallel unit is short of space.
+    pub(crate) forced: bool,
+}
+
+/// A block being emptied in the background: an SLC block, or one whose data is refreshed.
+#[derive(Default)]
+pub(crate) struct Background {
+    pub(super) scan: Option<GcScan>,
+    /// The scan waits for idle time, or for collection.
+    pub(super) waits: bool,
+    /// Its reads, in order of issue.
+    pub(super) order: ReadOrder,
+}
+
+impl Background {
+    /// Returns true if more of the block is about to be read.
+    #[inline]
+    pub(super) fn is_active(&self) -> bool {
+        self.scan.is_some() && !self.waits
+    }
+}
+
+/// Copies that are read and not yet in a program.
+pub(crate) struct Pending {
+    /// Their slots, to be programmed in read order: neighbors stay neighbors.
+    pub(super) slots: VecDeque<u32>,
+    /// The unit of some slot may be superseded.
+    pub(super) superseded: bool,
+}
+
+/// Garbage collection in one parallel unit.
+pub(crate) struct Collection {
+    pub(super) scan: Option<GcScan>,
+    pub(super) background: Background,
+    /// Blocks being collected or not yet erased, including the block of `scan`.
+    pub(super) victims: Vec<Victim>,
+    /// Shortage in units when the latest victim was chosen.
+    pub(super) short_by: i64,
+    /// No block could be collected; opening or erasing a block may change that.
+    pub(super) barren: bool,
+    pub(super) pending: Pending,
+    /// Units being read, pending or being programmed.
+    pub(super) in_flight: u32,
+    pub(super) quota: u32,
+    /// Reads in progress.
+    pub(super) reading: u32,
+    /// Block chosen by the policy, until it is collected.
+    pub(super) chosen: Option<u32>,
+    /// Blocks to collect regardless of the policy.
+    pub(super) forced: Vec<u32>,
+    /// The emergency reserve may be used.
+    pub(super) emergency: bool,
+    /// Even the room kept for a program failure may be used.
+    pub(super) reckless: bool,
+    /// Blocks chosen since anything other than collection took room.
+    pub(super) fruitless: u64,
+    /// Count of such events at that time.
+    pub(super) taken: u64,
+    /// Erases since wear was last checked.
+    pub(super) since_wear: u32,
+}
+
+impl Collection {
+    pub(super) fn new(quota: u32) -> Collection {
+        Collection {
+            scan: None,
+            background: Background::default(),
+            victims: Vec::new(),
+            short_by: 0,
+            barren: false,
+            pending: Pending { slots: VecDeque::with_capacity(quota as usize), superseded: false },
+            in_flight: 0,
+            quota,
+            reading: 0,
+            chosen: None,
+            forced: Vec::new(),
+            emergency: false,
+            reckless: false,
+            fruitless: 0,
+            taken: 0,
+            since_wear: 0,
+        }
+    }
+    /// Returns true if copies are in flight or will follow.
+    #[inline]
+    pub(crate) fn is_copying(&self) -> bool {
+        self.scan.is_some() || self.in_flight > 0
+    }
+
+    /// Returns true if no block is collected or waits for its erase.
+    #[inline]
+    pub(crate) fn has_no_victim(&self) -> bool {
+        self.victims.is_empty()
+    }
+
+    /// Returns true if operations in progress will free room, and need not be helped by the emergency reserve.
+    #[inline]
+    pub(crate) fn waits_for_room(&self) -> bool {
+        (self.in_flight > 0 || !self.victims.is_empty()) && !self.emergency
+    }
+
+    /// Returns true if the emergency reserve may be used.
+    #[inline]
+    pub(crate) fn is_in_emergency(&self) -> bool {
+        self.emergency
+    }
+
+    /// Returns true if even the room kept for a program failure may be used.
+    pub(crate) fn uses_all_room(&self) -> bool {
+        self.reckless
+    }
+
+    /// Returns true if more of `block` is to be read.
+    pub(crate) fn is_reading(&self, block: u32) -> bool {
+        [self.scan, self.background.scan].iter().flatten().any(|scan| scan.block == block)
+    }
+
+    /// Returns an upper bound on the room in units that the blocks being collected will take.
+    pub(crate) fn demand(&self, blocks: &Blocks) -> i64 {
+        let left: u32 = [self.scan, self.background.scan].iter().flatten().map(|scan| blocks.valid(scan.block)).sum();
+        i64::from(left.max(self.in_flight))
+    }
+}

@@ -1,0 +1,131 @@
+"""The shape of the Rust sources: sizes of structs, attributes, import circles, and what a release leaves out."""
+
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import rust_sources
+from graphs import circles
+
+ROOT = Path(__file__).parents[1]
+FIELDS_MAX = 20
+FLAGS_MAX = 3
+ATTRIBUTES_MAX = 60
+CIRCLE_MAX = 3
+
+# Structs with more fields or flags, each with its reason.
+LARGER = {
+    "doors/guest/src/controller/mod.rs Controller": "the registers, queues and features that NVMe gives one controller",
+    "doors/memory/src/cache/frames.rs Frame": "independent states of a frame, packed as thousands of frames exist",
+    "doors/memory/src/storage/mod.rs Storage": "the requests, checksums and commit records of a file share one order",
+    "machine/workload/src/fio/job.rs Job": "configuration: one field per fio key",
+    "machine/workload/src/player/generated.rs Extras": "state of optional fio keys, one field per key",
+    "machine/workload/src/player/mod.rs Lifecycle": "state of optional fio keys, one field per key",
+    "parts/dram/src/controller/channel.rs Channel": "the steps of a burst share one queue and one set of constraints",
+    "parts/dram/src/device/timing.rs Timing": "a record: one field per timing parameter of JEDEC",
+    "parts/dram_cache/src/lib.rs Hybrid": "tables of lines, fetches and write-backs that refer to each other by index",
+    "parts/ftl/src/config.rs Buffers": "configuration",
+    "parts/ftl/src/stats.rs Stats": "a record: one field per counter",
+    "parts/host/src/cpu/thread.rs Thread": "a thread's place in its program, its caches and its misses in flight",
+    "parts/host/src/linux/mod.rs Linux": "tables of memory management that refer to each other by index",
+    "parts/link/src/pcie.rs Pcie": "parameters of a link and of its flow control, one field each",
+    "parts/nand/src/config.rs Scheduling": "configuration",
+    "parts/nand/src/schedule/op.rs Op": "progress of one operation, which the scheduler updates field by field",
+    "parts/nand/src/store/view.rs BlockView": "a record for readers of the flash",
+    "parts/nand/src/tables.rs Tables": "constants derived from the configuration once, one field each",
+    "parts/nvmm/src/durability/mod.rs Due": "reasons for a commit, each set and cleared by itself",
+    "parts/nvmm/src/space/collect.rs Collector": "two settings of the caller, and what one collection has found so far",
+    "parts/nvmm/src/table/status.rs Permissions": "a record: the permissions of a page, one flag each",
+}
+# Circles of more than three files, each by one of its modules. ARCHITECTURE.md states their reasons.
+CIRCLES = {
+    "machine/workload": {"trace/reader": 12, "pages/reader": 4},
+    "parts/dram": {"controller/channel": 20},
+}
+CRATES = sorted(path.parent for path in ROOT.glob("crates/*/*/Cargo.toml"))
+FEATURE = "injected-faults"
+# Packages of which a release is built.
+RELEASED = ("py", "capi", "clock_plugin")
+
+
+def test_structs_are_small_or_have_a_reason() -> None:
+    structs = list(rust_sources.structs())
+    assert len(structs) > 500
+    larger = {name: (fields, flags) for name, fields, flags in structs if fields > FIELDS_MAX or flags > FLAGS_MAX}
+    assert {name: size for name, size in larger.items() if name not in LARGER} == {}
+    assert sorted(LARGER.keys() - larger.keys()) == []
+
+
+@pytest.mark.parametrize("pattern", [r"#\[inline\(always\)\]", r"#\[inline\(never\)\]|#\[cold\]"])
+def test_attributes_for_the_code_generator_are_few(pattern: str) -> None:
+    assert 0 < rust_sources.attributes(pattern) <= ATTRIBUTES_MAX
+
+
+@pytest.mark.parametrize("crate", CRATES, ids=lambda path: path.name)
+def test_no_circle_of_rust_modules_has_more_than_3_files(crate: Path) -> None:
+    known = CIRCLES.get(str(crate.relative_to(ROOT / "crates")), {})
+    found = circles(rust_sources.imports(crate / "src"))
+    large = [{"/".join(module) for module in circle} for circle in found if len(circle) > CIRCLE_MAX]
+    named = {each: len(circle) for circle in large for each in circle if each in known}
+    assert [sorted(circle) for circle in large if not circle & known.keys()] == []
+    assert named == known
+
+
+def test_the_architecture_names_the_circles() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    for crate, known in CIRCLES.items():
+        for module in known:
+            assert f"crates/{crate}/src/{module}.rs" in text, module
+
+
+def test_imports_are_found_in_every_form(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a.rs").write_text("use crate::{c, b::{self, d::Name}};\n// use crate::e;\n")
+    (tmp_path / "b" / "mod.rs").write_text("mod d;\nuse d::Name;\n")
+    (tmp_path / "b" / "d.rs").write_text("fn f() { super::super::c::g() }\nuse super::Other;\n")
+    (tmp_path / "c.rs").write_text("pub use crate::a::X;\n#[cfg(test)]\nmod tests { use crate::b; }\n")
+    (tmp_path / "lib.rs").write_text("mod a;\nuse a::X;\n")
+    assert rust_sources.imports(tmp_path) == {
+        ("a",): {("b",), ("c",)},
+        ("b",): {("b", "d")},
+        ("b", "d"): {("c",)},
+        ("c",): {("a",)},
+    }
+
+
+def features(package: str, edges: str) -> str:
+    command = ["cargo", "tree", "--offline", "--package", package, "--edges", edges]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
+@pytest.mark.parametrize("package", RELEASED)
+def test_a_release_has_no_injected_fault(package: str) -> None:
+    found = features(package, "normal,build,features")
+    assert found.startswith(package)
+    assert not re.search(rf"{FEATURE}|\btestkit\b", found)
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
+def test_the_tests_of_a_part_have_its_faults() -> None:
+    assert f'ftl feature "{FEATURE}"' in features("ftl", "normal,dev,features")
+
+
+def test_only_the_testkit_turns_faults_on_and_only_for_tests() -> None:
+    offering = set()
+    for crate in CRATES:
+        manifest = tomllib.loads((crate / "Cargo.toml").read_text())
+        if FEATURE in manifest.get("features", {}):
+            offering.add(crate.name)
+            assert FEATURE not in manifest["features"].get("default", []), crate.name
+        if crate.name != "testkit":
+            targets = [manifest, *manifest.get("target", {}).values()]
+            for table in ("dependencies", "build-dependencies", "dev-dependencies"):
+                found = [each for target in targets for each in target.get(table, {}).items()]
+                assert FEATURE not in str(found), crate.name
+                assert table == "dev-dependencies" or "testkit" not in dict(found), crate.name
+    assert offering == {"sim", "ftl", "nvmm", "dram_cache", "memory"}
