@@ -15,6 +15,14 @@ pub enum Error {
         /// Maximum number of devices.
         max: usize,
     },
+    /// The history's limit is too high.
+    #[error("history: found {found} bytes, expected at most {max}")]
+    History {
+        /// The limit found.
+        found: u64,
+        /// The highest limit.
+        max: u64,
+    },
     /// The device cannot be built from its system or options.
     #[error("{device}: {cause}")]
     Device {
@@ -133,4 +141,7 @@ pub enum Error {
         /// What is wrong.
         cause: String,
     },
+    /// The caller's `watch` ended the call.
+    #[error("interrupted")]
+    Interrupted,
 }

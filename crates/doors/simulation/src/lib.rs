@@ -28,7 +28,8 @@
 //! | [`Simulation::next_event`] | a lower bound of the next completion's time |
 //! | [`Simulation::advance`] | advances to a time and returns all completions until then |
 //! | [`Simulation::advance_to_completion`], [`next_completion`](Simulation::next_completion) | stop at the first completion |
-//! | [`Simulation::energy_j`] | the energy at any time |
+//! | [`Simulation::energy_j`], [`summary`](Simulation::summary) | energy and statistics at any time |
+//! | [`Simulation::save`], [`restore`](Simulation::restore) | write the state to a file at any time, and continue from it |
 //!
 //! **Time** never goes back: submissions and advances into the past are refused. Several devices share the clock;
 //! completions are in order of time and, at equal times, of device.
@@ -46,6 +47,7 @@ mod error;
 mod history;
 mod options;
 mod pending;
+mod report;
 mod request;
 mod simulation;
 mod slots;

@@ -43,8 +43,13 @@ impl DeviceOptions {
 pub struct Options {
     /// Seed of the first device's random streams; device `i` has `seed + i`.
     pub seed: u64,
-    /// Maximum bytes of the history of submissions, which `save` writes; 0 keeps none.
+    /// Maximum bytes of the history of submissions, which [`save`](crate::Simulation::save) writes; 0 keeps none.
     pub history: u64,
+}
+
+impl Options {
+    /// Upper limit of [`Options::history`].
+    pub const HISTORY_MAX: u64 = 1 << 36;
 }
 
 impl Default for Options {

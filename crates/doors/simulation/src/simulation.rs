@@ -36,6 +36,9 @@ impl Simulation {
         if devices.is_empty() || devices.len() > DEVICES_MAX {
             return Err(Error::Devices { found: devices.len(), max: DEVICES_MAX });
         }
+        if options.history > Options::HISTORY_MAX {
+            return Err(Error::History { found: options.history, max: Options::HISTORY_MAX });
+        }
         let numbered = (0..).zip(devices);
         let built = numbered.map(|(index, device)| {
             let seed = options.seed.wrapping_add(u64::from(index));

@@ -4,6 +4,7 @@
 //! requests in progress, queues and random streams included. About ten bytes a request are kept, up to a limit.
 
 mod code;
+mod file;
 mod replay;
 
 use sim::Time;

@@ -11,9 +11,18 @@ impl History {
     }
 }
 
-/// Repeats a history on a new simulation. Fails if it is not one of these devices.
-pub(super) fn replay(simulation: &mut Simulation, history: &[u8], last: Position) -> Result<(), String> {
+/// Number of entries between two calls of `watch`.
+const WATCH_EVERY: u64 = 1 << 12;
+
+/// Repeats a history on a new simulation. Returns false if `watch` ended it, and fails if it is not one of these devices.
+pub(super) fn replay(
+    simulation: &mut Simulation,
+    history: &[u8],
+    last: Position,
+    watch: &mut dyn FnMut() -> bool,
+) -> Result<bool, String> {
     let mut decoder = Decoder::new(history);
+    let mut entries = 0_u64;
     let damaged = || "the history is damaged".to_owned();
     while let Some(entry) = decoder.next().map_err(|()| damaged())? {
         match entry {
@@ -22,8 +31,13 @@ pub(super) fn replay(simulation: &mut Simulation, history: &[u8], last: Position
             }
             Entry::Advanced(position) => go_to(simulation, position).ok_or_else(damaged)?,
         }
+        entries += 1;
+        if entries.is_multiple_of(WATCH_EVERY) && !watch() {
+            return Ok(false);
+        }
     }
-    go_to(simulation, last).ok_or_else(damaged)
+    go_to(simulation, last).ok_or_else(damaged)?;
+    Ok(true)
 }
 
 /// Advances to a position after the last submission. Returns `None` if the simulation cannot reach it.
