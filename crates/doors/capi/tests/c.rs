@@ -86,6 +86,14 @@ fn every_call_works_from_c() {
     }
 }
 
+/// Set `MEMCHECK` like for the other calls.
+#[test]
+fn every_call_to_a_simulation_works_from_c() {
+    let checker = std::env::var("MEMCHECK").unwrap_or_default();
+    let output = output_of("sim", "shared", &shared(&libraries()), &checker);
+    assert_eq!(output, "all calls of a simulation work as documented\n");
+}
+
 #[test]
 fn loads_and_stores_work_from_c() {
     let output = output_of("mapped", "shared", &shared(&libraries()), "");
@@ -140,6 +148,6 @@ fn the_header_has_every_code() {
         parsed.collect()
     };
     let found = codes(header, "NANDRAM_");
-    assert_eq!(found.len(), 26);
+    assert_eq!(found.len(), 29);
     assert_eq!(found, codes(&source, ""));
 }

@@ -219,7 +219,7 @@ impl Simulation {
         let mut next = self.next_completion(until)?;
         while let Some(completion) = next {
             completions.push(completion);
-            next = self.pop_ready();
+            next = self.take_ready();
         }
         Ok(())
     }
@@ -249,11 +249,12 @@ impl Simulation {
         if self.ready.is_empty() {
             self.step(until);
         }
-        self.pop_ready()
+        self.take_ready()
     }
 
+    /// Returns a completion of the present that has not been returned, if there is one, without advancing.
     #[inline]
-    pub(crate) fn pop_ready(&mut self) -> Option<Completion> {
+    pub fn take_ready(&mut self) -> Option<Completion> {
         let completion = self.ready.pop_front()?;
         self.history.returned();
         Some(completion)

@@ -44,7 +44,7 @@ pub(super) fn replay(
 fn go_to(simulation: &mut Simulation, position: Position) -> Option<()> {
     let mut returned = 0;
     for _ in 0..position.stops {
-        while returned < position.returned && simulation.pop_ready().is_some() {
+        while returned < position.returned && simulation.take_ready().is_some() {
             returned += 1;
         }
         if simulation.is_idle() || !simulation.step(sim::Time::MAX) {
@@ -52,7 +52,7 @@ fn go_to(simulation: &mut Simulation, position: Position) -> Option<()> {
         }
     }
     while returned < position.returned {
-        simulation.pop_ready()?;
+        simulation.take_ready()?;
         returned += 1;
     }
     if let Some(until) = position.until
