@@ -132,6 +132,25 @@ fn the_examples_of_the_guide_work() {
     assert!(folder.0.join("field.memory").exists());
 }
 
+/// The C example of the guide to simulations compiles and completes a read.
+#[test]
+fn the_example_of_the_guide_to_simulations_works() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/stepping.md");
+    let guide = std::fs::read_to_string(guide).expect("readable");
+    let example = guide.split_once("```c\n").and_then(|(_, rest)| rest.split_once("```")).expect("an example").0;
+    let folder = Folder::new("stepping");
+    let source = folder.0.join("stepping.c");
+    let program = format!("{example}\nint main(void) {{\n    return read_once() < 20 || read_once() > 1000;\n}}\n");
+    std::fs::write(&source, program).expect("written");
+    let how = shared(&libraries());
+    run(&mut Command::new(compile(
+        &source,
+        "stepping",
+        &folder.0,
+        &how.iter().map(String::as_str).collect::<Vec<_>>(),
+    )));
+}
+
 /// The header and the library must define the same codes.
 #[test]
 fn the_header_has_every_code() {

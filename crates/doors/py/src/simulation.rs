@@ -126,6 +126,12 @@ impl Stepping {
         Ok(Stepping::of(built.map_err(|error| user_error(py, error))?))
     }
 
+    /// Returns the picoseconds of a time with its unit.
+    #[staticmethod]
+    fn time_ps(py: Python<'_>, name: &str, text: &str) -> PyResult<u64> {
+        sim::units::time(text).map(Time::ps).map_err(|error| user_error(py, format!("{name}: {error}")))
+    }
+
     #[staticmethod]
     fn restore(py: Python<'_>, path: PathBuf, cache: Option<PathBuf>) -> PyResult<Stepping> {
         let mut signal = None;
