@@ -171,6 +171,8 @@ class Simulation:
         Raises `UserError` if a request is invalid, its time has passed, or too many requests are outstanding.
         """
         core = self._open
+        if isinstance(at, str):
+            at = _time("at", at)
         if type(at) is int and type(address) is int and type(bytes) is int and isinstance(op, str):
             rest = (device, thread, handle)
             if all(type(value) is int for value in rest):
@@ -181,7 +183,7 @@ class Simulation:
     def _submit_all(self, core: "Stepping", at: object, op: object, fua: bool, rest: tuple[object, ...]) -> int:
         names = ("device", "thread", "address", "bytes", "handle")
         device, thread, address, size, handle = (_column(*pair) for pair in zip(names, rest, strict=True))
-        times = _time("at", at) if isinstance(at, str) else _column("at", at)
+        times = _column("at", at)
         ops = _ops(op)
         columns = [times, device, ops, int(fua), thread, address, size, handle]
         lengths = {len(column) for column in columns if not isinstance(column, int)}
