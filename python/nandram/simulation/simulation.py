@@ -8,8 +8,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from nandram.errors import UserError
-from nandram.options import Precondition, check_seed, default_cache, not_one_of, one_of, text_of
-from nandram.simulation.completions import OPS, Completions
+from nandram.options import Precondition, check_seed, default_cache, one_of, text_of
+from nandram.simulation.arguments import column, device_index, number, op_code, op_codes, time_ps, until_ps, whole
+from nandram.simulation.completions import Completions
 from nandram.system import System, load_system
 
 if TYPE_CHECKING:
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
 
 OUTSTANDING = 1 << 16
 """Default limit of outstanding requests of a device."""
+NAMES = ("device", "op", "fua", "thread", "address", "bytes", "handle")
+"""Numbers of a request, in the order of the native module."""
 HISTORY = 1 << 30
 """Default limit of the history in bytes."""
-NUMBER_MAX = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Simulation:
         from nandram import _core
 
         check_seed(seed)
-        _at_least("history", history, 0)
+        whole("history", history, 0)
         one_of("prepare", text_of("prepare", prepare), tuple(Precondition))
         devices = [system] if isinstance(system, (System, str, os.PathLike, SimulationDevice)) else list(system)
         requests = [_device(device, prepare, set, scale, outstanding, cache) for device in devices]
@@ -140,11 +142,11 @@ class Simulation:
 
     def bytes(self, device: int = 0) -> int:
         """Return the size of a device, addressable from 0 on. Raises `UserError`."""
-        return self._open.bytes(_index(device))
+        return self._open.bytes(device_index(device))
 
     def room(self, device: int = 0) -> int:
         """Return how much a device accepts now: requests of a drive, or 64-byte lines of main memory."""
-        return self._open.room(_index(device))
+        return self._open.room(device_index(device))
 
     def submit(
         self,
@@ -172,19 +174,19 @@ class Simulation:
         """
         core = self._open
         if isinstance(at, str):
-            at = _time("at", at)
+            at = time_ps("at", at)
         if type(at) is int and type(address) is int and type(bytes) is int and isinstance(op, str):
             rest = (device, thread, handle)
             if all(type(value) is int for value in rest):
-                numbers = (device, _op(op), int(fua), thread, address, bytes, handle)
-                return core.submit(_number("at", at), [_number("a number", number) for number in numbers])
+                values = zip(NAMES, (device, op_code(op), int(fua), thread, address, bytes, handle), strict=True)
+                return core.submit(number("at", at), [number(*value) for value in values])
         return self._submit_all(core, at, op, fua, (device, thread, address, bytes, handle))
 
     def _submit_all(self, core: "Stepping", at: object, op: object, fua: bool, rest: tuple[object, ...]) -> int:
         names = ("device", "thread", "address", "bytes", "handle")
-        device, thread, address, size, handle = (_column(*pair) for pair in zip(names, rest, strict=True))
-        times = _column("at", at)
-        ops = _ops(op)
+        device, thread, address, size, handle = (column(*pair) for pair in zip(names, rest, strict=True))
+        times = column("at", at)
+        ops = op_codes(op)
         columns = [times, device, ops, int(fua), thread, address, size, handle]
         lengths = {len(column) for column in columns if not isinstance(column, int)}
         if len(lengths) > 1:
@@ -205,7 +207,7 @@ class Simulation:
 
         Without `until`, advance until no request is outstanding. Raises `UserError` if `until` has passed.
         """
-        return Completions(**self._open.advance(_until(until), False))
+        return Completions(**self._open.advance(until_ps(until), False))
 
     def advance_to_completion(self, until: int | str | None = None) -> Completions:
         """Advance to the first completion, or to `until` if that is earlier, and return the completions of one event.
@@ -213,18 +215,18 @@ class Simulation:
         Without `until`, the result is empty only if no request is outstanding. A program that submits its next request
         now continues exactly like the host of a run. Raises `UserError` if `until` has passed.
         """
-        return Completions(**self._open.advance(_until(until), True))
+        return Completions(**self._open.advance(until_ps(until), True))
 
     def energy_j(self, device: int = 0) -> float:
         """Return the energy of a device so far, in joules: of the flash of a drive, or of main memory."""
-        return self._open.energy_j(_index(device))
+        return self._open.energy_j(device_index(device))
 
     def summary(self, device: int = 0) -> dict[str, Any]:
         """Return the summary of a device so far, with the sections of a run's ``summary.json``.
 
         Its one job has the device's name. Raises `UserError` if the device does not exist.
         """
-        return cast("dict[str, Any]", json.loads(self._open.summary(_index(device))))
+        return cast("dict[str, Any]", json.loads(self._open.summary(device_index(device))))
 
 
 def _device(
@@ -255,7 +257,7 @@ def _device(
         "sets": list(system.changes),
         "prepare": state,
         "cache": None if state == "none" else _cache(cache),
-        "outstanding": _at_least("outstanding", limit, 1, (1 << 32) - 1),
+        "outstanding": whole("outstanding", limit, 1, (1 << 32) - 1),
     }
 
 
@@ -263,62 +265,3 @@ def _cache(cache: str | os.PathLike[str] | None) -> str | None:
     if cache is None:
         return None
     return default_cache() if cache == "default" else os.fspath(cache)
-
-
-def _at_least(name: str, value: object, least: int, most: int = NUMBER_MAX) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise UserError(f"{name}: found {value!r}, expected a whole number from {least} to {most}")
-    return value
-
-
-def _index(device: object) -> int:
-    return _at_least("device", device, 0, (1 << 32) - 1)
-
-
-def _number(name: str, value: object) -> int:
-    return _at_least(name, value, 0)
-
-
-def _time(name: str, text: str) -> int:
-    from nandram import _core
-
-    return _core.Stepping.time_ps(name, text)
-
-
-def _until(until: int | str | None) -> int | None:
-    if until is None:
-        return None
-    return _time("until", until) if isinstance(until, str) else _number("until", until)
-
-
-def _op(op: str) -> int:
-    try:
-        return OPS.index(op)
-    except ValueError:
-        raise UserError(not_one_of("op", op, OPS)) from None
-
-
-def _ops(op: object) -> Any:
-    """Return operations as their numbers: one, or an array."""
-    if isinstance(op, str):
-        return _op(op)
-    if isinstance(op, (list, tuple)) and any(isinstance(one, str) for one in op):
-        return _column("op", [_op(text_of("op", one)) for one in op])
-    return _column("op", op)
-
-
-def _column(name: str, value: object) -> Any:
-    """Return a number, or an array of 64-bit numbers. Raises `UserError` for anything else."""
-    if type(value) is int:
-        return _number(name, value)
-    import numpy as np
-
-    found = np.asarray(value)
-    if found.ndim == 0 and found.dtype.kind in "iu":
-        return _number(name, int(found))
-    if found.ndim != 1 or (found.dtype.kind not in "iu" and len(found) > 0):
-        shape = f"an array of {found.dtype}" if found.ndim == 1 else repr(value)
-        raise UserError(f"{name}: found {shape}, expected whole numbers from 0: one, a list or an array")
-    if found.dtype.kind == "i" and len(found) > 0 and found.min() < 0:
-        raise UserError(f"{name}: found {found.min()}, expected whole numbers from 0")
-    return np.ascontiguousarray(found, dtype=np.uint64)

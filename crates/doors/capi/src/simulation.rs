@@ -107,9 +107,13 @@ unsafe fn device(device: &NandramSimDevice) -> Result<DeviceOptions, Failure> {
     if device.reserved != 0 {
         return Err(argument("reserved is not 0"));
     }
-    // SAFETY: Guaranteed by the caller, for each of the texts.
-    let given =
-        |what: &str, at: *const c_char| if at.is_null() { Ok(None) } else { unsafe { text(what, at) }.map(Some) };
+    let given = |what: &str, at: *const c_char| {
+        if at.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: Guaranteed by the caller, for each of the texts.
+        unsafe { text(what, at) }.map(Some)
+    };
     // SAFETY: Guaranteed by the caller.
     let source = unsafe { text("system", device.system) }?;
     let sets = given("set", device.set)?.unwrap_or_default();
