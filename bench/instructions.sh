@@ -121,6 +121,7 @@ row 8 "28 %" 0.332
 } >>BENCH.md
 bench/pages.sh >>BENCH.md
 bench/nvmm.sh >>BENCH.md
+bench/stepping.sh >>BENCH.md
 # Times are specific to this machine, which must be idle.
 .venv/bin/python bench/start.py >>BENCH.md
 .venv/bin/python bench/sweep.py >>BENCH.md

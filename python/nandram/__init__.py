@@ -14,11 +14,13 @@ from nandram.report import write_report
 from nandram.results.comparison import Comparison, compare
 from nandram.results.result import Result, Traffic, read_result
 from nandram.simulate import run
+from nandram.simulation import Completions, Simulation, SimulationDevice
 from nandram.sweep import Sweep, read_sweep, run_sweep
 from nandram.system import System, load_system, systems
 
 __all__ = [
     "Comparison",
+    "Completions",
     "Memory",
     "MemoryReader",
     "Paging",
@@ -27,6 +29,8 @@ __all__ = [
     "ProbeInterrupted",
     "Reproduction",
     "Result",
+    "Simulation",
+    "SimulationDevice",
     "StorageError",
     "Sweep",
     "System",

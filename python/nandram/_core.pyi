@@ -69,12 +69,62 @@ class RunOutput:
         """
 
     @property
+    def requests(self) -> Columns:
+        """Every request in the order in which they ended, if the option ``log`` is set.
+
+        ``job``, ``direction``, ``bytes``, ``issued_ps``, ``completed_ps``. On main memory: the lines that a program
+        waited for.
+        """
+
+    @property
     def dies(self) -> Columns:
         """A row a die: ``die``, ``channel``, what it did, and the fractions of the run that this took.
 
         Its array was at work for ``read_busy``, ``program_busy`` and ``erase_busy``, and its register held data that
         waited for the channel or left through it for ``holding``; counts: ``reads``, ``retries``, ``programs``,
         ``erases``, ``suspensions``.
+        """
+
+class DeviceRequest(TypedDict):
+    """A device of a simulation."""
+
+    name: str
+    system: str
+    sets: list[str]
+    prepare: str
+    cache: str | None
+    outstanding: int
+
+class Stepping:
+    """A simulation that a program outside drives. Times are picoseconds."""
+
+    def __init__(self, devices: list[DeviceRequest], seed: int, history: int) -> None: ...
+    @staticmethod
+    def time_ps(name: str, text: str) -> int:
+        """Return the picoseconds of a time with its unit; `name` is the argument in messages."""
+
+    @staticmethod
+    def restore(path: str, cache: str | None) -> Stepping: ...
+    def save(self, path: str) -> None: ...
+    @property
+    def now(self) -> int: ...
+    @property
+    def names(self) -> list[str]: ...
+    def bytes(self, device: int) -> int: ...
+    def room(self, device: int) -> int: ...
+    def energy_j(self, device: int) -> float: ...
+    def summary(self, device: int) -> str: ...
+    def next_event(self) -> int | None: ...
+    def submit(self, at: int, numbers: list[int]) -> int:
+        """Submit one request: device, operation, FUA, thread, address, bytes, handle."""
+
+    def submit_all(self, count: int, columns: list[Any]) -> int:
+        """Submit requests from columns, each a number or an array of ``uint64``: time, then as in `submit`."""
+
+    def advance(self, until: int | None, stops: bool) -> Columns:
+        """Advance, to the first completion if `stops`, and return the completions.
+
+        ``id``, ``handle``, ``submitted``, ``completed`` (uint64), ``device`` (uint16), ``status`` (uint8).
         """
 
 def check(system: str, sets: list[str], changed: bool = False) -> str:

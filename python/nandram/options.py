@@ -63,6 +63,8 @@ class RunOptions(TypedDict):
     """With ``scaled``: factor for the times; 0.5 replays twice as fast."""
     continue_on_error: NotRequired[str]
     """Requests whose errors are only counted, for jobs without this key: fio's values, from ``none`` to ``all``."""
+    log: NotRequired[bool]
+    """Whether to keep a log of every request."""
     columns: NotRequired[str]
     """Columns of a text trace of unknown format."""
 
@@ -92,7 +94,7 @@ def run_options(
     continue_on_error: str | None = None,
 ) -> RunOptions:
     """Check the options and convert them for the native module. Raises `UserError`."""
-    _check_seed(seed)
+    check_seed(seed)
     texts = {
         "payload": payload,
         "precondition": precondition,
@@ -123,7 +125,8 @@ def run_options(
     return options
 
 
-def _check_seed(seed: object) -> None:
+def check_seed(seed: object) -> None:
+    """Raise `UserError` unless `seed` is one."""
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= SEED_MAX:
         raise UserError(f"seed: found {seed!r}, expected a whole number from 0 to {SEED_MAX}")
 

@@ -44,7 +44,10 @@ enum nandram_code {
     NANDRAM_STALE = 22,           /* the reader's state was overwritten: refresh it */
     NANDRAM_FORKED = 23,          /* another process opened the memory */
     NANDRAM_CLOSED = 24,          /* the memory was closed */
-    NANDRAM_NOT_MAPPABLE = 25     /* the memory cannot be mapped */
+    NANDRAM_NOT_MAPPABLE = 25,    /* the memory cannot be mapped */
+    NANDRAM_SYSTEM = 26,          /* the system or a device cannot be built (nandram_sim.h) */
+    NANDRAM_TIME = 27,            /* the time has passed, or is beyond the clock (nandram_sim.h) */
+    NANDRAM_BUSY = 28             /* too many requests are outstanding: advance first (nandram_sim.h) */
 };
 
 /* Returns the message of the last failed call in this thread. The pointer is valid until the next failure. */

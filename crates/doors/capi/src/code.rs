@@ -58,6 +58,12 @@ pub enum Code {
     Closed = 24,
     /// The memory cannot be mapped.
     NotMappable = 25,
+    /// The system or a device cannot be built.
+    System = 26,
+    /// The time has passed, or is beyond the clock.
+    Time = 27,
+    /// Too many requests are outstanding.
+    Busy = 28,
 }
 
 impl Code {
@@ -87,6 +93,25 @@ impl Code {
             Error::Forked { .. } => Code::Forked,
             Error::Closed { .. } => Code::Closed,
             Error::NotMappable { .. } => Code::NotMappable,
+        }
+    }
+
+    pub(crate) fn of_simulation(error: &simulation::Error) -> Code {
+        use simulation::Error;
+        match error {
+            Error::Devices { .. }
+            | Error::History { .. }
+            | Error::NoDevice { .. }
+            | Error::Op { .. }
+            | Error::Unaligned { .. }
+            | Error::Large { .. } => Code::Argument,
+            Error::Device { .. } => Code::System,
+            Error::Beyond { .. } => Code::OutOfRange,
+            Error::Full { .. } => Code::Busy,
+            Error::Past { .. } | Error::Late { .. } => Code::Time,
+            Error::InBatch { cause, .. } => Code::of_simulation(cause),
+            Error::NoHistory { .. } => Code::Option,
+            Error::File { .. } | Error::Interrupted => Code::Io,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `libnandram`: the C interface to crate `memory`. `include/nandram.h` documents the calls.
+//! `libnandram`: the C interface to crates `memory` and `simulation`. `include/nandram.h` and `include/nandram_sim.h`
+//! document the calls.
 //!
 //! Every call returns 0 or an error code, and stores the error message per thread ([`nandram_message`]). The library
 //! keeps no pointers except to objects that its own calls created.
@@ -7,6 +8,7 @@
 mod calls;
 mod code;
 mod reader;
+mod simulation;
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -22,7 +24,15 @@ thread_local! {
 /// The reason why a call failed.
 pub(crate) enum Failure {
     Memory(Error),
+    Simulation(::simulation::Error),
+    System(String),
     Argument(String),
+}
+
+impl From<::simulation::Error> for Failure {
+    fn from(error: ::simulation::Error) -> Failure {
+        Failure::Simulation(error)
+    }
 }
 
 impl From<Error> for Failure {
@@ -36,6 +46,8 @@ pub(crate) fn report(result: Result<(), Failure>) -> c_int {
     let (code, message) = match result {
         Ok(()) => return Code::Ok as c_int,
         Err(Failure::Memory(error)) => (Code::of(&error), error.to_string()),
+        Err(Failure::Simulation(error)) => (Code::of_simulation(&error), error.to_string()),
+        Err(Failure::System(what)) => (Code::System, what),
         Err(Failure::Argument(what)) => (Code::Argument, what),
     };
     let message = CString::new(message.replace('\0', " ")).expect("zero bytes were replaced");

@@ -86,6 +86,14 @@ fn every_call_works_from_c() {
     }
 }
 
+/// Set `MEMCHECK` like for the other calls.
+#[test]
+fn every_call_to_a_simulation_works_from_c() {
+    let checker = std::env::var("MEMCHECK").unwrap_or_default();
+    let output = output_of("sim", "shared", &shared(&libraries()), &checker);
+    assert_eq!(output, "all calls of a simulation work as documented\n");
+}
+
 #[test]
 fn loads_and_stores_work_from_c() {
     let output = output_of("mapped", "shared", &shared(&libraries()), "");
@@ -124,6 +132,25 @@ fn the_examples_of_the_guide_work() {
     assert!(folder.0.join("field.memory").exists());
 }
 
+/// The C example of the guide to simulations compiles and completes a read.
+#[test]
+fn the_example_of_the_guide_to_simulations_works() {
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/stepping.md");
+    let guide = std::fs::read_to_string(guide).expect("readable");
+    let example = guide.split_once("```c\n").and_then(|(_, rest)| rest.split_once("```")).expect("an example").0;
+    let folder = Folder::new("stepping");
+    let source = folder.0.join("stepping.c");
+    let program = format!("{example}\nint main(void) {{\n    return read_once() < 20 || read_once() > 1000;\n}}\n");
+    std::fs::write(&source, program).expect("written");
+    let how = shared(&libraries());
+    run(&mut Command::new(compile(
+        &source,
+        "stepping",
+        &folder.0,
+        &how.iter().map(String::as_str).collect::<Vec<_>>(),
+    )));
+}
+
 /// The header and the library must define the same codes.
 #[test]
 fn the_header_has_every_code() {
@@ -140,6 +167,6 @@ fn the_header_has_every_code() {
         parsed.collect()
     };
     let found = codes(header, "NANDRAM_");
-    assert_eq!(found.len(), 26);
+    assert_eq!(found.len(), 29);
     assert_eq!(found, codes(&source, ""));
 }

@@ -57,6 +57,7 @@ pub struct Tables {
     throughput: Columns,
     dies: Columns,
     drive: Columns,
+    requests: Columns,
 }
 
 impl Tables {
@@ -70,6 +71,7 @@ impl Tables {
             throughput: throughput(measured),
             dies: dies(&window.dies, channel, window.at),
             drive: drive(outcome),
+            requests: requests(measured),
         }
     }
 
@@ -80,6 +82,7 @@ impl Tables {
             throughput: throughput(measured),
             dies: dies(flash, |_| 0, span),
             drive: Columns::new(&DRIVE_COUNTS, &DRIVE_PARTS),
+            requests: requests(measured),
         }
     }
 
@@ -98,10 +101,24 @@ impl Tables {
         self.throughput.to_python(py)
     }
 
+    /// Returns every request, if a log was kept.
+    pub fn requests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.requests.to_python(py)
+    }
+
     /// Returns the activity of each die.
     pub fn dies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.dies.to_python(py)
     }
+}
+
+/// Lists the requests of the log, in the order in which they ended.
+fn requests(outcome: Measured<'_>) -> Columns {
+    let mut columns = Columns::new(&["job", "direction", "bytes", "issued_ps", "completed_ps"], &[]);
+    for io in outcome.recorder.log() {
+        columns.add(&[io.job.into(), Direction::of(io.op) as u64, io.bytes, io.issued.ps(), io.at.ps()], &[]);
+    }
+    columns
 }
 
 fn latency(outcome: Measured<'_>) -> Columns {

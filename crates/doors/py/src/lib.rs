@@ -14,6 +14,7 @@ mod paging;
 mod probing;
 #[cfg(target_os = "linux")]
 mod serving;
+mod simulation;
 mod watched;
 mod workloads;
 
@@ -135,6 +136,11 @@ impl RunOutput {
     #[getter]
     fn drive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.outcome.drive(py)
+    }
+
+    #[getter]
+    fn requests<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.outcome.requests(py)
     }
 
     #[getter]
@@ -305,5 +311,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(memory_reader::memory_backup, module)?)?;
     }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<simulation::Stepping>()?;
     module.add_class::<RunOutput>()
 }

@@ -137,7 +137,8 @@ pub fn run(
     let kernel = system.kernel.config(system.usable_memory());
     if system.memory.files == Files::Drive {
         let world = Drive::new(system, &programs, kernel, &streams, options.cache.as_deref())?;
-        return Flight::new(system, programs, memory, Frames::of(system, &streams), world).fly(system, &file, watch);
+        let flight = Flight::new(system, programs, memory, Frames::of(system, &streams), world);
+        return flight.logging(options.log).fly(system, &file, watch);
     }
     let (found, room) = (programs.bytes(), system.usable_memory());
     if found > room {
@@ -160,7 +161,7 @@ pub fn run(
     memory.is_set_up();
     let keeps = matches!(memory, MainMemory::Hybrid(_));
     let world = InMemory::new(&programs, kernel, keeps, &streams);
-    Flight::new(system, programs, memory, frames, world).fly(system, &file, watch)
+    Flight::new(system, programs, memory, frames, world).logging(options.log).fly(system, &file, watch)
 }
 
 /// Returns the decimals that show four significant digits of a nonzero number.
@@ -224,6 +225,14 @@ impl<W: World> Flight<W> {
         }
     }
 
+    /// Keeps a log of the lines that programs waited for, if `log`.
+    fn logging(mut self, log: bool) -> Flight<W> {
+        if log {
+            self.recorder.keep_log();
+        }
+        self
+    }
+
     /// Runs to the end.
     pub(crate) fn fly(
         mut self,
@@ -262,7 +271,10 @@ impl<W: World> Flight<W> {
                 self.take_effects(cpu);
                 if !self.begun && self.cpu.begun() > Time::ZERO {
                     self.begun = true;
-                    self.recorder = Recorder::beginning(self.programs.programs().len(), self.cpu.begun());
+                    let next = Recorder::beginning(self.programs.programs().len(), self.cpu.begun());
+                    let logs = self.recorder.keeps_log();
+                    self.recorder = next;
+                    self = self.logging(logs);
                     self.world.begin(self.cpu.begun());
                     self.unread = Some(self.cpu.begun());
                 }

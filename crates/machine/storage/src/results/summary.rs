@@ -6,12 +6,15 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use sim::{Histogram, Time};
 
+use ftl::MountReport;
+
 use crate::machine::Machine;
+use crate::prepare::Prepared;
 use crate::results::counters::{Counters, busy_names};
 use crate::results::fio_json::{self, Issued};
 use crate::results::measured::{Group, Measured};
 use crate::run::Outcome;
-use crate::run::failed::errno;
+use crate::run::failed::{FailedJob, errno};
 use crate::run::record::{Direction, Totals};
 use system::System;
 
@@ -213,28 +216,62 @@ fn host_memory(machine: &Machine, stats: &ftl::Stats) -> Value {
     })
 }
 
+/// A drive and its measurements, from a run that has ended or from one that goes on.
+pub struct Figures<'a> {
+    /// The drive.
+    pub machine: &'a Machine,
+    /// The jobs' measurements.
+    pub measured: Measured<'a>,
+    /// How the drive was prepared.
+    pub prepared: &'a Prepared,
+    /// The translation layer's report on mounting the prepared drive.
+    pub mounted: &'a MountReport,
+    /// Counters of everything so far, and of the part that the measurements cover.
+    pub counters: (Counters, Counters),
+    /// True if the warm-up was found by MSER-5 rather than set by the user.
+    pub warm_up_detected: bool,
+    /// Set if the run is too short to be steady: the minimum length it would need.
+    pub run_at_least: Option<Time>,
+    /// Notes on the workload for the reader of the results.
+    pub notes: &'a [String],
+    /// Jobs ended by an error.
+    pub failed: &'a [FailedJob],
+}
+
+impl<'a> From<&'a Outcome> for Figures<'a> {
+    fn from(outcome: &'a Outcome) -> Figures<'a> {
+        Figures {
+            machine: &outcome.machine,
+            measured: outcome.measured(),
+            prepared: &outcome.prepared,
+            mounted: &outcome.mounted,
+            counters: (outcome.whole_run(), outcome.window()),
+            warm_up_detected: outcome.warm_up_detected,
+            run_at_least: outcome.run_at_least,
+            notes: &outcome.notes,
+            failed: &outcome.failed,
+        }
+    }
+}
+
 /// Returns the counters of the part that the jobs' statistics cover, and under a key of its own those of the whole run.
-fn inside(system: &System, outcome: &Outcome) -> Value {
-    let machine = &outcome.machine;
-    let (ftl, nand, end) = (machine.ftl(), machine.nand(), outcome.end.max(machine.now()));
+fn inside(system: &System, figures: &Figures<'_>) -> Value {
+    let Figures { machine, measured, prepared, mounted, counters: (whole_run, window), .. } = figures;
+    let (ftl, nand, end) = (machine.ftl(), machine.nand(), whole_run.at);
     nand.assert_bounds(end);
-    let (whole_run, window) = (outcome.whole_run(), outcome.window());
     let stats = &window.ftl;
     let (least, mean, most) = ftl.wear();
     let names = busy_names(machine);
-    let measured = outcome.measured();
-    let in_warm_up: Vec<&str> = (0..outcome.jobs.len())
-        .filter(|job| measured.ended_in_warm_up(*job))
-        .map(|job| outcome.jobs[job].name.as_str())
-        .collect();
-    let prepared = &outcome.prepared;
+    let jobs = measured.jobs;
+    let in_warm_up: Vec<&str> =
+        (0..jobs.len()).filter(|job| measured.ended_in_warm_up(*job)).map(|job| jobs[job].name.as_str()).collect();
     let mut all = json!({
         "system": system.title,
         "system_hash": system.content_hash(),
         "capacity_bytes": system.user_bytes,
         "raw_bytes": system.raw_bytes,
         "simulated_s": end.secs_f64(),
-        "requests": outcome.requests,
+        "requests": whole_run.requests,
         "preparation": {
             "kind": prepared.preparation.to_string(),
             "passes": prepared.passes,
@@ -242,16 +279,16 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
             "approximate": prepared.approximate,
         },
         "mount": {
-            "pages_read": outcome.mounted.pages_read,
-            "torn_pages": outcome.mounted.torn_pages,
-            "mapped_units": outcome.mounted.mapped_units,
-            "bad_blocks": outcome.mounted.bad_blocks,
-            "scan_s": outcome.mounted.time(system.flash.read[0] + system.flash.command.read).secs_f64(),
+            "pages_read": mounted.pages_read,
+            "torn_pages": mounted.torn_pages,
+            "mapped_units": mounted.mapped_units,
+            "bad_blocks": mounted.bad_blocks,
+            "scan_s": mounted.time(system.flash.read[0] + system.flash.command.read).secs_f64(),
         },
         "warm_up": {
-            "cut_s": outcome.warm_up.secs_f64(),
-            "rule": if outcome.warm_up_detected { "MSER-5" } else { "as asked" },
-            "run_at_least_s": outcome.run_at_least.map(Time::secs_f64),
+            "cut_s": measured.warm_up.secs_f64(),
+            "rule": if figures.warm_up_detected { "MSER-5" } else { "as asked" },
+            "run_at_least_s": figures.run_at_least.map(Time::secs_f64),
             "jobs_inside": in_warm_up,
         },
         "window": {
@@ -261,24 +298,24 @@ fn inside(system: &System, outcome: &Outcome) -> Value {
         },
         "ftl": ftl_counts(stats, system.ftl.unit as u32),
         "energy_j": energy_parts(&window.energy),
-        "busy": busy_parts(&names, &window),
+        "busy": busy_parts(&names, window),
         "interrupts": window.interrupts,
         "whole_run": {
             "ftl": ftl_counts(&whole_run.ftl, system.ftl.unit as u32),
             "energy_j": energy_parts(&whole_run.energy),
-            "busy": busy_parts(&names, &whole_run),
+            "busy": busy_parts(&names, whole_run),
             "interrupts": whole_run.interrupts,
         },
-        "notes": outcome.notes,
+        "notes": figures.notes,
     });
     all["ftl"]["read_only"] = json!(ftl.is_read_only());
     all["ftl"]["erases_per_block"] = json!({ "min": least, "mean": mean, "max": most });
-    if let Some(of_window) = shared_buffer(&window) {
+    if let Some(of_window) = shared_buffer(window) {
         all["shared_buffer"] = of_window;
-        all["whole_run"]["shared_buffer"] = shared_buffer(&whole_run).unwrap_or_default();
+        all["whole_run"]["shared_buffer"] = shared_buffer(whole_run).unwrap_or_default();
     }
-    if !outcome.failed.is_empty() {
-        all["failed_jobs"] = outcome.failed.iter().map(|failed| failed.entry(&outcome.jobs)).collect();
+    if !figures.failed.is_empty() {
+        all["failed_jobs"] = figures.failed.iter().map(|failed| failed.entry(jobs)).collect();
     }
     if ftl.uses_host_memory() {
         all["host_memory"] = host_memory(machine, stats);
@@ -405,7 +442,12 @@ pub fn part_of(busy: Time, end: Time) -> f64 {
 
 /// Returns the summary of a run. The same system, workload and options give the same bytes.
 pub fn summary(system: &System, outcome: &Outcome) -> Value {
-    whole(outcome.measured(), inside(system, outcome))
+    summary_of(system, &Figures::from(outcome))
+}
+
+/// Returns the summary of a drive with its measurements so far, in the form of a run's summary.
+pub fn summary_of(system: &System, figures: &Figures<'_>) -> Value {
+    whole(figures.measured, inside(system, figures))
 }
 
 /// Returns the totals of a group of jobs.

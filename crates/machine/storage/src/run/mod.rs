@@ -61,6 +61,8 @@ pub struct RunOptions {
     pub cache: Option<PathBuf>,
     /// Warm-up to cut off.
     pub warm_up: WarmUp,
+    /// Whether the recorder keeps a log of every request.
+    pub log: bool,
 }
 
 impl Default for RunOptions {
@@ -75,6 +77,7 @@ impl Default for RunOptions {
             preparation: Preparation::Erased,
             cache: None,
             warm_up: WarmUp::Detect,
+            log: false,
         }
     }
 }
@@ -212,6 +215,9 @@ pub fn run(
     let has_ramp = |job: &JobInfo| job.options.iter().any(|(key, _)| key == "ramp_time");
     let own_ramp = jobs.iter().any(has_ramp);
     let mut recorder = Recorder::new(jobs.len());
+    if options.log {
+        recorder.keep_log();
+    }
     let cut = match options.warm_up {
         WarmUp::Cut(time) if time > Time::ZERO => time,
         _ => Time::MAX,

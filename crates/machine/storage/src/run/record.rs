@@ -175,6 +175,7 @@ pub struct Point {
 }
 
 /// Records the requests of a run.
+#[derive(Clone)]
 pub struct Recorder {
     /// One series per job and direction.
     series: Dense<Series>,
@@ -188,6 +189,8 @@ pub struct Recorder {
     ends: Time,
     /// Number of windows up to the last that is not empty.
     used: usize,
+    /// Every request, if a log is kept.
+    log: Option<Vec<Ended>>,
 }
 
 impl Recorder {
@@ -202,7 +205,23 @@ impl Recorder {
             index: 0,
             ends: FIRST_WINDOW,
             used: 0,
+            log: None,
         }
+    }
+
+    /// Keeps a log of every request from now on. It grows without bound.
+    pub fn keep_log(&mut self) {
+        self.log = Some(Vec::new());
+    }
+
+    /// Returns whether a log is kept.
+    pub fn keeps_log(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Returns the requests that have ended, in order; empty if no log is kept.
+    pub fn log(&self) -> &[Ended] {
+        self.log.as_deref().unwrap_or_default()
     }
 
     /// Creates a recorder for `jobs` jobs whose first window begins at `origin`.
@@ -215,6 +234,9 @@ impl Recorder {
     pub fn ended(&mut self, io: &Ended) {
         if io.at >= self.ends {
             self.advance(io.at);
+        }
+        if let Some(log) = &mut self.log {
+            log.push(*io);
         }
         let series = &mut self.series[io.job as usize * DIRECTIONS + Direction::of(io.op) as usize];
         if io.status == Status::Ok {
