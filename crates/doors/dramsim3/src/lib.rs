@@ -4,7 +4,7 @@
 //! they do: [`Memory`] translates between cycles of the host's clock and the simulation's picoseconds.
 //!
 //! A transaction that is added after `n` ticks is submitted at the time of edge `n`; its callback is called in the first tick
-//! whose edge is not before its completion. Between events a tick costs a comparison, because the caller is told the next
+//! whose edge is not before its completion. Between events a tick costs a comparison, because each call returns the next
 //! cycle in which something may happen.
 
 mod calls;

@@ -19,7 +19,7 @@ const WRITE: u64 = 1 << 63;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Done {
-    /// The address, as it was added.
+    /// The address that was added.
     pub address: u64,
     /// 1 for a write, 0 for a read.
     pub is_write: u64,

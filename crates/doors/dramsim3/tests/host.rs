@@ -1,4 +1,4 @@
-//! The C++ interface under a host that is written against it alone, beside runs of the same machine. `make test-system` runs
+//! The C++ interface under a host that is written against it alone, compared with runs of the same machine. `make test-system` runs
 //! these; they need a C++ compiler.
 #![cfg(target_os = "linux")]
 
