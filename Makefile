@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt loom probe-accuracy main-memory standard-jobs validate validate-refit robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin
+.PHONY: demo check test test-rust test-python test-system hunt loom dramsim3 probe-accuracy main-memory standard-jobs validate validate-refit robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin
 .PHONY: clean help
 
 help:
@@ -55,6 +55,13 @@ test-rust:
 test-python: build
 	$(BIN)/python -m pytest
 
+# DRAMsim3's C++ interface, for other simulators: build/dramsim3/libdramsim3.so and dramsim3.h. Needs a C++ compiler.
+dramsim3:
+	mkdir -p build/dramsim3
+	cargo build --release --quiet --package dramsim3
+	crates/doors/dramsim3/build.sh "$(CARGO_TARGET_DIR)/release" build/dramsim3
+	cp crates/doors/dramsim3/cpp/dramsim3.h build/dramsim3/
+
 # Property tests with SEEDS new seeds, and 20,000 mutated inputs; a failing one is named.
 SEEDS ?= 20
 hunt: build
@@ -74,7 +81,7 @@ VALGRIND := --config 'target."cfg(unix)".runner = ["valgrind", "--quiet", "--err
 # Installs the requirements of the remaining tests (as root, on Debian), and runs them.
 test-system: build wheel loom
 	apt-get update -qq
-	apt-get install -y -qq fio fio-examples strace valgrind qemu-user gcc gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
+	apt-get install -y -qq fio fio-examples strace valgrind qemu-user gcc g++ gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
 		chromium chromium-driver
 	$(BIN)/python -m pytest -m system
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package sim --package ftl --lib --test histories --quiet $(VALGRIND)
@@ -85,6 +92,7 @@ test-system: build wheel loom
 	cargo test --package direct --lib --quiet $(VALGRIND)
 	MEMCHECK='valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite' \
 		cargo test --package capi --quiet every_call
+	cargo test --package dramsim3 --quiet -- --ignored
 	if [ -w /dev/loop-control ]; then cargo test --package probe --test loop_device --quiet $(VALGRIND) -- --ignored; \
 	else echo 'not tested: block devices, because there are no loop devices (/dev/loop-control)'; fi
 

@@ -149,7 +149,7 @@ fn what_cannot_work_is_told_in_one_line() {
         ),
         (
             &["[memory.prefetch]", r#"type = "none""#, "window = 4"],
-            r#"bad.toml:4:1: memory.prefetch.window: set where memory.prefetch.type is "none", expected only where it is "sequential" or "adaptive""#,
+            r#"bad.toml:4:1: memory.prefetch.window: set where memory.prefetch.type is "none", expected only where it is "sequential", "adaptive" or "ahead""#,
         ),
         (&["[memory]", r#"size = "2TiB""#], r#"bad.toml:3:1: memory.size is "2TiB", expected at most nvmm.capacity"#),
     ];

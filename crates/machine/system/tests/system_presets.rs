@@ -31,6 +31,7 @@ fn the_presets_are_listed_with_their_titles() {
     onenand-xip           OneNAND whose two buffers serve paging and execution of code in place (Joo et al., 2006)
     dram-only             All-DRAM: 8 MB LLC, 1 TB of DDR3 on four channels
     dram-ddr5             All-DRAM, current: 512 GB of DDR5-4800 on eight modules
+    dram-hbm4             All-DRAM, accelerator: a stack of HBM4-8000, 32 GiB, 2 TB/s
     dram-ssd              DRAM + SSD: 32 GB of DDR3, 1 TB MLC drive on PCIe 3.0 x16, Linux-like kernel
     nvmm                  NVMM: 1 TB of MLC flash as main memory behind a 32 GB DRAM cache, journaled (Jacob et al.)
     nvmm-slc              NVMM of SLC flash: 25 us to read
@@ -42,6 +43,7 @@ fn the_presets_are_listed_with_their_titles() {
     cxl-ssd               CXL-SSD: 1 TB of TLC on CXL.mem behind a 16 GB DRAM cache
     hbf                   High-Bandwidth Flash: 512 GB of fast SLC on an HBM-like link behind 16 GB of DRAM
     hbf-accelerator       High-Bandwidth Flash next to an accelerator: 64 contexts with 256 outstanding reads each
+    hbf-2026              High-Bandwidth Flash as announced: 512 GB, 1.6 TB/s, 20 us, behind a latency-hiding buffer of 40 MiB
     ");
 }
 

@@ -131,7 +131,7 @@ fn every_value_of_every_preset_has_a_basis() {
         let device = Device::preset(preset).expect("a preset");
         assert_eq!(device.name, preset);
         let reasons = |basis: &Basis| match basis {
-            Basis::Given(source) => source.starts_with("JESD") || source.starts_with("Micron"),
+            Basis::Given(source) => ["JESD", "Micron", "Ramulator"].iter().any(|of| source.starts_with(of)),
             Basis::Assumed(why) => why.len() > 20,
         };
         for (key, basis) in device.bases() {

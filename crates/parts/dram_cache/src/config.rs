@@ -20,6 +20,10 @@ pub enum Prefetch {
     /// keeps. Unsuitable where following pages are useful although reads are not sequential, as in a small file read at
     /// random.
     Adaptive(u32),
+    /// This many pages ahead of each sequential stream, from its second page on: a latency-hiding buffer. Pages leave in
+    /// the order in which they came, and a page whose last line was read leaves first. A prefetch takes no other page's
+    /// frame, so that the buffer's size limits how far ahead is read.
+    Ahead(u32),
 }
 
 /// Configuration of a cache of flash pages in DRAM.

@@ -4,18 +4,20 @@
 use sim::Dense;
 
 /// An entry is one word. From the low bits: page number plus one (0: never used), way, number of the fetch that fills
-/// it, flags. The entries of a set are ordered by recency, most recent first; entries never used are last, and their
-/// way is their position.
+/// it, flags. The entries of a set are ordered by recency, most recent first (by arrival, where pages are read once);
+/// entries never used are last, and their way is their position.
 type Entry = u64;
 
 const PAGE_BITS: u32 = 36;
 const PAGE: u64 = (1 << PAGE_BITS) - 1;
 const WAY_BITS: u32 = 8;
 const FETCH: u32 = PAGE_BITS + WAY_BITS;
-const FETCH_BITS: u32 = 12;
+const FETCH_BITS: u32 = 16;
 const DIRTY: u64 = 1 << 60;
 const FILLING: u64 = 1 << 61;
 const PREFETCHED: u64 = 1 << 62;
+/// Its last line was read, and it is clean, where pages are read once.
+const CONSUMED: u64 = 1 << 63;
 
 /// Limits: ways per set, concurrent fetches, and pages.
 pub(super) const WAYS: u32 = 1 << WAY_BITS;
@@ -117,10 +119,56 @@ impl Directory {
         Touched { frame: self.frame(page, new), changed: at > 0 || new != old, first: old & PREFETCHED != 0 }
     }
 
+    /// Uses `page` like [`Directory::touch`], where pages are read once: it stays in its position, or becomes the first to
+    /// leave if this `ends` it. Returns whether this made room, too.
+    pub fn touch_once(&mut self, page: u64, at: usize, write: bool, ends: bool) -> (Touched, bool) {
+        let set = self.set_mut(page);
+        let old = set[at];
+        let mut new = (old | if write { DIRTY } else { 0 }) & !PREFETCHED;
+        let consumed = ends && new & (DIRTY | CONSUMED) == 0;
+        if write {
+            new &= !CONSUMED;
+        }
+        if consumed {
+            new |= CONSUMED;
+            let end = set.iter().position(|entry| *entry == 0).unwrap_or(set.len());
+            // The way of an entry is in it, so that only its position changes.
+            set.copy_within(at + 1..end, at);
+            set[end - 1] = new;
+        } else {
+            set[at] = new;
+        }
+        let touched = Touched { frame: self.frame(page, new), changed: new != old, first: old & PREFETCHED != 0 };
+        (touched, consumed)
+    }
+
     /// Notes a request for `page`, which is on its way. Returns whether it is the first.
     pub fn touch_coming(&mut self, page: u64) -> bool {
         let at = self.position(page);
         self.touch(page, at, false).first
+    }
+
+    /// Like [`Directory::touch_coming`], where pages are read once.
+    pub fn touch_coming_once(&mut self, page: u64, ends: bool) -> bool {
+        let at = self.position(page);
+        self.touch_once(page, at, false, ends).0.first
+    }
+
+    /// Lets `page` leave first if it is in the cache, or on its way, and was prefetched for nothing.
+    pub fn release(&mut self, page: u64) {
+        let set = self.set_mut(page);
+        let is_unread = |entry: &Entry| is_of(*entry, page) && *entry & (PREFETCHED | DIRTY) == PREFETCHED;
+        let Some(at) = set.iter().position(is_unread) else { return };
+        let entry = set[at] | CONSUMED;
+        let end = set.iter().position(|entry| *entry == 0).unwrap_or(set.len());
+        set.copy_within(at + 1..end, at);
+        set[end - 1] = entry;
+    }
+
+    /// Returns whether a prefetch of `page` finds room where pages are read once: an unused frame, or one whose page was
+    /// consumed.
+    pub fn has_room(&self, page: u64) -> bool {
+        self.set(page).iter().any(|entry| *entry == 0 || *entry & (CONSUMED | FILLING) == CONSUMED)
     }
 
     fn position(&self, page: u64) -> usize {

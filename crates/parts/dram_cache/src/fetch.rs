@@ -59,7 +59,7 @@ impl Hybrid {
     pub(super) fn miss(&mut self, line: Line, used: usize, out: &mut impl Port) {
         let page = self.page_of(line);
         let prefetch = line.kind == Kind::Prefetch;
-        let free = !prefetch || self.stalled.is_empty();
+        let free = !prefetch || self.stalled.is_empty() && (!self.reads_once() || self.directory.has_room(page));
         let number = self.free_fetches.last().copied().filter(|_| free && !self.free_write_backs.is_empty());
         let inserted = number.and_then(|number| {
             let keeps = self.injected.strikes(InjectedFault::TagKept);
@@ -128,7 +128,12 @@ impl Hybrid {
             return self.prefetcher.ended();
         }
         let page = self.page_of(line);
-        let first = self.directory.touch_coming(page);
+        let first = if self.reads_once() {
+            let ends = line.kind == Kind::Fill && self.is_last_of_page(line);
+            self.directory.touch_coming_once(page, ends)
+        } else {
+            self.directory.touch_coming(page)
+        };
         self.stats.merged += 1;
         self.decide(Decision::Merged { page, write: line.kind == Kind::WriteBack });
         self.wait_for(line, fetch, out);

@@ -129,7 +129,7 @@ impl Hybrid {
             freed: false,
             tagless: VecDeque::new(),
             freed_tags: false,
-            prefetcher: Prefetcher::new(&config.prefetch),
+            prefetcher: Prefetcher::new(&config.prefetch, config.frames()),
             cleaning: None,
             to_clean: Vec::new(),
             awaited_write_backs: 0,
@@ -244,7 +244,7 @@ impl Hybrid {
 
     /// Returns whether a request waits for a fetch, a frame or a write-back.
     fn is_awaited(&self) -> bool {
-        !self.stalled.is_empty() || self.prefetcher.has_more()
+        !self.stalled.is_empty() || self.prefetcher.is_waiting()
     }
 
     /// Retries the requests that wait for freed resources, in order of arrival; then prefetches, and writes back dirty
@@ -252,6 +252,7 @@ impl Hybrid {
     fn retry_waiting(&mut self, out: &mut impl Port) {
         while self.freed || self.freed_tags {
             if std::mem::take(&mut self.freed) {
+                self.prefetcher.freed();
                 let (mut left, mut again) = (self.stalled.len(), 0);
                 while left > 0 && again < RETRIES {
                     let (line, others) = (self.stalled.pop_front().expect("counted"), self.stalled.len());
@@ -279,6 +280,15 @@ impl Hybrid {
 
     fn page_of(&self, line: Line) -> u64 {
         line.address >> self.page_shift
+    }
+
+    /// Returns whether pages are read once: the cache is a buffer of streams.
+    fn reads_once(&self) -> bool {
+        matches!(self.config.prefetch, Prefetch::Ahead(_))
+    }
+
+    fn is_last_of_page(&self, line: Line) -> bool {
+        self.number_of(line) == self.config.page_bytes / LINE as u32 - 1
     }
 
     /// Returns the number of a line within its page.

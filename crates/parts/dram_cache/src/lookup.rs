@@ -109,7 +109,7 @@ impl Hybrid {
             return self.prefetcher.ended();
         }
         let write = line.kind == Kind::WriteBack;
-        let Touched { frame, changed, first } = self.directory.touch(page, at, write);
+        let Touched { frame, changed, first } = self.touch(line, page, at, write);
         if changed {
             let set = self.directory.set_of(page);
             self.change_tags(set, out);
@@ -133,6 +133,17 @@ impl Hybrid {
             address: self.line_address(frame, line),
             bytes: LINE as u32,
         });
+    }
+
+    /// Notes the use of a page that is present, and of the room that it makes if it is read once.
+    fn touch(&mut self, line: Line, page: u64, at: usize, write: bool) -> Touched {
+        if !self.reads_once() {
+            return self.directory.touch(page, at, write);
+        }
+        let ends = !write && self.is_last_of_page(line);
+        let (touched, freed) = self.directory.touch_once(page, at, write, ends);
+        self.freed |= freed && self.is_awaited();
+        touched
     }
 
     pub(super) fn line_address(&self, frame: u64, line: u32) -> u64 {

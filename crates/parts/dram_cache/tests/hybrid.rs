@@ -388,14 +388,14 @@ fn what_was_written_before_is_there_as_writing_it_would_have_left_it() {
 #[test]
 fn with_prefetching_no_line_is_lost_and_every_prefetch_is_accounted_for() {
     for seed in 0..200 {
-        let prefetch = if seed % 2 == 0 { Prefetch::Sequential(3) } else { Prefetch::Adaptive(8) };
+        let prefetch = [Prefetch::Sequential(3), Prefetch::Adaptive(8), Prefetch::Ahead(8)][seed as usize % 3];
         let config =
             Config { prefetch, sets: 8, tag_buffer: 4, fetches: 6, prefetches: 1 + seed as u32 % 5, ..config() };
         let mut world = World::new(&config, seed);
         run(&mut world, 600, 90, 6);
-        // A sequential walk, which suits both prefetchers.
-        for page in 0..90 {
-            world.ask(page, u64::from(page) * u64::from(config.page_bytes), LineKind::Fill);
+        // A sequential walk, which suits all prefetchers.
+        for line in 0..90 * LINES as u32 {
+            world.ask(line, u64::from(line) * 64, LineKind::Fill);
             world.settle();
         }
         let stats = world.hybrid.stats();

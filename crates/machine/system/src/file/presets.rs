@@ -34,6 +34,7 @@ const FILES: &[(&str, &str)] = files![
     "onenand-xip",
     "dram-only",
     "dram-ddr5",
+    "dram-hbm4",
     "dram-ssd",
     "nvmm",
     "nvmm-slc",
@@ -45,6 +46,7 @@ const FILES: &[(&str, &str)] = files![
     "cxl-ssd",
     "hbf",
     "hbf-accelerator",
+    "hbf-2026",
 ];
 
 static TITLES: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {

@@ -74,6 +74,7 @@ impl HybridConfig {
                     PrefetchType::None => Prefetch::None,
                     PrefetchType::Sequential => Prefetch::Sequential(prefetch.window),
                     PrefetchType::Adaptive => Prefetch::Adaptive(prefetch.window),
+                    PrefetchType::Ahead => Prefetch::Ahead(prefetch.window),
                 },
                 moves: false,
             },

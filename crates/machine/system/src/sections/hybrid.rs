@@ -14,6 +14,8 @@ words! {
         Sequential = "sequential",
         /// Pages ahead of sequential streams, in growing numbers.
         Adaptive = "adaptive",
+        /// A fixed number of pages ahead of sequential streams; pages are read once (a latency-hiding buffer).
+        Ahead = "ahead",
     }
 }
 
@@ -66,7 +68,7 @@ section! {
             assumed("32", "the size of a DRAM queue"),
             "Maximum number of sets whose tags are read at the same time.",
             when "memory.type" is "hybrid";
-        "memory.cache.fetches" fetches: u32 = COUNT.within(1.0, 4096.0),
+        "memory.cache.fetches" fetches: u32 = COUNT.within(1.0, 65536.0),
             assumed("64", "all that 16 threads with prefetching can use of the flash"),
             "Maximum number of concurrent page fetches (miss status holding registers).",
             when "memory.type" is "hybrid";
@@ -87,16 +89,17 @@ section! {
     Prefetching {
         "memory.prefetch.type" kind: PrefetchType = Kind::words(PrefetchType::WORDS),
             given("sequential", "nvmm: Latency Sensitivity"),
-            "Selection of prefetched pages.",
+            "Selection of prefetched pages. ahead makes the cache a latency-hiding buffer: pages are read ahead of streams as \
+             far as they fit, and make room when their last line was read.",
             when "memory.type" is "hybrid";
-        "memory.prefetch.window" window: u32 = COUNT.within(1.0, 4096.0),
+        "memory.prefetch.window" window: u32 = COUNT.within(1.0, 65536.0),
             given("16", "nvmm: Latency Sensitivity"),
             "Number of pages after a miss, or the maximum ahead of a stream.",
-            when "memory.prefetch.type" is "sequential" | "adaptive";
-        "memory.prefetch.fetches" fetches: u32 = COUNT.within(1.0, 4095.0),
+            when "memory.prefetch.type" is "sequential" | "adaptive" | "ahead";
+        "memory.prefetch.fetches" fetches: u32 = COUNT.within(1.0, 65535.0),
             assumed("48", "three quarters, which leaves the rest for demand fetches"),
             "Maximum number of memory.cache.fetches that may be prefetches.",
-            when "memory.prefetch.type" is "sequential" | "adaptive";
+            when "memory.prefetch.type" is "sequential" | "adaptive" | "ahead";
     }
 }
 

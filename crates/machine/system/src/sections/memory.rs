@@ -42,6 +42,14 @@ words! {
         Ddr4x3200 = "ddr4-3200",
         /// JESD79-5, 2400 MHz.
         Ddr5x4800 = "ddr5-4800",
+        /// JESD238, 1600 MHz; a channel is a pseudo-channel of 32 bits.
+        Hbm3x6400 = "hbm3-6400",
+        /// JESD238 at the rate of HBM3E, 2400 MHz; likewise.
+        Hbm3ex9600 = "hbm3e-9600",
+        /// JESD270-4, 2000 MHz; likewise.
+        Hbm4x8000 = "hbm4-8000",
+        /// Banks of SRAM on a base die, 1000 MHz.
+        Sram2000 = "sram-2000",
     }
 }
 
@@ -178,7 +186,8 @@ section! {
             when "memory.type" is "dram";
         "memory.standard" standard: Standard = Kind::words(Standard::WORDS),
             given("ddr3-1600", "nvmm: Experimental Setup, DDR3 SDRAM"),
-            "Standard of the DRAM.",
+            "Standard of the DRAM. A channel of HBM is a pseudo-channel of 32 bits: 32 of HBM3 and HBM3E, 64 of HBM4 \
+             are a stack, with a rank for each stack ID.",
             when "memory.type" is "dram" | "hybrid";
         "memory.channels" channels: u32 = COUNT.within(1.0, 64.0),
             assumed("4", "a server of the DDR3 era"),

@@ -88,14 +88,14 @@ pub struct Config {
 }
 
 impl Config {
-    /// Returns a configuration with one rank of `device`, queues of 32, open page and no power-down; assumed, like in
+    /// Returns a configuration with one rank of `device`, its address order, queues of 32, open page and no power-down; assumed, like in
     /// public simulators. Writes are drained from 80 % of their queue down to 20 %, as in the generic controller of
     /// Ramulator 2.
     pub fn new(device: Device) -> Config {
         Config {
-            device,
             ranks: vec![Ranks { kind: RankKind::Dram, count: 1 }],
-            order: Order::default(),
+            order: device.order,
+            device,
             hash: false,
             scheduler: Scheduler::default(),
             ports: 1,

@@ -2,7 +2,7 @@
 //!
 //! A preset is a TOML file of `[[given]]` tables, whose values come from their `source`, and `[[assumed]]` tables,
 //! whose `why` gives a reason. Durations use the notation of data sheets: `"11ck"`, `"13.75ns"`, `"max(4ck, 7.5ns)"`.
-//! Every key must be present exactly once.
+//! Every key must be present exactly once, except `guardband_permille` and `address_order`, which may be absent.
 
 mod clock;
 mod currents;
@@ -24,16 +24,20 @@ pub use layout::{Field, Order, OrderError, Place};
 pub use timing::Timing;
 
 /// Names and files of the presets.
-const PRESETS: [(&str, &str); 9] = [
+const PRESETS: [(&str, &str); 13] = [
     ("DDR2-800", include_str!("../../presets/ddr2-800.toml")),
     ("DDR3-1600", include_str!("../../presets/ddr3-1600.toml")),
     ("DDR4-2400", include_str!("../../presets/ddr4-2400.toml")),
     ("DDR4-3200", include_str!("../../presets/ddr4-3200.toml")),
     ("DDR5-4800", include_str!("../../presets/ddr5-4800.toml")),
+    ("HBM3-6400", include_str!("../../presets/hbm3-6400.toml")),
+    ("HBM3E-9600", include_str!("../../presets/hbm3e-9600.toml")),
+    ("HBM4-8000", include_str!("../../presets/hbm4-8000.toml")),
     ("LPDDR3-1200", include_str!("../../presets/lpddr3-1200.toml")),
     ("LPDDR3-1600", include_str!("../../presets/lpddr3-1600.toml")),
     ("LPDDR4X-4266", include_str!("../../presets/lpddr4x-4266.toml")),
     ("LPDDR5-6400", include_str!("../../presets/lpddr5-6400.toml")),
+    ("SRAM-2000", include_str!("../../presets/sram-2000.toml")),
 ];
 
 /// An invalid device file: the key, the value found, the value expected.
@@ -55,9 +59,9 @@ pub enum Basis {
 pub struct Device {
     /// Name of the device, such as `"DDR4-2400"`.
     pub name: String,
-    /// The command clock (CK; not LPDDR5's WCK).
+    /// The command clock (CK; not LPDDR5's WCK or HBM's WDQS).
     pub clock: Clock,
-    /// Data transfers per pin and clock: 2, or 8 with LPDDR5's WCK at four times CK.
+    /// Data transfers per pin and clock: 2, 4 with HBM3's WDQS at twice CK, or 8 with LPDDR5's WCK at four times CK.
     pub transfers_per_clock: u32,
     /// Data pins of the channel.
     pub bus_width: u32,
@@ -73,6 +77,8 @@ pub struct Device {
     pub row_bytes: u32,
     /// Transfers per burst.
     pub burst_length: u32,
+    /// Address order of its controllers; the key `address_order`, or else the default.
+    pub order: Order,
     /// Timing in clocks.
     pub timing: Timing,
     /// Currents of one device from each supply.
@@ -121,6 +127,7 @@ impl Device {
             rows: keys.number("rows")?,
             row_bytes: keys.number("row_bytes")?,
             burst_length: keys.number("burst_length")?,
+            order: keys.order()?,
             timing,
             rails: keys.rails()?,
             basis: std::mem::take(&mut keys.basis),
@@ -273,6 +280,12 @@ impl Keys {
 
     fn optional_number(&mut self, key: &str) -> Result<Option<u64>, DeviceError> {
         if self.values.contains_key(key) { self.number(key).map(|n| Some(u64::from(n))) } else { Ok(None) }
+    }
+
+    fn order(&mut self) -> Result<Order, DeviceError> {
+        let Some(value) = self.values.remove("address_order") else { return Ok(Order::default()) };
+        let text = value.as_str().ok_or_else(|| self.wrong("address_order", &value, "a text"))?;
+        text.parse().map_err(|error| DeviceError(format!("{}: address_order: {error}", self.name)))
     }
 
     fn clock(&mut self) -> Result<Clock, DeviceError> {

@@ -1,5 +1,6 @@
 //! Chooses the pages to prefetch.
 
+mod ahead;
 mod lengths;
 mod streams;
 
@@ -9,6 +10,7 @@ use std::ops::Range;
 use super::config::Prefetch;
 use super::waiting::{Kind, Line};
 use super::{Hybrid, Port};
+use ahead::Ahead;
 use lengths::CERTAIN;
 pub(super) use streams::Seen;
 use streams::Streams;
@@ -22,28 +24,70 @@ pub(super) struct Prefetcher {
     behind: u64,
     /// Sequential streams, if they are followed.
     streams: Option<Box<Streams>>,
+    /// Streams that are read ahead as far as there is room, if they are.
+    ahead: Option<Ahead>,
+    /// The last page taken from there found no room.
+    is_full: bool,
+    /// The last prefetch was put back.
+    was_put_back: bool,
     waiting: VecDeque<u64>,
     /// Prefetches under way, including those in tag lookup.
     under_way: u32,
 }
 
 impl Prefetcher {
-    pub fn new(kind: &Prefetch) -> Prefetcher {
-        let (behind, streams) = match *kind {
-            Prefetch::None => (0, None),
-            Prefetch::Sequential(window) => (u64::from(window), None),
-            Prefetch::Adaptive(most) => (0, Some(Box::new(Streams::new(most.into())))),
-        };
-        Prefetcher { behind, streams, waiting: VecDeque::new(), under_way: 0 }
+    pub fn new(kind: &Prefetch, frames: u64) -> Prefetcher {
+        let (mut behind, mut streams, mut ahead) = (0, None, None);
+        match *kind {
+            Prefetch::None => {}
+            Prefetch::Sequential(window) => behind = u64::from(window),
+            Prefetch::Adaptive(most) => streams = Some(Box::new(Streams::new(most.into()))),
+            Prefetch::Ahead(window) => ahead = Some(Ahead::new(window.into(), frames)),
+        }
+        Prefetcher {
+            behind,
+            streams,
+            is_full: ahead.is_none(),
+            ahead,
+            was_put_back: false,
+            waiting: VecDeque::new(),
+            under_way: 0,
+        }
     }
 
+    /// Returns whether a prefetch may start at once.
     pub fn has_more(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() || !self.is_full
+    }
+
+    /// Returns whether a prefetch waits for a fetch or a frame.
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty() || self.ahead.is_some()
+    }
+
+    /// Notes that a fetch or a frame became free.
+    pub fn freed(&mut self) {
+        self.is_full = self.ahead.is_none();
+    }
+
+    /// Returns the page to prefetch next, of a memory of `pages`.
+    fn take(&mut self, pages: u64) -> Option<u64> {
+        let Some(ahead) = &mut self.ahead else { return self.waiting.pop_front() };
+        let page = ahead.take(pages);
+        self.is_full = page.is_none();
+        page
     }
 
     /// Takes back `page`, which cannot be prefetched now.
     pub fn put_back(&mut self, page: u64) {
-        self.waiting.push_front(page);
+        self.was_put_back = true;
+        match &mut self.ahead {
+            Some(ahead) => {
+                ahead.put_back(page);
+                self.is_full = true;
+            }
+            None => self.waiting.push_front(page),
+        }
     }
 
     /// Ends a prefetch: done, unnecessary, or impossible.
@@ -54,6 +98,11 @@ impl Prefetcher {
     /// Notes a request for `page` of a memory of `pages` while this share of the fetches is in use, in parts of
     /// [`CERTAIN`].
     fn requested(&mut self, page: u64, seen: Seen, busy: u32, pages: u64) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.follow(page);
+            self.is_full = false;
+            return;
+        }
         let wanted = match &mut self.streams {
             Some(streams) => streams.follow(page, seen, busy),
             None if seen == Seen::Missed => page + 1..page + 1 + self.behind,
@@ -104,17 +153,22 @@ impl Hybrid {
         let in_use = self.fetches.len() - self.free_fetches.len();
         let busy = in_use * CERTAIN as usize / self.fetches.len();
         self.prefetcher.requested(page, seen, busy as u32, self.config.pages);
+        if let Some(ahead) = &mut self.prefetcher.ahead {
+            for page in ahead.take_ended() {
+                self.directory.release(page);
+            }
+        }
     }
 
     /// Starts waiting prefetches, as far as there is room.
     pub(super) fn run_prefetches(&mut self, out: &mut impl Port) {
         while self.may_prefetch() && !self.free_fetches.is_empty() {
-            let Some(page) = self.prefetcher.waiting.pop_front() else { return };
-            let (address, left) = (page << self.page_shift, self.prefetcher.waiting.len());
+            let Some(page) = self.prefetcher.take(self.config.pages) else { return };
+            let address = page << self.page_shift;
             self.prefetcher.under_way += 1;
+            self.prefetcher.was_put_back = false;
             self.look_up(Line { id: 0, kind: Kind::Prefetch, address }, out);
-            if self.prefetcher.waiting.len() > left {
-                // The prefetch was put back.
+            if self.prefetcher.was_put_back {
                 return;
             }
         }
