@@ -123,7 +123,7 @@ pub struct DriveTier {
     pub placement: Placement,
     /// Largest request in bytes.
     pub request: u64,
-    /// Largest number of requests outstanding at a drive.
+    /// Largest numbers of reads and of writes outstanding at a drive.
     pub depth: usize,
     /// Bytes of host memory for blocks on their way to the drives; blocks evicted while it is full are dropped.
     pub staging: u64,

@@ -58,10 +58,13 @@ struct Io {
     issued: Time,
 }
 
-/// A drive and its queue.
+/// A drive and its queues. Reads and writes have a queue and a depth each, as threads of their own would give them: a
+/// request waits for an answer to a fetch, none for a write.
 struct Drive {
     machine: Machine,
-    waiting: VecDeque<Io>,
+    /// Requests not yet submitted, and the number outstanding: reads, writes.
+    waiting: [VecDeque<Io>; 2],
+    busy: [usize; 2],
     outstanding: Vec<Option<Io>>,
     free: Vec<u32>,
 }
@@ -119,7 +122,8 @@ impl Drives {
             prepared = prepared.or(Some(how));
             drives.push(Drive {
                 machine: Machine::new(&parts, ftl, nand),
-                waiting: VecDeque::new(),
+                waiting: Default::default(),
+                busy: [0; 2],
                 outstanding: Vec::new(),
                 free: Vec::new(),
             });
@@ -233,7 +237,8 @@ impl Drives {
             if request.op == Op::Read {
                 self.pending_reads += request.bytes;
             }
-            self.drives[drive].waiting.push_back(Io { group, of, request, due: now, issued: now });
+            let io = Io { group, of, request, due: now, issued: now };
+            self.drives[drive].waiting[way(request.op)].push_back(io);
         }
         for drive in &mut self.drives {
             drive.issue(now, self.tier.depth);
@@ -271,6 +276,7 @@ impl Drives {
         for Completion { io, status, submitted, at } in self.completions.drain(..) {
             let found = self.drives[drive].outstanding[io as usize].take().expect("an outstanding request");
             self.drives[drive].free.push(io);
+            self.drives[drive].busy[way(found.request.op)] -= 1;
             let Request { op, bytes, .. } = found.request;
             if op == Op::Read {
                 self.pending_reads -= bytes;
@@ -297,18 +303,26 @@ impl Drives {
     }
 }
 
+/// Returns the queue of an operation.
+fn way(op: Op) -> usize {
+    usize::from(op == Op::Write)
+}
+
 impl Drive {
-    /// Submits waiting requests while fewer than `depth` are outstanding.
+    /// Submits waiting requests while fewer than `depth` of their kind are outstanding.
     fn issue(&mut self, now: Time, depth: usize) {
-        while self.outstanding.len() - self.free.len() < depth {
-            let Some(mut io) = self.waiting.pop_front() else { return };
-            io.issued = now;
-            let id = self.free.pop().unwrap_or_else(|| {
-                self.outstanding.push(None);
-                self.outstanding.len() as u32 - 1
-            });
-            self.outstanding[id as usize] = Some(io);
-            self.machine.submit(now, id, io.of as u16, io.request);
+        for way in [0, 1] {
+            while self.busy[way] < depth {
+                let Some(mut io) = self.waiting[way].pop_front() else { break };
+                io.issued = now;
+                let id = self.free.pop().unwrap_or_else(|| {
+                    self.outstanding.push(None);
+                    self.outstanding.len() as u32 - 1
+                });
+                self.outstanding[id as usize] = Some(io);
+                self.busy[way] += 1;
+                self.machine.submit(now, id, io.of as u16, io.request);
+            }
         }
     }
 }

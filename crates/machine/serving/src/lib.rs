@@ -26,6 +26,6 @@ mod results;
 pub mod slice;
 
 pub use config::Config;
-pub use engine::run::{Outcome, ServingError, run};
+pub use engine::run::{Outcome, ServingError, play, run};
 pub use results::summary::summary;
 pub use results::tally::{Flow, Tally};

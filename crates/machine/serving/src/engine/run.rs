@@ -95,8 +95,14 @@ pub fn run(
     play(system, &file, Config::open(path)?, options, watch)
 }
 
-/// Like [`run`], with a configuration that was read before.
-pub(crate) fn play(
+/// Like [`run`], with a configuration that was read before; `file` is used in messages.
+///
+/// # Errors
+/// See [`run`].
+///
+/// # Panics
+/// See [`run`].
+pub fn play(
     system: &System,
     file: &str,
     config: Config,
@@ -167,5 +173,7 @@ fn jobs(config: &Config) -> Vec<JobInfo> {
         options: config.options.clone(),
         inherited: 0,
     };
-    Use::NAMES.map(job).to_vec()
+    // Without streamed weights their job is left out.
+    let used = if config.streamed_bytes() > 0 { Use::NAMES.len() } else { Use::Weights as usize };
+    Use::NAMES[..used].iter().map(|name| job(name)).collect()
 }
