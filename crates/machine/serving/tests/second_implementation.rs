@@ -94,15 +94,16 @@ impl Obvious {
             return;
         }
         let full = self.count(1) == self.capacities.host;
-        if let Some(at) = self.victim(1).filter(|_| full) {
-            let victim = self.copies.remove(at).key;
-            self.to_drive(victim, actions);
+        let victim = self.victim(1).filter(|_| full).map(|at| self.copies[at].key);
+        if full && victim.is_none() {
+            return self.to_drive(key, actions);
         }
-        if self.count(1) < self.capacities.host {
-            self.add(key, 1, 0, 0);
-            actions.push(Action::ToHost(key));
-        } else {
-            self.to_drive(key, actions);
+        self.add(key, 1, 0, 0);
+        actions.push(Action::ToHost(key));
+        if let Some(victim) = victim {
+            let at = self.at(victim, 1).expect("the victim");
+            self.copies.remove(at);
+            self.to_drive(victim, actions);
         }
     }
 
@@ -144,7 +145,7 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let key = 0u8..24;
+    let key = 0u8..12;
     prop_oneof![
         4 => (1u64..4).prop_map(Op::Reserve),
         1 => Just(Op::FreePrivate),
@@ -162,12 +163,12 @@ fn key(number: u8) -> Key {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(4000))]
     #[test]
     fn blocks_are_where_an_obvious_second_implementation_has_them(
         sizes in (2u64..8, 0u64..6, 0u64..8, 0u64..4),
         fifo in any::<(bool, bool)>(),
-        ops in prop::collection::vec(op(), 0..300),
+        ops in prop::collection::vec(op(), 0..600),
     ) {
         let order = |fifo| if fifo { Eviction::Fifo } else { Eviction::Lru };
         let capacities = Capacities {

@@ -273,28 +273,26 @@ impl Blocks {
         if self.entries[at as usize].host.is_some() {
             return;
         }
-        if self.capacities.host > 0 {
-            if self.host_used == self.capacities.host {
-                if let Some(victim) = self.host.pop() {
-                    self.host_used -= 1;
-                    self.entries[victim as usize].host = None;
-                    self.to_drive(victim, actions);
-                }
-            }
-            if self.host_used < self.capacities.host {
-                self.host_used += 1;
-                let place = self.host.insert();
-                let place = self.host.free(at, place);
-                self.entries[at as usize].host = Some(Resident { uses: 0, place });
-                actions.push(Action::ToHost(self.entries[at as usize].key));
-                return;
-            }
+        let is_full = self.host_used == self.capacities.host;
+        let victim = if is_full { self.host.pop() } else { None };
+        if is_full && victim.is_none() {
+            return self.demote_to_drive(at, actions);
         }
-        self.to_drive(at, actions);
+        // The block is in host memory before another one leaves it, whose slot may be that of the block's own old copy.
+        self.host_used += 1;
+        let place = self.host.insert();
+        let place = self.host.free(at, place);
+        self.entries[at as usize].host = Some(Resident { uses: 0, place });
+        actions.push(Action::ToHost(self.entries[at as usize].key));
+        if let Some(victim) = victim {
+            self.host_used -= 1;
+            self.entries[victim as usize].host = None;
+            self.demote_to_drive(victim, actions);
+        }
     }
 
     /// Moves a block that has just lost its copy in memory to the drives, unless they have it.
-    fn to_drive(&mut self, at: u32, actions: &mut Vec<Action>) {
+    fn demote_to_drive(&mut self, at: u32, actions: &mut Vec<Action>) {
         let entry = &self.entries[at as usize];
         if entry.gpu.is_some() || entry.drive.is_some() {
             return;

@@ -13,9 +13,10 @@ use crate::drives::Use;
 impl Server {
     /// Admits waiting requests while there is room.
     pub(super) fn admit(&mut self) {
-        while self.running.len() < self.config.scheduler.batch {
+        while !self.blocked && self.running.len() < self.config.scheduler.batch {
             let Some(id) = self.waiting.front().copied() else { return };
             if !self.admit_one(id) {
+                self.blocked = true;
                 return;
             }
             self.waiting.pop_front();
@@ -137,6 +138,7 @@ impl Server {
 
     /// Takes note of copies that have crossed the host link.
     pub(super) fn copied(&mut self, id: u32, what: Copied) {
+        self.blocked = false;
         let arrived: Vec<(u32, Source)> = {
             let sequence = &mut self.sequences[id as usize];
             let is_done = |(at, _, tier): &(u32, Source, Tier)| match what {

@@ -39,6 +39,8 @@ pub(crate) struct Server {
     sequences: Vec<Sequence>,
     free: Vec<u32>,
     waiting: VecDeque<u32>,
+    /// The first waiting sequence found no room, and none has become free since.
+    blocked: bool,
     /// Admitted sequences, in order of admission.
     running: Vec<u32>,
     step: Option<Step>,
@@ -67,6 +69,7 @@ impl Server {
             sequences: Vec::new(),
             free: Vec::new(),
             waiting: VecDeque::new(),
+            blocked: false,
             running: Vec::new(),
             step: None,
             to_gpu: Serial::default(),

@@ -30,10 +30,10 @@ impl Server {
         let mut parts = Vec::new();
         // A sequence that is preempted for another one leaves `running`.
         for id in self.running.clone() {
-            if self.sequences[id as usize].state == State::Running && self.sequences[id as usize].decodes() {
-                if let Some(at) = self.make_room(id) {
-                    ready = ready.max(at);
-                }
+            let sequence = &self.sequences[id as usize];
+            let decodes = sequence.state == State::Running && sequence.decodes();
+            if decodes && let Some(at) = self.make_room(id) {
+                ready = ready.max(at);
             }
         }
         let is_running = |id: &u32| self.sequences[*id as usize].state == State::Running;
@@ -108,6 +108,7 @@ impl Server {
     /// Gives back the blocks of a sequence, which waits to be admitted again before all others.
     fn preempt(&mut self, id: u32) {
         self.tally.preempted += 1;
+        self.blocked = false;
         self.give_back(id);
         let sequence = &mut self.sequences[id as usize];
         (sequence.state, sequence.computed) = (State::Waiting, 0);
@@ -142,6 +143,8 @@ impl Server {
     fn end_step(&mut self) {
         let Some(step) = self.step.take_if(|step| step.computed && !step.reads_weights) else { return };
         self.tally.gpu_busy += self.now - step.started;
+        // Sequences give blocks back, or share blocks that others can use.
+        self.blocked = false;
         let block = self.config.scheduler.block;
         for (id, tokens) in step.parts {
             let before = self.sequences[id as usize].computed;

@@ -69,7 +69,7 @@ pub struct Request {
     pub at: Time,
 }
 
-/// The requests of a load, in order of arrival as far as they are known.
+/// The requests of a load, in the order in which they arrive.
 pub enum Arrivals {
     /// Generated sessions.
     Generated(Box<Generator>),

@@ -31,7 +31,7 @@ pub fn summary(system: &System, outcome: &Outcome) -> Value {
         "notes": notes(system, outcome),
     });
     if let Some((machine, counters)) = outcome.drives.machine(0).zip(end.drives.first()) {
-        // The counters of the first drive as it was simulated.
+        // The counters of the simulated part of the first drive.
         let of = counters.since(begin.drives.first());
         let drive = counted(machine, system.ftl.unit as u32, &of);
         for (key, value) in drive.as_object().into_iter().flatten() {
