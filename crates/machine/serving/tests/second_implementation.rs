@@ -96,18 +96,18 @@ impl Obvious {
         let full = self.count(1) == self.capacities.host;
         let victim = self.victim(1).filter(|_| full).map(|at| self.copies[at].key);
         if full && victim.is_none() {
-            return self.to_drive(key, actions);
+            return self.demote_to_drive(key, actions);
         }
         self.add(key, 1, 0, 0);
         actions.push(Action::ToHost(key));
         if let Some(victim) = victim {
             let at = self.at(victim, 1).expect("the victim");
             self.copies.remove(at);
-            self.to_drive(victim, actions);
+            self.demote_to_drive(victim, actions);
         }
     }
 
-    fn to_drive(&mut self, key: Key, actions: &mut Vec<Action>) {
+    fn demote_to_drive(&mut self, key: Key, actions: &mut Vec<Action>) {
         if self.copies.iter().any(|copy| copy.key == key && copy.tier != 1) {
             return;
         }
@@ -214,7 +214,7 @@ proptest! {
                         pins.push((key(number), source));
                     }
                 }
-                Op::Unpin(number) => if !pins.is_empty() {
+                Op::Unpin(number) if !pins.is_empty() => {
                     let (key, source) = pins.swap_remove(usize::from(number) % pins.len());
                     blocks.unpin(key, source);
                     let at = obvious.at(key, if source == Source::Host { 1 } else { 2 }).expect("a pinned copy stays");
