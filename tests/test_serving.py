@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-import nandram
 import pytest
+
+import nandram
 from nandram.check import check_file
 from nandram.errors import UserError
 
@@ -95,7 +96,7 @@ def test_a_sweep_over_load_names_its_columns(tmp_path: Path) -> None:
     sets = ", ".join(f'"{key}" = {value!r}'.replace("'", '"') for key, value in SMALL.items())
     job = CHAT.format(rate="{rate}")
     (tmp_path / "load.toml").write_text(
-        f'system = "nvme-client-tlc"\nset = {{ {sets} }}\nprecondition = "fill"\njob = \'\'\'{job}\'\'\'\n'
+        f"system = \"nvme-client-tlc\"\nset = {{ {sets} }}\nprecondition = \"fill\"\njob = '''{job}'''\n"
         '[space]\nkind = "grid"\n[space.axes]\nrate = [4, 12]\n[objectives]\nttft_p95_ms = "minimize"\n'
     )
     frame = nandram.run_sweep(tmp_path / "load.toml", tmp_path / "load").frame()

@@ -148,7 +148,9 @@ def chart(rows: list[Row], what: str, title: str, path: Path) -> None:
 
 def main() -> None:
     """Run everything and write the numbers into the page."""
-    plan = [(model, drive, load, None) for model in MODELS for drive in DRIVES for load in LOADS[model]]
+    plan: list[tuple[str, str, float, str | None]] = [
+        (model, drive, load, None) for model in MODELS for drive in DRIVES for load in LOADS[model]
+    ]
     plan += [("8b", drive, 0.4, scale) for drive, scale in LONG.items()]
     started = time.perf_counter()
     with ProcessPoolExecutor(2) as pool:
