@@ -15,8 +15,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt loom dramsim3 probe-accuracy main-memory standard-jobs validate validate-refit robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin
+.PHONY: demo check test test-rust test-python test-system hunt loom dramsim3 probe-accuracy main-memory standard-jobs serving validate validate-refit robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin
 .PHONY: clean help
+
+# Served language models over offered load, written to docs/serving.md.
+serving: build
+	$(BIN)/python examples/kvcache/measure.py
 
 help:
 	@sed -n 's/^#   //p' Makefile

@@ -1,7 +1,7 @@
 """``nandram run``: run a workload on a system."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,6 +9,8 @@ from nandram.errors import UserError
 from nandram.options import ContinueOnError, Payload, Precondition
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from nandram.results.result import Result
 
 SystemArgument = Annotated[str, typer.Argument(metavar="SYSTEM", help="A preset's name or a system file.")]
@@ -156,7 +158,23 @@ def show(result: "Result") -> None:
     for row in result.rows():
         table.add_row(*row)
     console.print(table)
+    if result.serving is not None:
+        console.print(_times(result.serving))
     for note in result.notes:
         console.print(note, markup=False, soft_wrap=True)
     if result.output is not None:
         console.print(str(result.output / "report.html"), markup=False, soft_wrap=True)
+
+
+def _times(serving: dict[str, Any]) -> "Table":
+    """Return the table of the times of a served model's requests."""
+    from rich.table import Table
+
+    from nandram.results import serving as results
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for number, title in enumerate(results.TITLES):
+        table.add_column(title, justify="left" if number == 0 else "right", no_wrap=True)
+    for row in results.times(serving):
+        table.add_row(*row)
+    return table

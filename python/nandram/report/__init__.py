@@ -4,6 +4,7 @@ page.py     the file: text, tables, charts with their data      charts.py   kind
 run.py      the section of a run                                drawing.py  drawings of systems
 paper.py    a paper's claims and our figures                    sweep.py    Pareto fronts and sensitivities
 over_time.py  a run over time and over queue depth              comparison.py  two systems or runs
+serving.py  a served language model
 """
 
 import os

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from nandram import units
-from nandram.report import charts, over_time
+from nandram.report import charts, over_time, serving
 from nandram.report.charts import Axis
 from nandram.report.drawing import draw
 from nandram.report.page import Drawing, Figure, Heading, Notes, Section, Table, render
@@ -36,6 +36,7 @@ def section(result: "Result", anchor: str) -> Section:
     found.parts.append(Notes(result.notes))
     found.parts.append(_drawing(result))
     source = f"{result.title}, seed {manifest['seed']}"
+    found.parts += serving.parts(result, source)
     for part in (
         _latency_cdf(result, source),
         _percentiles(result, source),

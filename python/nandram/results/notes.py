@@ -60,6 +60,10 @@ def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
     if "paging" in inside:
         lines += _paging(inside["paging"])
         lines.append(f"energy of flash, bus and SRAM: {inside['energy_j']['total']:.4g} J")
+    elif "serving" in inside:
+        from nandram.results import serving
+
+        lines += serving.notes(inside["serving"])
     elif "cpu" in inside:
         lines += _programs(inside)
         drive = f", drive flash: {inside['drive']['energy_j']:.4g} J" if "drive" in inside else ""

@@ -132,9 +132,15 @@ class Result:
         return inside
 
     @property
+    def serving(self) -> dict[str, Any] | None:
+        """Results of a served language model: times, tokens, hits by tier, wear, energy; None for other runs."""
+        return self.inside.get("serving")
+
+    @property
     def write_amplification(self) -> float:
         """Units programmed per unit written by the host, without the warm-up; NaN if none was programmed."""
-        ftl = self.inside.get("ftl")  # demand paging from a OneNAND has no translation layer
+        # Demand paging from a OneNAND and a server without drives have no translation layer.
+        ftl = self.inside.get("ftl")
         found = None if ftl is None or ftl["host_units"] == 0 else ftl["write_amplification"]
         return math.nan if found is None else float(found)
 

@@ -2,7 +2,7 @@
 
 system = "nvme-client-tlc"        a preset, or a file beside this one
 set = { "flash.blocks" = 64 }     of each configuration; {depth} in texts
-job = '''...{depth}...'''         a fio job; or trace = "FILE", beside this one
+job = '''...{depth}...'''         a fio job, or a served model; or trace = "FILE", beside this one
 precondition = "steady"           and warm_up, payload, replay, wrap: as of `nandram run`
 seed = 1
 repeat = 3                        seeds 1, 2, 3, each a row
@@ -26,7 +26,7 @@ from nandram.errors import UserError
 from nandram.hashes import file_hash, joint_hash, program_hash, text_hash
 from nandram.language.expression import Expression
 from nandram.language.grid import Coordinate, words
-from nandram.language.measures import MEASURES
+from nandram.language.measures import names_for
 from nandram.language.tables import Table, parse, read_text
 from nandram.options import SEED_MAX, nearest, set_lines
 from nandram.sweep import space as spaces
@@ -115,8 +115,9 @@ def read(path: Path) -> Declared:
         raise top.error("repeat", repeat, f"at most {most} for {space.count} configurations")
     if seed + repeat - 1 > SEED_MAX:
         raise top.error("seed", seed, f"seeds of at most {SEED_MAX}")
-    _name_axes(top.table("space").table("axes"))
-    measures = _measures(top.table("measures"), space)
+    known = names_for(top.text("job") if given == ["job"] else None)
+    _name_axes(top.table("space").table("axes"), known)
+    measures = _measures(top.table("measures"), space, known)
     trace = path.parent / top.text("trace") if given == ["trace"] else None
     declared = Declared(
         file=str(path),
@@ -150,16 +151,16 @@ def _base(top: Table, system: str, trace: Path | None) -> bytes:
     return joint_hash(program_hash(), text_hash(resolved), workload)
 
 
-def _name_axes(table: Table) -> None:
+def _name_axes(table: Table, known: dict[str, str]) -> None:
     for name in table.values:
-        if name in COLUMNS or name in MEASURES:
+        if name in COLUMNS or name in known:
             raise table.error(name, name, f"another name: the results have {words(COLUMNS)} and a column per measure")
 
 
-def _measures(table: Table, space: Space) -> dict[str, str]:
-    found = dict(MEASURES)
+def _measures(table: Table, space: Space, known: dict[str, str]) -> dict[str, str]:
+    found = dict(known)
     for name in table.values:
-        if name in MEASURES or not name.isidentifier():
+        if name in known or not name.isidentifier():
             raise table.error(name, name, "a name that is no measure of every run")
         if name in COLUMNS or name in space.axes:
             raise table.error(name, name, f"another name: the results have {words(COLUMNS)} and a column per axis")

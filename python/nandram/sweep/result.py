@@ -131,7 +131,7 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
 
     import polars as pl
 
-    from nandram.language.measures import MEASURES
+    from nandram.language.measures import names_for
     from nandram.language.tables import read_text
     from nandram.sweep.store import COLUMNS, read_table, results
 
@@ -142,7 +142,7 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
         declared: dict[str, Any] = tomllib.loads(read_text(path / "sweep.toml"))
         plan = read_table(path / "plan.parquet")
         axes, objectives = tuple(declared["space"]["axes"]), declared.get("objectives", {})
-        measures = (*MEASURES, *declared.get("measures", {}))
+        measures = (*names_for(declared.get("job")), *declared.get("measures", {}))
         names = (*COLUMNS, *axes, *measures)
         plain = isinstance(objectives, dict) and all(side in ("maximize", "minimize") for side in objectives.values())
         of_plan = set(plan.columns) == {"index", "key", "seed", *axes}

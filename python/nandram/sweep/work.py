@@ -11,6 +11,7 @@ from typing import Any
 
 from nandram.errors import UserError
 from nandram.hashes import program_hash
+from nandram.language.measures import is_served
 
 Row = dict[str, Any]
 _LOCK = threading.Lock()
@@ -54,7 +55,7 @@ def run(work: Work, measures: dict[str, str]) -> Row:
         found = _core.run(work.system, work.changes, path, given, None)
     except UserError as error:
         place = ", ".join(f"{axis}={value}" for axis, value in work.place.items())
-        name = Path(path).name if work.job is None else "job.fio"
+        name = Path(path).name if work.job is None else f"job{Path(path).suffix}"
         raise UserError(f"{place}: {str(error).replace(path, name)}") from None
     run_s = time.perf_counter() - started
     return {"key": work.key, "run_s": run_s, **measured(json.loads(found.summary_json), measures)}
@@ -73,8 +74,12 @@ def _folder() -> TemporaryDirectory[str]:
 
 
 def _job_file(text: str) -> str:
-    """Return a job file with this text. Each thread reuses one file, as creating one takes longer than a short run."""
-    path = Path(_folder().name, f"{threading.get_ident()}.fio")
+    """Return a job file with this text. Each thread reuses one file, as creating one takes longer than a short run.
+
+    A text that names its kind is TOML: a served model.
+    """
+    suffix = "toml" if is_served(text) else "fio"
+    path = Path(_folder().name, f"{threading.get_ident()}.{suffix}")
     if getattr(_THREAD, "text", None) != text:
         path.write_text(text, encoding="utf-8")
         _THREAD.text = text

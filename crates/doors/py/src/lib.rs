@@ -190,6 +190,16 @@ fn run(
         let tables = columns::Tables::of(outcome.measured(), &[], outcome.end);
         return output(py, &loaded, named, workload, &options, (false, None, outcome.summary(), tables));
     }
+    if Path::new(workload).extension().is_some_and(|extension| extension == "toml") {
+        options::check_serving(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
+        let (of, path, how) = (Arc::clone(&loaded), PathBuf::from(workload), options.clone());
+        let work = move |watched: &Watched<Progress>| ::serving::run(&of, &path, &how, &mut |now| watched.report(now));
+        let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
+        let summary = ::serving::summary(&loaded, &outcome);
+        let tables = columns::Tables::of(outcome.measured(), &[], outcome.end);
+        let restored = outcome.prepared.as_ref().is_some_and(|prepared| prepared.restored);
+        return output(py, &loaded, named, workload, &options, (restored, None, summary, tables));
+    }
     let takes = "fio jobs and block traces";
     let format = options::format(given).map_err(|e| user_error(py, e))?;
     let played = Workload::open(Path::new(workload), format).map_err(|e| user_error(py, open_error(&e, takes)))?;

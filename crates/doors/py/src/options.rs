@@ -80,6 +80,24 @@ pub fn check_programs(given: &Bound<'_, PyDict>) -> Result<(), String> {
     Err(format!("found programs with `{name}`, expected none: their threads wait for what they load"))
 }
 
+/// Rejects options other than the seed, the state of the drives and the cache of prepared drives for a served model,
+/// whose file has its own warm-up.
+pub fn check_serving(given: &Bound<'_, PyDict>) -> Result<(), String> {
+    let options = read(given)?;
+    let found = |name: &str| given.contains(name).map_err(|e| e.to_string());
+    let name = match () {
+        () if found("replay")? => "replay",
+        () if found("warm_up")? && options.warm_up != WarmUp::Keep => "warm_up",
+        () if options.payload != PayloadKind::None => "payload",
+        () if options.beyond == Beyond::Wrap => "wrap",
+        () if found("continue_on_error")? => "continue_on_error",
+        () if options.timeline.is_some() => "timeline",
+        () if found("columns")? => "columns",
+        () => return Ok(()),
+    };
+    Err(format!("found a served model with `{name}`, expected none: it issues its requests itself"))
+}
+
 fn get<'py, T>(value: &Bound<'py, PyAny>) -> Result<T, String>
 where
     T: for<'a> FromPyObject<'a, 'py>,

@@ -20,6 +20,11 @@ pub fn check_workload(py: Python<'_>, path: &str) -> PyResult<String> {
 
 fn read_through(path: &Path) -> Result<String, Error> {
     if path.extension().is_some_and(|end| end == "toml") {
+        if is_served(path)? {
+            let config = serving::Config::open(path)?;
+            serving::load::Arrivals::new(&config.load, &Streams::new(1))?;
+            return Ok("served language model".to_owned());
+        }
         let programs = Programs::open(path, &Streams::new(1))?;
         return Ok(format!("programs, {} threads", programs.threads()));
     }
@@ -32,6 +37,15 @@ fn read_through(path: &Path) -> Result<String, Error> {
         Err(Error::Trace(error)) if matches!(*error, TraceError::Undetected { .. }) => page_requests(path, *error),
         Err(error) => Err(error),
     }
+}
+
+/// Returns whether a TOML file describes a served model.
+fn is_served(path: &Path) -> Result<bool, Error> {
+    let text =
+        std::fs::read_to_string(path).map_err(|source| Error::Io { file: path.display().to_string(), source })?;
+    let kind =
+        |line: &str| line.split_once('=').filter(|(key, _)| key.trim() == "kind").map(|(_, kind)| kind.to_owned());
+    Ok(text.lines().find_map(kind).is_some_and(|kind| kind.trim().trim_matches('"').starts_with(serving::config::KIND)))
 }
 
 /// Traces of pages and of memory accesses, which are requests for pages.

@@ -186,7 +186,11 @@ fn busy_parts(names: &[String], counters: &Counters) -> Map<String, Value> {
 
 /// Returns the counters of a drive whose host is outside the simulation, up to `now`.
 pub fn served(machine: &Machine, unit_bytes: u32, now: Time) -> Value {
-    let counters = Counters::read(machine, now, 0);
+    counted(machine, unit_bytes, &Counters::read(machine, now, 0))
+}
+
+/// Like [`served`], of `counters` of part of a run.
+pub fn counted(machine: &Machine, unit_bytes: u32, counters: &Counters) -> Value {
     let (least, mean, most) = machine.ftl().wear();
     let mut ftl = ftl_counts(&counters.ftl, unit_bytes);
     ftl["read_only"] = json!(machine.ftl().is_read_only());
@@ -194,7 +198,7 @@ pub fn served(machine: &Machine, unit_bytes: u32, now: Time) -> Value {
     let mut all = json!({
         "ftl": ftl,
         "energy_j": energy_parts(&counters.energy),
-        "busy": busy_parts(&busy_names(machine), &counters),
+        "busy": busy_parts(&busy_names(machine), counters),
         "interrupts": counters.interrupts,
     });
     if machine.ftl().uses_host_memory() {

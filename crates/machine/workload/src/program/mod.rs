@@ -25,7 +25,7 @@ mod chase;
 mod checkpoint;
 mod filebench;
 mod inference;
-mod keys;
+pub mod keys;
 mod random;
 mod replay;
 mod sequential;
