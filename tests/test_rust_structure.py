@@ -110,6 +110,20 @@ def test_a_release_has_no_injected_fault(package: str) -> None:
     assert not re.search(rf"{FEATURE}|\btestkit\b", found)
 
 
+def faults() -> list[str]:
+    """Return the names of all faults that tests inject into parts."""
+    texts = [path.read_text() for path in ROOT.glob("crates/*/*/src/injected.rs")]
+    return [name for text in texts for name in re.findall(r"^    ([A-Z]\w{5,}),$", text, re.MULTILINE)]
+
+
+def test_the_extension_names_no_fault() -> None:
+    core = pytest.importorskip("nandram._core")
+    names = faults()
+    assert {"JournalSkipped", "TagKept", "ErasedEarly", "FlushSkipped"} <= set(names)
+    content = Path(core.__file__).read_bytes()
+    assert [name for name in names if name.encode() in content] == []
+
+
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
 def test_the_tests_of_a_part_have_its_faults() -> None:
     assert f'ftl feature "{FEATURE}"' in features("ftl", "normal,dev,features")
