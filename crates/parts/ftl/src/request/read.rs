@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::location::{Location, Place};
 use crate::map::cache::Ready;
 use crate::request::operation::{Kind, Operation};
-use crate::{Actions, Delivery, Ftl};
+use crate::{Actions, Ftl};
 
 /// Consecutive logical units at consecutive flash units of one program: one flash read.
 #[derive(Clone, Copy)]
@@ -196,7 +196,7 @@ impl Ftl {
 
     /// Handles the end of the flash read `id` of a command, and returns the data for the host.
     #[inline]
-    pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Delivery> {
+    pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Action> {
         let Operation { subject, unit, logical, count, bytes, .. } = self.operations[id];
         self.operations.free(id);
         let (tag, block) = (Tag(subject), self.layout.block_of(unit));
@@ -270,17 +270,18 @@ impl Ftl {
 
     /// Delivers `bytes` more of a read.
     fn deliver(&mut self, tag: Tag, bytes: u64, out: &mut Actions) {
-        self.account(tag, bytes).act(out);
+        let data = self.account(tag, bytes);
+        out.actions.push(data);
     }
 
-    /// Accounts for `bytes` more of a read; the command ends with the last.
+    /// Accounts for `bytes` more of a read; the command ends with the last. Returns the action that delivers them.
     #[inline]
-    pub(crate) fn account(&mut self, tag: Tag, bytes: u64) -> Delivery {
+    pub(crate) fn account(&mut self, tag: Tag, bytes: u64) -> Action {
         let command = &mut self.commands[tag];
         debug_assert!(command.active);
         command.left -= bytes;
         command.active = command.left > 0;
-        Delivery { tag, bytes: bytes as u32, end: (command.left == 0).then_some(command.status) }
+        Action::Data { tag, bytes: bytes as u32, end: (command.left == 0).then_some(command.status) }
     }
 }
 
