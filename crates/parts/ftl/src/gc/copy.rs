@@ -156,6 +156,10 @@ impl Ftl {
             unit += whole;
             cursor += 1;
         }
+        if cursor == scan.cursor {
+            // Nothing was read.
+            return cursor == scan.end;
+        }
         let current = if background { &mut l.fold } else { &mut l.scan };
         *current = Some(GcScan { cursor, ..scan });
         l.reading += reads;

@@ -11,8 +11,8 @@ use crate::map::cache::Ready;
 use crate::request::operation::{Kind, Operation};
 use crate::{Actions, Ftl};
 
-/// Consecutive logical units at consecutive flash units of one program: one flash read.
-#[derive(Clone, Copy)]
+/// Consecutive logical units at consecutive flash units of one program: one flash read. May be empty.
+#[derive(Clone, Copy, Default)]
 struct Run {
     unit: u32,
     logical: u32,
@@ -62,12 +62,12 @@ impl Ftl {
 
     /// Reads `units` for the command `tag`. `mapped`: their translation units were already consulted.
     pub(crate) fn read_units(&mut self, tag: Tag, units: Range<u32>, mapped: bool, out: &mut Actions) {
-        let mut run: Option<Run> = None;
+        let mut run = Run::default();
         let mut at_hand = 0;
         for unit in units {
             self.read_unit(tag, unit, mapped, &mut run, &mut at_hand, out);
         }
-        if let Some(run) = run {
+        if run.count > 0 {
             self.issue_read(tag, run, out);
         }
         if at_hand > 0 {
@@ -78,15 +78,7 @@ impl Ftl {
     /// Reads one unit: from RAM, as part of the run's page, or after a wait. `mapped`: its translation unit was already
     /// consulted.
     #[inline]
-    fn read_unit(
-        &mut self,
-        tag: Tag,
-        unit: u32,
-        mapped: bool,
-        run: &mut Option<Run>,
-        at_hand: &mut u64,
-        out: &mut Actions,
-    ) {
+    fn read_unit(&mut self, tag: Tag, unit: u32, mapped: bool, run: &mut Run, at_hand: &mut u64, out: &mut Actions) {
         let place = self.place(unit);
         if !self.lost.is_empty() && self.lost.contains(&unit) {
             self.commands[tag].status = Status::Uncorrectable;
@@ -112,7 +104,7 @@ impl Ftl {
                     Some(_) => self.copied_to(tag, unit, home, out),
                     None => home,
                 };
-                if let Some(run) = run {
+                if run.count > 0 {
                     let together = physical == run.unit + run.count
                         && unit == run.logical + run.count
                         && physical % self.layout.program_units != 0;
@@ -120,10 +112,9 @@ impl Ftl {
                         run.count += 1;
                         return;
                     }
-                    let full = *run;
-                    self.issue_read(tag, full, out);
+                    self.issue_read(tag, *run, out);
                 }
-                *run = Some(Run { unit: physical, logical: unit, count: 1 });
+                *run = Run { unit: physical, logical: unit, count: 1 };
             }
             _ => {
                 let part = self.part(tag, unit);
