@@ -111,8 +111,10 @@ pub enum Action {
         tag: Tag,
         /// Number of bytes.
         bytes: u32,
+        /// Final status, if the command ends with these bytes.
+        end: Option<Status>,
     },
-    /// Ends the command.
+    /// Ends any other command.
     Complete {
         /// The host command.
         tag: Tag,

@@ -73,30 +73,6 @@ pub struct Actions {
     pub moves: Vec<Move>,
 }
 
-/// Read data that has reached the controller: `bytes` more of a host read, and its status if that completes the
-/// command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Delivery {
-    /// The host command.
-    pub tag: Tag,
-    /// Number of bytes.
-    pub bytes: u32,
-    /// Final status, if these were the last bytes of the command.
-    pub end: Option<Status>,
-}
-
-impl Delivery {
-    /// Emits the data action, and the completion if these were the last bytes.
-    #[inline]
-    fn act(self, out: &mut Actions) {
-        let Delivery { tag, bytes, end } = self;
-        out.actions.push(Action::Data { tag, bytes });
-        if let Some(status) = end {
-            out.actions.push(Action::Complete { tag, status });
-        }
-    }
-}
-
 /// One unit of a program: its logical number and the buffer that holds its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramUnit {
@@ -157,7 +133,7 @@ impl Ftl {
         })
     }
 
-    /// Starts a host command. Its tag may be reused after its [`Action::Complete`].
+    /// Starts a host command. Its tag may be reused after the action that ends it.
     #[inline]
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
         self.requests.activity.command(now);
@@ -202,15 +178,15 @@ impl Ftl {
         if status != Status::Ok && self.durability.has_parity() && self.start_rebuild(id, flash, out) {
             return;
         }
-        if let Some(delivery) = self.ended(id, status, flash, out) {
-            delivery.act(out);
+        if let Some(data) = self.ended(id, status, flash, out) {
+            out.actions.push(data);
         }
     }
 
-    /// Like [`done`](Self::done), without an attempt to rebuild what could not be read. Returns the data that the
-    /// operation read for the host.
+    /// Like [`done`](Self::done), without an attempt to rebuild what could not be read. Returns the [`Action::Data`]
+    /// that delivers what the operation read for the host.
     #[inline]
-    fn ended(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
+    fn ended(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Action> {
         match self.operations[id].kind {
             Kind::HostRead => self.host_read_done(id, status, out),
             Kind::CollectRead => {
@@ -222,7 +198,7 @@ impl Ftl {
     }
 
     #[inline(never)]
-    fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Delivery> {
+    fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Action> {
         match self.operations[id].kind {
             Kind::HostRead | Kind::CollectRead => unreachable!("handled by the caller"),
             Kind::Program if status == Status::Ok => self.program_done(id, None, out),

@@ -8,7 +8,7 @@
 //!
 //! Without cache reads, a die's register is busy until its data has left, and the die starts nothing before.
 
-use media::{EraseOp, OpId, PageAddr, ProgramOp, ReadOp, Status};
+use media::{EraseOp, OpId, PageAddr, ProgramOp, ReadOp};
 use sim::{Dense, Energy, Part, Schedule, Streams, Time};
 
 use crate::channel::Channel;
@@ -291,8 +291,8 @@ impl Nand {
     pub fn handle<S: Schedule<Event>>(&mut self, now: Time, event: Event, s: &mut S) -> Option<Done> {
         match event {
             Event::Array(die) => self.array_end(now, die as usize, s),
-            Event::Transfer(channel) => self.transferred(now, channel as usize, s).map(read_done),
-            Event::Decoded(id) => self.decoded(now, id.0, s).map(read_done),
+            Event::Transfer(channel) => self.transferred(now, channel as usize, s),
+            Event::Decoded(id) => self.decoded(now, id.0, s),
             Event::Wake(channel) => {
                 self.woken(now, channel as usize, s);
                 None
@@ -314,10 +314,6 @@ impl Part for Nand {
     fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Option<Done>) {
         *out = Nand::handle(self, now, event, s);
     }
-}
-
-fn read_done((id, status): (OpId, Status)) -> Done {
-    Done { id, status, kind: Kind::Read }
 }
 
 /// The planes of an operation on more than one. Apart, because counting bits is no single instruction everywhere.

@@ -65,10 +65,9 @@ impl Machine {
     /// Acts on the outputs of the host interface. Returns whether any is for the translation layer.
     #[inline]
     fn outputs(&mut self, now: Time, completions: &mut Vec<Completion>) -> bool {
-        let (mut at, mut asks) = (0, false);
-        while let Some(output) = self.outputs.get(at) {
-            at += 1;
-            match *output {
+        let mut asks = false;
+        for at in 0..self.outputs.len() {
+            match self.outputs[at] {
                 Output::Completed { io, status, submitted } => {
                     completions.push(Completion { io, status, submitted, at: now });
                     continue;
@@ -118,16 +117,14 @@ impl Machine {
     /// Handles the end of a program or an erase.
     fn write_done(&mut self, done: Done) {
         let Done { id, status, kind } = done;
-        let (page, slc) = self.nand.place_of(id);
-        let plain = kind == nand::Kind::Program && status == Status::Ok && self.ftl.is_plain(id);
-        let sequence = self.ftl.program_sequence(id);
-        match plain.then(|| self.nand.store_mut().program_plain(page, sequence, slc)).flatten() {
-            Some(spare) => self.ftl.program_done(id, Some(spare), &mut self.out),
-            None => {
-                self.apply_write(done);
-                self.ftl.done(id, status, self.nand.store(), &mut self.out);
+        if kind == nand::Kind::Program && status == Status::Ok && self.ftl.is_plain(id) {
+            let ((page, slc), sequence) = (self.nand.place_of(id), self.ftl.program_sequence(id));
+            if let Some(spare) = self.nand.store_mut().program_plain(page, sequence, slc) {
+                return self.ftl.program_done(id, Some(spare), &mut self.out);
             }
         }
+        self.apply_write(done);
+        self.ftl.done(id, status, self.nand.store(), &mut self.out);
     }
 
     /// Applies a program or an erase to the contents.

@@ -40,6 +40,9 @@ impl Machine {
     fn perform_actions(&mut self, now: Time) {
         let Machine { out, nand, host_interface, world, barriers, checker, data, external, .. } = self;
         for action in &out.actions {
+            if let Action::Data { tag, bytes, .. } = *action {
+                host_interface.data(now, tag, bytes, &mut HostInterfaceView(world));
+            }
             match *action {
                 Action::Read(op) => nand.submit_read(now, op, &mut NandView(world)),
                 Action::Program(op) => nand.submit_program(now, op, &mut NandView(world)),
@@ -47,8 +50,8 @@ impl Machine {
                 Action::Retire(block) => nand.store_mut().mark_bad(block),
                 Action::Barrier(id) => barriers.push(id),
                 Action::Ready { tag } => host_interface.ready(now, tag, &mut HostInterfaceView(world)),
-                Action::Data { tag, bytes } => host_interface.data(now, tag, bytes, &mut HostInterfaceView(world)),
-                Action::Complete { tag, status } => {
+                Action::Data { end: None, .. } => {}
+                Action::Data { tag, end: Some(status), .. } | Action::Complete { tag, status } => {
                     if *external && status == Status::Ok {
                         // An external host gets the payload in front of the completion.
                         host_interface.put(tag, data.data(tag));

@@ -9,7 +9,7 @@ use media::{Action, Class, Flash, Move, OpId, PARITY, PageAddr, PlaneMask, ReadO
 use crate::buffer::slots::Owner;
 use crate::location::Location;
 use crate::request::operation::{Kind, Operation};
-use crate::{Actions, Delivery, Ftl};
+use crate::{Actions, Ftl};
 
 /// A read whose page is being rebuilt.
 pub(crate) struct Rebuild {
@@ -191,7 +191,7 @@ impl Ftl {
         status: Status,
         flash: &impl Flash,
         out: &mut Actions,
-    ) -> Option<Delivery> {
+    ) -> Option<Action> {
         let of = OpId(self.operations.end(id).subject);
         let parity = self.durability.parity.as_mut().expect("called only if parity is configured");
         let rebuild = parity.rebuilds.get_mut(&of.0).expect("a page is being rebuilt");
@@ -213,13 +213,13 @@ impl Ftl {
         }
         let from = out.moves.len();
         let status = if failed { Status::Uncorrectable } else { Status::Ok };
-        let delivery = self.ended(of, status, flash, out);
+        let data = self.ended(of, status, flash, out);
         if rebuilt {
             let moves = out.moves.split_off(from);
             moves.into_iter().for_each(|movement| self.move_rebuilt(movement, page, &others, out));
             self.dispatch_pending(out);
         }
-        delivery
+        data
     }
 
     /// Rewrites data read by the host elsewhere, as far as the write cache has room.

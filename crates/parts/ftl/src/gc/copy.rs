@@ -156,6 +156,10 @@ impl Ftl {
             unit += whole;
             cursor += 1;
         }
+        if cursor == scan.cursor {
+            // Nothing was read.
+            return cursor == scan.end;
+        }
         let current = if background { &mut collection.background.scan } else { &mut collection.scan };
         *current = Some(GcScan { cursor, ..scan });
         collection.reading += reads;

@@ -17,7 +17,7 @@ use sim::Time;
 use crate::buffer::slots::{Holds, NIL, Owner, Slot};
 use crate::location::{Location, Place};
 use crate::request::operation::Kind;
-use crate::{Actions, Delivery, Ftl, InjectedFault};
+use crate::{Actions, Ftl, InjectedFault};
 
 /// State of the host memory buffer.
 #[derive(Default)]
@@ -177,7 +177,7 @@ impl Ftl {
         self.host_access_done(out);
     }
 
-    pub(crate) fn host_load_done(&mut self, id: OpId, out: &mut Actions) -> Delivery {
+    pub(crate) fn host_load_done(&mut self, id: OpId, out: &mut Actions) -> Action {
         let operation = self.operations.end(id);
         self.host_access_done(out);
         self.account(Tag(operation.subject), u64::from(operation.bytes))

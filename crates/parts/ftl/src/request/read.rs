@@ -9,10 +9,10 @@ use crate::config::Config;
 use crate::location::{Location, Place};
 use crate::map::cache::Ready;
 use crate::request::operation::{Kind, Operation};
-use crate::{Actions, Delivery, Ftl};
+use crate::{Actions, Ftl};
 
-/// Consecutive logical units at consecutive flash units of one program: one flash read.
-#[derive(Clone, Copy)]
+/// Consecutive logical units at consecutive flash units of one program: one flash read. May be empty.
+#[derive(Clone, Copy, Default)]
 struct Run {
     unit: u32,
     logical: u32,
@@ -62,12 +62,12 @@ impl Ftl {
 
     /// Reads `units` for the command `tag`. `mapped`: their translation units were already consulted.
     pub(crate) fn read_units(&mut self, tag: Tag, units: Range<u32>, mapped: bool, out: &mut Actions) {
-        let mut run: Option<Run> = None;
+        let mut run = Run::default();
         let mut at_hand = 0;
         for unit in units {
             self.read_unit(tag, unit, mapped, &mut run, &mut at_hand, out);
         }
-        if let Some(run) = run {
+        if run.count > 0 {
             self.issue_read(tag, run, out);
         }
         if at_hand > 0 {
@@ -78,15 +78,7 @@ impl Ftl {
     /// Reads one unit: from RAM, as part of the run's page, or after a wait. `mapped`: its translation unit was already
     /// consulted.
     #[inline]
-    fn read_unit(
-        &mut self,
-        tag: Tag,
-        unit: u32,
-        mapped: bool,
-        run: &mut Option<Run>,
-        at_hand: &mut u64,
-        out: &mut Actions,
-    ) {
+    fn read_unit(&mut self, tag: Tag, unit: u32, mapped: bool, run: &mut Run, at_hand: &mut u64, out: &mut Actions) {
         let place = self.place(unit);
         if self.durability.is_lost(unit) {
             self.requests.commands[tag].status = Status::Uncorrectable;
@@ -110,7 +102,7 @@ impl Ftl {
             Place::Flash(home) => {
                 let copied = self.buffer.has_read_copies();
                 let physical = if copied { self.copied_to(tag, unit, home, out) } else { home };
-                if let Some(run) = run {
+                if run.count > 0 {
                     let together = physical == run.unit + run.count
                         && unit == run.logical + run.count
                         && physical % self.layout.program_units != 0;
@@ -118,10 +110,9 @@ impl Ftl {
                         run.count += 1;
                         return;
                     }
-                    let full = *run;
-                    self.issue_read(tag, full, out);
+                    self.issue_read(tag, *run, out);
                 }
-                *run = Some(Run { unit: physical, logical: unit, count: 1 });
+                *run = Run { unit: physical, logical: unit, count: 1 };
             }
             _ => {
                 let part = self.part(tag, unit);
@@ -194,7 +185,7 @@ impl Ftl {
 
     /// Handles the end of the flash read `id` of a command, and returns the data for the host.
     #[inline]
-    pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Delivery> {
+    pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Action> {
         let Operation { subject, unit, logical, count, bytes, .. } = self.operations[id];
         self.operations.free(id);
         let (tag, block) = (Tag(subject), self.layout.block_of(unit));
@@ -268,17 +259,18 @@ impl Ftl {
 
     /// Delivers `bytes` more of a read.
     fn deliver(&mut self, tag: Tag, bytes: u64, out: &mut Actions) {
-        self.account(tag, bytes).act(out);
+        let data = self.account(tag, bytes);
+        out.actions.push(data);
     }
 
-    /// Accounts for `bytes` more of a read; the command ends with the last.
+    /// Accounts for `bytes` more of a read; the command ends with the last. Returns the action that delivers them.
     #[inline]
-    pub(crate) fn account(&mut self, tag: Tag, bytes: u64) -> Delivery {
+    pub(crate) fn account(&mut self, tag: Tag, bytes: u64) -> Action {
         let command = &mut self.requests.commands[tag];
         debug_assert!(command.active);
         command.left -= bytes;
         command.active = command.left > 0;
-        Delivery { tag, bytes: bytes as u32, end: (command.left == 0).then_some(command.status) }
+        Action::Data { tag, bytes: bytes as u32, end: (command.left == 0).then_some(command.status) }
     }
 }
 

@@ -291,8 +291,10 @@ impl World {
                     }
                     Action::HostMemoryReleased => self.releasing = false,
                     Action::Ready { tag } => self.queues[shared].push(Pending::Arrived(tag)),
-                    Action::Data { .. } => {}
-                    Action::Complete { tag, status } => self.completed(tag, status),
+                    Action::Data { end: None, .. } => {}
+                    Action::Data { tag, end: Some(status), .. } | Action::Complete { tag, status } => {
+                        self.completed(tag, status);
+                    }
                 }
             }
         }

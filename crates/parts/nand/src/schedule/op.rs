@@ -116,10 +116,12 @@ impl Op {
         u64::from(self.block) << 40 | u64::from(self.page) << 16 | u64::from(self.planes.0)
     }
 
-    /// Returns the result of a read without further retries.
+    /// Ends the read `id`, which needs no further retries.
     #[inline]
-    pub(crate) fn read_status(&self) -> Status {
-        if self.lost { Status::Uncorrectable } else { Status::Ok }
+    pub(crate) fn end_read(&mut self, id: u32) -> Done {
+        self.active = false;
+        let status = if self.lost { Status::Uncorrectable } else { Status::Ok };
+        Done { id: OpId(id), status, kind: Kind::Read }
     }
 
     pub(crate) fn address(&self) -> PageAddr {

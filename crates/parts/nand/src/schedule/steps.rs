@@ -71,7 +71,7 @@ impl Nand {
     }
 
     /// Ends a program or an erase in a die's array.
-    #[inline(never)]
+    #[inline]
     fn write_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> (Kind, Status) {
         let dies_at = self.channels.len() as u32;
         let Nand { ops, dies, log, energy, config, .. } = self;
@@ -141,9 +141,9 @@ impl Nand {
         begin_transfer(now, die, d.out, &ops[d.out], d.channel, channel, tables, log, s);
     }
 
-    /// Handles [`Event::Transfer`]. Returns the read that it ends, if any, and its result.
+    /// Handles [`Event::Transfer`]. Returns the read that it ends, if any.
     #[inline]
-    pub fn transferred<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) -> Option<(OpId, Status)> {
+    pub(crate) fn transferred<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) -> Option<Done> {
         let channel = &mut self.channels[number];
         let die = channel.moving as usize;
         debug_assert!(
@@ -160,8 +160,7 @@ impl Nand {
         let waits = d.load;
         let op = &mut self.ops[id];
         let done = if (op.retries == 0) & !self.tables.decoded {
-            op.active = false;
-            Some((OpId(id), op.read_status()))
+            Some(op.end_read(id))
         } else {
             self.decode(now, id, s);
             None
@@ -210,12 +209,11 @@ impl Nand {
 
     /// Ends the decoding of a read that left its die earlier: the read is done, or retried.
     #[inline(never)]
-    pub(crate) fn decoded<S: Schedule<Event>>(&mut self, now: Time, id: u32, s: &mut S) -> Option<(OpId, Status)> {
+    pub(crate) fn decoded<S: Schedule<Event>>(&mut self, now: Time, id: u32, s: &mut S) -> Option<Done> {
         let op = &mut self.ops[id];
         let die = op.die as usize;
         if op.retries == 0 {
-            op.active = false;
-            return Some((OpId(id), op.read_status()));
+            return Some(op.end_read(id));
         }
         self.read_again(id);
         self.advance(now, die, s);
