@@ -27,13 +27,13 @@ plain() {
     count "$target/release/examples/run" mqsim-ideal-map "$scratch/$1.$2.fio" fill $sets
 }
 
-short=50000 long=150000
+short=20000 long=60000
 slope() { echo $((($2 - $1) / (long - short))); }
 run32="$(slope "$(plain 32 $short)" "$(plain 32 $long)")"
 run1000="$(slope "$(plain 1000 $short)" "$(plain 1000 $long)")"
 from_c() { count "$scratch/stepping" mqsim-ideal-map "$changes" fill "$1"; }
 c32="$(slope "$(from_c $short)" "$(from_c $long)")"
-from_python() { count env PYTHONHASHSEED=0 .venv/bin/python bench/stepping.py mqsim-ideal-map "$changes" fill "$1"; }
+from_python() { PYTHONHASHSEED=0 count .venv/bin/python bench/stepping.py mqsim-ideal-map "$changes" fill "$1"; }
 python1000="$(slope "$(from_python $short)" "$(from_python $long)")"
 
 cat <<TABLE

@@ -127,6 +127,12 @@ impl Simulation {
     /// If a request is invalid or its time has passed ([`Error::InBatch`] names the first), or too many requests are
     /// outstanding.
     pub fn submit_all(&mut self, requests: &[(Time, Request)]) -> Result<u64, Error> {
+        if let [(at, request)] = requests {
+            return self.submit(*at, *request).map_err(|cause| match cause {
+                full @ Error::Full { .. } => full,
+                cause => Error::InBatch { index: 0, cause: Box::new(cause) },
+            });
+        }
         let first = self.next_id;
         let mut more = [0_u64; DEVICES_MAX];
         for (index, (at, request)) in requests.iter().enumerate() {
