@@ -20,7 +20,7 @@ def sources() -> list[Path]:
 
 
 def structs() -> Iterator[tuple[str, int, int]]:
-    """Yield the place of each struct with named fields, its number of fields, and how many of them are flags."""
+    """Yield the place of each struct with named fields, its number of fields and its number of flags."""
     for path in sources():
         for found in STRUCT.finditer(path.read_text()):
             types = [field["type"] for field in FIELD.finditer(re.sub(r"//.*", "", found["body"]))]

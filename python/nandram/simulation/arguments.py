@@ -1,4 +1,4 @@
-"""Arguments of simulations: numbers, times, operations, and columns of them."""
+"""Arguments of simulations: numbers, times, operations, and columns."""
 
 from typing import Any
 

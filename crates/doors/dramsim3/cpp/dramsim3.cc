@@ -33,7 +33,7 @@ void MemorySystem::ClockTick() {
     if (++cycle_ >= due_) Advance();
 }
 
-// Callbacks may add transactions, so that what has completed is copied before the first of them.
+// Callbacks may add transactions, so the completions are copied before the first callback.
 void MemorySystem::Advance() {
     uint64_t count = 0;
     const Done *done = nandram_ds3_tick(handle_, cycle_, &count, &due_);

@@ -92,7 +92,7 @@ pub unsafe extern "C" fn nandram_ds3_add(handle: *mut Handle, cycle: u64, addres
     handle.memory.add(cycle, address, is_write != 0).unwrap_or_else(|message| fail(&message))
 }
 
-/// Advances to edge `cycle`. Returns the completed transactions, `count` of them, valid until the next call, and stores the
+/// Advances to edge `cycle`. Returns `count` completed transactions, valid until the next call, and stores the
 /// first cycle in which something may happen next in `due`.
 ///
 /// # Safety

@@ -63,7 +63,7 @@ const SOURCES: [(&str, WeightSource); 2] = [("host", WeightSource::Host), ("driv
 /// The GPUs of the server.
 #[derive(Clone, Copy, Debug)]
 pub struct Gpus {
-    /// One of them.
+    /// Each GPU.
     pub gpu: Gpu,
     /// Their number.
     pub count: u64,

@@ -2,6 +2,7 @@
 
 mod admit;
 mod agenda;
+mod expected;
 pub mod run;
 mod sequence;
 mod step;
@@ -9,7 +10,7 @@ mod traffic;
 
 use std::collections::{HashMap, VecDeque};
 
-use sim::{Serial, Time};
+use sim::Time;
 use storage::record::Recorder;
 
 use crate::blocks::Blocks;
@@ -19,9 +20,10 @@ use crate::gpu::Roofline;
 use crate::load::{Arrivals, Request};
 use crate::results::tally::{Snapshot, Tally};
 use agenda::{Agenda, Event};
+use expected::Expected;
 use sequence::Sequence;
 use step::Step;
-use traffic::Purpose;
+use traffic::{HostLink, Purpose};
 
 /// A server under load.
 pub(crate) struct Server {
@@ -29,12 +31,7 @@ pub(crate) struct Server {
     roofline: Roofline,
     blocks: Blocks,
     drives: Drives,
-    arrivals: Arrivals,
-    /// The next request that depends on no answer.
-    next: Option<Request>,
-    /// Turns that will arrive, by number.
-    turns: HashMap<u32, Request>,
-    turn_numbers: u32,
+    expected: Expected,
     agenda: Agenda,
     sequences: Vec<Sequence>,
     free: Vec<u32>,
@@ -44,9 +41,7 @@ pub(crate) struct Server {
     /// Admitted sequences, in order of admission.
     running: Vec<u32>,
     step: Option<Step>,
-    /// The host link in each direction.
-    to_gpu: Serial,
-    to_host: Serial,
+    link: HostLink,
     groups: HashMap<u64, Purpose>,
     recorder: Recorder,
     tally: Tally,
@@ -61,10 +56,7 @@ impl Server {
             roofline: config.gpus.roofline(),
             blocks,
             drives,
-            arrivals,
-            next: None,
-            turns: HashMap::new(),
-            turn_numbers: 0,
+            expected: Expected::new(arrivals),
             agenda: Agenda::default(),
             sequences: Vec::new(),
             free: Vec::new(),
@@ -72,8 +64,7 @@ impl Server {
             blocked: false,
             running: Vec::new(),
             step: None,
-            to_gpu: Serial::default(),
-            to_host: Serial::default(),
+            link: HostLink::default(),
             groups: HashMap::new(),
             recorder: Recorder::new(Use::NAMES.len()),
             tally: Tally::default(),
@@ -131,12 +122,12 @@ impl Server {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Arrival => {
-                let request = self.next.take().expect("an announced request");
+                let request = self.expected.take_next();
                 self.arrive(request);
                 self.expect_arrival();
             }
             Event::Turn(number) => {
-                let request = self.turns.remove(&number).expect("an announced turn");
+                let request = self.expected.take_turn(number);
                 self.arrive(request);
             }
             Event::Begin => {
@@ -150,9 +141,8 @@ impl Server {
     }
 
     fn expect_arrival(&mut self) {
-        self.next = self.arrivals.next_request();
-        if let Some(request) = &self.next {
-            self.agenda.add(request.at, Event::Arrival);
+        if let Some(at) = self.expected.draw() {
+            self.agenda.add(at, Event::Arrival);
         }
     }
 
@@ -174,10 +164,8 @@ impl Server {
 
     /// Schedules the turn that follows `request`, if there is one.
     fn expect_turn(&mut self, request: &Request) {
-        if let Some(next) = self.arrivals.answered(request, self.now) {
-            self.turns.insert(self.turn_numbers, next);
-            self.agenda.add(next.at, Event::Turn(self.turn_numbers));
-            self.turn_numbers += 1;
+        if let Some((number, at)) = self.expected.answered(request, self.now) {
+            self.agenda.add(at, Event::Turn(number));
         }
     }
 

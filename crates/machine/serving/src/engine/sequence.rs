@@ -36,7 +36,7 @@ pub(super) struct Sequence {
     pub computed: u64,
     /// Tokens generated.
     pub generated: u64,
-    /// Time of the first of them.
+    /// Time of the first generated token.
     pub first: Option<Time>,
     /// Copies that it waits for.
     pub copies: u32,

@@ -1,6 +1,6 @@
 //! Copies between the tiers.
 
-use sim::Time;
+use sim::{Serial, Time};
 
 use super::Server;
 use super::agenda::{Copied, Event};
@@ -17,6 +17,13 @@ pub(super) enum Purpose {
     Offload(Key),
     /// The weights of the step in progress.
     Weights,
+}
+
+/// The link between host and GPUs, in each direction.
+#[derive(Default)]
+pub(super) struct HostLink {
+    to_gpu: Serial,
+    to_host: Serial,
 }
 
 impl Server {
@@ -61,12 +68,12 @@ impl Server {
     pub(super) fn cross_to_gpu(&mut self, bytes: u64) -> Time {
         let length = Time::of_transfer(bytes, self.config.tiers.link);
         self.tally.link_busy[0] += length;
-        self.to_gpu.take(self.now, length).to
+        self.link.to_gpu.take(self.now, length).to
     }
 
     fn cross_to_host(&mut self, bytes: u64) -> Time {
         let length = Time::of_transfer(bytes, self.config.tiers.link);
         self.tally.link_busy[1] += length;
-        self.to_host.take(self.now, length).to
+        self.link.to_host.take(self.now, length).to
     }
 }

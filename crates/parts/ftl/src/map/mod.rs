@@ -18,7 +18,7 @@ use frames::MapCache;
 use host_memory::HostMemory;
 use table::Table;
 
-/// The map, and the memory lent by the host that holds parts of it.
+/// The map, and the host memory that holds parts of the map.
 pub(crate) struct Map {
     pub(crate) table: Table,
     /// `None` if the controller holds the whole map.
@@ -32,7 +32,7 @@ impl Map {
         Map { table: Table::new(units), cache: MapCache::new(config, streams), host: HostMemory::default() }
     }
 
-    /// Returns true if the map is in flash, and only parts of it in the controller.
+    /// Returns true if the map is in flash, and the controller caches parts.
     #[inline]
     pub(crate) fn is_cached(&self) -> bool {
         self.cache.is_some()
