@@ -210,6 +210,22 @@ class ServeRequest(TypedDict):
     dilation: int
     """Nanoseconds of the host's clock per nanosecond of the drive."""
     seed: int
+    store: str | None
+    """The file of the flash; None to keep it in memory."""
+    cuts: Cuts | None
+
+class Cuts(TypedDict):
+    """Instants at which the drive's power would be cut, to learn what would be left."""
+
+    folder: str
+    """Folder for ``NUMBER.store``, and ``cuts.jsonl`` with a line per instant."""
+    instants: list[int]
+    """Nanoseconds of the drive's time."""
+    witness: str
+    """File whose length at each instant is recorded."""
+
+def export_store(system: str, sets: list[str], seed: int, store: str, image: str) -> None:
+    """Write what the host of the drive in `store` would read to the sparse file `image`. Linux only."""
 
 def serve(
     system: str, sets: list[str], request: ServeRequest, ready: Callable[[], object]

@@ -31,9 +31,15 @@ class Drive(Protocol):
 class Server:
     """A simulated drive that a server attaches to QEMU over a socket."""
 
-    def __init__(self, system: str, changes: Sequence[str]) -> None:
+    def __init__(
+        self, system: str, changes: Sequence[str], store: Path | None = None, cuts: Path | None = None
+    ) -> None:
         self._line = [sys.executable, "-m", "nandram", "serve", system]
         self._line += [word for change in changes for word in ("--set", change)]
+        if store is not None:
+            self._line += ["--store", str(store)]
+        if cuts is not None:
+            self._line += ["--cuts", str(cuts)]
 
     def start(self, children: Children, work: Path, output: Path, deadline: Deadline) -> list[str]:
         """Start the server and wait for its socket."""

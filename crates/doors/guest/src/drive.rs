@@ -2,10 +2,10 @@
 
 use ftl::config::{ConfigError, HostMemory};
 use host_interface::external::External;
-use nand::PayloadKind;
+use nand::{PayloadKind, Store};
 use sim::{Schedule, Streams, Time};
-use storage::Machine;
 use storage::prepare::{Preparation, PrepareError, prepare};
+use storage::{Machine, Mirror};
 use system::System;
 use system::parts::Parts;
 
@@ -51,6 +51,9 @@ pub enum DriveError {
     /// Prepared flash without contents would be read by the guest.
     #[error("preparation: found {0}, expected none: a guest reads what flash holds")]
     Preparation(Preparation),
+    /// The saved state is not this drive's.
+    #[error("saved state of the controller: found {0}, expected that of this drive")]
+    State(String),
     /// A namespace has a size or block size that does not exist.
     #[error("namespace {number}: found {found}, expected {expected}")]
     Namespace {
@@ -61,6 +64,24 @@ pub enum DriveError {
         /// The requirement.
         expected: String,
     },
+}
+
+/// Saves the controller's state: a text of at most 4,000 bytes.
+pub type SaveState = Box<dyn FnMut(&str) + Send>;
+
+/// Looks at a drive at an instant.
+pub type Inspect = Box<dyn FnMut(&Drive, Time) + Send>;
+
+/// Flash that outlives the drive, such as in a file.
+pub struct Flash {
+    /// The contents.
+    pub store: Store,
+    /// A copy that follows every change.
+    pub mirror: Option<Box<dyn Mirror>>,
+    /// The controller's state, as it was saved; `None` or empty for a new drive.
+    pub state: Option<String>,
+    /// Receives the controller's state when it changes.
+    pub save: Option<SaveState>,
 }
 
 /// A drive at its registers. Every call that takes a time first handles all events up to it; times must not decrease.
@@ -78,6 +99,10 @@ pub struct Drive {
     raised: Vec<u16>,
     messages: Vec<Message>,
     completions: Vec<storage::Completion>,
+    save: Option<SaveState>,
+    /// Instants at which `inspect` is called, the next one last.
+    instants: Vec<Time>,
+    inspect: Option<Inspect>,
 }
 
 impl Drive {
@@ -86,27 +111,58 @@ impl Drive {
     /// # Errors
     /// Fails if the system has no PCI Express link, its parts do not fit together, or a namespace is impossible.
     pub fn new(system: &System, options: &Options, memory: Box<dyn GuestMemory>) -> Result<Drive, DriveError> {
+        let keep_none = |_: &Parts, store| Ok::<_, DriveError>(Flash { store, mirror: None, state: None, save: None });
+        Drive::with_flash(system, options, memory, keep_none)
+    }
+
+    /// Returns the parts of `system` and its fresh flash.
+    ///
+    /// # Errors
+    /// Fails like [`new`](Self::new).
+    pub fn parts_and_flash(system: &System, options: &Options) -> Result<(Parts, Store), DriveError> {
         if options.preparation != Preparation::Erased {
             return Err(DriveError::Preparation(options.preparation));
         }
-        let streams = Streams::new(options.seed);
         let parts = parts(system)?;
-        let link::Config::Pcie(link) = &parts.host_interface.link else { return Err(DriveError::Link) };
-        let page = u64::from(parts.host_interface.device.host_page);
-        let config = ControllerConfig {
-            device: parts.host_interface.device.clone(),
-            link: link.clone(),
-            unit: system.ftl.unit,
-            transfer_max: page << (system.host.max_transfer.max(page) / page).ilog2(),
-            write_cache: parts.ftl.buffers.write_back && !parts.ftl.buffers.protected,
-            namespaces: namespaces(&parts, &options.namespaces)?,
-            identity: options.identity.clone().unwrap_or_else(|| identity(system, options.seed)),
-        };
-        let (store, _) = prepare(system, &parts, options.preparation, &streams, None)?;
-        let (nand, ftl, _) = parts.mount(store, &streams)?;
+        let (store, _) = prepare(system, &parts, options.preparation, &Streams::new(options.seed), None)?;
+        Ok((parts, store))
+    }
+
+    /// Creates the drive that `system` describes over the flash that `flash` returns. It is called with the parts and
+    /// the fresh flash.
+    ///
+    /// # Errors
+    /// Fails like [`new`](Self::new), or with the error of `flash`.
+    pub fn with_flash<E: From<DriveError>>(
+        system: &System,
+        options: &Options,
+        memory: Box<dyn GuestMemory>,
+        flash: impl FnOnce(&Parts, Store) -> Result<Flash, E>,
+    ) -> Result<Drive, E> {
+        let (parts, store) = Drive::parts_and_flash(system, options)?;
+        let config = controller_config(system, options, &parts)?;
+        let flash = flash(&parts, store)?;
+        Ok(Drive::over(system, options, memory, (parts, config), flash)?)
+    }
+
+    fn over(
+        system: &System,
+        options: &Options,
+        memory: Box<dyn GuestMemory>,
+        (parts, config): (Parts, ControllerConfig),
+        flash: Flash,
+    ) -> Result<Drive, DriveError> {
+        let streams = Streams::new(options.seed);
+        let (nand, ftl, _) = parts.mount(flash.store, &streams)?;
         let host_memory = parts.ftl.host_memory.map(|memory| (system.device.hmb.size, memory));
-        let controller = Box::new(Controller::new(&config, memory));
-        let machine = Machine::for_external_host(&parts, controller, ftl, nand);
+        let mut controller = Box::new(Controller::new(&config, memory));
+        if let Some(state) = flash.state.as_deref().filter(|state| !state.is_empty()) {
+            controller.restore_state(state)?;
+        }
+        let mut machine = Machine::for_external_host(&parts, controller, ftl, nand);
+        if let Some(mirror) = flash.mirror {
+            machine.keep_mirror(mirror);
+        }
         let mut drive = Drive {
             machine,
             parts,
@@ -119,9 +175,32 @@ impl Drive {
             raised: Vec::new(),
             messages: Vec::new(),
             completions: Vec::new(),
+            save: flash.save,
+            instants: Vec::new(),
+            inspect: None,
         };
         drive.spare_blocks = drive.spare().max(1);
+        drive.save_state();
         Ok(drive)
+    }
+
+    /// Returns fresh flash like that of which the drive was made.
+    pub fn fresh_store(&self) -> Store {
+        self.parts.erased_store(&self.streams)
+    }
+
+    /// Returns the controller's state that outlives a power cut.
+    pub fn state_text(&self) -> String {
+        let interface: &dyn std::any::Any = self.machine.external();
+        interface.downcast_ref::<Controller>().expect("the controller that the drive was made with").state()
+    }
+
+    /// Saves the controller's state, if the drive was created [with flash](Self::with_flash) that outlives it.
+    pub fn save_state(&mut self) {
+        let text = self.state_text();
+        if let Some(save) = &mut self.save {
+            save(&text);
+        }
     }
 
     /// Returns the machine, for its counters.
@@ -136,6 +215,24 @@ impl Drive {
 
     /// Handles all events up to `until`.
     pub fn advance(&mut self, until: Time) {
+        while let Some(at) = self.instants.pop_if(|at| *at <= until) {
+            self.run(at);
+            if let Some(mut inspect) = self.inspect.take() {
+                inspect(self, at);
+                self.inspect = Some(inspect);
+            }
+        }
+        self.run(until);
+    }
+
+    /// Calls `inspect` at each of `instants`, after the events up to it and before any later one. The drive's host may
+    /// be ahead by then, but cannot have seen anything of a later event.
+    pub fn inspect_at(&mut self, mut instants: Vec<Time>, inspect: Inspect) {
+        instants.sort_unstable_by(|a, b| b.cmp(a));
+        (self.instants, self.inspect) = (instants, Some(inspect));
+    }
+
+    fn run(&mut self, until: Time) {
         while self.machine.advance(until, &mut self.completions) {
             self.completions.clear();
             self.serve_needs(self.machine.now());
@@ -255,6 +352,7 @@ impl Drive {
                     self.controller(now, |controller, s| controller.host_memory_lost(now + time, tag, s));
                 }
                 Need::LendHostMemory(bytes) => self.lend(bytes),
+                Need::SaveState => self.save_state(),
                 Need::ReleaseHeld => self.controller(now, |controller, s| controller.release_held(now, s)),
                 Need::Interrupt => {
                     let raised = self.controller(now, |controller, _| controller.take_interrupts());
@@ -308,6 +406,21 @@ impl Drive {
             media_errors: self.machine.ftl().stats().lost_units,
         }
     }
+}
+
+/// Returns the configuration of the controller.
+fn controller_config(system: &System, options: &Options, parts: &Parts) -> Result<ControllerConfig, DriveError> {
+    let link::Config::Pcie(link) = &parts.host_interface.link else { return Err(DriveError::Link) };
+    let page = u64::from(parts.host_interface.device.host_page);
+    Ok(ControllerConfig {
+        device: parts.host_interface.device.clone(),
+        link: link.clone(),
+        unit: system.ftl.unit,
+        transfer_max: page << (system.host.max_transfer.max(page) / page).ilog2(),
+        write_cache: parts.ftl.buffers.write_back && !parts.ftl.buffers.protected,
+        namespaces: namespaces(parts, &options.namespaces)?,
+        identity: options.identity.clone().unwrap_or_else(|| identity(system, options.seed)),
+    })
 }
 
 /// Returns the parts of `system` for a guest: with whole payload, one more tag than the controller has, round-robin

@@ -19,5 +19,5 @@ pub mod pointers;
 mod summary;
 
 pub use controller::{Identity, NamespaceConfig, QUEUES};
-pub use drive::{Drive, DriveError, Options};
+pub use drive::{Drive, DriveError, Flash, Inspect, Options, SaveState};
 pub use memory::{BadAddress, GuestMemory, Ram};

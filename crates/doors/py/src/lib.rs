@@ -317,6 +317,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_class::<memory::MemoryFile>()?;
         module.add_class::<memory_reader::MemoryReading>()?;
         module.add_function(wrap_pyfunction!(serving::serve, module)?)?;
+        module.add_function(wrap_pyfunction!(serving::export_store, module)?)?;
         module.add_function(wrap_pyfunction!(memory::memory_info, module)?)?;
         module.add_function(wrap_pyfunction!(memory_reader::memory_backup, module)?)?;
     }

@@ -227,6 +227,11 @@ impl Ftl {
         self.operations[id].sequence
     }
 
+    /// Returns the sequence number below which all programs have completed.
+    pub fn oldest_sequence(&self) -> u64 {
+        self.sequence.oldest()
+    }
+
     /// Returns true if the program `id` is fully described by its logical unit numbers: it contains no lost data and no
     /// [`note`](Self::note).
     #[inline]

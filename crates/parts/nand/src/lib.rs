@@ -27,5 +27,6 @@ pub use power::{EnergyByPart, Torn};
 pub use reliability::ecc::EccStats;
 pub use schedule::op::{Done, Kind};
 pub use store::{
-    BlockView, HostData, IMAGE_VERSION, ImageError, Order, PageView, Pages, PayloadKind, Store, TagBuffers, UnitWrite,
+    BlockRecord, BlockView, HostData, IMAGE_VERSION, ImageError, Order, PageRecord, PageView, Pages, PayloadKind,
+    Store, TagBuffers, UnitWrite,
 };

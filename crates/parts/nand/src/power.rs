@@ -7,7 +7,8 @@ use crate::channel::{Channel, ChannelStats};
 use crate::die::{Die, DieStats, Phase};
 use crate::nand::Nand;
 use crate::reliability::ecc::EccStats;
-use crate::schedule::op::{Kind, NONE};
+use crate::schedule::op::{Kind, NONE, Op};
+use crate::store::Store;
 
 /// An operation interrupted by a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,17 +58,10 @@ impl Nand {
     pub fn power_cut(&mut self, now: Time) -> Vec<Torn> {
         let mut torn = Vec::new();
         for die in 0..self.dies.len() {
-            let Die { phase, array, begin, suspended, .. } = self.dies[die];
-            let mut half_done = suspended;
-            if matches!(phase, Phase::Busy | Phase::Suspending) {
-                if begin < now {
-                    self.spend(die, array, begin, now);
-                }
-                // A read may occupy the array while a program is suspended.
-                let op = &self.ops[array];
-                if op.kind != Kind::Read && (begin < now || op.suspensions > 0) {
-                    half_done = array;
-                }
+            let Die { phase, array, begin, .. } = self.dies[die];
+            let half_done = self.half_done(now, die);
+            if matches!(phase, Phase::Busy | Phase::Suspending) && begin < now {
+                self.spend(die, array, begin, now);
             }
             if half_done != NONE {
                 torn.push(self.tear(half_done));
@@ -86,14 +80,29 @@ impl Nand {
         torn
     }
 
+    /// Tears in `store`, a copy of this flash's contents, the programs and erases that a power cut at `now` would tear.
+    /// Returns them.
+    pub fn tear_copy(&self, now: Time, store: &mut Store) -> Vec<Torn> {
+        let half_done = (0..self.dies.len()).map(|die| self.half_done(now, die)).filter(|id| *id != NONE);
+        half_done.map(|id| tear(store, id, &self.ops[id])).collect()
+    }
+
+    /// Returns the program or erase of a die that is in its array or suspended, if any.
+    fn half_done(&self, now: Time, die: usize) -> u32 {
+        let Die { phase, array, begin, suspended, .. } = self.dies[die];
+        if matches!(phase, Phase::Busy | Phase::Suspending) {
+            // A read may occupy the array while a program is suspended.
+            let op = &self.ops[array];
+            if op.kind != Kind::Read && (begin < now || op.suspensions > 0) {
+                return array;
+            }
+        }
+        suspended
+    }
+
     fn tear(&mut self, id: u32) -> Torn {
         let op = self.ops[id];
-        if op.kind == Kind::Program {
-            self.store.tear(op.address(), op.slc);
-            return Torn::Program(OpId(id), op.address());
-        }
-        self.store.tear_erase(op.address().block());
-        Torn::Erase(OpId(id), op.address().block())
+        tear(&mut self.store, id, &op)
     }
 
     /// Returns the counters of a die until `now`.
@@ -186,4 +195,14 @@ impl Nand {
             assert!(busy <= now, "channel {number} was busy for {busy} of {now}");
         }
     }
+}
+
+/// Tears the operation `id` in `store`.
+fn tear(store: &mut Store, id: u32, op: &Op) -> Torn {
+    if op.kind == Kind::Program {
+        store.tear(op.address(), op.slc);
+        return Torn::Program(OpId(id), op.address());
+    }
+    store.tear_erase(op.address().block());
+    Torn::Erase(OpId(id), op.address().block())
 }

@@ -5,7 +5,7 @@ from typing import Any
 import typer
 import typer.core
 
-from nandram.cli.guest import fetch, run
+from nandram.cli.guest import fetch, image, run
 from nandram.cli.terminal.interrupt import interruptible
 
 
@@ -27,3 +27,4 @@ app = typer.Typer(
 )
 app.command("run")(interruptible(run.run))
 app.command("fetch")(interruptible(fetch.fetch))
+app.command("image")(interruptible(image.image))

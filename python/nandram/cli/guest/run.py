@@ -42,6 +42,13 @@ def run(
             help="Write the command's output, the files that it wrote to /out, and the drive's summary to this folder.",
         ),
     ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File of the drive's flash, created if it does not exist. [default: a new drive in memory]",
+        ),
+    ] = None,
     copy: Annotated[
         list[str] | None,
         typer.Option(
@@ -86,7 +93,7 @@ def run(
     programs, image = find_programs(place), find_kernel(place, kernel or DEFAULT_KERNEL)
     modules = find_modules(image, module or [])
     guest = Guest(command, programs, image, copies, modules, memory_mib)
-    raise typer.Exit(_show(guest, Server(system, settings), output, limit_s))
+    raise typer.Exit(_show(guest, Server(system, settings, store), output, limit_s))
 
 
 def _show(guest: "Guest", drive: "Drive", output: Path | None, limit_s: float) -> int:

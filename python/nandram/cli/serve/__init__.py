@@ -40,6 +40,20 @@ def serve(
         typer.Option(metavar="PATH", help="File to create for the plug-in: -plugin LIBRARY,channel=PATH."),
     ] = None,
     dilate: Annotated[str, typer.Option(metavar="K", help="Run the drive K times slower than the host's clock.")] = "1",
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="File of the drive's flash, created if it does not exist. [default: in memory]"
+        ),
+    ] = None,
+    cuts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="JSON",
+            help="Write the stores that power cuts at some instants would leave: a file with the keys folder, instants "
+            "(nanoseconds) and witness (a file whose length is recorded at each instant).",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write summary.json to this folder.")
     ] = None,
@@ -47,11 +61,13 @@ def serve(
     changes: SetOption = None,
     scale: ScaleOption = None,
 ) -> None:
-    """Serve an empty NVMe drive to a guest in QEMU, until QEMU disconnects or Ctrl-C.
+    """Serve an NVMe drive to a guest in QEMU, until QEMU disconnects or Ctrl-C.
 
-    The data lives in memory and is gone with the server.
+    The drive is empty, its data lives in memory and is gone with the server; with --store, the data lives in a file,
+    and what the guest flushed survives even if the server is killed.
     """
     from nandram.cli.terminal.console import output as console
+    from nandram.serving import read_cuts
     from nandram.serving import serve as serve_drive
     from nandram.system import System
 
@@ -67,6 +83,8 @@ def serve(
         channel=channel,
         dilation=whole_number("--dilate", dilate),
         seed=whole_number("--seed", seed),
+        store=store,
+        cuts=None if cuts is None else read_cuts(cuts),
         output=output,
         ready=lambda: print(f"serving {system} at {socket}", flush=True),
     )

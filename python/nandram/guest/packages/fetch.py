@@ -47,6 +47,8 @@ def fetch(
     `phase` receives the name of each step as it begins.
     """
     assert kernel in KERNELS, kernel
+    # apt runs in another folder.
+    folder = folder.absolute()
     wanted = [("programs", programs_folder(folder)), (f"kernel {kernel}", kernel_folder(folder, kernel))]
     missing = [(part, place) for part, place in wanted if not is_complete(place)]
     if not missing:

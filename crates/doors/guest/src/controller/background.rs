@@ -119,7 +119,10 @@ impl Controller {
         }
         match self.background.purpose.take() {
             Some(Purpose::Sanitize) => self.notice(now, Notice::SanitizeCompleted, s),
-            Some(Purpose::Shutdown) => self.registers.shutdown = Shutdown::Complete,
+            Some(Purpose::Shutdown) => {
+                self.registers.shutdown = Shutdown::Complete;
+                self.needs.push(Need::SaveState);
+            }
             None => {}
         }
         if std::mem::take(&mut self.background.shutdown_waits) {

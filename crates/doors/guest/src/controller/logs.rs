@@ -7,6 +7,7 @@ use sim::{Schedule, Time};
 use super::admin::{Course, Outcome, opcode};
 use super::identify::FIRMWARE;
 use super::io::opcode as io;
+use super::saved::COUNTERS;
 use super::{Controller, Event, Need};
 use crate::entry::{Entry, Status};
 
@@ -86,6 +87,36 @@ impl Logs {
         self.power_cycles += 1;
         self.unsafe_shutdowns += u64::from(!is_safe);
         self.busy_since = None;
+    }
+
+    /// Returns the counters that outlive a power cut, in the order of [`COUNTERS`].
+    pub fn counters(&self) -> [u64; COUNTERS.len()] {
+        [
+            self.power_cycles,
+            self.unsafe_shutdowns,
+            self.reads,
+            self.writes,
+            self.read_bytes,
+            self.written_bytes,
+            self.busy.ps(),
+            self.error_count,
+        ]
+    }
+
+    /// Sets these counters.
+    pub fn set_counters(&mut self, counters: [u64; COUNTERS.len()]) {
+        let busy;
+        [
+            self.power_cycles,
+            self.unsafe_shutdowns,
+            self.reads,
+            self.writes,
+            self.read_bytes,
+            self.written_bytes,
+            busy,
+            self.error_count,
+        ] = counters;
+        self.busy = Time::from_ps(busy);
     }
 
     /// Adds an entry to the error log.

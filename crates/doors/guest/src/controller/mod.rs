@@ -17,6 +17,7 @@ mod logs;
 mod namespaces;
 mod queues;
 mod registers;
+mod saved;
 mod statistics;
 
 use std::collections::BTreeSet;
@@ -67,6 +68,8 @@ pub enum Need {
     LendHostMemory(u64),
     /// [`Controller::release_held`].
     ReleaseHeld,
+    /// State that outlives a power cut has changed.
+    SaveState,
     /// An interrupt has been raised.
     Interrupt,
 }

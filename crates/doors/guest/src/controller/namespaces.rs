@@ -6,7 +6,7 @@ use media::{Op, Request};
 use sim::{Schedule, Time};
 
 use super::events::Notice;
-use super::{Controller, Event};
+use super::{Controller, Event, Need};
 use crate::entry::{Entry, Status};
 
 /// Block sizes that a namespace can be formatted with, as powers of two (LBADS), in order of the format's index.
@@ -76,6 +76,20 @@ impl Namespaces {
         self.0.get((identifier as usize).checked_sub(1)?)
     }
 
+    /// Returns the index of each namespace's format.
+    pub fn formats(&self) -> Vec<usize> {
+        self.0.iter().map(|namespace| namespace.format).collect()
+    }
+
+    /// Sets the formats. Returns false without any effect if there are not as many as namespaces.
+    pub fn set_formats(&mut self, formats: &[usize]) -> bool {
+        let fits = formats.len() == self.0.len();
+        if fits {
+            self.0.iter_mut().zip(formats).for_each(|(namespace, format)| namespace.format = *format);
+        }
+        fits
+    }
+
     pub fn bytes(&self) -> u64 {
         self.0.iter().map(|namespace| namespace.bytes).sum()
     }
@@ -132,6 +146,7 @@ impl Controller {
         }
         plan.push_back(Request::flush());
         self.notice(now, Notice::NamespaceChanged, s);
+        self.needs.push(Need::SaveState);
         Ok(plan)
     }
 }

@@ -182,6 +182,7 @@ impl Controller {
     /// Becomes ready.
     pub(super) fn become_ready(&mut self) {
         self.registers.ready = !self.registers.fatal;
+        self.needs.push(Need::SaveState);
     }
 
     /// Reports a fatal error (CSTS.CFS): the controller stops until it is reset.

@@ -138,6 +138,7 @@ impl Machine {
             (_, Status::Ok) => store.erase(page.block()),
             _ => store.tear_erase(page.block()),
         }
+        self.mirror_write(kind, page);
     }
 
     /// Opens the data of a new command, if payload is kept. The data of a write are generated here.

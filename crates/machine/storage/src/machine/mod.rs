@@ -12,11 +12,13 @@ use system::parts::Parts;
 mod advance;
 mod event;
 mod external;
+mod mirror;
 mod perform;
 mod power;
 mod queue_tracks;
 mod reset;
 use event::Event;
+pub use mirror::Mirror;
 pub use power::PowerCut;
 use queue_tracks::QueueTracks;
 
@@ -51,6 +53,8 @@ pub struct Machine {
     queue_tracks: Option<Box<QueueTracks>>,
     /// The host is outside the simulation and exchanges payload with the controller.
     external: bool,
+    /// A copy of the flash outside the simulation, if one is kept.
+    mirror: Option<Box<dyn Mirror>>,
 }
 
 /// The part of a machine that its parts reach through `Schedule`: the event queue and the timeline.
@@ -124,6 +128,7 @@ impl Machine {
             barriers: Vec::new(),
             timer: Time::MAX,
             queue_tracks: None,
+            mirror: None,
         };
         machine.ftl.warm_map();
         machine.enable_host_memory();

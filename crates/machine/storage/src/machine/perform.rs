@@ -21,7 +21,11 @@ impl Machine {
             if self.barriers.is_empty() {
                 break;
             }
-            // Flash needs no barrier: a finished program is durable.
+            // Flash needs no barrier: a finished program is durable. A copy in a file does.
+            if !self.mirror_barrier() {
+                self.barriers.clear();
+                break;
+            }
             for at in 0..self.barriers.len() {
                 self.access_done(self.barriers[at]);
             }
@@ -38,7 +42,7 @@ impl Machine {
     /// Performs the pending actions.
     #[inline]
     fn perform_actions(&mut self, now: Time) {
-        let Machine { out, nand, host_interface, world, barriers, checker, data, external, .. } = self;
+        let Machine { out, nand, host_interface, world, barriers, checker, data, external, mirror, .. } = self;
         for action in &out.actions {
             if let Action::Data { tag, bytes, .. } = *action {
                 host_interface.data(now, tag, bytes, &mut HostInterfaceView(world));
@@ -47,7 +51,12 @@ impl Machine {
                 Action::Read(op) => nand.submit_read(now, op, &mut NandView(world)),
                 Action::Program(op) => nand.submit_program(now, op, &mut NandView(world)),
                 Action::Erase(op) => nand.submit_erase(now, op, &mut NandView(world)),
-                Action::Retire(block) => nand.store_mut().mark_bad(block),
+                Action::Retire(block) => {
+                    nand.store_mut().mark_bad(block);
+                    if let Some(mirror) = mirror {
+                        mirror.block(nand.store(), block);
+                    }
+                }
                 Action::Barrier(id) => barriers.push(id),
                 Action::Ready { tag } => host_interface.ready(now, tag, &mut HostInterfaceView(world)),
                 Action::Data { end: None, .. } => {}

@@ -47,6 +47,7 @@ impl Machine {
         if let Some(checker) = &mut self.checker {
             checker.power_cut();
         }
+        self.mirror_all();
         let (ftl, mount) = Ftl::mount(parts.ftl.clone(), self.nand.store(), streams)?;
         self.ftl = ftl;
         self.enable_host_memory();

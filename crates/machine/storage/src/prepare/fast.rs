@@ -81,6 +81,11 @@ impl<'a> Fast<'a> {
         self.settle().expect("every command is answered once no action is pending")
     }
 
+    /// Returns the data of the last request, where payload is kept: of a read, what was read.
+    pub fn data(&self) -> &[u8] {
+        self.data.data(TAG)
+    }
+
     /// Writes changed parts of the map back to flash, like a drive before an orderly shutdown. This may trigger
     /// collection, which changes the map again; those changes are written back as well.
     pub fn write_back_map(&mut self) {

@@ -13,6 +13,7 @@ mod laid;
 mod modes;
 mod payload;
 mod rare;
+mod record;
 mod slots;
 mod view;
 
@@ -24,6 +25,7 @@ pub use image::{IMAGE_VERSION, ImageError};
 use laid::Laid;
 pub use payload::{HostData, PayloadKind, TagBuffers};
 use rare::{Rares, What};
+pub use record::{BlockRecord, PageRecord};
 use slots::{Slots, anchor, set_anchor, set_rare, set_step, step};
 pub use view::{BlockView, PageView, Pages};
 

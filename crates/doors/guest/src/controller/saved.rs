@@ -1,0 +1,52 @@
+//! State of the controller that outlives a power cut, as a text: formats of the namespaces and counters of the health
+//! log. The error log, features and the sanitize status are those of a new drive after each start.
+
+use serde_json::{Value, json};
+use sim::Time;
+
+use super::Controller;
+use super::namespaces::FORMATS;
+use super::registers::Shutdown;
+use crate::DriveError;
+
+/// Counters of the health log, with the names that they have in the text.
+pub(super) const COUNTERS: [&str; 8] =
+    ["power_cycles", "unsafe_shutdowns", "reads", "writes", "read_bytes", "written_bytes", "busy_ps", "errors"];
+
+impl Controller {
+    /// Returns the state.
+    pub fn state(&self) -> String {
+        let mut state = json!({
+            "formats": self.namespaces.formats(),
+            "shut_down": self.registers.shutdown == Shutdown::Complete,
+        });
+        for (name, value) in COUNTERS.iter().zip(self.logs.counters()) {
+            state[*name] = json!(value);
+        }
+        state.to_string()
+    }
+
+    /// Continues from a [`state`](Self::state) after a power cycle.
+    ///
+    /// # Errors
+    /// Fails if the text is not the state of a controller with these namespaces.
+    pub fn restore_state(&mut self, text: &str) -> Result<(), DriveError> {
+        let refuse = || DriveError::State(text.chars().take(80).collect());
+        let state: Value = serde_json::from_str(text).map_err(|_| refuse())?;
+        let formats = state["formats"].as_array().ok_or_else(refuse)?;
+        let formats: Option<Vec<usize>> = formats.iter().map(|format| Some(format.as_u64()? as usize)).collect();
+        let formats = formats.filter(|all| all.iter().all(|format| *format < FORMATS.len())).ok_or_else(refuse)?;
+        if !self.namespaces.set_formats(&formats) {
+            return Err(refuse());
+        }
+        let mut counters = [0; COUNTERS.len()];
+        for (to, name) in counters.iter_mut().zip(COUNTERS) {
+            *to = state[name].as_u64().ok_or_else(refuse)?;
+        }
+        let shut_down = state["shut_down"].as_bool().ok_or_else(refuse)?;
+        self.logs.set_counters(counters);
+        self.logs.power_cut(shut_down);
+        self.logs.is_busy(Time::ZERO, false);
+        Ok(())
+    }
+}

@@ -1,0 +1,43 @@
+//! The contents of a drive as a plain image.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use guest::Options;
+use media::{Op, Request, Status};
+use storage::fast::Fast;
+use system::System;
+
+use crate::open::{open_flash, streams};
+use crate::{Mode, StoreError};
+
+/// Bytes per read.
+const STEP: u64 = 64 << 10;
+
+/// Mounts the drive in the store at `path` and writes what its host would read to a sparse file `image`. The store does
+/// not change.
+///
+/// # Errors
+/// Fails if the store cannot be opened, or the image not be written.
+pub fn export(system: &System, options: &Options, path: &Path, image: &Path) -> Result<(), StoreError> {
+    let (parts, fresh) = guest::Drive::parts_and_flash(system, options)?;
+    let (mut store, _locked) = open_flash(system, &parts, fresh, path, Mode::Open)?;
+    let (mut layer, _) = ftl::Ftl::mount(parts.ftl.clone(), &store, &streams(options))
+        .map_err(|error| StoreError::Drive(error.into()))?;
+    let fail = || StoreError::io(image, "the image cannot be written");
+    let file = File::create(image).map_err(fail())?;
+    file.set_len(parts.user_bytes).map_err(fail())?;
+    let mut fast = Fast::new(&mut layer, &mut store);
+    for at in (0..parts.user_bytes).step_by(STEP as usize) {
+        let bytes = STEP.min(parts.user_bytes - at);
+        if fast.request(Request::new(Op::Read, at, bytes)) != Status::Ok {
+            let error = std::io::Error::other(format!("the drive cannot read {bytes} bytes at {at}"));
+            return Err(StoreError::Io { path: path.to_owned(), doing: "cannot be exported", error });
+        }
+        if fast.data().iter().any(|byte| *byte != 0) {
+            file.write_all_at(fast.data(), at).map_err(fail())?;
+        }
+    }
+    file.sync_data().map_err(fail())
+}

@@ -1,0 +1,20 @@
+//! The flash of a served drive in a file, so that its data outlives the server.
+//!
+//! The file holds flash as it is: for each block its state, for each page its payload and spare area ([`layout`]). Each
+//! program and each erase changes the file past the page cache at the moment when it ends, in that order, so a killed
+//! server leaves what a power cut leaves. A flush completes when the file is durable. There is no second recovery: the
+//! next start reads the file into a [`nand::Store`], from which the translation layer mounts.
+#![cfg(target_os = "linux")]
+
+mod error;
+mod export;
+mod file;
+mod layout;
+mod load;
+mod open;
+mod record;
+
+pub use error::StoreError;
+pub use export::export;
+pub use file::FlashFile;
+pub use open::{Kept, Mode, cut, open};
