@@ -229,7 +229,7 @@ impl Ftl {
 
     /// Returns the sequence number below which all programs have completed.
     pub fn oldest_sequence(&self) -> u64 {
-        self.sequence.oldest()
+        self.durability.sequence.oldest()
     }
 
     /// Returns true if the program `id` is fully described by its logical unit numbers: it contains no lost data and no
