@@ -139,11 +139,11 @@ def chart(rows: list[Row], what: str, title: str, path: Path) -> None:
             alt.X("sessions:Q", title="offered load (sessions/s)"),
             alt.Y("ms:Q", title=title, scale=alt.Scale(type="log")),
             alt.Color("drives:N", sort=list(DRIVES.values())),
-            alt.StrokeDash("drives:N", sort=list(DRIVES.values())),
+            alt.StrokeDash("drives:N", sort=list(DRIVES.values()), legend=None),
         )
     )
     panels = lines.properties(width=300, height=240).facet(alt.Column("model:N", title=None, sort=["Llama-3-8B"]))
-    panels.resolve_scale(y="independent").save(path)
+    panels.resolve_scale(x="independent", y="independent").save(path)
 
 
 def main() -> None:
