@@ -12,7 +12,7 @@ MEMORY_MIN_MIB, MEMORY_MAX_MIB = 256, 64 * 1024
 _SIZE = re.compile(r"([1-9][0-9]{0,8})(M|MiB|G|GiB)")
 _TIME = re.compile(r"([1-9][0-9]{0,5})(s|m|min|h)")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600}
-_LINKED = re.compile(r"/(?=(?:bin|sbin|lib)/)")
+_LINKED = re.compile(r"^/(?=(?:bin|sbin|lib)/)")
 
 
 def memory_mib(text: str) -> int:

@@ -78,7 +78,7 @@ pub struct Flash {
     pub store: Store,
     /// A copy that follows every change.
     pub mirror: Option<Box<dyn Mirror>>,
-    /// The controller's state, as it was saved; `None` or empty for a new drive.
+    /// The controller's saved state; `None` or empty for a new drive.
     pub state: Option<String>,
     /// Receives the controller's state when it changes.
     pub save: Option<SaveState>,

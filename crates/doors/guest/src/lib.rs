@@ -16,6 +16,7 @@ pub mod memory;
 pub mod msix;
 pub mod pci;
 pub mod pointers;
+mod statistics;
 mod summary;
 
 pub use controller::{Identity, NamespaceConfig, QUEUES};

@@ -5,7 +5,7 @@ use sim::Time;
 use storage::summary::{served, spread};
 
 use crate::Drive;
-use crate::controller::Class;
+use crate::statistics::Class;
 
 impl Drive {
     /// Returns counts and latencies of the guest's commands, and the counters of translation layer and flash, up to

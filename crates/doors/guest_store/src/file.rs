@@ -20,7 +20,7 @@ pub struct FlashFile {
     file: File,
     path: PathBuf,
     layout: Layout,
-    /// The table of blocks as it is in the file.
+    /// The contents of the file's table of blocks.
     table: Aligned,
     page: Aligned,
     spare: Vec<u8>,
@@ -54,7 +54,7 @@ impl FlashFile {
         self.attempt(|file| file.sync());
     }
 
-    /// Returns the state of the drive beside its flash.
+    /// Returns the drive's state apart from its flash.
     pub(crate) fn state(&self) -> &State {
         &self.state
     }

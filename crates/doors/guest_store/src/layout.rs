@@ -92,7 +92,7 @@ impl Identity {
     }
 }
 
-/// State of the drive beside its flash.
+/// State of the drive apart from its flash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     pub generation: u64,

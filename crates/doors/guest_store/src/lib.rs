@@ -1,6 +1,6 @@
 //! The flash of a served drive in a file, so that its data outlives the server.
 //!
-//! The file holds flash as it is: for each block its state, for each page its payload and spare area ([`layout`]). Each
+//! The file holds the flash itself: the state of each block, and payload and spare area of each page ([`layout`]). Each
 //! program and each erase changes the file past the page cache at the moment when it ends, in that order, so a killed
 //! server leaves what a power cut leaves. A flush completes when the file is durable. There is no second recovery: the
 //! next start reads the file into a [`nand::Store`], from which the translation layer mounts.

@@ -21,7 +21,7 @@ pub(crate) struct Loader {
     sealed: u64,
 }
 
-/// A block as it is in the file.
+/// The contents of a block in the file.
 struct Member {
     number: usize,
     state: BlockRecord,

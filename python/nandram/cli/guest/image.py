@@ -16,7 +16,7 @@ def image(
 ) -> None:
     """Write the contents of a store to a sparse file, for mount, e2fsck or debugfs.
 
-    The drive is mounted like at its next start, so that the image is what a guest would read. The store stays as it is.
+    The drive is mounted like at its next start, so that the image is what a guest would read. The store does not change.
     """
     from nandram.serving import export_store
     from nandram.system import System

@@ -47,8 +47,6 @@ def fetch(
     `phase` receives the name of each step as it begins.
     """
     assert kernel in KERNELS, kernel
-    # apt runs in another folder.
-    folder = folder.absolute()
     wanted = [("programs", programs_folder(folder)), (f"kernel {kernel}", kernel_folder(folder, kernel))]
     missing = [(part, place) for part, place in wanted if not is_complete(place)]
     if not missing:
@@ -56,7 +54,7 @@ def fetch(
     address, keys = _mirror(mirror)
     _check_host(folder)
     with _temporary(folder) as work:
-        apt = Apt(work / "apt", address, keys, _releases([part for part, _ in missing], kernel))
+        apt = Apt(work.absolute() / "apt", address, keys, _releases([part for part, _ in missing], kernel))
         phase("reading package lists")
         apt.update()
         return [_part(apt, address, work, part, place, phase) for part, place in missing]

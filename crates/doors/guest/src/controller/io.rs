@@ -15,7 +15,7 @@ use crate::entry::{Entry, Status};
 use crate::pointers;
 
 /// Opcodes of the NVM command set.
-pub(super) mod opcode {
+pub(crate) mod opcode {
     pub const FLUSH: u8 = 0x00;
     pub const WRITE: u8 = 0x01;
     pub const READ: u8 = 0x02;

@@ -18,7 +18,6 @@ mod namespaces;
 mod queues;
 mod registers;
 mod saved;
-mod statistics;
 
 use std::collections::BTreeSet;
 
@@ -38,18 +37,18 @@ use logs::Logs;
 use namespaces::Namespaces;
 use queues::Queues;
 use registers::Registers;
-use statistics::Statistics;
 
 use crate::memory::GuestMemory;
 use crate::pointers;
+use crate::statistics::Statistics;
 
 pub use identify::Identity;
 pub(crate) use identify::VENDOR;
+pub(crate) use io::opcode;
 pub use logs::Health;
 pub use namespaces::NamespaceConfig;
 pub use queues::QUEUE_ENTRIES_MAX;
 pub use registers::REGISTERS_END;
-pub use statistics::Class;
 
 /// Number of queue pairs, the admin queues included, and of interrupt vectors. Assumed: drives offer 8 to 128.
 pub const QUEUES: u16 = 65;

@@ -2,7 +2,7 @@
 
 use sim::{Histogram, Time};
 
-use super::io::opcode;
+use crate::controller::opcode;
 
 /// Commands of one kind.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +33,7 @@ pub struct Statistics {
 
 impl Statistics {
     /// Records a command of I/O queues that ended after `latency`.
-    pub(super) fn record(&mut self, code: u8, bytes: u64, latency: Time, failed: bool) {
+    pub(crate) fn record(&mut self, code: u8, bytes: u64, latency: Time, failed: bool) {
         let class = match code {
             opcode::READ => &mut self.read,
             opcode::WRITE | opcode::WRITE_ZEROES => &mut self.write,
