@@ -108,3 +108,18 @@ def test_examples_are_valid() -> None:
     folder = Path(__file__).parent.parent / "examples" / "kvcache"
     for path in sorted(folder.glob("*.toml")):
         assert check_file(str(path)) in ("system", "served language model", "sweep, 10 runs")
+
+
+@pytest.mark.parametrize(
+    ("system", "kind", "needs"),
+    [
+        ("hbf", "kvcache", "runs on a drive, and the system is main memory"),
+        ("nvme-client-tlc", "gups", "runs on main memory, and the system is a drive"),
+    ],
+)
+def test_a_kind_on_the_wrong_machine_is_named(tmp_path: Path, system: str, kind: str, needs: str) -> None:
+    path = tmp_path / "load.toml"
+    path.write_text(f'kind = "{kind}"\n')
+    with pytest.raises(UserError) as found:
+        nandram.run(nandram.load_system(system), path)
+    assert str(found.value) == f'{path}: kind: found "{kind}", which {needs}'

@@ -179,7 +179,9 @@ fn run(
         let summary = pages::summary(&loaded, &outcome);
         return output(py, &loaded, named, workload, &options, (false, machine.timeline(), summary, tables));
     }
-    if loaded.memory.kind != MainMemory::None {
+    let on_drive = loaded.memory.kind == MainMemory::None;
+    workloads::expect_kind(Path::new(workload), on_drive).map_err(|e| user_error(py, e))?;
+    if !on_drive {
         options::check_programs(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
         let (of, path, how) = (Arc::clone(&loaded), PathBuf::from(workload), options.clone());
         let work = move |watched: &Watched<Progress>| programs::run(&of, &path, &how, &mut |now| watched.report(now));

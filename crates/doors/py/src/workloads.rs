@@ -20,7 +20,7 @@ pub fn check_workload(py: Python<'_>, path: &str) -> PyResult<String> {
 
 fn read_through(path: &Path) -> Result<String, Error> {
     if path.extension().is_some_and(|end| end == "toml") {
-        if is_served(path)? {
+        if kind_of(path)?.is_some_and(|kind| kind.starts_with(serving::config::KIND)) {
             let config = serving::Config::open(path)?;
             serving::load::Arrivals::new(&config.load, &Streams::new(1))?;
             return Ok("served language model".to_owned());
@@ -39,13 +39,33 @@ fn read_through(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// Returns whether a TOML file describes a served model.
-fn is_served(path: &Path) -> Result<bool, Error> {
+/// Returns the value of the key `kind` of a TOML file, if it has one.
+fn kind_of(path: &Path) -> Result<Option<String>, Error> {
     let text =
         std::fs::read_to_string(path).map_err(|source| Error::Io { file: path.display().to_string(), source })?;
     let kind =
         |line: &str| line.split_once('=').filter(|(key, _)| key.trim() == "kind").map(|(_, kind)| kind.to_owned());
-    Ok(text.lines().find_map(kind).is_some_and(|kind| kind.trim().trim_matches('"').starts_with(serving::config::KIND)))
+    Ok(text.lines().find_map(kind).map(|kind| kind.trim().trim_matches('"').to_owned()))
+}
+
+/// Checks that a TOML file describes what the system can run: served models run on drives, programs on main memory.
+///
+/// # Errors
+/// Names the kind and what it needs. Files without a known kind pass; their reader reports them.
+pub fn expect_kind(path: &Path, on_drive: bool) -> Result<(), String> {
+    if path.extension().is_none_or(|extension| extension != "toml") {
+        return Ok(());
+    }
+    // The reader reports a file that cannot be read.
+    let Some(kind) = kind_of(path).ok().flatten() else { return Ok(()) };
+    let file = path.display();
+    if kind == serving::config::KIND && !on_drive {
+        return Err(format!("{file}: kind: found \"{kind}\", which runs on a drive, and the system is main memory"));
+    }
+    if workload::program::is_kind(&kind) && on_drive {
+        return Err(format!("{file}: kind: found \"{kind}\", which runs on main memory, and the system is a drive"));
+    }
+    Ok(())
 }
 
 /// Traces of pages and of memory accesses, which are requests for pages.

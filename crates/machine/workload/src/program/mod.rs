@@ -259,6 +259,11 @@ const KINDS: [(&str, Make); 16] = [
     ("trace", replay::make),
 ];
 
+/// Returns true if `name` is a kind of program.
+pub fn is_kind(name: &str) -> bool {
+    KINDS.iter().any(|(kind, _)| *kind == name)
+}
+
 fn make(builder: &mut Builder<'_>) -> Result<&'static str, Error> {
     let kind = builder.keys.choice("kind", &KINDS.map(|(name, _)| name), None)?;
     let (name, make) = KINDS[kind];
