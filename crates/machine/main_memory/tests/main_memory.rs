@@ -434,9 +434,15 @@ fn bundled_programs() -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).into_iter().flatten();
         entries.map(|entry| entry.expect("an entry").path()).collect::<Vec<PathBuf>>()
     };
+    // Other TOML files are systems, and jobs of drives.
+    let has_kind = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).expect("readable");
+        let kinds = text.lines().filter_map(|line| line.strip_prefix("kind = "));
+        kinds.map(|kind| kind.trim_matches('"')).any(workload::program::is_kind)
+    };
     let is_program = |path: &PathBuf| {
         let name = path.to_string_lossy();
-        name.ends_with(".toml") || name.ends_with(".memory.zst")
+        name.ends_with(".memory.zst") || (name.ends_with(".toml") && has_kind(path))
     };
     let mut found: Vec<PathBuf> = files(folder).into_iter().flat_map(files).filter(is_program).collect();
     found.sort();
