@@ -21,9 +21,9 @@ from nandram.serving import export_store
 
 FOLDER = Path(__file__).parents[2] / "build" / "guest"
 SYSTEMS = {
-    "nvme-client-tlc": {"flash.blocks": "48", "ftl.capacity": "16GB"},
-    "hmb-a": {"flash.blocks": "64", "ftl.capacity": "16GB"},
-    "hmb-b": {"flash.blocks": "64", "ftl.capacity": "16GB"},
+    "nvme-client-tlc": {"flash.blocks": "28", "ftl.capacity": "4GiB"},
+    "hmb-a": {"flash.blocks": "40", "ftl.capacity": "4GiB"},
+    "hmb-b": {"flash.blocks": "40", "ftl.capacity": "4GiB"},
 }
 ACKNOWLEDGED = 300
 """Transactions of a run."""

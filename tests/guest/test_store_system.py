@@ -67,5 +67,5 @@ def test_power_cuts_leave_what_sqlite_acknowledged(tmp_path: Path) -> None:
     served()
     if shutil.which("sqlite3") is None:
         pytest.skip("the host has no sqlite3")
-    cuts = cut("hmb-a", 6, 1, tmp_path)
+    cuts = cut("hmb-a", 10, 1, tmp_path)
     assert [each.fault for each in cuts if each.fault] == []
