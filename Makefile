@@ -127,7 +127,7 @@ standard-jobs:
 
 # Evaluates the claims of papers in 64 joint draws of everything assumed, and in their counter-models; writes
 # python/nandram/papers/robustness/robustness.json. Each paper takes 64 times its quick runs.
-ROBUST ?= ddrssd drambus
+ROBUST ?= ddrssd drambus h3
 robustness: build
 	$(BIN)/nandram reproduce $(ROBUST) --quick --draws 64 -o build/robustness
 	cp build/robustness/robustness.json python/nandram/papers/robustness/robustness.json
