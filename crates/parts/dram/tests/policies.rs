@@ -130,3 +130,12 @@ fn the_address_order_decides_what_sequential_traffic_meets() {
     let within_a_group = bandwidth("group:row:rank:bank:column");
     assert!((0.60..0.68).contains(&(within_a_group / peak)), "{within_a_group} of {peak}");
 }
+
+#[test]
+fn a_row_in_use_when_its_time_is_over_is_closed_later() {
+    let order = "group:row:rank:bank:column".parse().expect("an order");
+    let config = Config { page: PagePolicy::Timeout(Time::from_ns(300)), order, ..plain() };
+    // The commands for a whole row take more than twice as long.
+    let row = Request { bytes: plain().device.row_bytes, ..read(0) };
+    assert_eq!(clocks(&config, &[(Time::ZERO, row), (Time::from_us(5), read(0))])[1], 17 + 17 + 4);
+}

@@ -62,7 +62,7 @@ pub(crate) struct Maintenance {
     pub(super) power: PowerManagement,
     pub(crate) rows: RowPolicy,
     pub(crate) ranks: Dense<RankUse>,
-    /// No maintenance is due before this cycle.
+    /// No maintenance is due before this cycle. Every change of state that makes maintenance due earlier lowers it.
     pub(crate) next_at: u64,
 }
 
@@ -138,8 +138,10 @@ impl Maintenance {
         self.next_at = self.next_at.min(self.rows.due_after(cycle));
     }
 
-    /// Records that a rank was served at `cycle`. If no request waits for it, it may be refreshed early or put to rest.
+    /// Records that a rank was served at `cycle`: its row may have to be closed. If no request waits for the rank, it may
+    /// be refreshed early or put to rest.
     pub(crate) fn served(&mut self, state: &State, cycle: u64, rank: usize) {
+        self.next_at = self.next_at.min(self.rows.due_after(cycle));
         let usage = &mut self.ranks[rank];
         if usage.demand == 0 {
             usage.idle_since = cycle;

@@ -1,6 +1,7 @@
 //! Row policies: when a row that no queued request needs is closed.
 //!
-//! To add a policy, add a variant here and its word in `Config`, and an arm in each function.
+//! To add a policy, add a variant here and an arm in each function. What a policy remembers of a bank is a field of
+//! `state::Bank`, set in `state/commands.rs`.
 
 use sim::Time;
 
@@ -37,15 +38,21 @@ impl RowPolicy {
 
     /// Returns true if only requests and refreshes close rows.
     pub(crate) fn keeps_open(&self) -> bool {
-        self.policy == PagePolicy::Open
+        match self.policy {
+            PagePolicy::Open => true,
+            PagePolicy::Closed | PagePolicy::Timeout(_) => false,
+        }
     }
 
     /// Returns true if a column command closes its row when no other request is queued for it.
     pub(crate) fn closes_behind(&self) -> bool {
-        self.policy == PagePolicy::Closed
+        match self.policy {
+            PagePolicy::Closed => true,
+            PagePolicy::Open | PagePolicy::Timeout(_) => false,
+        }
     }
 
-    /// Returns the first cycle in which a row opened at `cycle` may have to be closed.
+    /// Returns the first cycle in which a row opened, read or written at `cycle` may have to be closed.
     pub(crate) fn due_after(&self, cycle: u64) -> u64 {
         cycle.saturating_add(self.close_after)
     }
