@@ -13,11 +13,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from nandram.drive_server import export_store
 from nandram.guest.arguments import copies
 from nandram.guest.drive import Server
 from nandram.guest.folder import find_kernel, find_programs
 from nandram.guest.run import Guest, run_guest
-from nandram.serving import export_store
 
 FOLDER = Path(__file__).parents[2] / "build" / "guest"
 SYSTEMS = {

@@ -2,6 +2,8 @@
 //! `python/nandram/_core.pyi`.
 
 mod columns;
+#[cfg(target_os = "linux")]
+mod drive_server;
 mod files;
 #[cfg(target_os = "linux")]
 mod mapping;
@@ -12,8 +14,6 @@ mod memory_reader;
 mod options;
 mod paging;
 mod probing;
-#[cfg(target_os = "linux")]
-mod serving;
 mod simulation;
 mod watched;
 mod workloads;
@@ -195,9 +195,9 @@ fn run(
     if Path::new(workload).extension().is_some_and(|extension| extension == "toml") {
         options::check_serving(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
         let (of, path, how) = (Arc::clone(&loaded), PathBuf::from(workload), options.clone());
-        let work = move |watched: &Watched<Progress>| ::serving::run(&of, &path, &how, &mut |now| watched.report(now));
+        let work = move |watched: &Watched<Progress>| serving::run(&of, &path, &how, &mut |now| watched.report(now));
         let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
-        let summary = ::serving::summary(&loaded, &outcome);
+        let summary = serving::summary(&loaded, &outcome);
         let tables = columns::Tables::of(outcome.measured(), &[], outcome.end);
         let restored = outcome.prepared.as_ref().is_some_and(|prepared| prepared.restored);
         return output(py, &loaded, named, workload, &options, (restored, None, summary, tables));
@@ -318,8 +318,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_class::<mapping::MemoryArea>()?;
         module.add_class::<memory::MemoryFile>()?;
         module.add_class::<memory_reader::MemoryReading>()?;
-        module.add_function(wrap_pyfunction!(serving::serve, module)?)?;
-        module.add_function(wrap_pyfunction!(serving::export_store, module)?)?;
+        module.add_function(wrap_pyfunction!(drive_server::serve, module)?)?;
+        module.add_function(wrap_pyfunction!(drive_server::export_store, module)?)?;
         module.add_function(wrap_pyfunction!(memory::memory_info, module)?)?;
         module.add_function(wrap_pyfunction!(memory_reader::memory_backup, module)?)?;
     }

@@ -16,9 +16,9 @@ def image(
 ) -> None:
     """Write the contents of a store to a sparse file, for mount, e2fsck or debugfs.
 
-    The drive is mounted like at its next start, so that the image is what a guest would read. The store does not change.
+    The drive is mounted as at its next start, so the image is what a guest would read. The store does not change.
     """
-    from nandram.serving import export_store
+    from nandram.drive_server import export_store
     from nandram.system import System
 
     export_store(System(system, tuple(split_changes(changes))), store, file)

@@ -67,8 +67,8 @@ def serve(
     and what the guest flushed survives even if the server is killed.
     """
     from nandram.cli.terminal.console import output as console
-    from nandram.serving import read_cuts
-    from nandram.serving import serve as serve_drive
+    from nandram.drive_server import read_cuts
+    from nandram.drive_server import serve as serve_drive
     from nandram.system import System
 
     if socket is None:
