@@ -1,6 +1,6 @@
 """Submits random reads of 4 KiB in batches of 1,000 until as many have completed as the last argument says.
 
-What `bench/stepping.sh` counts. Arguments: system, changes separated by newlines, preparation, requests.
+`bench/stepping.sh` counts its instructions. Arguments: system, changes separated by newlines, preparation, requests.
 """
 
 import sys

@@ -54,7 +54,7 @@ echo "$from $(cut -d ' ' -f 1 /proc/uptime)"
 
 @dataclass(frozen=True)
 class Cut:
-    """What was found after a cut."""
+    """The state found after a cut."""
 
     at_ns: int
     acknowledged: int

@@ -253,7 +253,7 @@ fn a_killed_server_loses_nothing_that_was_flushed() {
             let newer = (round * 100_000..last + 5000).rev().any(|newer| data == pattern(newer << 32 | block, 512));
             assert!(data == pattern(version << 32 | block, 512) || newer, "round {round}: block {block} is lost");
         }
-        // What is there now is what later rounds must find.
+        // Later rounds must find the present content.
         for (block, version) in after {
             let (_, data) = host.read_blocks(block, 1);
             if data == pattern(version << 32 | block, 512) {
