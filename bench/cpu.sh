@@ -16,7 +16,7 @@ cat <<TABLE
 Written by \`make bench\` (\`bench/cpu.sh\`): callgrind's count, the difference of runs of 200,000 and 600,000 accesses, the
 stand-in for memory included.
 
-| accesses | instructions an access |
+| accesses | instructions per access |
 | --- | --- |
 TABLE
 while read -r name title; do

@@ -67,7 +67,7 @@ writes="flash.chips=1 flash.blocks=128 ftl.gc.start=3 device.write_cache.size=2M
 
 { grep -q '^## Memory on a file' BENCH.md && printf '\n' && sed -n '/^## Memory on a file/,$p' BENCH.md; } >"$scratch/memory" || true
 cat >BENCH.md <<TABLE
-# Instructions a request
+# Instructions per request
 
 Written by \`make bench\` (\`bench/instructions.sh\`): callgrind's count, seed 1, 32 outstanding requests of 4 KiB on
 \`mqsim-ideal-map\`: the difference of two runs over the difference of their requests.

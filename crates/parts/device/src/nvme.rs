@@ -235,8 +235,8 @@ impl Nvme {
         Output::Command { tag, queue: command.queue, cid: command.cid, request: command.request }
     }
 
-    /// Stages `bytes` more of a read's data. Returns the command and the time at which they have passed the
-    /// controller's memory.
+    /// Stages `bytes` more of a read's data. Returns the command and the time at which the data have
+    /// passed the controller's memory.
     #[inline]
     pub fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) -> (u16, Time) {
         let tag = index(tag);

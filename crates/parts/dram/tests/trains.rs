@@ -82,7 +82,7 @@ enum Call {
     Done,
     /// When an event may come.
     Event,
-    /// At every clock.
+    /// Advances at every clock.
     Clock,
 }
 

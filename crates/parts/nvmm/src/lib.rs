@@ -92,7 +92,7 @@ pub struct Nvmm {
     durable: Durable,
     collector: Collector,
     sequence: u64,
-    /// Where the search for an unused page goes on.
+    /// Page at which the search for an unused page continues.
     next_page: u32,
     /// Nothing can be written any more.
     worn_out: bool,

@@ -26,7 +26,7 @@ pub(super) struct Prefetcher {
     streams: Option<Box<Streams>>,
     /// Streams that are read ahead as far as there is room, if they are.
     ahead: Option<Ahead>,
-    /// The last page taken from there found no room.
+    /// The last page taken from the streams found no room in the cache.
     is_full: bool,
     /// The last prefetch was put back.
     was_put_back: bool,
