@@ -56,23 +56,31 @@ def _quick(found: "Reproduction") -> str:
     return f" (quick: shorter runs, {found.left_out} of {found.points + found.left_out} left out)"
 
 
+def _number(count: int, one: str, many: str) -> str:
+    """Return a number with its verb."""
+    return f"{count} {one if count == 1 else many}"
+
+
 def _summary(console: "Console", found: "Reproduction") -> None:
     """Print what the verdicts amount to: in words, by paper, and a sentence per paper."""
     from rich.table import Table
 
     counts = found.counts
     simulated = counts["held"] + counts["trivial"] + counts["missed"]
+    held, trivial = (_number(counts[verdict], "holds", "hold") for verdict in ("held", "trivial"))
     console.print(
-        f"{len(found)} claims{_quick(found)}, of which {simulated} compare a simulation with a paper: "
-        f"{counts['held']} hold and could have failed, {counts['trivial']} hold without such proof, and "
-        f"{counts['missed']} do not hold.",
+        f"{len(found)} claims{_quick(found)}, of which {_number(simulated, 'compares', 'compare')} a simulation with a "
+        f"paper: {held} and could have failed, {trivial} without such proof, and "
+        f"{_number(counts['missed'], 'does', 'do')} not hold.",
         markup=False,
         soft_wrap=True,
     )
     if counts["calibrated"] or counts["read-back"] or counts["arithmetic"] or counts["not-comparable"]:
+        fitted, read = _number(counts["calibrated"], "was", "were"), _number(counts["read-back"], "reads", "read")
         console.print(
-            f"The others say nothing of the model: {counts['calibrated']} were fitted to, {counts['read-back']} read "
-            f"an input back, {counts['arithmetic']} are arithmetic, and {counts['not-comparable']} cannot be compared.",
+            f"The others do not test the model: {fitted} fitted to, {read} an input back, "
+            f"{_number(counts['arithmetic'], 'is', 'are')} arithmetic, and {counts['not-comparable']} cannot be "
+            "compared.",
             markup=False,
             soft_wrap=True,
         )
