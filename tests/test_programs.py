@@ -197,7 +197,9 @@ def test_a_workload_for_another_kind_of_system_is_told(
     job.write_text("[reads]\nrw=randread\nbs=4k\n")
     with pytest.raises(nandram.UserError, match=r"this system takes programs and memory traces$"):
         nandram.run("dram-only", job)
-    with pytest.raises(nandram.UserError, match=r"kind: found \"gups\", which runs on main memory, and the system is a drive$"):
+    with pytest.raises(
+        nandram.UserError, match=r'kind: found "gups", which runs on main memory, and the system is a drive$'
+    ):
         nandram.run("nvme-client-tlc", gups)
     for option in ("--precondition=fill", "--payload=stamp", "--warm-up=1ms", "--replay=closed:1"):
         with pytest.raises(SystemExit):
