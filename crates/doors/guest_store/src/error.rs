@@ -24,7 +24,7 @@ pub enum StoreError {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What was found.
+        /// The value found.
         found: String,
     },
     /// It belongs to another system.

@@ -65,7 +65,7 @@ impl Identity {
     /// Reads a header.
     ///
     /// # Errors
-    /// Returns what was found instead.
+    /// Returns a description of the value found.
     pub fn parse(sector: &Sector) -> Result<Identity, String> {
         if &sector[..16] != MAGIC {
             return Err("another file".to_owned());

@@ -124,7 +124,7 @@ impl Loader {
         let number = member.number;
         let next = store.programmed_of(number);
         if store.order() == Order::InOrder && next < page {
-            // Programs before this one are missing. A failure of the host may lose what was not durable yet.
+            // Programs before this one are missing. A failure of the host may lose writes that are not durable yet.
             if spare.sequence() < self.sealed && !spare.is_torn() {
                 return Err(self.damaged_page("spare area", number, next));
             }

@@ -1,4 +1,4 @@
-//! Drives whose flash is in a file: what was flushed survives, and what does not belong is refused.
+//! Drives whose flash is in a file: flushed data survive, and files that do not belong to the drive are refused.
 #![cfg(target_os = "linux")]
 
 #[path = "../../guest/tests/support/mod.rs"]

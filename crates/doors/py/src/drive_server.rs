@@ -53,7 +53,7 @@ impl Cuts {
             let witnessed = std::fs::metadata(&self.witness).map_or(0, |about| about.len());
             let failure = ::guest_store::cut(&system, drive, at, &path).err().map(|error| error.to_string());
             let line = json!({"store": path, "at_ns": at.ps() / 1000, "witnessed": witnessed, "failure": failure});
-            // A missing line is noticed by whoever reads them.
+            // A reader of the lines notices a missing one.
             let log = OpenOptions::new().append(true).create(true).open(Path::new(&self.folder).join("cuts.jsonl"));
             let _ = log.and_then(|mut log| writeln!(log, "{line}"));
             number += 1;

@@ -64,38 +64,39 @@ pub fn check_pages(given: &Bound<'_, PyDict>) -> Result<(), String> {
 /// Rejects options other than the seed, and the cache of prepared drives, for programs, whose threads wait for their
 /// loads.
 pub fn check_programs(given: &Bound<'_, PyDict>) -> Result<(), String> {
-    let options = read(given)?;
-    let found = |name: &str| given.contains(name).map_err(|e| e.to_string());
-    let name = match () {
-        () if found("replay")? => "replay",
-        () if found("warm_up")? && options.warm_up != WarmUp::Keep => "warm_up",
-        () if options.preparation != Preparation::Erased => "precondition",
-        () if options.payload != PayloadKind::None => "payload",
-        () if options.beyond == Beyond::Wrap => "wrap",
-        () if found("continue_on_error")? => "continue_on_error",
-        () if options.timeline.is_some() => "timeline",
-        () if found("columns")? => "columns",
-        () => return Ok(()),
-    };
-    Err(format!("found programs with `{name}`, expected none: their threads wait for what they load"))
+    match of_requests(given, true)? {
+        Some(name) => {
+            Err(format!("found programs with `{name}`, expected none: their threads wait for what they load"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Rejects options other than the seed, the state of the drives and the cache of prepared drives for a served model,
 /// whose file has its own warm-up.
 pub fn check_serving(given: &Bound<'_, PyDict>) -> Result<(), String> {
+    match of_requests(given, false)? {
+        Some(name) => Err(format!("found a served model with `{name}`, expected none: it issues its requests itself")),
+        None => Ok(()),
+    }
+}
+
+/// Returns the first given option that applies only to fio jobs and block traces. `precondition`: the state of the drive
+/// is such an option.
+fn of_requests(given: &Bound<'_, PyDict>, precondition: bool) -> Result<Option<&'static str>, String> {
     let options = read(given)?;
     let found = |name: &str| given.contains(name).map_err(|e| e.to_string());
-    let name = match () {
+    Ok(Some(match () {
         () if found("replay")? => "replay",
         () if found("warm_up")? && options.warm_up != WarmUp::Keep => "warm_up",
+        () if precondition && options.preparation != Preparation::Erased => "precondition",
         () if options.payload != PayloadKind::None => "payload",
         () if options.beyond == Beyond::Wrap => "wrap",
         () if found("continue_on_error")? => "continue_on_error",
         () if options.timeline.is_some() => "timeline",
         () if found("columns")? => "columns",
-        () => return Ok(()),
-    };
-    Err(format!("found a served model with `{name}`, expected none: it issues its requests itself"))
+        () => return Ok(None),
+    }))
 }
 
 fn get<'py, T>(value: &Bound<'py, PyAny>) -> Result<T, String>

@@ -28,7 +28,7 @@ pub enum Error {
     Device {
         /// The device's name.
         device: String,
-        /// What is wrong.
+        /// The mistake.
         cause: String,
     },
     /// The request names a device that does not exist.
@@ -124,7 +124,7 @@ pub enum Error {
     InBatch {
         /// Its index.
         index: usize,
-        /// What is wrong with it.
+        /// The mistake in it.
         cause: Box<Error>,
     },
     /// The state cannot be saved because the history exceeded its limit.
@@ -138,7 +138,7 @@ pub enum Error {
     File {
         /// Its path.
         path: String,
-        /// What is wrong.
+        /// The mistake.
         cause: String,
     },
     /// The caller's `watch` ended the call.

@@ -167,7 +167,7 @@ impl Config {
     /// Reads a file.
     ///
     /// # Errors
-    /// Names the file, the line, the key and what was expected.
+    /// Names the file, the line, the key and the expected value.
     pub fn open(path: &Path) -> Result<Config, Error> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|source| Error::Io { file: file.clone(), source })?;

@@ -1,4 +1,4 @@
-//! Each mistake in a file has one line that names the line, the key, what was found and what was expected.
+//! Each mistake in a file has one line that names the line, the key, the value found and the expected one.
 
 mod support;
 

@@ -43,7 +43,7 @@ impl Device {
         Err(self.wrong(request, serves, range_is_right, fits))
     }
 
-    /// Returns what is wrong with a request.
+    /// Returns the mistake of a request.
     fn wrong(&self, request: &Request, serves: bool, range_is_right: bool, fits: bool) -> Error {
         let Request { op, address, bytes, .. } = *request;
         let device = self.options.name.clone();
