@@ -111,27 +111,28 @@ def probe(
         options["confirm"] = ask(planned)
         probing.plan(target, **options)
     caught: list[int] = []
-    try:
-        with orderly(caught), test_progress() as progress:
-            show_target(target, planned)
-            found = probing.run_probe(target, **options, progress=progress)
-    except probing.ProbeInterrupted as interrupted:
-        found = interrupted.partial
-    except KeyboardInterrupt:
-        # The probe had not begun: there is nothing to show or to restore.
-        print("interrupted before the first test", file=sys.stderr)
-        raise typer.Exit(status_of(caught)) from None
-    show(found)
-    if json is not None:
-        found.save_json(json)
-        print(json)
-    if output is not None:
-        found.save(output)
-        print(output / "report.html")
-    if model is not None:
-        probing.save_model(found, model)
-        print(model)
-    end(found, caught)
+    with orderly(caught):
+        try:
+            with test_progress() as progress:
+                show_target(target, planned)
+                found = probing.run_probe(target, **options, progress=progress)
+        except probing.ProbeInterrupted as interrupted:
+            found = interrupted.partial
+        except KeyboardInterrupt:
+            # The probe had not begun: there is nothing to show or to restore.
+            print("interrupted before the first test", file=sys.stderr)
+            raise typer.Exit(status_of(caught)) from None
+        show(found)
+        if json is not None:
+            found.save_json(json)
+            print(json)
+        if output is not None:
+            found.save(output)
+            print(output / "report.html")
+        if model is not None:
+            probing.save_model(found, model)
+            print(model)
+        end(found, caught)
 
 
 def chosen(tests: list[str] | None) -> list[str] | None:
@@ -211,11 +212,15 @@ def show_plan(target: str, planned: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def orderly(caught: list[int]) -> Iterator[None]:
-    """Turn SIGINT, SIGTERM and SIGHUP into an orderly end of the probe; `caught` receives their numbers."""
+    """Turn SIGINT, SIGTERM and SIGHUP into an orderly end of the probe; `caught` receives their numbers.
+
+    Only the first one interrupts: what restores the drive and shows what was found must not be interrupted by a second.
+    """
 
     def end(number: int, _frame: FrameType | None) -> None:
         caught.append(number)
-        raise KeyboardInterrupt
+        if len(caught) == 1:
+            raise KeyboardInterrupt
 
     before = {}
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -2,16 +2,19 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
 
 use media::{Op, Request};
 use probe::Target;
 use probe::block::{Block, Found, Options, Refusal, Roots};
 
-/// A loop device and its backing file, removed when the test ends.
+/// A loop device and its backing file, removed when the test ends. The name of a detached device is empty.
 struct Loop {
     image: PathBuf,
     device: String,
@@ -26,6 +29,23 @@ impl Loop {
         Loop { image, device: String::from_utf8_lossy(&made.stdout).trim().to_owned() }
     }
 
+    /// Waits until the kernel has detached the device: while another program has it open (one that watches for new
+    /// devices, say), it only notes the request, and the device still serves its file.
+    fn detach(mut self) {
+        let device = mem::take(&mut self.device);
+        let detached = Command::new("losetup").args(["--detach", &device]).status().expect("losetup is there");
+        assert!(detached.success(), "{device} cannot be detached");
+        let file = self.image.to_str().expect("a path of ASCII letters");
+        let backing = Path::new("/sys/block").join(device.trim_start_matches("/dev/")).join("loop/backing_file");
+        for _ in 0..600 {
+            if !fs::read_to_string(&backing).is_ok_and(|now| now.contains(file)) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{device} is still attached: another program has had it open for 30 s");
+    }
+
     fn look(&self) -> Result<Found, Refusal> {
         Found::inspect(&self.device, &Roots::default())
     }
@@ -33,7 +53,9 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        drop(Command::new("losetup").args(["--detach", &self.device]).status());
+        if !self.device.is_empty() {
+            drop(Command::new("losetup").args(["--detach", &self.device]).status());
+        }
         drop(fs::remove_file(&self.image));
     }
 }
@@ -85,7 +107,7 @@ fn a_device_is_written_trimmed_and_opened_exclusively() {
 fn a_detached_device_is_refused() {
     let first = Loop::new("first");
     let found = first.look().expect("nothing uses it");
-    drop(first);
+    first.detach();
     let opened = Block::open(&found, opening()).expect_err("there is nothing behind it");
     assert!(matches!(opened, Refusal::Changed { .. } | Refusal::Io { .. }), "{opened}");
 }
