@@ -12,13 +12,7 @@ use system::System;
 use crate::{Code, Failure, deref, path, report, store, text};
 
 /// A simulation. Threads may share it; calls are serialized.
-pub struct SimHandle(Mutex<Sim>);
-
-struct Sim {
-    simulation: Simulation,
-    /// Requests being submitted.
-    requests: Vec<(Time, Request)>,
-}
+pub struct SimHandle(Mutex<Simulation>);
 
 /// The `nandram_sim_device` structure.
 #[derive(Clone, Copy)]
@@ -63,17 +57,27 @@ pub struct NandramSimCompletion {
 const FUA: u8 = 0x80;
 
 impl NandramSimRequest {
-    fn request(&self) -> Result<Request, String> {
-        if self.reserved != [0; 3] {
-            return Err("reserved is not 0".to_owned());
+    /// Returns the time and the request.
+    #[inline]
+    fn request(&self) -> Result<(Time, Request), Failure> {
+        let NandramSimRequest { at, address, bytes, handle, device, thread, op, reserved } = *self;
+        let fua = op & FUA != 0;
+        match Op::of_code(op & !FUA) {
+            Some(op) if reserved == [0; 3] && (!fua || op == Op::Write) => {
+                Ok((Time::from_ps(at), Request { device, op, fua, thread, address, bytes, handle }))
+            }
+            known => Err(self.wrong(known)),
         }
-        let op = Op::of_code(self.op & !FUA).ok_or_else(|| format!("op is {:#x}, expected 0 to 4", self.op))?;
-        let fua = self.op & FUA != 0;
-        if fua && op != Op::Write {
-            return Err(format!("op is {:#x}, expected NANDRAM_SIM_FUA with NANDRAM_SIM_WRITE alone", self.op));
-        }
-        let NandramSimRequest { address, bytes, handle, device, thread, .. } = *self;
-        Ok(Request { device, op, fua, thread, address, bytes, handle })
+    }
+
+    /// Returns what is wrong with the structure.
+    fn wrong(&self, known: Option<Op>) -> Failure {
+        let op = self.op;
+        argument(match known {
+            _ if self.reserved != [0; 3] => "reserved is not 0".to_owned(),
+            Some(_) => format!("op is {op:#x}, expected NANDRAM_SIM_FUA with NANDRAM_SIM_WRITE alone"),
+            None => format!("op is {op:#x}, expected 0 to 4"),
+        })
     }
 }
 
@@ -89,10 +93,13 @@ impl From<Completion> for NandramSimCompletion {
 ///
 /// # Safety
 /// `simulation` is null or comes from `nandram_sim_open` or `nandram_sim_restore`, and was not closed.
-unsafe fn with(simulation: *const SimHandle, call: impl FnOnce(&mut Sim) -> Result<(), Failure>) -> c_int {
+unsafe fn with(simulation: *const SimHandle, call: impl FnOnce(&mut Simulation) -> Result<(), Failure>) -> c_int {
     // SAFETY: Guaranteed by the caller.
     let handle = unsafe { deref("simulation", simulation) };
-    report(handle.and_then(|handle| call(&mut handle.0.lock().expect("no call panics"))))
+    match handle.and_then(|handle| call(&mut handle.0.lock().expect("no call panics"))) {
+        Ok(()) => Code::Ok as c_int,
+        failed => report(failed),
+    }
 }
 
 fn argument(what: impl Into<String>) -> Failure {
@@ -143,7 +150,7 @@ unsafe fn device(device: &NandramSimDevice) -> Result<DeviceOptions, Failure> {
 /// # Safety
 /// `out` is writable.
 unsafe fn store_new(out: *mut *mut SimHandle, simulation: Simulation) {
-    let handle = SimHandle(Mutex::new(Sim { simulation, requests: Vec::new() }));
+    let handle = SimHandle(Mutex::new(simulation));
     // SAFETY: Guaranteed by the caller.
     unsafe { store(out, Box::into_raw(Box::new(handle))) };
 }
@@ -226,6 +233,25 @@ unsafe fn slice<'a, T>(what: &str, from: *const T, count: usize) -> Result<&'a [
     }
 }
 
+/// Adds to a failure which request it is about.
+fn of_request(index: usize, failure: Failure) -> Failure {
+    match failure {
+        Failure::Argument(what) => argument(format!("request {index}: {what}")),
+        Failure::Simulation(full @ Error::Full { .. }) => full.into(),
+        Failure::Simulation(cause) => Error::InBatch { index, cause: Box::new(cause) }.into(),
+        other => other,
+    }
+}
+
+/// Submits any number of requests, or none.
+fn submit_all(simulation: &mut Simulation, given: &[NandramSimRequest]) -> Result<u64, Failure> {
+    for (index, one) in given.iter().enumerate() {
+        one.request().map_err(|failure| of_request(index, failure))?;
+    }
+    let requests = given.iter().map(|one| one.request().unwrap_or_else(|_| unreachable!("it was read above")));
+    Ok(simulation.submit_all(requests)?)
+}
+
 /// # Safety
 /// `simulation` is null or open; `requests` is readable for `count` structures; `first` is null or writable.
 #[unsafe(no_mangle)]
@@ -235,15 +261,16 @@ pub unsafe extern "C" fn nandram_sim_submit(
     count: usize,
     first: *mut u64,
 ) -> c_int {
-    let call = |sim: &mut Sim| {
+    let call = |simulation: &mut Simulation| {
         // SAFETY: Guaranteed by the caller.
         let given = unsafe { slice("requests", requests, count) }?;
-        sim.requests.clear();
-        for (index, one) in given.iter().enumerate() {
-            let request = one.request().map_err(|what| argument(format!("request {index}: {what}")))?;
-            sim.requests.push((Time::from_ps(one.at), request));
-        }
-        let id = sim.simulation.submit_all(&sim.requests)?;
+        let id = match given {
+            [one] => one
+                .request()
+                .and_then(|(at, request)| Ok(simulation.submit(at, request)?))
+                .map_err(|failure| of_request(0, failure)),
+            _ => submit_all(simulation, given),
+        }?;
         // SAFETY: Guaranteed by the caller.
         unsafe { store(first, id) };
         Ok(())
@@ -295,9 +322,9 @@ pub unsafe extern "C" fn nandram_sim_advance(
     count: *mut usize,
 ) -> c_int {
     let until = Time::from_ps(until);
-    let call = |sim: &mut Sim| {
+    let call = |simulation: &mut Simulation| {
         // SAFETY: Guaranteed by the caller.
-        unsafe { store_completions(out, capacity, count, |_| sim.simulation.next_completion(Some(until))) }
+        unsafe { store_completions(out, capacity, count, |_| simulation.next_completion(Some(until))) }
     };
     // SAFETY: Guaranteed by the caller.
     unsafe { with(simulation, call) }
@@ -314,10 +341,10 @@ pub unsafe extern "C" fn nandram_sim_advance_to_completion(
     count: *mut usize,
 ) -> c_int {
     let until = (until != u64::MAX).then_some(Time::from_ps(until));
-    let call = |sim: &mut Sim| {
+    let call = |simulation: &mut Simulation| {
         let next = |found| match found {
-            0 => sim.simulation.next_completion(until),
-            _ => Ok(sim.simulation.take_ready()),
+            0 => simulation.next_completion(until),
+            _ => Ok(simulation.take_ready()),
         };
         // SAFETY: Guaranteed by the caller.
         unsafe { store_completions(out, capacity, count, next) }
@@ -336,11 +363,11 @@ unsafe fn get<T>(
     out: *mut T,
     get: impl FnOnce(&mut Simulation) -> Result<T, Error>,
 ) -> c_int {
-    let call = |sim: &mut Sim| {
+    let call = |simulation: &mut Simulation| {
         if out.is_null() {
             return Err(argument(format!("{what} is NULL")));
         }
-        let value = get(&mut sim.simulation)?;
+        let value = get(simulation)?;
         // SAFETY: Guaranteed by the caller.
         unsafe { store(out, value) };
         Ok(())
@@ -420,5 +447,5 @@ pub unsafe extern "C" fn nandram_sim_summary(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nandram_sim_save(simulation: *mut SimHandle, file: *const c_char) -> c_int {
     // SAFETY: Guaranteed by the caller.
-    unsafe { with(simulation, |sim| Ok(sim.simulation.save(path("path", file)?)?)) }
+    unsafe { with(simulation, |simulation| Ok(simulation.save(path("path", file)?)?)) }
 }

@@ -209,7 +209,7 @@ impl Stepping {
             let one = one.map_err(|error| user_error(py, format!("request {index}: {error}")))?;
             requests.push((Time::from_ps(at.at(index)), one));
         }
-        simulation.submit_all(requests).map_err(|error| user_error(py, error))
+        simulation.submit_all(requests.iter().copied()).map_err(|error| user_error(py, error))
     }
 
     /// Advances to `until`, or to the first completion at most until then, and returns the completions as columns: id,

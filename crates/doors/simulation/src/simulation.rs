@@ -1,7 +1,5 @@
 //! Devices under one clock.
 
-use std::collections::VecDeque;
-
 use sim::Time;
 
 use crate::device::{Device, Machine};
@@ -22,8 +20,10 @@ pub struct Simulation {
     now: Time,
     /// Number of the next request.
     next_id: u64,
-    /// Completions up to now that have not been returned.
-    ready: VecDeque<Completion>,
+    /// Completions up to now; empty when all have been returned.
+    ready: Vec<Completion>,
+    /// How many of them have been returned.
+    returned: usize,
     pub(crate) history: History,
 }
 
@@ -50,7 +50,8 @@ impl Simulation {
             options,
             now: Time::ZERO,
             next_id: 0,
-            ready: VecDeque::new(),
+            ready: Vec::new(),
+            returned: 0,
         })
     }
 
@@ -126,38 +127,38 @@ impl Simulation {
     /// # Errors
     /// If a request is invalid or its time has passed ([`Error::InBatch`] names the first), or too many requests are
     /// outstanding.
-    pub fn submit_all(&mut self, requests: &[(Time, Request)]) -> Result<u64, Error> {
-        if let [(at, request)] = requests {
-            return self.submit(*at, *request).map_err(|cause| match cause {
-                full @ Error::Full { .. } => full,
-                cause => Error::InBatch { index: 0, cause: Box::new(cause) },
-            });
-        }
+    pub fn submit_all<I>(&mut self, requests: I) -> Result<u64, Error>
+    where
+        I: IntoIterator<Item = (Time, Request)> + Clone,
+    {
         let first = self.next_id;
+        self.check_all(requests.clone().into_iter())?;
+        for (at, request) in requests {
+            let units = self.devices[usize::from(request.device)].units(&request);
+            self.accept(at, &request, units);
+        }
+        Ok(first)
+    }
+
+    /// Checks whether all of several requests would be accepted.
+    fn check_all(&self, requests: impl Iterator<Item = (Time, Request)>) -> Result<(), Error> {
         let mut more = [0_u64; DEVICES_MAX];
-        for (index, (at, request)) in requests.iter().enumerate() {
-            let checked = self.check_time("at", *at);
-            let checked = checked.and_then(|()| self.device(usize::from(request.device))?.check(request));
+        for (index, (at, request)) in requests.enumerate() {
+            let checked = self.check_time("at", at);
+            let checked = checked.and_then(|()| self.device(usize::from(request.device))?.check(&request));
             match checked {
                 Ok(units) => more[usize::from(request.device)] += u64::from(units),
                 Err(cause) => return Err(Error::InBatch { index, cause: Box::new(cause) }),
             }
         }
-        for (device, more) in more.iter().enumerate().take(self.devices.len()) {
-            self.check_room(device, *more)?;
-        }
-        for (at, request) in requests {
-            let units = self.devices[usize::from(request.device)].units(request);
-            self.accept(*at, request, units);
-        }
-        Ok(first)
+        more.iter().enumerate().take(self.devices.len()).try_for_each(|(device, more)| self.check_room(device, *more))
     }
 
     #[inline]
     fn accept(&mut self, at: Time, request: &Request, units: u32) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
-        self.history.submitted(at, request);
+        self.history.submitted((at > self.now).then_some(at), request);
         self.devices[usize::from(request.device)].submit(at, id, request, units);
         id
     }
@@ -261,7 +262,12 @@ impl Simulation {
     /// Returns a completion of the present that has not been returned, if there is one, without advancing.
     #[inline]
     pub fn take_ready(&mut self) -> Option<Completion> {
-        let completion = self.ready.pop_front()?;
+        let completion = *self.ready.get(self.returned)?;
+        self.returned += 1;
+        if self.returned == self.ready.len() {
+            self.ready.clear();
+            self.returned = 0;
+        }
         self.history.returned();
         Some(completion)
     }

@@ -165,19 +165,19 @@ fn several_requests_are_submitted_together_or_not_at_all() {
     let mut simulation = three();
     let good = (Time::ZERO, Request { bytes: 4096, ..Request::default() });
     let bad = (Time::ZERO, Request { bytes: 4095, ..Request::default() });
-    let refused = simulation.submit_all(&[good, good, bad]).expect_err("the last is no sector");
+    let refused = simulation.submit_all([good, good, bad]).expect_err("the last is no sector");
     assert_eq!(
         refused.to_string(),
         "request 2: bytes: found 4095, expected a multiple of 512 above 0 for a read to nvme-client-tlc"
     );
-    let refused = simulation.submit_all(&[good; 4097]).expect_err("too many");
+    let refused = simulation.submit_all([good; 4097]).expect_err("too many");
     assert_eq!(
         refused.to_string(),
         "nvme-client-tlc has 0 outstanding, expected at most 4096 with these 4097: advance first"
     );
     assert_eq!(simulation.outstanding(0).ok(), Some(0));
-    assert_eq!(simulation.submit_all(&[good; 3]).ok(), Some(0));
-    assert_eq!(simulation.submit_all(&[good; 3]).ok(), Some(3));
+    assert_eq!(simulation.submit_all([good; 3]).ok(), Some(0));
+    assert_eq!(simulation.submit_all([good; 3]).ok(), Some(3));
 }
 
 #[test]

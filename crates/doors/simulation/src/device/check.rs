@@ -6,6 +6,13 @@ use super::{Device, Machine};
 use crate::error::Error;
 use crate::request::{Op, Request};
 
+/// Returns whether a request has a range, of whole units within the capacity.
+#[inline]
+fn has_range(request: &Request, unit: u64, capacity: u64) -> bool {
+    let Request { address, bytes, .. } = *request;
+    bytes > 0 && (address | bytes).is_multiple_of(unit) && bytes <= capacity && address <= capacity - bytes
+}
+
 impl Device {
     /// Returns what a valid request counts towards the limit: 1 for a drive, its lines for main memory.
     #[inline]
@@ -19,60 +26,45 @@ impl Device {
     /// Checks a request and returns what it counts towards the limit of outstanding requests.
     #[inline]
     pub fn check(&self, request: &Request) -> Result<u32, Error> {
-        let (unit, serves) = match &self.machine {
-            Machine::Drive(_) => (SECTOR, request.op != Op::Rollback),
-            Machine::Memory(memory) => {
-                let serves = matches!(request.op, Op::Read | Op::Write)
-                    || matches!(request.op, Op::Flush | Op::Rollback) && memory.keeps_states();
-                (LINE, serves)
-            }
-        };
         let Request { op, address, bytes, .. } = *request;
-        let has_range = !matches!(op, Op::Flush | Op::Rollback);
-        let range_is_right = if has_range {
-            bytes > 0 && bytes.is_multiple_of(unit) && address.is_multiple_of(unit)
-        } else {
-            address == 0 && bytes == 0
+        let is_valid = match (op, &self.machine) {
+            (Op::Read | Op::Write | Op::Trim, Machine::Drive(drive)) => has_range(request, SECTOR, drive.capacity),
+            (Op::Flush, Machine::Drive(_)) => (address, bytes) == (0, 0),
+            (Op::Read | Op::Write, Machine::Memory(_)) => {
+                has_range(request, LINE, self.bytes()) && bytes / LINE <= u64::from(self.options.outstanding)
+            }
+            (Op::Flush | Op::Rollback, Machine::Memory(memory)) => memory.keeps_states() && (address, bytes) == (0, 0),
+            (Op::Rollback, Machine::Drive(_)) | (Op::Trim, Machine::Memory(_)) => false,
         };
-        let capacity = self.bytes();
-        let fits = bytes <= capacity && address <= capacity - bytes;
-        let is_small = unit == SECTOR || bytes / LINE <= u64::from(self.options.outstanding);
-        if serves && range_is_right && fits && is_small {
-            return Ok(self.units(request));
-        }
-        Err(self.wrong(request, serves, range_is_right, fits))
+        if is_valid { Ok(self.units(request)) } else { Err(self.wrong(request)) }
     }
 
-    /// Returns the mistake of a request.
-    fn wrong(&self, request: &Request, serves: bool, range_is_right: bool, fits: bool) -> Error {
+    /// Returns the first mistake of an invalid request.
+    fn wrong(&self, request: &Request) -> Error {
         let Request { op, address, bytes, .. } = *request;
         let device = self.options.name.clone();
-        let (expected, unit, multiple, positive) = match &self.machine {
-            Machine::Drive(_) => {
-                ("read, write, flush or trim", SECTOR, "a multiple of 512", "a multiple of 512 above 0")
-            }
-            Machine::Memory(memory) if memory.keeps_states() => {
-                ("read, write, flush or rollback", LINE, "a multiple of 64", "a multiple of 64 above 0")
-            }
-            Machine::Memory(_) => ("read or write", LINE, "a multiple of 64", "a multiple of 64 above 0"),
+        let (expected, serves) = match &self.machine {
+            Machine::Drive(_) => ("read, write, flush or trim", op != Op::Rollback),
+            Machine::Memory(memory) if memory.keeps_states() => ("read, write, flush or rollback", op != Op::Trim),
+            Machine::Memory(_) => ("read or write", matches!(op, Op::Read | Op::Write)),
         };
-        if !serves {
-            return Error::Op { op, device, expected };
+        let (unit, multiple, positive) = match &self.machine {
+            Machine::Drive(_) => (SECTOR, "a multiple of 512", "a multiple of 512 above 0"),
+            Machine::Memory(_) => (LINE, "a multiple of 64", "a multiple of 64 above 0"),
+        };
+        let unaligned =
+            |field, found, expected| Error::Unaligned { field, found, expected, op, device: device.clone() };
+        let has_range = !matches!(op, Op::Flush | Op::Rollback);
+        match (address, bytes) {
+            _ if !serves => Error::Op { op, device, expected },
+            (0, _) if !has_range => unaligned("bytes", bytes, "0"),
+            _ if !has_range => unaligned("address", address, "0"),
+            _ if !address.is_multiple_of(unit) => unaligned("address", address, multiple),
+            _ if bytes == 0 || !bytes.is_multiple_of(unit) => unaligned("bytes", bytes, positive),
+            _ if bytes > self.bytes() || address > self.bytes() - bytes => {
+                Error::Beyond { address, bytes, capacity: self.bytes(), device }
+            }
+            _ => Error::Large { bytes, limit: self.options.outstanding, device },
         }
-        if !range_is_right {
-            let has_range = !matches!(op, Op::Flush | Op::Rollback);
-            let at_fault = if has_range { !address.is_multiple_of(unit) } else { address != 0 };
-            let (field, found) = if at_fault { ("address", address) } else { ("bytes", bytes) };
-            let expected = match (has_range, at_fault) {
-                (false, _) => "0",
-                (true, true) => multiple,
-                (true, false) => positive,
-            };
-            return Error::Unaligned { field, found, expected, op, device };
-        }
-        if !fits {
-            return Error::Beyond { address, bytes, capacity: self.bytes(), device };
-        }
-        Error::Large { bytes, limit: self.options.outstanding, device }
     }
 }

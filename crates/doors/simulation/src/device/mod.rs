@@ -4,8 +4,6 @@ mod check;
 pub(crate) mod drive;
 pub(crate) mod memory;
 
-use std::collections::VecDeque;
-
 use sim::{Streams, Time};
 use storage::record::{Ended, Recorder};
 use system::link::LinkType;
@@ -25,6 +23,16 @@ pub(crate) enum Machine {
     Drive(Box<Drive>),
     /// Main memory below the last-level cache.
     Memory(Box<Memory>),
+}
+
+impl Machine {
+    #[inline]
+    fn submit(&mut self, now: Time, slot: u32, request: &Request) {
+        match self {
+            Machine::Drive(drive) => drive.submit(now, slot, request),
+            Machine::Memory(memory) => memory.submit(now, slot, request),
+        }
+    }
 }
 
 /// A device of a simulation.
@@ -97,7 +105,12 @@ impl Device {
     pub fn submit(&mut self, at: Time, id: u64, request: &Request, units: u32) {
         self.outstanding += units;
         let slot = self.slots.open(InProgress { id, at, request: *request, units, lines: units });
-        self.pending.push(at, id, slot);
+        if at <= self.now && self.pending.first_at() > self.now {
+            // The machine would get it before anything else happens.
+            self.machine.submit(self.now, slot, request);
+        } else {
+            self.pending.push(at, id, slot);
+        }
     }
 
     /// Returns the time of the next event, or [`Time::MAX`].
@@ -116,14 +129,10 @@ impl Device {
     /// Requests reach the machine after its events of their time; but after a completion they come first, like those
     /// that a program submits when it is notified.
     #[inline]
-    pub fn advance(&mut self, limit: Time, ready: &mut VecDeque<Completion>) -> Option<Time> {
+    pub fn advance(&mut self, limit: Time, ready: &mut Vec<Completion>) -> Option<Time> {
         loop {
             while let Some(slot) = self.pending.pop_until(self.now) {
-                let request = &self.slots.get(slot).request;
-                match &mut self.machine {
-                    Machine::Drive(drive) => drive.submit(self.now, slot, request),
-                    Machine::Memory(memory) => memory.submit(self.now, slot, request),
-                }
+                self.machine.submit(self.now, slot, &self.slots.get(slot).request);
             }
             let due = self.pending.first_at();
             let until = limit.min(due);
@@ -145,7 +154,7 @@ impl Device {
 
     /// Records the completions of one time, which it returns.
     #[inline]
-    fn complete(&mut self, ready: &mut VecDeque<Completion>) -> Time {
+    fn complete(&mut self, ready: &mut Vec<Completion>) -> Time {
         for done in self.done.drain(..) {
             let InProgress { id, at: submitted, request, units, .. } = self.slots.close(done.io);
             self.outstanding -= units;
@@ -162,7 +171,7 @@ impl Device {
                 at: done.at,
             });
             let (device, handle) = (self.index, request.handle);
-            ready.push_back(Completion { id, handle, device, status, submitted, completed: done.at });
+            ready.push(Completion { id, handle, device, status, submitted, completed: done.at });
             self.now = done.at;
         }
         self.now

@@ -17,7 +17,7 @@ use crate::options::{DeviceOptions, Options};
 use crate::simulation::Simulation;
 
 /// First bytes of every file; the last digit is the version of the format.
-const MAGIC: &[u8; 8] = b"nandsim1";
+const MAGIC: &[u8; 8] = b"nandsim2";
 /// Bytes before the compressed content: magic and checksum.
 const HEAD: usize = 8 + 32;
 /// Maximum size of the content: the largest history, and 16 MiB for systems.

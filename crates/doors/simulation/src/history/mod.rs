@@ -1,7 +1,8 @@
 //! The history of a simulation: its submissions, and how far it had advanced before each.
 //!
 //! A simulation is deterministic, so its history is its state: replayed, it leads to the same state at any time, with
-//! requests in progress, queues and random streams included. About ten bytes a request are kept, up to a limit.
+//! requests in progress, queues and random streams included. It keeps ten
+//! bytes of a request like the one before and at most 68 of any other, up to a limit.
 
 mod code;
 mod file;
@@ -36,14 +37,11 @@ impl History {
         History { limit, kept: (limit > 0).then(Encoder::default), position: Position::default() }
     }
 
-    /// Records a submission.
+    /// Records a submission at `at`, or in the present.
     #[inline]
-    pub fn submitted(&mut self, at: Time, request: &Request) {
+    pub fn submitted(&mut self, at: Option<Time>, request: &Request) {
         let Some(kept) = &mut self.kept else { return };
-        if self.position.stops > 0 || self.position.until.is_some() {
-            kept.advanced(std::mem::take(&mut self.position));
-        }
-        kept.submitted(at, request);
+        kept.submitted(std::mem::take(&mut self.position), at, request);
         if kept.bytes() > self.limit {
             self.kept = None;
         }

@@ -27,7 +27,9 @@ pub(super) fn replay(
     while let Some(entry) = decoder.next().map_err(|()| damaged())? {
         match entry {
             Entry::Submitted(at, request) => {
-                simulation.submit(at, request).map_err(|cause| format!("the history is damaged: {cause}"))?;
+                simulation
+                    .submit(at.unwrap_or(simulation.now()), request)
+                    .map_err(|cause| format!("the history is damaged: {cause}"))?;
             }
             Entry::Advanced(position) => go_to(simulation, position).ok_or_else(damaged)?,
         }
