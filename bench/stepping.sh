@@ -43,9 +43,9 @@ cat <<TABLE
 Random reads of 4 KiB on \`mqsim-ideal-map\`, filled, with \`$sets\`
 (\`bench/stepping.sh\`): from C, 32 outstanding, one request submitted for each that completes; from Python, in batches of 1,000 that
 complete before the next. The program's own instructions are included; those of \`nandram run\` include its generator of requests.
-A figure above its limit is missed: for C the history, from which states are saved, costs about 110 instructions per request, the two
-calls with their locks and checks 300, the tables of requests in progress 200, and the program itself 50; the generator of \`nandram run\`,
-which they replace, costs about 270.
+A figure above its limit is missed. From C a request takes about 230 instructions in the two calls with their locks, 150 for its checks
+and its entry in the history, from which states are saved, 240 in the tables of requests in progress and in statistics, and 50 in the
+program; what this replaces in \`nandram run\`, the generator of requests and its statistics, takes about 400.
 
 | program | outstanding | \`nandram run\`, instructions | program, instructions | more | at most |
 | --- | ---: | ---: | ---: | ---: | ---: |

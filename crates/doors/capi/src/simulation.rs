@@ -2,8 +2,8 @@
 
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use sim::Time;
 use simulation::{Completion, DeviceOptions, Error, Op, Options, Request, Simulation};
 use storage::prepare::Preparation;
@@ -57,23 +57,19 @@ pub struct NandramSimCompletion {
 const FUA: u8 = 0x80;
 
 impl NandramSimRequest {
-    /// Returns the time and the request.
+    /// Returns the time and the request; `None` if the structure stands for none.
     #[inline]
-    fn request(&self) -> Result<(Time, Request), Failure> {
+    fn request(&self) -> Option<(Time, Request)> {
         let NandramSimRequest { at, address, bytes, handle, device, thread, op, reserved } = *self;
-        let fua = op & FUA != 0;
-        match Op::of_code(op & !FUA) {
-            Some(op) if reserved == [0; 3] && (!fua || op == Op::Write) => {
-                Ok((Time::from_ps(at), Request { device, op, fua, thread, address, bytes, handle }))
-            }
-            known => Err(self.wrong(known)),
-        }
+        let (op, fua) = (Op::of_code(op & !FUA)?, op & FUA != 0);
+        let is_valid = reserved == [0; 3] && (!fua || op == Op::Write);
+        is_valid.then_some((Time::from_ps(at), Request { device, op, fua, thread, address, bytes, handle }))
     }
 
-    /// Returns what is wrong with the structure.
-    fn wrong(&self, known: Option<Op>) -> Failure {
+    /// Returns what is wrong with a structure that stands for no request.
+    fn wrong(&self) -> Failure {
         let op = self.op;
-        argument(match known {
+        argument(match Op::of_code(op & !FUA) {
             _ if self.reserved != [0; 3] => "reserved is not 0".to_owned(),
             Some(_) => format!("op is {op:#x}, expected NANDRAM_SIM_FUA with NANDRAM_SIM_WRITE alone"),
             None => format!("op is {op:#x}, expected 0 to 4"),
@@ -96,7 +92,7 @@ impl From<Completion> for NandramSimCompletion {
 unsafe fn with(simulation: *const SimHandle, call: impl FnOnce(&mut Simulation) -> Result<(), Failure>) -> c_int {
     // SAFETY: Guaranteed by the caller.
     let handle = unsafe { deref("simulation", simulation) };
-    match handle.and_then(|handle| call(&mut handle.0.lock().expect("no call panics"))) {
+    match handle.and_then(|handle| call(&mut handle.0.lock())) {
         Ok(()) => Code::Ok as c_int,
         failed => report(failed),
     }
@@ -245,11 +241,10 @@ fn of_request(index: usize, failure: Failure) -> Failure {
 
 /// Submits any number of requests, or none.
 fn submit_all(simulation: &mut Simulation, given: &[NandramSimRequest]) -> Result<u64, Failure> {
-    for (index, one) in given.iter().enumerate() {
-        one.request().map_err(|failure| of_request(index, failure))?;
+    if let Some((index, one)) = given.iter().enumerate().find(|(_, one)| one.request().is_none()) {
+        return Err(of_request(index, one.wrong()));
     }
-    let requests = given.iter().map(|one| one.request().unwrap_or_else(|_| unreachable!("it was read above")));
-    Ok(simulation.submit_all(requests)?)
+    Ok(simulation.submit_all(given.iter().filter_map(NandramSimRequest::request))?)
 }
 
 /// # Safety
@@ -265,10 +260,10 @@ pub unsafe extern "C" fn nandram_sim_submit(
         // SAFETY: Guaranteed by the caller.
         let given = unsafe { slice("requests", requests, count) }?;
         let id = match given {
-            [one] => one
-                .request()
-                .and_then(|(at, request)| Ok(simulation.submit(at, request)?))
-                .map_err(|failure| of_request(0, failure)),
+            [one] => match one.request() {
+                Some((at, request)) => simulation.submit(at, request).map_err(|error| of_request(0, error.into())),
+                None => Err(of_request(0, one.wrong())),
+            },
             _ => submit_all(simulation, given),
         }?;
         // SAFETY: Guaranteed by the caller.
@@ -279,36 +274,47 @@ pub unsafe extern "C" fn nandram_sim_submit(
     unsafe { with(simulation, call) }
 }
 
-/// Stores completions, at most `capacity`, and their number. `next` returns them in order.
-///
-/// # Safety
-/// `out` is writable for `capacity` structures, `count` is null or writable.
-unsafe fn store_completions(
-    out: *mut NandramSimCompletion,
+/// Where a call stores completions.
+struct Output {
+    to: *mut NandramSimCompletion,
     capacity: usize,
     count: *mut usize,
-    mut next: impl FnMut(usize) -> Result<Option<Completion>, Error>,
-) -> Result<(), Failure> {
-    if capacity == 0 {
-        return Err(argument("capacity is 0"));
+}
+
+impl Output {
+    fn check(&self) -> Result<(), Failure> {
+        if self.capacity == 0 {
+            return Err(argument("capacity is 0"));
+        }
+        if self.to.is_null() {
+            return Err(argument("completions is NULL"));
+        }
+        if self.count.is_null() {
+            return Err(argument("count is NULL"));
+        }
+        Ok(())
     }
-    if out.is_null() {
-        return Err(argument("completions is NULL"));
+
+    /// Stores the first completion, if any, and those that follow, as many as there is room for, and their number.
+    ///
+    /// # Safety
+    /// [`check`](Self::check) has accepted it, and it is writable.
+    unsafe fn store(
+        &self,
+        first: Option<Completion>,
+        mut next: impl FnMut() -> Result<Option<Completion>, Error>,
+    ) -> Result<(), Failure> {
+        let (mut found, mut completion) = (0, first);
+        while let Some(one) = completion {
+            // SAFETY: There are more than `found` structures, as the caller guarantees.
+            unsafe { self.to.add(found).write(one.into()) };
+            found += 1;
+            completion = if found < self.capacity { next()? } else { None };
+        }
+        // SAFETY: Guaranteed by the caller.
+        unsafe { self.count.write(found) };
+        Ok(())
     }
-    if count.is_null() {
-        return Err(argument("count is NULL"));
-    }
-    let mut found = 0;
-    while found < capacity
-        && let Some(completion) = next(found)?
-    {
-        // SAFETY: There are `capacity` structures, as the caller guarantees.
-        unsafe { out.add(found).write(completion.into()) };
-        found += 1;
-    }
-    // SAFETY: Guaranteed by the caller.
-    unsafe { store(count, found) };
-    Ok(())
 }
 
 /// # Safety
@@ -321,10 +327,12 @@ pub unsafe extern "C" fn nandram_sim_advance(
     capacity: usize,
     count: *mut usize,
 ) -> c_int {
-    let until = Time::from_ps(until);
+    let (until, output) = (Some(Time::from_ps(until)), Output { to: out, capacity, count });
     let call = |simulation: &mut Simulation| {
-        // SAFETY: Guaranteed by the caller.
-        unsafe { store_completions(out, capacity, count, |_| simulation.next_completion(Some(until))) }
+        output.check()?;
+        let first = simulation.next_completion(until)?;
+        // SAFETY: It was checked, and the caller guarantees that it is writable.
+        unsafe { output.store(first, || simulation.next_completion(until)) }
     };
     // SAFETY: Guaranteed by the caller.
     unsafe { with(simulation, call) }
@@ -340,14 +348,13 @@ pub unsafe extern "C" fn nandram_sim_advance_to_completion(
     capacity: usize,
     count: *mut usize,
 ) -> c_int {
+    let output = Output { to: out, capacity, count };
     let until = (until != u64::MAX).then_some(Time::from_ps(until));
     let call = |simulation: &mut Simulation| {
-        let next = |found| match found {
-            0 => simulation.next_completion(until),
-            _ => Ok(simulation.take_ready()),
-        };
-        // SAFETY: Guaranteed by the caller.
-        unsafe { store_completions(out, capacity, count, next) }
+        output.check()?;
+        let first = simulation.next_completion(until)?;
+        // SAFETY: It was checked, and the caller guarantees that it is writable.
+        unsafe { output.store(first, || Ok(simulation.take_ready())) }
     };
     // SAFETY: Guaranteed by the caller.
     unsafe { with(simulation, call) }

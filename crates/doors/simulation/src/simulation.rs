@@ -103,8 +103,11 @@ impl Simulation {
 
     #[inline]
     pub(crate) fn device(&self, device: usize) -> Result<&Device, Error> {
-        let devices = self.devices.len();
-        self.devices.get(device).ok_or(Error::NoDevice { found: device as u64, devices })
+        self.devices.get(device).ok_or_else(|| self.no_device(device))
+    }
+
+    fn no_device(&self, found: usize) -> Error {
+        Error::NoDevice { found: found as u64, devices: self.devices.len() }
     }
 
     /// Submits a request at `at`, now or later, and returns its number. Numbers count submissions from 0.
@@ -115,10 +118,17 @@ impl Simulation {
     /// If the request is invalid, `at` has passed, or too many requests are outstanding.
     #[inline]
     pub fn submit(&mut self, at: Time, request: Request) -> Result<u64, Error> {
-        self.check_time("at", at)?;
-        let units = self.device(usize::from(request.device))?.check(&request)?;
+        let units = self.check(at, &request)?;
         self.check_room(usize::from(request.device), u64::from(units))?;
         Ok(self.accept(at, &request, units))
+    }
+
+    /// Checks all of a request but the room for it. Returns what it counts towards the limit of outstanding requests.
+    #[inline]
+    fn check(&self, at: Time, request: &Request) -> Result<u32, Error> {
+        self.check_time("at", at)?;
+        let device = self.device(usize::from(request.device))?;
+        if device.serves(request) { Ok(device.units(request)) } else { Err(device.refusal(request)) }
     }
 
     /// Submits several requests, each with its time, and returns the number of the first; the others follow. All are
@@ -144,9 +154,7 @@ impl Simulation {
     fn check_all(&self, requests: impl Iterator<Item = (Time, Request)>) -> Result<(), Error> {
         let mut more = [0_u64; DEVICES_MAX];
         for (index, (at, request)) in requests.enumerate() {
-            let checked = self.check_time("at", at);
-            let checked = checked.and_then(|()| self.device(usize::from(request.device))?.check(&request));
-            match checked {
+            match self.check(at, &request) {
                 Ok(units) => more[usize::from(request.device)] += u64::from(units),
                 Err(cause) => return Err(Error::InBatch { index, cause: Box::new(cause) }),
             }
@@ -158,7 +166,7 @@ impl Simulation {
     fn accept(&mut self, at: Time, request: &Request, units: u32) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
-        self.history.submitted((at > self.now).then_some(at), request);
+        self.history.submitted(at, request);
         self.devices[usize::from(request.device)].submit(at, id, request, units);
         id
     }

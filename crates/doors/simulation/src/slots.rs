@@ -39,11 +39,11 @@ impl Slots {
         }
     }
 
-    /// Removes a request.
+    /// Removes a request and returns what was stored of it.
     #[inline]
-    pub fn close(&mut self, slot: u32) -> InProgress {
+    pub fn close(&mut self, slot: u32) -> &InProgress {
         self.free.push(slot);
-        self.slots[slot as usize]
+        &self.slots[slot as usize]
     }
 
     #[inline]

@@ -23,24 +23,23 @@ impl Device {
         }
     }
 
-    /// Checks a request and returns what it counts towards the limit of outstanding requests.
+    /// Returns whether the device serves the request.
     #[inline]
-    pub fn check(&self, request: &Request) -> Result<u32, Error> {
+    pub fn serves(&self, request: &Request) -> bool {
         let Request { op, address, bytes, .. } = *request;
-        let is_valid = match (op, &self.machine) {
-            (Op::Read | Op::Write | Op::Trim, Machine::Drive(drive)) => has_range(request, SECTOR, drive.capacity),
-            (Op::Flush, Machine::Drive(_)) => (address, bytes) == (0, 0),
-            (Op::Read | Op::Write, Machine::Memory(_)) => {
+        match (&self.machine, op) {
+            (Machine::Drive(drive), Op::Read | Op::Write | Op::Trim) => has_range(request, SECTOR, drive.capacity),
+            (Machine::Drive(_), Op::Flush) => (address, bytes) == (0, 0),
+            (Machine::Drive(_), Op::Rollback) | (Machine::Memory(_), Op::Trim) => false,
+            (Machine::Memory(_), Op::Read | Op::Write) => {
                 has_range(request, LINE, self.bytes()) && bytes / LINE <= u64::from(self.options.outstanding)
             }
-            (Op::Flush | Op::Rollback, Machine::Memory(memory)) => memory.keeps_states() && (address, bytes) == (0, 0),
-            (Op::Rollback, Machine::Drive(_)) | (Op::Trim, Machine::Memory(_)) => false,
-        };
-        if is_valid { Ok(self.units(request)) } else { Err(self.wrong(request)) }
+            (Machine::Memory(memory), Op::Flush | Op::Rollback) => memory.keeps_states() && (address, bytes) == (0, 0),
+        }
     }
 
-    /// Returns the first mistake of an invalid request.
-    fn wrong(&self, request: &Request) -> Error {
+    /// Returns why it does not serve a request.
+    pub fn refusal(&self, request: &Request) -> Error {
         let Request { op, address, bytes, .. } = *request;
         let device = self.options.name.clone();
         let (expected, serves) = match &self.machine {

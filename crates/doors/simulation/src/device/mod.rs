@@ -156,7 +156,7 @@ impl Device {
     #[inline]
     fn complete(&mut self, ready: &mut Vec<Completion>) -> Time {
         for done in self.done.drain(..) {
-            let InProgress { id, at: submitted, request, units, .. } = self.slots.close(done.io);
+            let &InProgress { id, at: submitted, ref request, units, .. } = self.slots.close(done.io);
             self.outstanding -= units;
             self.completed += 1;
             let (status, op, bytes) = (done.status, storage_op(request.op), request.bytes);

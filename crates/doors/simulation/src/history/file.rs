@@ -11,6 +11,7 @@ use storage::prepare::Preparation;
 use system::System;
 
 use super::Position;
+use super::record::Record;
 use super::replay::replay;
 use crate::error::Error;
 use crate::options::{DeviceOptions, Options};
@@ -34,14 +35,14 @@ impl Simulation {
     /// # Errors
     /// If the history exceeded [`Options::history`], or the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), Error> {
-        let Some((history, position)) = self.history.encoded() else {
+        let Some(records) = &self.history.kept else {
             return Err(Error::NoHistory { limit: self.options.history });
         };
-        let header = self.header(position).to_string();
-        let mut content = Vec::with_capacity(header.len() + history.len() + 8);
+        let header = self.header(self.history.position).to_string();
+        let mut content = Vec::with_capacity(8 + header.len() + records.len() * Record::BYTES);
         content.extend((header.len() as u64).to_le_bytes());
         content.extend(header.as_bytes());
-        content.extend(history);
+        records.iter().for_each(|record| record.write(&mut content));
         let wrong = |cause: std::io::Error| Error::File { path: path.display().to_string(), cause: cause.to_string() };
         let packed = zstd::encode_all(&content[..], LEVEL).map_err(wrong)?;
         // A reader never sees half a file.

@@ -1,22 +1,23 @@
 //! The history of a simulation: its submissions, and how far it had advanced before each.
 //!
 //! A simulation is deterministic, so its history is its state: replayed, it leads to the same state at any time, with
-//! requests in progress, queues and random streams included. It keeps ten
-//! bytes of a request like the one before and at most 68 of any other, up to a limit.
+//! requests in progress, queues and random streams included. It keeps 40 bytes of a request, and as many of an advance that
+//! is not by one completion, up to a limit; a file holds them compressed.
 
-mod code;
 mod file;
+mod record;
 mod replay;
 
 use sim::Time;
 
 use crate::request::Request;
-use code::Encoder;
+use record::{ONE, Record};
 
 /// A history, or none once it has exceeded its limit.
 pub(crate) struct History {
+    /// Maximum number of records.
     limit: u64,
-    kept: Option<Encoder>,
+    kept: Option<Vec<Record>>,
     /// The position since the last submission.
     position: Position,
 }
@@ -33,16 +34,23 @@ pub(crate) struct Position {
 }
 
 impl History {
-    pub fn new(limit: u64) -> History {
-        History { limit, kept: (limit > 0).then(Encoder::default), position: Position::default() }
+    /// Returns an empty history, of at most `bytes`.
+    pub fn new(bytes: u64) -> History {
+        let limit = bytes / size_of::<Record>() as u64;
+        History { limit, kept: (limit > 0).then(Vec::new), position: Position::default() }
     }
 
-    /// Records a submission at `at`, or in the present.
+    /// Records a submission at `at`.
     #[inline]
-    pub fn submitted(&mut self, at: Option<Time>, request: &Request) {
+    pub fn submitted(&mut self, at: Time, request: &Request) {
         let Some(kept) = &mut self.kept else { return };
-        kept.submitted(std::mem::take(&mut self.position), at, request);
-        if kept.bytes() > self.limit {
+        let position = std::mem::take(&mut self.position);
+        let after_one = position == ONE;
+        if !after_one && position != Position::default() {
+            kept.push(Record::advanced(position));
+        }
+        kept.push(Record::submitted(after_one, at, request));
+        if kept.len() as u64 > self.limit {
             self.kept = None;
         }
     }

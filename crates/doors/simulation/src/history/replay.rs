@@ -1,18 +1,11 @@
 //! Replays a history.
 
-use super::code::{Decoder, Entry};
-use super::{History, Position};
+use super::Position;
+use super::record::{Event, ONE, Record};
 use crate::simulation::Simulation;
 
-impl History {
-    /// Returns the encoded history, with the position since the last submission; `None` if it exceeded its limit.
-    pub(super) fn encoded(&self) -> Option<(&[u8], Position)> {
-        self.kept.as_ref().map(|kept| (kept.as_slice(), self.position))
-    }
-}
-
 /// Number of entries between two calls of `watch`.
-const WATCH_EVERY: u64 = 1 << 12;
+const WATCH_EVERY: usize = 1 << 12;
 
 /// Repeats a history on a new simulation. Returns false if `watch` ended it, and fails if it is not one of these devices.
 pub(super) fn replay(
@@ -21,20 +14,22 @@ pub(super) fn replay(
     last: Position,
     watch: &mut dyn FnMut() -> bool,
 ) -> Result<bool, String> {
-    let mut decoder = Decoder::new(history);
-    let mut entries = 0_u64;
     let damaged = || "the history is damaged".to_owned();
-    while let Some(entry) = decoder.next().map_err(|()| damaged())? {
-        match entry {
-            Entry::Submitted(at, request) => {
-                simulation
-                    .submit(at.unwrap_or(simulation.now()), request)
-                    .map_err(|cause| format!("the history is damaged: {cause}"))?;
+    let (records, rest) = history.as_chunks();
+    if !rest.is_empty() {
+        return Err(damaged());
+    }
+    for (index, record) in records.iter().enumerate() {
+        match Record::read(record).event().ok_or_else(damaged)? {
+            Event::Submitted { after_one, at, request } => {
+                if after_one {
+                    go_to(simulation, ONE).ok_or_else(damaged)?;
+                }
+                simulation.submit(at, request).map_err(|cause| format!("the history is damaged: {cause}"))?;
             }
-            Entry::Advanced(position) => go_to(simulation, position).ok_or_else(damaged)?,
+            Event::Advanced(position) => go_to(simulation, position).ok_or_else(damaged)?,
         }
-        entries += 1;
-        if entries.is_multiple_of(WATCH_EVERY) && !watch() {
+        if index % WATCH_EVERY == WATCH_EVERY - 1 && !watch() {
             return Ok(false);
         }
     }
