@@ -10,6 +10,7 @@ use system::System;
 use system::parts::Parts;
 
 use crate::controller::{Controller, ControllerConfig, Health, Identity, NamespaceConfig, Need, QUEUES, REGISTERS_END};
+use crate::lent::{Layout, LentStatistics};
 use crate::memory::GuestMemory;
 use crate::msix::{Message, Msix};
 use crate::pci::{self, BAR_BYTES};
@@ -208,6 +209,12 @@ impl Drive {
         &self.machine
     }
 
+    /// Returns the counts of map entries in the Host Memory Buffer, or `None` for a drive that does not use one.
+    pub fn lent_statistics(&self) -> Option<LentStatistics> {
+        let interface: &dyn std::any::Any = self.machine.external();
+        interface.downcast_ref::<Controller>().expect("the controller that the drive was made with").lent_statistics()
+    }
+
     /// Returns the time of the next event, or `None` while the drive waits for its host.
     pub fn next_event(&self) -> Option<Time> {
         self.machine.next_event()
@@ -367,6 +374,7 @@ impl Drive {
     }
 
     fn reset(&mut self, now: Time) {
+        self.controller(now, |controller, _| controller.disable_host_memory());
         let recovery = self.machine.drop_commands(now);
         self.controller(now, |controller, s| controller.reset(now, recovery, s));
         self.raised.clear();
@@ -412,12 +420,19 @@ impl Drive {
 fn controller_config(system: &System, options: &Options, parts: &Parts) -> Result<ControllerConfig, DriveError> {
     let link::Config::Pcie(link) = &parts.host_interface.link else { return Err(DriveError::Link) };
     let page = u64::from(parts.host_interface.device.host_page);
+    let frame_units = parts.ftl.map_cache.map_or(1, |cache| cache.frame_units);
+    let lent = Layout {
+        check: parts.ftl.host_memory.map_or(0, |memory| memory.check),
+        frame_lines: frame_units * (parts.nand.geometry.unit_bytes / HostMemory::LINE),
+        key: Streams::new(options.seed).stream("guest.host_memory").below(u64::MAX),
+    };
     Ok(ControllerConfig {
         device: parts.host_interface.device.clone(),
         link: link.clone(),
         unit: system.ftl.unit,
         transfer_max: page << (system.host.max_transfer.max(page) / page).ilog2(),
         write_cache: parts.ftl.buffers.write_back && !parts.ftl.buffers.protected,
+        lent,
         namespaces: namespaces(parts, &options.namespaces)?,
         identity: options.identity.clone().unwrap_or_else(|| identity(system, options.seed)),
     })

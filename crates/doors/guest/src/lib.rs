@@ -12,6 +12,7 @@
 pub mod controller;
 pub mod drive;
 mod entry;
+mod lent;
 pub mod memory;
 pub mod msix;
 pub mod pci;
@@ -21,4 +22,5 @@ mod summary;
 
 pub use controller::{Identity, NamespaceConfig, QUEUES};
 pub use drive::{Drive, DriveError, Flash, Inspect, Options, SaveState};
+pub use lent::LentStatistics;
 pub use memory::{BadAddress, GuestMemory, Ram};

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use sim::Time;
 use storage::summary::{served, spread};
 
-use crate::Drive;
 use crate::statistics::Class;
+use crate::{Drive, LentStatistics};
 
 impl Drive {
     /// Returns counts and latencies of the guest's commands, and the counters of translation layer and flash, up to
@@ -32,6 +32,13 @@ impl Drive {
             "trim": class(&statistics.trim),
             "other": class(&statistics.other),
         });
+        if let (Value::Object(all), Some(lent)) = (&mut all, self.lent_statistics()) {
+            let LentStatistics { stored, verified, late, damaged, forged } = lent;
+            let lines = json!({
+                "stored": stored, "verified": verified, "late": late, "damaged": damaged, "forged": forged,
+            });
+            all.insert("host_memory_lines".to_owned(), lines);
+        }
         let counters = served(self.machine(), self.unit_bytes(), now);
         let (Value::Object(all_of), Value::Object(counters)) = (&mut all, counters) else { unreachable!("objects") };
         all_of.extend(counters);

@@ -84,6 +84,32 @@ fn a_read_of_a_preset_takes_as_long_as_in_a_simulated_run() {
 }
 
 #[test]
+fn hits_and_misses_of_a_map_in_the_guests_memory_take_as_long_as_in_a_simulated_run() {
+    let sets = [
+        ("flash.channels", "2"),
+        ("flash.chips", "2"),
+        ("flash.blocks", "60"),
+        ("flash.pages", "256"),
+        ("ftl.capacity", "1600MB"),
+        ("ftl.map_cache.size", "4KiB"),
+    ];
+    // Each region has its map entries in another translation unit.
+    let region = |op: Op, i: u64| Request::new(op, i << 22, 4096);
+    let writes = (0..60).map(|i| region(Op::Write, i)).chain([Request::flush()]);
+    let requests: Vec<Request> = writes.chain((0..180).map(|i| region(Op::Read, i % 60))).collect();
+    let mut means = Vec::new();
+    for [size, minimum] in [["16MiB", "1MiB"], ["0B", "0B"]] {
+        let sets = [&sets[..], &[("device.hmb.size", size), ("device.hmb.minimum", minimum)]].concat();
+        let latencies = compare("hmb-a", &sets, &requests);
+        for (i, (guest, run)) in latencies.iter().enumerate() {
+            assert_eq!(guest, run, "request {i} with {size}: {:?}", requests[i]);
+        }
+        means.push(latencies[121..].iter().fold(Time::ZERO, |sum, (guest, _)| sum + *guest) / 120);
+    }
+    assert!(means[1] > means[0] + Time::from_us(60), "{means:?}: a miss costs a flash read of 65 us");
+}
+
+#[test]
 fn the_summary_counts_commands_and_their_latencies() {
     let system = system("", &[&SMALL[..], &NO_HOST].concat());
     let mut host = Host::attached(&system, &Options::default());

@@ -98,6 +98,11 @@ pub enum Action {
         /// True for a write to host memory, false for a read.
         store: bool,
     },
+    /// Reports that frame `frame` of the map cache no longer needs its place in host memory. No answer.
+    HostMemoryFree {
+        /// Number of the frame.
+        frame: u32,
+    },
     /// Reports, on request, that host memory contains no more data that the layer needs.
     HostMemoryReleased,
     /// Requests the data of the write `tag`, for which there is buffer space.

@@ -12,6 +12,30 @@ use sim::{Lane, Schedule, Time};
 
 use crate::{Event, Output, STEP, STEPS};
 
+/// An access to host memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// The translation layer's name for it.
+    pub id: u32,
+    /// Bytes that cross the link.
+    pub bytes: u32,
+    /// True for a write to host memory, false for a read.
+    pub store: bool,
+    /// The part of the map that it moves, if any.
+    pub lines: Option<Lines<'a>>,
+}
+
+/// Lines of map entries in host memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines<'a> {
+    /// Number of their frame.
+    pub frame: u32,
+    /// The first line's number in the frame.
+    pub first: u32,
+    /// The entries: those to be written, or those that should be found.
+    pub entries: &'a [u8],
+}
+
 /// A controller front end whose host is outside the simulation. Each method corresponds to the method of
 /// [`HostInterface`](crate::HostInterface) with the same name.
 pub trait External: Any + Debug + Send {
@@ -27,8 +51,11 @@ pub trait External: Any + Debug + Send {
     /// Ends a command on behalf of the translation layer.
     fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut dyn Schedule<Event>);
 
-    /// Reads or writes (`store`) `bytes` of host memory for the controller's own purposes.
-    fn host_memory(&mut self, now: Time, bytes: u32, store: bool, id: u32, s: &mut dyn Schedule<Event>);
+    /// Reads or writes host memory for the controller's own purposes.
+    fn host_memory(&mut self, now: Time, access: Access<'_>, s: &mut dyn Schedule<Event>);
+
+    /// Reports that frame `frame` of the map cache no longer needs its place in host memory.
+    fn host_memory_free(&mut self, frame: u32);
 
     /// Reports that the translation layer no longer needs the Host Memory Buffer.
     fn host_memory_released(&mut self, now: Time, s: &mut dyn Schedule<Event>);

@@ -98,6 +98,8 @@ pub enum Output {
     HostMemory {
         /// The caller's name for the access.
         id: u32,
+        /// False if it loaded other data than was stored there.
+        intact: bool,
     },
     /// The Host Memory Buffer has been switched on, or is to be switched off ([`HostInterface::host_memory_released`]).
     HostMemorySwitched(hmb::Switched),
@@ -290,7 +292,9 @@ impl HostInterface {
     pub fn host_memory(&mut self, now: Time, bytes: u32, store: bool, id: u32, s: &mut impl Schedule<Event>) {
         match self {
             HostInterface::Nvme(path) => path.host_memory(now, bytes, store, id, s),
-            HostInterface::External(path) => path.host_memory(now, bytes, store, id, s),
+            HostInterface::External(path) => {
+                path.host_memory(now, external::Access { id, bytes, store, lines: None }, s)
+            }
             HostInterface::Ufs(_) => panic!("a UFS device without unified memory cannot use host memory"),
             HostInterface::Ahci(_) | HostInterface::Bridge(_) => {
                 panic!("a drive that is no master of a bus cannot use host memory")

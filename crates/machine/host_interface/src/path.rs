@@ -77,7 +77,7 @@ pub(crate) trait Path {
                 }
                 self.issue(now, event.queue, s);
             }
-            Event::HostMemory(id) => out.push(Output::HostMemory { id }),
+            Event::HostMemory(id) => out.push(Output::HostMemory { id, intact: true }),
             Event::Step { step, of } => self.step(now, step, of, s, out),
         }
     }

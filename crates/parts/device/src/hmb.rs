@@ -135,6 +135,19 @@ impl Hmb {
         if self.is_enabled() { self.bytes } else { 0 }
     }
 
+    /// Returns the usable entries of the list that last enabled the buffer, in order: its bytes, while it has any.
+    pub fn usable(&self) -> Vec<Descriptor> {
+        let list = self.last.iter().flat_map(|(_, list)| list);
+        self.usable_of(list).copied().collect()
+    }
+
+    /// Returns the entries of `list` that are large enough, up to the maximum number.
+    fn usable_of<'a>(&self, list: impl Iterator<Item = &'a Descriptor>) -> impl Iterator<Item = &'a Descriptor> {
+        let most = if self.identify.hmmaxd == 0 { usize::MAX } else { usize::from(self.identify.hmmaxd) };
+        let (least, page) = (u64::from(self.identify.hmminds) * UNIT, self.page);
+        list.filter(move |entry| u64::from(entry.pages) * page >= least).take(most)
+    }
+
     /// Executes a command with its descriptor list.
     ///
     /// # Errors
@@ -198,10 +211,7 @@ impl Hmb {
         if pages != u64::from(command.size) {
             return Err(InvalidField("HSIZE: not the sum of the descriptors"));
         }
-        let most = if self.identify.hmmaxd == 0 { usize::MAX } else { usize::from(self.identify.hmmaxd) };
-        let least = u64::from(self.identify.hmminds) * UNIT;
-        let size = |entry: &Descriptor| u64::from(entry.pages) * self.page;
-        let bytes: u64 = list.iter().map(size).filter(|bytes| *bytes >= least).take(most).sum();
+        let bytes: u64 = self.usable_of(list.iter()).map(|entry| u64::from(entry.pages) * self.page).sum();
         if bytes < u64::from(self.identify.hmmin) * UNIT || bytes == 0 {
             return Err(InvalidField("descriptors: too many or too small, what is left is less than HMMIN"));
         }

@@ -59,6 +59,7 @@ pub use injected::InjectedFault;
 #[cfg(not(feature = "injected-faults"))]
 use injected::InjectedFault;
 pub use laid::{Laid, aged};
+pub use map::contents::HostLines;
 pub use map::host_memory::HostMemoryLoss;
 pub use occupancy::Occupancy;
 pub use sizes::buffer_count;

@@ -41,6 +41,12 @@ impl Location {
         Location(u32::MAX - 1 - buffer)
     }
 
+    /// Returns the word: zero for nowhere, the physical unit plus one for flash.
+    #[inline]
+    pub(crate) const fn raw(self) -> u32 {
+        self.0
+    }
+
     /// Decodes the location; `buffers` is the number of buffers, which occupy the top of the number range.
     #[inline]
     pub const fn place(self, buffers: u32) -> Place {

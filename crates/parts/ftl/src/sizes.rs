@@ -12,7 +12,7 @@ const ON_THEIR_WAY: u32 = 4;
 pub(crate) const SYSTEM_SLOTS: u32 = 64;
 
 /// Bytes of a map entry.
-const ENTRY: u32 = 4;
+pub(crate) const ENTRY: u32 = 4;
 
 /// Returns the number of buffer units that an instance of `config` uses.
 pub fn buffer_count(config: &Config) -> u64 {

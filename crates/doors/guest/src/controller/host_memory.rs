@@ -5,8 +5,10 @@
 //! queues. Until then it is not known whether the map in it is lost: it is *unsettled*, and accesses of the translation
 //! layer wait.
 
+use std::collections::BTreeSet;
+
 use device::hmb::{Change, DESCRIPTOR, Descriptor, Hmb, Identify, Refusal, SetFeatures};
-use host_interface::external::host_memory_lane;
+use host_interface::external::{Access, Lines, host_memory_lane};
 use host_interface::{Output, hmb::Switched};
 use link::Direction;
 use sim::{Schedule, Time};
@@ -14,6 +16,7 @@ use sim::{Schedule, Time};
 use super::admin::{Course, Outcome};
 use super::{Controller, Event, Need};
 use crate::entry::{Entry, Status};
+use crate::lent::{Layout, Lent, LentStatistics};
 
 /// Maximum number of descriptors, so that a command takes bounded time. Assumed: Linux sends at most 2,048.
 const DESCRIPTORS_MAX: u32 = 65_536;
@@ -27,13 +30,42 @@ pub(super) struct HostMemory {
     unsettled: bool,
     /// Tag of the command that takes it back.
     releasing: Option<u16>,
-    /// Accesses that wait until it is settled: name, bytes and direction.
-    held: Vec<(u32, u32, bool)>,
+    /// Accesses that wait until it is settled.
+    held: Vec<Held>,
+    /// The part of the map in it.
+    lent: Lent,
+    /// Accesses in progress that loaded damaged data.
+    damaged: BTreeSet<u32>,
+}
+
+/// An access that waits, or a frame that is freed after it.
+#[derive(Clone, Debug)]
+enum Held {
+    Access { id: u32, bytes: u32, store: bool, lines: Option<(u32, u32, Vec<u8>)> },
+    Free(u32),
 }
 
 impl HostMemory {
-    pub fn new(identify: Identify, page: u64) -> HostMemory {
-        HostMemory { hmb: Hmb::new(identify, page), last: None, unsettled: false, releasing: None, held: Vec::new() }
+    pub fn new(identify: Identify, page: u64, layout: Layout) -> HostMemory {
+        HostMemory {
+            hmb: Hmb::new(identify, page),
+            last: None,
+            unsettled: false,
+            releasing: None,
+            held: Vec::new(),
+            lent: Lent::new(layout),
+            damaged: BTreeSet::new(),
+        }
+    }
+
+    pub fn statistics(&self) -> Option<LentStatistics> {
+        (self.identify().hmpre > 0).then(|| self.lent.statistics())
+    }
+
+    /// Returns whether the access `id`, which ends, found the data that was stored. (Asked again, it did: what was
+    /// damaged has been recovered.)
+    pub fn is_intact(&mut self, id: u32) -> bool {
+        !self.damaged.remove(&id)
     }
 
     pub fn identify(&self) -> Identify {
@@ -49,15 +81,25 @@ impl HostMemory {
         // While it was being released, its contents are lost at once.
         self.unsettled = self.unsettled || self.hmb.is_enabled();
         self.releasing = None;
-        self.held.clear();
+        self.damaged.clear();
         self.hmb.reset();
+        if !self.unsettled {
+            self.forget();
+        }
+    }
+
+    /// Forgets the contents, which are lost or no longer needed.
+    fn forget(&mut self) {
+        self.held.clear();
+        self.damaged.clear();
+        self.lent.forget();
     }
 
     /// Forgets it, because the drive lost power.
     pub fn power_cut(&mut self) {
         self.hmb.power_cut();
         (self.last, self.unsettled, self.releasing) = (None, false, None);
-        self.held.clear();
+        self.forget();
     }
 
     /// Returns whether it is enabled, and the Host Memory Buffer Attributes.
@@ -104,17 +146,17 @@ impl Controller {
             return Ok(Course::Waits);
         }
         let list = if command.enable { self.descriptors(now, tag, &command)? } else { Vec::new() };
-        let was_unsettled = self.host_memory.unsettled;
-        if command.memory_return && command.enable && !was_unsettled {
-            // Nothing of the old contents is known any more.
-            return Err(Status::SEQUENCE_ERROR);
-        }
         match self.host_memory.hmb.set_features(command, &list)? {
-            Change::Enabled { kept: true } => {
+            Change::Enabled { kept: true } if self.host_memory.unsettled => {
                 self.host_memory.unsettled = false;
                 self.needs.push(Need::ReleaseHeld);
             }
-            Change::Enabled { kept: false } => self.needs.push(Need::LendHostMemory(self.host_memory.hmb.bytes())),
+            // New memory, or returned memory of whose contents the drive needs nothing any more.
+            Change::Enabled { .. } => {
+                let HostMemory { hmb, lent, .. } = &mut self.host_memory;
+                lent.lend(&hmb.usable(), self.page);
+                self.needs.push(Need::LendHostMemory(hmb.bytes()));
+            }
             Change::Releasing => {
                 self.host_memory.releasing = Some(tag);
                 out.push(Output::HostMemorySwitched(Switched::Releasing));
@@ -146,21 +188,19 @@ impl Controller {
     /// Reports that the translation layer needs nothing more from the buffer.
     pub(super) fn buffer_released(&mut self, now: Time, s: &mut dyn Schedule<Event>) {
         self.host_memory.hmb.released();
+        self.host_memory.forget();
         if let Some(tag) = self.host_memory.releasing.take() {
             self.finish(now, tag, s);
         }
     }
 
-    /// Accesses the buffer. (The map in it is modeled by its timing: the bytes cross the link, but the drive's tables are
-    /// its own.)
-    pub(super) fn access_buffer(
-        &mut self,
-        now: Time,
-        (id, bytes, store): (u32, u32, bool),
-        s: &mut dyn Schedule<Event>,
-    ) {
+    /// Accesses the buffer. Map entries are written to guest memory, or read from it and checked; other data that the
+    /// drive keeps there crosses the link, but its bytes stay in the drive.
+    pub(super) fn access_buffer(&mut self, now: Time, access: Access<'_>, s: &mut dyn Schedule<Event>) {
+        let Access { id, bytes, store, lines } = access;
         if self.host_memory.unsettled {
-            return self.host_memory.held.push((id, bytes, store));
+            let lines = lines.map(|Lines { frame, first, entries }| (frame, first, entries.to_vec()));
+            return self.host_memory.held.push(Held::Access { id, bytes, store, lines });
         }
         let at = if store {
             self.transfer(now, Direction::ToHost, u64::from(bytes)).sent
@@ -168,19 +208,42 @@ impl Controller {
             self.transfer(now, Direction::ToDevice, u64::from(bytes)).arrives
         };
         s.at(host_memory_lane(), at, Event::HostMemory(id));
+        let HostMemory { lent, damaged, .. } = &mut self.host_memory;
+        match lines {
+            Some(lines) if store => lent.store(lines, &mut *self.memory),
+            Some(lines) if !lent.load(lines, &mut *self.memory) => {
+                damaged.insert(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Frees the place of frame `frame` in the buffer.
+    pub(super) fn free_in_buffer(&mut self, frame: u32) {
+        if self.host_memory.unsettled {
+            return self.host_memory.held.push(Held::Free(frame));
+        }
+        self.host_memory.lent.free(frame, &mut *self.memory);
     }
 
     /// Performs the accesses that waited while the buffer was unsettled. The host has returned it.
     pub fn release_held(&mut self, now: Time, s: &mut dyn Schedule<Event>) {
-        for access in std::mem::take(&mut self.host_memory.held) {
-            self.access_buffer(now, access, s);
+        for held in std::mem::take(&mut self.host_memory.held) {
+            match held {
+                Held::Access { id, bytes, store, lines } => {
+                    let lines = lines.as_ref();
+                    let lines = lines.map(|(frame, first, entries)| Lines { frame: *frame, first: *first, entries });
+                    self.access_buffer(now, Access { id, bytes, store, lines }, s);
+                }
+                Held::Free(frame) => self.free_in_buffer(frame),
+            }
         }
     }
 
     /// Resumes the command `tag` after the buffer's contents were lost and recovered, which takes until `at`.
     pub fn host_memory_lost(&mut self, at: Time, tag: u16, s: &mut dyn Schedule<Event>) {
         self.host_memory.unsettled = false;
-        self.host_memory.held.clear();
+        self.host_memory.forget();
         self.repeat_in_background(at, s);
         super::Step::Retry.at(at, u32::from(tag), s);
     }

@@ -21,7 +21,7 @@ mod saved;
 
 use std::collections::BTreeSet;
 
-use host_interface::external::{External, step_lane};
+use host_interface::external::{Access, External, step_lane};
 use host_interface::{Event, Output};
 use link::{Direction, Pcie};
 use media::{Request, Status, Tag};
@@ -38,6 +38,7 @@ use namespaces::Namespaces;
 use queues::Queues;
 use registers::Registers;
 
+use crate::lent::{Layout, LentStatistics};
 use crate::memory::GuestMemory;
 use crate::pointers;
 use crate::statistics::Statistics;
@@ -86,6 +87,8 @@ pub struct ControllerConfig {
     pub transfer_max: u64,
     /// Written data may wait in volatile memory.
     pub write_cache: bool,
+    /// Layout of the map in the Host Memory Buffer.
+    pub lent: Layout,
     /// The namespaces, which together take up the drive's capacity.
     pub namespaces: Vec<NamespaceConfig>,
     /// Model and serial number.
@@ -190,7 +193,7 @@ impl Controller {
             changed_namespaces: BTreeSet::new(),
             logs: Logs::new(),
             events: Events::default(),
-            host_memory: HostMemory::new(config.device.hmb, page),
+            host_memory: HostMemory::new(config.device.hmb, page, config.lent),
             background: Background::default(),
             doorbell_buffer: None,
             needs: Vec::new(),
@@ -215,6 +218,11 @@ impl Controller {
         &self.statistics
     }
 
+    /// Returns the counts of map entries in the Host Memory Buffer, or `None` for a drive that does not use one.
+    pub fn lent_statistics(&self) -> Option<LentStatistics> {
+        self.host_memory.statistics()
+    }
+
     /// Frees the slot of a command.
     fn close(&mut self, now: Time, tag: u16) {
         self.commands.close(tag);
@@ -237,12 +245,16 @@ impl Controller {
         self.raised.clear();
     }
 
-    /// Performs a controller-level reset at `now`, after its commands and events were dropped. It becomes ready
-    /// `recovery` later than usual.
+    /// Disables the Host Memory Buffer, as the first part of a controller-level reset.
+    pub fn disable_host_memory(&mut self) {
+        self.host_memory.reset();
+    }
+
+    /// Performs the rest of a controller-level reset at `now`, after its commands and events were dropped. It becomes
+    /// ready `recovery` later than usual.
     pub fn reset(&mut self, now: Time, recovery: Time, s: &mut dyn Schedule<Event>) {
         self.drop_state(now);
         self.reset_registers(recovery);
-        self.host_memory.reset();
         self.resume_background(now, s);
     }
 
@@ -283,7 +295,7 @@ impl External for Controller {
                 }
             }
             Event::Doorbell { queue, cid } => self.doorbell(now, queue, cid, s),
-            Event::HostMemory(id) => out.push(Output::HostMemory { id }),
+            Event::HostMemory(id) => out.push(Output::HostMemory { id, intact: self.host_memory.is_intact(id) }),
             Event::Step { step, of } => self.step(now, STEPS[usize::from(step)], of, s, out),
             Event::Host(_) | Event::Issued(_) => unreachable!("an event of a simulated driver: {event:?}"),
         }
@@ -315,8 +327,12 @@ impl External for Controller {
         self.request_done(now, tag.0 as u16, status, s);
     }
 
-    fn host_memory(&mut self, now: Time, bytes: u32, store: bool, id: u32, s: &mut dyn Schedule<Event>) {
-        self.access_buffer(now, (id, bytes, store), s);
+    fn host_memory(&mut self, now: Time, access: Access<'_>, s: &mut dyn Schedule<Event>) {
+        self.access_buffer(now, access, s);
+    }
+
+    fn host_memory_free(&mut self, frame: u32) {
+        self.free_in_buffer(frame);
     }
 
     fn host_memory_released(&mut self, now: Time, s: &mut dyn Schedule<Event>) {

@@ -461,6 +461,16 @@ impl Host {
         (done, self.load(DATA, blocks as usize * 512))
     }
 
+    /// Deallocates blocks of 512 bytes of namespace 1.
+    pub fn trim(&mut self, lba: u64, blocks: u32) -> Done {
+        let range = [&0u32.to_le_bytes()[..], &blocks.to_le_bytes(), &lba.to_le_bytes()].concat();
+        self.store(DATA, &range);
+        self.run(
+            1,
+            Command { opcode: 9, namespace: 1, prp: [DATA, 0], dwords: [0, 4, 0, 0, 0, 0], ..Command::default() },
+        )
+    }
+
     pub fn flush(&mut self) -> Done {
         self.run(1, Command { opcode: 0, namespace: 1, ..Command::default() })
     }

@@ -174,7 +174,7 @@ impl Bench {
                 }
             }
             Output::Arrived { tag } => self.back(tag),
-            Output::HostMemory { id } => self.host_memory.push((now, id)),
+            Output::HostMemory { id, .. } => self.host_memory.push((now, id)),
             Output::HostMemorySwitched(_) => unreachable!("never switched"),
             Output::Emptied { .. } => unreachable!("no payload is kept"),
             Output::Completed { io, status, submitted } => {

@@ -77,7 +77,8 @@ impl Machine {
                     self.ftl.command(now, tag, &request, &mut self.out);
                 }
                 Output::Arrived { tag } => self.arrived(now, tag),
-                Output::HostMemory { id } => self.access_done(media::OpId(id)),
+                Output::HostMemory { id, intact: true } => self.access_done(media::OpId(id)),
+                Output::HostMemory { id, intact: false } => self.access_damaged(now, media::OpId(id)),
                 Output::HostMemorySwitched(Switched::Enabled) => self.ftl.enable_host_memory(),
                 Output::HostMemorySwitched(Switched::Releasing) => self.ftl.release_host_memory(&mut self.out),
                 Output::Emptied { place } => {

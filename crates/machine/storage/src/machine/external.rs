@@ -3,9 +3,9 @@
 
 use ftl::config::HostMemory;
 use ftl::{Ftl, HostMemoryLoss};
-use host_interface::external::External;
+use host_interface::external::{External, host_memory_lane};
 use host_interface::{Event as InterfaceEvent, HostInterface};
-use media::{Op, Request, SECTOR, Tag};
+use media::{Op, OpId, Request, SECTOR, Tag};
 use nand::{Nand, PayloadKind};
 use sim::{Schedule, Time};
 use system::parts::Parts;
@@ -76,6 +76,14 @@ impl Machine {
     fn recovery(&self, loss: &HostMemoryLoss) -> Time {
         let timing = &self.nand.config().timing;
         loss.time(timing.read[0] + timing.read_command)
+    }
+
+    /// Handles the end of an access that found damaged map entries in host memory: it ends again once the entries that
+    /// were nowhere else are recovered.
+    pub(super) fn access_damaged(&mut self, now: Time, id: OpId) {
+        let loss = self.ftl.host_memory_damaged(id, self.nand.store(), &mut self.out);
+        let at = now + self.recovery(&loss);
+        HostInterfaceView(&mut self.world).at(host_memory_lane(), at, InterfaceEvent::HostMemory(id.0));
     }
 
     /// Lets the translation layer use `memory` of the host.

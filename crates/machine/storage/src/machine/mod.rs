@@ -55,6 +55,8 @@ pub struct Machine {
     external: bool,
     /// A copy of the flash outside the simulation, if one is kept.
     mirror: Option<Box<dyn Mirror>>,
+    /// Map entries on their way to or from an external host's memory.
+    entries: Vec<u8>,
 }
 
 /// The part of a machine that its parts reach through `Schedule`: the event queue and the timeline.
@@ -129,6 +131,7 @@ impl Machine {
             timer: Time::MAX,
             queue_tracks: None,
             mirror: None,
+            entries: Vec::new(),
         };
         machine.ftl.warm_map();
         machine.enable_host_memory();

@@ -1,6 +1,8 @@
 //! Performs the translation layer's actions on flash and host interface.
 
+use ftl::HostLines;
 use host_interface::HostInterface;
+use host_interface::external::{Access, Lines};
 use media::{Action, Op, OpId, Status, Tag};
 use nand::TagBuffers;
 use sim::Time;
@@ -42,7 +44,9 @@ impl Machine {
     /// Performs the pending actions.
     #[inline]
     fn perform_actions(&mut self, now: Time) {
-        let Machine { out, nand, host_interface, world, barriers, checker, data, external, mirror, .. } = self;
+        let Machine {
+            out, nand, host_interface, world, barriers, checker, data, external, mirror, ftl, entries, ..
+        } = self;
         for action in &out.actions {
             if let Action::Data { tag, bytes, .. } = *action {
                 host_interface.data(now, tag, bytes, &mut HostInterfaceView(world));
@@ -73,7 +77,18 @@ impl Machine {
                     }
                 }
                 Action::HostMemory { id, bytes, store } => {
-                    host_interface.host_memory(now, bytes, store, id.0, &mut HostInterfaceView(world));
+                    if let HostInterface::External(path) = host_interface {
+                        let place = ftl.host_memory_lines(id, entries);
+                        let lines = place.map(|HostLines { frame, first }| Lines { frame, first, entries });
+                        path.host_memory(now, Access { id: id.0, bytes, store, lines }, &mut HostInterfaceView(world));
+                    } else {
+                        host_interface.host_memory(now, bytes, store, id.0, &mut HostInterfaceView(world));
+                    }
+                }
+                Action::HostMemoryFree { frame } => {
+                    if let HostInterface::External(path) = host_interface {
+                        path.host_memory_free(frame);
+                    }
                 }
                 Action::HostMemoryReleased => {
                     host_interface.host_memory_released(now, &mut HostInterfaceView(world));

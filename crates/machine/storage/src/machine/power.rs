@@ -124,6 +124,7 @@ impl Machine {
                     Action::Ready { .. }
                     | Action::Data { .. }
                     | Action::Complete { .. }
+                    | Action::HostMemoryFree { .. }
                     | Action::HostMemoryReleased => {}
                 }
             }

@@ -74,7 +74,9 @@ impl Ftl {
             self.stats.map_hits += 1;
             if away {
                 self.stats.map_host_hits += 1;
-                return Ready::After(self.host_access(Kind::MapLookup, t, HostMemory::LINE, false, out));
+                let id = self.host_access(Kind::MapLookup, t, HostMemory::LINE, false, out);
+                self.moves_entries(id, unit, 1);
+                return Ready::After(id);
             }
             return Ready::Now;
         }
@@ -88,6 +90,12 @@ impl Ftl {
     /// Updates the translation unit of `unit`, which has a new address in flash. If it is not cached, the change waits
     /// for it; when too many changes wait, the unit with the oldest change is loaded. The write does not wait for this.
     pub(crate) fn map_written(&mut self, unit: u32, out: &mut Actions) {
+        self.map_changed(unit, 1, out);
+    }
+
+    /// Like [`map_written`](Self::map_written) for `count` units from `unit` on, all of one translation unit and changed
+    /// at once.
+    pub(crate) fn map_changed(&mut self, unit: u32, count: u32, out: &mut Actions) {
         let cache = self.cache();
         let Some(t) = cache.translation(unit) else { return };
         if cache.entries.is_some() {
@@ -103,7 +111,8 @@ impl Ftl {
             cache.touch(state);
             cache.dirty[t as usize] = true;
             if cache.frames[state as usize].away {
-                self.host_access(Kind::HostCopy, t, HostMemory::LINE, true, out);
+                let id = self.host_access(Kind::HostCopy, t, HostMemory::LINE, true, out);
+                self.moves_entries(id, unit, count);
             }
         } else {
             self.operations[OpId(state & !FETCHING)].mask = 1;
@@ -177,7 +186,8 @@ impl Ftl {
             self.stats.failures += 1;
         }
         if self.cache().insert(t, operation.mask != 0 || status != Status::Ok) {
-            self.host_access(Kind::HostCopy, t, 1 << self.layout.unit_shift, true, out);
+            let id = self.host_access(Kind::HostCopy, t, 1 << self.layout.unit_shift, true, out);
+            self.moves_translation(id, t);
         }
         self.wake(operation.waiters, true, out);
         self.unpin(self.layout.block_of(operation.unit), out);
@@ -187,7 +197,8 @@ impl Ftl {
 
     pub(crate) fn map_lookup_done(&mut self, id: OpId, out: &mut Actions) {
         let operation = self.operations.end(id);
-        self.wake(operation.waiters, true, out);
+        // If its line was damaged, the translation unit is looked up again.
+        self.wake(operation.waiters, operation.mask == 0, out);
         self.host_access_done(out);
     }
 
@@ -208,7 +219,7 @@ impl Ftl {
             if !self.write_frame_back(frame, out) {
                 return;
             }
-            self.cache().drop_frame(frame);
+            self.drop_frame(frame, out);
         }
     }
 
@@ -226,9 +237,19 @@ impl Ftl {
             if self.cache().frames[frame as usize].away {
                 let id = self.host_access(Kind::HostCopy, t, 1 << self.layout.unit_shift, false, out);
                 self.operations[id].mask = 1;
+                self.moves_translation(id, t);
             }
         }
         true
+    }
+
+    /// Drops `frame`, and frees its place in host memory.
+    pub(super) fn drop_frame(&mut self, frame: u32, out: &mut Actions) {
+        let map = self.cache();
+        if let Some(frame) = map.number_away(frame) {
+            out.actions.push(Action::HostMemoryFree { frame });
+        }
+        map.drop_frame(frame);
     }
 
     /// Evicts the map from host memory, as far as there are slots. Returns true when none of it is left there.
@@ -237,7 +258,7 @@ impl Ftl {
             if !self.write_frame_back(frame, out) {
                 return false;
             }
-            self.cache().drop_frame(frame);
+            self.drop_frame(frame, out);
         }
         true
     }

@@ -240,6 +240,19 @@ impl MapCache {
         from..(from + (1 << shift)).min(self.state.len() as u32)
     }
 
+    /// Returns the number by which a performer knows `frame`, if it is in host memory.
+    pub fn number_away(&self, frame: u32) -> Option<u32> {
+        let Frame { group, away, .. } = self.frames[frame as usize];
+        away.then_some(group)
+    }
+
+    /// Returns the number of the frame in host memory that holds or would hold translation unit `t`, and its position in
+    /// the frame.
+    pub fn place_away(&self, t: u32) -> (u32, u32) {
+        let group = t >> self.group_shift;
+        (group, t - (group << self.group_shift))
+    }
+
     /// Returns true if translation unit `t` is in `frame`, and newer there than in flash.
     pub fn changed(&self, t: u32, frame: u32) -> bool {
         self.state[t as usize] == frame && self.dirty[t as usize]

@@ -453,7 +453,7 @@ impl Ftl {
     /// Recovers the translation units `lost`, whose newest version was only in host memory. Their entries newer than
     /// their copies in flash are searched for in the spare areas; the copy of a unit with the highest sequence number
     /// wins.
-    fn find_entries(&mut self, lost: &[u32], flash: &impl Flash) -> HostMemoryLoss {
+    pub(super) fn find_entries(&mut self, lost: &[u32], flash: &impl Flash) -> HostMemoryLoss {
         let mut loss = HostMemoryLoss::default();
         let Some(map) = &mut self.map.cache else { return loss };
         for t in lost {

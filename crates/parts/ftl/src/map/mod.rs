@@ -1,6 +1,7 @@
 //! The map from logical units to locations: in RAM, its copy in flash, and the cache of that copy.
 
 pub(crate) mod cache;
+pub(crate) mod contents;
 pub(crate) mod entries;
 pub(crate) mod frames;
 pub(crate) mod host_memory;

@@ -25,7 +25,8 @@ impl Ftl {
             self.start_merge(t, out);
             self.evict_entries(out);
         } else {
-            self.map_written(unit, out);
+            let end = range.end.min(u64::from(mapped.end)) as u32;
+            self.map_changed(unit, end - unit, out);
         }
     }
 

@@ -289,6 +289,7 @@ impl World {
                     Action::Barrier(id) | Action::HostMemory { id, .. } => {
                         self.queues[shared].push(Pending::Answer(id))
                     }
+                    Action::HostMemoryFree { .. } => {}
                     Action::HostMemoryReleased => self.releasing = false,
                     Action::Ready { tag } => self.queues[shared].push(Pending::Arrived(tag)),
                     Action::Data { end: None, .. } => {}
