@@ -13,7 +13,7 @@ from nandram.fit.evaluate import Evaluator, Modelled, smaller
 from nandram.fit.measurements.points import Point
 from nandram.fit.model import FIGURES, errors
 from nandram.fit.run import run_fit
-from nandram.fit.split import split
+from nandram.fit.split import split, without
 from nandram.options import at_a_time
 from nandram.system import load_system
 
@@ -46,7 +46,7 @@ def evaluate(row: dict[str, Any], folder: Path) -> Evaluated:
     """Evaluate the files of a row on all points."""
     points = [
         point
-        for point in read_measurements([HERE / row["data"]]).points
+        for point in without(read_measurements([HERE / row["data"]]), row.get("drop", [])).points
         if point.conditions.engine in row.get("engines", row["files"])
     ]
     held_out: frozenset[Point] = frozenset()
@@ -57,6 +57,7 @@ def evaluate(row: dict[str, Any], folder: Path) -> Evaluated:
             [HERE / row["data"]],
             HERE / row["start"],
             precondition=row["precondition"],
+            drop=row.get("drop", []),
             hold_out=row.get("hold_out"),
             share=row.get("share"),
             seed=SEED,
@@ -127,6 +128,7 @@ def refit(row: dict[str, Any], folder: Path) -> bool:
         [HERE / row["data"]],
         HERE / row["start"],
         precondition=row["precondition"],
+        drop=row.get("drop", []),
         hold_out=row.get("hold_out"),
         share=row.get("share"),
         noise=row["noise"],
