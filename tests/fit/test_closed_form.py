@@ -6,12 +6,14 @@ import pytest
 
 from nandram.fit import read_measurements
 from nandram.fit.closed_form.queues import Station, response_ns, servers_for
+from nandram.fit.model import kept_capacity
 from nandram.fit.parameters import Space
 from nandram.fit.run import closed_form, run_fit
 from nandram.system import load_system
 
 DRIVES = Path(__file__).parents[2] / "drives"
 ZN540 = DRIVES / "start" / "wd-zn540.toml"
+SIZES = DRIVES / "start" / "samsung-980-pro-1tb-sizes.toml"
 SAMSUNG = DRIVES / "start" / "samsung-980-pro-1tb.toml"
 
 
@@ -54,6 +56,32 @@ def test_plateaus_of_writes_show_the_staging_path_and_the_firmware() -> None:
     assert start.values["device.staging.write"] == pytest.approx(1.25e9, rel=0.02)
     assert 300 < start.values["device.firmware.write"] < 700
     assert 2_000 < start.values["device.firmware.wait.write"] < 6_000
+
+
+def test_a_plateau_needs_as_many_dies_as_it_keeps_busy() -> None:
+    measured = read_measurements([DRIVES / "980pro-random-read-sizes.csv"])
+    points = [point for point in measured.points if point.conditions.size_bytes >= 8192]
+    start = closed_form(Space(load_system(SIZES), reads=True, writes=False, engines=["io_uring"]), points)
+    # Few requests in flight wait as if on 11 dies, but 256,649 reads of 8 KiB a second each keep one busy for 72 us.
+    assert "but the plateau keeps 19 busy" in start.sentences["flash.chips"]
+    dies = {int(str(each["flash.channels"])) * int(str(each["flash.chips"])) for each in start.structures}
+    assert dies == {16, 24, 32}
+
+
+def test_requests_of_several_pages_try_larger_pages() -> None:
+    measured = read_measurements([DRIVES / "980pro-random-read-sizes.csv"])
+    space = Space(load_system(SIZES), reads=True, writes=False, engines=["io_uring"])
+    large = closed_form(space, [point for point in measured.points if point.conditions.size_bytes >= 8192])
+    assert {each.get("flash.page", "8KiB") for each in large.structures} == {"8KiB", "16KiB"}
+    small = closed_form(space, [point for point in measured.points if point.conditions.size_bytes <= 8192])
+    assert all("flash.page" not in each for each in small.structures)
+
+
+def test_other_pages_keep_the_raw_capacity() -> None:
+    space = Space(load_system(SIZES), reads=True, writes=False, engines=["io_uring"])
+    assert kept_capacity(space, {"flash.page": "16KiB"}) == {"flash.blocks": 1824}
+    assert kept_capacity(space, {"flash.page": "16KiB", "flash.chips": 2}) == {}
+    assert kept_capacity(space, {"flash.chips": 3}) == {"flash.blocks": 4864}
 
 
 def test_given_values_are_not_touched() -> None:

@@ -6,9 +6,10 @@ import pytest
 
 from nandram.errors import UserError
 from nandram.fit import read_measurements
-from nandram.fit.split import split
+from nandram.fit.split import split, without
 
-POINTS = read_measurements([Path(__file__).parents[2] / "drives" / "zn540-random-read.csv"]).points
+MEASURED = read_measurements([Path(__file__).parents[2] / "drives" / "zn540-random-read.csv"])
+POINTS = MEASURED.points
 
 
 def test_a_region_is_held_out_as_a_whole() -> None:
@@ -41,4 +42,27 @@ def test_ends_of_the_curves_are_not_held_out_as_a_whole() -> None:
 def test_mistakes(regions: list[str], share: float, message: str) -> None:
     with pytest.raises(UserError) as error:
         split(POINTS, regions, share, 1)
+    assert message in str(error.value)
+
+
+def test_dropped_points_are_neither_fitted_nor_held_out() -> None:
+    rest = without(MEASURED, ["bs=4k", "depth=1"])
+    assert len(rest.points) == 16
+    assert all(point.conditions.size_bytes > 4096 and point.conditions.depth > 1 for point in rest.points)
+    assert rest.hash != MEASURED.hash
+    assert without(MEASURED, []) is MEASURED
+
+
+@pytest.mark.parametrize(
+    ("regions", "message"),
+    [
+        (["bs=64k"], "--drop: bs=64k holds no point of the data"),
+        (["bs=4k", "bs=8k", "bs=16k"], "found 0 points, expected at least 2"),
+        (["bs"], "--drop: found `bs`, expected bs=SIZE"),
+        (["depth=-1"], "--drop: found `depth=-1`, expected a number"),
+    ],
+)
+def test_mistakes_in_dropped_regions(regions: list[str], message: str) -> None:
+    with pytest.raises(UserError) as error:
+        without(MEASURED, regions)
     assert message in str(error.value)

@@ -34,6 +34,10 @@ def fit(
     precondition: Annotated[
         Precondition, typer.Option(help="State of the simulated drive, as in `nandram run`.")
     ] = Precondition.FILL,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(metavar="REGION", help="Ignore these points: bs=512, jobs=8; repeatable, like --hold-out."),
+    ] = None,
     hold_out: Annotated[
         list[str] | None,
         typer.Option(
@@ -100,6 +104,7 @@ def fit(
             files,
             system,
             precondition=precondition,
+            drop=drop or (),
             hold_out=hold_out,
             share=None if share is None else fraction("--share", share),
             noise=None if noise is None else fraction("--noise", noise),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from nandram.fit.evaluate import Evaluator, Modelled, smaller
 from nandram.fit.measurements.points import Point
-from nandram.fit.parameters import Space, Values
+from nandram.fit.parameters import Space, Values, quantity
 from nandram.fit.split import log_error
 from nandram.system import System
 
@@ -58,10 +58,14 @@ class Model:
 
 
 def kept_capacity(space: Space, changes: Mapping[str, object]) -> dict[str, object]:
-    """Return the change of ``flash.blocks`` that keeps the raw capacity with another number of dies."""
-    keys = ("flash.channels", "flash.chips", "flash.dies", "flash.planes")
-    before = math.prod(int(str(space.value(key))) for key in keys)
-    after = math.prod(int(str(changes.get(key, space.value(key)))) for key in keys)
+    """Return the change of ``flash.blocks`` that keeps the raw capacity with other dies or pages."""
+    keys = ("flash.channels", "flash.chips", "flash.dies", "flash.planes", "flash.page")
+
+    def raw(values: Mapping[str, object]) -> float:
+        sizes = [quantity(values.get(key, space.value(key))) for key in keys]
+        return math.prod(sizes)
+
+    before, after = raw({}), raw(changes)
     blocks = math.ceil(int(str(space.value("flash.blocks"))) * before / after)
     return {} if before == after else {"flash.blocks": blocks}
 

@@ -16,7 +16,7 @@ from nandram.fit.model import Guess, Model
 from nandram.fit.parameters import Space, polls, quantity
 from nandram.fit.result import Fit
 from nandram.fit.search import ensemble, search
-from nandram.fit.split import directions, split
+from nandram.fit.split import directions, split, without
 from nandram.system import System, load_system
 
 NOISE = 0.02
@@ -28,6 +28,7 @@ def run_fit(
     system: str | os.PathLike[str] | System,
     *,
     precondition: str = "fill",
+    drop: Sequence[str] = (),
     hold_out: Sequence[str] | None = None,
     share: float | None = None,
     noise: float | None = None,
@@ -42,17 +43,17 @@ def run_fit(
 
     `data`: fio's JSON output and CSV files (`nandram.fit.measurements.files`). `system`: the start; values with the
     basis ``given`` stay, the others are free. `precondition`: state of the simulated drive, as in `nandram.run`.
-    `hold_out`: regions that are only predicted, such as ``bs=8k`` or ``depth=16``; None draws them by `seed`. `share`:
-    fraction of the other points that is held out at random, by default 0.2. `noise`: relative noise of the data; by
-    default that of repeated points. `jobs`: parallel runs, by default one per processor. `folder`: results of runs; a
-    fit with the same folder resumes. `start_only`: stop at the start in closed form. `told`, `stage`: called with the
-    progress of the runs, and with the name of each stage.
+    `drop`: regions of the data that are ignored. `hold_out`: regions that are only predicted, such as ``bs=8k`` or
+    ``depth=16``; None draws them by `seed`. `share`: fraction of the other points that is held out at random, by
+    default 0.2. `noise`: relative noise of the data; by default that of repeated points. `jobs`: parallel runs, by
+    default one per processor. `folder`: results of runs; a fit with the same folder resumes. `start_only`: stop at the
+    start in closed form. `told`, `stage`: called with the progress of the runs, and with the name of each stage.
 
     Raises `UserError` for a mistake in any argument or file.
     """
     from nandram.options import at_a_time
 
-    measured = read_measurements(data)
+    measured = without(read_measurements(data), drop)
     base = system if isinstance(system, System) else load_system(system)
     _check(base, measured)
     parts = split(measured.points, hold_out, share, seed)

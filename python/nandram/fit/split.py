@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nandram.errors import UserError
-from nandram.fit.measurements.points import Direction, Point, size_text
+from nandram.fit.measurements.points import Direction, Measurements, Point, joined, size_text
 
 SHARE = 0.2
 """Fraction of the points outside of held-out regions that is held out at random."""
@@ -54,25 +54,34 @@ def split(points: Sequence[Point], regions: Sequence[str] | None, share: float |
     return Split(fitted, tuple(point for point in points if point in outside), chosen)
 
 
-def matches(point: Point, region: str) -> bool:
-    """Return whether a point lies in a region such as ``bs=8k``. Raises `UserError`."""
+def without(measured: Measurements, regions: Sequence[str]) -> Measurements:
+    """Return the measurements without the points of some regions. Raises `UserError` if a region holds no point."""
+    for region in regions:
+        if not any(matches(point, region, "--drop") for point in measured.points):
+            raise UserError(f"--drop: {region} holds no point of the data")
+    points = [point for point in measured.points if not any(matches(point, each, "--drop") for each in regions)]
+    return measured if not regions else joined([Measurements(tuple(points), measured.remarks)])
+
+
+def matches(point: Point, region: str, option: str = "--hold-out") -> bool:
+    """Return whether a point lies in a region such as ``bs=8k``. Raises `UserError`, which names the `option`."""
     parsed = _REGION.fullmatch(region)
     if parsed is None:
-        raise UserError(f"--hold-out: found `{region}`, expected bs=SIZE, depth=N, jobs=N, engine=NAME or rw=NAME")
+        raise UserError(f"{option}: found `{region}`, expected bs=SIZE, depth=N, jobs=N, engine=NAME or rw=NAME")
     name, text = parsed.groups()
     conditions = point.conditions
     if name == "engine":
         return conditions.engine == text
     if name == "rw":
         return text in (conditions.direction.value, f"{'rand' if conditions.random else ''}{conditions.direction}")
-    number = _number(region, text)
+    number = _number(region, text, option)
     return number == {"bs": conditions.size_bytes, "depth": conditions.depth, "jobs": conditions.jobs}[name]
 
 
-def _number(region: str, text: str) -> int:
+def _number(region: str, text: str, option: str) -> int:
     match = re.fullmatch(r"(\d+)([kKmM]?)", text)
     if match is None:
-        raise UserError(f"--hold-out: found `{region}`, expected a number, or a size such as 8k")
+        raise UserError(f"{option}: found `{region}`, expected a number, or a size such as 8k")
     return int(match[1]) << {"": 0, "k": 10, "m": 20}[match[2].lower()]
 
 

@@ -11,6 +11,7 @@ import statistics
 from dataclasses import dataclass, field
 
 from nandram.fit.closed_form.curves import Curves, level, mean, tail
+from nandram.fit.closed_form.geometry import CHANNELS, geometries, with_pages
 from nandram.fit.closed_form.queues import Station, servers_for
 from nandram.fit.measurements.points import size_text
 from nandram.fit.parameters import Space, polls, quantity
@@ -22,10 +23,6 @@ LINK_NS = 1_200.0
 """Typical time of doorbell, command fetch, data and completion on PCIe, per request of one unit."""
 NEAR = (4, 64)
 """Fewest and most requests in flight whose waits show the dies: fewer hardly wait, more wait elsewhere too."""
-CHANNELS = (1, 2, 3, 4, 6, 8, 10, 12, 16, 18, 24, 32)
-"""Numbers of channels that controllers have."""
-ALTERNATIVES = 8
-"""Geometries that are tried."""
 
 
 @dataclass
@@ -286,21 +283,34 @@ class _ReadStart:
             )
 
     def _dies(self) -> None:
-        """Few requests in flight wait in proportion to the chance of meeting on a die."""
-        counts = [dies for size in self._curves.sizes if size <= self._page and (dies := self._meetings(size))]
-        space = self._space
+        """Few requests in flight wait in proportion to the chance of meeting on a die; plateaus need enough dies."""
+        curves, space = self._curves, self._space
+        counts = [dies for size in curves.sizes if size <= self._page and (dies := self._meetings(size))]
+        least = self._busy_at_plateau()
         if counts:
             dies = statistics.median(counts)
             assert self._busy_ns is not None
-            self._start.sentences["flash.chips"] = (
+            sentence = (
                 f"few requests in flight wait as if reads met on {dies:.0f} dies or planes, each busy for "
                 f"{duration(self._busy_ns)}"
             )
+            if least > dies:
+                sentence += f"; but the plateau keeps {least:.0f} busy"
+            self._start.sentences["flash.chips"] = sentence
+            dies = max(dies, least)
         else:
             dies = float(self._channels * int(str(space.value("flash.chips"))) * int(str(space.value("flash.dies"))))
         self._start.structures = [
-            {**each, **geometry} for each in self._start.structures for geometry in self._geometries(dies)
+            {**each, **geometry}
+            for each in self._start.structures
+            for geometry in geometries(space, dies, self._channels, "flash.channels" in self._start.sentences)
         ]
+        self._start.structures = with_pages(space, self._start.structures, max(curves.sizes))
+
+    def _busy_at_plateau(self) -> float:
+        """Return the number of dies that are busy on average at the highest rate of reads within a page."""
+        rates = [point.iops for size in self._curves.sizes if size <= self._page for point in self._curves.row(size)]
+        return max(rates, default=0.0) * (self._busy_ns or 0.0) * 1e-9
 
     def _meetings(self, size_bytes: int) -> float | None:
         """Return the number of dies by the waits of few requests of one size; None if they do not show it."""
@@ -316,39 +326,6 @@ class _ReadStart:
         counts = [servers_for(alone, busy, [channel], point.conditions.outstanding, mean(point)) for point in near]
         finite = [count for count in counts if count != math.inf]
         return statistics.median(finite) if finite else None
-
-    def _geometries(self, dies: float) -> list[dict[str, object]]:
-        """Return the ways to arrange about `dies` parallel places, the nearest first."""
-        space = self._space
-        planes = int(str(space.value("flash.planes")))
-        per_chip = int(str(space.value("flash.dies")))
-        channels = (
-            [self._channels]
-            if space.is_given("flash.channels") or "flash.channels" not in self._start.sentences
-            else [c for c in CHANNELS if 0.7 <= c / self._channels <= 1.4]
-        )
-        chips = [int(str(space.value("flash.chips")))] if space.is_given("flash.chips") else [1, 2, 3, 4, 6, 8, 12, 16]
-        independent = (
-            [bool(space.value("flash.independent_reads"))]
-            if space.is_given("flash.independent_reads") or planes == 1
-            else [False, True]
-        )
-        found: list[tuple[float, bool, dict[str, object]]] = []
-        for c in channels:
-            for w in chips:
-                for each in independent:
-                    places = c * w * per_chip * (planes if each else 1)
-                    ratio = max(places / dies, dies / places)
-                    if ratio <= 1.8:
-                        far = round(ratio * max(c / self._channels, self._channels / c), 3)
-                        geometry: dict[str, object] = {
-                            "flash.channels": c,
-                            "flash.chips": w,
-                            "flash.independent_reads": each,
-                        }
-                        found.append((far, each, geometry))
-        ordered = [geometry for *_, geometry in sorted(found, key=lambda each: each[:2])]
-        return ordered[:ALTERNATIVES] or [{}]
 
 
 FLATTEST = 1.3

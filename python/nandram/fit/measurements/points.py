@@ -111,7 +111,8 @@ def joined(parts: Iterable[Measurements]) -> Measurements:
                 f"but {other.source} has {other.iops:,.0f}: expected runs of one drive in one state"
             )
     if len(points) < 2:
-        raise UserError(f"{points[0].source if points else 'data'}: found {len(points)} point, expected at least 2")
+        number = "1 point" if points else "0 points"
+        raise UserError(f"{points[0].source if points else 'data'}: found {number}, expected at least 2")
     remarks = dict.fromkeys(remark for part in parts for remark in part.remarks)
     return Measurements(points, tuple(remarks))
 
