@@ -39,7 +39,7 @@ impl Slots {
         }
     }
 
-    /// Removes a request and returns what was stored of it.
+    /// Removes a request and returns its entry.
     #[inline]
     pub fn close(&mut self, slot: u32) -> &InProgress {
         self.free.push(slot);
