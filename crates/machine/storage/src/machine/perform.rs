@@ -44,9 +44,8 @@ impl Machine {
     fn perform_actions(&mut self, now: Time) {
         let Machine { out, nand, host_interface, world, barriers, checker, data, external, mirror, .. } = self;
         for action in &out.actions {
-            if let Action::Data { tag, bytes, .. } = *action {
-                host_interface.data(now, tag, bytes, &mut HostInterfaceView(world));
-            }
+            // A command that ends with the action, and its status.
+            let mut end = None;
             match *action {
                 Action::Read(op) => nand.submit_read(now, op, &mut NandView(world)),
                 Action::Program(op) => nand.submit_program(now, op, &mut NandView(world)),
@@ -59,25 +58,28 @@ impl Machine {
                 }
                 Action::Barrier(id) => barriers.push(id),
                 Action::Ready { tag } => host_interface.ready(now, tag, &mut HostInterfaceView(world)),
-                Action::Data { end: None, .. } => {}
-                Action::Data { tag, end: Some(status), .. } | Action::Complete { tag, status } => {
-                    if *external && status == Status::Ok {
-                        // An external host gets the payload in front of the completion.
-                        host_interface.put(tag, data.data(tag));
-                    }
-                    host_interface.complete(now, tag, status, &mut HostInterfaceView(world));
-                    if let Some(checker) = checker
-                        && status == Status::Ok
-                    {
-                        check_end(checker, data, host_interface, tag);
-                    }
+                Action::Data { tag, bytes, end: status } => {
+                    host_interface.data(now, tag, bytes, &mut HostInterfaceView(world));
+                    end = status.map(|status| (tag, status));
                 }
+                Action::Complete { tag, status } => end = Some((tag, status)),
                 Action::HostMemory { id, bytes, store } => {
                     host_interface.host_memory(now, bytes, store, id.0, &mut HostInterfaceView(world));
                 }
                 Action::HostMemoryReleased => {
                     host_interface.host_memory_released(now, &mut HostInterfaceView(world));
                 }
+            }
+            let Some((tag, status)) = end else { continue };
+            if *external && status == Status::Ok {
+                // An external host gets the payload in front of the completion.
+                host_interface.put(tag, data.data(tag));
+            }
+            host_interface.complete(now, tag, status, &mut HostInterfaceView(world));
+            if let Some(checker) = checker
+                && status == Status::Ok
+            {
+                check_end(checker, data, host_interface, tag);
             }
         }
         out.actions.clear();
