@@ -50,6 +50,7 @@ use map::Map;
 use request::Requests;
 use request::operation::{Kind, Operation, Operations};
 use space::Space;
+use space::blocks::Use;
 
 pub use buffer::slots::Owner;
 pub use durability::mount::MountReport;
@@ -341,8 +342,12 @@ impl Ftl {
     /// Marks flash unit `unit` of `block` invalid; its block may become empty.
     #[inline]
     fn clear_valid(&mut self, block: u32, unit: u32) {
-        if self.space.blocks.clear_valid(block, unit) == 0 {
-            self.emptied(block);
+        let left = self.space.blocks.clear_valid(block, unit);
+        if self.space.blocks.usage(block) == Use::Victim {
+            self.gc.shrank(self.layout.pu_of(block), block, left);
+            if left == 0 {
+                self.emptied(block);
+            }
         }
     }
 

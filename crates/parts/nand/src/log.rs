@@ -54,12 +54,12 @@ impl Log {
     /// Logs a step, if the log is enabled.
     pub(crate) fn note(&mut self, id: u32, op: &Op, step: Step, from: Time, to: Time) {
         if self.kept {
-            self.push(LogEntry { id: OpId(id), kind: op.kind, step, die: op.die, from, to });
+            self.push(id, op, step, from, to);
         }
     }
 
     #[cold]
-    fn push(&mut self, entry: LogEntry) {
-        self.entries.push(entry);
+    fn push(&mut self, id: u32, op: &Op, step: Step, from: Time, to: Time) {
+        self.entries.push(LogEntry { id: OpId(id), kind: op.kind, step, die: op.die, from, to });
     }
 }

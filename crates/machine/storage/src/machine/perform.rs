@@ -48,9 +48,8 @@ impl Machine {
             out, nand, host_interface, world, barriers, checker, data, external, mirror, ftl, entries, ..
         } = self;
         for action in &out.actions {
-            if let Action::Data { tag, bytes, .. } = *action {
-                host_interface.data(now, tag, bytes, &mut HostInterfaceView(world));
-            }
+            // A command that ends with the action, and its status.
+            let mut end = None;
             match *action {
                 Action::Read(op) => nand.submit_read(now, op, &mut NandView(world)),
                 Action::Program(op) => nand.submit_program(now, op, &mut NandView(world)),
@@ -63,19 +62,11 @@ impl Machine {
                 }
                 Action::Barrier(id) => barriers.push(id),
                 Action::Ready { tag } => host_interface.ready(now, tag, &mut HostInterfaceView(world)),
-                Action::Data { end: None, .. } => {}
-                Action::Data { tag, end: Some(status), .. } | Action::Complete { tag, status } => {
-                    if *external && status == Status::Ok {
-                        // An external host gets the payload in front of the completion.
-                        host_interface.put(tag, data.data(tag));
-                    }
-                    host_interface.complete(now, tag, status, &mut HostInterfaceView(world));
-                    if let Some(checker) = checker
-                        && status == Status::Ok
-                    {
-                        check_end(checker, data, host_interface, tag);
-                    }
+                Action::Data { tag, bytes, end: status } => {
+                    host_interface.data(now, tag, bytes, &mut HostInterfaceView(world));
+                    end = status.map(|status| (tag, status));
                 }
+                Action::Complete { tag, status } => end = Some((tag, status)),
                 Action::HostMemory { id, bytes, store } => {
                     if let HostInterface::External(path) = host_interface {
                         let place = ftl.host_memory_lines(id, entries);
@@ -93,6 +84,17 @@ impl Machine {
                 Action::HostMemoryReleased => {
                     host_interface.host_memory_released(now, &mut HostInterfaceView(world));
                 }
+            }
+            let Some((tag, status)) = end else { continue };
+            if *external && status == Status::Ok {
+                // An external host gets the payload in front of the completion.
+                host_interface.put(tag, data.data(tag));
+            }
+            host_interface.complete(now, tag, status, &mut HostInterfaceView(world));
+            if let Some(checker) = checker
+                && status == Status::Ok
+            {
+                check_end(checker, data, host_interface, tag);
             }
         }
         out.actions.clear();

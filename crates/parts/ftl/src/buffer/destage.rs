@@ -10,11 +10,21 @@ use crate::{Actions, Ftl};
 
 impl Ftl {
     /// Writes dirty slots to flash as far as the marks, the waiting commands and the free blocks allow.
-    #[inline]
     pub(crate) fn destage(&mut self, out: &mut Actions) {
         self.heed_marks();
-        if self.destages() {
-            self.destage_dirty(out);
+        while self.destages() {
+            if self.map.has_dirty_away() && self.bring_in(out) {
+                return;
+            }
+            let Some(room) = self.host_room() else {
+                if !self.space.host_room.is_paced() || self.operations.active() <= self.durability.retries.count() {
+                    (0..self.layout.parallel_units).for_each(|pu| self.gc.short.report(pu));
+                }
+                return;
+            };
+            self.program_dirty(room, out);
+            self.pace(room.pu, out);
+            self.heed_marks();
         }
     }
 
@@ -56,23 +66,6 @@ impl Ftl {
     #[inline]
     pub(crate) fn is_starved(&self) -> bool {
         self.buffer.moving | self.buffer.reserved == 0 && !self.requests.queue.is_empty()
-    }
-
-    fn destage_dirty(&mut self, out: &mut Actions) {
-        while self.destages() {
-            if self.map.has_dirty_away() && self.bring_in(out) {
-                return;
-            }
-            let Some(room) = self.host_room() else {
-                if !self.space.host_room.is_paced() || self.operations.active() <= self.durability.retries.count() {
-                    (0..self.layout.parallel_units).for_each(|pu| self.gc.short.report(pu));
-                }
-                return;
-            };
-            self.program_dirty(room, out);
-            self.pace(room.pu, out);
-            self.heed_marks();
-        }
     }
 
     /// Fills one program from the head of the dirty list.

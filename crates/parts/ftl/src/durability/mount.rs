@@ -16,7 +16,7 @@ use crate::durability::sequence::Sequence;
 use crate::laid::Laid;
 use crate::location::{Location, Place};
 use crate::space::blocks::Use;
-use crate::space::parallel_unit::Stream;
+use crate::space::parallel_unit::{Stream, WritePoint};
 
 /// Number of pages of a block that are prefetched before they are processed.
 const AHEAD: u32 = 16;
@@ -256,7 +256,7 @@ impl Ftl {
             let slc = self.is_slc(block);
             if state.programmed == 0 && !state.torn {
                 self.space.blocks.set_usage(block, Use::Free);
-                self.space.parallel_units[pu].add_free(block, slc);
+                self.space.parallel_units[pu].add_free(block, slc, &self.layout);
                 continue;
             }
             if !state.torn && self.reopen(block, &state) {
@@ -337,8 +337,9 @@ impl Ftl {
             (false, true) => &[Stream::Copy, Stream::Host],
             (false, false) => &[Stream::Copy],
         };
-        let pu = self.layout.pu_of(block) as usize;
-        if !streams.iter().any(|stream| self.space.parallel_units[pu].reopen(*stream, block, first, end, &ahead)) {
+        let l = &mut self.space.parallel_units[self.layout.pu_of(block) as usize];
+        let open = WritePoint { block, next: first, end };
+        if !streams.iter().any(|stream| l.reopen(*stream, open, &ahead, &self.layout)) {
             return false;
         }
         self.space.blocks.set_usage(block, Use::Open);

@@ -193,7 +193,7 @@ impl Ftl {
         if room.units == 0 || (next..last).any(|next| self.room_at(pu, block, data(next)).units > 0) {
             return;
         }
-        if self.space.parallel_units[pu as usize].skip_to(block, last + 1) {
+        if self.space.parallel_units[pu as usize].skip_to(block, last + 1, &self.layout) {
             self.space.blocks.set_usage(block, Use::Full);
         }
         self.program_parity(room, class, out);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::gc::fold::ReadOrder;
-use crate::gc::pacing::Victim;
+use crate::gc::victims::Victims;
 use crate::space::blocks::Blocks;
 
 /// Progress of reading the valid units of a block: programs before `cursor` have been read.
@@ -49,7 +49,7 @@ pub(crate) struct Collection {
     pub(super) scan: Option<GcScan>,
     pub(super) background: Background,
     /// Blocks being collected or not yet erased, including the block of `scan`.
-    pub(super) victims: Vec<Victim>,
+    pub(crate) victims: Victims,
     /// Shortage in units when the latest victim was chosen.
     pub(super) short_by: i64,
     /// No block could be collected; opening or erasing a block may change that.
@@ -77,11 +77,12 @@ pub(crate) struct Collection {
 }
 
 impl Collection {
-    pub(super) fn new(quota: u32) -> Collection {
+    /// Creates the state of a parallel unit with `block_units` units per block, which may have `quota` units in flight.
+    pub(super) fn new(quota: u32, block_units: u32) -> Collection {
         Collection {
             scan: None,
             background: Background::default(),
-            victims: Vec::new(),
+            victims: Victims::new(block_units),
             short_by: 0,
             barren: false,
             pending: Pending { slots: VecDeque::with_capacity(quota as usize), superseded: false },

@@ -58,7 +58,7 @@ impl Ftl {
                 self.emptied(block);
             } else {
                 self.space.blocks.set_usage(block, Use::Closed);
-                self.gc.units[pu as usize].victims.retain(|victim| victim.block != block);
+                self.gc.units[pu as usize].victims.remove(block);
                 if self.is_slc(block) {
                     self.space.blocks.withhold(block);
                     self.space.parallel_units[pu as usize].add_closed_slc(block);
@@ -161,7 +161,9 @@ impl Ftl {
             return cursor == scan.end;
         }
         let current = if background { &mut collection.background.scan } else { &mut collection.scan };
-        *current = Some(GcScan { cursor, ..scan });
+        if let Some(current) = current {
+            current.cursor = cursor;
+        }
         collection.reading += reads;
         self.space.blocks.pin_reads(scan.block, reads);
         self.stats.copy_reads += u64::from(reads);

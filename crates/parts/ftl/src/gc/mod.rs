@@ -7,6 +7,7 @@ pub(crate) mod pacing;
 pub(crate) mod refresh;
 pub(crate) mod short;
 pub(crate) mod victim;
+pub(crate) mod victims;
 
 use sim::{Dense, Rng, Streams};
 
@@ -32,7 +33,9 @@ impl Collector {
     pub(crate) fn new(config: &Config, layout: &Layout, quota: u32, streams: &Streams) -> Collector {
         Collector {
             // SAFETY: parallel unit numbers come from the layout, or from operations that carry such a number.
-            units: unsafe { Dense::new((0..layout.parallel_units).map(|_| Collection::new(quota)).collect()) },
+            units: unsafe {
+                Dense::new((0..layout.parallel_units).map(|_| Collection::new(quota, layout.data_units)).collect())
+            },
             short: ShortUnits::default(),
             pace: Pace::new(config, layout),
             refresh: Refresh::new(config, layout),
@@ -55,6 +58,12 @@ impl Collector {
     /// Makes `block` of `pu` be collected regardless of the policy.
     pub(crate) fn force(&mut self, pu: u32, block: u32) {
         self.units[pu as usize].forced.push(block);
+    }
+
+    /// Records that a unit of `block`, a victim of `pu`, is no longer valid; `left` still are.
+    #[inline]
+    pub(crate) fn shrank(&mut self, pu: u32, block: u32, left: u32) {
+        self.units[pu as usize].victims.shrank(block, left);
     }
 
     /// Ends `copies` units in flight in `pu`.
@@ -81,7 +90,7 @@ impl Collector {
     /// Records that `block` of `pu` was erased, which ends its emergency.
     pub(crate) fn erased(&mut self, pu: u32, block: u32) {
         let unit = &mut self.units[pu as usize];
-        unit.victims.retain(|victim| victim.block != block);
+        unit.victims.remove(block);
         (unit.emergency, unit.reckless) = (false, false);
     }
 

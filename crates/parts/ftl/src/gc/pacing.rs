@@ -23,27 +23,6 @@ use crate::layout::Layout;
 use crate::space::parallel_unit::Stream;
 use crate::{Actions, Ftl};
 
-/// A block being collected, or collected and not yet erased.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Victim {
-    pub(crate) block: u32,
-    /// Valid units when it was chosen.
-    pub(crate) valid: u32,
-    /// A folded SLC block: its copies take room in the other blocks, and its erase gives none back there.
-    pub(crate) slc: bool,
-}
-
-impl Victim {
-    /// Returns the units of the block's `capacity` gained by its copies so far, with `left` valid units still in it.
-    #[inline]
-    fn given_back(&self, capacity: u64, left: u32) -> u64 {
-        if left == 0 {
-            return capacity;
-        }
-        capacity * u64::from(self.valid.saturating_sub(left)) / u64::from(self.valid)
-    }
-}
-
 /// The free space of a parallel unit that collection maintains, in units.
 pub(crate) struct Pace {
     /// Free space while the host writes.
@@ -154,17 +133,8 @@ impl Ftl {
         if !self.space.blocks.is_whole() {
             return self.level_beside_holes(pu);
         }
-        let l = &self.space.parallel_units[pu as usize];
-        let collection = &self.gc.units[pu as usize];
-        let rest =
-            |stream: Stream| l.write_point(stream).map_or(0, |open| self.layout.data_after(open.end - open.next));
-        let rest = (rest(Stream::Host) + rest(Stream::Copy)) * self.layout.program_units;
-        let block_units = u64::from(self.layout.data_units);
-        let mut level = l.free().len() as u64 * block_units + u64::from(rest);
-        for victim in collection.victims.iter().filter(|victim| !victim.slc) {
-            level += victim.given_back(block_units, self.space.blocks.valid(victim.block));
-        }
-        level as i64
+        let left = self.space.parallel_units[pu as usize].units_left(&self.layout);
+        (left + self.gc.units[pu as usize].victims.gained(&self.space.blocks)) as i64
     }
 
     /// Like [`level`](Self::level), for drives with unusable planes; counts no more free blocks than matter.
@@ -183,13 +153,13 @@ impl Ftl {
         level
     }
 
-    /// Like [`capacity`](Self::capacity), without a search if every plane is usable.
+    /// Returns the capacity of `block` in units, without a search if every plane is usable.
     #[inline]
-    fn capacity_of(&self, block: u32, programs: u32) -> i64 {
+    fn capacity_of(&self, block: u32) -> i64 {
         if self.space.blocks.is_whole() {
-            i64::from(self.layout.data_after(programs) * self.layout.program_units)
+            i64::from(self.layout.data_units)
         } else {
-            self.capacity(block, programs)
+            self.capacity(block, self.layout.block_programs)
         }
     }
 
@@ -219,7 +189,7 @@ impl Ftl {
         let Some(victim) = collection.victims.iter().rev().find(|victim| !victim.slc) else {
             return self.gc.pace.slack;
         };
-        let capacity = self.capacity_of(victim.block, self.layout.block_programs);
+        let capacity = self.capacity_of(victim.block);
         let gain = (capacity - i64::from(victim.valid)).max(0);
         let made_up = (collection.short_by - self.gc.pace.slack).min(gain / 2);
         let left = i64::from(self.space.blocks.valid(victim.block).min(victim.valid));
@@ -232,8 +202,8 @@ impl Ftl {
     #[inline]
     pub(crate) fn copies_allowed(&self, pu: u32, scan: GcScan, shortage: i64) -> u32 {
         let collection = &self.gc.units[pu as usize];
-        let gain = (self.capacity_of(scan.block, self.layout.block_programs) - i64::from(scan.valid)).max(1);
-        let copies = shortage.max(0) * i64::from(scan.valid) / gain;
+        let gain = (self.capacity_of(scan.block) - i64::from(scan.valid)).max(1);
+        let copies = (shortage.max(0) as u64 * u64::from(scan.valid) / gain as u64) as i64;
         let least = i64::from(2 * self.layout.program_units);
         copies.clamp(least, i64::from(collection.quota).max(least)) as u32
     }
@@ -282,7 +252,14 @@ impl Ftl {
         }
         let same = self.progress() == before && self.is_copying(pu) && self.space.host_room.leaves_out(pu);
         debug_assert!(!same || self.host_waits(pu));
-        if !same && !self.host_waits(pu) {
+        if !same {
+            self.resume_host(pu);
+        }
+    }
+
+    /// Resumes host writes if they need not wait for copies in `pu`.
+    fn resume_host(&mut self, pu: u32) {
+        if !self.host_waits(pu) {
             self.space.host_room.rejoin(pu);
             self.space.host_room.resume();
         }

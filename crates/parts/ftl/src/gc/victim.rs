@@ -3,7 +3,7 @@
 use crate::Ftl;
 use crate::config::Policy;
 use crate::gc::collection::GcScan;
-use crate::gc::pacing::Victim;
+use crate::gc::victims::Victim;
 use crate::space::blocks::{Blocks, Use};
 use crate::space::parallel_unit::Stream;
 
@@ -207,7 +207,7 @@ impl Ftl {
         collection.taken = taking;
         // Each victim, except the few forced ones, frees room for at least one unit, which nothing has taken since.
         assert!(collection.fruitless <= most, "collection of parallel unit {pu} makes no progress");
-        collection.victims.push(Victim { block, valid, slc: slc && !lent });
+        collection.victims.add(Victim { block, valid, slc: slc && !lent });
         if slc {
             l.remove_closed_slc(block);
         }

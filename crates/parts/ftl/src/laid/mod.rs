@@ -381,12 +381,12 @@ const fn inverse(odd: u32) -> u32 {
 impl Shuffle {
     #[inline(always)]
     fn new(len: u32, key: u64) -> Shuffle {
-        let mask = len.next_power_of_two().max(2) - 1;
+        let bits = u32::BITS - (len.max(2) - 1).leading_zeros();
         let (low, high) = (key as u32, (key >> 32) as u32);
         Shuffle {
             len,
-            mask,
-            fold: mask.count_ones().div_ceil(2),
+            mask: u32::MAX >> (u32::BITS - bits),
+            fold: bits.div_ceil(2),
             keys: [low, high, low.rotate_left(16), high.rotate_left(16)],
         }
     }

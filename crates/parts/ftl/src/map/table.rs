@@ -11,61 +11,71 @@ use crate::location::Location;
 const CHUNK_BITS: u32 = 16;
 const CHUNK: usize = 1 << CHUNK_BITS;
 
-/// Map from logical unit to [`Location`]: four bytes per unit, in chunks allocated on the first write to one of their
-/// units. A laid-out drive has no chunks: entries follow its rule until they are touched.
+/// Map from logical unit to [`Location`].
 pub struct Table {
-    chunks: Dense<Option<Box<[Location; CHUNK]>>>,
+    entries: Entries,
     units: u32,
-    touched: Option<Box<Touched>>,
 }
+
+/// The entries of a map.
+enum Entries {
+    /// Four bytes per unit, in chunks allocated on the first write to one of their units.
+    Chunks(Dense<Option<Box<Chunk>>>),
+    /// On a laid-out drive, entries follow its rule until they are touched.
+    Laid(Box<Touched>),
+}
+
+type Chunk = [Location; CHUNK];
 
 impl Table {
     /// Creates a map of `units` logical units, all nowhere.
     pub fn new(units: u32) -> Table {
         let chunks = (units as usize).div_ceil(CHUNK);
         // SAFETY: units requested by the host are checked against the capacity, units found in flash by `holds`.
-        Table { chunks: unsafe { Dense::new((0..chunks).map(|_| None).collect()) }, units, touched: None }
+        let chunks = unsafe { Dense::new((0..chunks).map(|_| None).collect()) };
+        Table { entries: Entries::Chunks(chunks), units }
     }
 
     /// Makes all entries follow `rule`. No entry may have been set before.
     pub(crate) fn lay_out(&mut self, rule: Arc<Laid>) {
-        debug_assert!(self.chunks.iter().all(Option::is_none), "only an empty map can be laid out");
-        self.touched = Some(Box::new(Touched::new(rule, self.units)));
+        debug_assert!(self.iter(self.units).next().is_none(), "only an empty map can be laid out");
+        self.entries = Entries::Laid(Box::new(Touched::new(rule, self.units)));
     }
 
     /// Iterates over the entries below `end` that may differ from the initial state: all that are somewhere, or on a
     /// laid-out drive those that were touched.
     pub(crate) fn iter_touched(&self, end: u32) -> impl Iterator<Item = (u32, Location)> + '_ {
-        let touched = self.touched.iter().flat_map(|touched| touched.iter());
-        let all = self.touched.is_none().then(|| self.iter(end));
-        touched.filter(move |(unit, _)| *unit < end).chain(all.into_iter().flatten())
-    }
-
-    fn get_laid(&self, unit: u32) -> Location {
-        self.touched.as_ref().map_or(Location::NOWHERE, |touched| touched.get(unit))
+        let (touched, all) = match &self.entries {
+            Entries::Laid(touched) => (Some(touched.iter()), None),
+            Entries::Chunks(_) => (None, Some(self.iter(end))),
+        };
+        touched.into_iter().flatten().filter(move |(unit, _)| *unit < end).chain(all.into_iter().flatten())
     }
 
     /// Returns true if there is an entry for `unit`.
     #[inline]
     pub fn holds(&self, unit: u32) -> bool {
-        ((unit >> CHUNK_BITS) as usize) < self.chunks.len()
+        unit < self.units
     }
 
     /// Returns the location of `unit`.
     #[inline]
     pub fn get(&self, unit: u32) -> Location {
-        match &self.chunks[(unit >> CHUNK_BITS) as usize] {
-            Some(chunk) => chunk[unit as usize % CHUNK],
-            None => self.get_laid(unit),
+        match &self.entries {
+            Entries::Laid(touched) => touched.get(unit),
+            Entries::Chunks(chunks) => match &chunks[(unit >> CHUNK_BITS) as usize] {
+                Some(chunk) => chunk[unit as usize % CHUNK],
+                None => Location::NOWHERE,
+            },
         }
     }
 
-    /// Returns the entry of `unit`, mutable; `None` if nothing near it was ever written.
+    /// Returns the entry of `unit`, mutable, if it was set; otherwise `None`, or an entry that names no place.
     #[inline]
     pub fn entry(&mut self, unit: u32) -> Option<&mut Location> {
-        match &mut self.chunks[(unit >> CHUNK_BITS) as usize] {
-            Some(chunk) => Some(&mut chunk[unit as usize % CHUNK]),
-            None => self.touched.as_mut().map(|touched| touched.entry(unit)),
+        match &mut self.entries {
+            Entries::Laid(touched) => touched.entry_if_touched(unit),
+            Entries::Chunks(chunks) => entry_in(chunks, unit),
         }
     }
 
@@ -73,34 +83,31 @@ impl Table {
     /// rule need not be evaluated for an untouched unit.
     #[inline]
     pub(crate) fn is_at(&self, unit: u32, home: Location) -> bool {
-        match (&self.chunks[(unit >> CHUNK_BITS) as usize], &self.touched) {
-            (Some(chunk), _) => chunk[unit as usize % CHUNK] == home,
-            (None, Some(touched)) => touched.is_at(unit, home),
-            (None, None) => false,
+        match &self.entries {
+            Entries::Laid(touched) => touched.is_at(unit, home),
+            Entries::Chunks(_) => self.get(unit) == home,
         }
     }
 
-    /// Like [`entry`](Self::entry), for a unit whose newest address in flash is `home`.
+    /// Returns the entry of `unit`, mutable, whose newest address in flash is `home`.
     #[inline]
     pub(crate) fn entry_at(&mut self, unit: u32, home: Location) -> Option<&mut Location> {
-        match &mut self.chunks[(unit >> CHUNK_BITS) as usize] {
-            Some(chunk) => Some(&mut chunk[unit as usize % CHUNK]),
-            None => self.touched.as_mut().map(|touched| touched.entry_at(unit, home)),
+        match &mut self.entries {
+            Entries::Laid(touched) => Some(touched.entry_at(unit, home)),
+            Entries::Chunks(chunks) => entry_in(chunks, unit),
         }
     }
 
     /// Returns the entry of `unit`, mutable, creating it if needed.
     #[inline]
     pub fn entry_to_set(&mut self, unit: u32) -> &mut Location {
-        let chunk = &mut self.chunks[(unit >> CHUNK_BITS) as usize];
-        let chunk = match chunk {
-            Some(chunk) => chunk,
-            None => match &mut self.touched {
-                Some(touched) => return touched.entry(unit),
-                None => Self::materialise(chunk),
-            },
-        };
-        &mut chunk[unit as usize % CHUNK]
+        match &mut self.entries {
+            Entries::Laid(touched) => touched.entry(unit),
+            Entries::Chunks(chunks) => {
+                let chunk = chunks[(unit >> CHUNK_BITS) as usize].get_or_insert_with(nowhere);
+                &mut chunk[unit as usize % CHUNK]
+            }
+        }
     }
 
     /// Sets the location of `unit`.
@@ -109,19 +116,15 @@ impl Table {
         *self.entry_to_set(unit) = location;
     }
 
-    fn materialise(chunk: &mut Option<Box<[Location; CHUNK]>>) -> &mut [Location; CHUNK] {
-        let fresh = vec![Location::NOWHERE; CHUNK].into_boxed_slice();
-        chunk.insert(fresh.try_into().unwrap_or_else(|_| unreachable!("a chunk of CHUNK entries")))
-    }
-
     /// Returns the first unit at or after `unit` whose chunk exists (past the last unit if there is none): unwritten
     /// ranges are skipped a chunk at a time.
     pub fn next_touched(&self, unit: u64) -> u64 {
+        let Entries::Chunks(chunks) = &self.entries else { return unit };
         let mut chunk = (unit >> CHUNK_BITS) as usize;
-        if self.touched.is_some() || self.chunks.get(chunk).is_some_and(Option::is_some) {
+        if chunks.get(chunk).is_some_and(Option::is_some) {
             return unit;
         }
-        while self.chunks.get(chunk).is_some_and(Option::is_none) {
+        while chunks.get(chunk).is_some_and(Option::is_none) {
             chunk += 1;
         }
         (chunk as u64) << CHUNK_BITS
@@ -144,6 +147,19 @@ impl Table {
             }
         })
     }
+}
+
+/// Returns the entry of `unit` if its chunk exists.
+#[inline]
+fn entry_in(chunks: &mut Dense<Option<Box<Chunk>>>, unit: u32) -> Option<&mut Location> {
+    let chunk = chunks[(unit >> CHUNK_BITS) as usize].as_mut()?;
+    Some(&mut chunk[unit as usize % CHUNK])
+}
+
+/// Returns a chunk of units that are nowhere.
+fn nowhere() -> Box<Chunk> {
+    let chunk = vec![Location::NOWHERE; CHUNK].into_boxed_slice();
+    chunk.try_into().unwrap_or_else(|_| unreachable!("a chunk of CHUNK entries"))
 }
 
 #[cfg(test)]

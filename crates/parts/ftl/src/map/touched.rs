@@ -61,6 +61,14 @@ impl Touched {
         &mut self.leaves[at.0][at.1]
     }
 
+    /// Returns the entry of `unit`, mutable, if it or a unit near it was touched; an untouched one is
+    /// [`Location::UNTOUCHED`].
+    #[inline]
+    pub(crate) fn entry_if_touched(&mut self, unit: u32) -> Option<&mut Location> {
+        let leaf = self.directory[(unit >> LEAF_BITS) as usize];
+        (leaf != 0).then(|| &mut self.leaves[leaf as usize - 1][unit as usize % LEAF])
+    }
+
     /// Returns true if `unit` is at `home`, its location by the rule if it was not touched.
     #[inline]
     pub(crate) fn is_at(&self, unit: u32, home: Location) -> bool {

@@ -82,12 +82,12 @@ impl Ftl {
         }
         self.requests.queue.gathers |= self.requests.queue.held && self.config.buffers.gather > 0;
         self.requests.queue.held = false;
-        while let Some((tag, command)) = self.first_waiting() {
-            if command.op == Op::Write && !self.reserve(command.units) {
+        while let Some((tag, &Command { op, units, next, .. })) = self.first_waiting() {
+            if op == Op::Write && !self.reserve(units) {
                 return;
             }
-            self.take_waiting(command.next);
-            match command.op {
+            self.take_waiting(next);
+            match op {
                 Op::Write => out.actions.push(Action::Ready { tag }),
                 _ => self.read(tag, out),
             }
@@ -96,18 +96,18 @@ impl Ftl {
 
     /// Fails the waiting writes, since no room will become free, and starts the waiting reads.
     pub(crate) fn refuse_waiting(&mut self, out: &mut Actions) {
-        while let Some((tag, command)) = self.first_waiting() {
-            self.take_waiting(command.next);
-            match command.op {
+        while let Some((tag, &Command { op, next, .. })) = self.first_waiting() {
+            self.take_waiting(next);
+            match op {
                 Op::Write => self.complete(tag, Status::NoSpace, out),
                 _ => self.read(tag, out),
             }
         }
     }
 
-    fn first_waiting(&self) -> Option<(Tag, Command)> {
+    fn first_waiting(&self) -> Option<(Tag, &Command)> {
         let tag = Tag(self.requests.queue.head);
-        (tag.0 != NIL).then(|| (tag, self.requests.commands[tag]))
+        (tag.0 != NIL).then(|| (tag, &self.requests.commands[tag]))
     }
 
     /// Removes the first command; `next` becomes the head.

@@ -344,6 +344,9 @@ impl Blocks {
 
     /// Returns the number of planes of `block` that can be programmed now, if it is open, or else after its next erase.
     pub fn usable_planes(&self, layout: &Layout, block: u32) -> u32 {
+        if self.whole {
+            return layout.per_row * layout.planes;
+        }
         let lost: u32 = self.holes.range((block, 0)..(block + 1, 0)).map(|(_, mask)| mask.count_ones()).sum();
         let failing = self.failing.range((block, 0)..(block + 1, 0));
         let failing: u32 = failing.map(|((_, at), mask)| (mask & !self.hole(block, *at)).count_ones()).sum();

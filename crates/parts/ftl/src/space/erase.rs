@@ -121,7 +121,7 @@ impl Ftl {
             self.space.blocks.set_usage(block, Use::Bad);
         } else {
             self.space.blocks.set_usage(block, Use::Free);
-            l.add_free(block, slc);
+            l.add_free(block, slc, &self.layout);
         }
         self.space.host_room.erased();
         self.level_wear(pu);

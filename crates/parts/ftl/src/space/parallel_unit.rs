@@ -6,6 +6,7 @@ use media::{PageAddr, PlaneMask};
 
 use crate::Ftl;
 use crate::config::Config;
+use crate::layout::Layout;
 use crate::sizes;
 use crate::space::blocks::Use;
 
@@ -46,6 +47,8 @@ pub(crate) struct ParallelUnit {
     /// SLC blocks in the order in which they were filled.
     pub(super) slc_closed: VecDeque<u32>,
     pub(super) write_points: [Option<WritePoint>; 3],
+    /// Units that fit into the free blocks and the blocks open for the host and for copies, if every plane is usable.
+    room: u64,
     /// Programs of blocks reopened by the mount that were already written: block and program.
     pub(super) ahead: Vec<(u32, u32)>,
     /// Capacity of its largest block in units.
@@ -55,8 +58,34 @@ pub(crate) struct ParallelUnit {
 }
 
 impl ParallelUnit {
-    pub(crate) fn add_free(&mut self, block: u32, slc: bool) {
-        if slc { self.slc_free.push(block) } else { self.free.push(block) }
+    pub(crate) fn add_free(&mut self, block: u32, slc: bool, layout: &Layout) {
+        if slc {
+            self.slc_free.push(block)
+        } else {
+            self.free.push(block)
+        }
+        self.room_changed(layout);
+    }
+
+    /// Returns the units that fit into the free blocks and the blocks open for the host and for copies, if every plane
+    /// is usable. Pacing needs them more often than they change.
+    #[inline]
+    pub(crate) fn units_left(&self, layout: &Layout) -> u64 {
+        debug_assert_eq!(self.room, self.count_room(layout), "room in {:?} and {:?}", self.free, self.write_points);
+        self.room
+    }
+
+    /// Updates the room after a change of the free list or an open block.
+    #[inline]
+    fn room_changed(&mut self, layout: &Layout) {
+        self.room = self.count_room(layout);
+    }
+
+    #[inline]
+    fn count_room(&self, layout: &Layout) -> u64 {
+        let rest = |stream: Stream| self.write_point(stream).map_or(0, |open| layout.data_after(open.end - open.next));
+        let rest = (rest(Stream::Host) + rest(Stream::Copy)) * layout.program_units;
+        self.free.len() as u64 * u64::from(layout.data_units) + u64::from(rest)
     }
 
     /// Returns the free blocks, except those of the static SLC cache.
@@ -108,21 +137,25 @@ impl ParallelUnit {
 
     /// Continues to write the open `block` at program `next`. Returns true if that is its end, and the block is no
     /// longer open.
-    pub(crate) fn skip_to(&mut self, block: u32, next: u32) -> bool {
+    pub(crate) fn skip_to(&mut self, block: u32, next: u32, layout: &Layout) -> bool {
         let open = self.write_points.iter_mut().find(|open| open.is_some_and(|open| open.block == block));
         let open = open.expect("the block is open");
         *open = open.filter(|open| next < open.end).map(|open| WritePoint { next, ..open });
-        open.is_none()
+        let closed = open.is_none();
+        self.room_changed(layout);
+        closed
     }
 
-    /// Opens `block` from program `next` on for `stream`; programs in `ahead` are already written. Returns false if the
-    /// stream already has an open block.
-    pub(crate) fn reopen(&mut self, stream: Stream, block: u32, next: u32, end: u32, ahead: &[u32]) -> bool {
+    /// Opens a block for `stream`; its programs in `ahead` are already written. Returns false if the stream already has
+    /// an open block.
+    pub(crate) fn reopen(&mut self, stream: Stream, open: WritePoint, ahead: &[u32], layout: &Layout) -> bool {
         let write_point = &mut self.write_points[stream as usize];
         if write_point.is_some() {
             return false;
         }
-        *write_point = Some(WritePoint { block, next, end });
+        let block = open.block;
+        *write_point = Some(open);
+        self.room_changed(layout);
         self.ahead.extend(ahead.iter().map(|program| (block, *program)));
         true
     }
@@ -301,24 +334,22 @@ impl Ftl {
     #[inline(always)]
     pub(crate) fn room(&mut self, pu: u32, stream: Stream) -> Option<Room> {
         loop {
-            let Some(write_point) = &mut self.space.parallel_units[pu as usize].write_points[stream as usize] else {
+            let l = &self.space.parallel_units[pu as usize];
+            let Some(WritePoint { block, next, end }) = l.write_points[stream as usize] else {
                 self.open(pu, stream)?;
                 continue;
             };
-            let (block, mut program) = (write_point.block, write_point.next);
-            write_point.next += 1;
-            let full = write_point.next == write_point.end;
+            let mut program = next;
             if self.durability.has_parity() {
-                let Some(in_stripe) = self.enter_stripe(pu, block, program) else {
-                    self.space.parallel_units[pu as usize].write_points[stream as usize].as_mut()?.next = program;
-                    return None;
-                };
-                program = in_stripe;
+                program = self.enter_stripe(pu, block, program)?;
             }
+            let full = next + 1 == end;
+            let l = &mut self.space.parallel_units[pu as usize];
+            l.write_points[stream as usize] = (!full).then_some(WritePoint { block, next: next + 1, end });
+            l.room_changed(&self.layout);
             let room = self.room_at(pu, block, program);
             let used = room.units > 0 && !self.done_before(pu, block, program);
             if full {
-                self.space.parallel_units[pu as usize].write_points[stream as usize] = None;
                 // The block is closed when its last program completes.
                 self.space.blocks.set_usage(block, Use::Full);
                 if !used {
@@ -381,7 +412,9 @@ impl Ftl {
             self.lend(block);
         }
         let write_point = WritePoint { block, next: 0, end: self.programs_of(block) };
-        self.space.parallel_units[pu as usize].write_points[stream as usize] = Some(write_point);
+        let l = &mut self.space.parallel_units[pu as usize];
+        l.write_points[stream as usize] = Some(write_point);
+        l.room_changed(&self.layout);
         self.gc.opened(pu, block);
         Some(())
     }
@@ -415,12 +448,12 @@ impl Ftl {
     pub(crate) fn abandon(&mut self, block: u32) {
         self.drop_stripe(block);
         let pu = self.layout.pu_of(block) as usize;
-        for write_point in &mut self.space.parallel_units[pu].write_points {
-            if write_point.is_some_and(|f| f.block == block) {
-                *write_point = None;
-                self.space.blocks.set_usage(block, Use::Full);
-                return;
-            }
+        let l = &mut self.space.parallel_units[pu];
+        if let Some(open) = l.write_points.iter_mut().find(|open| open.is_some_and(|open| open.block == block)) {
+            *open = None;
+            l.room_changed(&self.layout);
+            self.space.blocks.set_usage(block, Use::Full);
+            return;
         }
         if self.space.blocks.usage(block) == Use::Closed {
             self.gc.force(pu as u32, block);

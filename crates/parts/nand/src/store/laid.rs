@@ -89,11 +89,21 @@ impl Store {
     ///
     /// # Panics
     /// If the page is erased.
-    #[inline(never)]
+    #[inline]
     pub(super) fn laid_spare(&self, block: usize, page: u32) -> &[u32] {
         let laid = self.laid.as_ref().expect("a laid-out block has a rule");
-        let units = laid.spare[block].get_or_init(|| self.rule_spare(block).into_boxed_slice());
+        let units = match laid.spare[block].get() {
+            Some(units) => units,
+            None => self.compute_spare(block),
+        };
         &units[page as usize * self.units_per_page..][..self.units_per_page]
+    }
+
+    /// Computes the spare areas of a laid-out block without a slot.
+    #[inline(never)]
+    fn compute_spare(&self, block: usize) -> &[u32] {
+        let laid = self.laid.as_ref().expect("a laid-out block has a rule");
+        laid.spare[block].get_or_init(|| self.rule_spare(block).into_boxed_slice())
     }
 
     /// Returns the sequence of a page of a laid-out block without a slot.

@@ -138,10 +138,15 @@ impl Store {
     }
 
     /// Returns whether the spare area of a programmed page is readable.
-    #[inline(never)]
     fn can_be_asked(&self, block: usize, page: PageAddr) -> bool {
         assert!(self.is_programmed(block, page.page), "spare area of {page:?}, which is erased");
         self.can_be_read(block, page.page)
+    }
+
+    /// Returns the spare area of a programmed page; empty if it is unreadable.
+    #[inline(never)]
+    fn spare_if_readable(&self, block: usize, page: PageAddr) -> &[u32] {
+        if self.can_be_asked(block, page) { self.spare_of(block, page.page) } else { &[] }
     }
 
     /// Returns the block of a page that must be readable.
@@ -240,10 +245,8 @@ impl Flash for Store {
         } else if state & LAID != 0 {
             // Nothing is torn in it: torn blocks have slots.
             self.laid_spare(block, page.page)
-        } else if self.can_be_asked(block, page) {
-            self.spare_of(block, page.page)
         } else {
-            &[]
+            self.spare_if_readable(block, page)
         }
     }
 
