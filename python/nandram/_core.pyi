@@ -141,6 +141,9 @@ def settings(system: str, sets: list[str]) -> str:
 def check_workload(path: str) -> str:
     """Read a job file, a file of programs or a trace from end to end; return what it is. Raises `nandram.UserError`."""
 
+def trace_formats() -> list[tuple[str, str, str, list[str]]]:
+    """Return the formats of block traces: name, title, layout of one request, file extensions."""
+
 def schema() -> str:
     """Return the JSON Schema of system files."""
 

@@ -307,6 +307,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(papers, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(workloads::check_workload, module)?)?;
+    module.add_function(wrap_pyfunction!(workloads::trace_formats, module)?)?;
     module.add_function(wrap_pyfunction!(probing::probe_tests, module)?)?;
     module.add_function(wrap_pyfunction!(probing::probe_plan, module)?)?;
     module.add_function(wrap_pyfunction!(probing::probe, module)?)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use pyo3::prelude::*;
 use sim::Streams;
 use workload::program::Programs;
-use workload::trace::TraceError;
+use workload::trace::{Format, TraceError};
 use workload::{Error, Workload, pages};
 
 use crate::{expect_file, user_error};
@@ -66,6 +66,16 @@ pub fn expect_kind(path: &Path, on_drive: bool) -> Result<(), String> {
         return Err(format!("{file}: kind: found \"{kind}\", which runs on main memory, and the system is a drive"));
     }
     Ok(())
+}
+
+/// Name, title, layout of a request and file extensions of a trace format.
+type FormatRow = (&'static str, &'static str, &'static str, Vec<&'static str>);
+
+/// Returns the formats of block traces.
+#[pyfunction]
+pub fn trace_formats() -> Vec<FormatRow> {
+    let row = |format: &Format| (format.name(), format.title(), format.layout(), format.extensions().to_vec());
+    Format::ALL.iter().map(row).collect()
 }
 
 /// Traces of pages and of memory accesses, which are requests for pages.

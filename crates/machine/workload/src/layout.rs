@@ -79,7 +79,7 @@ impl Trace {
             trace.unaligned += u64::from((offset, bytes) != (record.offset, record.bytes));
             let device = record.device as usize;
             if device >= trace.devices.len() {
-                let place = place(&reader);
+                let place = reader.place();
                 trace.devices.resize_with(device + 1, || Device {
                     name: String::new(),
                     base: 0,
@@ -89,7 +89,7 @@ impl Trace {
             }
             let device = &mut trace.devices[device];
             if offset.saturating_add(bytes) > device.bytes {
-                (device.bytes, device.peak) = (offset.saturating_add(bytes), place(&reader));
+                (device.bytes, device.peak) = (offset.saturating_add(bytes), reader.place());
             }
         }
         (trace.reordered, trace.skipped) = (reader.reordered(), reader.skipped());
@@ -123,22 +123,6 @@ impl Trace {
             of,
             capacity,
         })))
-    }
-}
-
-impl Format {
-    /// Returns whether a trace's devices have separate address spaces. MQSim reads a device number but ignores it.
-    fn has_devices_apart(self) -> bool {
-        self != Format::Mqsim
-    }
-}
-
-/// Returns the reader's current position.
-pub(crate) fn place(reader: &Reader) -> Place {
-    if matches!(reader.format(), Format::Vscsi | Format::OracleGeneral) {
-        Place::Record(reader.line())
-    } else {
-        Place::Line(reader.line())
     }
 }
 

@@ -250,7 +250,7 @@ fn trace_notes(name: &str, trace: &Trace) -> Vec<String> {
     if trace.unaligned > 0 {
         notes.push(format!("{name}: {} of {} requests are rounded to whole sectors", trace.unaligned, trace.requests));
     }
-    if matches!(trace.format, Format::OracleGeneral | Format::Objects) {
+    if !trace.format.has_operations() {
         notes.push(format!("{name}: its format does not record operations; all requests are reads"));
     }
     if trace.whole_seconds {

@@ -97,8 +97,15 @@ fn the_name_determines_the_format_of_inconclusive_content() {
 
 #[test]
 fn format_names_round_trip() {
-    for (_, format, _) in SAMPLES {
-        assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
+    for format in Format::ALL {
+        assert_eq!(format.to_string().parse::<Format>().unwrap(), *format);
+    }
+}
+
+#[test]
+fn the_documentation_names_each_format() {
+    for format in Format::ALL {
+        assert!(!format.name().is_empty() && !format.title().is_empty() && !format.layout().is_empty(), "{format:?}");
     }
 }
 

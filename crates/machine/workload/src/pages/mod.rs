@@ -31,5 +31,5 @@ pub(crate) const MAGIC: &str = "nandram page trace 1";
 
 /// Returns the first line of a head that is neither blank nor a comment, or `None` if the head is not text up to there.
 pub(crate) fn first_line(head: &[u8]) -> Option<&[u8]> {
-    crate::trace::format::lines(head).next().filter(|line| !line.contains(&0))
+    crate::trace::declaration::lines(head).next().filter(|line| !line.contains(&0))
 }

@@ -202,7 +202,7 @@ impl Replay {
         let ps = record.at.ps() as f64 * factor;
         if ps >= Time::MAX.ps() as f64 {
             let days = ps / 86_400e12;
-            return Err(Error::Late { file: self.file.clone(), place: layout::place(&self.reader), days });
+            return Err(Error::Late { file: self.file.clone(), place: self.reader.place(), days });
         }
         Ok(self.started.saturating_add(Time::from_ps(ps as u64)))
     }
@@ -226,7 +226,7 @@ impl Replay {
                 let name = self.names.get(record.device as usize);
                 return Err(Error::Beyond(Box::new(crate::error::Beyond {
                     file: self.file.clone(),
-                    place: layout::place(&self.reader),
+                    place: self.reader.place(),
                     end,
                     of: name.map_or_else(String::new, |name| format!(" of \"{name}\"")),
                     capacity: self.capacity,

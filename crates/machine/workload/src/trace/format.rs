@@ -1,66 +1,23 @@
-//! Trace formats and their detection.
+//! Names of trace formats, and their detection.
 
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::pages::oracle_general;
-use crate::trace::fields::{BlankFields, CommaFields, nanoseconds, quote};
-use crate::trace::formats::{alibaba, blkparse, cloudphysics, iolog, msr, tencent, vscsi};
-use crate::trace::{Columns, TraceError, reader};
-
-/// A trace format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// fio's `write_iolog`, version 2 or 3.
-    FioIolog,
-    /// MSR Cambridge CSV.
-    Msr,
-    /// Storage Performance Council, as in the UMass repository.
-    Spc,
-    /// blkparse's default text.
-    Blkparse,
-    /// MQSim's ASCII traces.
-    Mqsim,
-    /// VMware vscsi binary records, version 1 or 2.
-    Vscsi,
-    /// CloudPhysics CSV.
-    CloudPhysics,
-    /// Alibaba Cloud CSV.
-    Alibaba,
-    /// Tencent Cloud CSV.
-    Tencent,
-    /// libCacheSim's `oracleGeneral` records.
-    OracleGeneral,
-    /// libCacheSim's text: one object per line.
-    Objects,
-    /// User-defined columns; never detected from the content.
-    Columns(Columns),
-}
-
-/// Each format's name, and the file extensions that identify it.
-const NAMES: [(Format, &str, &[&str]); 11] = [
-    (Format::FioIolog, "fio-iolog", &["iolog"]),
-    (Format::Msr, "msr", &["msr"]),
-    (Format::Spc, "spc", &["spc"]),
-    (Format::Blkparse, "blkparse", &["blkparse"]),
-    (Format::Mqsim, "mqsim", &["mqsim"]),
-    (Format::Vscsi, "vscsi", &["vscsi", "vscsitrace"]),
-    (Format::CloudPhysics, "cloudphysics", &["cloudphysics"]),
-    (Format::Alibaba, "alibaba", &["alibaba"]),
-    (Format::Tencent, "tencent", &["tencent"]),
-    (Format::OracleGeneral, "oracleGeneral", &["oraclegeneral"]),
-    (Format::Objects, "libcachesim-text", &[]),
-];
+use crate::nearest::nearest;
+use crate::trace::TraceError;
+use crate::trace::declaration::{Head, lines};
+use crate::trace::fields::quote;
+use crate::trace::formats::Format;
 
 /// Returns all names, for messages.
 fn names() -> String {
-    NAMES.map(|(_, name, _)| name).join(", ")
+    Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(NAMES.iter().find(|(format, ..)| format == self).map_or("columns", |(_, name, _)| name))
+        f.pad(self.name())
     }
 }
 
@@ -70,33 +27,50 @@ impl FromStr for Format {
     /// # Errors
     /// [`TraceError::UnknownFormat`] with the nearest valid name.
     fn from_str(text: &str) -> Result<Format, TraceError> {
-        match NAMES.iter().find(|(_, name, _)| *name == text) {
-            Some((format, ..)) => Ok(*format),
-            None => {
-                let nearest = NAMES.iter().map(|(_, name, _)| *name).min_by_key(|name| distance(name, text));
-                let nearest = nearest.expect("there are formats");
-                Err(TraceError::UnknownFormat { found: text.to_owned(), expected: names(), nearest })
-            }
-        }
+        let found = Format::ALL.iter().find(|format| format.name() == text);
+        found.copied().ok_or_else(|| {
+            let nearest = nearest(text, Format::ALL.iter().map(|format| format.name()));
+            TraceError::UnknownFormat { found: text.to_owned(), expected: names(), nearest }
+        })
     }
-}
-
-/// Returns the number of letters to add, drop or replace to turn one name into the other (Levenshtein), ignoring case.
-fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.to_lowercase().chars().collect();
-    let mut row: Vec<usize> = (0..=a.len()).collect();
-    for (i, y) in b.to_lowercase().chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, x) in a.iter().enumerate() {
-            let change = diagonal + usize::from(*x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[a.len()]
 }
 
 impl Format {
+    /// Returns the name in messages and results.
+    pub fn name(self) -> &'static str {
+        self.declaration().name
+    }
+
+    /// Returns the title in the documentation.
+    pub fn title(self) -> &'static str {
+        self.declaration().title
+    }
+
+    /// Returns the layout of one request, for the documentation.
+    pub fn layout(self) -> &'static str {
+        self.declaration().layout
+    }
+
+    /// Returns a trace of one request; empty for user-defined columns.
+    pub fn example(self) -> &'static [u8] {
+        self.declaration().example
+    }
+
+    /// Returns the file extensions that identify the format if the content does not, in lower case.
+    pub fn extensions(self) -> &'static [&'static str] {
+        self.declaration().extensions
+    }
+
+    /// Returns whether requests have an operation; without one all are reads.
+    pub(crate) fn has_operations(self) -> bool {
+        self.declaration().has_operations
+    }
+
+    /// Returns whether the devices of a trace have separate address spaces.
+    pub(crate) fn has_devices_apart(self) -> bool {
+        self.declaration().has_devices_apart
+    }
+
     /// Detects the format of a trace from `head`, its first kilobytes after decompression (or the whole trace, if
     /// shorter). If the content is not conclusive, uses the file's extension, ignoring `.gz` and `.zst`.
     ///
@@ -110,93 +84,16 @@ impl Format {
     }
 }
 
-/// Returns the lines of a head that are neither blank nor comments.
-pub(crate) fn lines(head: &[u8]) -> impl Iterator<Item = &[u8]> {
-    head.split(|byte| *byte == b'\n')
-        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .filter(|line| !reader::is_ignored(line))
-}
-
 fn by_content(head: &[u8]) -> Option<Format> {
-    if head.contains(&0) {
-        let vscsi = vscsi::Version::detect(head).map(|_| Format::Vscsi);
-        return vscsi.or_else(|| oracle_general::is_one(head).then_some(Format::OracleGeneral));
-    }
-    // blkparse may print some lines before the first event.
-    if lines(head).take(20).any(blkparse::is_event) {
-        return Some(Format::Blkparse);
-    }
-    let line = lines(head).next()?;
-    if iolog::is_header(line) {
-        return Some(Format::FioIolog);
-    }
-    // Tencent's header starts with the same word.
-    if msr::is_header(line) && !tencent::is_header(line) {
-        return Some(Format::Msr);
-    }
-    if cloudphysics::is_header(line) {
-        return Some(Format::CloudPhysics);
-    }
-    if alibaba::is_header(line) {
-        return Some(Format::Alibaba);
-    }
-    if tencent::is_header(line) {
-        return Some(Format::Tencent);
-    }
-    let number = |field: &[u8]| !field.is_empty() && field.iter().all(u8::is_ascii_digit);
-    let seconds = |field: &[u8]| nanoseconds(field).is_some();
-    let one_of = |field: &[u8], words: [&str; 2]| words.iter().any(|w| field.eq_ignore_ascii_case(w.as_bytes()));
-    let mut commas = CommaFields::new(line);
-    let fields: Vec<&[u8]> = std::iter::from_fn(|| commas.next()).take(8).collect();
-    match fields[..] {
-        [time, _, disk, kind, offset, size, ..]
-            if one_of(kind, ["read", "write"]) && [time, disk, offset, size].into_iter().all(number) =>
-        {
-            return Some(Format::Msr);
-        }
-        [asu, lba, size, opcode, time, ..]
-            if one_of(opcode, ["r", "w"]) && [asu, lba, size].into_iter().all(number) && seconds(time) =>
-        {
-            return Some(Format::Spc);
-        }
-        [device, op, offset, length, time]
-            if one_of(op, ["r", "w"]) && [device, offset, length, time].into_iter().all(number) =>
-        {
-            return Some(Format::Alibaba);
-        }
-        // A CloudPhysics line begins with a version rather than a time.
-        [time, offset, size, kind, volume]
-            if one_of(kind, ["0", "1"])
-                && seconds(time)
-                && time.len() >= 9
-                && [offset, size, volume].into_iter().all(number) =>
-        {
-            return Some(Format::Tencent);
-        }
-        [version, time, op, size, lbn]
-            if cloudphysics::hex(op).is_some()
-                && seconds(time)
-                && [version, size, lbn].into_iter().all(number)
-                && one_of(version, ["1", "2"]) =>
-        {
-            return Some(Format::CloudPhysics);
-        }
-        _ => {}
-    }
-    let mut blanks = BlankFields::new(line);
-    let fields: Vec<&[u8]> = std::iter::from_fn(|| blanks.next()).take(6).collect();
-    match fields[..] {
-        [_, _, _, _, kind] if fields.iter().all(|f| number(f)) && one_of(kind, ["0", "1"]) => Some(Format::Mqsim),
-        [object] if number(object) => Some(Format::Objects),
-        _ => None,
-    }
+    let head = Head::new(head);
+    Format::ALL.iter().copied().find(|format| format.declaration().matches(&head))
 }
 
 fn by_name(path: &Path) -> Option<Format> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     let extension = Path::new(name).extension()?.to_str()?;
-    NAMES.iter().find(|(.., extensions)| extensions.contains(&extension)).map(|(format, ..)| *format)
+    Format::ALL.iter().copied().find(|format| format.extensions().contains(&extension))
 }
 
 /// Describes a head in a message.
@@ -209,5 +106,45 @@ pub(crate) fn describe(head: &[u8]) -> String {
         Some(line) => format!("the first line {}", quote(line)),
         None if head.is_empty() => "an empty file".to_owned(),
         None => "only blank lines and comments".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Reader;
+
+    #[test]
+    fn each_format_is_detected_and_read() {
+        for format in Format::ALL {
+            let mut reader = Reader::from_bytes("example", format.example(), None).unwrap();
+            assert_eq!((reader.format(), reader.by_ref().map(Result::unwrap).count()), (*format, 1));
+            assert_eq!(reader.skipped(), 0);
+        }
+    }
+
+    #[test]
+    fn a_header_identifies_its_format_and_is_skipped() {
+        for format in Format::ALL.iter().filter(|format| !format.declaration().header.is_empty()) {
+            let declaration = format.declaration();
+            let header = format!("{}MORE\n", declaration.header.to_uppercase());
+            assert_eq!(by_content(header.as_bytes()), Some(*format));
+            let trace = [header.as_bytes(), format.example()].concat();
+            let mut reader = Reader::from_bytes("example", trace, None).unwrap();
+            assert_eq!((reader.format(), reader.by_ref().map(Result::unwrap).count()), (*format, 1));
+        }
+    }
+
+    #[test]
+    fn names_and_extensions_are_unique() {
+        let mut names: Vec<_> = Format::ALL.iter().map(|format| format.name()).collect();
+        let mut extensions: Vec<_> = Format::ALL.iter().flat_map(|format| format.extensions()).collect();
+        assert!(extensions.iter().all(|extension| extension.to_lowercase() == **extension));
+        let count = (names.len(), extensions.len());
+        names.sort_unstable();
+        names.dedup();
+        extensions.sort_unstable();
+        extensions.dedup();
+        assert_eq!((names.len(), extensions.len()), count);
     }
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
+use crate::trace::fields::{Fault, quote};
 use crate::trace::{Place, TraceError};
 
 /// Maximum length of a line, and the amount of a trace that is buffered.
@@ -142,6 +143,12 @@ impl Input {
         if self.binary { Place::Record(number) } else { Place::Line(number) }
     }
 
+    /// Converts a fault of the last line or record into an error.
+    pub fn fault(&self, fault: Fault) -> TraceError {
+        let Fault { field, found, expected } = fault;
+        TraceError::Field { file: self.file.clone(), place: self.place(), field, found, expected }
+    }
+
     /// Switches from lines to records as the unit of count.
     pub fn set_binary(&mut self) {
         self.taken = 0;
@@ -272,7 +279,7 @@ impl Input {
                     file: self.file.clone(),
                     place: self.place_of(self.taken + 1),
                     field: "line",
-                    found: crate::trace::fields::quote(&self.buffer[self.start..self.end]),
+                    found: quote(&self.buffer[self.start..self.end]),
                     expected: format!("the end of the line within {LINE_MAX} bytes"),
                 });
             }

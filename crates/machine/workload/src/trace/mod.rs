@@ -1,23 +1,8 @@
-//! Readers of block traces from real systems: eleven formats and user-defined columns, all converted to one stream of
-//! records.
+//! Readers of block traces from real systems: the formats of [`Format`] and user-defined columns, all converted to one
+//! stream of records.
 //!
 //! A [`Reader`] streams: its memory use does not grow with the trace. It recognizes gzip and zstd by their magic bytes
 //! and decompresses them. An [`IologWriter`] writes the one format that fio can also replay.
-//!
-//! | format | one request | time | addresses | device |
-//! | --- | --- | --- | --- | --- |
-//! | [`Format::FioIolog`] | `T FILE read OFFSET LENGTH` | us (v3), none (v2) | bytes | the file |
-//! | [`Format::Msr`] | `T,HOST,DISK,Read,OFFSET,SIZE,LATENCY` | 100 ns | bytes | host and disk |
-//! | [`Format::Spc`] | `ASU,LBA,SIZE,R,T` | s, decimal | sectors, size in bytes | the ASU |
-//! | [`Format::Blkparse`] | `8,0 CPU SEQ T PID Q WS LBA + SECTORS [NAME]` | s, decimal | sectors | major,minor |
-//! | [`Format::Mqsim`] | `T DEVICE LBA SECTORS 1` | ns | sectors | the number |
-//! | [`Format::Vscsi`] | 32 or 40 bytes, little-endian | us | sectors, size in bytes | one |
-//! | [`Format::CloudPhysics`] | `VERSION,T,OPCODE,SIZE,LBN` | s, decimal | sectors, size in bytes | one |
-//! | [`Format::Alibaba`] | `DEVICE,R,OFFSET,LENGTH,T` | us | bytes | the number |
-//! | [`Format::Tencent`] | `T,OFFSET,SIZE,0,VOLUME` | s | sectors | the number |
-//! | [`Format::OracleGeneral`] | 24 bytes, little-endian | s | sectors, size in bytes | one |
-//! | [`Format::Objects`] | `OBJECT` | none | blocks of 4 KiB | one |
-//! | [`Format::Columns`] | as its [`Columns`] specify | any | any | a column |
 //!
 //! A sector is 512 bytes in every format, whatever the traced drive's sector size was.
 //!
@@ -25,21 +10,24 @@
 //! CR LF.
 
 mod clock;
+pub(crate) mod declaration;
 mod devices;
 mod error;
 pub(crate) mod fields;
 pub(crate) mod format;
 mod formats;
 mod input;
+mod iolog_writer;
 mod reader;
+mod requests;
 
 use sim::Time;
 
 pub use error::{Place, TraceError};
-pub use format::Format;
+pub use formats::Format;
 pub use formats::columns::Columns;
-pub use formats::iolog_writer::IologWriter;
 pub(crate) use input::{Input, open_file};
+pub use iolog_writer::IologWriter;
 pub use reader::Reader;
 
 /// Operation of a record.

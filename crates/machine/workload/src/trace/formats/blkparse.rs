@@ -11,9 +11,11 @@
 //! requests.
 
 use crate::trace::RecordOp;
+use crate::trace::declaration::{Declaration, Head};
 use crate::trace::devices::Devices;
 use crate::trace::fields::{BlankFields, Fault, Field};
-use crate::trace::reader::{Entry, Step};
+use crate::trace::input::Input;
+use crate::trace::requests::{Entry, Parsed, Requests, Started, Step, between_blanks};
 
 const DEVICE: Field = Field::new("device", "MAJOR,MINOR as blkparse prints them");
 const CPU: Field = Field::new("cpu", "a whole number");
@@ -28,16 +30,37 @@ const SECTORS: Field = Field::new("sectors", "a whole number of 512-byte sectors
 /// First words of the summary lines between and after the events.
 const TOTALS: [&[u8]; 5] = [b"CPU", b"Total", b"Throughput", b"Events", b"Skips"];
 
-/// State of the blkparse parser.
+/// The format.
+pub(crate) const FORMAT: Declaration = Declaration {
+    name: "blkparse",
+    title: "blkparse's default text",
+    layout: "8,0 CPU SEQUENCE TIME PID Q WS LBA + SECTORS [NAME]",
+    example: b"  8,0    3        1     0.000000100   697  Q  WS 8 + 8 [fio]\n",
+    extensions: &["blkparse"],
+    recognizes,
+    ..Declaration::PLAIN
+};
+
+fn recognizes(head: &Head<'_>) -> bool {
+    // blkparse may print some lines before the first event.
+    head.lines().take(20).any(is_event)
+}
+
+/// Starts to read a trace.
+pub(crate) fn start(_: &mut Input, _: &mut Requests) -> Started {
+    let mut parser = Parser::default();
+    Ok(between_blanks(move |fields, devices| parser.parse(fields, devices)))
+}
+
 #[derive(Default)]
-pub(crate) struct Parser {
+struct Parser {
     // Within the totals, where lines may begin with anything.
     totals: bool,
 }
 
 impl Parser {
     /// Parses one line.
-    pub fn parse(&mut self, fields: &mut BlankFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
+    fn parse(&mut self, fields: &mut BlankFields<'_>, devices: &mut Devices) -> Parsed {
         let line = fields.rest();
         let device = fields.word(&DEVICE)?;
         if !is_device(device) {
@@ -82,7 +105,7 @@ impl Parser {
 }
 
 /// Returns whether a line is an event of any kind.
-pub(crate) fn is_event(line: &[u8]) -> bool {
+fn is_event(line: &[u8]) -> bool {
     let mut fields = BlankFields::new(line);
     let device = fields.next().unwrap_or_default();
     let number = |field: Option<&[u8]>| field.is_some_and(|f| f.iter().all(u8::is_ascii_digit));

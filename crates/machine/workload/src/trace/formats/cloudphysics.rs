@@ -4,13 +4,12 @@
 //! the vscsi record. The time is in whole seconds, where the record has microseconds; a fraction is read if there is
 //! one. The operation is the SCSI code in hexadecimal, the size is in bytes, and the LBN counts 512-byte sectors.
 
+use crate::trace::declaration::{Declaration, Head, are_numbers, is_either};
 use crate::trace::devices::Devices;
-use crate::trace::fields::{CommaFields, Fault, Field};
+use crate::trace::fields::{CommaFields, Fault, Field, nanoseconds};
 use crate::trace::formats::scsi::{self, Command};
-use crate::trace::reader::{Entry, Step};
-
-/// Start of the header, case-insensitive.
-const HEADER: &[u8] = b"version,";
+use crate::trace::input::Input;
+use crate::trace::requests::{Entry, Parsed, Requests, Started, Step, between_commas};
 
 const VERSION: Field = Field::new("version", "1 or 2");
 const TIME: Field = Field::new("time", "seconds");
@@ -18,12 +17,34 @@ const OP: Field = Field::new("op", scsi::EXPECTED);
 const SIZE: Field = Field::new("size", "a whole number of bytes");
 const LBN: Field = Field::new("lbn", "a whole number of 512-byte sectors");
 
-/// Parses one line.
-pub(crate) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
-    let line = fields.rest();
+/// The format.
+pub(crate) const FORMAT: Declaration = Declaration {
+    name: "cloudphysics",
+    title: "CloudPhysics CSV",
+    layout: "VERSION,TIME,OPCODE,SIZE,LBN",
+    example: b"1,5633898,2a,512,42932745\n",
+    extensions: &["cloudphysics"],
+    header: "version,",
+    recognizes,
+    ..Declaration::PLAIN
+};
+
+fn recognizes(head: &Head<'_>) -> bool {
+    matches!(head.commas(), [version, time, op, size, lbn]
+        if is_either(version, ["1", "2"])
+            && nanoseconds(time).is_some()
+            && hex(op).is_some()
+            && are_numbers(&[size, lbn]))
+}
+
+/// Starts to read a trace.
+pub(crate) fn start(_: &mut Input, _: &mut Requests) -> Started {
+    Ok(between_commas(parse))
+}
+
+fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Parsed {
     match fields.word(&VERSION)? {
         b"1" | b"2" => {}
-        _ if is_header(line) => return Ok(Step::Nothing),
         other => return Err(Fault::quoted(&VERSION, other)),
     }
     let ticks = fields.seconds(&TIME)?;
@@ -38,13 +59,8 @@ pub(crate) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Resu
     }
 }
 
-/// Returns whether a line is the header.
-pub(crate) fn is_header(line: &[u8]) -> bool {
-    line.len() >= HEADER.len() && line[..HEADER.len()].eq_ignore_ascii_case(HEADER)
-}
-
 /// Parses an operation code: two hexadecimal digits, with or without `0x`.
-pub(crate) fn hex(text: &[u8]) -> Option<u16> {
+fn hex(text: &[u8]) -> Option<u16> {
     let digits = text.strip_prefix(b"0x").unwrap_or(text);
     match digits {
         [high, low] => {

@@ -3,10 +3,12 @@
 use std::str::FromStr;
 
 use crate::nearest::nearest;
-use crate::trace::RecordOp;
+use crate::trace::declaration::{Declaration, lines};
 use crate::trace::devices::Devices;
 use crate::trace::fields::{Fault, Field, Fields, nanoseconds};
-use crate::trace::reader::{Entry, Step};
+use crate::trace::input::Input;
+use crate::trace::requests::{Entry, Parsed, Requests, Source, Started, Step};
+use crate::trace::{Record, RecordOp, TraceError};
 
 /// Maximum number of columns.
 const COLUMNS_MAX: usize = 64;
@@ -103,14 +105,31 @@ const OFFSET: Field = Field::new("offset", "a whole number of the column's unit,
 const LENGTH: Field = Field::new("bytes", "a whole number of the column's unit, below 2^64 bytes");
 const DEVICE: Field = Field::new("device", "a name");
 
+/// The format; its name and detection do not apply, because the user describes it.
+pub(crate) const FORMAT: Declaration = Declaration { name: "columns", ..Declaration::PLAIN };
+
+/// Starts to read a trace with these columns.
+pub(crate) fn start(columns: Columns, input: &mut Input) -> Started {
+    match lines(input.head()?).next().is_some_and(|line| line.contains(&b',')) {
+        true => Ok(Box::new(Lines::<true>(columns))),
+        false => Ok(Box::new(Lines::<false>(columns))),
+    }
+}
+
+/// Lines with these columns, separated by commas or by blanks.
+struct Lines<const COMMAS: bool>(Columns);
+
+impl<const COMMAS: bool> Source for Lines<COMMAS> {
+    fn next(&mut self, input: &mut Input, requests: &mut Requests) -> Result<Option<Record>, TraceError> {
+        // Until the first request, a line may hold the names of the columns.
+        let first = !requests.clock.has_begun();
+        requests.next_line::<COMMAS>(input, |fields, devices| self.0.parse(fields, devices, first))
+    }
+}
+
 impl Columns {
     /// Parses one line. `first` allows for a line of column names.
-    pub(crate) fn parse<const COMMAS: bool>(
-        &self,
-        fields: &mut Fields<'_, COMMAS>,
-        devices: &mut Devices,
-        first: bool,
-    ) -> Result<Step, Box<Fault>> {
+    fn parse<const COMMAS: bool>(&self, fields: &mut Fields<'_, COMMAS>, devices: &mut Devices, first: bool) -> Parsed {
         let mut line: [&[u8]; COLUMNS_MAX] = [&[]; COLUMNS_MAX];
         let mut count = 0;
         while let Some(field) = fields.next() {

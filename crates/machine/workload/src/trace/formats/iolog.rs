@@ -11,10 +11,15 @@
 //!
 //! A file must be added before it is used. Whether it is open makes no difference to a drive.
 
+use sim::Time;
+
 use crate::trace::RecordOp;
+use crate::trace::clock::Clock;
+use crate::trace::declaration::{Declaration, Head};
 use crate::trace::devices::Devices;
-use crate::trace::fields::{BlankFields, Fault, Field};
-use crate::trace::reader::{Entry, Step};
+use crate::trace::fields::{BlankFields, Fault, Field, line_length};
+use crate::trace::input::Input;
+use crate::trace::requests::{Entry, Parsed, Requests, Started, Step, between_blanks};
 
 /// Start of the first line.
 const START: &[u8] = b"fio version ";
@@ -30,21 +35,47 @@ const WAIT: Field = Field::new("offset", "a whole number of us");
 const WAITS: Field = Field::new("offset", "waits that add up to less than 2^64 us");
 const LENGTH: Field = Field::new("length", "a whole number of bytes");
 
-/// Returns whether a file that begins with `line` is an iolog.
-pub(crate) fn is_header(line: &[u8]) -> bool {
-    line.starts_with(START)
+/// The format.
+pub(crate) const FORMAT: Declaration = Declaration {
+    name: "fio-iolog",
+    title: "fio iolog, version 2 or 3",
+    layout: "TIME FILE read OFFSET LENGTH",
+    example: b"fio version 3 iolog\n0 /dev/sda add\n100 /dev/sda read 0 4096\n",
+    extensions: &["iolog"],
+    tick: Time::from_us(1),
+    recognizes,
+    ..Declaration::PLAIN
+};
+
+fn recognizes(head: &Head<'_>) -> bool {
+    head.lines().next().is_some_and(|line| line.starts_with(START))
 }
 
-/// State of the iolog parser.
-pub(crate) struct Parser {
+/// Reads the first line and starts to read the others.
+pub(crate) fn start(input: &mut Input, requests: &mut Requests) -> Started {
+    let text = input.line()?.unwrap_or_default();
+    let length = line_length(text);
+    let parser = Parser::new(&text[..length]);
+    if !text.is_empty() {
+        input.pass(length + 1);
+    }
+    let mut parser = parser.map_err(|fault| input.fault(*fault))?;
+    if !parser.timestamps {
+        requests.clock = Clock::since_zero(FORMAT.tick);
+    }
+    Ok(between_blanks(move |fields, devices| parser.parse(fields, devices)))
+}
+
+struct Parser {
+    /// Whether records have timestamps (version 3).
     timestamps: bool,
-    // Version 2: sum of the waits so far, in microseconds.
+    /// Version 2: sum of the waits so far, in microseconds.
     waited: u64,
 }
 
 impl Parser {
     /// Creates a parser from the first line.
-    pub fn new(header: &[u8]) -> Result<Parser, Box<Fault>> {
+    fn new(header: &[u8]) -> Result<Parser, Box<Fault>> {
         let timestamps = match header.trim_ascii_end() {
             b"fio version 2 iolog" => false,
             b"fio version 3 iolog" => true,
@@ -53,13 +84,8 @@ impl Parser {
         Ok(Parser { timestamps, waited: 0 })
     }
 
-    /// Returns whether records have timestamps (version 3).
-    pub fn timestamps(&self) -> bool {
-        self.timestamps
-    }
-
     /// Parses one line after the first.
-    pub fn parse(&mut self, fields: &mut BlankFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
+    fn parse(&mut self, fields: &mut BlankFields<'_>, devices: &mut Devices) -> Parsed {
         let ticks = if self.timestamps { fields.number(&TIMESTAMP)? } else { self.waited };
         let file = fields.word(&FILE)?;
         let action = fields.word(self.actions())?;

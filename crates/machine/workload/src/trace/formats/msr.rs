@@ -4,13 +4,14 @@
 //! "Write Off-Loading", FAST 2008. The timestamp is a Windows file time in units of 100 ns; offset and size are bytes.
 //! The response time, which is that of the traced disk, is validated but not used.
 
+use sim::Time;
+
 use crate::trace::RecordOp;
+use crate::trace::declaration::{Declaration, Head, are_numbers, is_either};
 use crate::trace::devices::Devices;
 use crate::trace::fields::{CommaFields, Fault, Field};
-use crate::trace::reader::{Entry, Step};
-
-/// Start of the header, case-insensitive.
-const HEADER: &[u8] = b"timestamp,";
+use crate::trace::input::Input;
+use crate::trace::requests::{Entry, Parsed, Requests, Started, Step, between_commas};
 
 const TIMESTAMP: Field = Field::new("Timestamp", "a Windows file time: a whole number of 100 ns");
 const HOSTNAME: Field = Field::new("Hostname", "the name of the traced server");
@@ -20,14 +21,31 @@ const OFFSET: Field = Field::new("Offset", "a whole number of bytes");
 const SIZE: Field = Field::new("Size", "a whole number of bytes");
 const RESPONSE_TIME: Field = Field::new("ResponseTime", "a whole number of 100 ns");
 
-/// Parses one line.
-pub(crate) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
-    let line = fields.rest();
-    let ticks = match fields.number(&TIMESTAMP) {
-        Ok(ticks) => ticks,
-        Err(_) if is_header(line) => return Ok(Step::Nothing),
-        Err(fault) => return Err(fault),
-    };
+/// The format.
+pub(crate) const FORMAT: Declaration = Declaration {
+    name: "msr",
+    title: "MSR Cambridge CSV",
+    layout: "TIME,HOST,DISK,Read,OFFSET,SIZE,LATENCY",
+    example: b"128166372003061629,usr,0,Read,7014609920,24576,41286\n",
+    extensions: &["msr"],
+    tick: Time::from_ns(100),
+    header: "timestamp,hostname,",
+    recognizes,
+    ..Declaration::PLAIN
+};
+
+fn recognizes(head: &Head<'_>) -> bool {
+    matches!(head.commas(), [time, _, disk, kind, offset, size, ..]
+        if is_either(kind, ["read", "write"]) && are_numbers(&[time, disk, offset, size]))
+}
+
+/// Starts to read a trace.
+pub(crate) fn start(_: &mut Input, _: &mut Requests) -> Started {
+    Ok(between_commas(parse))
+}
+
+fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Parsed {
+    let ticks = fields.number(&TIMESTAMP)?;
     let device = match devices.repeated(fields.rest()) {
         Some((device, length)) => {
             fields.skip(length);
@@ -58,11 +76,6 @@ pub(crate) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Resu
     fields.number(&RESPONSE_TIME)?;
     fields.end()?;
     Ok(Step::Request(Entry::new(ticks, device, op, offset, bytes)))
-}
-
-/// Returns whether a line is the optional header.
-pub(crate) fn is_header(line: &[u8]) -> bool {
-    line.len() >= HEADER.len() && line[..HEADER.len()].eq_ignore_ascii_case(HEADER)
 }
 
 /// Parses the disk in the next two fields. It is named like its trace file: `usr_0`.

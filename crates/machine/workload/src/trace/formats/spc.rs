@@ -5,9 +5,11 @@
 //! size is in bytes, the opcode is r or w in either case, and the timestamp is in seconds since the start of the trace.
 
 use crate::trace::RecordOp;
+use crate::trace::declaration::{Declaration, Head, are_numbers, is_either};
 use crate::trace::devices::Devices;
-use crate::trace::fields::{CommaFields, Fault, Field};
-use crate::trace::reader::{Entry, Step};
+use crate::trace::fields::{CommaFields, Fault, Field, nanoseconds};
+use crate::trace::input::Input;
+use crate::trace::requests::{Entry, Parsed, Requests, Started, Step, between_commas};
 
 const ASU: Field = Field::new("ASU", "a whole number");
 const LBA: Field = Field::new("LBA", "a whole number of 512-byte blocks");
@@ -15,8 +17,28 @@ const SIZE: Field = Field::new("Size", "a whole number of bytes");
 const OPCODE: Field = Field::new("Opcode", "r or w");
 const TIMESTAMP: Field = Field::new("Timestamp", "seconds, such as 0.026214");
 
-/// Parses one line.
-pub(crate) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
+/// The format.
+pub(crate) const FORMAT: Declaration = Declaration {
+    name: "spc",
+    title: "SPC, as in the UMass repository",
+    layout: "ASU,LBA,SIZE,R,TIME",
+    example: b"0,303567,3584,w,0.026214\n",
+    extensions: &["spc"],
+    recognizes,
+    ..Declaration::PLAIN
+};
+
+fn recognizes(head: &Head<'_>) -> bool {
+    matches!(head.commas(), [asu, lba, size, op, time, ..]
+        if is_either(op, ["r", "w"]) && are_numbers(&[asu, lba, size]) && nanoseconds(time).is_some())
+}
+
+/// Starts to read a trace.
+pub(crate) fn start(_: &mut Input, _: &mut Requests) -> Started {
+    Ok(between_commas(parse))
+}
+
+fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Parsed {
     let asu = fields.number(&ASU)?;
     let offset = fields.sectors(&LBA)?;
     let bytes = fields.number(&SIZE)?;

@@ -5,12 +5,11 @@
 //! for a write.
 
 use crate::trace::RecordOp;
+use crate::trace::declaration::{Declaration, Head, are_numbers, is_either};
 use crate::trace::devices::Devices;
-use crate::trace::fields::{CommaFields, Fault, Field};
-use crate::trace::reader::{Entry, Step};
-
-/// Start of the header, case-insensitive.
-const HEADER: &[u8] = b"timestamp,offset,";
+use crate::trace::fields::{CommaFields, Fault, Field, nanoseconds};
+use crate::trace::input::Input;
+use crate::trace::requests::{Entry, Parsed, Requests, Started, Step, between_commas};
 
 const TIMESTAMP: Field = Field::new("Timestamp", "seconds since 1970");
 const OFFSET: Field = Field::new("Offset", "a whole number of 512-byte sectors");
@@ -18,14 +17,34 @@ const SIZE: Field = Field::new("Size", "a whole number of 512-byte sectors");
 const TYPE: Field = Field::new("IOType", "0 (read) or 1 (write)");
 const VOLUME: Field = Field::new("VolumeID", "a whole number");
 
-/// Parses one line.
-pub(crate) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Result<Step, Box<Fault>> {
-    let line = fields.rest();
-    let ticks = match fields.seconds(&TIMESTAMP) {
-        Ok(ticks) => ticks,
-        Err(_) if is_header(line) => return Ok(Step::Nothing),
-        Err(fault) => return Err(fault),
-    };
+/// The format.
+pub(crate) const FORMAT: Declaration = Declaration {
+    name: "tencent",
+    title: "Tencent Cloud CSV",
+    layout: "TIME,OFFSET,SIZE,0,VOLUME",
+    example: b"1538323199,1003027216,16,0,2313\n",
+    extensions: &["tencent"],
+    header: "timestamp,offset,",
+    recognizes,
+    ..Declaration::PLAIN
+};
+
+fn recognizes(head: &Head<'_>) -> bool {
+    // A CloudPhysics line begins with a version rather than a time.
+    matches!(head.commas(), [time, offset, size, kind, volume]
+        if is_either(kind, ["0", "1"])
+            && time.len() >= 9
+            && nanoseconds(time).is_some()
+            && are_numbers(&[offset, size, volume]))
+}
+
+/// Starts to read a trace.
+pub(crate) fn start(_: &mut Input, _: &mut Requests) -> Started {
+    Ok(between_commas(parse))
+}
+
+fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Parsed {
+    let ticks = fields.seconds(&TIMESTAMP)?;
     let offset = fields.sectors(&OFFSET)?;
     let bytes = fields.sectors(&SIZE)?;
     let op = match fields.word(&TYPE)? {
@@ -36,9 +55,4 @@ pub(crate) fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Resu
     let volume = fields.number(&VOLUME)?;
     fields.end()?;
     Ok(Step::Request(Entry::new(ticks, devices.number(volume), op, offset, bytes)))
-}
-
-/// Returns whether a line is the optional header.
-pub(crate) fn is_header(line: &[u8]) -> bool {
-    line.len() >= HEADER.len() && line[..HEADER.len()].eq_ignore_ascii_case(HEADER)
 }

@@ -9,20 +9,46 @@
 //! counts 512-byte sectors, and the time is in microseconds. The command is the SCSI operation code.
 
 use media::request::SECTOR;
+use sim::Time;
 
+use crate::trace::declaration::{Declaration, Head};
 use crate::trace::devices::Devices;
 use crate::trace::fields::{Fault, Field, SECTOR_MAX};
 use crate::trace::formats::scsi::{self, Command};
-use crate::trace::reader::{Entry, Step};
+use crate::trace::input::Input;
+use crate::trace::requests::{Entry, Parsed, Requests, Started, Step, records};
 
 const VERSION_ONE: Field = Field::new("version", "0x0100 to 0x01ff: version 1");
 const VERSION_TWO: Field = Field::new("version", "0x0200 to 0x02ff: version 2");
 const COMMAND: Field = Field::new("command", scsi::EXPECTED);
 const LBN: Field = Field::new("LBN", SECTOR_MAX);
 
+/// The format.
+pub(crate) const FORMAT: Declaration = Declaration {
+    name: "vscsi",
+    title: "VMware vscsi records, version 1 or 2",
+    layout: "32 or 40 bytes, little-endian",
+    example: b"\0\0\0\0\0\x10\0\0\x01\0\0\0\x28\0\x05\x01\x08\0\0\0\0\0\0\0\x64\0\0\0\0\0\0\0",
+    extensions: &["vscsi", "vscsitrace"],
+    tick: Time::from_us(1),
+    recognizes,
+    ..Declaration::PLAIN
+};
+
+fn recognizes(head: &Head<'_>) -> bool {
+    head.binary().is_some_and(|head| Version::detect(head).is_some())
+}
+
+/// Starts to read a trace.
+pub(crate) fn start(input: &mut Input, _: &mut Requests) -> Started {
+    // An empty trace matches either version. A trace that matches neither fails at its first record.
+    let version = Version::detect(input.head()?).unwrap_or(Version::One);
+    Ok(records(input, version.bytes(), move |record, devices| version.parse(record, devices)))
+}
+
 /// Version of the record layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Version {
+enum Version {
     One = 1,
     Two = 2,
 }
@@ -32,7 +58,7 @@ impl Version {
     const LOOK: usize = 64;
 
     /// Returns the version if all records at the start of a trace agree on it.
-    pub fn detect(head: &[u8]) -> Option<Version> {
+    fn detect(head: &[u8]) -> Option<Version> {
         [Version::Two, Version::One].into_iter().find(|version| {
             let mut records = head.chunks_exact(version.bytes()).take(Version::LOOK);
             records.len() > 0 && records.all(|record| version.is_in(record))
@@ -40,7 +66,7 @@ impl Version {
     }
 
     /// Bytes of a record.
-    pub fn bytes(self) -> usize {
+    fn bytes(self) -> usize {
         match self {
             Version::One => 32,
             Version::Two => 40,
@@ -62,7 +88,7 @@ impl Version {
     }
 
     /// Parses one record.
-    pub fn parse(self, record: &[u8], devices: &mut Devices) -> Result<Step, Box<Fault>> {
+    fn parse(self, record: &[u8], devices: &mut Devices) -> Parsed {
         let [command, version, length, lbn, time] = self.layout();
         let u16_at = |at: usize| u16::from_le_bytes(record[at..at + 2].try_into().expect("2 bytes"));
         let u32_at = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("4 bytes"));
