@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt loom dramsim3 probe-accuracy main-memory standard-jobs serving validate validate-refit robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin
+.PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs serving validate validate-refit robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin
 .PHONY: clean help
 
 # Served language models over offered load, written to docs/serving.md.
@@ -72,6 +72,12 @@ hunt: build
 	for seed in $$(shuf -i 1-4294967295 -n $(SEEDS)); do echo "PROPTEST_RNG_SEED=$$seed"; \
 	PROPTEST_RNG_SEED=$$seed cargo test --workspace --quiet || exit 1; done
 	$(BIN)/python tests/mutations.py --count 20000 --seed $$(shuf -i 1-4294967295 -n 1)
+
+# The guest's controller under hostile guests, for SECONDS, from seed SEED on; a failing seed is the last one printed.
+SECONDS ?= 14400
+SEED ?= $$(shuf -i 1-4294967295 -n 1)
+fuzz-controller:
+	NANDRAM_FUZZ_SECONDS=$(SECONDS) NANDRAM_FUZZ_SEED=$(SEED) cargo test --package guest --test hostile -- --ignored --nocapture
 
 # The shared buffer's protocol, and each weakened variant, under a model checker. Its flag applies to all crates, so a separate
 # target folder avoids rebuilding everything else.

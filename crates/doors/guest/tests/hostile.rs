@@ -1,314 +1,28 @@
-//! A hostile guest: any bytes in registers, queues, data pointers and lists. The drive answers with status codes, never
-//! with a panic, touches nothing outside guest memory, does bounded work, and works again after a reset.
+//! A hostile guest: the drive answers with status codes, never with a panic, touches nothing outside guest memory, does
+//! bounded work, and works again after a reset.
 
 mod support;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use guest::{BadAddress, Drive, GuestMemory, NamespaceConfig, Options, Ram};
-use sim::{Rng, Streams, Time};
-use support::{Command, Host, SMALL, system};
+use support::hostile::attack;
+use support::{SMALL, system};
 use system::System;
 
-/// Memory that counts the bytes moved, and refuses one range in the middle, like a hole of a PC's address space.
-#[derive(Clone, Debug)]
-struct Watched {
-    ram: Ram,
-    moved: Arc<AtomicU64>,
-}
+/// Hostile steps of a guest.
+const STEPS: u32 = 1500;
 
-/// A hole in memory.
-const HOLE: std::ops::Range<u64> = 0x20_0000..0x21_0000;
-
-impl Watched {
-    fn is_memory(&self, address: u64, bytes: u64) -> bool {
-        let end = address.checked_add(bytes);
-        self.ram.contains(address, bytes) && end.is_some_and(|end| end <= HOLE.start || address >= HOLE.end)
-    }
-
-    fn check(&self, address: u64, bytes: u64) -> Result<(), BadAddress> {
-        self.moved.fetch_add(bytes, Ordering::Relaxed);
-        if self.is_memory(address, bytes) { Ok(()) } else { Err(BadAddress { address, bytes }) }
-    }
-}
-
-impl GuestMemory for Watched {
-    fn contains(&self, address: u64, bytes: u64) -> bool {
-        self.is_memory(address, bytes)
-    }
-
-    fn read(&self, address: u64, to: &mut [u8]) -> Result<(), BadAddress> {
-        self.check(address, to.len() as u64)?;
-        self.ram.read(address, to)
-    }
-
-    fn write(&mut self, address: u64, from: &[u8]) -> Result<(), BadAddress> {
-        self.check(address, from.len() as u64)?;
-        assert!(self.ram.contains(address, from.len() as u64), "a write outside memory at {address:#x}");
-        self.ram.write(address, from)
-    }
-}
-
-/// The guest: a driver that attaches properly, so that its attacks reach every part of the drive.
-struct Hostile {
-    rng: Rng,
-    host: Host,
-    moved: Arc<AtomicU64>,
-    /// Bytes written to the drive, and whether it ever used host memory.
-    written: u64,
-    lent: bool,
-}
-
-/// I/O queue pairs of the guest.
-const PAIRS: u64 = 3;
-
-/// Bytes of the hostile guest's memory, and the part that it plays in.
-const MEMORY: usize = 32 << 20;
-const REACH: u64 = 4 << 20;
-
-impl Hostile {
-    fn new(seed: u64, system: &System) -> Hostile {
-        let (ram, moved) = (Ram::new(MEMORY), Arc::new(AtomicU64::new(0)));
-        let options = Options {
-            namespaces: vec![
-                NamespaceConfig { bytes: 1 << 20, block: 512 },
-                NamespaceConfig { bytes: 2 << 20, block: 4096 },
-            ],
-            // Both kinds of interrupts.
-            messages: seed.is_multiple_of(2),
-            ..Options::default()
-        };
-        let memory = Box::new(Watched { ram: ram.clone(), moved: moved.clone() });
-        let drive = Drive::new(system, &options, memory).unwrap_or_else(|error| panic!("{error}"));
-        let mut host = Host::over(drive, ram, Time::ZERO);
-        host.polls = options.messages;
-        Hostile { rng: Streams::new(seed).stream("hostile"), host, moved, written: 0, lent: false }
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.rng.below(bound)
-    }
-
-    /// An address: mostly in memory and aligned, sometimes at its end, in the hole or anywhere.
-    fn address(&mut self) -> u64 {
-        match self.below(12) {
-            0 => self.below(u64::MAX),
-            1 => MEMORY as u64 - self.below(8192),
-            2 => HOLE.start - self.below(8192),
-            3 => self.below(REACH),
-            4..=6 => self.below(REACH / 8) * 8,
-            _ => self.below(REACH / 4096) * 4096,
-        }
-    }
-
-    /// A number: mostly small, sometimes at an edge or anything.
-    fn number(&mut self) -> u32 {
-        match self.below(8) {
-            0 => self.below(1 << 32) as u32,
-            1 => u32::MAX - self.below(3) as u32,
-            2 => 1 << self.below(32),
-            3 => self.below(0x1_0000) as u32,
-            _ => self.below(20) as u32,
-        }
-    }
-
-    /// A submission queue entry: any opcode, mostly a known one, with fields that are often nearly right.
-    fn entry(&mut self, admin: bool) -> [u8; 64] {
-        const ADMIN: [u8; 13] = [0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 0x7c, 0x80, 0x84];
-        const IO: [u8; 5] = [0, 1, 2, 8, 9];
-        let opcode = match self.below(12) {
-            0 => self.below(256) as u8,
-            _ if admin => ADMIN[self.below(13) as usize],
-            _ => IO[self.below(5) as usize],
-        };
-        let flags = match self.below(6) {
-            0 => self.below(256) as u8,
-            1 if !admin => 1 << 6,
-            _ => 0,
-        };
-        let namespace = match self.below(6) {
-            0 => self.number(),
-            _ => 1 + self.below(2) as u32,
-        };
-        let feature = [1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 0x81][self.below(13) as usize];
-        let mut dwords: [u32; 6] = std::array::from_fn(|_| self.number());
-        if admin && matches!(opcode, 9 | 10) {
-            dwords[0] = feature;
-        } else if admin && matches!(opcode, 1 | 5) {
-            dwords[0] = self.below(6) as u32 | (self.below(64) as u32) << 16;
-            dwords[1] = 1 | (self.below(2) as u32) << 1 | (self.below(6) as u32) << 16;
-        } else if admin && matches!(opcode, 0 | 4) {
-            dwords[0] = self.below(6) as u32;
-        } else if !admin && self.below(4) > 0 {
-            (dwords[0], dwords[1], dwords[2]) = (self.below(2100) as u32, 0, self.below(140) as u32);
-        }
-        let prp = [self.address(), self.address()];
-        let cid = self.below(1 << 16) as u16;
-        Command { opcode, flags, namespace, prp, dwords }.bytes(cid)
-    }
-
-    /// Fills a page with addresses, descriptors, entries or noise.
-    fn scribble(&mut self) {
-        let page = self.below(REACH / 4096) * 4096;
-        let mut bytes = Vec::with_capacity(4096);
-        let kind = self.below(4);
-        while bytes.len() < 4096 {
-            match kind {
-                0 => bytes.extend(self.address().to_le_bytes()),
-                1 => {
-                    let (address, length) = (self.address(), self.below(9000));
-                    let kind = [0u64, 0, 0, 2, 3, self.rng.below(16)][self.rng.below(6) as usize] << 60;
-                    bytes.extend(address.to_le_bytes());
-                    bytes.extend((length | kind).to_le_bytes());
-                }
-                2 => {
-                    let admin = self.below(2) == 0;
-                    bytes.extend(self.entry(admin));
-                }
-                _ => bytes.extend(self.below(u64::MAX).to_le_bytes()),
-            }
-        }
-        bytes.truncate(4096);
-        self.host.ram.write(page, &bytes).expect("a page of memory");
-    }
-
-    fn attach(&mut self) {
-        self.note();
-        self.host.attach(PAIRS as u16);
-    }
-
-    /// Notes what the guest has achieved, before a power cut clears the counters.
-    fn note(&mut self) {
-        let ftl = self.host.drive.machine().ftl();
-        self.written = self.written.max(ftl.stats().host_bytes);
-        self.lent |= ftl.uses_host_memory();
-    }
-
-    /// Consumes all new completions.
-    fn drain(&mut self) {
-        for queue in 0..=PAIRS as usize {
-            for _ in 0..64 {
-                if self.host.peek(queue).is_none() {
-                    break;
-                }
-                self.host.consume(queue);
-            }
-        }
-    }
-
-    /// Lets time pass in at most a bounded number of events.
-    fn pass(&mut self, time: Time) {
-        let until = self.host.now + time;
-        for _ in 0..2_000_000 {
-            match self.host.drive.next_event() {
-                Some(at) if at <= until => self.host.drive.advance(at),
-                _ => {
-                    self.host.now = until;
-                    return;
-                }
-            }
-        }
-        panic!("events without end before {until}");
-    }
-
-    /// Does one hostile thing.
-    fn act(&mut self) {
-        match self.below(40) {
-            0 => {
-                let (offset, bytes) = (self.below(0x5000), [1, 2, 4, 8, 3][self.rng.below(5) as usize]);
-                let value = self.below(u64::MAX).to_le_bytes();
-                self.host.drive.write(self.host.now, offset, &value[..bytes]);
-            }
-            1 => {
-                let offset = self.below(0x5000);
-                self.host.drive.read(self.host.now, offset, &mut [0; 8]);
-            }
-            2 if self.below(4) == 0 => {
-                let (offset, value) = (self.below(0x40) * 4, self.number());
-                self.host.write32(offset, value);
-            }
-            3..=5 => self.scribble(),
-            6..=20 => {
-                let queue = self.below(PAIRS + 1) as usize;
-                let count = 1 + self.below(20);
-                let entries: Vec<[u8; 64]> = (0..count).map(|_| self.entry(queue == 0)).collect();
-                self.host.submit_entries(queue, &entries);
-            }
-            21 => {
-                let (number, value) = (self.below(14), self.number());
-                self.host.write32(0x1000 + 4 * number, value);
-            }
-            22..=28 => self.drain(),
-            29 => {
-                let (offset, value) = (self.below(0x60), self.below(u64::MAX).to_le_bytes());
-                self.host.drive.write_config(offset, &value);
-            }
-            30 if self.below(4) == 0 => {
-                self.host.drive.reset_function(self.host.now);
-                self.attach();
-            }
-            31 if self.below(8) == 0 => {
-                self.note();
-                self.host.drive.power_cut(self.host.now).expect("the parts of the drive");
-                self.attach();
-            }
-            32 => {
-                // A controller that the guest has stopped or broken is of no more use to it.
-                if self.host.csts() & 0xf != 1 || self.below(8) == 0 {
-                    self.attach();
-                }
-            }
-            _ => {
-                let time = Time::from_ns(self.below(400_000));
-                self.pass(time);
-            }
-        }
-        self.host.drive.take_interrupts();
-        self.host.drive.take_messages();
-    }
-}
-
-/// Plays a hostile guest, then checks that a driver can still attach and use the drive. Returns the bytes that the guest
-/// managed to write, and whether the drive ever used its memory.
-fn attack(seed: u64, steps: u32, system: &System) -> (u64, bool) {
-    let mut hostile = Hostile::new(seed, system);
-    hostile.attach();
-    for _ in 0..steps {
-        let before = hostile.moved.load(Ordering::Relaxed);
-        hostile.act();
-        let moved = hostile.moved.load(Ordering::Relaxed) - before;
-        assert!(moved < 1 << 28, "{moved} bytes moved by one access of seed {seed}");
-    }
-    hostile.note();
-    let Hostile { mut host, written, lent, .. } = hostile;
-    host.drive.reset_function(host.now);
-    host.attach(1);
-    // A sanitize operation may be going on.
-    host.wait(Time::from_ms(2000));
-    let format = Command { opcode: 0x80, namespace: 1, ..Command::default() };
-    assert_eq!(host.admin(format).status, 0, "seed {seed}");
-    let data = support::pattern(seed, 4096);
-    assert_eq!(host.write_blocks(8, &data).status, 0, "seed {seed}");
-    assert_eq!(host.read_blocks(8, 8).1, data, "seed {seed}");
-    (written, lent)
-}
-
-/// Number of seeds: `NANDRAM_HOSTILE_SEEDS`, or a few, which must include 25: with host memory, that guest resets the
-/// drive while it sanitizes and then lends other memory, at which the operation once stopped for good.
+/// Number of seeds: `NANDRAM_HOSTILE_SEEDS`, or a few.
 fn seeds() -> u64 {
-    std::env::var("NANDRAM_HOSTILE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(40)
+    number("NANDRAM_HOSTILE_SEEDS").unwrap_or(40)
 }
 
-#[test]
-fn any_bytes_from_a_guest_are_answered_with_status_codes() {
-    let plain = system("", &SMALL);
-    let written: u64 = (0..seeds()).map(|seed| attack(seed, 1500, &plain).0).sum();
-    assert!(written > seeds() << 12, "the guest wrote only {written} bytes, so it attacked little");
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable}: found {text:?}")))
 }
 
-#[test]
-fn any_bytes_are_answered_by_a_drive_with_host_memory() {
+/// A drive with a small Host Memory Buffer.
+fn with_host_memory(changes: &[(&str, &str)]) -> System {
     let sets = [
         ("flash.channels", "2"),
         ("flash.chips", "2"),
@@ -320,7 +34,44 @@ fn any_bytes_are_answered_by_a_drive_with_host_memory() {
         ("ftl.map_cache.size", "4KiB"),
         ("device.max_commands", "8"),
     ];
-    let hmb = system("hmb-a", &sets);
-    let lent = (0..seeds()).filter(|seed| attack((1 << 32) + seed, 1500, &hmb).1).count();
+    system("hmb-a", &[&sets[..], changes].concat())
+}
+
+#[test]
+fn any_bytes_from_a_guest_are_answered_with_status_codes() {
+    let plain = system("", &SMALL);
+    let written: u64 = (0..seeds()).map(|seed| attack(seed, STEPS, &plain).0).sum();
+    assert!(written > seeds() << 12, "the guest wrote only {written} bytes, so it attacked little");
+}
+
+#[test]
+fn any_bytes_are_answered_by_a_drive_with_host_memory() {
+    let hmb = with_host_memory(&[]);
+    let lent = (0..seeds()).filter(|seed| attack((1 << 32) + seed, STEPS, &hmb).1).count();
     assert!(lent > 0, "no guest ever lent its memory, so it attacked little");
+}
+
+/// Attacks drives of several kinds with one seed after another, for `NANDRAM_FUZZ_SECONDS` from seed
+/// `NANDRAM_FUZZ_SEED` on. `make fuzz-controller` runs it.
+#[test]
+#[ignore = "runs as long as it is told to"]
+fn attacks_for_some_time() {
+    let systems = [
+        system("", &SMALL),
+        with_host_memory(&[]),
+        with_host_memory(&[("device.hmb.unit", "32KiB"), ("device.hmb.check", "0B")]),
+        with_host_memory(&[
+            ("device.hmb.use", r#"["map", "read-cache", "write-buffer"]"#),
+            ("device.max_commands", "64"),
+        ]),
+    ];
+    let limit = Duration::from_secs(number("NANDRAM_FUZZ_SECONDS").unwrap_or(60));
+    let (begin, first) = (Instant::now(), number("NANDRAM_FUZZ_SEED").unwrap_or(1 << 33));
+    let mut seed = first;
+    while begin.elapsed() < limit {
+        println!("seed {seed}");
+        attack(seed, STEPS, &systems[(seed % 4) as usize]);
+        seed += 1;
+    }
+    println!("{} guests in {} s", seed - first, begin.elapsed().as_secs());
 }

@@ -3,6 +3,9 @@
 
 #![allow(dead_code)]
 
+pub mod hostile;
+pub mod legal;
+
 use guest::{Drive, GuestMemory, Options, Ram};
 use sim::Time;
 use system::System;

@@ -1,0 +1,159 @@
+//! Legal commands with their lists in memory, of which some are then mutated in a few bits.
+
+use super::Command;
+use super::hostile::{Hostile, MEMORY, REACH};
+
+/// Bytes of a memory page.
+const PAGE: u64 = 4096;
+
+/// Draws commands for one queue. Returns it, their entries, and the page of the last command's list.
+pub fn commands(guest: &mut Hostile) -> (usize, Vec<[u8; 64]>, u64) {
+    let queue = guest.below(4) as usize;
+    let mut entries = Vec::new();
+    let mut list = 0;
+    for _ in 0..=guest.below(8) {
+        list = page(guest);
+        let command = if queue == 0 { admin(guest, list) } else { io(guest, list) };
+        let mut entry = command.bytes(guest.below(1 << 16) as u16);
+        while guest.below(3) == 0 {
+            let bit = guest.below(512) as usize;
+            entry[bit / 8] ^= 1 << (bit % 8);
+        }
+        if guest.below(5) == 0 {
+            let (at, value) = (list + guest.below(256), guest.below(256) as u8);
+            store(guest, at, &[value]);
+        }
+        entries.push(entry);
+    }
+    (queue, entries, list)
+}
+
+/// Returns a page in the part of memory that the guest plays in, above its queues.
+fn page(guest: &mut Hostile) -> u64 {
+    (0x100 + guest.below((REACH / PAGE) - 0x110)) * PAGE
+}
+
+fn store(guest: &mut Hostile, at: u64, bytes: &[u8]) {
+    guest.host.store(at, bytes);
+}
+
+/// Draws a data pointer of `bytes` bytes: PRP entries with a list if there must be one.
+fn prps(guest: &mut Hostile, bytes: u64, list: u64) -> [u64; 2] {
+    let first = page(guest) + guest.below(2) * 4 * guest.below(PAGE / 4);
+    let left = bytes.saturating_sub(PAGE - first % PAGE).div_ceil(PAGE);
+    if left <= 1 {
+        return [first, page(guest)];
+    }
+    for i in 0..left.min(PAGE / 8) {
+        let entry = page(guest);
+        store(guest, list + i * 8, &entry.to_le_bytes());
+    }
+    [first, list]
+}
+
+/// Draws an SGL of `bytes` bytes: one data block, or a segment of several.
+fn sgl(guest: &mut Hostile, bytes: u64, list: u64) -> [u64; 2] {
+    if guest.below(2) == 0 {
+        return [page(guest) + guest.below(PAGE), bytes];
+    }
+    let (mut left, mut count) = (bytes, 0);
+    while left > 0 && count < PAGE / 16 {
+        let length = if count == PAGE / 16 - 1 { left } else { left.min(1 + guest.below(2048)) };
+        let address = page(guest) + guest.below(PAGE);
+        store(guest, list + count * 16, &[address.to_le_bytes(), length.to_le_bytes()].concat());
+        (left, count) = (left - length, count + 1);
+    }
+    [list, (count * 16) | (3 << 60)]
+}
+
+/// Draws an I/O command.
+fn io(guest: &mut Hostile, list: u64) -> Command {
+    let namespace = 1 + guest.below(2) as u32;
+    let (block, blocks) = if namespace == 1 { (512, 2048) } else { (4096, guest.blocks) };
+    let count = 1 + guest.below(64 << 10 >> (9 + 3 * u64::from(namespace == 2)));
+    // Mostly the first blocks of a translation unit, so that their entries are used again.
+    let first = match guest.below(4) {
+        0 => guest.below(blocks - count + 1),
+        _ => (guest.below(blocks) / 1024 * 1024 + guest.below(32)).min(blocks - count),
+    } as u32;
+    let mut command = Command { namespace, dwords: [first, 0, count as u32 - 1, 0, 0, 0], ..Command::default() };
+    command.dwords[2] |= u32::from(guest.below(8) == 0) << 30;
+    match guest.below(10) {
+        0 => command.dwords = [0; 6],
+        1 => command.opcode = 8,
+        2 => {
+            let ranges = 1 + guest.below(32);
+            for i in 0..ranges {
+                let (length, at) = (guest.below(64) as u32, guest.below(blocks - 64));
+                let range = [&[0; 4][..], &length.to_le_bytes(), &at.to_le_bytes()].concat();
+                store(guest, list + i * 16, &range);
+            }
+            (command.opcode, command.prp) = (9, [list, 0]);
+            command.dwords = [ranges as u32 - 1, 4, 0, 0, 0, 0];
+        }
+        kind => {
+            command.opcode = 1 + (kind % 2) as u8;
+            let is_sgl = guest.below(3) == 0;
+            command.flags = u8::from(is_sgl) << 6;
+            command.prp = if is_sgl { sgl(guest, count * block, list) } else { prps(guest, count * block, list) };
+        }
+    }
+    command
+}
+
+/// Draws an admin command.
+fn admin(guest: &mut Hostile, list: u64) -> Command {
+    let mut command = Command { prp: prps(guest, PAGE, list), ..Command::default() };
+    let opcodes = [0, 1, 2, 4, 5, 6, 8, 9, 9, 9, 0xa, 0xc, 0x7c, 0x80, 0x84];
+    command.opcode = opcodes[guest.below(opcodes.len() as u64) as usize];
+    let queue = 1 + guest.below(3) as u32;
+    match command.opcode {
+        0 | 4 => command.dwords[0] = queue,
+        1 | 5 => {
+            let size = 1 + guest.below(63) as u32;
+            command.prp[0] = page(guest);
+            command.dwords[0] = queue | size << 16;
+            command.dwords[1] = if command.opcode == 1 { 1 | queue << 16 } else { 3 | queue << 16 };
+        }
+        2 => {
+            let pages = [1u32, 2, 3, 4, 5, 0x80, 0x81];
+            let log = pages[guest.below(pages.len() as u64) as usize];
+            command.namespace = u32::MAX;
+            command.dwords[0] = log | (guest.below(1024) as u32) << 16;
+        }
+        6 => {
+            command.dwords[0] = guest.below(4) as u32;
+            command.namespace = guest.below(3) as u32;
+        }
+        8 => command.dwords[0] = guest.number(),
+        9 if guest.below(2) == 0 => command.dwords = host_memory(guest, list),
+        9 | 0xa => {
+            let features = [1u32, 2, 4, 5, 6, 7, 8, 9, 10, 11, 0xd, 0xe, 0x81];
+            command.dwords[0] = features[guest.below(features.len() as u64) as usize];
+            command.dwords[1] = guest.number();
+        }
+        0x7c => command.prp = [page(guest), page(guest)],
+        // Rarely, because each erases the drive.
+        0x80 | 0x84 if guest.below(8) > 0 => command.opcode = 6,
+        0x80 => (command.namespace, command.dwords[0]) = (1 + guest.below(2) as u32, guest.below(2) as u32),
+        0x84 => command.dwords[0] = 1 + guest.below(4) as u32,
+        _ => {}
+    }
+    command
+}
+
+/// Draws Set Features for the Host Memory Buffer with a descriptor list, whose entries may overlap.
+fn host_memory(guest: &mut Hostile, list: u64) -> [u32; 6] {
+    if guest.below(3) == 0 {
+        return [0xd, 0, 0, 0, 0, 0];
+    }
+    let (count, mut pages) = (1 + guest.below(16), 0);
+    for i in 0..count {
+        let size = 1 + guest.below(64);
+        let address = guest.below(MEMORY as u64 / PAGE - size) * PAGE;
+        store(guest, list + i * 16, &[address.to_le_bytes(), size.to_le_bytes()].concat());
+        pages += size;
+    }
+    let flags = 1 | (guest.below(3) as u32 / 2) << 1;
+    [0xd, flags, pages as u32, list as u32, 0, count as u32]
+}
