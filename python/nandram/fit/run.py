@@ -105,7 +105,9 @@ def closed_form(space: Space, points: Sequence[Point]) -> Start:
         curves = [Curves(points, Direction.READ, engine, unit) for engine in space.engines]
         start = read_start(curves[0], curves[1:], space)
     if Direction.WRITE in directions(points):
-        add_writes(start, Curves(points, Direction.WRITE, space.engines[0], unit), space)
+        engine = space.engines[0]
+        sequential = Curves(points, Direction.WRITE, engine, unit, random=False)
+        add_writes(start, Curves(points, Direction.WRITE, engine, unit), sequential, space)
     return start
 
 
