@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs serving validate validate-refit robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin
+.PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin
 .PHONY: clean help
 
 # Served language models over offered load, written to docs/serving.md.
@@ -146,6 +146,10 @@ validate: build
 validate-refit: build
 	$(BIN)/python drives/validate.py --refit all > docs/validation.md.new
 	mv docs/validation.md.new docs/validation.md
+
+# Fits simulated drives drawn at random without their files, and writes docs/fit-blind.md. It takes hours, and resumes.
+fit-blind: build
+	nice -n 10 $(BIN)/python drives/blind.py
 
 # The documentation site, in build/site; warnings are errors.
 docs: build

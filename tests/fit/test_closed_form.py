@@ -6,6 +6,7 @@ import pytest
 
 from nandram.fit import read_measurements
 from nandram.fit.closed_form.queues import Station, response_ns, servers_for
+from nandram.fit.measurements.points import Conditions, Direction, Point
 from nandram.fit.model import kept_capacity
 from nandram.fit.parameters import Space
 from nandram.fit.run import closed_form, run_fit
@@ -14,6 +15,7 @@ from nandram.system import load_system
 DRIVES = Path(__file__).parents[2] / "drives"
 ZN540 = DRIVES / "start" / "wd-zn540.toml"
 SIZES = DRIVES / "start" / "samsung-980-pro-1tb-sizes.toml"
+WRITER = DRIVES / "start" / "nvme-a.toml"
 SAMSUNG = DRIVES / "start" / "samsung-980-pro-1tb.toml"
 
 
@@ -49,13 +51,34 @@ def test_the_curves_of_the_zn540_show_its_parameters() -> None:
     assert all(sentence[0].islower() or sentence[0].isdigit() for sentence in start.sentences.values())
 
 
-def test_plateaus_of_writes_show_the_staging_path_and_the_firmware() -> None:
+def test_plateaus_of_writes_in_bursts_show_programs_and_depth_1_the_staging_path() -> None:
     points = read_measurements([DRIVES / "nvme-a-write.csv"]).points
-    start = closed_form(Space(load_system(ZN540), reads=False, writes=True, engines=["spdk"]), points)
-    # 4 KiB end at 267,000 and 128 KiB at 9,490 writes a second: 3.2 us per 4 KiB, and 0.5 us per write.
-    assert start.values["device.staging.write"] == pytest.approx(1.25e9, rel=0.02)
-    assert 300 < start.values["device.firmware.write"] < 700
+    start = closed_form(Space(load_system(WRITER), reads=False, writes=True, engines=["spdk"]), points)
+    # 128 KiB end at 9,496 writes a second; 64 dies of two planes program 2 MiB at once.
+    types = [start.values[f"flash.program[{i}]"] for i in range(3)]
+    assert sum(types) / 3 == pytest.approx(1e9 * 2**21 / (9_496 * 2**17), rel=1e-3)
+    assert types[2] / types[0] == pytest.approx(2.3 / 1.1)
+    # With the mean slat, medians at depth 1 are 42.9 us for 64 KiB and 75.5 us for 128 KiB.
+    assert start.values["device.staging.write"] == pytest.approx(2.0e9, rel=0.02)
+    # Random writes of 4 KiB end at 267,269 and sequential ones at 305,427 per second.
+    assert start.values["device.firmware.jump"] == pytest.approx(1e9 / 267_269 - 1e9 / 305_427, rel=0.01)
+    assert start.values["device.firmware.write"] == pytest.approx(1e9 / 305_427, rel=0.01)
     assert 2_000 < start.values["device.firmware.wait.write"] < 6_000
+
+
+def test_plateaus_of_equal_times_show_the_staging_path_and_the_firmware() -> None:
+    def point(size: int, depth: int) -> Point:
+        per_write = max(10_000 / depth, 500 + size / 2)
+        mean = per_write * depth
+        times = ((50.0, mean), (99.0, 1.05 * mean))
+        conditions = Conditions(Direction.WRITE, True, size, depth, 1, "spdk")
+        return Point(conditions, 1e9 / per_write, mean, times, None, "a queue")
+
+    points = [point(size, depth) for size in (4096, 16384, 65536) for depth in (1, 2, 4, 8, 16, 32)]
+    start = closed_form(Space(load_system(WRITER), reads=False, writes=True, engines=["spdk"]), points)
+    assert start.values["device.staging.write"] == pytest.approx(2e9)
+    assert start.values["device.firmware.write"] == pytest.approx(500)
+    assert "flash.program" not in start.sentences
 
 
 def test_a_plateau_needs_as_many_dies_as_it_keeps_busy() -> None:

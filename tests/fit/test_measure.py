@@ -88,6 +88,7 @@ def test_refusals(tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch)
         (["data.csv", "--noise", "much"], "--noise: found `much`, expected a fraction"),
         (["data.csv", "--share", "2"], "--share: found `2`, expected a fraction"),
         (["data.csv", "-o", "/no/such/folder/x.toml"], "no such folder"),
+        (["data.csv", "--try", "flash.channels"], "--try: found `flash.channels`, expected KEY=VALUE,VALUE"),
         (["data.csv", "--precondition", "full"], "found `full`, expected none, fill"),
     ],
 )

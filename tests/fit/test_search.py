@@ -1,5 +1,6 @@
 """The search on a simulated drive, whose parameters are known."""
 
+import functools
 import tomllib
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from nandram.fit.model import Guess, Model, cost, residuals
 from nandram.fit.parameters import Space, quantity, text
 from nandram.fit.run import closed_form, run_fit
 from nandram.fit.search import search
+from nandram.fit.tries import combinations, parsed
+from nandram.fit.write import fitted_text
 from nandram.system import System, load_system
 
 HEADER = "rw,bs_bytes,iodepth,engine,iops,lat_mean_ns,lat_p50_ns,lat_p99_ns\n"
@@ -138,6 +141,45 @@ def test_the_fitted_file_carries_the_basis_of_each_value(tmp_path: Path, capsys:
     assert fit.measured.hash[:16] in basis["flash.read"]["calibrated"]
     types = [quantity(each) for each in load_system(output).values["flash"]["read"]]
     assert types == pytest.approx([fit.start.values[f"flash.read[{i}]"] for i in range(3)], rel=1e-3)
+
+
+def test_tried_values_compete_by_their_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = table(tmp_path, measured(tmp_path))
+    unknown = tmp_path / "unknown.toml"
+    unknown.write_text(START.replace('"flash.channels" = { given', '"flash.channels" = { assumed'))
+    monkeypatch.setattr("nandram.fit.run.Evaluator", functools.partial(Evaluator, requests=2000))
+    monkeypatch.setattr("nandram.fit.search.ITERATIONS", 1)
+    monkeypatch.setattr("nandram.fit.search.REFINED", 1)
+    fit = run_fit([data], unknown, tries={"flash.channels": [1, 2, 8]}, hold_out=[], share=0.0)
+    assert fit.guesses[0].structure["flash.channels"] == 2
+    assert fit.start.sentences["flash.channels"] == "2 fits best of 1, 2, 8"
+    assert "calibrated" not in fitted_text(fit, fit.guesses[0]).split('"flash.channels" = ')[1].splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["flash.channels"], "--try: found `flash.channels`, expected KEY=VALUE,VALUE such as flash.channels=4,8"),
+        (["flash.channels=4,"], "--try: found `flash.channels=4,`, expected KEY=VALUE,VALUE"),
+        (["flash.chips=1", "flash.chips=2"], "--try: found flash.chips twice, expected all of its values in one"),
+        (["flash.read=30us,40us"], "--try: the search refines flash.read, expected a key that it leaves alone"),
+        (["flash.chips=1,2"], "--try: the start file gives flash.chips, expected another key, or another basis"),
+        (["ftl.gc.start=" + ",".join(map(str, range(3, 80)))], "--try: found 77 combinations, expected at most 64"),
+    ],
+)
+def test_mistakes_of_tried_values(tmp_path: Path, texts: list[str], message: str) -> None:
+    space = Space(start(tmp_path), reads=True, writes=False, engines=["spdk"])
+    with pytest.raises(UserError) as error:
+        combinations(parsed(texts), space)
+    assert str(error.value).startswith(message)
+
+
+def test_tried_values_are_numbers_booleans_or_text() -> None:
+    assert parsed(["a=1,2.5", "b=true,false", "c=8KiB,fifo"]) == {
+        "a": [1, 2.5],
+        "b": [True, False],
+        "c": ["8KiB", "fifo"],
+    }
 
 
 def test_a_start_that_gives_everything_is_a_mistake(tmp_path: Path) -> None:

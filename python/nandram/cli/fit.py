@@ -38,6 +38,15 @@ def fit(
         list[str] | None,
         typer.Option(metavar="REGION", help="Ignore these points: bs=512, jobs=8; repeatable, like --hold-out."),
     ] = None,
+    try_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--try",
+            metavar="KEY=V,V",
+            help="Try these values of a key that the search leaves alone: flash.channels=4,8; repeatable, all "
+            "combinations are tried.",
+        ),
+    ] = None,
     hold_out: Annotated[
         list[str] | None,
         typer.Option(
@@ -85,6 +94,7 @@ def fit(
     fitted and the held-out points, next to the noise of the data.
     """
     from nandram.fit.run import run_fit
+    from nandram.fit.tries import parsed
 
     files = list(data or [])
     if not files and measure is None:
@@ -105,6 +115,7 @@ def fit(
             system,
             precondition=precondition,
             drop=drop or (),
+            tries=parsed(try_ or []),
             hold_out=hold_out,
             share=None if share is None else fraction("--share", share),
             noise=None if noise is None else fraction("--noise", noise),

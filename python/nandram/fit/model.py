@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nandram.fit.evaluate import Evaluator, Modelled, smaller
-from nandram.fit.measurements.points import Point
+from nandram.fit.measurements.points import Direction, Point
 from nandram.fit.parameters import Space, Values, quantity
 from nandram.fit.split import log_error
 from nandram.system import System
 
 FIGURES = ("iops", "p50", "p99")
 """Compared figures of a point."""
+WRITES = {"iops": 1.0, "p50": 0.5, "p99": 0.16}
+"""Weights of the figures of writes: their tails end in rare pauses, which must not bend the rates."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,11 @@ def errors(point: Point, modelled: Modelled) -> dict[str, float]:
 
 
 def residuals(points: Sequence[Point], modelled: Sequence[Modelled]) -> list[float]:
-    """Return the logarithmic errors of all figures of all points."""
+    """Return the logarithmic errors of all figures of all points, weighted for writes."""
     return [
-        log_error(1 + error, 1.0)
+        log_error(1 + error, 1.0) * (WRITES[figure] if point.conditions.direction is Direction.WRITE else 1.0)
         for point, each in zip(points, modelled, strict=True)
-        for error in errors(point, each).values()
+        for figure, error in errors(point, each).items()
     ]
 
 

@@ -69,10 +69,13 @@ WRITES = (
     Parameter("device.firmware.wait.split", "ns", 1e2, 1e5),
     Parameter("device.firmware.wait.unit", "ns", 1e1, 2e4),
     Parameter("device.firmware.write", "ns", 5e1, 5e4),
+    Parameter("device.firmware.jump", "ns", 1e1, 5e3),
     Parameter("device.staging.write", "B/s", 1e8, 3e10),
     Parameter("device.write_cache.size", "B", 2.0**18, 2.0**30),
     Parameter("flash.program", "ns", 5e4, 1e7),
 )
+BY_PAGE_TYPE = ("flash.read", "flash.program")
+"""Keys with a value per page type."""
 HOST = (
     Parameter("host.submit", "ns", 2e1, 2e4),
     Parameter("host.complete", "ns", 2e1, 2e4),
@@ -106,10 +109,10 @@ class Space:
         spread = [
             Parameter(f"{each.name}[{i}]", each.unit, each.low, each.high)
             for each in wanted
-            if each.name == "flash.read"
+            if each.name in BY_PAGE_TYPE
             for i in range(types)
         ]
-        plain = [each for each in dict.fromkeys(wanted) if each.name != "flash.read"]
+        plain = [each for each in dict.fromkeys(wanted) if each.name not in BY_PAGE_TYPE]
         self.all: dict[str, Parameter] = {each.name: each for each in (*plain, *spread, *hosts)}
         self.free = {name: each for name, each in self.all.items() if each.key not in self._given}
         """Free parameters by name."""

@@ -17,6 +17,7 @@ from nandram.fit.parameters import Space, polls, quantity
 from nandram.fit.result import Fit
 from nandram.fit.search import ensemble, search
 from nandram.fit.split import directions, split, without
+from nandram.fit.tries import Tries, combinations
 from nandram.system import System, load_system
 
 NOISE = 0.02
@@ -29,6 +30,7 @@ def run_fit(
     *,
     precondition: str = "fill",
     drop: Sequence[str] = (),
+    tries: Tries | None = None,
     hold_out: Sequence[str] | None = None,
     share: float | None = None,
     noise: float | None = None,
@@ -43,7 +45,8 @@ def run_fit(
 
     `data`: fio's JSON output and CSV files (`nandram.fit.measurements.files`). `system`: the start; values with the
     basis ``given`` stay, the others are free. `precondition`: state of the simulated drive, as in `nandram.run`.
-    `drop`: regions of the data that are ignored. `hold_out`: regions that are only predicted, such as ``bs=8k`` or
+    `drop`: regions of the data that are ignored. `tries`: values of further keys, all combinations of which are tried,
+    such as ``{"flash.channels": [4, 8]}``. `hold_out`: regions that are only predicted, such as ``bs=8k`` or
     ``depth=16``; None draws them by `seed`. `share`: fraction of the other points that is held out at random, by
     default 0.2. `noise`: relative noise of the data; by default that of repeated points. `jobs`: parallel runs, by
     default one per processor. `folder`: results of runs; a fit with the same folder resumes. `start_only`: stop at the
@@ -59,7 +62,10 @@ def run_fit(
     parts = split(measured.points, hold_out, share, seed)
     space = _space(base, parts.fitted)
     report = stage or (lambda _: None)
-    start = closed_form(space, parts.fitted)
+    if tries and start_only:
+        raise UserError("--try: values are tried by the search, but --closed-form stops before it")
+    starts = _starts(base, space, parts.fitted, tries or {})
+    start = next(iter(starts))[1]
     evaluator = Evaluator(
         base,
         precondition=precondition,
@@ -70,12 +76,13 @@ def run_fit(
     )
     try:
         model = Model(base, space, evaluator, measured.points)
-        guesses = [Guess(structure, start.values) for structure in start.structures]
+        guesses = [Guess({**each, **tried}, one.values) for tried, one in starts for each in one.structures]
         best = guesses[0]
         alike = []
         if not start_only:
             alike = ensemble(search(model, parts.fitted, guesses, report))
             best = alike[0].guess
+            start = next(one for tried, one in starts if tried.items() <= best.structure.items())
         report("all points")
         shown = [each.guess for each in alike] or [best]
         modelled = model.evaluate(shown, measured.points)
@@ -97,6 +104,17 @@ def run_fit(
     )
 
 
+def _starts(base: System, space: Space, points: Sequence[Point], tries: Tries) -> list[tuple[dict[str, object], Start]]:
+    """Return the start in closed form for each combination of tried values."""
+    found = []
+    for tried in combinations(tries, space):
+        start = closed_form(_space(base.with_(tried), points) if tried else space, points)
+        for key, value in tried.items():
+            start.sentences[key] = f"{value} fits best of {', '.join(map(str, tries[key]))}"
+        found.append((tried, start))
+    return found
+
+
 def closed_form(space: Space, points: Sequence[Point]) -> Start:
     """Return the start in closed form from the fitted points."""
     unit = int(quantity(space.value("ftl.unit")))
@@ -105,7 +123,9 @@ def closed_form(space: Space, points: Sequence[Point]) -> Start:
         curves = [Curves(points, Direction.READ, engine, unit) for engine in space.engines]
         start = read_start(curves[0], curves[1:], space)
     if Direction.WRITE in directions(points):
-        add_writes(start, Curves(points, Direction.WRITE, space.engines[0], unit), space)
+        engine = space.engines[0]
+        sequential = Curves(points, Direction.WRITE, engine, unit, random=False)
+        add_writes(start, Curves(points, Direction.WRITE, engine, unit), sequential, space)
     return start
 
 

@@ -29,12 +29,15 @@ class Plateau:
 class Curves:
     """Points of one direction, order and engine."""
 
-    def __init__(self, points: Sequence[Point], direction: Direction, engine: str, unit_bytes: int) -> None:
+    def __init__(
+        self, points: Sequence[Point], direction: Direction, engine: str, unit_bytes: int, random: bool | None = None
+    ) -> None:
         self._points = [
             point for point in points if point.conditions.direction is direction and point.conditions.engine == engine
         ]
-        # Sequential and random points are not mixed: the order with more points defines the curves.
-        random = sum(point.conditions.random for point in self._points) * 2 >= len(self._points)
+        if random is None:
+            # Sequential and random points are not mixed: the order with more points defines the curves.
+            random = sum(point.conditions.random for point in self._points) * 2 >= len(self._points)
         self._points = [point for point in self._points if point.conditions.random is random]
         self.engine = engine
         """The engine of all points."""
