@@ -12,6 +12,7 @@
 pub mod controller;
 pub mod drive;
 mod entry;
+mod error;
 pub mod memory;
 pub mod msix;
 pub mod pci;
@@ -20,5 +21,6 @@ mod statistics;
 mod summary;
 
 pub use controller::{Identity, NamespaceConfig, QUEUES};
-pub use drive::{Drive, DriveError, Flash, Inspect, Options, SaveState};
+pub use drive::{Drive, Flash, Inspect, Options, SaveState};
+pub use error::DriveError;
 pub use memory::{BadAddress, GuestMemory, Ram};
