@@ -1,4 +1,4 @@
-//! What maintenance needs next, and the use of a rank by requests, from which it follows.
+//! The next step that maintenance needs, and the use of ranks by requests, on which it depends.
 
 use crate::state::{CommandKind, NEVER, State};
 
