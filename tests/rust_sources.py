@@ -12,7 +12,8 @@ STRUCT = re.compile(
 )
 FIELD = re.compile(r"^ +(?:pub(?:\([^)]*\))? )?(?:r#)?\w+: (?P<type>.*?),?$", re.M)
 PATH = re.compile(r"\b(?P<base>crate|(?:super::)*super)(?P<rest>(?:::\w+)*)(?P<brace>::\{)?")
-USE_OF_CHILD = re.compile(r"^\s*(?:pub(?:\([^)]*\))? )?use (?P<name>\w+)::", re.M)
+USE_OF_CHILD = re.compile(r"^\s*use (?P<name>\w+)::", re.M)
+EXPORT = re.compile(r"^\s*pub(?:\([^)]*\))? use (?P<path>[\w:]+?)(?:::\{(?P<items>[^}]*)\})?;", re.M)
 
 
 def sources() -> list[Path]:
@@ -57,27 +58,77 @@ def grouped(text: str, start: int) -> list[str]:
     return [*items, item]
 
 
+def absolute(module: Module, path: list[str]) -> Module:
+    """Return the path from the crate's root of a path in a `pub use` of a module."""
+    match path:
+        case ["crate", *rest]:
+            return tuple(rest)
+        case ["super", *rest]:
+            return absolute(module[:-1], rest)
+        case ["self", *rest]:
+            return (*module, *rest)
+    return (*module, *path)
+
+
+def code(path: Path) -> str:
+    """Return the text of a file without comments and unit tests."""
+    return re.sub(r"//.*", "", path.read_text()).split("#[cfg(test)]\nmod tests")[0]
+
+
+def without_exports(module: Module, text: str) -> str:
+    """Return the text of a module without each `pub use` of names from the files below it."""
+
+    def kept(export: re.Match[str]) -> str:
+        below = absolute(module, export["path"].split("::"))[: len(module)] == module
+        return "" if below else export[0]
+
+    return EXPORT.sub(kept, text)
+
+
+def exports(texts: dict[Module, str]) -> dict[Module, Module]:
+    """Return what each re-exported name stands for, both as paths from the crate's root."""
+    found: dict[Module, Module] = {}
+    for module, text in texts.items():
+        for export in EXPORT.finditer(text):
+            path = absolute(module, export["path"].split("::"))
+            items = export["items"] or export["path"].rpartition("::")[2]
+            start = path if export["items"] else path[:-1]
+            for name, alias in re.findall(r"((?:\w+::)*\w+)(?: as (\w+))?", items):
+                parts = name.split("::")
+                found[*module, alias or parts[-1]] = (*start, *parts)
+    return found
+
+
 def imports(source: Path) -> dict[Module, set[Module]]:
     """Return for each module of a crate the modules that it names, tests left out.
 
-    A folder's own module and the files below it are one thing: what a file takes from a module above it makes no
-    circle.
+    A name that a module re-exports leads to the module that declares it, and a module that only re-exports names from
+    the files below it does not depend on them. A folder's own module and the files below it are one thing: what a file
+    takes from a module above it, if that module declares it, makes no circle.
     """
     files = modules(source)
+    texts = {module: code(path) for module, path in files.items()}
+    roots = [source / name for name in ("lib.rs", "main.rs") if (source / name).exists()]
+    exported = exports({**texts, (): "\n".join(code(root) for root in roots)})
 
-    def nearest(path: list[str]) -> Module:
-        ends = (tuple(path[:length]) for length in range(len(path), 0, -1))
-        return next((module for module in ends if module in files), ())
+    def nearest(path: Module) -> Module:
+        ends = [path[:length] for length in range(len(path), 0, -1)]
+        for end in ends:
+            if end in files:
+                return end
+            if exported.get(end, end) != end:
+                return nearest((*exported[end], *path[len(end) :]))
+        return ()
 
     graph = {}
-    for module, path in files.items():
-        text = re.sub(r"//.*", "", path.read_text()).split("#[cfg(test)]\nmod tests")[0]
+    for module, original in texts.items():
+        text = without_exports(module, original)
         named = {(*module, found["name"]) for found in USE_OF_CHILD.finditer(text)} & files.keys()
         for found in PATH.finditer(text):
             ups = found["base"].count("super")
             base = [] if ups == 0 else list(module[: len(module) - ups])
             base += [each for each in found["rest"].split("::") if each]
             items = grouped(text, found.end()) if found["brace"] else [""]
-            named |= {nearest(base + re.findall(r"\w+", item)[:3]) for item in items}
+            named |= {nearest((*base, *re.findall(r"\w+", item)[:3])) for item in items}
         graph[module] = {other for other in named if module[: len(other)] != other}
     return graph

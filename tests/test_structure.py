@@ -17,10 +17,6 @@ FILES_MAX = 15
 CIRCLE_MAX = 3
 ROOT = Path(__file__).parents[1]
 SOURCES = (".py", ".pyi", ".c", ".h", ".rs")
-# Folders that may hold more files, each with its reason.
-LARGER = {
-    "crates/parts/dram/src/controller": "each file is one step of a burst, and the steps share one queue",
-}
 MODULES = ["nandram", *(found.name for found in pkgutil.walk_packages(nandram.__path__, "nandram."))]
 
 
@@ -42,14 +38,13 @@ FOLDERS = source_folders()
 
 @pytest.mark.parametrize("folder", sorted(FOLDERS))
 def test_folders_have_at_most_15_files(folder: str) -> None:
-    assert len(FOLDERS[folder]) <= FILES_MAX or LARGER.get(folder), sorted(FOLDERS[folder])
+    assert len(FOLDERS[folder]) <= FILES_MAX, sorted(FOLDERS[folder])
 
 
 def test_the_folders_of_every_crate_and_of_the_package_are_counted() -> None:
     crates = {str(path.parent.relative_to(ROOT)) for path in ROOT.glob("crates/*/*/Cargo.toml")}
     assert {"/".join(folder.split("/")[:3]) for folder in FOLDERS if folder.startswith("crates/")} == crates
     assert "python/nandram/cli" in FOLDERS
-    assert set(LARGER) <= set(FOLDERS)
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name != "nandram.__main__"])

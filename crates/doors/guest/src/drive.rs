@@ -1,15 +1,16 @@
 //! A drive as a PCI function: controller, translation layer and flash as one machine, stepped by its owner.
 
-use ftl::config::{ConfigError, HostMemory};
+use ftl::config::HostMemory;
 use host_interface::external::External;
 use nand::{PayloadKind, Store};
 use sim::{Schedule, Streams, Time};
-use storage::prepare::{Preparation, PrepareError, prepare};
+use storage::prepare::{Preparation, prepare};
 use storage::{Machine, Mirror};
 use system::System;
 use system::parts::Parts;
 
 use crate::controller::{Controller, ControllerConfig, Health, Identity, NamespaceConfig, Need, QUEUES, REGISTERS_END};
+use crate::error::DriveError;
 use crate::lent::{Layout, LentStatistics};
 use crate::memory::GuestMemory;
 use crate::msix::{Message, Msix};
@@ -35,36 +36,6 @@ impl Default for Options {
     fn default() -> Options {
         Options { seed: 1, preparation: Preparation::Erased, namespaces: Vec::new(), identity: None, messages: false }
     }
-}
-
-/// Reasons why a system cannot be a drive of a guest.
-#[derive(Debug, thiserror::Error)]
-pub enum DriveError {
-    /// The parts do not fit together.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The drive could not be prepared.
-    #[error(transparent)]
-    Prepare(#[from] PrepareError),
-    /// The system has another link than PCI Express.
-    #[error("link.type: expected pcie, the link of an NVMe controller with registers")]
-    Link,
-    /// Prepared flash without contents would be read by the guest.
-    #[error("preparation: found {0}, expected none: a guest reads what flash holds")]
-    Preparation(Preparation),
-    /// The saved state is not this drive's.
-    #[error("saved state of the controller: found {0}, expected that of this drive")]
-    State(String),
-    /// A namespace has a size or block size that does not exist.
-    #[error("namespace {number}: found {found}, expected {expected}")]
-    Namespace {
-        /// Its identifier.
-        number: usize,
-        /// The setting.
-        found: String,
-        /// The requirement.
-        expected: String,
-    },
 }
 
 /// Saves the controller's state: a text of at most 4,000 bytes.

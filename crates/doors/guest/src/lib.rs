@@ -12,6 +12,7 @@
 pub mod controller;
 pub mod drive;
 mod entry;
+mod error;
 mod lent;
 pub mod memory;
 pub mod msix;
@@ -21,6 +22,7 @@ mod statistics;
 mod summary;
 
 pub use controller::{Identity, NamespaceConfig, QUEUES};
-pub use drive::{Drive, DriveError, Flash, Inspect, Options, SaveState};
+pub use drive::{Drive, Flash, Inspect, Options, SaveState};
+pub use error::DriveError;
 pub use lent::LentStatistics;
 pub use memory::{BadAddress, GuestMemory, Ram};

@@ -80,6 +80,15 @@ fn identify_reports_what_the_drive_is() {
 }
 
 #[test]
+fn identify_recommends_the_bursts_of_the_system() {
+    for (burst, reported) in [("1", 0), ("8", 3), ("64", 6), ("unlimited", 7)] {
+        let system = system("", &[&SMALL[..], &[("device.arbitration_burst", burst)]].concat());
+        let mut host = Host::attached(&system, &Options::default());
+        assert_eq!(host.identify(1, 0)[72], reported, "RAB for bursts of {burst}");
+    }
+}
+
+#[test]
 fn namespaces_do_not_overlap() {
     let options = Options {
         namespaces: vec![

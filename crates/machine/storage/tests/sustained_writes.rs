@@ -81,7 +81,7 @@ fn at(flown: &Flown, part: f64) -> Time {
 #[test]
 fn collection_never_stops_the_host_whatever_group_and_policy() {
     for group in ["drive", "die", "plane"] {
-        for policy in ["greedy", "cost-benefit", "fifo", "d-choices"] {
+        for &policy in ftl::config::Policy::WORDS {
             let sets = [("ftl.over_provisioning", "0.2"), ("ftl.group", group), ("ftl.gc.policy", policy)];
             let system = drive(&[&sets[..], &[("ftl.gc.batch", "8")]].concat());
             let parts = Parts::new(&system, PayloadKind::None).expect("parts");

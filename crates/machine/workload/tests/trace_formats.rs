@@ -329,9 +329,7 @@ fn formatted(format: Format, requests: &[Request]) -> String {
                 format!("{device} {}.{:03} {sector} {bytes} {}", at / 1000, at % 1000, rw(["w", "READ"]))
             }
             // Formats with whole seconds or without operations, and binary formats.
-            Format::Tencent | Format::OracleGeneral | Format::Objects | Format::Vscsi => {
-                unreachable!("not in the table")
-            }
+            other => unreachable!("{other} cannot hold the requests"),
         }
     };
     let mut lines: Vec<String> = match format {

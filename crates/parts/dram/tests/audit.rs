@@ -5,6 +5,7 @@
 mod support;
 
 use std::collections::BTreeMap;
+use std::mem::discriminant;
 
 use dram::{
     Ack, Channel, Checker, CommandKind, Config, Device, InOrder, Kind, PagePolicy, RankKind, Ranks, RefreshMode,
@@ -17,7 +18,7 @@ use support::controller::Controller;
 fn configs(device: &Device) -> Vec<Config> {
     let plain = || Config::new(device.clone());
     let ranks = |kind, count| Ranks { kind, count };
-    vec![
+    let mut configs = vec![
         plain(),
         Config { ranks: vec![ranks(RankKind::Dram, 2)], page: PagePolicy::Closed, ..plain() },
         Config {
@@ -35,7 +36,13 @@ fn configs(device: &Device) -> Vec<Config> {
             order: "rank:row:bank:column:group".parse().expect("an order"),
             ..plain()
         },
-    ]
+    ];
+    for page in PagePolicy::EXAMPLES {
+        if configs.iter().all(|config| discriminant(&config.page) != discriminant(page)) {
+            configs.push(Config { page: *page, ..plain() });
+        }
+    }
+    configs
 }
 
 /// Generates requests with changing character: random or sequential, reads or writes, dense or with pauses.

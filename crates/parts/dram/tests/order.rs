@@ -29,8 +29,7 @@ fn config(preset: &str, ranks: u32, page: PagePolicy, small_queues: bool) -> Con
 
 fn configs() -> impl Strategy<Value = Config> {
     let preset = prop::sample::select(vec!["DDR2-800", "DDR3-1600", "DDR4-2400", "DDR5-4800", "LPDDR4X-4266"]);
-    let page =
-        prop::sample::select(vec![PagePolicy::Open, PagePolicy::Closed, PagePolicy::Timeout(Time::from_ns(150))]);
+    let page = prop::sample::select(PagePolicy::EXAMPLES);
     (preset, prop::sample::select(vec![1, 2]), page, any::<bool>())
         .prop_map(|(preset, ranks, page, small)| config(preset, ranks, page, small))
 }

@@ -13,8 +13,7 @@ const PORTS: u8 = 3;
 /// Generates channels with various queues, drain limits, ranks, refreshes and policies.
 fn configs() -> impl Strategy<Value = Config> {
     let preset = prop::sample::select(vec!["DDR3-1600", "DDR4-2400", "LPDDR3-1600", "DDR5-4800"]);
-    let page =
-        prop::sample::select(vec![PagePolicy::Open, PagePolicy::Closed, PagePolicy::Timeout(Time::from_ns(150))]);
+    let page = prop::sample::select(PagePolicy::EXAMPLES);
     let order = prop::sample::select(vec!["row:rank:bank:group:column", "row:column:rank:bank:group"]);
     let queues = (2u32..=64, 2u32..=64, 0u32..100, 0u32..100, 1u32..40);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());

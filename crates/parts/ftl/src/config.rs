@@ -3,6 +3,8 @@
 use media::Geometry;
 use sim::Time;
 
+pub use crate::gc::policy::Policy;
+
 /// The unit in which flash is opened, collected and erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
@@ -14,24 +16,13 @@ pub enum Group {
     Drive,
 }
 
-/// Policy by which garbage collection chooses a victim among the closed blocks of a parallel unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
-    /// The block with the fewest valid units.
-    Greedy,
-    /// The block with the greatest (1 - u) / 2u x age (Rosenblum and Ousterhout, 1992; Kawaguchi et al., 1995).
-    CostBenefit,
-    /// The block closed longest ago.
-    Fifo,
-    /// The block with the fewest valid units among this many drawn at random (Van Houdt, 2013).
-    Choices(u32),
-}
-
 /// Garbage collection.
 #[derive(Clone, Copy, Debug)]
 pub struct Collection {
     /// Victim selection.
     pub policy: Policy,
+    /// Number of blocks that [`Policy::DChoices`] draws.
+    pub choices: u32,
     /// A parallel unit collects while its free space is less than this many blocks plus the one being written; at least
     /// 3.
     pub start: u32,

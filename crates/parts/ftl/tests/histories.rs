@@ -61,7 +61,8 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         stripe,
         multi_plane: rng.chance(0.5),
         collection: Collection {
-            policy: pick(rng, &[Policy::Greedy, Policy::CostBenefit, Policy::Fifo, Policy::Choices(3)]),
+            policy: pick(rng, Policy::ALL),
+            choices: 3,
             start: 3,
             separate: rng.chance(0.7),
             ahead: pick(rng, &[0, 1]),

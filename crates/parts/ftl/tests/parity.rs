@@ -31,6 +31,7 @@ fn config(parity: Option<u32>) -> Config {
         multi_plane: true,
         collection: Collection {
             policy: Policy::Greedy,
+            choices: 1,
             start: 3,
             separate: true,
             ahead: 0,

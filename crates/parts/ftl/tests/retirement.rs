@@ -28,6 +28,7 @@ fn config(group: Group) -> Config {
         multi_plane: true,
         collection: Collection {
             policy: Policy::Greedy,
+            choices: 1,
             start: 3,
             separate: true,
             ahead: 0,

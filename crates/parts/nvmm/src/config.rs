@@ -14,17 +14,18 @@ pub enum Order {
     Ascending,
 }
 
-/// The policy that chooses the next block to collect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
-    /// The block with a part of the longest chain of versions (NVMM, "Use of the Bit Vector's Sub-Page Valid Bits");
-    /// among several, the one with the most invalid pages. Unsuitable where all chains are short: the choice is then
-    /// arbitrary, and more is copied than with `Greedy`.
-    LongestChain,
-    /// The block with the fewest valid pages.
-    Greedy,
-    /// The block with the greatest (1 - u) / 2u x age (Rosenblum and Ousterhout, 1992; Kawaguchi et al., 1995).
-    CostBenefit,
+sim::words! {
+    /// The policy that chooses the next block to collect.
+    Policy {
+        /// The block with a part of the longest chain of versions (NVMM, "Use of the Bit Vector's Sub-Page Valid
+        /// Bits"); among several, the one with the most invalid pages. Unsuitable where all chains are short: the
+        /// choice is then arbitrary, and more is copied than with `Greedy`.
+        LongestChain = "longest-chain",
+        /// The block with the fewest valid pages.
+        Greedy = "greedy",
+        /// The block with the greatest (1 - u) / 2u x age (Rosenblum and Ousterhout, 1992; Kawaguchi et al., 1995).
+        CostBenefit = "cost-benefit",
+    }
 }
 
 /// Configuration of one controller of main memory on flash.

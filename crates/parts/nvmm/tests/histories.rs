@@ -33,7 +33,7 @@ fn draw(rng: &mut Rng) -> Config {
         pages,
         versions: (pages * 3).max(4 * segments) * pick(rng, &[1, 4, 8]),
         order: pick(rng, &[Order::Any, Order::Ascending]),
-        policy: pick(rng, &[Policy::LongestChain, Policy::Greedy, Policy::CostBenefit]),
+        policy: pick(rng, Policy::ALL),
         consolidate: rng.chance(0.7),
         collect_start: pick(rng, &[2, 3]),
         open_blocks: pick(rng, &[1, 2]),

@@ -105,7 +105,7 @@ impl Controller {
         self.background.purpose = Some(Purpose::Shutdown);
         self.background.plan = VecDeque::from([Request::flush()]);
         if self.host_memory.is_unsettled() {
-            self.needs.push(Need::LoseHostMemory(self.internal));
+            self.needs.push(Need::LoseHostMemory(self.background_tag));
         } else {
             Step::Background.at(now, 0, s);
         }
@@ -115,7 +115,7 @@ impl Controller {
     pub(super) fn go_on_in_background(&mut self, now: Time, s: &mut dyn Schedule<Event>, out: &mut Vec<Output>) {
         if let Some(request) = self.background.plan.front() {
             self.background.issued = true;
-            return out.push(Output::Command { tag: Tag(u32::from(self.internal)), io: 0, request: *request });
+            return out.push(Output::Command { tag: Tag(u32::from(self.background_tag)), io: 0, request: *request });
         }
         match self.background.purpose.take() {
             Some(Purpose::Sanitize) => self.notice(now, Notice::SanitizeCompleted, s),

@@ -54,6 +54,11 @@ impl Page {
     }
 }
 
+/// Returns the recommended arbitration burst (RAB), a power of two that feature 01h takes as well: there 7 is no limit.
+fn recommended_burst(commands: Option<u32>) -> u8 {
+    commands.map_or(7, |commands| commands.ilog2() as u8)
+}
+
 impl Controller {
     /// Performs Identify.
     pub(super) fn identify(&mut self, now: Time, tag: u16, entry: &Entry) -> Outcome {
@@ -69,7 +74,23 @@ impl Controller {
         Ok(Course::Ends(0))
     }
 
-    /// Returns the Identify Controller data structure.
+    /// Returns the Identify Controller data structure. These fields are 0 on purpose:
+    ///
+    /// | fields | meaning of 0 |
+    /// | --- | --- |
+    /// | IEEE | no OUI is assigned to a simulated drive |
+    /// | CMIC, CNTLID, NSETIDMAX, ENDGIDMAX, ANA fields | one port and one controller; no NVM sets or endurance groups |
+    /// | FGUID, CRDT1 to CRDT3, RRLS, MEC | no such identifier, retry delay, recovery level or enclosure |
+    /// | NPSS, APSTA, HCTMA, MNTMT, MXTMT | one power state, no thermal management by the host |
+    /// | AVSCC, NVSCC | no vendor-specific commands |
+    /// | MTFA, FWUG | no activation of firmware without a reset |
+    /// | UNVMCAP | the namespaces take up the whole capacity |
+    /// | RPMBS, EDSTT, DSTO, PELS | no replay-protected block, self-test or persistent event log |
+    /// | KAS | no keep-alive, which is meant for fabrics |
+    /// | MAXCMD | no limit apart from the queues; only fabrics must report one |
+    /// | FUSES, ACWU, NWPC | no fused commands, compare and write, or write protection |
+    /// | FNA | a format or a secure erase applies to one namespace |
+    /// | AWUN, AWUPF | single blocks are written atomically |
     fn identify_controller(&self) -> Page {
         let mut page = Page::new();
         let transfer = (self.transfer_max / self.page).ilog2() as u8;
@@ -78,7 +99,7 @@ impl Controller {
         page.text(4, 20, &self.identity.serial);
         page.text(24, 40, &self.identity.model);
         page.text(64, 8, FIRMWARE);
-        page.put(72, [3]); // RAB: bursts of 8 commands are recommended
+        page.put(72, [recommended_burst(self.arbitration_burst)]); // RAB
         page.put(77, [transfer]); // MDTS
         page.put(80, VERSION.to_le_bytes());
         page.put(84, 1_000_000u32.to_le_bytes()); // RTD3R, in us
@@ -103,7 +124,6 @@ impl Controller {
         page.put(512, [0x66, 0x44]); // SQES, CQES
         page.put(516, self.namespaces.count().to_le_bytes()); // NN
         page.put(520, (1u16 << 2 | 1 << 3 | 1 << 4 | 1 << 6).to_le_bytes()); // ONCS: DSM, zeroes, select, timestamp
-        page.put(524, [0]); // FNA: each namespace has its own format
         page.put(525, [u8::from(self.has_write_cache) | 0b110]); // VWC: flush of all namespaces
         page.put(536, 1u32.to_le_bytes()); // SGLS: any alignment
         let name = format!(
@@ -116,7 +136,10 @@ impl Controller {
         page
     }
 
-    /// Returns the Identify Namespace data structure.
+    /// Returns the Identify Namespace data structure. 0 on purpose are MC, DPC and DPS (no metadata, no protection), NMIC
+    /// and RESCAP (one controller), FPI (no progress of formats), NAWUN to NABSPF (the controller's atomicity), NOIOB (no
+    /// boundary), MSSRL to MSRC (no Copy command), the identifiers of ANA groups, NVM sets and endurance groups, and EUI64
+    /// (NGUID identifies the namespace).
     fn identify_namespace(&self, identifier: u32) -> Result<Page, Status> {
         let mut page = Page::new();
         if identifier == ALL {

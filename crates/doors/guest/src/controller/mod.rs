@@ -107,8 +107,10 @@ pub struct Controller {
     unit: u64,
     transfer_max: u64,
     has_write_cache: bool,
-    /// The tag of requests that no command waits for, after those of the front end.
-    internal: u16,
+    /// Commands taken from a queue in turn unless the host sets another number; `None`: no limit.
+    arbitration_burst: Option<u32>,
+    /// Tag of background requests, which belong to no command: the one after those of the front end.
+    background_tag: u16,
     registers: Registers,
     queues: Queues,
     commands: Commands,
@@ -184,7 +186,8 @@ impl Controller {
             unit: config.unit,
             transfer_max: config.transfer_max,
             has_write_cache: config.write_cache,
-            internal: tags,
+            arbitration_burst: config.device.arbitration_burst,
+            background_tag: tags,
             registers: Registers::default(),
             queues: Queues::new(),
             commands: Commands::new(tags),
@@ -274,7 +277,7 @@ impl Controller {
             Step::Next => self.next_request(now, of as u16, s, out),
             Step::Arrived => out.push(Output::Arrived { tag: Tag(of) }),
             Step::Ready => self.become_ready(),
-            Step::Retry if of == u32::from(self.internal) => self.go_on_in_background(now, s, out),
+            Step::Retry if of == u32::from(self.background_tag) => self.go_on_in_background(now, s, out),
             Step::Retry => self.run_admin(now, of as u16, s, out),
             Step::Background => self.go_on_in_background(now, s, out),
         }
@@ -321,7 +324,7 @@ impl External for Controller {
     }
 
     fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut dyn Schedule<Event>) {
-        if tag.0 == u32::from(self.internal) {
+        if tag.0 == u32::from(self.background_tag) {
             return self.background_done(now, s);
         }
         self.request_done(now, tag.0 as u16, status, s);
@@ -398,6 +401,6 @@ impl External for Controller {
 impl Controller {
     /// Returns true if the command's data is the guest's.
     fn is_transfer(&self, tag: Tag) -> bool {
-        tag.0 != u32::from(self.internal) && io::is_transfer(&self.commands.of_tag(tag.0 as u16).entry)
+        tag.0 != u32::from(self.background_tag) && io::is_transfer(&self.commands.of_tag(tag.0 as u16).entry)
     }
 }

@@ -7,7 +7,7 @@ use sim::Time;
 use super::Controller;
 use super::namespaces::FORMATS;
 use super::registers::Shutdown;
-use crate::DriveError;
+use crate::error::DriveError;
 
 /// Counters of the health log, with the names that they have in the text.
 pub(super) const COUNTERS: [&str; 8] =

@@ -13,6 +13,7 @@ mod mapping;
 mod overtaken;
 mod pager;
 mod pages;
+mod stats;
 mod uffd;
 
 use std::fmt;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use nvmm::{Permissions, Token};
 
 pub use ahead::Advice;
+pub use stats::MapStats;
 
 use self::mapping::Mapping;
 use self::pager::PagerHandle;
@@ -54,21 +56,6 @@ impl fmt::Display for Source {
             Source::UserOnly => "userfaultfd(2) for user mode only",
         })
     }
-}
-
-/// Statistics of a mapping.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MapStats {
-    /// Loads and stores that hit an unmapped page.
-    pub faults: u64,
-    /// First stores to a page that was mapped for a load or has been synced since the last store.
-    pub store_faults: u64,
-    /// Segments mapped before any access.
-    pub read_ahead: u64,
-    /// Segments evicted from the mapping.
-    pub evicted: u64,
-    /// Bytes currently mapped.
-    pub mapped_bytes: u64,
 }
 
 /// A mapped memory: its byte at address `a` is at [`base`](Self::base) + `a`. All calls of [`Memory`] remain available.

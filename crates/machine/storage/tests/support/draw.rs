@@ -116,7 +116,7 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     set("ftl.group", group.to_owned());
     set("ftl.stripe", pick(rng, &["CWDP", "PDWC", "WCDP", "DPCW"]).to_owned());
     set("ftl.multi_plane", rng.chance(0.5).to_string());
-    let policy = pick(rng, &["greedy", "cost-benefit", "fifo", "d-choices"]);
+    let policy = pick(rng, ftl::config::Policy::WORDS);
     set("ftl.gc.policy", policy.to_owned());
     if policy == "d-choices" {
         set("ftl.gc.choices", "3".to_owned());

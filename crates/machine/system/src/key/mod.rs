@@ -283,26 +283,21 @@ macro_rules! section {
 /// Defines a choice of words and the enum it is read into.
 macro_rules! words {
     ($(#[$meta:meta])* $enum:ident { $( $(#[$variantmeta:meta])* $variant:ident = $word:literal, )* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $enum {
-            $( $(#[$variantmeta])* $variant, )*
+        sim::words! {
+            $(#[$meta])*
+            $enum { $( $(#[$variantmeta])* $variant = $word, )* }
         }
+        $crate::key::from_word!($enum);
+    };
+}
 
-        impl $enum {
-            /// The words, as written in system files.
-            pub const WORDS: &'static [&'static str] = &[$( $word, )*];
-
-            /// Returns the word, as written in system files.
-            pub const fn word(self) -> &'static str {
-                match self { $( $enum::$variant => $word, )* }
-            }
-        }
-
+/// Reads the words of an enum that `sim::words!` declares, here or in the crate of a part.
+macro_rules! from_word {
+    ($enum:ty) => {
         impl $crate::key::FromValue for $enum {
             fn from_value(value: &$crate::key::value::Value) -> Option<$enum> {
                 match value {
-                    $( $crate::key::value::Value::Word($word) => Some($enum::$variant), )*
+                    $crate::key::value::Value::Word(word) => <$enum>::named(word),
                     _ => None,
                 }
             }
@@ -310,4 +305,4 @@ macro_rules! words {
     };
 }
 
-pub(crate) use {section, words};
+pub(crate) use {from_word, section, words};

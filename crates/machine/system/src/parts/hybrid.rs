@@ -8,7 +8,7 @@ use sim::Time;
 
 use super::DramConfig;
 use crate::System;
-use crate::sections::hybrid::{Policy, PrefetchType};
+use crate::sections::hybrid::PrefetchType;
 
 /// Identifier of the machine's only controller.
 pub const CONTROLLER: Controller = Controller(1);
@@ -88,11 +88,7 @@ impl HybridConfig {
                     crate::sections::flash::Order::InOrder => nvmm::Order::Ascending,
                     crate::sections::flash::Order::Any => nvmm::Order::Any,
                 },
-                policy: match n.policy {
-                    Policy::LongestChain => nvmm::Policy::LongestChain,
-                    Policy::Greedy => nvmm::Policy::Greedy,
-                    Policy::CostBenefit => nvmm::Policy::CostBenefit,
-                },
+                policy: n.policy,
                 consolidate: n.consolidate,
                 collect_start: n.collect_start,
                 open_blocks,

@@ -365,12 +365,8 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
         stripe: std::array::from_fn(|i| axis(&f.stripe[i])),
         multi_plane: f.multi_plane,
         collection: layer::Collection {
-            policy: match f.gc.policy {
-                s::GcPolicy::Greedy => layer::Policy::Greedy,
-                s::GcPolicy::CostBenefit => layer::Policy::CostBenefit,
-                s::GcPolicy::Fifo => layer::Policy::Fifo,
-                s::GcPolicy::DChoices => layer::Policy::Choices(f.gc.choices),
-            },
+            policy: f.gc.policy,
+            choices: f.gc.choices,
             start: f.gc.start,
             separate: f.gc.streams,
             ahead: f.gc.ahead,

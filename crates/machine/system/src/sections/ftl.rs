@@ -1,8 +1,10 @@
 //! `[ftl]`: the flash translation layer.
 
-use crate::key::value::Value;
-use crate::key::{AGE, BOOL, COUNT, FRACTION, FromValue, Kind, SIZE, TIME, assumed, given, section, words};
+use ftl::config::Policy;
 use sim::Time;
+
+use crate::key::value::Value;
+use crate::key::{AGE, BOOL, COUNT, FRACTION, FromValue, Kind, SIZE, TIME, assumed, from_word, given, section, words};
 
 words! {
     /// Unit of allocation, collection and erase.
@@ -16,19 +18,7 @@ words! {
     }
 }
 
-words! {
-    /// Selection of garbage collection victims.
-    GcPolicy {
-        /// The block with the fewest valid units.
-        Greedy = "greedy",
-        /// The block with the highest ratio of free space times age to cost (Rosenblum and Ousterhout, 1992).
-        CostBenefit = "cost-benefit",
-        /// The block that was closed first.
-        Fifo = "fifo",
-        /// The block with the fewest valid units among some drawn at random (Van Houdt, SIGMETRICS 2013).
-        DChoices = "d-choices",
-    }
-}
+from_word!(Policy);
 
 words! {
     /// Location of the controller's map cache, apart from the part that device.hmb keeps in host memory.
@@ -136,7 +126,7 @@ section! {
 section! {
     /// Garbage collection.
     Gc {
-        "ftl.gc.policy" policy: GcPolicy = Kind::words(GcPolicy::WORDS),
+        "ftl.gc.policy" policy: Policy = Kind::words(Policy::WORDS),
             assumed("greedy", "best for uniform traffic, and simple"),
             "Selection of the victim.";
         "ftl.gc.choices" choices: u32 = COUNT.within(1.0, 65536.0),

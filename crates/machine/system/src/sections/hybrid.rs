@@ -1,8 +1,9 @@
 //! Flash as main memory: the tables `[memory.link]`, `[memory.cache]`, `[memory.prefetch]` and `[nvmm]`.
 
+use nvmm::Policy;
 use sim::Time;
 
-use crate::key::{BOOL, COUNT, Kind, RATE, SIZE, TIME, assumed, given, section, words};
+use crate::key::{BOOL, COUNT, Kind, RATE, SIZE, TIME, assumed, from_word, given, section, words};
 use crate::{System, SystemError, Value};
 
 words! {
@@ -19,17 +20,7 @@ words! {
     }
 }
 
-words! {
-    /// Selection of the block that is collected next.
-    Policy {
-        /// The block that contains part of the longest version chain.
-        LongestChain = "longest-chain",
-        /// The block with the fewest valid pages.
-        Greedy = "greedy",
-        /// The block with the best ratio of gain and age to cost.
-        CostBenefit = "cost-benefit",
-    }
-}
+from_word!(Policy);
 
 section! {
     /// The link between the last-level cache and the memory controller.

@@ -7,7 +7,7 @@ use media::Op;
 use sim::Time;
 
 use super::JobFileError;
-use super::keys;
+use super::no_effect;
 use super::pattern::{Kind, ReadWrite, Sizes, WRITE, divisor};
 use super::rules::{ContinueOnError, ExitAll, LatencyTarget, Steady, Strides, Trims};
 use super::value::{Amount, KbBase};
@@ -330,7 +330,7 @@ impl Job {
     pub fn check(&self, file: &str) -> Result<(), JobFileError> {
         let fail = |key: &str, message: &str| Err(self.error(file, key, message));
         if self.iolog.is_some() {
-            let shapes = |key: &str| !REPLAY_KEYS.contains(&key) && !keys::is_without_effect(key);
+            let shapes = |key: &str| !REPLAY_KEYS.contains(&key) && no_effect::find(key).is_none();
             if let Some(setting) = self.settings.iter().find(|s| s.own && shapes(s.key)) {
                 return fail(
                     setting.key,

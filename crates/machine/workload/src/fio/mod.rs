@@ -17,6 +17,7 @@
 mod ini;
 mod job;
 mod keys;
+mod no_effect;
 mod pattern;
 mod rules;
 mod value;
@@ -111,7 +112,7 @@ fn job(file: &str, name: &str, line: u32, entries: &[Entry], inherited: usize) -
     for (index, entry) in first.into_iter().chain(rest) {
         let own = index >= inherited;
         let Some(key) = keys::find(entry.key) else {
-            if let Some((key, why)) = keys::without_effect(entry.key) {
+            if let Some((key, why)) = no_effect::find(entry.key) {
                 job.without_effect.retain(|(name, _)| name != key);
                 job.without_effect.push((key.to_owned(), why));
                 job.keep(key, entry, own);

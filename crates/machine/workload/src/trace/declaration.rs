@@ -1,4 +1,4 @@
-//! What a trace format declares about itself, and the start of a trace by which it is recognized.
+//! The declaration of a trace format, and the head of a trace, from which a format is recognized.
 
 use sim::Time;
 

@@ -1,4 +1,4 @@
-//! From the lines or records of a trace to requests: what the parsers of all formats share.
+//! Converts the lines or records of a trace to requests. All formats' parsers share this.
 
 use crate::trace::clock::Clock;
 use crate::trace::declaration::{is_header, is_ignored};

@@ -114,7 +114,7 @@ impl Channel {
     /// Fails if the configuration is invalid.
     pub fn new(config: &Config) -> Result<Channel, ConfigError> {
         config.check()?;
-        let state = State::new(config);
+        let state = State::new(&config.device, &config.rank_kinds(), config.refresh);
         let age_max = state.clock.at_or_after(config.age_max);
         Ok(Channel {
             settings: Settings {
@@ -267,7 +267,7 @@ impl Channel {
             class::ACTIVATE => {
                 let row = self.queues.get(entry).row;
                 self.state.activate(cycle, rank, bank, row);
-                self.maintenance.row_opened(cycle);
+                self.maintenance.row_opened(cycle, rank, bank, row);
                 self.queues.opened(rank, bank, row);
                 self.consider(rank, bank);
             }
@@ -310,7 +310,7 @@ impl Channel {
         let closes = self.maintenance.rows.closes_behind() && self.queues.bank(rank, bank).hit == [NONE; 2];
         self.state.column(cycle, kind, rank, bank, 1);
         self.column_served(cycle, 1);
-        self.maintenance.served(&self.state, cycle, rank);
+        self.maintenance.served(&self.state, cycle, rank, bank, 1);
         if self.state.log.kept {
             let command = match (kind, closes) {
                 (Kind::Read, false) => CommandKind::Read,

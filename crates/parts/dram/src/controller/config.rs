@@ -120,6 +120,11 @@ impl Config {
         self.rank_count() as u64 * self.device.rank_bytes()
     }
 
+    /// Returns the kind of each rank.
+    pub(crate) fn rank_kinds(&self) -> Vec<RankKind> {
+        self.ranks.iter().flat_map(|group| (0..group.count).map(|_| group.kind)).collect()
+    }
+
     /// Returns the number of ranks.
     pub fn rank_count(&self) -> usize {
         self.ranks.iter().map(|group| group.count as usize).sum()

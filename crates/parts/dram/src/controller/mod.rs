@@ -2,24 +2,19 @@
 //!
 //! A controller owns a [`State`](crate::state::State), which determines when a command is allowed. [`Channel`] searches
 //! its queues for open rows (`scheduler.rs`); [`InOrder`] serves requests in order of arrival. Both share `requests.rs`
-//! and `maintenance.rs`, whose policies have a file each: `refresh.rs`, `power_management.rs`, `row_policy.rs`.
+//! and `maintenance/`, where each policy has a file: `refresh.rs`, `power_management.rs`, `row_policy.rs`.
 
 mod admission;
 mod candidates;
 mod channel;
 mod config;
 mod done;
-mod idle;
 mod in_order;
 mod look_ahead;
 mod maintenance;
-mod power_management;
 mod queue;
 mod queued_train;
-mod refresh;
 mod requests;
-mod row_policy;
-mod same_bank_refresh;
 mod scheduler;
 mod train;
 
@@ -27,8 +22,7 @@ pub use channel::Channel;
 pub use config::{Config, ConfigError, Ranks, Scheduler};
 pub(crate) use done::{Done, Timed};
 pub use in_order::InOrder;
-pub use refresh::RefreshMode;
-pub use row_policy::PagePolicy;
+pub use maintenance::{PagePolicy, RefreshMode};
 
 use sim::Time;
 

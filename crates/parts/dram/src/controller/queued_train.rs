@@ -112,7 +112,7 @@ impl Channel {
             self.queues.take(kind, entry, bursts);
         }
         self.maintenance.ranks[rank].demand -= bursts;
-        self.maintenance.served(&self.state, last, rank);
+        self.maintenance.served(&self.state, last, rank, bank, bursts);
         self.consider(rank, bank);
         self.served(run.transfer, self.requests.data_end(&self.state, last, kind), bursts);
         if self.waiting > 0 {

@@ -178,12 +178,12 @@ impl Channel {
     /// Issues the commands of a train that was not interrupted.
     #[inline(always)]
     fn complete_train(&mut self) {
-        let Some(&Train { request, submitted, span, place, last, reported, at, .. }) = self.train.as_ref() else {
+        let Some(&Train { request, submitted, span, place, bank, last, reported, at, .. }) = self.train.as_ref() else {
             return;
         };
         self.issue_train(last, span.bursts, span.bursts);
         self.train = None;
-        self.maintenance.served(&self.state, last, place.rank as usize);
+        self.maintenance.served(&self.state, last, place.rank as usize, bank, span.bursts);
         if !reported {
             self.requests.finish(&request, span.group, submitted, at);
         }

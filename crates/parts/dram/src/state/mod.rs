@@ -20,8 +20,7 @@ pub(crate) use rank::{PowerMode, Rank};
 
 use sim::{Dense, Time};
 
-use crate::controller::Config;
-use crate::device::{Clock, Place, Timing};
+use crate::device::{Clock, Device, Place, Timing};
 use crate::request::{Kind, RankKind};
 use crate::stats::ChannelStats;
 use bank::Gaps;
@@ -49,17 +48,15 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Creates the state at time zero with all banks closed.
-    pub(crate) fn new(config: &Config) -> State {
-        let (device, mut ranks) = (&config.device, Vec::new());
-        let (interval, count) = (u64::from(device.timing.refi), config.rank_count() as u64);
-        for group in &config.ranks {
-            for _ in 0..group.count {
-                // Staggered, so that no two ranks are refreshed at the same time.
-                let due = interval + interval * ranks.len() as u64 / count;
-                ranks.push(Rank::new(group.kind, config.refresh && group.kind == RankKind::Dram, due));
-            }
-        }
+    /// Creates the state of ranks of these kinds at time zero with all banks closed. `refresh` is false if no rank is
+    /// refreshed.
+    pub(crate) fn new(device: &Device, kinds: &[RankKind], refresh: bool) -> State {
+        let (interval, count) = (u64::from(device.timing.refi), kinds.len() as u64);
+        // Staggered, so that no two ranks are refreshed at the same time.
+        let due = |rank: usize| interval + interval * rank as u64 / count;
+        let rank =
+            |(number, kind): (usize, &RankKind)| Rank::new(*kind, refresh && *kind == RankKind::Dram, due(number));
+        let ranks = kinds.iter().enumerate().map(rank).collect();
         // SAFETY: ranks are numbered by layouts, which number those of the configuration, and by loops over all of them.
         let ranks = unsafe { Dense::new(ranks) };
         State {
@@ -167,7 +164,7 @@ impl State {
 
     /// Returns the energy of each rank for its activity. The energy of a device's buffer belongs to the device and is
     /// not included.
-    pub(crate) fn energy(&self, device: &crate::device::Device, activity: &[RankActivity]) -> Vec<EnergyByUse> {
+    pub(crate) fn energy(&self, device: &Device, activity: &[RankActivity]) -> Vec<EnergyByUse> {
         let of = |(rank, activity): (&Rank, &RankActivity)| match rank.kind {
             RankKind::Dram => activity.energy(device),
             RankKind::Buffer => EnergyByUse::default(),

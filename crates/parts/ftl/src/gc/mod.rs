@@ -4,6 +4,7 @@ pub(crate) mod collection;
 pub(crate) mod copy;
 pub(crate) mod fold;
 pub(crate) mod pacing;
+pub(crate) mod policy;
 pub(crate) mod refresh;
 pub(crate) mod short;
 pub(crate) mod victim;

@@ -1,8 +1,8 @@
 //! Victim selection: the block to collect next, and whether collecting it can complete.
 
 use crate::Ftl;
-use crate::config::Policy;
 use crate::gc::collection::GcScan;
+use crate::gc::policy::Policy;
 use crate::gc::victims::Victim;
 use crate::space::blocks::{Blocks, Use};
 use crate::space::parallel_unit::Stream;
@@ -148,6 +148,7 @@ impl Ftl {
         (all - i64::from(parity)).max(0)
     }
 
+    /// Returns the policy's victim among the collectable blocks of a parallel unit.
     pub(crate) fn choose(&mut self, pu: u32) -> Option<u32> {
         let first = pu * self.layout.blocks;
         let ranks = self.space.blocks.ranks(&self.layout, pu);
@@ -170,7 +171,8 @@ impl Ftl {
                 };
                 collectable().map(|(i, _)| i).max_by_key(|i| (benefit(*i), std::cmp::Reverse(*i)))?
             }
-            Policy::Choices(choices) => {
+            Policy::DChoices => {
+                let choices = self.config.collection.choices;
                 let mut best: Option<usize> = None;
                 let mut tries = 0;
                 let mut drawn = 0;

@@ -7,7 +7,7 @@
 
 use sim::{Permutation, Rng, Streams};
 
-use crate::config::{Config, ConfigError, Policy};
+use crate::config::{Config, ConfigError};
 use crate::laid::{Entry, Laid, live_units};
 use crate::layout::Layout;
 use steady::{ClosedBlock, Pool};
@@ -67,12 +67,7 @@ pub fn steady(
     let mut rng = streams.stream("ftl.aged");
     let live = u64::from(live_units(config));
     let permutation = Permutation::new(live, &mut rng);
-    let (policy, approximate) = match config.collection.policy {
-        Policy::Greedy => (steady::Policy::Greedy, false),
-        Policy::Fifo => (steady::Policy::Fifo, false),
-        Policy::Choices(d) => (steady::Policy::DChoices(d), false),
-        Policy::CostBenefit => (steady::Policy::Greedy, true),
-    };
+    let (policy, approximate) = config.collection.policy.theory(config.collection.choices);
     let mut aged = Aged { write_amplification: 0.0, occupancy: 0.0, approximate };
     let mut entries = vec![Entry::default(); layout.all_blocks() as usize];
     let mut writer = Writer { sequence: 1, base: 0, entries: &mut entries };

@@ -9,7 +9,7 @@ use crate::table::Fault;
 use crate::table::chain::{NEW, Node};
 use crate::table::entry::Entry;
 use crate::table::vector::Vector;
-use crate::{Actions, Move, Nvmm, retained};
+use crate::{Actions, Move, Nvmm, Policy, retained};
 
 /// The block under collection.
 #[derive(Clone, Debug, Default)]
@@ -325,15 +325,15 @@ impl Nvmm {
                 && if gather { block.longest > 1 } else { block.valid + u32::from(block.worn) < pages }
         });
         // With only one free block, copy as little as possible, whatever the policy.
-        let policy = if self.blocks.free_count() <= 1 { crate::config::Policy::Greedy } else { self.config.policy };
+        let policy = if self.blocks.free_count() <= 1 { Policy::Greedy } else { self.config.policy };
         let chosen = candidates.min_by_key(|(number, block)| {
             let gain = u64::from(pages - block.valid);
             let score = match policy {
                 _ if gather => (u64::from(block.longest), gain),
-                crate::config::Policy::LongestChain => (u64::from(block.longest), gain),
-                crate::config::Policy::Greedy => (gain, 0),
+                Policy::LongestChain => (u64::from(block.longest), gain),
+                Policy::Greedy => (gain, 0),
                 // (1 - u) / 2u x age, in integers scaled by 2^16.
-                crate::config::Policy::CostBenefit => {
+                Policy::CostBenefit => {
                     let age = u64::from(self.blocks.age(*number)) + 1;
                     (((gain * age) << 16) / (2 * u64::from(block.valid)), gain)
                 }

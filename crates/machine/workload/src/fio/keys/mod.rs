@@ -1,31 +1,12 @@
 //! All keys of job files: names, help texts and parsers.
 
-mod no_effect;
+mod key;
 mod parse;
 mod shape;
 mod table;
 
-use media::SECTOR;
-use sim::Time;
-
-use super::job::Job;
-use super::value::{self, Amount, KbBase};
-use crate::nearest::near;
-
-/// Documentation and parser of a job file key.
-pub struct KeyHelp {
-    /// Name used in results.
-    pub name: &'static str,
-    /// Alternative names in fio.
-    pub aliases: &'static [&'static str],
-    /// Form of the value; empty for a flag.
-    pub form: &'static str,
-    /// Description of the default.
-    pub default: &'static str,
-    /// Description in a sentence or two.
-    pub help: &'static str,
-    set: fn(&mut Job, &Given) -> Result<(), String>,
-}
+use super::no_effect;
+pub use key::KeyHelp;
 
 /// Returns all keys, in the order of the documentation.
 pub fn keys() -> impl Iterator<Item = &'static KeyHelp> {
@@ -37,96 +18,9 @@ pub(super) fn find(name: &str) -> Option<&'static KeyHelp> {
     keys().find(|key| key.name == name || key.aliases.contains(&name))
 }
 
-/// Returns the accepted key without effect that has this name, and the reason.
-pub(super) fn without_effect(name: &str) -> Option<(&'static str, &'static str)> {
-    no_effect::find(name)
-}
-
-/// Returns whether this key is accepted without effect.
-pub(super) fn is_without_effect(name: &str) -> bool {
-    no_effect::find(name).is_some()
-}
-
 /// Returns all names and aliases.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
     keys().flat_map(|key| std::iter::once(key.name).chain(key.aliases.iter().copied())).chain(no_effect::names())
-}
-
-impl KeyHelp {
-    /// Parses the key's value into a job. Errors have the form "found …, expected …".
-    pub(super) fn set(&self, job: &mut Job, value: Option<&str>) -> Result<(), String> {
-        if value.is_none() && !self.form.is_empty() && !self.form.starts_with("bool") {
-            return Err(format!("found no value, expected {}={}", self.name, self.form));
-        }
-        if value == Some("") {
-            return Err("found nothing after the =, expected a value".to_owned());
-        }
-        let given = Given { text: value.unwrap_or("1"), kb: job.kb };
-        (self.set)(job, &given)
-    }
-}
-
-/// A value to be parsed.
-struct Given<'a> {
-    text: &'a str,
-    kb: KbBase,
-}
-
-impl Given<'_> {
-    fn expected<T>(&self, what: &str) -> Result<T, String> {
-        Err(format!("found \"{}\", expected {what}", self.text))
-    }
-
-    fn number(&self, least: u64, most: u64) -> Result<u64, String> {
-        match value::number(self.text, self.kb).filter(|n| (least..=most).contains(n)) {
-            Some(n) => Ok(n),
-            None if most == u64::MAX => self.expected(&format!("a whole number of {least} or more")),
-            None => self.expected(&format!("a whole number from {least} to {most}")),
-        }
-    }
-
-    fn flag(&self) -> Result<bool, String> {
-        match self.text {
-            "1" | "true" => Ok(true),
-            "0" | "false" => Ok(false),
-            _ => self.expected("0 or 1"),
-        }
-    }
-
-    fn time(&self, unit: Time) -> Result<Time, String> {
-        match value::time(self.text, unit) {
-            Some(time) => Ok(time),
-            None => self.expected("a time of at most 213 days such as 30s, 5m, 200ms or 50us"),
-        }
-    }
-
-    fn name<T: Clone>(&self, names: &[(&'static str, T)]) -> Result<T, String> {
-        if let Some((_, value)) = names.iter().find(|(name, _)| *name == self.text) {
-            return Ok(value.clone());
-        }
-        let list: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-        let hint = hint(self.text, list.iter().copied());
-        self.expected(&format!("one of {}{hint}", list.join(", ")))
-    }
-
-    fn amount(&self, sectors: bool) -> Result<Amount, String> {
-        match value::amount(self.text, self.kb) {
-            Some(Amount::Bytes(bytes)) if sectors && bytes % SECTOR != 0 => {
-                self.expected("a multiple of the 512-byte sector")
-            }
-            Some(amount) => Ok(amount),
-            None => self.expected("a size such as 4k, 16m or 1.5g, or a percentage of the drive such as 20%"),
-        }
-    }
-
-    fn block(&self, text: &str) -> Option<u64> {
-        value::number(text, self.kb).filter(|bytes| *bytes > 0 && bytes % SECTOR == 0)
-    }
-}
-
-/// Returns the end of a message that suggests the nearest value, if one is close enough.
-fn hint<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    near(found, names).map_or_else(String::new, |near| format!("; the nearest is \"{near}\""))
 }
 
 #[cfg(test)]

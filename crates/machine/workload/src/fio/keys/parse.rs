@@ -1,6 +1,6 @@
 //! Parsers of complex values.
 
-use super::{Given, hint};
+use super::key::{Given, hint};
 use crate::dist::{Distribution, Extent, Zone};
 use crate::fio::job::Job;
 use crate::fio::pattern::ReadWrite;

@@ -2,8 +2,8 @@
 
 use sim::Time;
 
+use super::key::{Given, KeyHelp};
 use super::parse::{block_align, latency_percentile, percentage_random, replay_skip, steady_state};
-use super::{Given, KeyHelp};
 use crate::fio::job::Job;
 use crate::fio::rules::{ContinueOnError, ExitAll, LatencyTarget};
 

@@ -2,7 +2,7 @@
 
 use sim::Time;
 
-use super::KeyHelp;
+use super::key::KeyHelp;
 use super::parse::{blocks, distribution, engine, ignored, ignored_flag, pattern, ranges, rates, splits, unbuffered};
 use crate::fio::JOBS_MAX;
 use crate::fio::value::{Amount, KbBase};

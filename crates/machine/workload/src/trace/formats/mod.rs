@@ -36,7 +36,7 @@ macro_rules! formats {
             /// All formats except user-defined columns, in the order in which messages name them.
             pub const ALL: &[Format] = &[$(Format::$name),*];
 
-            /// Returns what the format declares about itself.
+            /// Returns the format's declaration.
             pub(crate) fn declaration(self) -> &'static Declaration {
                 match self {
                     $(Format::$name => &$module::FORMAT,)*

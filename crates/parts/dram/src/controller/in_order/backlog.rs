@@ -178,7 +178,7 @@ impl InOrder {
             }
             most -= bursts;
             self.passed = 0;
-            self.leave(last, rank);
+            self.leave(last, rank, bank, bursts);
             self.follow();
             if kind == Kind::Write {
                 self.accept(column, gap, bursts);

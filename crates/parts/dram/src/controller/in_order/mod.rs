@@ -108,7 +108,7 @@ impl InOrder {
         config.check()?;
         let maintenance = Maintenance::new(config);
         let mut controller = InOrder {
-            state: State::new(config),
+            state: State::new(&config.device, &config.rank_kinds(), config.refresh),
             requests: Requests::new(config),
             rests: maintenance.power.rests(),
             maintenance,
@@ -234,17 +234,17 @@ impl InOrder {
             self.state.note(column, CommandKind::Read, rank, bank, (place.row, place.column + burst), request.id);
             burst += 1;
         }
-        self.leave(column, rank);
+        self.leave(column, rank, bank, bursts);
         // The row may have been opened before columns of other reads.
         self.state.bus_free = ahead.max(column + slots);
         self.state.now = self.state.bus_free - slots;
         self.requests.data_end(&self.state, column, Kind::Read)
     }
 
-    /// Records that a rank was served at `cycle`.
-    fn leave(&mut self, cycle: u64, rank: usize) {
+    /// Records `bursts` column commands of a bank, the last at `cycle`.
+    fn leave(&mut self, cycle: u64, rank: usize, bank: usize, bursts: u32) {
         if self.rests {
-            self.maintenance.served(&self.state, cycle, rank);
+            self.maintenance.served(&self.state, cycle, rank, bank, bursts);
             self.needed_at = self.needed_at.min(self.maintenance.next_at);
         }
     }

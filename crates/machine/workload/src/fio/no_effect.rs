@@ -230,11 +230,11 @@ const KEYS: &[(&str, &[&str])] = &[
 ];
 
 /// Returns the key without effect of this name, and the reason.
-pub(in crate::fio) fn find(name: &str) -> Option<(&'static str, &'static str)> {
+pub(super) fn find(name: &str) -> Option<(&'static str, &'static str)> {
     KEYS.iter().find_map(|(why, names)| Some((*names.iter().find(|known| **known == name)?, *why)))
 }
 
 /// Returns the names of all keys without effect.
-pub(in crate::fio) fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().flat_map(|(_, names)| names.iter().copied())
 }

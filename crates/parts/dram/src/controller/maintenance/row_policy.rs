@@ -1,11 +1,12 @@
 //! Row policies: when a row that no queued request needs is closed.
 //!
-//! To add a policy, add a variant here and an arm in each function. What a policy remembers of a bank is a field of
-//! `state::Bank`, set in `state/commands.rs`.
+//! To add a policy, add a variant here, an example to [`PagePolicy::EXAMPLES`] and an arm in each function. What a
+//! policy remembers of its banks is a field of [`RowPolicy`], which [`RowPolicy::opened`] and [`RowPolicy::served`]
+//! update.
 
 use sim::Time;
 
-use crate::controller::maintenance::Need;
+use crate::controller::maintenance::need::Need;
 use crate::state::{CommandKind, NEVER, State, class};
 
 /// Treatment of rows that no queued request needs.
@@ -18,6 +19,12 @@ pub enum PagePolicy {
     Closed,
     /// A row is closed after this time without use.
     Timeout(Time),
+}
+
+impl PagePolicy {
+    /// One policy of each kind, with which tests compare and audit controllers.
+    pub const EXAMPLES: &[PagePolicy] =
+        &[PagePolicy::Open, PagePolicy::Closed, PagePolicy::Timeout(Time::from_ns(150))];
 }
 
 /// A policy, with times in clocks.
@@ -52,8 +59,14 @@ impl RowPolicy {
         }
     }
 
-    /// Returns the first cycle in which a row opened, read or written at `cycle` may have to be closed.
-    pub(crate) fn due_after(&self, cycle: u64) -> u64 {
+    /// Records that a row was opened at `cycle`. Returns the first cycle in which it may have to be closed.
+    pub(crate) fn opened(&mut self, cycle: u64, _rank: usize, _bank: usize, _row: u32) -> u64 {
+        cycle.saturating_add(self.close_after)
+    }
+
+    /// Records `bursts` column commands for the open row of a bank, the last at `cycle`. Returns the first cycle
+    /// in which the row may have to be closed.
+    pub(crate) fn served(&mut self, cycle: u64, _rank: usize, _bank: usize, _bursts: u32) -> u64 {
         cycle.saturating_add(self.close_after)
     }
 

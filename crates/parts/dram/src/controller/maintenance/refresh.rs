@@ -1,9 +1,9 @@
 //! Refresh: when a rank is refreshed, and how long refreshes are postponed while requests wait.
 
 use crate::controller::Config;
-use crate::controller::maintenance::{Need, RankUse};
-use crate::controller::same_bank_refresh;
-use crate::state::{CommandKind, NEVER, State};
+use crate::controller::maintenance::need::{Need, RankUse, with_all_closed};
+use crate::controller::maintenance::same_bank_refresh;
+use crate::state::{CommandKind, State};
 
 /// The command that refreshes DRAM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,16 +42,5 @@ impl Refresh {
             return Need::block(due.saturating_add(self.postpone).max(floor), number, u64::MAX);
         }
         with_all_closed(state, number, floor.max(due), CommandKind::Refresh)
-    }
-}
-
-/// Returns `kind` if all banks of the rank are closed, else the precharge that closes them, from `cycle` on.
-pub(crate) fn with_all_closed(state: &State, number: usize, cycle: u64, kind: CommandKind) -> Need {
-    if cycle == NEVER {
-        Need::NOTHING
-    } else if state.ranks[number].open == 0 {
-        Need::rank(state.closed_at(number, cycle), kind, number)
-    } else {
-        Need::rank(state.closing_at(number, cycle), CommandKind::PrechargeAll, number)
     }
 }

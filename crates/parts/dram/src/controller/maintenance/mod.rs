@@ -1,60 +1,25 @@
-//! Maintenance: commands that do not serve requests. Each policy proposes its next command, and the earliest is issued.
+//! Maintenance: commands that do not serve requests. Each policy, in a file of its own, proposes its next command, and
+//! the earliest is issued.
+
+mod idle;
+mod need;
+mod power_management;
+mod refresh;
+mod row_policy;
+mod same_bank_refresh;
+
+pub(crate) use need::{Need, Step};
+pub use refresh::RefreshMode;
+pub use row_policy::PagePolicy;
 
 use sim::{Dense, Time};
 
 use crate::controller::Config;
-use crate::controller::power_management::PowerManagement;
-use crate::controller::refresh::{Refresh, with_all_closed};
-use crate::controller::row_policy::RowPolicy;
 use crate::state::{CommandKind, NEVER, PowerMode, State};
-
-/// A step of maintenance.
-#[derive(Clone, Copy)]
-pub(crate) enum Step {
-    /// A command to a rank or to one of its banks.
-    Command { kind: CommandKind, rank: u8, bank: u8 },
-    /// Stops serving requests for these banks of a rank, so that they can be refreshed. This is not a command.
-    Block { rank: u8, banks: u64 },
-}
-
-/// A step, and the first cycle in which it may come.
-#[derive(Clone, Copy)]
-pub(crate) struct Need {
-    pub(crate) cycle: u64,
-    pub(crate) step: Step,
-}
-
-impl Need {
-    pub(crate) const NOTHING: Need = Need { cycle: NEVER, step: Step::Block { rank: 0, banks: 0 } };
-
-    pub(crate) fn rank(cycle: u64, kind: CommandKind, rank: usize) -> Need {
-        Need::bank(cycle, kind, rank, 0)
-    }
-
-    pub(crate) fn bank(cycle: u64, kind: CommandKind, rank: usize, bank: usize) -> Need {
-        Need { cycle, step: Step::Command { kind, rank: rank as u8, bank: bank as u8 } }
-    }
-
-    pub(crate) fn block(cycle: u64, rank: usize, banks: u64) -> Need {
-        Need { cycle, step: Step::Block { rank: rank as u8, banks } }
-    }
-
-    /// Returns the earlier of two needs, or this one if they tie.
-    pub(crate) fn or(self, other: Need) -> Need {
-        if other.cycle < self.cycle { other } else { self }
-    }
-}
-
-/// Use of a rank by requests.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct RankUse {
-    /// Bursts queued for it.
-    pub(crate) demand: u32,
-    /// Cycle in which the last of them was served.
-    pub(crate) idle_since: u64,
-    /// During a forced refresh, a bit for each bank for which no request is served.
-    pub(crate) blocked: u64,
-}
+use need::{RankUse, with_all_closed};
+use power_management::PowerManagement;
+use refresh::Refresh;
+use row_policy::RowPolicy;
 
 /// Refresh, power management and row policy of a channel.
 pub(crate) struct Maintenance {
@@ -134,14 +99,14 @@ impl Maintenance {
     }
 
     /// Records that a row was opened at `cycle`.
-    pub(crate) fn row_opened(&mut self, cycle: u64) {
-        self.next_at = self.next_at.min(self.rows.due_after(cycle));
+    pub(crate) fn row_opened(&mut self, cycle: u64, rank: usize, bank: usize, row: u32) {
+        self.next_at = self.next_at.min(self.rows.opened(cycle, rank, bank, row));
     }
 
-    /// Records that a rank was served at `cycle`: its row may have to be closed. If no request waits for the rank, it may
-    /// be refreshed early or put to rest.
-    pub(crate) fn served(&mut self, state: &State, cycle: u64, rank: usize) {
-        self.next_at = self.next_at.min(self.rows.due_after(cycle));
+    /// Records `bursts` column commands of a bank, the last at `cycle`: the row may have to be closed. If no
+    /// request waits for the rank, it may be refreshed early or put to rest.
+    pub(crate) fn served(&mut self, state: &State, cycle: u64, rank: usize, bank: usize, bursts: u32) {
+        self.next_at = self.next_at.min(self.rows.served(cycle, rank, bank, bursts));
         let usage = &mut self.ranks[rank];
         if usage.demand == 0 {
             usage.idle_since = cycle;

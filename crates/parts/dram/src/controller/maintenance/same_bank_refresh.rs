@@ -5,7 +5,7 @@
 //! due every `tREFI / (2 * banks)`. *When not to use it:* if requests go to few banks, they wait as long, and more
 //! often.
 
-use crate::controller::maintenance::{Need, RankUse};
+use crate::controller::maintenance::need::{Need, RankUse};
 use crate::state::{CommandKind, NEVER, State, class};
 
 /// Returns the next need of a powered-up rank for the banks whose turn it is: blocking them, closing them, or the

@@ -2,8 +2,7 @@
 
 use sim::Time;
 
-use crate::controller::maintenance::{Need, RankUse};
-use crate::controller::refresh::with_all_closed;
+use crate::controller::maintenance::need::{Need, RankUse, with_all_closed};
 use crate::state::{CommandKind, NEVER, PowerMode, Rank, State};
 
 /// Idle times, in clocks, after which a rank rests.

@@ -1,0 +1,34 @@
+//! Errors of a drive.
+
+use ftl::config::ConfigError;
+use storage::prepare::{Preparation, PrepareError};
+
+/// Reasons why a system cannot be a drive of a guest.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The parts do not fit together.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The drive could not be prepared.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The system has another link than PCI Express.
+    #[error("link.type: expected pcie, the link of an NVMe controller with registers")]
+    Link,
+    /// Prepared flash without contents would be read by the guest.
+    #[error("preparation: found {0}, expected none: a guest reads what flash holds")]
+    Preparation(Preparation),
+    /// The saved state is not this drive's.
+    #[error("saved state of the controller: found {0}, expected that of this drive")]
+    State(String),
+    /// A namespace has a size or block size that does not exist.
+    #[error("namespace {number}: found {found}, expected {expected}")]
+    Namespace {
+        /// Its identifier.
+        number: usize,
+        /// The setting.
+        found: String,
+        /// The requirement.
+        expected: String,
+    },
+}

@@ -1,0 +1,28 @@
+//! Collection policies. `victim.rs` has the choice of each.
+
+sim::words! {
+    /// Policy by which garbage collection chooses a victim among the closed blocks of a parallel unit.
+    Policy {
+        /// The block with the fewest valid units.
+        Greedy = "greedy",
+        /// The block with the greatest (1 - u) / 2u x age (Rosenblum and Ousterhout, 1992; Kawaguchi et al., 1995).
+        CostBenefit = "cost-benefit",
+        /// The block closed longest ago.
+        Fifo = "fifo",
+        /// The block with the fewest valid units among some drawn at random (Van Houdt, SIGMETRICS 2013).
+        DChoices = "d-choices",
+    }
+}
+
+impl Policy {
+    /// Returns the policy whose steady state [`crate::laid::aged`] computes from theory, and true if it only
+    /// approximates this one. `choices` is the number of blocks that [`Policy::DChoices`] draws.
+    pub(crate) fn theory(self, choices: u32) -> (steady::Policy, bool) {
+        match self {
+            Policy::Greedy => (steady::Policy::Greedy, false),
+            Policy::Fifo => (steady::Policy::Fifo, false),
+            Policy::DChoices => (steady::Policy::DChoices(choices), false),
+            Policy::CostBenefit => (steady::Policy::Greedy, true),
+        }
+    }
+}
