@@ -96,6 +96,7 @@ def test_requests_of_several_pages_try_larger_pages() -> None:
     space = Space(load_system(SIZES), reads=True, writes=False, engines=["io_uring"])
     large = closed_form(space, [point for point in measured.points if point.conditions.size_bytes >= 8192])
     assert {each.get("flash.page", "8KiB") for each in large.structures} == {"8KiB", "16KiB"}
+    assert large.sentences["flash.page"] == "requests span several pages: 8 KiB and 16 KiB are tried"
     small = closed_form(space, [point for point in measured.points if point.conditions.size_bytes <= 8192])
     assert all("flash.page" not in each for each in small.structures)
 

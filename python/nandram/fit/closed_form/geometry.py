@@ -8,6 +8,8 @@ CHIPS = (1, 2, 3, 4, 6, 8, 12, 16)
 """Numbers of chips per channel."""
 ALTERNATIVES = 8
 """Geometries that are tried."""
+PAGE_MAX = 65_536
+"""Largest page of a system file, in bytes."""
 
 Structure = dict[str, object]
 
@@ -54,7 +56,8 @@ def with_pages(space: Space, structures: list[Structure], largest_bytes: int) ->
     How much consecutive data one die reads decides on how many dies a large request waits.
     """
     page = int(quantity(space.value("flash.page")))
-    if largest_bytes <= page or space.is_given("flash.page") or int(str(space.value("flash.planes"))) > 1:
+    one_plane = int(str(space.value("flash.planes"))) == 1
+    if largest_bytes <= page or 2 * page > PAGE_MAX or space.is_given("flash.page") or not one_plane:
         return structures
     doubled = [{**each, "flash.page": f"{2 * page >> 10}KiB"} for each in structures]
     return [*structures, *doubled][: max(ALTERNATIVES, len(structures))]

@@ -306,6 +306,10 @@ class _ReadStart:
             for geometry in geometries(space, dies, self._channels, "flash.channels" in self._start.sentences)
         ]
         self._start.structures = with_pages(space, self._start.structures, max(curves.sizes))
+        if any("flash.page" in each for each in self._start.structures):
+            self._start.sentences["flash.page"] = (
+                f"requests span several pages: {size_text(self._page)} and {size_text(2 * self._page)} are tried"
+            )
 
     def _busy_at_plateau(self) -> float:
         """Return the number of dies that are busy on average at the highest rate of reads within a page."""
