@@ -198,7 +198,7 @@ def page(results: dict[int, dict[str, Any]]) -> str:
         "",
         f"{len(results)} of {DRIVES} drives are done; {right} have the true number of dies. The start has 8 channels.",
         "Where one path limits 8 and 16 KiB, no curve shows the number of channels: fits keep 8, and their dies are a",
-        "multiple of it. Errors at depth 128 and shifted read times follow. By parameter:",
+        "multiple of 8. Errors at depth 128 and shifted read times follow. By parameter:",
     ]
     lines += ["", "| parameter | determined | inside |", "| --- | ---: | ---: |"]
     lines += [f"| `{name}` | {len(row)} | {sum(row)} |" for name, row in sorted(names.items())]

@@ -22,7 +22,7 @@ pub struct Simulation {
     next_id: u64,
     /// Completions up to now; empty when all have been returned.
     ready: Vec<Completion>,
-    /// Number of those that have been returned.
+    /// How many have been returned.
     returned: usize,
     pub(crate) history: History,
 }
