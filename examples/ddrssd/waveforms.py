@@ -116,7 +116,8 @@ def main(output: Path) -> None:
         *panel("(b) the data is read from flash", signals(MISSES), 200),
     ]
     style = (
-        "svg{background:#fff} polyline,path{fill:none} rect{fill:#fff} polyline,rect,path{stroke:#1f4e79;stroke-width:1.3} "
+        "svg{background:#fff} polyline,path{fill:none} rect{fill:#fff} "
+        "polyline,rect,path{stroke:#1f4e79;stroke-width:1.3} "
         "text{font:12px sans-serif;fill:#222} .in{font-size:8px;text-anchor:middle} .title{font-weight:bold}"
     )
     width = LEFT + (2 * BEFORE + BURST + 8) * STEP + GAP + 20

@@ -60,7 +60,8 @@ def read(path: Path, most: int) -> np.ndarray:
     """Return the first pages of a bundled trace."""
     data = subprocess.run(["zstd", "-dc", path], check=True, capture_output=True).stdout
     at = data.index(b"\n", data.index(b"\n") + 1) + 1
-    pages, page = [], 0
+    pages: list[int] = []
+    page = 0
     while len(pages) < most:
         value = shift = 0
         while True:
@@ -169,12 +170,18 @@ def faults(pages: np.ndarray) -> dict[tuple[str, int], np.ndarray]:
 def targets(program: str, source: dict[tuple[str, int], float]) -> list[Target]:
     """Return the paper's figures of LRU and MIN. `source`: faults per request of the trace that is to meet them."""
     claims = library.load("xip").claims.claims
+
+    def printed(name: str) -> float:
+        value = claims[f"xip.{name}"].value
+        assert isinstance(value, int | float)
+        return float(value)
+
     found = []
     fixed: dict[tuple[str, int], float] = {}
     if program == "djpeg":
         for frames in (4, 32):
             for policy in ("LRU", "MIN"):
-                rate = float(claims[f"xip.table4.{frames}.{policy}.flash_to_buffer"].value) / REQUESTS[program]
+                rate = printed(f"table4.{frames}.{policy}.flash_to_buffer") / REQUESTS[program]
                 fixed[policy.lower(), frames] = rate
                 found.append(
                     Target(f"{policy} {frames} KB", {(policy.lower(), frames): 1.0}, rate, COUNT[frames] * rate)
@@ -183,7 +190,7 @@ def targets(program: str, source: dict[tuple[str, int], float]) -> list[Target]:
         if ("lru", frames) in fixed:
             continue
         for quantity, load, sram in (("time", LOAD_US, SRAM_US), ("energy", LOAD_NJ, SRAM_NJ)):
-            ratio = float(claims[f"xip.table5.{program}.{frames}.{quantity}_min"].value)
+            ratio = printed(f"table5.{program}.{frames}.{quantity}_min")
             # MIN's loads and reads over those of LRU are the printed ratio, which is rounded to a hundredth.
             coefficients = {("min", frames): load, ("lru", frames): -ratio * load}
             scale = 0.01 * (load * source["lru", frames] + sram)
