@@ -1,8 +1,10 @@
 """Generated traces."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nandram.errors import UserError
 from nandram.language.tables import Table
 from nandram.papers.runs.generators import mix, sections
 
@@ -47,6 +49,46 @@ def test_the_shares_are_met(requests: int, writes: float, misses: float, size: i
         last = offset if action == "read" else last
     assert hits == reads - round(reads * misses)
     assert found == lines(**keys, seed=seed)
+
+
+@given(st.integers(400, 900), st.integers(0, 1 << 32), st.floats(1, 16), st.floats(1, 16), st.floats(0.05, 0.95))
+def test_means_and_locality_are_met(requests: int, seed: int, read: float, write: float, share: float) -> None:
+    span = 1 << 30
+    keys = {"requests": requests, "request_bytes": 65536, "span_bytes": span, "writes": 0.5, "read_misses": 1}
+    found = lines(**keys, seed=seed, read_sectors=read, write_sectors=write, locality=[share, 0.26])
+    for action, half, mean in (("read", 0, read), ("write", span // 2, write)):
+        sizes = [length // 512 for each, _, length in found if each == action]
+        # Whole sectors, at most 128 of them: the quantiles' mean is below that of the distribution.
+        assert abs(sum(sizes) / len(sizes) - mean) < 0.03 * mean
+        assert min(sizes) >= 1
+        assert max(sizes) <= 128
+        hot = [half <= offset < half + 0.26 * span / 2 for each, offset, _ in found if each == action]
+        assert abs(sum(hot) / len(hot) - share) < 0.01
+    assert len({offset for _, offset, _ in found}) == requests
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("read_sectors", 40, "read_sectors: found `40.0`, expected a number from 1 to 32, a quarter of request_bytes"),
+        (
+            "write_sectors",
+            0.5,
+            "write_sectors: found `0.5`, expected a number from 1 to 32, a quarter of request_bytes",
+        ),
+        ("locality", [0.74], "locality: found `[0.74]`, expected [share of the requests, share of the addresses]"),
+        (
+            "locality",
+            [0.74, 1],
+            "locality: found `[0.74, 1]`, expected [share of the requests, share of the addresses]",
+        ),
+    ],
+)
+def test_mistakes_in_sizes_and_locality_are_told(key: str, value: object, told: str) -> None:
+    keys = {"requests": 10, "request_bytes": 65536, "span_bytes": 1 << 30, "writes": 0.5, "read_misses": 1, "seed": 1}
+    with pytest.raises(UserError) as error:
+        lines(**keys, **{key: value})
+    assert str(error.value) == f"x.toml: runs.r.generate.{told}"
 
 
 def test_a_seed_is_an_order() -> None:

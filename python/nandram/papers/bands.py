@@ -31,6 +31,11 @@ class Cell:
         """Whether the paper's figure lies within our range."""
         return self.low <= self.paper <= self.high
 
+    @property
+    def error(self) -> float | None:
+        """Relative deviation of the median from the printed figure; None if that is zero."""
+        return self.median / self.paper - 1 if self.paper else None
+
 
 @dataclass(frozen=True)
 class BandTable:

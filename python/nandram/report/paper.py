@@ -173,8 +173,12 @@ def _band(band: "BandTable") -> Figure:
     place = ", ".join(band.cells[0].place) or band.over
     unit = f" ({band.unit})" if band.unit else ""
     chart = charts.spans(rows, Axis(f"median and range{unit}", zero=True, room=True), place)
-    table = [(row["name"], row["paper"], row["median"], row["low"], row["high"]) for row in rows]
-    columns = (place, "paper", "our median", "our lowest", "our highest")
+    errors = ["" if cell.error is None else f"{100 * cell.error:+.1f} %" for cell in band.cells]
+    table = [
+        (row["name"], row["paper"], row["median"], error, row["low"], row["high"])
+        for row, error in zip(rows, errors, strict=True)
+    ]
+    columns = (place, "paper", "our median", "error", "our lowest", "our highest")
     runs = f"runs of experiments/{band.paper}.toml: {band.count} by {band.over}"
     source = f"{runs}; bars from lowest to highest; crosses: the paper"
     height = charts.rows_height(rows, 36, 18)

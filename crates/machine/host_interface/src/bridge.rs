@@ -13,13 +13,16 @@ use host::dma::{DataPath, Walk};
 use host::memory::Memory;
 use host::{Chipset, Submission};
 use link::{Direction, Transfer};
-use media::{Request, Status, Tag};
+use media::{Op, Request, Status, Tag};
 use sim::{Part as _, Schedule, Time};
 
 use super::path::Path;
-use super::{Busy, Config, DOORBELL, Event, ISSUED, LINK, Output, Part, host_part};
-use north::North;
+use super::{Busy, Config, DOORBELL, Event, ISSUED, LINK, Output, Part, STEP, host_part};
+use north::{Blocked, North};
 use south::South;
+
+/// Bits of a wait's number that fit into a step's operand.
+const OPERAND: u32 = (1 << 24) - 1;
 
 /// State shared by both ports: memory, and the DMA's position in each command's table.
 #[derive(Clone, Debug)]
@@ -35,7 +38,7 @@ struct Shared {
 #[derive(Clone, Debug)]
 enum Port {
     South(Box<South>),
-    North(North),
+    North(Box<North>),
 }
 
 macro_rules! port {
@@ -78,7 +81,7 @@ impl Bridge {
         let link = host_rows(&host).len() as u32;
         let port = match &config.link {
             link::Config::Sata(sata) => Port::South(Box::new(South::new(sata, chipset))),
-            link::Config::Ddr(ddr) => Port::North(North::new(ddr)),
+            link::Config::Ddr(ddr) => Port::North(Box::new(North::new(ddr))),
             link::Config::Pcie(_) | link::Config::Ufs(_) | link::Config::SharedBuffer(_) => {
                 panic!("{:?} on a bridge's port", config.link)
             }
@@ -176,10 +179,63 @@ impl Bridge {
         })
     }
 
+    /// Returns the counters of a DDR port's waiting READs.
+    pub(super) fn strobe(&self) -> Option<&crate::StrobeStats> {
+        match &self.port {
+            Port::South(_) => None,
+            Port::North(north) => Some(north.strobe()),
+        }
+    }
+
+    /// Sends something to the drive, or lets it wait while a READ holds the bus.
+    fn send_or_wait(&mut self, now: Time, what: Blocked, s: &mut impl Schedule<Event>) {
+        if let Port::North(north) = &mut self.port
+            && let Some((until, wait)) = north.block(now, what)
+        {
+            return s.at(STEP, until, Event::Step { step: 0, of: wait & OPERAND });
+        }
+        self.send_now(now, what, s);
+    }
+
+    fn send_now(&mut self, now: Time, what: Blocked, s: &mut impl Schedule<Event>) {
+        match what {
+            Blocked::Command(slot) => self.send_command_now(now, slot, s),
+            Blocked::Data { tag, bytes, staged } => {
+                let moved = self.transfer(now, tag, Direction::ToDevice, bytes, s);
+                self.device.arrives(tag, moved.arrives.max(staged), &mut self.rows.device(s));
+            }
+            Blocked::List { tag, bytes } => {
+                let moved = self.transfer(now, tag, Direction::ToDevice, bytes, s);
+                self.device.listed(tag, moved.arrives, &mut self.rows.device(s));
+            }
+        }
+    }
+
+    fn send_command_now(&mut self, now: Time, slot: u16, s: &mut impl Schedule<Event>) {
+        let request = self.host.request(slot);
+        let queued = !self.host.is_alone(request.op);
+        let rows = self.rows;
+        let at = port!(&mut self.port, at => at.command(now, queued, &mut rows.on(s)));
+        if let Port::North(north) = &mut self.port
+            && request.op == Op::Read
+        {
+            north.expect(at, slot, request.bytes, &self.shared);
+        }
+        self.device.admit(slot, request, at, &mut rows.device(s));
+    }
+
+    /// Sends what waited for the bus, which is free: its READ was answered, or given up.
+    fn unblock(&mut self, now: Time, s: &mut impl Schedule<Event>) {
+        if let Port::North(north) = &mut self.port {
+            for what in north.unblock() {
+                self.send_now(now, what, s);
+            }
+        }
+    }
+
     pub(super) fn ready(&mut self, now: Time, tag: Tag, s: &mut impl Schedule<Event>) {
         let (tag, bytes, staged) = self.device.ready(now, tag, &mut self.rows.device(s));
-        let moved = self.transfer(now, tag, Direction::ToDevice, bytes, s);
-        self.device.arrives(tag, moved.arrives.max(staged), &mut self.rows.device(s));
+        self.send_or_wait(now, Blocked::Data { tag, bytes, staged }, s);
     }
 
     pub(super) fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) {
@@ -189,6 +245,7 @@ impl Bridge {
             self.device.sent(tag, moved.sent.max(staged));
             let landed = &mut self.landed[tag as usize];
             *landed = moved.arrives.max(*landed);
+            self.unblock(now, s);
         }
     }
 
@@ -218,11 +275,7 @@ impl Path for Bridge {
     }
 
     fn send_command(&mut self, now: Time, slot: u16, s: &mut impl Schedule<Event>) {
-        let request = self.host.request(slot);
-        let queued = !self.host.is_alone(request.op);
-        let rows = self.rows;
-        let at = port!(&mut self.port, at => at.command(now, queued, &mut rows.on(s)));
-        self.device.admit(slot, request, at, &mut rows.device(s));
+        self.send_or_wait(now, Blocked::Command(slot), s);
     }
 
     #[inline]
@@ -233,8 +286,7 @@ impl Path for Bridge {
     }
 
     fn read_list(&mut self, now: Time, tag: u16, bytes: u64, s: &mut impl Schedule<Event>) {
-        let moved = self.transfer(now, tag, Direction::ToDevice, bytes, s);
-        self.device.listed(tag, moved.arrives, &mut self.rows.device(s));
+        self.send_or_wait(now, Blocked::List { tag, bytes }, s);
     }
 
     fn io(&self, tag: u16, _: u16, _: u16) -> u32 {
@@ -245,11 +297,15 @@ impl Path for Bridge {
     fn post(&mut self, now: Time, _: Time, tag: u16, s: &mut impl Schedule<Event>) {
         let status = self.device.post(tag);
         let queued = !self.host.is_alone(self.host.request(tag).op);
+        if let Port::North(north) = &mut self.port {
+            north.ended(tag);
+        }
         let reported = port!(&mut self.port, at => at.status(now, queued, &mut self.rows.on(s)));
         self.interrupts += u64::from(!self.polling);
         let visible = reported.max(self.landed[tag as usize]);
         self.host.completion(now, tag, status, visible, &mut host_part(s));
         self.device.next_turn(now, &mut self.rows.device(s));
+        self.unblock(now, s);
     }
 
     fn reap(&mut self, now: Time, event: host::Event, s: &mut impl Schedule<Event>) -> Option<host::Completed> {
@@ -258,8 +314,13 @@ impl Path for Bridge {
         completed
     }
 
-    fn step(&mut self, _: Time, step: u8, _: u32, _: &mut impl Schedule<Event>, _: &mut Vec<Output>) {
-        unreachable!("step {step} on a path behind bridges")
+    /// Handles the time-out of a READ that holds the bus, unless it has been answered since.
+    fn step(&mut self, now: Time, _: u8, wait: u32, s: &mut impl Schedule<Event>, _: &mut Vec<Output>) {
+        if let Port::North(north) = &self.port
+            && north.wait() & OPERAND == wait
+        {
+            self.unblock(now, s);
+        }
     }
 }
 

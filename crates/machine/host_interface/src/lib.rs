@@ -16,6 +16,8 @@ mod ufs;
 use media::{Request, Status, Tag};
 use sim::{Lane, Schedule, Time, Track};
 
+pub use dram::strobed::StrobeStats;
+
 use ahci::Ahci;
 use bridge::Bridge;
 use external::External;
@@ -396,6 +398,18 @@ impl HostInterface {
             | HostInterface::Ahci(_)
             | HostInterface::Ufs(_)
             | HostInterface::Bridge(_)
+            | HostInterface::External(_) => None,
+        }
+    }
+
+    /// Returns the counters of the READs that wait on a DDR port, or `None` for any other path.
+    pub fn strobe(&self) -> Option<&StrobeStats> {
+        match self {
+            HostInterface::Bridge(path) => path.strobe(),
+            HostInterface::Nvme(_)
+            | HostInterface::Ahci(_)
+            | HostInterface::SharedBuffer(_)
+            | HostInterface::Ufs(_)
             | HostInterface::External(_) => None,
         }
     }

@@ -9,7 +9,7 @@ use crate::sections::flash::Cell;
 use crate::sections::ftl::{Group, MapGrain, MapPlace};
 use crate::sections::hmb;
 use crate::sections::host::{Chipset, Completion};
-use crate::sections::link::LinkType;
+use crate::sections::link::{LinkType, Strobe};
 use crate::{System, Value};
 
 /// Bytes of map per mapping unit.
@@ -165,6 +165,16 @@ fn chipset(s: &System) -> Result<(), SystemError> {
         s.expect(s.host.chipset == Chipset::Bridges, &["host.chipset", "link.type"], bridges)?;
         s.expect(matches!(s.link.burst_length, 4 | 8), &["link.burst_length"], "4 or 8")?;
         s.power_of_two("link.width", s.link.width)?;
+        // Clock edges at least a picosecond apart.
+        s.expect(s.link.rate <= 2_000_000_000_000, &["link.rate"], "at most 2000GT/s")?;
+        // Two transfers per clock.
+        let cas = Time::of_transfer(2 * u64::from(s.link.cas_latency), s.link.rate);
+        let (waits, key) = match s.link.strobe {
+            Strobe::Dqs => (s.link.timeout, "link.timeout"),
+            Strobe::Fixed => (s.link.fixed_latency, "link.fixed_latency"),
+        };
+        let least = format!("at least the {} clocks of link.cas_latency ({} ns)", s.link.cas_latency, cas.ps() / 1000);
+        s.expect(waits >= cas, &[key, "link.cas_latency"], &least)?;
     }
     s.expect(s.host.dma.buffer.is_multiple_of(SECTOR), &["host.dma.buffer"], "a multiple of 512B")?;
     let memory = &s.host.memory;

@@ -158,6 +158,26 @@ const CASES: &[Case] = &[
         &[],
         r#"bad.toml:2:1: host.chipset is "hidden", expected "bridges" where link.type is "ddr": the port belongs to the North Bridge"#,
     ),
+    (
+        &["[link]", r#"type = "ddr""#, r#"timeout = "10ns""#],
+        &[],
+        "bad.toml:3:1: link.timeout is \"10ns\", expected at least the 5 clocks of link.cas_latency (12 ns)",
+    ),
+    (
+        &["[link]", r#"type = "ddr""#, r#"fixed_latency = "1us""#],
+        &[],
+        r#"bad.toml:3:1: link.fixed_latency: set where link.strobe is "dqs", expected only where it is "fixed""#,
+    ),
+    (
+        &["[link]", r#"type = "ddr""#, r#"rate = "2001GT/s""#],
+        &[],
+        r#"bad.toml:3:1: link.rate is "2001000MT/s", expected at most 2000GT/s"#,
+    ),
+    (
+        &["[link]", r#"type = "ddr""#, r#"strobe = "fixed""#, r#"fixed_latency = "2ns""#],
+        &[],
+        "bad.toml:4:1: link.fixed_latency is \"2ns\", expected at least the 5 clocks of link.cas_latency (12 ns)",
+    ),
     (&["[link]", r#"type = "ddr""#, "burst_length = 5"], &[], "bad.toml:3:1: link.burst_length is 5, expected 4 or 8"),
     (
         &["[link]", r#"type = "ddr""#, "generation = 2"],

@@ -7,6 +7,7 @@
 //! * [`Channel`]: one channel with a controller that searches for open rows; [`InOrder`]: one that serves requests in
 //!   order, for a fraction of the work; [`Memory`]: several of either behind one address space, with interleaved
 //!   [`Region`]s.
+//! * [`strobed`]: a rank of variable latency, which raises the data strobe when its data is ready.
 //!
 //! A memory is a state machine, like every part. Requests have any length and carry their port; the controller splits
 //! them into bursts as its queues have room, so that a DMA of many KiB is one request:
@@ -44,6 +45,7 @@ mod merge;
 mod request;
 mod state;
 mod stats;
+pub mod strobed;
 
 pub use audit::{Checker, Rule, Violation};
 pub use controller::{Channel, Config, ConfigError, Controller, InOrder, PagePolicy, Ranks, RefreshMode, Scheduler};

@@ -1,9 +1,8 @@
 //! A storage device on a DDR port of the memory controller. The device signals when its data is ready.
 //!
-//! DDR memory answers a read a fixed number of clocks after the command (CAS latency). A storage device cannot: it
-//! raises the data strobe, DQS, when the first data is ready, and the controller waits for the strobe (Kim et al.,
-//! Solid-State Disk with Double Data Rate DRAM Interface for High-Performance PCs, IEICE Trans. E92-D, 2009, 4.2). From
-//! then on bursts follow back to back. Column commands have their own wires, so the data bus is the shared resource.
+//! It answers READs when its data is ready (Kim et al., Solid-State Disk with Double Data Rate DRAM Interface for
+//! High-Performance PCs, IEICE Trans. E92-D, 2009, 4.2); `dram::strobed` decides when. This is the data bus: bursts of
+//! both directions one after another. Column commands have their own wires.
 
 use sim::{Serial, Span, Time};
 
@@ -18,14 +17,28 @@ pub struct DdrConfig {
     pub width: u32,
     /// Transfers per burst: 4 or 8.
     pub burst_length: u32,
-    /// Time from data being ready in the device to the first edge of DQS at the controller.
-    pub dqs: Time,
+    /// Clocks from a READ to its first data if that is ready.
+    pub cas_latency: u32,
+    /// Time after each READ at which data is sampled if there is no strobe. `None`: the device raises DQS.
+    pub fixed_latency: Option<Time>,
+    /// Whether the bus stays reserved for the answer of a waiting READ.
+    pub held: bool,
+    /// Time after which a waiting READ is given up and issued again.
+    pub timeout: Time,
 }
 
 impl Default for DdrConfig {
-    /// DDR2-800, x64. Assumed: DQS follows the data after five clocks, as in a memory.
+    /// DDR2-800 (JESD79-2F: 5-5-5), x64. Assumed: the bus is held until the data is ready, or for 10 ms.
     fn default() -> Self {
-        DdrConfig { transfers_per_s: 800_000_000, width: 8, burst_length: 8, dqs: Time::from_ps(12_500) }
+        DdrConfig {
+            transfers_per_s: 800_000_000,
+            width: 8,
+            burst_length: 8,
+            cas_latency: 5,
+            fixed_latency: None,
+            held: true,
+            timeout: Time::from_ms(10),
+        }
     }
 }
 
@@ -44,7 +57,6 @@ pub struct Ddr {
     traffic: [Traffic; 2],
     burst: Time,
     burst_bytes: u64,
-    dqs: Time,
 }
 
 impl Ddr {
@@ -53,7 +65,7 @@ impl Ddr {
     /// # Panics
     /// If the burst length, width or rate is invalid.
     pub fn new(config: &DdrConfig) -> Ddr {
-        let DdrConfig { transfers_per_s, width, burst_length, dqs } = *config;
+        let DdrConfig { transfers_per_s, width, burst_length, .. } = *config;
         assert!(matches!(burst_length, 4 | 8), "bursts of {burst_length} transfers, expected 4 or 8");
         assert!(width > 0 && transfers_per_s > 0, "a port of {width} bytes at {transfers_per_s} transfers per second");
         Ddr {
@@ -61,18 +73,12 @@ impl Ddr {
             traffic: [Traffic::default(); 2],
             burst: Time::of_transfer(u64::from(burst_length), transfers_per_s),
             burst_bytes: u64::from(burst_length) * u64::from(width),
-            dqs,
         }
     }
 
     /// Returns the bytes of a burst.
     pub fn burst_bytes(&self) -> u64 {
         self.burst_bytes
-    }
-
-    /// Returns the time from data being ready in the device to the first edge of DQS.
-    pub fn dqs(&self) -> Time {
-        self.dqs
     }
 
     /// Transfers a burst with `payload` bytes of data, due at `at`, behind all bursts accepted before.

@@ -211,18 +211,19 @@ def _variants(console: "Console", found: "VariantTable") -> None:
 
 
 def _band(console: "Console", band: "BandTable") -> None:
-    """Print a table of the paper with our results: the paper's figure, our median and our range."""
+    """Print a table of the paper with our results: the paper's figure, our median, its error and our range."""
     from rich.table import Table
 
     console.print(f"\n  {band.title}; ours: median and range of {band.count} values by {band.over}", markup=False)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for axis in band.cells[0].place:
         table.add_column(axis)
-    for title in ("paper", "ours", "from", "to"):
+    for title in ("paper", "ours", "error", "from", "to"):
         table.add_column(title, justify="right")
     for cell in band.cells:
-        numbers = (cell.paper, cell.median, cell.low, cell.high)
-        table.add_row(*(str(each) for each in cell.place.values()), *(f"{number:.2f}" for number in numbers))
+        paper, ours, low, high = (f"{number:.2f}" for number in (cell.paper, cell.median, cell.low, cell.high))
+        error = "" if cell.error is None else f"{100 * cell.error:+.1f} %"
+        table.add_row(*(str(each) for each in cell.place.values()), paper, ours, error, low, high)
     console.print(table)
 
 

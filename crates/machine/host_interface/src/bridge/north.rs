@@ -1,5 +1,9 @@
 //! A DDR port of the North Bridge: the DMA of the DRAM controller moves each burst in and then out.
 
+use std::collections::VecDeque;
+
+use dram::strobed::{Answer, StrobeStats, StrobedConfig, StrobedRank, Waiting};
+use host::slots::SLOTS;
 use link::{Ddr, DdrConfig, Direction, Transfer, Utilisation};
 use sim::{Schedule, Span, Time};
 
@@ -13,14 +17,71 @@ const STATUS: u64 = link::sata::SET_DEVICE_BITS as u64;
 
 /// The port. Its DMA has a single data path that every burst uses twice: on its way in, at the pace of its source, and
 /// on its way out. Phases D and E of a transfer therefore never overlap, whatever the speed of the two buses.
+///
+/// A READ waits for the drive's data (`dram::strobed`). If it holds the bus, transfers to the drive are kept until the
+/// data arrives or the READ is given up.
 #[derive(Clone, Debug)]
 pub(super) struct North {
     port: Ddr,
+    rank: StrobedRank,
+    /// Per slot, the bytes that the drive owes.
+    owed: [u64; SLOTS as usize],
+    /// Transfers to the drive that found the bus held, in order.
+    blocked: VecDeque<Blocked>,
+}
+
+/// A transfer to the drive that waits for the bus.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Blocked {
+    /// The command in this slot.
+    Command(u16),
+    /// A write's data, for which the drive has room at `staged`.
+    Data { tag: u16, bytes: u64, staged: Time },
+    /// The list of ranges that a command points to.
+    List { tag: u16, bytes: u64 },
 }
 
 impl North {
     pub fn new(config: &DdrConfig) -> North {
-        North { port: Ddr::new(config) }
+        let DdrConfig { transfers_per_s, cas_latency, fixed_latency, held, timeout, .. } = *config;
+        let answer = fixed_latency.map_or(Answer::Strobe, Answer::Fixed);
+        let waiting = if held { Waiting::Held } else { Waiting::Released };
+        let rank = StrobedRank::new(&StrobedConfig { transfers_per_s, cas_latency, answer, waiting, timeout });
+        North { port: Ddr::new(config), rank, owed: [0; SLOTS as usize], blocked: VecDeque::new() }
+    }
+
+    /// Keeps a transfer to the drive if the bus is held. Returns the time-out of the READ that holds it, and the
+    /// number of its wait.
+    pub fn block(&mut self, now: Time, transfer: Blocked) -> Option<(Time, u32)> {
+        let until = self.rank.held(now)?;
+        self.blocked.push_back(transfer);
+        Some((until, self.rank.block()))
+    }
+
+    /// Returns the number of the current wait.
+    pub fn wait(&self) -> u32 {
+        self.rank.wait()
+    }
+
+    /// Takes the transfers that waited for the bus.
+    pub fn unblock(&mut self) -> VecDeque<Blocked> {
+        std::mem::take(&mut self.blocked)
+    }
+
+    /// Issues a READ for the data of a command that reaches the drive at `at`, unless one waits.
+    pub fn expect(&mut self, at: Time, slot: u16, bytes: u64, shared: &Shared) {
+        self.owed[slot as usize] = bytes;
+        self.rank.expect(shared.path.begin(at), bytes);
+    }
+
+    /// Forgets the data that a command has not delivered at its end.
+    pub fn ended(&mut self, slot: u16) {
+        let rest = std::mem::take(&mut self.owed[slot as usize]);
+        self.rank.cancel(rest);
+    }
+
+    pub fn strobe(&self) -> &StrobeStats {
+        self.rank.stats()
     }
 
     pub fn names(&self) -> &'static [&'static str] {
@@ -33,23 +94,30 @@ impl North {
 
     pub fn power_cut(&mut self, now: Time) {
         self.port.power_cut(now);
+        self.rank.power_cut();
+        self.owed.fill(0);
+        self.blocked.clear();
     }
 
     /// Sends the command to the drive, after the processor has written the DMA's registers. Returns its arrival.
     pub fn command<S: Schedule<Event>>(&mut self, now: Time, _queued: bool, spans: &mut Spans<'_, S>) -> Time {
         let to = self.port.message(now, now, Direction::ToDevice, COMMAND);
+        self.rank.give_way(now, to);
         spans.link(Direction::ToDevice, "command", Span { from: now, to });
         to
     }
 
-    /// Receives the drive's report of a command's end. Returns the time at which the driver can see it.
+    /// Receives the drive's report of a command's end, which answers a READ that waits. Returns the time at which the
+    /// driver can see it.
     pub fn status<S: Schedule<Event>>(&mut self, now: Time, _queued: bool, spans: &mut Spans<'_, S>) -> Time {
         let to = self.port.message(now, now, Direction::ToHost, STATUS);
+        self.rank.give_way(now, to);
         spans.link(Direction::ToHost, "status", Span { from: now, to });
         to
     }
 
-    /// Moves data to memory: a DQS preamble, then for each burst D, B at the start of a region, and E.
+    /// Moves data to memory: the answer of the waiting READ, then for each burst D, B at the start of a region, and E.
+    /// READs of later bursts are issued ahead, since column commands have their own wires.
     pub fn receive<S: Schedule<Event>>(
         &mut self,
         now: Time,
@@ -58,11 +126,14 @@ impl North {
         shared: &mut Shared,
         spans: &mut Spans<'_, S>,
     ) -> Transfer {
-        let from = shared.path.begin(now + self.port.dqs());
+        let signals = self.rank.answer(now);
+        let from = shared.path.begin(signals.data);
         let (mut at, mut sent, mut moving, mut left) = (from, from, Time::ZERO, bytes);
+        let mut first = None;
         while left > 0 {
             let part = left.min(self.port.burst_bytes());
             let burst = self.port.burst(at, Direction::ToHost, part);
+            first.get_or_insert(burst.from);
             sent = burst.to;
             let look = shared.walk.step(slot, part);
             let ready = if look { shared.memory.look(now, sent, shared.look) } else { sent };
@@ -71,6 +142,8 @@ impl North {
             at = stored.to;
             left -= part;
         }
+        self.owed[slot as usize] -= bytes;
+        self.rank.answered(signals, first.expect("a transfer has data"), bytes, at);
         self.moved(Direction::ToHost, Held { from, sent, to: at, moving }, shared, spans);
         Transfer { sent, arrives: at }
     }
@@ -99,6 +172,7 @@ impl North {
             at = burst.to;
             left -= part;
         }
+        self.rank.give_way(now, at);
         self.moved(Direction::ToDevice, Held { from, sent: at, to: at, moving }, shared, spans);
         Transfer { sent: at, arrives: at }
     }

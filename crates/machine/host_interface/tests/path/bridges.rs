@@ -154,7 +154,10 @@ impl Slow<'_> {
         let unit = u64::from(ddr.burst_length * ddr.width);
         let burst = f64::from(ddr.burst_length) / ddr.transfers_per_s as f64 * 1e9;
         let memory = self.memory(unit as f64);
-        let mut last = self.task(DMA, 0.0, at + if up { in_ns(ddr.dqs) } else { 0.0 }, &[]);
+        // The strobe: at the clock edge after the data is ready, a clock of preamble.
+        let clock = 2e9 / ddr.transfers_per_s as f64;
+        let strobe = if up { (at / clock).ceil() * clock + clock } else { at };
+        let mut last = self.task(DMA, 0.0, strobe, &[]);
         let mut sent = last;
         for done in (0..bytes).step_by(unit as usize) {
             if up {
@@ -245,15 +248,29 @@ pub fn link_config() -> impl Strategy<Value = link::Config> {
             handshake: ns(handshake / 2 * 2),
         })
     });
-    let ddr = (any::<bool>(), 0u64..40, 100u64..1_700).prop_map(|(eight, dqs, rate)| {
+    let ddr = (any::<bool>(), 1u32..9, 100u64..1_700).prop_map(|(eight, cas_latency, rate)| {
         link::Config::Ddr(link::DdrConfig {
             transfers_per_s: rate * 1_000_000,
             width: 8,
             burst_length: if eight { 8 } else { 4 },
-            dqs: ns(dqs),
+            cas_latency,
+            held: false,
+            ..link::DdrConfig::default()
         })
     });
     prop_oneof![sata, ddr]
+}
+
+/// Like `link_config`, with any way in which READs on a DDR port wait.
+pub fn any_link_config() -> impl Strategy<Value = link::Config> {
+    let waits = (any::<bool>(), 1u64..200, prop::option::of(1u64..200));
+    (link_config(), waits).prop_map(|(mut link, (held, timeout, fixed))| {
+        if let link::Config::Ddr(ddr) = &mut link {
+            (ddr.held, ddr.timeout) = (held, Time::from_us(timeout));
+            ddr.fixed_latency = fixed.map(Time::from_us);
+        }
+        link
+    })
 }
 
 /// Time from a visible completion to the notification of the program.
@@ -383,15 +400,65 @@ fn round() -> host::Chipset {
 
 #[test]
 fn a_read_on_a_ddr_port() {
-    let config = bridged(link::Config::Ddr(link::DdrConfig { dqs: ns(12), ..Default::default() }), round());
+    let config = bridged(link::Config::Ddr(link::DdrConfig::default()), round());
     let mut bench = Bench::new(&config, Back::constant(ns(50_000)));
     bench.run(&[(Time::ZERO, 0, Request::new(Op::Read, 0, 65_536))]);
-    // Phase A: doorbell 1000, front-side bus 100, a burst with the command, firmware 1000. C: 50 us. DQS 12. Then 1,024
-    // times D and E at 10 each, and B: 60 and one burst of memory.
+    // Phase A: doorbell 1000, front-side bus 100, a burst with the command, firmware 1000. C: 50 us, which ends on a clock
+    // edge. A clock of preamble. Then 1,024 times D and E at 10 each, and B: 60 and one burst of memory.
     let asked = ns(1000 + 100 + 10 + 1000);
     assert_eq!(bench.commands[0].0, asked);
-    let end = asked + ns(50_000 + 12 + 1024 * 20 + 60 + 10 + 1500);
+    let end = asked + ns(50_000 + 1024 * 20 + 60 + 10 + 1500) + Time::from_ps(2_500);
     assert_eq!(bench.ends[0].unwrap().at, end);
+    let strobe = bench.front.strobe().unwrap();
+    assert_eq!((strobe.answers, strobe.repeated, strobe.blocked), (1, 0, 0));
+    // The READ follows the command, 1,000 ns before it is decoded.
+    assert_eq!(strobe.last.read, asked - ns(1000));
+    assert_eq!(strobe.last.data, asked + ns(50_000) + Time::from_ps(2_500));
+}
+
+/// Starts a read from flash and, 10 us later, a write, which the drive would accept at once. Returns when the write's
+/// command reached the translation layer.
+fn write_behind_a_read(ddr: link::DdrConfig) -> (Time, u64) {
+    let mut config = bridged(link::Config::Ddr(ddr), round());
+    config.device.single_buffer = false;
+    let mut bench = Bench::new(&config, Back::constant(ns(200_000)));
+    let (read, write) = (Request::new(Op::Read, 0, 4096), Request::new(Op::Write, 1 << 20, 4096));
+    bench.run(&[(Time::ZERO, 0, read), (ns(10_000), 0, write)]);
+    assert!(bench.ends.iter().all(|end| end.is_some()));
+    let (at, ..) = bench.commands.iter().find(|(_, _, request)| request.op == Op::Write).unwrap();
+    (*at, bench.front.strobe().unwrap().blocked)
+}
+
+#[test]
+fn a_waiting_read_blocks_a_write_until_data_comes_or_time_is_out() {
+    let ddr = link::DdrConfig::default;
+    let decoded = ns(10_000 + 1000 + 100 + 10 + 1000);
+    // Released, the write's command passes the waiting READ.
+    let (at, blocked) = write_behind_a_read(link::DdrConfig { held: false, ..ddr() });
+    assert_eq!((at, blocked), (decoded, 0));
+    // Held, it waits for the read's data, 200 us after its command.
+    let (at, blocked) = write_behind_a_read(ddr());
+    assert_eq!(blocked, 1);
+    assert!(at > ns(200_000) && at < ns(205_000), "{at}");
+    // With a time-out of 50 us, it waits until the READ is given up: the READ followed its command at 1,110 ns.
+    // Its data then waits for the next time-out.
+    let (at, blocked) = write_behind_a_read(link::DdrConfig { timeout: ns(50_000), ..ddr() });
+    assert_eq!((at, blocked), (ns(1_110 + 50_000 + 10 + 1000), 2));
+    // Without a strobe nothing is held, and data is sampled every 50 us.
+    let (at, blocked) = write_behind_a_read(link::DdrConfig { fixed_latency: Some(ns(50_000)), ..ddr() });
+    assert_eq!((at, blocked), (decoded, 0));
+}
+
+#[test]
+fn without_a_strobe_a_read_waits_for_the_slowest() {
+    let fixed = link::DdrConfig { fixed_latency: Some(ns(300_000)), ..link::DdrConfig::default() };
+    for (flash, reads) in [(1_000, 1), (250_000, 1), (350_000, 2)] {
+        let mut bench = Bench::new(&bridged(link::Config::Ddr(fixed.clone()), round()), Back::constant(ns(flash)));
+        bench.run(&[(Time::ZERO, 0, Request::new(Op::Read, 0, 4096))]);
+        let strobe = bench.front.strobe().unwrap();
+        assert_eq!(strobe.last.data, ns(1_110 + 300_000 * reads), "flash of {flash} ns");
+        assert_eq!(strobe.repeated, reads - 1);
+    }
 }
 
 #[test]

@@ -102,7 +102,7 @@ fn ufshci() -> impl Strategy<Value = Config> {
 }
 
 fn bridged() -> impl Strategy<Value = Config> {
-    (ahci(), bridges::chipset(), bridges::link_config(), any::<bool>()).prop_map(
+    (ahci(), bridges::chipset(), bridges::any_link_config(), any::<bool>()).prop_map(
         |(mut config, chipset, link, single)| {
             (config.link, config.host.chipset, config.device.single_buffer) = (link, Some(chipset), single);
             config

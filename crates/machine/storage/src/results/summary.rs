@@ -16,6 +16,7 @@ use crate::results::measured::{Group, Measured};
 use crate::run::Outcome;
 use crate::run::failed::{FailedJob, errno};
 use crate::run::record::{Direction, Totals};
+use host_interface::StrobeStats;
 use system::System;
 
 /// Percentiles that fio prints.
@@ -318,6 +319,9 @@ fn inside(system: &System, figures: &Figures<'_>) -> Value {
         all["shared_buffer"] = of_window;
         all["whole_run"]["shared_buffer"] = shared_buffer(whole_run).unwrap_or_default();
     }
+    if let Some(stats) = machine.host_interface().strobe() {
+        all["strobe"] = strobe(stats);
+    }
     if !figures.failed.is_empty() {
         all["failed_jobs"] = figures.failed.iter().map(|failed| failed.entry(jobs)).collect();
     }
@@ -349,6 +353,23 @@ fn inside(system: &System, figures: &Figures<'_>) -> Value {
         all["timeline_spans_left_out"] = json!(timeline.left_out());
     }
     all
+}
+
+/// Returns the counters of the whole run of READs that wait on a DDR port, and the signals of the last answer.
+fn strobe(stats: &StrobeStats) -> Value {
+    let ns = |time: Time| time.ps() as f64 / 1000.0;
+    let since_read = |time: Time| ns(time - stats.last.read);
+    json!({
+        "answers": stats.answers,
+        "read_to_data_ns": {
+            "min": ns(stats.waited_min),
+            "mean": ns(stats.waited) / stats.answers.max(1) as f64,
+            "max": ns(stats.waited_max),
+        },
+        "repeated": stats.repeated,
+        "blocked": stats.blocked,
+        "last": { "preamble_ns": since_read(stats.last.preamble), "data_ns": since_read(stats.last.data) },
+    })
 }
 
 /// Returns the figures of a path through a shared buffer: interface, protocol, buffer banks and memory buses. `None`

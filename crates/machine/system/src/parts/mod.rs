@@ -125,7 +125,10 @@ fn host_interface(system: &System) -> host_interface::Config {
             transfers_per_s: system.link.rate,
             width: system.link.width as u32,
             burst_length: system.link.burst_length,
-            dqs: system.link.dqs,
+            cas_latency: system.link.cas_latency,
+            fixed_latency: (system.link.strobe == l::Strobe::Fixed).then_some(system.link.fixed_latency),
+            held: system.link.waiting == l::Waiting::Held,
+            timeout: system.link.timeout,
         }),
     };
     let chipset = (s.chipset == h::Chipset::Bridges).then_some(host::Chipset {

@@ -33,6 +33,26 @@ words! {
 }
 
 words! {
+    /// Ways in which the controller of a DDR port learns that data is ready.
+    Strobe {
+        /// The device raises the data strobe.
+        Dqs = "dqs",
+        /// Data follows each READ after a fixed time.
+        Fixed = "fixed",
+    }
+}
+
+words! {
+    /// Data bus while a READ waits.
+    Waiting {
+        /// Reserved for the answer.
+        Held = "held",
+        /// Open to other transfers.
+        Released = "released",
+    }
+}
+
+words! {
     /// Memory channel of a device.
     Channel {
         /// A separate channel.
@@ -185,10 +205,28 @@ section! {
             given("8", "JESD79-2: 4 or 8"),
             "Transfers per burst of a DDR port, 4 or 8; its DMA engine moves data in bursts.",
             when "link.type" is "ddr";
-        "link.dqs" dqs: Time = TIME,
-            assumed("12.5ns", "as in a memory: CAS latency 5 of DDR2-800"),
-            "Time from data being ready in the device to the first edge of DQS, for which the controller waits.",
+        "link.cas_latency" cas_latency: u32 = COUNT.within(1.0, 64.0),
+            given("5", "JESD79-2F: DDR2-800D, 5-5-5"),
+            "Clocks from a READ on a DDR port to its first data, if the device has that ready.",
             when "link.type" is "ddr";
+        "link.strobe" strobe: Strobe = Kind::words(Strobe::WORDS),
+            given("dqs", "ddrssd, 4.2"),
+            "How a DDR port's controller learns that data is ready.",
+            when "link.type" is "ddr";
+        "link.fixed_latency" fixed_latency: Time = TIME,
+            assumed("2ms", "a memory controller that waits a fixed time must wait for the slowest read: 64 KiB from \
+                flash take 1.2 ms in a drive of 2007"),
+            "Without DQS: time from a READ to its data. A READ that finds none is repeated.",
+            when "link.strobe" is "fixed";
+        "link.waiting" waiting: Waiting = Kind::words(Waiting::WORDS),
+            assumed("held", "the paper's only signal is DQS: the device could not tell when a bus in use is free"),
+            "Data bus of a DDR port while a READ waits for DQS.",
+            when "link.strobe" is "dqs";
+        "link.timeout" timeout: Time = TIME,
+            assumed("10ms", "longer than a block erase and any queue of reads before it"),
+            "Time after which a DDR port's controller gives up a READ that waits for DQS, lets other transfers use the \
+             bus, and issues it again.",
+            when "link.strobe" is "dqs";
         "link.data_buffer" data_buffer: u64 = SIZE.within(4096.0, 1073741824.0),
             assumed("512KiB", "throughput does not grow beyond it (Seo et al., A Mobile Storage Leveraging the DRAM \
                 Interface, 6.3)"),
