@@ -1,7 +1,7 @@
 //! The blocks being collected in a parallel unit, and the space gained from them so far.
 //!
-//! Pacing needs the gain after every program and every read of collection, so that it is kept with the victims and
-//! updated when a victim loses a valid unit.
+//! Pacing reads the gain after every program and every read of collection, so it is stored here and updated when a
+//! victim loses a valid unit.
 
 use crate::space::blocks::Blocks;
 
@@ -28,6 +28,7 @@ impl Victim {
 
 /// Victims of a parallel unit, in the order in which they were chosen.
 pub(crate) struct Victims {
+    /// Each with the units gained from it.
     all: Vec<(Victim, u64)>,
     /// Sum of the units gained from each victim, if every plane is usable.
     gained: u64,

@@ -68,7 +68,7 @@ impl ParallelUnit {
     }
 
     /// Returns the units that fit into the free blocks and the blocks open for the host and for copies, if every plane
-    /// is usable. Pacing needs them more often than they change.
+    /// is usable. The number is stored, because pacing reads it more often than it changes.
     #[inline]
     pub(crate) fn units_left(&self, layout: &Layout) -> u64 {
         debug_assert_eq!(self.room, self.count_room(layout), "room in {:?} and {:?}", self.free, self.write_points);
