@@ -68,7 +68,9 @@ def run(
         from nandram.folders import check
 
         check(Path(output))
-    found = _core.run(system.source, list(system.changes), os.fspath(workload), options, progress)
+    from nandram.traces import resolve
+
+    found = _core.run(system.source, list(system.changes), resolve(os.fspath(workload)), options, progress)
 
     result = Result(found.summary_json, found.manifest_json, {}, found.timeline_json)
     result.remarks += [remark] if remark else []

@@ -1,4 +1,4 @@
-"""Traces generated to meet the XIP paper's figures of LRU and MIN (examples/xip/held_out.py)."""
+"""Bundled traces: their names, and those generated to meet the XIP paper's figures (examples/xip/held_out.py)."""
 
 import hashlib
 import tomllib
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import nandram
+from nandram.errors import UserError
 from nandram.paging.run import run_paging
 from nandram.papers import library
 from nandram.traces import bundled, path_of
@@ -32,3 +34,12 @@ def test_a_fitted_trace_meets_table_4(sram_kib: int, within: float) -> None:
         paper = claims[f"xip.table4.{sram_kib}.{policy.upper()}.flash_to_buffer"].value
         assert isinstance(paper, int | float)
         assert abs(loads / paper - 1) < within, policy
+
+
+def test_run_accepts_the_name_of_a_bundled_trace() -> None:
+    by_name = nandram.run("onenand-xip", "xip/djpeg-x86_64-Os")
+    by_path = nandram.run("onenand-xip", path_of("xip/djpeg-x86_64-Os"))
+    assert by_name.inside["requests"] == by_path.inside["requests"] == 18121
+    assert by_name.inside["paging"] == by_path.inside["paging"]
+    with pytest.raises(UserError, match="xip/djpeg-x86_64-Ox: No such file"):
+        nandram.run("onenand-xip", "xip/djpeg-x86_64-Ox")

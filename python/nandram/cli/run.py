@@ -29,7 +29,10 @@ ScaleOption = Annotated[
 
 def run(
     system: SystemArgument,
-    workload: Annotated[str, typer.Argument(metavar="WORKLOAD", help="A fio job file or a trace.")],
+    workload: Annotated[
+        str,
+        typer.Argument(metavar="WORKLOAD", help="A fio job file or a trace; also the name of a bundled page trace."),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(

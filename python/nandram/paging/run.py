@@ -237,19 +237,15 @@ def named(traces: Sequence[TracePath]) -> list[tuple[str, str]]:
 
     Names of bundled traces, such as ``xip/djpeg-arm-O2``, are accepted for paths.
     """
-    paths = [_path(os.fspath(trace)) for trace in traces]
+    from nandram.traces import resolve
+
+    paths = [resolve(os.fspath(trace)) for trace in traces]
     short = [Path(path).name.split(".")[0] for path in paths]
     names = short if len({*short}) == len(short) else paths
     if len({*names}) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise UserError(f"traces: found `{twice}` {names.count(twice)} times, expected each once")
     return list(zip(names, paths, strict=True))
-
-
-def _path(trace: str) -> str:
-    from nandram.traces import bundled, path_of
-
-    return os.fspath(path_of(trace)) if not os.path.exists(trace) and trace in bundled() else trace
 
 
 def read_windows(windows: str | Sequence[int]) -> list[int]:

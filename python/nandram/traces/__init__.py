@@ -1,5 +1,6 @@
 """Page traces that come with nandram: ``FOLDER/NAME.pages.zst``, as ``nandram capture pages`` records them."""
 
+import os
 from functools import cache
 from pathlib import Path
 
@@ -17,3 +18,8 @@ def bundled() -> tuple[str, ...]:
 def path_of(name: str) -> Path:
     """Return the file of a trace of `bundled`."""
     return Path(__file__).parent / f"{name}{_END}"
+
+
+def resolve(trace: str) -> str:
+    """Return the path of a trace; the name of a bundled one is accepted for it, unless such a file exists."""
+    return os.fspath(path_of(trace)) if not os.path.exists(trace) and trace in bundled() else trace
