@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin
+.PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin nbd
 .PHONY: clean help
 
 # Served language models over offered load, written to docs/serving.md.
@@ -38,6 +38,12 @@ build: $(BIN)/python
 plugin:
 	if [ "$$(uname)" = Linux ]; then mkdir -p python/nandram/guest/lib && cargo build --release --quiet --package clock_plugin && \
 		cp "$(CARGO_TARGET_DIR)/release/libclock_plugin.so" python/nandram/guest/lib/libnandram_clock.so; fi
+
+# The plug-in of nbdkit (Linux only), for `nandram serve --nbd`. Not part of build, because it links the whole drive once more.
+nbd:
+	mkdir -p python/nandram/lib
+	cargo build --release --quiet --package nbd_plugin
+	cp "$(CARGO_TARGET_DIR)/release/libnbd_plugin.so" python/nandram/lib/libnandram_nbd.so
 
 demo: build
 	$(BIN)/nandram run nvme-client-tlc examples/sqlite_bank/sqlite-bank.iolog.zst --precondition steady -o results/sqlite-bank
@@ -89,9 +95,9 @@ loom:
 VALGRIND := --config 'target."cfg(unix)".runner = ["valgrind", "--quiet", "--error-exitcode=9"]'
 
 # Installs the requirements of the remaining tests (as root, on Debian), and runs them.
-test-system: build wheel loom
+test-system: build wheel loom nbd
 	apt-get update -qq
-	apt-get install -y -qq fio fio-examples strace valgrind qemu-user gcc g++ gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
+	apt-get install -y -qq nbdkit libnbd-bin qemu-utils fio fio-examples strace valgrind qemu-user gcc g++ gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
 		chromium chromium-driver
 	$(BIN)/python -m pytest -m system
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package sim --package ftl --lib --test histories --quiet $(VALGRIND)

@@ -44,7 +44,7 @@ LARGER = {
 CRATES = sorted(path.parent for path in ROOT.glob("crates/*/*/Cargo.toml"))
 FEATURE = "injected-faults"
 # Packages of which a release is built.
-RELEASED = ("py", "capi", "clock_plugin")
+RELEASED = ("py", "capi", "clock_plugin", "nbd_plugin")
 
 
 def test_structs_are_small_or_have_a_reason() -> None:

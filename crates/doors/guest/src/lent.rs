@@ -230,7 +230,7 @@ impl Lent {
         }
     }
 
-    /// Reads the buffer from `offset` on. Returns false where there is no memory.
+    /// Reads the buffer from `offset` on. Returns false unless all of this is memory.
     fn read_at(&self, mut offset: u64, mut to: &mut [u8], memory: &dyn GuestMemory) -> bool {
         while let Some((address, count)) = self.locate(offset, to.len()) {
             let (now, later) = to.split_at_mut(count);

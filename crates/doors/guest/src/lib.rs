@@ -9,6 +9,7 @@
 //! Section numbers refer to the NVM Express Base Specification 1.4, which Identify Controller reports, unless they
 //! name another document.
 
+mod blocks;
 pub mod controller;
 pub mod drive;
 mod entry;
@@ -21,6 +22,7 @@ pub mod pointers;
 mod statistics;
 mod summary;
 
+pub use blocks::{BlockError, Blocks};
 pub use controller::{Identity, NamespaceConfig, QUEUES};
 pub use drive::{Drive, Flash, Inspect, Options, SaveState};
 pub use error::DriveError;

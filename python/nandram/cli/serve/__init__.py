@@ -1,4 +1,4 @@
-"""``nandram serve``: serve a drive to the guest of a virtual machine monitor."""
+"""``nandram serve``: serve a drive to the guest of a virtual machine monitor, or to clients of NBD."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +26,13 @@ def serve(
         Path | None,
         typer.Option(
             "--vfio-user", metavar="SOCKET", help="Socket for the vfio-user-pci device of QEMU 10.1 or later."
+        ),
+    ] = None,
+    nbd: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SOCKET",
+            help="Socket for NBD clients, such as nbdcopy, qemu-img and Linux's nbd, instead of a guest; needs nbdkit.",
         ),
     ] = None,
     clock: Annotated[
@@ -61,7 +68,7 @@ def serve(
     changes: SetOption = None,
     scale: ScaleOption = None,
 ) -> None:
-    """Serve an NVMe drive to a guest in QEMU, until QEMU disconnects or Ctrl-C.
+    """Serve an NVMe drive to a guest in QEMU, until QEMU disconnects or Ctrl-C; or as a network block device.
 
     The drive is empty, its data lives in memory and is gone with the server; with --store, the data lives in a file,
     and what the guest flushed survives even if the server is killed.
@@ -71,8 +78,16 @@ def serve(
     from nandram.drive_server import serve as serve_drive
     from nandram.system import System
 
+    if nbd is not None:
+        given = (socket, channel, cuts, output, None if dilate == "1" else dilate)
+        for_guests = ("--vfio-user", "--channel", "--cuts", "--output", "--dilate")
+        for name, value in zip(for_guests, given, strict=True):
+            if value is not None:
+                raise UserError(f"{name}: found with --nbd, expected --vfio-user, which serves a guest")
+        _serve_nbd(system, split_changes(changes, scale), nbd, whole_number("--seed", seed), store)
+        return
     if socket is None:
-        raise UserError("--vfio-user: found none, expected a path for the socket")
+        raise UserError("--vfio-user: found none, expected a path for the socket, or --nbd")
     if clock is Clock.VIRTUAL and channel is None:
         raise UserError("--clock virtual: found without --channel, expected a path for the plug-in's channel")
     if clock is Clock.REAL and channel is not None:
@@ -92,6 +107,16 @@ def serve(
     amplification = ended.summary["ftl"]["write_amplification"]
     written = "" if amplification is None else f"write amplification {amplification:.3f}, "
     print(f"{written}{ended.summary['simulated_s']:.6f} s of {clock} time")
+
+
+def _serve_nbd(system: str, changes: list[str], socket: Path, seed: int, store: Path | None) -> None:
+    from nandram.nbd import serve_nbd
+    from nandram.system import System
+
+    def ready() -> None:
+        print(f"serving {system} at nbd+unix:///?socket={socket}", flush=True)
+
+    serve_nbd(System(system, tuple(changes)), socket, seed=seed, store=store, ready=ready)
 
 
 def summary_table(summary: dict[str, Any]) -> "Table":
