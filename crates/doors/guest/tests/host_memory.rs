@@ -331,6 +331,27 @@ fn changes_that_only_the_damaged_memory_had_are_recovered() {
 }
 
 #[test]
+fn two_resets_drop_the_accesses_that_waited_for_the_memory() {
+    let mut host = host();
+    warm(&mut host, 380);
+    for round in 0..3 {
+        for i in 0..380 {
+            host.write_blocks(i * 8192, &pattern(i * 8192, 4096));
+        }
+        // Programs go on, and their map entries wait for the memory.
+        for _ in 0..2 {
+            host.disable();
+            host.wait(Time::from_us(700 * (round + 1)));
+            host.enable();
+        }
+        assert_eq!(host.host_memory(16 << 20, true).status, 0);
+        host.create_queues(1);
+        pass(&mut host, 380);
+    }
+    assert_eq!((lines(&host).damaged, lines(&host).forged), (0, 0));
+}
+
+#[test]
 fn memory_returned_after_a_reset_is_checked_too() {
     for damaged in [false, true] {
         let mut host = host();

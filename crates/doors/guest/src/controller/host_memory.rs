@@ -82,6 +82,8 @@ impl HostMemory {
         self.unsettled = self.unsettled || self.hmb.is_enabled();
         self.releasing = None;
         self.damaged.clear();
+        // The translation layer forgets its accesses, but not that it freed places.
+        self.held.retain(|held| matches!(held, Held::Free(_)));
         self.hmb.reset();
         if !self.unsettled {
             self.forget();
