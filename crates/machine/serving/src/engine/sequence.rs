@@ -19,9 +19,9 @@ pub(super) enum State {
 /// A GPU block of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
-    /// Its own.
+    /// Used by this sequence alone.
     Private,
-    /// One that others may use too.
+    /// Used by all sequences with the same prefix.
     Shared(Key),
 }
 

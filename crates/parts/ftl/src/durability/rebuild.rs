@@ -24,7 +24,7 @@ pub(crate) struct Rebuild {
     others: Vec<PageAddr>,
 }
 
-/// The units of one program that a failed read requested.
+/// The units that a read failed to get from one program.
 struct Failed {
     block: u32,
     program: u32,

@@ -23,7 +23,7 @@ pub enum Window {
 pub enum Test {
     /// After the victim was discarded and the page loaded: the order of Figure 5.
     AfterDiscard,
-    /// Before, so that the potential victim may be promoted; the loaded page is tested separately.
+    /// Before the victim is discarded, so that it may be promoted; the loaded page is tested separately.
     BeforeDiscard,
 }
 
