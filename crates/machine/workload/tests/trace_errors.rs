@@ -352,9 +352,9 @@ proptest::proptest! {
             "[0-9a ,.\nQRWFread]{0,100}".prop_map(String::into_bytes),
         ],
     ) {
-        use Format::*;
         let bytes = [start.as_bytes(), &tail].concat();
-        for format in [None, Some(FioIolog), Some(Msr), Some(Spc), Some(Blkparse), Some(Mqsim), Some(Vscsi), Some(CloudPhysics), Some(Alibaba), Some(Tencent), Some(OracleGeneral), Some(Objects), Some(Columns("time=0:ms,op=1,offset=2:sectors,bytes=3,device=4".parse().unwrap()))] {
+        let columns = Format::Columns("time=0:ms,op=1,offset=2:sectors,bytes=3,device=4".parse().unwrap());
+        for format in [None, Some(columns)].into_iter().chain(Format::ALL.iter().copied().map(Some)) {
             if let Ok(reader) = Reader::from_bytes("t", bytes.clone(), format) {
                 for record in reader.flatten() {
                     proptest::prop_assert!(record.offset.checked_add(record.bytes).is_some());

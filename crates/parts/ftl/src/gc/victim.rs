@@ -148,7 +148,9 @@ impl Ftl {
         (all - i64::from(parity)).max(0)
     }
 
-    /// Returns the policy's victim among the collectable blocks of a parallel unit.
+    /// Returns the policy's victim among the collectable blocks of a parallel unit. The rank of a collectable block is
+    /// the number of its valid units. `most_spare` finds the block from which most space is gained, which is the one with
+    /// the fewest valid units unless bad planes or parity make blocks differ in size.
     pub(crate) fn choose(&mut self, pu: u32) -> Option<u32> {
         let first = pu * self.layout.blocks;
         let ranks = self.space.blocks.ranks(&self.layout, pu);

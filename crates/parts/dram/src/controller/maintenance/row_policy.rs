@@ -1,8 +1,15 @@
 //! Row policies: when a row that no queued request needs is closed.
 //!
-//! To add a policy, add a variant here, an example to [`PagePolicy::EXAMPLES`] and an arm in each function. What a
+//! To add a policy, add a variant here, an example to [`PagePolicy::EXAMPLES`] and what it does in each function. What a
 //! policy remembers of its banks is a field of [`RowPolicy`], which [`RowPolicy::opened`] and [`RowPolicy::served`]
-//! update.
+//! update. A controller asks in this order:
+//!
+//! 1. [`RowPolicy::keeps_open`]: if true, the rest is not called, and lone bursts are planned as trains.
+//! 2. [`RowPolicy::opened`] and `served` return the earliest cycle in which [`RowPolicy::next`] could name a precharge;
+//!    it is asked no earlier, and again after other commands.
+//! 3. [`RowPolicy::next`] names the precharge itself. Banks in `in_use` must be left out.
+//!
+//! Programs choose a policy in `dram::Config`; no key of system files does. The in-order controller takes `Open` alone.
 
 use sim::Time;
 
@@ -30,7 +37,7 @@ impl PagePolicy {
 /// A policy, with times in clocks.
 pub(crate) struct RowPolicy {
     policy: PagePolicy,
-    /// Clocks without use after which a row is closed.
+    /// Clocks without use after which a row is closed; `NEVER` for a policy that closes none by itself.
     close_after: u64,
 }
 
@@ -64,8 +71,8 @@ impl RowPolicy {
         cycle.saturating_add(self.close_after)
     }
 
-    /// Records `bursts` column commands for the open row of a bank, the last at `cycle`. Returns the first cycle
-    /// in which the row may have to be closed.
+    /// Records `bursts` column commands for the open row of a bank, the last at `cycle`: several if they were planned as
+    /// one train. Returns the first cycle in which the row may have to be closed.
     pub(crate) fn served(&mut self, cycle: u64, _rank: usize, _bank: usize, _bursts: u32) -> u64 {
         cycle.saturating_add(self.close_after)
     }
