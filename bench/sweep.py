@@ -63,11 +63,11 @@ def main(samples: int, requests: int) -> None:
         for size, file in ((4, folder / "warm.toml"), (samples, folder / "sweep.toml")):
             file.write_text(FILE.format(drive=DRIVE, samples=size, requests=requests))
         # Import everything once.
-        nandram.sweep(folder / "warm.toml", folder / "warm", jobs=1)
+        nandram.run_sweep(folder / "warm.toml", folder / "warm", jobs=1)
         makers = {
             "runs alone": lambda: bare(folder / "sweep.toml", folder),
-            "a sweep, one process": lambda: nandram.sweep(folder / "sweep.toml", folder / "1", jobs=1),
-            "a sweep, two processes": lambda: nandram.sweep(folder / "sweep.toml", folder / "2", jobs=2),
+            "a sweep, one process": lambda: nandram.run_sweep(folder / "sweep.toml", folder / "1", jobs=1),
+            "a sweep, two processes": lambda: nandram.run_sweep(folder / "sweep.toml", folder / "2", jobs=2),
         }
         for name, make in makers.items():
             before, started = spent(), time.perf_counter()
