@@ -57,7 +57,8 @@ def test_it_is_small_and_for_any_python_from_3_11(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "nandram/_core.abi3.so" in names
     assert "nandram/report/page.js" in names
-    assert sum(name.endswith(".pages.zst") for name in names) == 40
+    for folder, traces in (("xip", 40), ("xip-fitted", 4)):
+        assert sum(name.startswith(f"nandram/traces/{folder}/") and name.endswith(".zst") for name in names) == traces
 
 
 def test_a_run_a_report_and_a_paper(place: Path) -> None:

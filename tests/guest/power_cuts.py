@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parents[2] / "build" / "guest"
 SYSTEMS = {
     "nvme-client-tlc": {"flash.blocks": "28", "ftl.capacity": "4GiB"},
     "hmb-a": {"flash.blocks": "40", "ftl.capacity": "4GiB"},
-    "hmb-b": {"flash.blocks": "40", "ftl.capacity": "4GiB"},
+    "hmb-b": {"flash.blocks": "60", "ftl.capacity": "4GiB"},
 }
 ACKNOWLEDGED = 300
 """Transactions of a run."""
