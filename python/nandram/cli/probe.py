@@ -214,7 +214,8 @@ def show_plan(target: str, planned: dict[str, Any]) -> None:
 def orderly(caught: list[int]) -> Iterator[None]:
     """Turn SIGINT, SIGTERM and SIGHUP into an orderly end of the probe; `caught` receives their numbers.
 
-    Only the first one interrupts: what restores the drive and shows what was found must not be interrupted by a second.
+    Only the first one interrupts: a second must not stop the drive from being restored, or the findings from being
+    shown.
     """
 
     def end(number: int, _frame: FrameType | None) -> None:
@@ -230,6 +231,8 @@ def orderly(caught: list[int]) -> Iterator[None]:
             before[number] = signal.signal(number, end)
     try:
         yield
+    except KeyboardInterrupt:
+        raise typer.Exit(status_of(caught)) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
