@@ -180,7 +180,7 @@ def page(results: dict[int, dict[str, Any]]) -> str:
         inside = sum(low <= true <= high for low, _, high, true in rows)
         near = sum(abs(value / true - 1) <= WITHIN for _, value, _, true in rows)
         counts = [a + b for a, b in zip(counts, (len(rows), inside, near), strict=True)]
-        enough += len(rows) >= 5
+        enough += len(rows) >= DETERMINED
         cells = [number, *medians, found["dies"]["true"], found["dies"]["fitted"], len(rows), inside, near]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     whole = [f"{100 * statistics.median(each):.1f} %" for each in pooled.values()]

@@ -201,7 +201,8 @@ def targets(program: str, source: dict[tuple[str, int], float]) -> list[Target]:
 def weights(features: np.ndarray, values: np.ndarray, scales: np.ndarray) -> np.ndarray:
     """Return weights of segments that sum to one, nearest to equal ones, whose means of `features` are near `values`.
 
-    It minimizes relative entropy plus half the squared deviations in units of `scales`, by Newton's method on the dual.
+    It minimizes relative entropy plus the squared deviations in units of `scales`, times 1 / (2 `softness`), by
+    Newton's method on the dual. Without any softness, figures that no weights meet have no solution.
     """
     scaled, goal = features / scales, values / scales
     softness = 1e-3
