@@ -66,7 +66,7 @@ impl NandramSimRequest {
         is_valid.then_some((Time::from_ps(at), Request { device, op, fua, thread, address, bytes, handle }))
     }
 
-    /// Returns what is wrong with a structure that stands for no request.
+    /// Returns the error of a structure that stands for no request.
     fn wrong(&self) -> Failure {
         let op = self.op;
         argument(match Op::of_code(op & !FUA) {

@@ -128,7 +128,7 @@ impl Lent {
         self.places = u32::try_from(offset / self.frame_bytes()).unwrap_or(u32::MAX);
     }
 
-    /// Forgets the memory and what was in it.
+    /// Forgets the memory and its contents.
     pub fn forget(&mut self) {
         *self = Lent { statistics: self.statistics, ..Lent::new(self.layout) };
     }

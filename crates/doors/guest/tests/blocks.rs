@@ -1,4 +1,4 @@
-//! A drive as plain blocks: any range reads back what was written last.
+//! A drive as plain blocks: any range reads back the data written last.
 
 mod support;
 

@@ -415,7 +415,7 @@ fn it_goes_off_and_on_again_with_the_same_latencies() {
     assert_eq!((lines(&host).damaged, lines(&host).forged), (0, 0));
 }
 
-/// Random reads, writes, trims, flushes, scribbles, resets and switches; every read returns what was written last.
+/// Random reads, writes, trims, flushes, scribbles, resets and switches; every read returns the data written last.
 #[test]
 fn random_histories_with_a_hostile_guest_keep_the_data() {
     for seed in 0..8 {
@@ -447,7 +447,7 @@ fn random_histories_with_a_hostile_guest_keep_the_data() {
                     host.store(support::HMB + at, &vec![rng.below(256) as u8; bytes]);
                 }
                 994..997 => {
-                    // A flush first: what is only in the buffer of a drive without power is lost.
+                    // A flush first: a drive without power loses the data in its buffer.
                     host.flush();
                     let returned = rng.below(2) == 0;
                     let was_on = host.drive.machine().ftl().uses_host_memory();

@@ -54,7 +54,7 @@ fn any_bytes_are_answered_by_a_drive_with_host_memory() {
 /// Attacks drives of several kinds with one seed after another, for `NANDRAM_FUZZ_SECONDS` from seed
 /// `NANDRAM_FUZZ_SEED` on. `make fuzz-controller` runs it.
 #[test]
-#[ignore = "runs as long as it is told to"]
+#[ignore = "runs for hours: make fuzz-controller"]
 fn attacks_for_some_time() {
     let systems = [
         system("", &SMALL),
