@@ -149,13 +149,25 @@ impl FlashFile {
         });
     }
 
+    /// Makes the file agree with `store` about `pages`, whose programs were cut off. Otherwise they would count as damaged
+    /// as soon as later programs are durable.
+    pub(crate) fn settle(&mut self, store: &Store, pages: &[(usize, u32)]) {
+        for (number, page) in pages.iter().copied() {
+            if store.page_record(number, page).is_some() {
+                self.attempt(|file| file.write_page(store, (number, page), file.layout.own_plane(number)));
+            } else {
+                let spare = self.layout.page(number, page) + self.layout.payload as u64;
+                self.attempt(|file| file.write_sector(&[0; ALIGN], spare));
+            }
+        }
+    }
+
     fn write_all(&mut self, store: &Store) {
         self.write_table(store);
         for number in 0..self.layout.blocks {
             for page in 0..self.layout.pages {
                 // The file is not in use yet, so that it does not matter which planes were programmed together.
-                let plane = number / self.layout.plane_blocks % self.layout.planes;
-                self.attempt(|file| file.write_page(store, (number, page), 1 << plane));
+                self.attempt(|file| file.write_page(store, (number, page), file.layout.own_plane(number)));
             }
         }
     }

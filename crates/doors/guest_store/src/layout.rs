@@ -211,6 +211,11 @@ impl Layout {
         (die * self.planes + plane) * self.plane_blocks + block
     }
 
+    /// Returns the mask of the plane that a block is on.
+    pub fn own_plane(&self, number: usize) -> u32 {
+        1 << (number / self.plane_blocks % self.planes)
+    }
+
     /// Returns the place of a block's pages.
     pub fn block(&self, number: usize) -> Range<u64> {
         let bytes = u64::from(self.pages) * self.page as u64;

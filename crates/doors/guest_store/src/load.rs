@@ -42,18 +42,20 @@ impl Loader {
         Loader { file, path: path.to_owned(), layout, sealed }
     }
 
-    /// Reads everything into `store`, which must be fresh.
+    /// Reads everything into `store`, which must be fresh. Returns the pages, as block and page, that `store` holds
+    /// differently from the file: programs that were cut off.
     ///
     /// # Errors
     /// Fails if the file is unreadable or damaged.
-    pub fn load(&self, store: &mut Store) -> Result<(), StoreError> {
+    pub fn load(&self, store: &mut Store) -> Result<Vec<(usize, u32)>, StoreError> {
         let mut table = vec![0; self.layout.table_bytes()];
         self.read(&mut table, self.layout.table())?;
+        let mut cut_off = Vec::new();
         for rank in 0..self.layout.blocks / self.layout.planes {
             let members = (0..self.layout.planes).map(|plane| self.member(&table, self.layout.member(rank, plane)));
-            self.load_blocks(store, members.collect::<Result<Vec<_>, _>>()?)?;
+            self.load_blocks(store, members.collect::<Result<Vec<_>, _>>()?, &mut cut_off)?;
         }
-        Ok(())
+        Ok(cut_off)
     }
 
     /// Reads the state of a block and the spare areas of its present epoch.
@@ -76,8 +78,13 @@ impl Loader {
         Ok(Member { number, state, spares, payload: vec![0; self.layout.payload] })
     }
 
-    /// Loads the blocks that are programmed together, one per plane.
-    fn load_blocks(&self, store: &mut Store, mut members: Vec<Member>) -> Result<(), StoreError> {
+    /// Loads the blocks that are programmed together, one per plane. Appends the pages of programs that were cut off.
+    fn load_blocks(
+        &self,
+        store: &mut Store,
+        mut members: Vec<Member>,
+        cut_off: &mut Vec<(usize, u32)>,
+    ) -> Result<(), StoreError> {
         let pages = members.iter().map(|member| member.spares.len()).max().unwrap_or(0);
         let mut order: Vec<usize> = (0..pages).collect();
         if store.order() == Order::Any {
@@ -86,7 +93,10 @@ impl Loader {
         }
         for page in order {
             for member in &mut members {
-                self.check_payload(store, member, page)?;
+                if !self.is_payload_whole(store, member, page)? {
+                    member.spares[page] = None;
+                    cut_off.push((member.number, page as u32));
+                }
             }
             for plane in 0..members.len() {
                 let Some(spare) = members[plane].spare(page) else { continue };
@@ -94,9 +104,11 @@ impl Loader {
                 let is_there = |member: &Member| member.spare(page).is_some_and(|s| s.sequence() == spare.sequence());
                 let ended = (0..members.len()).all(|i| spare.planes >> i & 1 == 0 || is_there(&members[i]));
                 if ended {
-                    self.load_page(store, &members[plane], spare, page as u32)?;
+                    self.load_page(store, &members[plane], (spare, page as u32), cut_off)?;
                 } else if spare.sequence() < self.sealed && !spare.is_torn() {
                     return Err(self.damaged_page("a plane is missing", members[plane].number, page as u32));
+                } else {
+                    cut_off.push((members[plane].number, page as u32));
                 }
             }
         }
@@ -104,23 +116,26 @@ impl Loader {
         Ok(())
     }
 
-    /// Reads the payload of a page, and drops the page if it is not whole.
-    fn check_payload(&self, store: &Store, member: &mut Member, page: usize) -> Result<(), StoreError> {
-        let Some(spare) = member.spares.get(page).and_then(Option::as_ref) else { return Ok(()) };
-        if spare.is_torn() {
-            return Ok(());
-        }
+    /// Reads the payload of a page. Returns false if the program of the page did not end.
+    fn is_payload_whole(&self, store: &Store, member: &mut Member, page: usize) -> Result<bool, StoreError> {
+        let Some(spare) = member.spares.get(page).and_then(Option::as_ref).filter(|spare| !spare.is_torn()) else {
+            return Ok(true);
+        };
         self.read(&mut member.payload, self.layout.page(member.number, page as u32))?;
-        if crc32fast::hash(self.payload(store, &member.payload)) != spare.payload_sum {
-            if spare.sequence() < self.sealed {
-                return Err(self.damaged_page("payload", member.number, page as u32));
-            }
-            member.spares[page] = None;
+        let is_whole = crc32fast::hash(self.payload(store, &member.payload)) == spare.payload_sum;
+        if !is_whole && spare.sequence() < self.sealed {
+            return Err(self.damaged_page("payload", member.number, page as u32));
         }
-        Ok(())
+        Ok(is_whole)
     }
 
-    fn load_page(&self, store: &mut Store, member: &Member, spare: &Spare, page: u32) -> Result<(), StoreError> {
+    fn load_page(
+        &self,
+        store: &mut Store,
+        member: &Member,
+        (spare, page): (&Spare, u32),
+        cut_off: &mut Vec<(usize, u32)>,
+    ) -> Result<(), StoreError> {
         let number = member.number;
         let next = store.programmed_of(number);
         if store.order() == Order::InOrder && next < page {
@@ -131,6 +146,7 @@ impl Loader {
             for missing in next..page {
                 let restored = store.restore_page(number, missing, &spare.torn_page());
                 restored.map_err(|what| self.damaged_page(what, number, missing))?;
+                cut_off.push((number, missing));
             }
         }
         let content = spare.page(self.payload(store, &member.payload));

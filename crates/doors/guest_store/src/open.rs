@@ -160,10 +160,11 @@ pub(crate) fn open_flash(
         return Err(damaged(&format!("length {length}, expected {}", layout.bytes()), length.min(layout.bytes())));
     }
     let erased_until = fresh.clock_s();
-    loader(path, layout, state.sealed)?.load(&mut fresh)?;
+    let cut_off = loader(path, layout, state.sealed)?.load(&mut fresh)?;
     fresh.set_clock_s(state.clock_s.max(fresh.clock_s()).max(erased_until));
     let mut file = FlashFile::new(file, path, layout, state);
     file.write_table(&fresh);
+    file.settle(&fresh, &cut_off);
     Ok((fresh, file))
 }
 

@@ -264,6 +264,35 @@ fn a_killed_server_loses_nothing_that_was_flushed() {
     assert!(acknowledged >= 20, "only {acknowledged} flushes");
 }
 
+/// A server killed between the planes of a program leaves half of it. The next server must not leave it for the one after.
+#[test]
+fn half_a_program_is_forgotten_once() {
+    const SECTOR: usize = 4096;
+    let place = Place::new("half");
+    let (mut host, _kept) = attached(&place.0);
+    for block in 0..40 {
+        assert_eq!(host.write_blocks(block * 128, &pattern(block, 65_536)).status, 0);
+    }
+    host.wait(Time::from_ms(100));
+    drop((host, _kept));
+    let bytes = std::fs::read(&place.0).expect("the store");
+    let spares = bytes.chunks_exact(SECTOR).enumerate().filter(|(_, sector)| &sector[8..12] == b"NPG1");
+    let of_two_planes = spares.filter(|(_, spare)| spare[32].count_ones() == 2);
+    let newest = of_two_planes.max_by_key(|(_, spare)| u64::from_le_bytes(spare[36..44].try_into().expect("eight")));
+    let (sector, _) = newest.expect("a program of two planes");
+    let file = OpenOptions::new().write(true).open(&place.0).expect("the store");
+    file.write_all_at(&[0; SECTOR], (sector * SECTOR) as u64).expect("written");
+    for version in 0..3 {
+        let (mut host, _kept) = attached(&place.0);
+        assert_eq!(host.write_blocks(0, &pattern(version, 65_536)).status, 0);
+        assert_eq!(host.flush().status, 0);
+        assert_eq!(host.write_blocks(0, &pattern(version, 65_536)).status, 0);
+        assert_eq!(host.flush().status, 0);
+    }
+    let (mut host, _kept) = attached(&place.0);
+    assert!(host.read_blocks(0, 128).1 == pattern(2, 65_536), "flushed data");
+}
+
 #[test]
 fn cuts_at_any_instant_keep_what_was_flushed() {
     let place = Place::new("cut-source");
