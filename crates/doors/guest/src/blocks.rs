@@ -3,8 +3,9 @@
 
 use sim::Time;
 
+use crate::Drive;
+use crate::entry::opcode;
 use crate::memory::{GuestMemory, Ram};
-use crate::{Drive, controller};
 
 /// Bytes of a block of the drive's only namespace, and of a memory page.
 const BLOCK: u64 = 512;
@@ -108,7 +109,7 @@ impl Blocks {
         while !left.is_empty() {
             let (first, within) = (at / BLOCK, at % BLOCK);
             let count = (left.len() as u64).min(self.transfer - within);
-            self.transfer(controller::opcode::READ, first, (within + count).div_ceil(BLOCK))?;
+            self.transfer(opcode::READ, first, (within + count).div_ceil(BLOCK))?;
             let (now, later) = left.split_at_mut(count as usize);
             self.ram.read(DATA + within, now).expect("the driver's memory");
             (at, left) = (at + count, later);
@@ -131,11 +132,11 @@ impl Blocks {
                 count => count,
             };
             if count < BLOCK {
-                self.transfer(controller::opcode::READ, first, 1)?;
+                self.transfer(opcode::READ, first, 1)?;
             }
             let (now, later) = left.split_at(count as usize);
             self.ram.write(DATA + within, now).expect("the driver's memory");
-            self.transfer(controller::opcode::WRITE, first, count.div_ceil(BLOCK))?;
+            self.transfer(opcode::WRITE, first, count.div_ceil(BLOCK))?;
             (at, left) = (at + count, later);
         }
         Ok(())
@@ -146,7 +147,7 @@ impl Blocks {
     /// # Errors
     /// Fails if the drive cannot be written.
     pub fn flush(&mut self) -> Result<(), BlockError> {
-        self.run(1, &Command { opcode: controller::opcode::FLUSH, pointer: [0; 2], dwords: [0; 3] })
+        self.run(1, &Command { opcode: opcode::FLUSH, pointer: [0; 2], dwords: [0; 3] })
     }
 
     /// Makes `bytes` bytes at `offset` read as zeros.
@@ -163,7 +164,7 @@ impl Blocks {
         self.write(end, &vec![0; (offset + bytes - end) as usize])?;
         self.over(first / BLOCK, end / BLOCK, |blocks, first, count| {
             let dwords = [first as u32, (first >> 32) as u32, count as u32 - 1];
-            blocks.run(1, &Command { opcode: controller::opcode::WRITE_ZEROES, pointer: [0; 2], dwords })
+            blocks.run(1, &Command { opcode: opcode::WRITE_ZEROES, pointer: [0; 2], dwords })
         })
     }
 
@@ -177,7 +178,7 @@ impl Blocks {
             let range = [&[0; 4][..], &(count as u32).to_le_bytes(), &first.to_le_bytes()].concat();
             blocks.ram.write(LIST, &range).expect("the driver's memory");
             // One range, to be deallocated.
-            let (opcode, dwords) = (controller::opcode::DATASET_MANAGEMENT, [0, 4, 0]);
+            let (opcode, dwords) = (opcode::DATASET_MANAGEMENT, [0, 4, 0]);
             blocks.run(1, &Command { opcode, pointer: [LIST, 0], dwords })
         })
     }

@@ -1,4 +1,13 @@
-//! Submission queue entries and status codes.
+//! Submission queue entries, opcodes and status codes.
+
+/// Opcodes of the NVM command set.
+pub(crate) mod opcode {
+    pub const FLUSH: u8 = 0x00;
+    pub const WRITE: u8 = 0x01;
+    pub const READ: u8 = 0x02;
+    pub const WRITE_ZEROES: u8 = 0x08;
+    pub const DATASET_MANAGEMENT: u8 = 0x09;
+}
 
 /// A submission queue entry (section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use sim::{Histogram, Time};
 
-use crate::controller::opcode;
+use crate::entry::opcode;
 
 /// Commands of one kind.
 #[derive(Clone, Debug, Default)]

@@ -15,7 +15,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::{POLL_INTERVAL, load, user_error};
+use crate::calls::{POLL_INTERVAL, load, user_error};
 
 /// How a drive is served.
 #[derive(FromPyObject)]

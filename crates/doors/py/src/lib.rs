@@ -1,6 +1,7 @@
 //! The native Python module `nandram._core`: system files, runs and persistent memories. Its interface is declared in
 //! `python/nandram/_core.pyi`.
 
+mod calls;
 mod columns;
 #[cfg(target_os = "linux")]
 mod drive_server;
@@ -20,8 +21,6 @@ mod workloads;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
-use std::time::Duration;
 
 use ::main_memory::run as programs;
 use ::paging::run as pages;
@@ -30,31 +29,13 @@ use ::storage::{manifest, summary};
 use ::system::System;
 use ::system::link::LinkType;
 use ::system::memory::MainMemory;
-use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sim::{Time, Timeline};
+use sim::Timeline;
 use workload::Workload;
 
+use crate::calls::{expect_file, in_thread, load, user_error};
 use crate::watched::Watched;
-
-/// The interval at which Python checks for signals and shows progress.
-const POLL_INTERVAL: Duration = Duration::from_millis(100);
-
-/// Returns a `nandram.UserError` with a one-line message about a user's mistake.
-fn user_error(py: Python<'_>, message: impl ToString) -> PyErr {
-    let class = py.import("nandram.errors").and_then(|module| module.getattr("UserError"));
-    match class.and_then(|class| class.call1((message.to_string(),))) {
-        Ok(error) => PyErr::from_value(error),
-        Err(error) => error,
-    }
-}
-
-fn load(py: Python<'_>, system: &str, sets: &[String]) -> PyResult<System> {
-    let pairs = sets.iter().map(|set| System::split_set(set)).collect::<Result<Vec<_>, _>>();
-    let pairs = pairs.map_err(|e| user_error(py, e))?;
-    System::load(system, &pairs).map_err(|e| user_error(py, e))
-}
 
 /// Returns the resolved system file; with `changed`, only the differences from its base and the defaults.
 #[pyfunction]
@@ -62,19 +43,6 @@ fn load(py: Python<'_>, system: &str, sets: &[String]) -> PyResult<System> {
 fn check(py: Python<'_>, system: &str, sets: Vec<String>, changed: bool) -> PyResult<String> {
     let loaded = load(py, system, &sets)?;
     Ok(if changed { loaded.changed_toml() } else { loaded.resolved_toml() })
-}
-
-/// Checks that a workload is not a folder, pipe or device: it is read a second time for its hash, and a pipe may never
-/// end.
-fn expect_file(py: Python<'_>, path: &str) -> PyResult<()> {
-    match std::fs::metadata(path) {
-        Ok(about) if !about.is_file() => {
-            let found = if about.is_dir() { "a folder" } else { "a pipe or a device" };
-            Err(user_error(py, format!("{path}: found {found}, expected a file")))
-        }
-        // The reader reports a missing file.
-        _ => Ok(()),
-    }
 }
 
 /// Returns every applicable value of a system with its location and basis, as JSON.
@@ -226,46 +194,6 @@ fn open_error(error: &workload::Error, takes: &str) -> String {
             format!("{error}; this system takes {takes}")
         }
         error => error.to_string(),
-    }
-}
-
-/// Executes `work` in a thread of its own, while this one handles interrupts and shows progress.
-fn in_thread<T: Send + 'static>(
-    py: Python<'_>,
-    progress: Option<&Py<PyAny>>,
-    work: impl FnOnce(&Watched<Progress>) -> T + Send + 'static,
-) -> PyResult<T> {
-    let watched = Arc::new(Watched::new(Progress { fraction: 0.0, now: Time::ZERO, done: 0 }));
-    let worker = {
-        let watched = Arc::clone(&watched);
-        thread::spawn(move || {
-            let outcome = work(&watched);
-            watched.finish();
-            outcome
-        })
-    };
-    loop {
-        if let Err(error) = poll_python(py, progress, watched.now()) {
-            watched.stop();
-            return Err(error);
-        }
-        if worker.is_finished() {
-            break;
-        }
-        py.detach(|| watched.wait(POLL_INTERVAL));
-    }
-    worker.join().map_err(|panic| std::panic::resume_unwind(panic))
-}
-
-/// Lets Python handle signals and calls the progress callback. Fails on an interrupt, or if the callback raises or
-/// returns false.
-fn poll_python(py: Python<'_>, progress: Option<&Py<PyAny>>, now: Progress) -> PyResult<()> {
-    py.check_signals()?;
-    match progress {
-        Some(callback) if !callback.call1(py, (now.fraction, now.now.secs_f64(), now.done))?.is_truthy(py)? => {
-            Err(PyKeyboardInterrupt::new_err("stopped by the progress callback"))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -9,8 +9,8 @@ use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::calls::user_error;
 use crate::mapping::{ADVICE, MemoryArea};
-use crate::user_error;
 
 /// Converts an error to `nandram.StorageError` if the file or device is at fault, and to `nandram.UserError` otherwise.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {

@@ -8,8 +8,8 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::calls::user_error;
 use crate::memory::{raise, size};
-use crate::user_error;
 
 /// A reader, open or closed.
 #[pyclass(frozen)]

@@ -14,8 +14,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sim::Time;
 
+use crate::calls::{in_thread, load, user_error};
 use crate::columns::Columns;
-use crate::{in_thread, load, user_error};
 
 const COUNTS: [&str; 6] = ["index", "sram_bytes", "flash_to_buffer", "buffer_to_sram", "buffer_reads", "sram_reads"];
 

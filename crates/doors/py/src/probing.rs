@@ -14,8 +14,8 @@ use ::system::System;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::calls::{POLL_INTERVAL, user_error};
 use crate::watched::Watched;
-use crate::{POLL_INTERVAL, user_error};
 
 /// Returns the name, whether it writes, and the description of each test.
 #[pyfunction]

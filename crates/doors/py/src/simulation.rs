@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sim::Time;
 
-use crate::{load, user_error};
+use crate::calls::{load, user_error};
 
 /// Number of completions between two checks for signals.
 const CHECK_EVERY: usize = 1 << 14;

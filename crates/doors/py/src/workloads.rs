@@ -8,7 +8,7 @@ use workload::program::Programs;
 use workload::trace::{Format, TraceError};
 use workload::{Error, Workload, pages};
 
-use crate::{expect_file, user_error};
+use crate::calls::{expect_file, user_error};
 
 /// Reads a job file, a file of programs or a trace from end to end; returns what it is.
 #[pyfunction]

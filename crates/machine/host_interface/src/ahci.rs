@@ -6,8 +6,9 @@ use link::{Direction, Link};
 use media::{Op, Request, Status, Tag};
 use sim::{Part, Schedule, Time, Track};
 
+use super::event::{Config, DOORBELL, Event, ISSUED, Output};
 use super::path::Path;
-use super::{Busy, Config, DOORBELL, Event, ISSUED, Output, Tracks, busy, device_part, host_part, rows, transfer};
+use super::view::{Busy, Tracks, busy, device_part, host_part, rows, transfer};
 
 /// Driver, host bus adapter, link and drive. A command's slot number is its tag.
 #[derive(Clone, Debug)]

@@ -16,8 +16,9 @@ use link::{Direction, Transfer};
 use media::{Op, Request, Status, Tag};
 use sim::{Part as _, Schedule, Time};
 
+use super::event::{Config, DOORBELL, Event, ISSUED, Output, STEP};
 use super::path::Path;
-use super::{Busy, Config, DOORBELL, Event, ISSUED, LINK, Output, Part, STEP, host_part};
+use super::view::{Busy, LINK, Part, host_part};
 use north::{Blocked, North};
 use south::South;
 
@@ -129,7 +130,7 @@ impl Bridge {
             Port::South(south) => south.busy(now, &self.shared),
             Port::North(_) => vec![self.shared.memory.busy(now), self.shared.path.busy(now)],
         };
-        let mut all = super::busy(host, self.link(now), self.device.busy(now));
+        let mut all = super::view::busy(host, self.link(now), self.device.busy(now));
         all.extend(self.chipset_names().iter().zip(chipset).map(|(name, busy)| ("chipset", (*name).to_owned(), busy)));
         all
     }
@@ -180,7 +181,7 @@ impl Bridge {
     }
 
     /// Returns the counters of a DDR port's waiting READs.
-    pub(super) fn strobe(&self) -> Option<&crate::StrobeStats> {
+    pub(super) fn strobe(&self) -> Option<&dram::strobed::StrobeStats> {
         match &self.port {
             Port::South(_) => None,
             Port::North(north) => Some(north.strobe()),

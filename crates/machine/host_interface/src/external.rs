@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use media::{Status, Tag};
 use sim::{Lane, Schedule, Time};
 
-use crate::{Event, Output, STEP, STEPS};
+use crate::event::{Event, Output, STEP, STEPS};
 
 /// An access to host memory.
 #[derive(Clone, Copy, Debug)]
@@ -111,10 +111,10 @@ pub fn step_lane(step: u8) -> Lane {
 
 /// Returns the lane of [`Event::Doorbell`].
 pub const fn doorbell_lane() -> Lane {
-    crate::DOORBELL
+    crate::event::DOORBELL
 }
 
 /// Returns the lane of [`Event::HostMemory`].
 pub const fn host_memory_lane() -> Lane {
-    crate::MEMORY
+    crate::event::MEMORY
 }

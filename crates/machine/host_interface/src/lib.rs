@@ -6,20 +6,24 @@
 
 mod ahci;
 mod bridge;
+mod event;
 pub mod external;
 pub mod hmb;
 mod nvme;
 mod path;
 pub mod shared_buffer;
 mod ufs;
+mod view;
 
 use media::{Request, Status, Tag};
-use sim::{Lane, Schedule, Time, Track};
+use sim::{Schedule, Time};
 
 pub use dram::strobed::StrobeStats;
+pub use event::{Config, Event, Output};
 
 use ahci::Ahci;
 use bridge::Bridge;
+use event::{STEP, STEPS};
 use external::External;
 use nvme::Nvme;
 use path::Path;
@@ -39,89 +43,6 @@ macro_rules! each {
     };
 }
 
-/// Configuration of host, link and device.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// The host's driver and processors.
-    pub host: host::Config,
-    /// The link, which determines the kind of host and device: NVMe over PCI Express; AHCI and a drive over SATA;
-    /// UFSHCI and a device over UniPro; the DMA of the DRAM controller and a drive on a DDR port; a driver and a shared
-    /// buffer on the memory bus.
-    pub link: link::Config,
-    /// The controller.
-    pub device: device::Config,
-}
-
-/// An event of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// An event of the controller.
-    Device(device::Event),
-    /// An event of the driver.
-    Host(host::Event),
-    /// A doorbell write arrives at the controller (NVMe, UFSHCI) or the adapter (AHCI).
-    Doorbell {
-        /// The queue pair; zero for AHCI and UFSHCI.
-        queue: u16,
-        /// The command.
-        cid: u16,
-    },
-    /// The adapter or host controller has read the command in this slot.
-    Issued(u16),
-    /// The controller has finished an access to host memory.
-    HostMemory(u32),
-    /// A step specific to one kind of path.
-    Step {
-        /// Number of the step.
-        step: u8,
-        /// Operand of the step, less than 2^24.
-        of: u32,
-    },
-}
-
-/// An output of the path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
-    /// A command for the translation layer, after fetch, decoding and firmware work.
-    Command {
-        /// The command's tag in the controller, valid until it ends.
-        tag: Tag,
-        /// The request that the command is, or is part of.
-        io: u32,
-        /// The command's operation and range. For a split request, these are a part of it.
-        request: Request,
-    },
-    /// All data of the write is in the controller's buffer.
-    Arrived {
-        /// The command.
-        tag: Tag,
-    },
-    /// An access to host memory has ended.
-    HostMemory {
-        /// The caller's name for the access.
-        id: u32,
-        /// False if it loaded other data than was stored there.
-        intact: bool,
-    },
-    /// The Host Memory Buffer has been switched on, or is to be switched off ([`HostInterface::host_memory_released`]).
-    HostMemorySwitched(hmb::Switched),
-    /// The payload of a read has left the data buffer. It can be read until the next call to the path.
-    Emptied {
-        /// Its place in the data buffer, as returned by [`HostInterface::put`].
-        place: u32,
-    },
-    /// The request has ended and the program has been notified.
-    Completed {
-        /// The request.
-        io: u32,
-        /// Final status; if the request was split, that of the first part that failed.
-        status: Status,
-        /// Time at which the driver rang the doorbell (the last one, if the request was split). Submission latency ends
-        /// here.
-        submitted: Time,
-    },
-}
-
 impl sim::Part for HostInterface {
     type Event = Event;
     type Output = Vec<Output>;
@@ -129,13 +50,6 @@ impl sim::Part for HostInterface {
     #[inline(always)]
     fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
         each!(self, path => path.handle(now, event, s, out));
-    }
-}
-
-impl From<host::Completed> for Output {
-    fn from(completed: host::Completed) -> Output {
-        let host::Completed { io, status, submitted } = completed;
-        Output::Completed { io, status, submitted }
     }
 }
 
@@ -169,14 +83,6 @@ pub enum HostInterface {
     External(Box<dyn External>),
 }
 
-const HOST_LANE: u8 = device::LANES;
-const DOORBELL: Lane = Lane(HOST_LANE + host::LANES);
-const ISSUED: Lane = Lane(DOORBELL.0 + 1);
-const MEMORY: Lane = Lane(ISSUED.0 + 1);
-/// The first lane for [`Event::Step`].
-const STEP: Lane = Lane(MEMORY.0 + 1);
-/// Number of lanes for steps. A path uses as many as it has sources of events.
-const STEPS: u8 = 12;
 const _: () = assert!(shared_buffer::STEPS <= STEPS);
 
 impl HostInterface {
@@ -430,92 +336,4 @@ impl HostInterface {
             HostInterface::Bridge(path) => path.power_cut(now),
         }
     }
-}
-
-/// Rows of the link on the timeline, by direction.
-const LINK: [&str; 2] = ["to device", "to host"];
-
-/// Returns the rows of the timeline for a path with a [`link::Link`]: part and name.
-fn rows(host: Vec<String>, device: Vec<String>) -> Vec<(String, String)> {
-    let parts = [("host", host), ("link", LINK.map(str::to_owned).to_vec()), ("controller", device)];
-    parts.into_iter().flat_map(|(part, names)| names.into_iter().map(move |n| (part.to_owned(), n))).collect()
-}
-
-/// Busy time of a serial resource: part, name and time.
-type Busy = (&'static str, String, Time);
-
-/// Returns the busy times of a path with a [`link::Link`].
-fn busy(host: Vec<(String, Time)>, link: [link::Utilisation; 2], device: Vec<(String, Time)>) -> Vec<Busy> {
-    let host = host.into_iter().map(|(name, busy)| ("host", name, busy));
-    let link = LINK.into_iter().zip(link).map(|(name, way)| ("link", name.to_owned(), way.busy));
-    let device = device.into_iter().map(|(name, busy)| ("controller", name, busy));
-    host.chain(link).chain(device).collect()
-}
-
-/// A part's view of the scheduler, with the part's events and rows mapped to those of the path.
-struct Part<'a, S> {
-    s: &'a mut S,
-    tracks: u32,
-}
-
-impl<S: Schedule<Event>> Schedule<device::Event> for Part<'_, S> {
-    #[inline]
-    fn at(&mut self, lane: Lane, when: Time, event: device::Event) {
-        self.s.at(lane, when, Event::Device(event));
-    }
-    #[inline]
-    fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
-        self.s.span(Track(self.tracks + track.0), name, from, to);
-    }
-}
-
-impl<S: Schedule<Event>> Schedule<host::Event> for Part<'_, S> {
-    #[inline]
-    fn at(&mut self, lane: Lane, when: Time, event: host::Event) {
-        self.s.at(Lane(HOST_LANE + lane.0), when, Event::Host(event));
-    }
-    #[inline]
-    fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
-        self.s.span(Track(self.tracks + track.0), name, from, to);
-    }
-}
-
-/// First rows of the link and of the controller on the timeline. The host's rows precede them.
-#[derive(Clone, Copy, Debug)]
-struct Tracks {
-    link: u32,
-    device: u32,
-}
-
-impl Tracks {
-    fn behind(host: &[String]) -> Tracks {
-        Tracks { link: host.len() as u32, device: host.len() as u32 + 2 }
-    }
-}
-
-/// Returns the host's view of the scheduler.
-#[inline]
-fn host_part<S>(s: &mut S) -> Part<'_, S> {
-    Part { s, tracks: 0 }
-}
-
-/// Returns the controller's view of the scheduler.
-#[inline]
-fn device_part<S>(s: &mut S, tracks: Tracks) -> Part<'_, S> {
-    Part { s, tracks: tracks.device }
-}
-
-/// Transfers a command's data and records it on the timeline.
-#[inline]
-fn transfer(
-    link: &mut link::Link,
-    now: Time,
-    direction: link::Direction,
-    bytes: u64,
-    tracks: Tracks,
-    s: &mut impl Schedule<Event>,
-) -> link::Transfer {
-    link.data(now, direction, bytes, |way, span| {
-        s.span(Track(tracks.link + way as u32), "data", span.from, span.to);
-    })
 }

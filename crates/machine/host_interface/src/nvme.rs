@@ -7,9 +7,10 @@ use link::{Direction, Pcie, Transfer};
 use media::{Request, Status, Tag};
 use sim::{Part, Schedule, Time, Track};
 
+use super::event::{Config, DOORBELL, Event, MEMORY, Output, STEP};
 use super::hmb::{HostMemory, Switched};
 use super::path::Path;
-use super::{Busy, Config, DOORBELL, Event, MEMORY, Output, STEP, Tracks, busy, device_part, host_part, rows};
+use super::view::{Busy, Tracks, busy, device_part, host_part, rows};
 
 /// Driver, link and controller. The queues are in the host's memory.
 #[derive(Clone, Debug)]

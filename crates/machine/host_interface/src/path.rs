@@ -6,7 +6,7 @@ use host::Completed;
 use media::{Request, Tag};
 use sim::{Schedule, Time};
 
-use crate::{Event, Output};
+use crate::event::{Event, Output};
 
 /// The steps of a path. Each performs one action at `now` and schedules the next.
 pub(crate) trait Path {

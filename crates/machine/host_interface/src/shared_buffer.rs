@@ -15,8 +15,9 @@ use host::shared_buffer::{Event as HostEvent, LANES as HOST_LANES, Said, to_wire
 use media::{Request, Status, Tag};
 use sim::{Lane, Part as _, Schedule, Time, Track};
 
+use super::event::{Config, Event, Output, STEP};
 use super::path::Path;
-use super::{Busy, Config, Event, Output, Part, STEP};
+use super::view::{Busy, Part};
 pub use memory::BusReport;
 use memory::Buses;
 

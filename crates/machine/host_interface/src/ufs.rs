@@ -9,8 +9,9 @@ use link::{Direction, Transfer};
 use media::{Op, Request, Status, Tag};
 use sim::{Lane, Part, Schedule, Time, Track};
 
+use super::event::{Config, DOORBELL, Event, ISSUED, Output, STEP};
 use super::path::Path;
-use super::{Busy, Config, DOORBELL, Event, ISSUED, Output, STEP, Tracks, busy, device_part, host_part, rows};
+use super::view::{Busy, Tracks, busy, device_part, host_part, rows};
 
 /// Step: the controller has read the descriptor of a slot's transfer request.
 const DESCRIBED: u8 = 0;

@@ -8,6 +8,7 @@ pub mod drive;
 pub mod frames;
 pub mod hybrid;
 mod in_memory;
+mod memory_call;
 pub mod run;
 
 use media::line::LineRequest;
@@ -19,21 +20,8 @@ use system::memory::MainMemory as Kind;
 
 pub use self::dram::DramMemory;
 pub use self::hybrid::{HybridError, HybridMemory};
+pub use self::memory_call::MemoryCall;
 pub use system::parts::{DramConfig, HybridConfig};
-
-/// A call that concerns the memory as a whole.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MemoryCall {
-    /// Make all accepted write-backs durable and keep this state.
-    Sync,
-    /// Restore the state of the last sync.
-    Rollback,
-    /// Make the pages of these bytes permanent.
-    Permanent {
-        /// First byte and number of bytes of each range.
-        ranges: Vec<(u64, u64)>,
-    },
-}
 
 /// The counters of main memory at one point in time.
 #[derive(Clone, Copy, Debug)]

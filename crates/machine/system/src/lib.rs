@@ -12,8 +12,8 @@ mod key;
 pub mod parts;
 mod schema;
 mod sections;
-
-use sha2::{Digest, Sha256};
+mod setting;
+mod system;
 
 pub use error::{Place, SystemError};
 pub use file::presets::{preset, presets};
@@ -26,66 +26,8 @@ pub use sections::ftl::Ftl;
 pub use sections::host::Host;
 pub use sections::link::{Link, LinkType};
 pub use sections::{device, flash, ftl, host, hybrid, kernel, link, memory, onenand};
-
-/// A complete, validated description of a machine, defaults included.
-///
-/// Two systems are equal if all their values are, whatever files the values come from.
-#[derive(Clone, Debug)]
-pub struct System {
-    /// One-line description.
-    pub title: String,
-    /// `[host]`
-    pub host: Host,
-    /// `[link]`
-    pub link: Link,
-    /// `[device]`
-    pub device: Device,
-    /// `[flash]`
-    pub flash: Flash,
-    /// `[ftl]`
-    pub ftl: Ftl,
-    /// `[cpu]`
-    pub cpu: memory::Cpu,
-    /// `[memory]`
-    pub memory: memory::Memory,
-    /// `[nvmm]`
-    pub nvmm: hybrid::Nvmm,
-    /// `[kernel]`
-    pub kernel: kernel::Kernel,
-    /// Raw capacity of the flash in bytes.
-    pub raw_bytes: u64,
-    /// Capacity visible to the host in bytes: `ftl.capacity`, or the result of `ftl.over_provisioning` in whole mapping
-    /// units.
-    pub user_bytes: u64,
-    /// Blocks per plane that the SLC cache occupies.
-    pub slc_blocks: u32,
-    /// Further blocks per plane that the SLC cache may use while the drive is not full.
-    pub dynamic_blocks: u32,
-    /// Blocks per plane for the read cache in flash.
-    pub copy_blocks: u32,
-    settings: Vec<Setting>,
-}
-
-/// The value of a key, the position that sets it, and its basis.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Setting {
-    /// The key.
-    pub key: &'static Key,
-    /// Its value.
-    pub value: Value,
-    /// Position of the assignment; `None` for a default.
-    pub place: Option<Place>,
-    /// Basis of the value; `None` if the file that sets it does not state one.
-    pub basis: Option<Basis>,
-    /// Whether the key applies. If another key makes it meaningless (lanes of a SATA link), it has its default.
-    pub applies: bool,
-    /// Whether an extended file set it, so that its basis may refer to another product.
-    pub inherited: bool,
-    /// Number of the file in the chain that set it, from 1; 0 if none did.
-    layer: usize,
-    /// Whether a file states the basis.
-    stated: bool,
-}
+pub use setting::Setting;
+pub use system::System;
 
 impl System {
     /// Loads a preset or a file with everything that it extends, and applies `sets` (dotted key, TOML value or plain
@@ -152,19 +94,6 @@ impl System {
         Ok(system)
     }
 
-    /// Returns all settings in the table's order.
-    pub fn settings(&self) -> &[Setting] {
-        &self.settings
-    }
-
-    /// Returns the setting of a key.
-    ///
-    /// # Panics
-    /// If the key does not exist.
-    pub fn setting(&self, key: &str) -> &Setting {
-        &self.settings[key::table::row(key)]
-    }
-
     /// Returns the whole system as one file: every value with its unit, and a comment about its origin.
     pub fn resolved_toml(&self) -> String {
         file::print::print(self)
@@ -178,33 +107,5 @@ impl System {
     /// Returns a JSON Schema (draft 2020-12) of system files, for completion and validation in editors.
     pub fn schema() -> serde_json::Value {
         schema::schema()
-    }
-
-    /// Returns the SHA-256 (hexadecimal) of all values that influence results, which excludes title and bases.
-    pub fn content_hash(&self) -> String {
-        self.hash_of(&[""])
-    }
-
-    /// Like [`System::content_hash`], restricted to `tables`: a prepared drive is the same whatever link it is behind.
-    pub fn hash_of(&self, tables: &[&str]) -> String {
-        let inside = |key: &Key| tables.iter().any(|table| key.table().starts_with(table));
-        let mut hash = Sha256::new();
-        for setting in self.settings.iter().filter(|s| s.applies && !std::ptr::eq(s.key, &keys()[key::table::TITLE])) {
-            // Keys added later do not change the hash while they are off.
-            let absent = [("memory.type", "none"), ("ftl.parity.stripe", "off"), ("flash.failures.die", "none")];
-            let is_absent = |(key, word)| setting.key.name == key && setting.value == Value::Word(word);
-            // Neither does `ftl.gc.batch`, added later, at one page per batch.
-            let no_batches = setting.key.name == "ftl.gc.batch" && setting.value == Value::Count(1);
-            if inside(setting.key) && !absent.into_iter().any(is_absent) && !no_batches {
-                hash.update(format!("{} = {}\n", setting.key.name, setting.value));
-            }
-        }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-    }
-}
-
-impl PartialEq for System {
-    fn eq(&self, other: &System) -> bool {
-        self.settings.iter().zip(&other.settings).all(|(a, b)| a.value == b.value && a.applies == b.applies)
     }
 }

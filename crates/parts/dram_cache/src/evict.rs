@@ -2,7 +2,7 @@
 //! cold.
 
 use super::fetch::State;
-use super::lookup::PAGES;
+use super::messages::PAGES;
 use super::{DramRequest, Hybrid, Move, Port, Purpose};
 
 /// The phase of a write-back.

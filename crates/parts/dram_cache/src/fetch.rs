@@ -2,7 +2,7 @@
 
 use super::directory::Victim;
 use super::evict::Phase;
-use super::lookup::{LINES, PAGES};
+use super::messages::{LINES, PAGES};
 use super::prefetch::Seen;
 use super::waiting::{Kind, Line, List};
 use super::{Decision, DramRequest, Hybrid, InjectedFault, Move, Port, Purpose};

@@ -15,11 +15,3 @@ pub enum InjectedFault {
     /// Sometimes the tag of an evicted page stays, next to the tag of the page in its frame.
     TagKept,
 }
-
-#[cfg(feature = "injected-faults")]
-impl super::Hybrid {
-    /// Injects a fault.
-    pub fn inject(&mut self, fault: InjectedFault) {
-        self.injected.inject((fault != InjectedFault::None).then_some(fault));
-    }
-}

@@ -355,3 +355,11 @@ impl Hybrid {
         self.log.as_mut().map(std::mem::take).unwrap_or_default()
     }
 }
+
+#[cfg(feature = "injected-faults")]
+impl Hybrid {
+    /// Injects a fault.
+    pub fn inject(&mut self, fault: InjectedFault) {
+        self.injected.inject((fault != InjectedFault::None).then_some(fault));
+    }
+}

@@ -3,15 +3,11 @@
 use media::line::LINE;
 
 use super::directory::{Found, Touched};
+use super::messages::{LINES, TAGS};
 use super::prefetch::Seen;
 use super::tags::Tags;
 use super::waiting::{Kind, Line, List};
 use super::{Decision, DramRequest, Hybrid, Move, Port, Purpose};
-
-/// DRAM ports.
-pub(super) const LINES: u8 = 0;
-pub(super) const TAGS: u8 = 1;
-pub(super) const PAGES: u8 = 2;
 
 impl Hybrid {
     /// Begins or retries a request.

@@ -30,6 +30,11 @@ impl Purpose {
     }
 }
 
+/// DRAM ports.
+pub(crate) const LINES: u8 = 0;
+pub(crate) const TAGS: u8 = 1;
+pub(crate) const PAGES: u8 = 2;
+
 /// Number of DRAM ports in use.
 pub const PORTS: u8 = 3;
 

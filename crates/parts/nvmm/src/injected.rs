@@ -21,11 +21,3 @@ pub enum InjectedFault {
     /// Data written after the last sync survives a power cut.
     UnsyncedKept,
 }
-
-#[cfg(feature = "injected-faults")]
-impl crate::Nvmm {
-    /// Injects a fault.
-    pub fn inject(&mut self, fault: InjectedFault) {
-        self.injected.inject((fault != InjectedFault::None).then_some(fault));
-    }
-}

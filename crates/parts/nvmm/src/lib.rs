@@ -34,7 +34,7 @@ use sim::{Injected, Time};
 pub use action::{Actions, Content, Input, Move};
 pub use address::{Address, Controller};
 pub use config::{Config, ConfigError, Order, Policy};
-pub use durability::open::{Medium, OpenError, OpenReport};
+pub use durability::medium::{Medium, OpenError, OpenReport};
 #[cfg(feature = "injected-faults")]
 pub use injected::InjectedFault;
 pub use multi_controller::{MultiController, MultiControllerAnswer, MultiControllerToken};
@@ -293,5 +293,13 @@ impl Nvmm {
             let bytes = self.config.geometry.page_bytes;
             out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Map }));
         }
+    }
+}
+
+#[cfg(feature = "injected-faults")]
+impl Nvmm {
+    /// Injects a fault.
+    pub fn inject(&mut self, fault: InjectedFault) {
+        self.injected.inject((fault != InjectedFault::None).then_some(fault));
     }
 }

@@ -21,7 +21,7 @@
 //! fraction `s(t)` of blocks older than `t` then solves `s' = -K * (1 - (1 - s)^d)`, `s(0) = 1`, and `K` is determined
 //! by the mean of `exp(-t)`.
 
-use super::Victims;
+use crate::victims::Victims;
 
 /// Returns the victims of d-choices collection at `occupancy`.
 pub(super) fn victims(occupancy: f64, units_per_block: u32, choices: u32) -> Victims {

@@ -16,7 +16,7 @@
 
 use sim::Rng;
 
-use super::Victims;
+use crate::victims::Victims;
 
 /// Returns the victims of FIFO collection at `occupancy`.
 pub(super) fn victims(occupancy: f64, units_per_block: u32) -> Victims {

@@ -20,7 +20,7 @@
 //! ACM TOS 10(2), 2014; as the limit of many choices: Van Houdt, SIGMETRICS 2013. For large blocks the equation
 //! becomes `rho * ln(b / v) = 1 - v / b`, FIFO's.
 
-use super::Victims;
+use crate::victims::Victims;
 
 /// Returns the victims of greedy collection at `occupancy`.
 pub(super) fn victims(occupancy: f64, units_per_block: u32) -> Victims {

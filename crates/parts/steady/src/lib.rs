@@ -44,9 +44,11 @@ mod layout;
 #[cfg(test)]
 mod montecarlo;
 mod pool;
+mod victims;
 
 pub use layout::ClosedBlock;
 pub use pool::Pool;
+use victims::Victims;
 
 /// Maximum number of mapping units per block: 64 GiB of 4 KiB units, far above any superblock.
 pub const UNITS_PER_BLOCK_MAX: u32 = 1 << 24;
@@ -134,14 +136,6 @@ pub fn solve(policy: Policy, occupancy: f64, units_per_block: u32) -> Result<Ste
         Policy::DChoices(d) => d_choices::victims(occupancy, units_per_block, d),
     };
     Ok(Steady::new(policy, occupancy, units_per_block, victims))
-}
-
-/// The result of a policy module.
-struct Victims {
-    /// Collections per closed block while the host writes as many units as it owns: `occupancy * WA`.
-    turnover: f64,
-    /// Fraction of victims with `i` valid units.
-    valid: Vec<f64>,
 }
 
 impl Steady {

@@ -6,10 +6,9 @@ use sim::{Schedule, Time};
 
 use super::admin::{Course, Outcome, opcode};
 use super::identify::FIRMWARE;
-use super::io::opcode as io;
 use super::saved::COUNTERS;
 use super::{Controller, Event, Need};
-use crate::entry::{Entry, Status};
+use crate::entry::{Entry, Status, opcode as io};
 
 /// Log identifiers.
 const ERRORS: u8 = 0x01;

@@ -45,7 +45,6 @@ use crate::statistics::Statistics;
 
 pub use identify::Identity;
 pub(crate) use identify::VENDOR;
-pub(crate) use io::opcode;
 pub use logs::Health;
 pub use namespaces::NamespaceConfig;
 pub use queues::QUEUE_ENTRIES_MAX;

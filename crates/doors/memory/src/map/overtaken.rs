@@ -4,8 +4,8 @@ use std::process::Command;
 
 use nvmm::Permissions;
 
-use super::Source;
 use super::mapping::Mapping;
+use super::source::Source;
 use super::uffd::{Fault, Region};
 use crate::{Memory, Options};
 

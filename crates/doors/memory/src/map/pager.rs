@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-use super::Source;
 use super::mapping::Mapping;
+use super::source::Source;
 use crate::Shape;
 use crate::device::Device;
 use crate::error::Error;

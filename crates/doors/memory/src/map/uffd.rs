@@ -18,8 +18,8 @@ use rustix::io::Errno;
 use rustix::ioctl::{IntegerSetter, Ioctl, IoctlOutput, Opcode, Updater, ioctl, opcode};
 use rustix::mm::{Advice, MapFlags, ProtFlags, UserfaultfdFlags, madvise, mmap_anonymous, munmap, userfaultfd};
 
-use super::Source;
 use super::pages::{Kernel, Key};
+use super::source::Source;
 
 /// The mode of `UFFDIO_WRITEPROTECT` that sets the protection.
 const PROTECT: u64 = 1;

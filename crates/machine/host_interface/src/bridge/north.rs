@@ -7,7 +7,8 @@ use host::slots::SLOTS;
 use link::{Ddr, DdrConfig, Direction, Transfer, Utilisation};
 use sim::{Schedule, Span, Time};
 
-use super::{Event, Shared, Spans};
+use super::{Shared, Spans};
+use crate::event::Event;
 
 /// Rows of the chipset.
 const NAMES: [&str; 2] = ["memory", "dma"];

@@ -10,7 +10,8 @@ use link::{Direction, Dmi, DmiConfig, Sata, SataConfig, Transfer, Utilisation};
 use media::SECTOR;
 use sim::{Schedule, Time};
 
-use super::{Event, Shared, Spans};
+use super::{Shared, Spans};
+use crate::event::Event;
 
 /// Rows of the chipset.
 const NAMES: [&str; 3] = ["dmi to south", "dmi to north", "memory"];

@@ -14,7 +14,7 @@ use nvmm::{Answer, Input, Request, Token, status::Permissions};
 use sim::Time;
 
 use super::HybridMemory;
-use super::dispatch::SYSTEM;
+use super::dispatch_queue::SYSTEM;
 use crate::MemoryCall;
 
 /// The progress of the call that is being served.

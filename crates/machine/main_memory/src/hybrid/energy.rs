@@ -1,9 +1,8 @@
 //! Energy and wear of the memory, from the same events as its timing, plus the background power of all parts.
 
-use dram::{Channel, Config, RankActivity};
 use sim::{Energy, Time};
 
-use super::{HybridConfig, HybridError, HybridMemory};
+use super::HybridMemory;
 use nand::{Endurance, EnergyByPart, Spread};
 
 /// Energy by part.
@@ -91,34 +90,6 @@ fn normal(x: f64) -> f64 {
         t * (0.319_381_530 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
     let tail = 0.398_942_280_4 * (-x * x / 2.0).exp() * polynomial;
     if x < 0.0 { tail } else { 1.0 - tail }
-}
-
-/// The page table's DRAM: as many ranks as it needs, idle except for one access per translation.
-pub(super) struct TableDram {
-    idle: Channel,
-    ranks: u64,
-    access: Energy,
-    pub accesses: u64,
-}
-
-impl TableDram {
-    pub fn new(config: &HybridConfig) -> Result<TableDram, HybridError> {
-        let device = config.dram.device.clone();
-        let entries = u64::from(config.nvmm.pages) + u64::from(config.nvmm.versions);
-        let ranks = (entries * nvmm::entry::ENTRY_BYTES as u64).div_ceil(device.rank_bytes());
-        let access = RankActivity { activates: 1, reads: 1, ..RankActivity::default() }.energy(&device).total();
-        let idle = Channel::new(&Config {
-            power_down_after: config.dram.power_down_after,
-            self_refresh_after: config.dram.self_refresh_after,
-            ..Config::new(device)
-        })?;
-        Ok(TableDram { idle, ranks, access, accesses: 0 })
-    }
-
-    fn energy(&mut self, now: Time) -> Energy {
-        let idle = self.idle.energy(now).iter().fold(Energy::ZERO, |sum, rank| sum + rank.total());
-        idle * self.ranks + self.access * self.accesses
-    }
 }
 
 impl HybridMemory {

@@ -4,11 +4,14 @@
 mod calls;
 mod data;
 mod dispatch;
+mod dispatch_queue;
 mod energy;
+mod error;
 mod events;
 mod link_fifo;
 mod port;
 mod report;
+mod table_dram;
 
 use dram_cache::{Hybrid, PORTS};
 use link::LineLink;
@@ -20,39 +23,16 @@ use sim::{EventQueue, Streams, Time};
 use super::dram::Modules;
 use calls::Calls;
 use data::Contents;
-use dispatch::DispatchQueue;
-pub use dispatch::DispatchStats;
+pub use dispatch_queue::DispatchStats;
+use dispatch_queue::{Blank, DispatchQueue};
 pub use energy::{EnergyByMemory, Wear};
+pub use error::HybridError;
 use events::{Event, View};
 use link_fifo::LinkFifo;
 use port::{Environment, purpose_of};
 pub use report::Reading;
 use system::parts::{CONTROLLER, HybridConfig};
-
-/// The reason why a memory cannot be built.
-#[derive(Debug, thiserror::Error)]
-pub enum HybridError {
-    /// The cache's configuration is invalid.
-    #[error("memory.cache: {0}")]
-    Cache(String),
-    /// The DRAM's configuration is invalid.
-    #[error("memory.dram: {0}")]
-    Dram(#[from] dram::ConfigError),
-    /// The DRAM is too small for the cache and its tags.
-    #[error("memory.dram: found {found} bytes, expected at least {wanted} for the cache and its tags")]
-    Room {
-        /// Its bytes.
-        found: u64,
-        /// The bytes needed.
-        wanted: u64,
-    },
-    /// The page table's configuration is invalid.
-    #[error("nvmm: {0}")]
-    Nvmm(#[from] nvmm::OpenError),
-    /// Initial data could not be written.
-    #[error("nvmm: {0}")]
-    Full(#[from] nvmm::Error),
-}
+use table_dram::TableDram;
 
 /// Main memory of flash, with DRAM as its cache.
 pub struct HybridMemory {
@@ -70,7 +50,7 @@ pub struct HybridMemory {
     nand: Nand,
     /// The page table's first refusal.
     fault: Option<nvmm::Error>,
-    table_dram: energy::TableDram,
+    table_dram: TableDram,
     /// The page table's counters after set-up, which is not counted.
     before: nvmm::Stats,
     config: HybridConfig,
@@ -98,7 +78,7 @@ impl HybridMemory {
         config.nand.payload = if config.verify { PayloadKind::Bytes } else { PayloadKind::None };
         config.nand.buffers = if config.verify { slots + config.nvmm.segments } else { 0 };
         let nand = Nand::new(&config.nand, streams);
-        let blank = dispatch::Blank(nand.store());
+        let blank = Blank(nand.store());
         let nvmm = match config.full {
             true => Nvmm::format_full(config.nvmm.clone(), &blank)?,
             false => Nvmm::format(config.nvmm.clone(), &blank)?,
@@ -117,7 +97,7 @@ impl HybridMemory {
                 contents: config.verify.then(|| Box::new(Contents::new(&config.cache))),
             },
             dram_at: Time::MAX,
-            table_dram: energy::TableDram::new(&config)?,
+            table_dram: TableDram::new(&config)?,
             before: nvmm::Stats::default(),
             nvmm,
             flash: nvmm::Actions::default(),

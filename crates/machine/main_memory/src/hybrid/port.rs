@@ -8,7 +8,7 @@ use sim::Time;
 
 use super::super::dram::Modules;
 use super::data::Contents;
-use super::dispatch::DispatchQueue;
+use super::dispatch_queue::DispatchQueue;
 use super::link_fifo::LinkFifo;
 
 /// Encodes the purpose of a DRAM request as a number: its kind in the upper half, the object in the lower.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use sim::Time;
 
 use super::HybridMemory;
-use super::dispatch::DispatchStats;
+use super::dispatch_queue::DispatchStats;
 use super::energy::{EnergyByMemory, Wear};
 
 /// The memory's counters at one point in time.

@@ -14,6 +14,7 @@
 //! * `verify` checks the payload's stamps, whichever checksum is named. A flush follows the writes, then one read of
 //!   each written block in address order. `runtime` limits the writes but not the verification.
 
+mod error;
 mod ini;
 mod job;
 mod keys;
@@ -24,6 +25,7 @@ mod value;
 
 use std::path::Path;
 
+pub use error::JobFileError;
 pub(crate) use job::{Job, ReplayKeys, Setting};
 pub use keys::{KeyHelp, keys};
 pub(crate) use pattern::{Kind, READ, Sizes, TRIM, WRITE};
@@ -36,18 +38,6 @@ use ini::Entry;
 
 /// Maximum number of jobs including their clones, as in fio.
 pub(crate) const JOBS_MAX: u64 = 4096;
-
-/// Error in a job file: the file, the line, and a message with the key, what was found and what was expected.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {message}")]
-pub struct JobFileError {
-    /// The file.
-    pub file: String,
-    /// The line, from 1.
-    pub line: u32,
-    /// Description of the error, in one line.
-    pub message: String,
-}
 
 /// A parsed job file. Each job includes the keys of the preceding `[global]` sections.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use sim::{Rng, Time};
 
 use super::pattern::Pattern;
 use super::region::Region;
+use super::step::{Draft, Step};
 use super::trims::TrimQueue;
 use super::written::Written;
-use super::{Draft, Step};
 use crate::fio::{Job, JobFileError, Kind, READ, TRIM, WRITE};
 
 /// Generates the requests of a job from a job file.

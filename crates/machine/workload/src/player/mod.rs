@@ -30,6 +30,7 @@ mod pattern;
 mod region;
 mod replay;
 mod slots;
+mod step;
 mod trims;
 mod written;
 
@@ -50,6 +51,7 @@ use monitor::{Monitor, Verdict};
 pub use options::{Beyond, Options, Replay};
 use region::Region;
 use slots::{Ready, Slot, Slots};
+use step::{Draft, Step};
 
 /// The player's instruction to the event loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,25 +195,6 @@ enum Source {
     Plain(Box<Generated>),
     Generated(Box<Generated>),
     Replay(Box<replay::Replay>),
-}
-
-/// A job's next step.
-enum Step {
-    Issue(Draft),
-    /// No request before this time, which is in the future.
-    Wait(Time),
-    /// No request until one of the job's requests completes.
-    Park,
-    /// No more requests.
-    Done,
-}
-
-struct Draft {
-    request: Request,
-    due: Time,
-    measured: bool,
-    verify: bool,
-    epoch: u32,
 }
 
 impl Player {

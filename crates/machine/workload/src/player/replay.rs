@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use media::{Op, Request};
 use sim::Time;
 
-use super::{Beyond, Draft, Options, Step};
+use super::step::{Draft, Step};
+use super::{Beyond, Options};
 use crate::error::Error;
 use crate::fio::{Job, ReplayKeys};
 use crate::layout::{self, Trace};

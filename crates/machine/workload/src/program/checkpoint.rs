@@ -3,8 +3,8 @@
 use media::{Act, Step};
 use sim::Rng;
 
+use super::builder::{Backing, Builder, InitialState, Thread};
 use super::sequential::transfer;
-use super::{Backing, Builder, InitialState, Thread};
 use crate::error::Error;
 use crate::trace::TraceError;
 

@@ -21,6 +21,7 @@
 //! [`Programs`] holds the [`Steps`] of all threads, program by program, and the [`Region`]s of memory that they use.
 //! The random choices of thread T of program N come from the stream `program.N.T`.
 
+mod builder;
 mod chase;
 mod checkpoint;
 mod filebench;
@@ -38,47 +39,8 @@ use sim::Streams;
 
 use crate::error::Error;
 use crate::trace::TraceError;
-use keys::Keys;
-
-/// Storage behind a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backing {
-    /// None: the program's own memory, which can be swapped out.
-    Anonymous,
-    /// A file that the program has mapped.
-    Mapped,
-    /// A file that the program accesses by calls.
-    File,
-}
-
-/// State of a region at the start of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InitialState {
-    /// Stored long ago: in files, or in flash used as main memory.
-    Existing,
-    /// Recently written, from start to end.
-    Written,
-    /// Empty: the program allocates it, and bytes not yet written are zeros.
-    Allocated,
-}
-
-/// Memory region of a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Region {
-    /// Name of the region: `table`, `file`, `buffers`.
-    pub name: &'static str,
-    /// Storage behind the region.
-    pub backing: Backing,
-    /// First byte; page-aligned.
-    pub base: u64,
-    /// Size in bytes.
-    pub bytes: u64,
-    /// State at the start of the run.
-    pub initial: InitialState,
-}
-
-/// Alignment of regions: a multiple of every supported page size.
-const ALIGN: u64 = 64 << 10;
+pub use builder::{Backing, InitialState, Region};
+use builder::{Builder, Regions, Thread};
 
 /// Description of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,12 +53,6 @@ pub struct ProgramInfo {
     pub options: Vec<(String, String)>,
 }
 
-/// A thread of a program.
-trait Thread: Send {
-    /// Appends the thread's next steps, or none if it has ended.
-    fn next(&mut self, steps: &mut Vec<Step>) -> Result<(), TraceError>;
-}
-
 /// Programs that run concurrently.
 pub struct Programs {
     threads: Vec<Box<dyn Thread>>,
@@ -105,40 +61,6 @@ pub struct Programs {
     error: Option<TraceError>,
     /// Bit mask of the threads whose accesses are already cache misses.
     uncached: u64,
-}
-
-/// Regions, laid out one after another.
-#[derive(Clone, Debug, Default)]
-struct Regions(Vec<Region>);
-
-impl Regions {
-    fn end(&self) -> u64 {
-        self.0.last().map_or(0, |region| (region.base + region.bytes).next_multiple_of(ALIGN))
-    }
-
-    /// Adds a region. Returns its base.
-    fn add(&mut self, name: &'static str, backing: Backing, initial: InitialState, bytes: u64) -> u64 {
-        let base = self.end();
-        self.0.push(Region { name, backing, base, bytes, initial });
-        base
-    }
-}
-
-/// Inputs for the construction of a program.
-struct Builder<'a> {
-    keys: &'a mut Keys,
-    regions: &'a mut Regions,
-    threads: &'a mut Vec<Box<dyn Thread>>,
-    streams: &'a Streams,
-    number: usize,
-    folder: &'a Path,
-    uncached: &'a mut u64,
-}
-
-impl Builder<'_> {
-    fn stream(&self, thread: u16) -> sim::Rng {
-        self.streams.stream(&format!("program.{}.{thread}", self.number))
-    }
 }
 
 /// Maximum number of threads across all programs.

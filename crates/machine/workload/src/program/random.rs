@@ -3,7 +3,7 @@
 use media::{Act, Step};
 use sim::Rng;
 
-use super::{Backing, Builder, InitialState, Thread};
+use super::builder::{Backing, Builder, InitialState, Thread};
 use crate::error::Error;
 use crate::trace::TraceError;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use media::{Act, Step};
 
-use super::{Backing, Builder, InitialState, Regions, Thread};
+use super::builder::{Backing, Builder, InitialState, Regions, Thread};
 use crate::error::Error;
 use crate::memory::{Access, Format, Op, Reader};
 use crate::trace::TraceError;

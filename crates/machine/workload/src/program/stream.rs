@@ -2,7 +2,7 @@
 
 use media::{Act, LINE, Step};
 
-use super::{Backing, Builder, InitialState, Thread};
+use super::builder::{Backing, Builder, InitialState, Thread};
 use crate::error::Error;
 use crate::trace::TraceError;
 

@@ -1,16 +1,19 @@
 //! Making the state durable: commits, the pages that they write, and opening a memory from them.
 
 pub(crate) mod codec;
-pub(crate) mod commit;
+mod commit;
 pub(crate) mod format;
-pub(crate) mod open;
-pub(crate) mod pages;
+pub(crate) mod medium;
+mod open;
+mod pages;
+mod places;
 mod prepare;
+pub(crate) mod progress;
 
 use media::OpId;
 
-use commit::Commit;
-use pages::{Anchors, Journal, Log};
+use places::{Anchors, Journal, Log};
+use progress::Commit;
 
 /// The commit under way, commits that are due, and where their pages are written.
 #[derive(Default)]

@@ -1,4 +1,4 @@
-//! Where commits write: the journal, the log of chunks and directories, and the root's blocks.
+//! The pages that commits write, and the blocks that are erased for them.
 
 use std::collections::VecDeque;
 
@@ -6,46 +6,11 @@ use media::Status;
 
 use crate::config::ANCHORS;
 use crate::durability::codec::Writer;
-use crate::durability::commit::{Content, Page};
 use crate::durability::format::{HEADER, Header, PageKind, Small};
+use crate::durability::progress::{Content, Page};
 use crate::space::blocks::Use;
 use crate::table::{Data, Fault, NOWHERE};
 use crate::{Actions, InjectedFault, Nvmm};
-
-/// The journal, a sequence of blocks.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Journal {
-    /// Its blocks since the root; the last one is being written.
-    pub blocks: Vec<u32>,
-    page: u32,
-    /// An erased block that written pages name as the next one.
-    next: Option<u32>,
-    /// An erased block in reserve.
-    spare: Option<u32>,
-    erasing: Option<u32>,
-    /// Number of the last group.
-    pub group: u64,
-    /// Pages written since the root.
-    pub used: u32,
-}
-
-/// The log of chunks and directory pages.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Log {
-    open: Option<(u32, u32)>,
-    erasing: Option<u32>,
-}
-
-/// The blocks that hold roots.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Anchors {
-    /// Number of the newest root.
-    pub root: u64,
-    /// The block of the newest root, which must not be erased.
-    pub newest: Option<u32>,
-    open: Option<(u32, u32)>,
-    erasing: Option<u32>,
-}
 
 impl Nvmm {
     /// Returns the bytes of body in a page.

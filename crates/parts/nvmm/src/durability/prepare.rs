@@ -3,7 +3,7 @@
 
 use media::Tag;
 
-use crate::durability::commit::Cause;
+use crate::durability::progress::Cause;
 use crate::request::{Answer, Application, Error};
 use crate::table::entry::Entry;
 use crate::table::status::State;

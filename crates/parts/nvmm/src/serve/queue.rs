@@ -2,7 +2,7 @@
 
 use media::Tag;
 
-use crate::durability::commit::Cause;
+use crate::durability::progress::Cause;
 use crate::request::{Error, Request};
 use crate::{Actions, Nvmm, Tried};
 

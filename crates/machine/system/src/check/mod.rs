@@ -1,4 +1,10 @@
-//! Checks across keys.
+//! Checks across keys, and what follows from them: one module per table that has many.
+
+pub(crate) mod hmb;
+mod hybrid;
+mod kernel;
+mod memory;
+mod parity;
 
 use media::{Geometry, SECTOR};
 use sim::Time;
@@ -7,7 +13,6 @@ use crate::error::SystemError;
 use crate::sections::device::{CacheSharing, Memory, ReadPlace};
 use crate::sections::flash::Cell;
 use crate::sections::ftl::{Group, MapGrain, MapPlace};
-use crate::sections::hmb;
 use crate::sections::host::{Chipset, Completion};
 use crate::sections::link::{LinkType, Strobe};
 use crate::{System, Value};
@@ -18,7 +23,7 @@ const MAP_ENTRY: u64 = 4;
 /// Checks a system after all its values have been parsed, and computes derived values.
 pub(crate) fn check(system: &mut System) -> Result<(), SystemError> {
     if system.memory.kind != crate::sections::memory::MainMemory::None {
-        crate::sections::memory::check(system)?;
+        memory::check(system)?;
     }
     if system.memory.kind == crate::sections::memory::MainMemory::Hybrid {
         // The flash behind DRAM is not that of a drive.
@@ -29,7 +34,7 @@ pub(crate) fn check(system: &mut System) -> Result<(), SystemError> {
         )?;
         times(system)?;
         shape(system)?;
-        return crate::sections::hybrid::check(system);
+        return hybrid::check(system);
     }
     if system.link.kind == LinkType::None {
         return nothing(system);
@@ -41,7 +46,7 @@ pub(crate) fn check(system: &mut System) -> Result<(), SystemError> {
     geometry(system)?;
     device(system)?;
     hmb::check(system)?;
-    crate::sections::parity::check(system)?;
+    parity::check(system)?;
     capacity(system)?;
     memory(system)
 }
@@ -312,7 +317,7 @@ fn shape(s: &System) -> Result<(), SystemError> {
     let shape = ["flash.channels", "flash.chips", "flash.dies", "flash.planes", "flash.blocks", "flash.pages"];
     match s.geometry().fault() {
         Some(why) => s.conflict(&[&shape[..], &["flash.page", "ftl.unit"]].concat(), format!("flash: {why}")),
-        None => crate::sections::parity::check_die(s),
+        None => parity::check_die(s),
     }
 }
 

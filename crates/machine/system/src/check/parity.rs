@@ -7,14 +7,14 @@ use crate::sections::device::ReadPlace;
 const STRIPE: &str = "ftl.parity.stripe";
 
 /// Checks that the failing die exists.
-pub(crate) fn check_die(s: &System) -> Result<(), SystemError> {
+pub(super) fn check_die(s: &System) -> Result<(), SystemError> {
     let (failing, dies) = (s.flash.failures.die, s.geometry().all_dies());
     let keys = ["flash.failures.die", "flash.channels", "flash.chips", "flash.dies"];
     s.expect(failing.is_none_or(|die| die < dies), &keys, &format!("less than the {dies} dies"))
 }
 
 /// Checks that the programs of a stripe are on different dies, and that stripes fill a superblock.
-pub(crate) fn check(s: &System) -> Result<(), SystemError> {
+pub(super) fn check(s: &System) -> Result<(), SystemError> {
     let (flash, dies) = (&s.flash, s.geometry().all_dies());
     let Some(data) = s.ftl.parity.stripe else { return Ok(()) };
     let keys = [STRIPE, "flash.channels", "flash.chips", "flash.dies"];
