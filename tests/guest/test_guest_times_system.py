@@ -83,7 +83,7 @@ def test_the_guests_software_adds_the_same_time_at_each_latency(runs: dict[str, 
     for time, jobs in runs.items():
         guest, simulated = jobs.guest["one"]["lat_ns"], jobs.run["one"]["lat_ns"]
         added_us[time] = (guest["min"] - simulated["min"]) / 1000
-        # The guest's timer interrupts some reads, and more of them the longer they are.
+        # The guest's timer interrupts some reads, and long reads more often.
         assert abs((guest["mean"] - simulated["mean"]) / 1000 - added_us[time]) < MEAN_US, time
         assert guest["stddev"] - simulated["stddev"] < 3000, time
     assert min(added_us.values()) > 5, added_us
