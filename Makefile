@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin nbd
+.PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
 .PHONY: clean help
 
 # Served language models over offered load, written to docs/serving.md.
@@ -44,6 +44,11 @@ nbd:
 	mkdir -p python/nandram/lib
 	cargo build --release --quiet --package nbd_plugin
 	cp "$(CARGO_TARGET_DIR)/release/libnbd_plugin.so" python/nandram/lib/libnandram_nbd.so
+
+# The engine for the fio on the PATH (Linux only), in build/fio; FIO_SOURCE is the source of fio if Debian does not have it.
+fio-engine: build
+	cargo build --release --quiet --package capi
+	$(BIN)/python fio_engine/build.py "$(CARGO_TARGET_DIR)/release" build/fio $(if $(FIO_SOURCE),--source "$(FIO_SOURCE)")
 
 demo: build
 	$(BIN)/nandram run nvme-client-tlc examples/sqlite_bank/sqlite-bank.iolog.zst --precondition steady -o results/sqlite-bank
@@ -99,6 +104,7 @@ test-system: build wheel loom nbd
 	apt-get update -qq
 	apt-get install -y -qq nbdkit libnbd-bin qemu-utils fio fio-examples strace valgrind qemu-user gcc g++ gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
 		chromium chromium-driver
+	$(MAKE) --no-print-directory fio-engine || echo 'not tested: the fio engine, which cannot be built'
 	$(BIN)/python -m pytest -m system
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package sim --package ftl --lib --test histories --quiet $(VALGRIND)
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package storage --test power_cuts --quiet $(VALGRIND)
@@ -198,8 +204,8 @@ constraints:
 lint: build
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff format --check python tests examples drives
-	$(BIN)/ruff check python tests examples drives
+	$(BIN)/ruff format --check python tests examples drives fio_engine
+	$(BIN)/ruff check python tests examples drives fio_engine
 	$(BIN)/mypy
 
 clean:

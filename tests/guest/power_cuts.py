@@ -1,6 +1,7 @@
 """Power cuts at random instants of a guest's run: ext4 and SQLite must have what SQLite acknowledged.
 
-`python tests/guest/power_cuts.py COUNT [RUNS]` cuts COUNT times in each of RUNS runs, alternately on three systems.
+`python tests/guest/power_cuts.py COUNT [RUNS [FIRST]]` cuts COUNT times in each of RUNS runs, alternately on three
+systems. The number of a run, from FIRST on, is its seed.
 """
 
 import json
@@ -159,8 +160,9 @@ def cut(system: str, count: int, seed: int, work: Path) -> list[Cut]:
 def main() -> int:
     """Cut and report; return 1 if anything was lost."""
     count, runs = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    first = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     lost = total = 0
-    for number in range(runs):
+    for number in range(first, first + runs):
         system = list(SYSTEMS)[number % len(SYSTEMS)]
         with tempfile.TemporaryDirectory(prefix="nandram-cuts-") as work:
             cuts = cut(system, count, number, Path(work))

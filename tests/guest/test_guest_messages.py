@@ -37,6 +37,8 @@ MISTAKES: dict[str, list[str]] = {
     "path of a folder": on("--copy", "job.fio:/a/"),
     "reserved path": on("--copy", "job.fio:/dev/x"),
     "unreadable file": on("--copy", "loop"),
+    "unreadable parameter": on("--append", "nohz=\x7f"),
+    "too many parameters": on("--append", "a=" + "b" * 1000, "--append", "c " * 500),
     "unknown kernel": on("--kernel", "6.2"),
     "kernel that was not fetched": on("--kernel", "7.3"),
     "no such image": on("--kernel", "./bzImage"),
@@ -54,6 +56,16 @@ MISTAKES: dict[str, list[str]] = {
 }
 
 
+class NoProcess:
+    """Stands for `Popen`, of which modules that are imported later take the type."""
+
+    def __init__(self, *arguments: object, **_: object) -> None:
+        raise AssertionError(f"started {arguments}")
+
+    def __class_getitem__(cls, _: object) -> type["NoProcess"]:
+        return cls
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_message(
     name: str,
@@ -62,12 +74,9 @@ def test_message(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    def no_process(*arguments: object, **_: object) -> None:
-        raise AssertionError(f"started {arguments}")
-
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NANDRAM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(subprocess, "Popen", no_process)
+    monkeypatch.setattr(subprocess, "Popen", NoProcess)
     install(tmp_path / "fetched")
     Path("job.fio").write_text("[job]\nrw=read\n")
     Path("fetched/job.fio").write_text("")

@@ -35,11 +35,10 @@ bs=4k
 number_ios=1000
 iodepth=8
 """
-TIMES = ("10us", "1ms", "10ms")
+TIMES = ("10us", "20us", "50us", "100us", "300us", "1ms", "3ms", "10ms")
 SOFTWARE_US = 0.5
-"""The guest's software takes the same time at each latency, within this."""
-MEAN_US = 1.5
-"""The mean adds at most this to it."""
+"""The guest's software takes the same time at each latency, within this: the mean, and the shortest read."""
+DEVIATION_US = 3.0
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,21 @@ def run(folder: Path, time: str) -> Jobs:
     output = folder / "guest"
     system = ["nvme-client-tlc", "--set", f"flash.read={time}", "--set", "ftl.slc_cache.size=0B"]
     fio = ["fio", "/job.fio", "--output-format=json", "--output=/out/fio.json"]
-    nandram("guest", *system, "--folder", str(FOLDER), "--copy", str(job), "-o", str(output), "--", *fio)
+    # Linux stops its tick when it is idle, and after a long sleep first sets its clocks, which takes 1.4 us.
+    nandram(
+        "guest",
+        *system,
+        "--append",
+        "nohz=off",
+        "--folder",
+        str(FOLDER),
+        "--copy",
+        str(job),
+        "-o",
+        str(output),
+        "--",
+        *fio,
+    )
     nandram("run", system[0], str(job), *system[1:], "-o", str(folder / "run"))
     simulated = (folder / "run/summary.json").read_text()
     return Jobs(reads((output / "out/fio.json").read_text()), reads(simulated), output)
@@ -78,19 +91,25 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Jobs]:
     return {time: run(tmp_path_factory.mktemp(time), time) for time in TIMES}
 
 
-def test_the_guests_software_adds_the_same_time_at_each_latency(runs: dict[str, Jobs]) -> None:
-    added_us = {}
-    for time, jobs in runs.items():
-        guest, simulated = jobs.guest["one"]["lat_ns"], jobs.run["one"]["lat_ns"]
-        added_us[time] = (guest["min"] - simulated["min"]) / 1000
-        # The guest's timer interrupts some reads, and more of them the longer they are.
-        assert abs((guest["mean"] - simulated["mean"]) / 1000 - added_us[time]) < MEAN_US, time
-        assert guest["stddev"] - simulated["stddev"] < 3000, time
+@pytest.mark.parametrize("value", ["mean", "min"])
+def test_the_guests_software_adds_the_same_time_at_each_of_eight_latencies(runs: dict[str, Jobs], value: str) -> None:
+    added_us = {
+        time: (jobs.guest["one"]["lat_ns"][value] - jobs.run["one"]["lat_ns"][value]) / 1000
+        for time, jobs in runs.items()
+    }
+    print(value, added_us)
     assert min(added_us.values()) > 5, added_us
     assert max(added_us.values()) - min(added_us.values()) < SOFTWARE_US, added_us
 
 
-@pytest.mark.parametrize("time", TIMES[1:])
+@pytest.mark.parametrize("time", TIMES)
+def test_reads_deviate_little(runs: dict[str, Jobs], time: str) -> None:
+    # Those of the simulated run do not deviate at all.
+    assert runs[time].run["one"]["lat_ns"]["stddev"] == 0
+    assert runs[time].guest["one"]["lat_ns"]["stddev"] < DEVIATION_US * 1000
+
+
+@pytest.mark.parametrize("time", ["1ms", "10ms"])
 def test_queued_reads_have_the_distribution_of_the_run(runs: dict[str, Jobs], time: str) -> None:
     guest, simulated = (found["eight"]["clat_ns"]["percentile"] for found in (runs[time].guest, runs[time].run))
     for percentile in ("20.000000", "50.000000", "80.000000"):

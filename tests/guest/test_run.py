@@ -61,6 +61,7 @@ def test_results_are_brought_back(installed: Installed, tmp_path: Path) -> None:
     assert (output / "kernel.txt").read_text() == "[0] Linux\n"
     record = json.loads((output / "guest.json").read_text())
     assert (record["command"], record["exit_status"]) == (["sh", "-c", "exit 3"], 3)
+    assert record["parameters"] == []
     assert record["programs"] == {"qemu-system-x86": "1:11.1.3"}
 
 

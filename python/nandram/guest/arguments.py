@@ -9,6 +9,8 @@ from nandram.errors import UserError
 from nandram.guest.initramfs import Copy, is_reserved
 
 MEMORY_MIN_MIB, MEMORY_MAX_MIB = 256, 64 * 1024
+PARAMETERS_MAX = 1900
+"""Bytes of kernel parameters: x86's kernel reads 2,047, among which are some that every guest has."""
 _SIZE = re.compile(r"([1-9][0-9]{0,8})(M|MiB|G|GiB)")
 _TIME = re.compile(r"([1-9][0-9]{0,5})(s|m|min|h)")
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600}
@@ -30,6 +32,19 @@ def seconds(text: str) -> int:
     if match is None:
         raise UserError(f"--time-limit: found `{text}`, expected a duration such as 90s, 10m or 2h")
     return int(match[1]) * _SECONDS[match[2]]
+
+
+def parameters(texts: Iterable[str]) -> list[str]:
+    """Split kernel parameters at blanks. Raises `UserError`."""
+    found = [word for text in texts for word in text.split()]
+    for word in found:
+        if not word.isascii() or not word.isprintable():
+            shown = word.encode("unicode_escape").decode()
+            raise UserError(f"--append: found `{shown}`, expected a parameter of the kernel in ASCII, such as nohz=off")
+    length = sum(len(word) + 1 for word in found)
+    if length > PARAMETERS_MAX:
+        raise UserError(f"--append: found {length} bytes, expected at most {PARAMETERS_MAX}")
+    return found
 
 
 def copies(texts: Iterable[str]) -> list[Copy]:

@@ -1,6 +1,7 @@
 """The command line of QEMU."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,8 @@ class Machine:
     console: Path
     """File of the serial console: messages of the firmware and of a dying kernel."""
     ports: dict[str, Path]
+    parameters: Sequence[str] = ()
+    """Parameters of the kernel, after those of every guest."""
 
 
 def command_line(machine: Machine, drive: list[str]) -> list[str]:
@@ -39,7 +42,7 @@ def command_line(machine: Machine, drive: list[str]) -> list[str]:
         *("-kernel", str(machine.kernel.image), "-initrd", str(machine.initramfs)),
         # A serial port takes 87 us a character, so the kernel prints warnings only. Speculation, which the mitigations
         # are about, is not emulated.
-        *("-append", "console=ttyS0 panic=-1 quiet mitigations=off"),
+        *("-append", " ".join(["console=ttyS0 panic=-1 quiet mitigations=off", *machine.parameters])),
         *("-chardev", f"file,id=console,path={_escaped(machine.console)}", "-serial", "chardev:console"),
         # Without ioeventfd, a write to a port ends before the guest's next instruction, at no virtual time.
         *("-device", "virtio-serial-pci,ioeventfd=off,max_ports=8"),

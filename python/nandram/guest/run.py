@@ -36,6 +36,8 @@ class Guest:
     copies: Sequence[Copy] = ()
     modules: Sequence[Module] = ()
     memory_mib: int = 1024
+    parameters: Sequence[str] = ()
+    """Parameters of the kernel."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def run_guest(guest: Guest, drive: Drive, output: Path, limit_s: float, watch: W
         arguments = drive.start(processes, work, output, deadline)
         ports = {name: output / _TEXTS[name] if name in _TEXTS else work / name for name in PORTS}
         console = output / "console.txt"
-        machine = Machine(guest.programs, guest.kernel, initramfs, guest.memory_mib, console, ports)
+        machine = Machine(guest.programs, guest.kernel, initramfs, guest.memory_mib, console, ports, guest.parameters)
         status = _run(processes, command_line(machine, arguments), work, ports, drive, deadline, watch)
         _check(status, console, work)
         drive.finish(deadline)
@@ -154,6 +156,7 @@ def _record(guest: Guest, initramfs: Path, output: Path, exit_status: int) -> No
         "command": list(guest.command),
         "exit_status": exit_status,
         "memory_mib": guest.memory_mib,
+        "parameters": list(guest.parameters),
         "kernel": {"sha256": _sha256(guest.kernel.image), "packages": dict(guest.kernel.versions)},
         "programs": guest.programs.versions,
         "copies": {copy.path: _sha256(copy.source) for copy in guest.copies},

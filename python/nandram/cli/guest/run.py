@@ -64,6 +64,10 @@ def run(
     kernel: Annotated[
         str | None, typer.Option(metavar="6.1|6.12|7.3|FILE", help="Debian's kernel, or a bzImage. [default: 6.12]")
     ] = None,
+    append: Annotated[
+        list[str] | None,
+        typer.Option("--append", metavar="PARAMETERS", help="Parameters for the kernel, such as nohz=off; repeatable."),
+    ] = None,
     memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory of the guest.")] = "1GiB",
     time_limit: Annotated[str, typer.Option(metavar="TIME", help="End the guest after this time, such as 2h.")] = "10m",
     folder: FolderOption = None,
@@ -85,14 +89,14 @@ def run(
         raise UserError("COMMAND: found an empty name, expected a program, such as `-- fio /job.fio`")
     settings = split_changes(changes)
     memory_mib, limit_s = arguments.memory_mib(memory), arguments.seconds(time_limit)
-    copies = arguments.copies(copy or [])
+    copies, parameters = arguments.copies(copy or []), arguments.parameters(append or [])
     if output is not None and output.exists() and not output.is_dir():
         raise UserError(f"--output: {output}: found a file, expected a folder to write to")
     assert System(system, tuple(settings)).toml
     place = folder or default_folder()
     programs, image = find_programs(place), find_kernel(place, kernel or DEFAULT_KERNEL)
     modules = find_modules(image, module or [])
-    guest = Guest(command, programs, image, copies, modules, memory_mib)
+    guest = Guest(command, programs, image, copies, modules, memory_mib, parameters)
     raise typer.Exit(_show(guest, Server(system, settings, store), output, limit_s))
 
 

@@ -19,16 +19,17 @@ _DISK = re.compile(r"no space left|enough free space|not enough space", re.IGNOR
 
 
 class Apt:
-    """A private root of apt below a folder, for amd64."""
+    """A private root of apt below a folder: for packages of amd64, or for the sources of packages."""
 
-    def __init__(self, root: Path, mirror: str, keys: Path, releases: Sequence[str]) -> None:
+    def __init__(self, root: Path, mirror: str, keys: Path, releases: Sequence[str], *, sources: bool = False) -> None:
         self._root = root
         self._mirror = mirror
         self._configuration = root / "apt.conf"
         for name in ("state/lists/partial", "cache/archives/partial", "etc/none"):
             (root / name).mkdir(parents=True)
         (root / "state/status").touch()
-        lines = [f"deb [arch=amd64 signed-by={keys}] {mirror} {release} main\n" for release in releases]
+        kind = "deb-src" if sources else "deb"
+        lines = [f"{kind} [arch=amd64 signed-by={keys}] {mirror} {release} main\n" for release in releases]
         (root / "etc/sources.list").write_text("".join(lines))
         (root / "etc/preferences").write_text(_PREFERENCES)
         self._configuration.write_text(_CONFIGURATION.replace("ROOT", str(root)))
@@ -54,6 +55,18 @@ class Apt:
         files = sorted(into.glob("*.deb"))
         assert len(files) == len(packages), files
         return files
+
+    def source(self, name: str, upstream: str, into: Path) -> Path:
+        """Download the source of an upstream version of a package; return the authors' archive. Raises `UserError`."""
+        text = self._run("apt-cache", "showsrc", "--only-source", name)
+        versions = re.findall(r"^Version: (\S+)$", text, re.MULTILINE)
+        # A Debian version is EPOCH:UPSTREAM-REVISION, mostly without an epoch.
+        found = [version for version in versions if version.rpartition("-")[0].rpartition(":")[2] == upstream]
+        if not found:
+            raise UserError(f"{self._mirror}: has {name} {', '.join(versions)}, expected {upstream}")
+        into.mkdir()
+        self._run("apt-get", "source", "--download-only", f"{name}={found[0]}", folder=into)
+        return next(into.glob(f"{name}_{upstream}.orig.tar.*[!c]"))
 
     def _run(self, program: str, *arguments: str, folder: Path | None = None) -> str:
         if shutil.which(program) is None:
