@@ -305,7 +305,8 @@ def test_the_most_clones_of_a_job_take_less_than_a_gigabyte(tmp_path: Path) -> N
     path = tmp_path / "job.fio"
     path.write_text("[job]\nrw=randread\nbs=4k\nnumber_ios=10\nnumjobs=4096\n")
     command = [sys.executable, "-m", "nandram", "run", str(TINY), str(path), "--cache", "none"]
-    # From a process of its own: a child counts the memory of its parent, here that of all tests, until it executes.
+    # A separate process starts the command: until a child calls exec, its peak memory includes that of its parent, here
+    # of all tests.
     script = (
         "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL); "
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"

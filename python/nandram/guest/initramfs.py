@@ -101,7 +101,7 @@ def _system(programs: Programs, wanted: set[str]) -> Iterator[tuple[str, Member]
     yield "/lib", Link("usr/lib")
     yield "/etc/passwd", File(b"root:x:0:0:root:/:/bin/sh\n")
     yield "/etc/group", File(b"root:x:0:\n")
-    # mke2fs without it has neither a journal nor extents.
+    # Without this file mke2fs creates file systems that have neither a journal nor extents.
     yield "/etc/mke2fs.conf", File(programs.tree / "etc/mke2fs.conf")
     yield "/etc/mtab", Link("/proc/self/mounts")
     yield "/usr/bin/busybox", File(programs.busybox, executable=True)

@@ -43,7 +43,7 @@ pub struct LentStatistics {
     pub forged: u64,
 }
 
-/// What a load finds of a line.
+/// Result of loading a line.
 #[derive(Clone, Copy)]
 enum Verdict {
     /// It was not stored yet: its translation unit, which was never in flash, was made in the controller.

@@ -10,7 +10,7 @@ use crate::target::Facts;
 /// Version of the [`Report`] format; incremented for changes that could mislead readers of the previous version.
 pub const VERSION: u32 = 1;
 
-/// What the evidence implies for a hypothesis.
+/// Verdict of the evidence on a hypothesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {

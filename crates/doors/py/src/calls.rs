@@ -1,4 +1,4 @@
-//! What every function of the module shares: error messages, loading of systems, and work that Python may interrupt.
+//! Helpers of all functions: error messages, loading of systems, and work that Python may interrupt.
 
 use std::sync::Arc;
 use std::thread;

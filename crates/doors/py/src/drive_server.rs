@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::calls::{POLL_INTERVAL, load, user_error};
 
-/// How a drive is served.
+/// Options of serving a drive.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct ServeRequest {

@@ -250,7 +250,7 @@ impl<E: Copy + Default> EventQueue<E> {
     #[inline]
     fn last_head(&mut self) -> *mut Key {
         debug_assert!(self.last < LANES * SIZE && self.last.is_multiple_of(SIZE), "{} bytes of heads", self.last);
-        // SAFETY: there is one lane fewer than places in `heads`.
+        // SAFETY: `heads` has one place more than there are lanes, and each lane has at most one key there.
         unsafe { (&raw mut self.heads).cast::<Key>().byte_add(self.last) }
     }
 

@@ -1,4 +1,4 @@
-//! What enters and leaves a path: its configuration, events and outputs.
+//! The configuration, events and outputs of a path.
 
 use media::{Request, Status, Tag};
 use sim::{Lane, Time};
@@ -54,7 +54,7 @@ pub enum Output {
         tag: Tag,
         /// The request that the command is, or is part of.
         io: u32,
-        /// The command's operation and range. For a split request, these are a part of it.
+        /// The command's operation and range: those of one part if the request was split.
         request: Request,
     },
     /// All data of the write is in the controller's buffer.

@@ -74,13 +74,13 @@ impl HostMemory {
         let wish = Wish {
             preferred: u64::from(hmpre) * UNIT,
             minimum: u64::from(hmmin) * UNIT,
-            piece: u64::from(hmminds) * UNIT,
-            pieces: u32::from(hmmaxd),
+            extent_bytes_min: u64::from(hmminds) * UNIT,
+            extents_max: u32::from(hmmaxd),
         };
-        let Offer { returned, list, pieces } = self.driver.set_up(&wish)?;
+        let Offer { returned, list, extents } = self.driver.set_up(&wish)?;
         let pages = |bytes: u64| (bytes / self.page) as u32;
         let descriptors: Vec<Descriptor> =
-            pieces.iter().map(|(address, bytes)| Descriptor { address: *address, pages: pages(*bytes) }).collect();
+            extents.iter().map(|(address, bytes)| Descriptor { address: *address, pages: pages(*bytes) }).collect();
         let command = SetFeatures {
             enable: true,
             memory_return: returned,

@@ -1,4 +1,4 @@
-//! What a path's parts see of its event loop and timeline.
+//! Views of the event loop and the timeline for the parts of a path.
 
 use sim::{Lane, Schedule, Time, Track};
 

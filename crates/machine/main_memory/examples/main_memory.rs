@@ -1,4 +1,4 @@
-//! What each kind of main memory does under STREAM's kernels, a pointer chase and random updates, beside what bounds it:
+//! Results of each kind of main memory under STREAM's kernels, a pointer chase and random updates, beside what bounds it:
 //! prints `docs/main-memory.md` (`make main-memory`).
 
 use std::fmt::Write as _;
@@ -12,13 +12,13 @@ use storage::run::RunOptions;
 use system::System;
 use system::memory::MainMemory as Kind;
 
-/// What a program did.
+/// Results of a program.
 struct Measured {
     /// Lines read and written a second, in bytes.
     bandwidth: f64,
     /// Nanoseconds that a line read takes on average.
     latency_ns: f64,
-    /// What the program itself counts, a second.
+    /// Rate of the program's own unit, per second.
     rate: f64,
 }
 

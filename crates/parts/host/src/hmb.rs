@@ -10,9 +10,9 @@ pub struct Wish {
     /// Minimum size (HMMIN).
     pub minimum: u64,
     /// Minimum size of an extent (HMMINDS); 0 for any size.
-    pub piece: u64,
+    pub extent_bytes_min: u64,
     /// Maximum number of extents (HMMAXD); 0 for any number.
-    pub pieces: u32,
+    pub extents_max: u32,
 }
 
 /// Memory that the host is willing to lend, and its fragmentation.
@@ -32,7 +32,7 @@ impl Default for HmbConfig {
 }
 
 /// An extent of host memory: address and bytes.
-pub type Piece = (u64, u64);
+pub type Extent = (u64, u64);
 
 /// The memory that the driver offers to the controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Offer {
     /// Address of the list of extents.
     pub list: u64,
     /// The extents.
-    pub pieces: Vec<Piece>,
+    pub extents: Vec<Extent>,
 }
 
 /// Reason why there is no buffer.
@@ -67,18 +67,18 @@ const BUFFERS: u64 = 0x1_0000_0000;
 pub struct Hmb {
     config: HmbConfig,
     /// Extents allocated for the controller.
-    pieces: Vec<Piece>,
+    extents: Vec<Extent>,
 }
 
 impl Hmb {
     /// Creates a driver without allocated memory.
     pub fn new(config: HmbConfig) -> Hmb {
-        Hmb { config, pieces: Vec::new() }
+        Hmb { config, extents: Vec::new() }
     }
 
     /// Returns the number of bytes allocated.
     pub fn bytes(&self) -> u64 {
-        self.pieces.iter().map(|(_, bytes)| bytes).sum()
+        self.extents.iter().map(|(_, bytes)| bytes).sum()
     }
 
     /// Allocates memory at the start of a controller or after its reset. Memory allocated earlier is offered again if
@@ -95,33 +95,37 @@ impl Hmb {
             self.free();
             return Err(Without::AboveLimit);
         }
-        let returned = !self.pieces.is_empty() && self.bytes() >= wish.minimum;
+        let returned = !self.extents.is_empty() && self.bytes() >= wish.minimum;
         if !returned {
-            self.pieces = self.allocate(wish, preferred).ok_or(Without::NoMemory)?;
+            self.extents = self.allocate(wish, preferred).ok_or(Without::NoMemory)?;
         }
-        Ok(Offer { returned, list: LIST, pieces: self.pieces.clone() })
+        Ok(Offer { returned, list: LIST, extents: self.extents.clone() })
     }
 
     /// Allocates `preferred` bytes, or at least the minimum that the controller needs, in extents of the largest
     /// contiguous size, which is halved until there are enough.
-    fn allocate(&self, wish: &Wish, preferred: u64) -> Option<Vec<Piece>> {
-        let least = wish.piece.max(2 * PAGE);
+    fn allocate(&self, wish: &Wish, preferred: u64) -> Option<Vec<Extent>> {
+        let least = wish.extent_bytes_min.max(2 * PAGE);
         let mut chunk = preferred.min(4 << 20);
         while chunk >= least {
-            let most = preferred.div_ceil(chunk).min(if wish.pieces == 0 { u64::MAX } else { u64::from(wish.pieces) });
-            let mut pieces = Vec::new();
+            let most = preferred.div_ceil(chunk).min(if wish.extents_max == 0 {
+                u64::MAX
+            } else {
+                u64::from(wish.extents_max)
+            });
+            let mut extents = Vec::new();
             let mut bytes = 0;
-            while bytes < preferred && (pieces.len() as u64) < most {
-                let piece = chunk.min(preferred - bytes);
-                if piece > self.config.contiguous {
+            while bytes < preferred && (extents.len() as u64) < most {
+                let extent = chunk.min(preferred - bytes);
+                if extent > self.config.contiguous {
                     break;
                 }
                 // Other memory lies between two extents.
-                pieces.push((BUFFERS + pieces.len() as u64 * 2 * chunk, piece));
-                bytes += piece;
+                extents.push((BUFFERS + extents.len() as u64 * 2 * chunk, extent));
+                bytes += extent;
             }
             if bytes > 0 && bytes >= wish.minimum {
-                return Some(pieces);
+                return Some(extents);
             }
             chunk /= 2;
         }
@@ -130,7 +134,7 @@ impl Hmb {
 
     /// Takes the memory back.
     pub fn free(&mut self) {
-        self.pieces.clear();
+        self.extents.clear();
     }
 }
 
@@ -139,40 +143,40 @@ mod tests {
     use super::*;
 
     const MIB: u64 = 1 << 20;
-    const WISH: Wish = Wish { preferred: 64 * MIB, minimum: 8 * MIB, piece: 0, pieces: 0 };
+    const WISH: Wish = Wish { preferred: 64 * MIB, minimum: 8 * MIB, extent_bytes_min: 0, extents_max: 0 };
 
     fn set_up(config: HmbConfig, wish: Wish) -> Result<(usize, u64, u64), Without> {
         let mut hmb = Hmb::new(config);
-        hmb.set_up(&wish).map(|offer| (offer.pieces.len(), offer.pieces[0].1, hmb.bytes()))
+        hmb.set_up(&wish).map(|offer| (offer.extents.len(), offer.extents[0].1, hmb.bytes()))
     }
 
     /// Each result is the number of extents, the bytes of the first, and the total bytes.
     #[test]
-    fn it_lends_what_is_preferred_as_far_as_it_may_and_can() {
+    fn the_buffer_has_the_preferred_size_within_all_limits() {
         let config = HmbConfig::default();
         assert_eq!(set_up(config, WISH), Ok((16, 4 * MIB, 64 * MIB)));
         assert_eq!(set_up(config, Wish { preferred: 480 * MIB, ..WISH }), Ok((32, 4 * MIB, 128 * MIB)));
         assert_eq!(set_up(config, Wish { preferred: 2 * MIB, minimum: 0, ..WISH }), Ok((1, 2 * MIB, 2 * MIB)));
         // The last extent takes the remainder.
         assert_eq!(set_up(config, Wish { preferred: 9 * MIB, ..WISH }), Ok((3, 4 * MIB, 9 * MIB)));
-        // No more extents than the controller accepts, if that is enough for it.
-        assert_eq!(set_up(config, Wish { pieces: 4, ..WISH }), Ok((4, 4 * MIB, 16 * MIB)));
-        assert_eq!(set_up(config, Wish { pieces: 1, ..WISH }), Err(Without::NoMemory));
+        // The controller's maximum number of extents limits the buffer, and too small a buffer is not lent.
+        assert_eq!(set_up(config, Wish { extents_max: 4, ..WISH }), Ok((4, 4 * MIB, 16 * MIB)));
+        assert_eq!(set_up(config, Wish { extents_max: 1, ..WISH }), Err(Without::NoMemory));
     }
 
     #[test]
-    fn pieces_are_halved_until_memory_has_them() {
+    fn extents_are_halved_until_contiguous_memory_suffices() {
         let fragmented = |contiguous| HmbConfig { contiguous, ..HmbConfig::default() };
         assert_eq!(set_up(fragmented(MIB), WISH), Ok((64, MIB, 64 * MIB)));
         assert_eq!(set_up(fragmented(3 * MIB / 2), WISH), Ok((64, MIB, 64 * MIB)));
         assert_eq!(set_up(fragmented(8192), WISH), Ok((8192, 8192, 64 * MIB)));
         assert_eq!(set_up(fragmented(4096), WISH), Err(Without::NoMemory));
-        assert_eq!(set_up(fragmented(MIB), Wish { piece: 2 * MIB, ..WISH }), Err(Without::NoMemory));
-        assert_eq!(set_up(fragmented(MIB), Wish { pieces: 4, ..WISH }), Err(Without::NoMemory));
+        assert_eq!(set_up(fragmented(MIB), Wish { extent_bytes_min: 2 * MIB, ..WISH }), Err(Without::NoMemory));
+        assert_eq!(set_up(fragmented(MIB), Wish { extents_max: 4, ..WISH }), Err(Without::NoMemory));
     }
 
     #[test]
-    fn it_lends_nothing_above_the_limit_or_unasked() {
+    fn no_buffer_is_lent_above_the_limit_or_without_a_request() {
         let limited = |limit| HmbConfig { limit, ..HmbConfig::default() };
         assert_eq!(set_up(limited(4 * MIB), WISH), Err(Without::AboveLimit));
         assert_eq!(set_up(limited(0), Wish { minimum: 0, ..WISH }), Err(Without::AboveLimit));
@@ -180,11 +184,11 @@ mod tests {
     }
 
     #[test]
-    fn after_a_reset_it_returns_what_it_lent() {
+    fn after_a_reset_the_same_memory_is_offered() {
         let mut hmb = Hmb::new(HmbConfig::default());
         let first = hmb.set_up(&WISH).expect("memory");
         let second = hmb.set_up(&WISH).expect("the same");
-        assert_eq!((first.returned, second.returned, &first.pieces), (false, true, &second.pieces));
+        assert_eq!((first.returned, second.returned, &first.extents), (false, true, &second.extents));
         hmb.free();
         assert!(!hmb.set_up(&WISH).expect("memory").returned);
         // A controller that needs more after a reset gets other memory.

@@ -1,4 +1,4 @@
-//! What the hot paths cost: run under `valgrind --tool=callgrind --toggle-collect='*measured*'` and divide what it
+//! Instruction counts of the hot paths: run under `valgrind --tool=callgrind --toggle-collect='*measured*'` and divide what it
 //! counts by the number of operations, which is printed.
 //!
 //! ```text

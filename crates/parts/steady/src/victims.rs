@@ -1,4 +1,4 @@
-//! What a policy module finds: the rate of collection, and the victims.
+//! Solutions of the policy modules: the rate of collection, and the victims.
 
 /// The result of a policy module.
 pub(crate) struct Victims {

@@ -18,8 +18,8 @@ use crate::Timed;
 /// Maximum queue depth. Linux NVMe queues have 1,023 entries and SATA queues 32; no test needs more than this.
 pub(crate) const DEPTH_MAX: u32 = 128;
 
-/// How several requests are kept outstanding. At depth 1 neither variant is used: the measuring thread makes one system
-/// call per request.
+/// The mechanism that keeps several requests outstanding. At depth 1 neither variant is used: the measuring thread makes
+/// one system call per request.
 #[derive(Debug)]
 pub(crate) enum Engine {
     /// With io_uring.

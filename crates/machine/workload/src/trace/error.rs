@@ -60,7 +60,7 @@ pub enum TraceError {
     /// The format does not exist.
     #[error("found the trace format \"{found}\", expected one of {expected}; the nearest is \"{nearest}\"")]
     UnknownFormat {
-        /// The name that was given.
+        /// The name found.
         found: String,
         /// Names of all formats.
         expected: String,

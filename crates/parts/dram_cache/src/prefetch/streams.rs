@@ -108,7 +108,7 @@ impl Streams {
         let stream = &mut self.streams[at];
         stream.used = self.clock;
         if seen == Seen::Missed || stream.ahead <= page {
-            // Its prefetched pages never arrived, or were evicted.
+            // The stream's prefetched pages never arrived, or were evicted.
             stream.ahead = page + 1;
         }
         // Once per window: prefetches of the previous window say nothing about this one.
