@@ -34,10 +34,12 @@ build: $(BIN)/python
 	PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --quiet
 	$(MAKE) --no-print-directory plugin
 
-# The plug-in that QEMU loads (Linux only), where the Python package finds it.
+# The plug-in that QEMU loads and the guest's probe (Linux only), where the Python package finds them. The probe needs no libraries.
 plugin:
 	if [ "$$(uname)" = Linux ]; then mkdir -p python/nandram/guest/lib && cargo build --release --quiet --package clock_plugin && \
-		cp "$(CARGO_TARGET_DIR)/release/libclock_plugin.so" python/nandram/guest/lib/libnandram_clock.so; fi
+		cp "$(CARGO_TARGET_DIR)/release/libclock_plugin.so" python/nandram/guest/lib/libnandram_clock.so && \
+		cargo rustc --release --quiet --package probe --bin nandram-probe -- -C target-feature=+crt-static -C strip=symbols && \
+		cp "$(CARGO_TARGET_DIR)/release/nandram-probe" python/nandram/guest/lib/; fi
 
 # The plug-in of nbdkit (Linux only), for `nandram serve --nbd`. Not part of build, because it links the whole drive once more.
 nbd:

@@ -8,7 +8,7 @@ from guest.fakes import install
 from nandram.errors import UserError
 from nandram.guest.arguments import copies
 from nandram.guest.cpio import File, Link
-from nandram.guest.initramfs import Copy, Module, members, wanted
+from nandram.guest.initramfs import OWN, Copy, Module, members, wanted
 
 
 def script(folder: Path, text: str) -> Copy:
@@ -42,6 +42,19 @@ def test_members(tmp_path: Path) -> None:
     assert found["/usr/bin/ls"] == Link("busybox")
     assert "/usr/bin/fio" in found
     assert "/usr/sbin/nvme" not in found
+
+
+def test_the_probe_is_there_if_it_is_mentioned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs, _ = install(tmp_path / "fetched")
+    probe = tmp_path / "nandram-probe"
+    monkeypatch.setitem(OWN, "nandram-probe", probe)
+    command = ["sh", "-c", "nandram-probe /dev/nvme0n1"]
+    with pytest.raises(UserError) as error:
+        members(programs, command, [], [])
+    assert str(error.value) == f"{probe}: was not built, expected an installation on x86-64 Linux or `make build`"
+    probe.touch()
+    assert members(programs, command, [], [])["/usr/bin/nandram-probe"] == File(probe, executable=True)
+    assert "/usr/bin/nandram-probe" not in members(programs, ["true"], [], [])
 
 
 def test_a_copy_replaces_a_program(tmp_path: Path) -> None:

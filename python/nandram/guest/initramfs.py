@@ -31,6 +31,8 @@ _LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 _INIT = Path(__file__).parent / "init.sh"
 _SCRIPT_MAX = 1 << 20
 """Bytes of a copied file that are searched for names of programs."""
+OWN = {"nandram-probe": Path(__file__).parent / "lib" / "nandram-probe"}
+"""nandram's own programs for guests, without libraries, by name."""
 _RESERVED = ("/nandram", "/proc", "/sys", "/dev", "/init")
 
 
@@ -54,7 +56,12 @@ def members(
     programs: Programs, command: Sequence[str], copies: Sequence[Copy], modules: Sequence[Module]
 ) -> dict[str, Member]:
     """Return the members of the archive by path. A copy replaces a program of the same path. Raises `UserError`."""
-    found: dict[str, Member] = dict(_system(programs, wanted(command, copies)))
+    words = wanted(command, copies)
+    found: dict[str, Member] = dict(_system(programs, words - set(OWN)))
+    for name in words & set(OWN):
+        if not OWN[name].is_file():
+            raise UserError(f"{OWN[name]}: was not built, expected an installation on x86-64 Linux or `make build`")
+        found[f"/usr/bin/{name}"] = File(OWN[name], executable=True)
     for copy in copies:
         _check_place(copy, found)
         executable = copy.source.stat().st_mode & 0o111 != 0
@@ -76,7 +83,7 @@ def wanted(command: Sequence[str], copies: Sequence[Copy]) -> set[str]:
     for copy in copies:
         with copy.source.open("rb") as file:
             words.update(word.decode() for word in re.findall(rb"[\w.-]+", file.read(_SCRIPT_MAX)))
-    return {LINKS.get(name, name) for name in words if name in PROGRAMS or name in LINKS}
+    return {LINKS.get(name, name) for name in words if name in PROGRAMS or name in LINKS or name in OWN}
 
 
 def _check_place(copy: Copy, found: Mapping[str, Member]) -> None:

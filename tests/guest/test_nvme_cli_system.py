@@ -1,0 +1,104 @@
+"""nvme-cli and the block layer's discard on a served drive, with each kernel."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guest.test_guest_system import FOLDER, fetched, served
+from nandram.guest.folder import KERNELS
+
+pytestmark = pytest.mark.system
+
+WRITTEN = 64 << 20
+SIZE = 4 << 30
+SYSTEM = ["hmb-a", "--set", "flash.blocks=40", "--set", f"ftl.capacity={SIZE}B"]
+SCRIPT = f"""
+set -e
+queue=/sys/block/nvme0n1/queue
+state() {{ nvme smart-log /dev/nvme0 -o json > /out/smart-$1.json; }}
+first() {{ dd if=/dev/nvme0n1 bs=4096 count=1 iflag=direct 2> /dev/null | md5sum | cut -c 1-32; }}
+nvme id-ctrl /dev/nvme0 -o json > /out/id-ctrl.json
+nvme id-ns /dev/nvme0n1 -o json > /out/id-ns.json
+nvme list -o json > /out/list.json
+state new
+dd if=/dev/urandom of=/dev/nvme0n1 bs=1M count={WRITTEN >> 20} oflag=direct 2> /dev/null
+state written
+cat $queue/discard_max_bytes $queue/discard_granularity $queue/write_zeroes_max_bytes $queue/write_cache
+mkfs.ext4 -q -F /dev/nvme0n1 256m
+mkdir /mnt
+mount -t ext4 /dev/nvme0n1 /mnt
+dd if=/dev/urandom of=/mnt/file bs=1M count=100 2> /dev/null
+sync
+rm /mnt/file
+sync
+fstrim -v /mnt | grep -o '[0-9]* bytes' | cut -d ' ' -f 1
+umount /mnt
+nvme write-zeroes /dev/nvme0n1 --start-block=0 --block-count=2047 > /dev/null
+first
+dd if=/dev/urandom of=/dev/nvme0n1 bs=1M count=1 oflag=direct 2> /dev/null
+blkdiscard -f /dev/nvme0n1
+first
+dd if=/dev/urandom of=/dev/nvme0n1 bs=1M count=1 oflag=direct 2> /dev/null
+nvme format /dev/nvme0n1 --lbaf=1 --force
+cat $queue/logical_block_size
+first
+dd if=/dev/urandom of=/dev/nvme0n1 bs=1M count=1 oflag=direct 2> /dev/null
+nvme format /dev/nvme0n1 --lbaf=0 --ses=1 --force
+cat $queue/logical_block_size
+first
+state end
+"""
+ZEROS = "620f0b67a91f7f74151bc5be745b7110"
+"""MD5 of 4,096 zeros."""
+
+
+def found(folder: Path, name: str) -> dict[str, Any]:
+    text: dict[str, Any] = json.loads((folder / f"out/{name}.json").read_text())
+    return text
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_its_commands_work_as_their_users_expect(kernel: str, tmp_path: Path) -> None:
+    served()
+    fetched(kernel)
+    line = [sys.executable, "-m", "nandram", "guest", *SYSTEM, "--kernel", kernel, "--folder", str(FOLDER)]
+    done = subprocess.run([*line, "-o", str(tmp_path), "--", "sh", "-c", SCRIPT], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    discard, granularity, zeroes, cache, trimmed, *rest = done.stdout.splitlines()
+    assert int(discard) > 1 << 20
+    assert int(granularity) in (512, 4096)
+    assert int(zeroes) > 0
+    assert cache == "write back"
+    assert int(trimmed) > 100 << 20
+    format_ = "Success formatting namespace:1"
+    assert rest == [ZEROS, ZEROS, format_, "4096", ZEROS, format_, "512", ZEROS]
+
+    controller = found(tmp_path, "id-ctrl")
+    assert controller["mn"].strip() == "nandram DRAM-less NVMe TLC drive with Ho"
+    assert controller["sn"].strip() == "NANDRAM0000000000001"
+    assert (controller["hmpre"], controller["hmmin"]) == (64 << 8, 8 << 8)
+    # Format; dataset management and write zeroes; a volatile write cache.
+    assert controller["oacs"] & 2
+    assert controller["oncs"] & 4
+    assert controller["oncs"] & 8
+    assert controller["vwc"] & 1
+    namespace = found(tmp_path, "id-ns")
+    assert (namespace["nsze"], namespace["ncap"]) == (SIZE // 512, SIZE // 512)
+    listed = json.dumps(found(tmp_path, "list"))
+    assert '"/dev/nvme0n1"' in listed or '"nvme0n1"' in listed
+    assert str(SIZE) in listed
+
+    new, written, end = (found(tmp_path, f"smart-{state}") for state in ("new", "written", "end"))
+    units = -(-WRITTEN // 512_000)
+    assert written["data_units_written"] - new["data_units_written"] in (units - 1, units)
+    assert written["host_write_commands"] - new["host_write_commands"] == WRITTEN // (128 << 10)
+    assert new["avail_spare"] == written["avail_spare"] == 100
+    assert (new["percent_used"], new["critical_warning"], end["media_errors"]) == (0, 0, 0)
+    assert 273 < new["temperature"] < 373
+    assert end["data_units_read"] > new["data_units_read"]
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["trim"]["total_ios"] > 0
