@@ -210,7 +210,7 @@ def mutant(kind: Kind, seed: int, number: int, kept: Path) -> Iterator[tuple[lis
 def load(kind: Kind, seed: int, kept: Path) -> None:
     """Load the modules that the commands of a kind need, and prepare the commands.
 
-    A child that plays a few mutants tells which they are. None of them starts a thread by being loaded.
+    A child that plays a few mutants reports these modules. Loading them starts no thread.
     """
     from typer.main import get_command
 

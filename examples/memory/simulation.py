@@ -1,6 +1,6 @@
 """Simulate a chain of springs, with checkpoints to resume from after a kill: ``simulation.py FILE STEPS``.
 
-What it prints at the end is the same, however often it was killed.
+Its final output is the same however often it was killed.
 """
 
 import hashlib

@@ -283,7 +283,7 @@ def generate(program: str, build: str) -> tuple[np.ndarray, float]:
     aimed = values.copy()
     best: tuple[float, np.ndarray] | None = None
     for _ in range(ROUNDS):
-        # What a hundredth of a ratio is depends on LRU's faults in the trace that is made.
+        # A hundredth of a ratio is a number of faults that depends on LRU's faults in the composed trace.
         wanted = targets(program, found)
         features = np.stack(
             [sum(factor * per_segment[key] for key, factor in target.coefficients.items()) for target in wanted], axis=1

@@ -136,7 +136,7 @@ def test_a_plan_touches_nothing(disk: Path, capsys: pytest.CaptureFixture[str], 
 def test_a_plan_opens_nothing_for_writing(disk: Path, tmp_path: Path) -> None:
     """Neither an immutable file nor one on a read-only mount could be opened for writing.
 
-    What the kernel saw is the proof: an open for writing would show in the trace.
+    The trace of the kernel proves it: an open for writing would be in it.
     """
     strace = shutil.which("strace")
     if strace is None:

@@ -11,7 +11,7 @@ fio itself writes and reads microseconds (``utime_since_now`` and ``iolog_delay`
 strace's clock, too, and of this module. The times start at 1, not at 0: fio takes a previous time of 0 for none and
 would drop the first pause.
 
-A file is opened as it is first needed and never closed: when fio replays all files onto one device
+A file is opened at its first use and never closed: when fio replays all files onto one device
 (``replay_redirect``), closing one would close the device.
 
 File names are those below the working folder, or the absolute path without its first slash, so that a replay by fio
@@ -90,7 +90,7 @@ class IologWriter:
         self._stack.close()
 
     def write(self, record: Record) -> None:
-        """Write one record; a file is added and opened as it is first needed."""
+        """Write one record; a file is added and opened at its first use."""
         file = record.file
         action = record.action
         if self.first_us is None:

@@ -2,5 +2,5 @@
 
 tables.py      TOML files, read key by key      expression.py  expressions, parsed and walked
 functions.py   their functions                  grid.py        values over coordinates
-measures.py    what every run is asked for
+measures.py    measures of every run
 """

@@ -23,7 +23,7 @@ from nandram.options import nearest
 
 @runtime_checkable
 class Measured(Protocol):
-    """Something that can be asked for a measure by name: a run."""
+    """A source of measures by name: a run."""
 
     def measure(self, name: str) -> Any:
         """Return a measure. Raises `GridError`."""

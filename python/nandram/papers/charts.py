@@ -1,4 +1,4 @@
-"""Charts that an experiment declares: a figure of the paper, drawn anew from our runs.
+"""Charts that an experiment declares: a figure of the paper, redrawn from our runs.
 
 [charts.throughput]
 title = "Figure 9: throughput of four threads, by request size"
@@ -38,7 +38,7 @@ _KEYS = tuple("title x x_title y_title scale y_scale marks ours crossings stated
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart as it is declared."""
+    """A declared chart."""
 
     title: str
     x: str
@@ -210,7 +210,7 @@ def draw(claims: Claims, name: str, chart: Chart, names: dict[str, Any]) -> Draw
 def _meet(
     one: dict[Coordinate, float], other: dict[Coordinate, float], *, log_x: bool, log_y: bool
 ) -> Iterator[tuple[float, float]]:
-    """Where two lines cross, as they are drawn: straight between their points on the scales of the chart."""
+    """Yield the crossings of two lines that are straight between their points on the scales of the chart."""
     ahead, back = (math.log, math.exp) if log_x else (float, float)
     up, down = (math.log, math.exp) if log_y else (float, float)
     places = sorted(cast("set[float]", one.keys() & other.keys()))

@@ -405,7 +405,7 @@ def _filled(table: Table, key: str, value: object, names: dict[str, Constant], u
 
 
 def _check_runs(expression: Expression, runs: dict[str, Run], measures: dict[str, Expression]) -> None:
-    """Raise `UserError` if a run is asked for a measure or a point that it does not have."""
+    """Raise `UserError` if an expression uses a measure or a point that a run does not have."""
     for run in runs:
         for axis, coordinate in expression.points(run):
             axes = runs[run].axes

@@ -1,6 +1,6 @@
 """Which parameter moves which claim: each is set lower and higher, alone, and the runs are made once more.
 
-What an experiment declares for it: `nandram.papers.parameters`.
+`nandram.papers.parameters` reads the declarations of an experiment.
 """
 
 from collections.abc import Collection, Iterator

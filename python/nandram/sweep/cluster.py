@@ -18,7 +18,7 @@ ANSWER_S = 3.0
 def client_of(where: str, workers: int | None) -> Any:
     """Return a client of a scheduler's address, or of a cluster that asks Slurm or PBS for `workers`.
 
-    What a queue wants (project, memory, time) stands in Dask's own configuration, ``jobqueue.yaml``.
+    The requirements of a queue (project, memory, time) stand in Dask's own configuration, ``jobqueue.yaml``.
     Raises `UserError`.
     """
     try:
@@ -77,7 +77,7 @@ def made(works: list[Work], measures: dict[str, str], client: Any) -> Iterator[R
     threads = max(1, sum(client.nthreads().values()))
     size = max(1, min(BATCH_MAX, len(works) // (4 * threads)))
     batches = [works[start : start + size] for start in range(0, len(works), size)]
-    # `pure=False`: a result that another sweep left on the cluster is not asked for.
+    # `pure=False`: results that another sweep left on the cluster are not reused.
     futures = [
         client.submit(batch, each, measures, program_hash().hex(), pure=False, retries=FAILURES) for each in batches
     ]

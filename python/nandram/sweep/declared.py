@@ -195,7 +195,7 @@ def _check(top: Table, declared: Declared) -> None:
     for axis in axes:
         if "." not in axis and axis not in used:
             raise place.error(axis, axis, f"an axis that is used, as {{{axis}}}, or a key of the system")
-    # Each value alone, beside the first of the others that texts need: what a system refuses is told first.
+    # Check each value alone, with the first values of the other axes that texts need: errors of a system come first.
     ends = declared.space.ends()
     first = {axis: values[0] for axis, values in ends.items() if "." not in axis}
     for axis in sorted(ends, key=lambda each: "." not in each):

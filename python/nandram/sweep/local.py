@@ -58,7 +58,7 @@ class Process:
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
-                # What it was not told any more is not worth a word.
+                # The process has ended: data that it did not read does not matter.
                 with contextlib.suppress(OSError):
                     pipe.close()
 
@@ -96,7 +96,7 @@ def made(works: list[Work], measures: dict[str, str], jobs: int) -> Iterator[Row
                 for each in done:
                     yield each.result()
         finally:
-            # Also if whoever asks has enough.
+            # Also if the caller stops iterating.
             pool.shutdown(wait=False, cancel_futures=True)
             for process in processes:
                 process.end()

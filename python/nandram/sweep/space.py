@@ -175,7 +175,7 @@ def _axis(axes: Table, name: str, kind: str) -> Axis:
         raise table.error(
             "steps", steps or "nothing", f"a number of steps in a grid, and only there; found {words([kind])}"
         )
-    # Of a size, as of a count, there are whole ones; of a time there are parts.
+    # Sizes and counts are whole numbers; times have fractions.
     countable = not unit or unit.endswith("B")
     whole = countable and all(str(each).removesuffix(unit).strip().isdigit() for each in (low, high))
     return Between(start, end, unit, whole, scale == "log", steps)

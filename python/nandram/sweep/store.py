@@ -1,7 +1,7 @@
 """The folder of a sweep: what is made is kept, however it ends.
 
 sweep.toml        the file, as it was
-plan.parquet      a row a configuration and seed: index, key, coordinates
+plan.parquet      one row per configuration and seed: index, key, coordinates
 journal.jsonl     results since the last part, a line each, written as each run ends
 part-*.parquet    results: key, run_s, measures
 """

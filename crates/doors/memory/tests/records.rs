@@ -70,7 +70,7 @@ fn a_damaged_commit_is_named_unless_a_crash_lost_its_record_too() {
         let expected = format!("the newest readable commit is {} after root {root}, but {group} after root", lost - 1);
         assert!(error.contains(&expected), "{error}");
     }
-    // Of a crash right after a sync, the previous commit is known to be durable, and the last one is not.
+    // After a crash right behind a sync, only the previous commit is known to be durable.
     let mut image = crashed.clone();
     damage(&mut image, (root, group - 1));
     assert!(matches!(open(image, at), Err(Error::Damaged { .. })));

@@ -162,7 +162,7 @@ impl Server for Connection {
 
     fn unload() {
         let Some(Served { mut blocks, kept }) = lock(&SERVED).take() else { return };
-        // What was not flushed may stay in the drive's buffer, as at a power cut.
+        // Unflushed data may stay in the drive's buffer, as at a power cut.
         if let Some(Err(error)) = kept.map(|kept| kept.close(blocks.drive().0)) {
             eprintln!("nandram: {error}");
         }

@@ -15,7 +15,7 @@ use crate::report::{Finding, Place, Report, Verdict};
 use crate::target::simulated::Simulated;
 use crate::target::wire::Wire;
 
-/// Why no model could be generated.
+/// Reason why no model could be generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The report lacks data that a model needs.

@@ -8,11 +8,11 @@ use serde::Serialize;
 pub enum Test {
     /// Whether the drive caches reads, and how much (the paper's Figure 4).
     ReadCache,
-    /// How much of the mapping table is cached, and in which units (Figure 9).
+    /// The cached part of the mapping table, and its units (Figure 9).
     MappingCache,
-    /// How many contiguous bytes lie on one die.
+    /// Contiguous bytes on one die.
     Stripe,
-    /// How many reads the drive serves in parallel.
+    /// Reads that the drive serves in parallel.
     Parallelism,
     /// Whether and how many writes are acknowledged before they are in flash (Figure 7), and the effect of a flush.
     WriteBuffer,

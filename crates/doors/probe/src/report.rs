@@ -153,7 +153,7 @@ pub struct Report {
     pub target: Facts,
     /// Options of the probe.
     pub options: Options,
-    /// Why the probe ended early, with the findings up to then; `None` if it completed.
+    /// Reason for which the probe ended early, with the findings up to then; `None` if it completed.
     pub ended: Option<String>,
     /// The findings.
     pub findings: Vec<Finding>,

@@ -74,7 +74,7 @@ pub fn probe_plan(py: Python<'_>, target: &str, sets: Vec<String>, asked: &Bound
 pub struct ProbeOutput {
     #[pyo3(get)]
     report_json: String,
-    /// Why the probe ended early, if it did.
+    /// Reason for which the probe ended early, if it did.
     #[pyo3(get)]
     ended: Option<String>,
     /// Whether the user ended it.

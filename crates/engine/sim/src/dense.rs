@@ -71,7 +71,7 @@ impl<T> Index<usize> for Dense<T> {
     #[inline]
     fn index(&self, index: usize) -> &T {
         debug_assert!(index < self.0.len(), "index {index} into a table of {}", self.0.len());
-        // SAFETY: the contract of `new` says that indices are below the length, which never shrinks.
+        // SAFETY: the contract of `new` requires indices below the length, which never shrinks.
         unsafe { self.0.get_unchecked(index) }
     }
 }

@@ -103,7 +103,7 @@ const MACHINES: [Machine; 9] = [
     },
 ];
 
-/// Why a machine stays below half of its bounds: by its name and the column's. Whatever does has a line here.
+/// Reasons why machines stay below half of their bounds, by the names of machine and column; each such result needs one.
 const OUTLIERS: [(&str, &str, &str); 24] = [
     ("`dram-ddr5`", "GUPS", WINDOW),
     ("`dram-ddr5`, scattered", "GUPS", WINDOW),
@@ -141,7 +141,7 @@ const SAME_LINE: &str = "An update stores to the line that it loads. The DRAM's 
                          and what came later waits behind it: with reads and writes of different lines the same DRAM moves 230 GB/s.";
 const SCATTERED: &str = "A frame has 256 bytes in each channel: a row that is opened for it serves four lines, then the stream goes on \
                          in another row, perhaps of the same bank.";
-const FROM_FLASH: &str = "Each update reads a page of flash for a word of it.";
+const FROM_FLASH: &str = "Each update reads a whole page of flash to change one word.";
 const STREAM_FROM_FLASH: &str = "The flash's channels carry 461 GB/s at most; every line that is read was stored in DRAM before, \
                                  and what is written is fetched before and written back to flash after.";
 const STREAM_BESIDE: &str = "A page of the cache lies in one channel: contexts that advance in step meet there, and tags that are \

@@ -1,4 +1,4 @@
-//! What a line costs of flash behind DRAM: `memory KIND REQUESTS PAGE [SCHEDULER]`, for callgrind with
+//! Cost of a line from flash behind DRAM: `memory KIND REQUESTS PAGE [SCHEDULER]`, for callgrind with
 //! `--toggle-collect='*measured*'` (`bench/nvmm.sh`): random reads of 64 bytes, 8 GiB of flash behind 512 MiB. `memory open`
 //! opens a tebibyte.
 //!
@@ -105,7 +105,7 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32, scheduler: Scheduler
     }
 }
 
-/// What is measured, by its name.
+/// The measured operations, by name.
 #[inline(never)]
 fn measured(memory: &mut MainMemory, start: Time, lines: &[u64], depth: u32) -> Time {
     play(memory, start, lines, depth)
@@ -162,7 +162,7 @@ fn main() -> Result<(), String> {
             };
             let mut start = Time::ZERO;
             if kind != "miss" {
-                // What is read later is brought in first, in order.
+                // Brings in first, in order, all that is read later.
                 let lines: Vec<u64> = (0..room / page).map(|number| number * page).collect();
                 start = play(&mut memory, start, &lines, 32);
             }

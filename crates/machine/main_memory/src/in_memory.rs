@@ -18,7 +18,7 @@ pub(super) struct InMemory {
     effects: Effects,
     /// Whether memory keeps what a sync makes durable.
     keeps: bool,
-    /// When calls reach memory, by time and order.
+    /// Calls on their way to memory, by time of arrival and order.
     agenda: BinaryHeap<Reverse<(Time, u64, u16)>>,
     order: u64,
     /// The call that each thread made last, and when.

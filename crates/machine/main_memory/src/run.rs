@@ -94,9 +94,9 @@ pub struct MemoryOutcome {
     pub recorder: Recorder,
     /// The programs, in the recorder's order.
     pub jobs: Vec<JobInfo>,
-    /// When measuring began, and when the last thread ended.
+    /// Time at which measuring began, and at which the last thread ended.
     pub begun: Time,
-    /// When the last thread ended.
+    /// Time at which the last thread ended.
     pub end: Time,
     /// Lines requested from memory.
     pub fills: u64,

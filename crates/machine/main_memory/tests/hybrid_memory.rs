@@ -138,7 +138,7 @@ fn no_line_is_lost_between_cache_collection_and_flash() {
         let lines = config.cache.pages * u64::from(page_bytes) / 64;
         let mut memory = MainMemory::Hybrid(Box::new(made(&config, seed)));
         let mut rng = Streams::new(seed).stream("test");
-        // What is read is checked by the memory itself.
+        // The memory checks the data of each read.
         play(&mut memory, &mut rng, 20_000, lines, 40, 24);
         let MainMemory::Hybrid(memory) = memory else { unreachable!("it is one") };
         assert_eq!(memory.fault(), None);

@@ -1,4 +1,4 @@
-//! System files whose main memory is flash behind DRAM: the presets work, and what cannot work is told in one line.
+//! System files whose main memory is flash behind DRAM: the presets work, and impossible ones are refused in one line.
 
 use main_memory::{HybridConfig, MainMemory};
 use media::line::{LineKind, LineRequest};

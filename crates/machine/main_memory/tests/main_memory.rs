@@ -24,8 +24,8 @@ fn hybrid(memory: &mut MainMemory) -> &mut HybridMemory {
     }
 }
 
-/// Keeps `outstanding` requests of each agent under way, `count` in all, from `now` on. When the last is done.
-/// `next` says which address an agent requests next.
+/// Keeps `outstanding` requests of each agent in progress, `count` in total, from `now` on. Returns when the last
+/// completes. `next` returns the next address of an agent.
 fn drive(
     memory: &mut MainMemory,
     now: Time,
@@ -127,7 +127,7 @@ fn hits_of_a_cache_that_is_nearly_empty_have_the_bandwidth_of_a_full_one() {
                 ];
                 let mut memory = open(name, &sets);
                 memory.was_written(0, table);
-                // The pages' tags and the DRAM's rows are then as they are in the long run.
+                // A warm-up brings tags of pages and rows of DRAM into their steady state.
                 let (_, now) = random(&mut memory, Time::ZERO, table, 16, 50_000);
                 let before = *hybrid(&mut memory).cache().stats();
                 let found = random(&mut memory, now, table, 16, 50_000).0;
@@ -160,7 +160,7 @@ fn scattered_frames_keep_streams_apart_without_hashing() {
 
 #[test]
 fn scattered_frames_are_found_as_they_were_left() {
-    // What the program wrote before is in the cache wherever its frames lie, and what it reads of that is a hit.
+    // The program's earlier writes are in the cache wherever its frames lie, so that reading them hits.
     let text = "kind = \"gups\"\ntable = \"64MiB\"\nupdates = 2000\ncreated = true\n";
     for frames in ["contiguous", "64KiB", "2MiB"] {
         let outcome = play("hbf", &[("memory.frames", frames)], &format!("left-{frames}"), text);

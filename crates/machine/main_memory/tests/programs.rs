@@ -121,7 +121,7 @@ fn swap_readahead_and_fsync_reach_the_drive() {
     let swapped = "kind = \"gups\"\ntable = \"48MiB\"\nupdates = 300\ncreate = true\nthreads = 2\n";
     let outcome = play("dram-ssd", &SMALL_DRIVE, "swapped", swapped);
     assert!(number(&outcome, "/linux/pages_swapped_in") > number(&outcome, "/linux/major_faults"));
-    // Of the window's pages some are still on their way to the drive at its end.
+    // Some of the window's pages are still on their way to the drive at its end.
     let (written, swapped) =
         (number(&outcome, "/whole_run/drive/host_units"), number(&outcome, "/linux/pages_swapped_out"));
     assert!(written >= swapped, "{written} units written for {swapped} pages swapped out");
@@ -172,7 +172,7 @@ fn a_sync_writes_the_dirty_pages_of_flash_memory_and_keeps_versions() {
     let synced = play("nvmm", &SMALL_NVMM, "synced", &checkpoints("sync", ""));
     let of = |key: &str| number(&synced, key);
     assert_eq!((of("/nvmm/syncs"), of("/kernel/sync_ns/N"), of("/nvmm/rollbacks")), (12.0, 12.0, 0.0));
-    // Each interval changes almost all 32 pages of its part, of 8 KiB each, and perhaps one more at its end.
+    // Each interval changes almost all 32 pages of 8 KiB in its part, and sometimes one more at the end.
     assert!((12.0 * 28.0..=12.0 * 33.0).contains(&of("/nvmm/writes")), "{} pages", of("/nvmm/writes"));
     assert!(of("/nvmm/versions") > 200.0, "{} versions", of("/nvmm/versions"));
     // Programs of 200 us on two dies at a time, and the journal.

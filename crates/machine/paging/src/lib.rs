@@ -10,7 +10,7 @@ use std::path::Path;
 use workload::pages::{Options, Reader};
 use workload::trace::TraceError;
 
-/// Why a page trace could not be evaluated.
+/// Error in the evaluation of a page trace.
 #[derive(Debug, thiserror::Error)]
 pub enum PagingError {
     /// The trace cannot be read.

@@ -24,7 +24,7 @@ pub enum Eviction {
 
 const EVICTIONS: [(&str, Eviction); 2] = [("lru", Eviction::Lru), ("fifo", Eviction::Fifo)];
 
-/// What happens to cached blocks below GPU memory when a request could reuse them.
+/// Treatment of cached blocks below GPU memory that a request could reuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
     /// They are always fetched.
@@ -136,7 +136,7 @@ pub struct DriveTier {
 pub struct Weights {
     /// Fraction of the weights that is streamed.
     pub streamed: f64,
-    /// Where from.
+    /// Source of the streamed fraction.
     pub source: WeightSource,
 }
 

@@ -1,4 +1,4 @@
-//! Traces of clouds and caches, and of user-defined columns: lines as published, and errors.
+//! Traces of clouds and caches, and traces of user-defined columns: published sample lines and errors.
 
 use std::path::Path;
 

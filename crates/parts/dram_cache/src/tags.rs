@@ -44,7 +44,7 @@ impl Group {
         self.sets.iter().position(|of| *of == set + 1)
     }
 
-    /// Returns the `at`th way by recency.
+    /// Returns the way at position `at` in the order of recency.
     fn nth(&self, at: usize) -> usize {
         (self.order >> (4 * at)) as usize % WAYS
     }

@@ -18,7 +18,7 @@ pub struct Config {
     pub submit: Time,
     /// Time to complete a command on the core that submitted it: driver, block layer, waking the submitter.
     pub complete: Time,
-    /// How the driver is notified of completions.
+    /// Notification of the driver about completions.
     pub completion: Completion,
     /// Largest transfer of a command in bytes (NVMe: MDTS and the block layer's limit); larger requests are split.
     pub max_transfer: u64,

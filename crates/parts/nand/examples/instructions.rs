@@ -6,7 +6,7 @@
 //! valgrind --tool=callgrind --toggle-collect='*measured*' target/release/examples/instructions read
 //! ```
 //!
-//! What is measured: `read` and `program` submit one operation and handle its events, the array otherwise idle;
+//! The measured code: `read` and `program` submit one operation and handle its events, the array otherwise idle;
 //! `loaded` keeps 32 random reads outstanding on 64 dies; `store` programs pages of two units on two planes, in
 //! superblock order. The event queue is a single slot for the first two and the real one, counted with it, for
 //! `loaded`.

@@ -77,7 +77,7 @@ pub enum Reuse {
     Held,
 }
 
-/// How operations share dies and channels.
+/// Sharing of dies and channels among operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheduling {
     /// Priority of operations.

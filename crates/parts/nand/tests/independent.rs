@@ -191,7 +191,7 @@ proptest! {
                 }
             }
         }
-        // What dies say they did is what the log says: each moment of reading counts once.
+        // The counters of dies agree with the log: each moment of reading counts once.
         let now = w.queue.0.now();
         for die in 0..2 {
             let mut reads: Vec<(Time, Time)> = log.iter()

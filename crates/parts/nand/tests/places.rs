@@ -1,4 +1,4 @@
-//! What depends on the place in the flash, and on what its registers hold.
+//! Behavior that depends on the place in the flash and on the contents of its registers.
 
 mod support;
 

@@ -71,7 +71,7 @@ fn random_reads(config: &Config, dies: u64, depth: u32, bytes: u32, count: u32) 
 
 #[test]
 fn the_channel_is_the_bound_where_it_is_slower() {
-    // A page leaves in 24.6 us; with 8 dies behind it a channel is asked for more than it can give.
+    // A page takes 24.6 us on the channel; eight dies deliver more than one channel can carry.
     let config = reference();
     let run = random_reads(&config, 64, 1024, 8192, 60_000);
     let transfer = 8192.0 / 333e6 + 100e-9;

@@ -53,7 +53,7 @@ use victims::Victims;
 /// Maximum number of mapping units per block: 64 GiB of 4 KiB units, far above any superblock.
 pub const UNITS_PER_BLOCK_MAX: u32 = 1 << 24;
 
-/// How a victim is chosen among the closed blocks.
+/// Choice of a victim among the closed blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// The block with the fewest valid units.
@@ -64,7 +64,7 @@ pub enum Policy {
     DChoices(u32),
 }
 
-/// Why no steady state can be computed.
+/// Reason why no steady state can be computed.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum SteadyError {
     /// The occupancy leaves nothing to collect, or nothing valid.

@@ -18,7 +18,7 @@ def _open(state: State, process: Process, call: Call) -> None:
     shown = call.path or ""
     path = unescape(shown)
     if "O_EXCL" in words and "O_CREAT" in words:
-        # It did not exist: whatever had this name was removed by somebody who is not traced.
+        # The file did not exist: an untraced process removed an earlier file of this name.
         state.files.unlink(path)
     named = "O_TMPFILE" not in words
     description = state.describe(shown, path, named=named)

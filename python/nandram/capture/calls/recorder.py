@@ -88,7 +88,7 @@ def _begin(state: State, call: Call) -> None:
     process = state.process(call.pid)
     if name in _OF_A_DESCRIPTOR:
         description = call.bound = state.bind(process, call.arguments)
-        description.references += 1  # the call keeps it open, whoever closes the descriptor meanwhile
+        description.references += 1  # the call keeps it open even if another thread closes the descriptor
         if description.file is not None:
             state.order.begin(call.pid, call.at_us)
     elif name in _STARTS:

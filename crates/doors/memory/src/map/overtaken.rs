@@ -35,7 +35,7 @@ fn child_stores_to_a_read_only_page_that_was_read_ahead() {
         mapping.serve();
     }
     println!("the page is mapped");
-    // The fault as it was reported before the segment was mapped.
+    // The fault that was reported before the segment was mapped.
     mapping.fault(Fault { key, write: true, protected: false, thread: 0 });
     println!("the store was allowed");
 }

@@ -14,10 +14,10 @@ use crate::Shape;
 use crate::device::Device;
 use crate::error::Error;
 
-/// How long the pager waits before it retries requests that found no space.
+/// Time for which the pager waits before it retries requests that found no space.
 const RETRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// How long the pager polls for faults and completions of several threads before it sleeps: as long as a flash read
+/// Time for which the pager polls for faults and completions of several threads before it sleeps: as long as a flash read
 /// takes. Waking up costs a good part of that, twice per fault. The pager does not poll on behalf of a single thread: a
 /// spinning virtual CPU takes time from the host thread that executes the read.
 const POLL: Duration = Duration::from_micros(60);

@@ -16,7 +16,7 @@ use crate::storage::sums::{Sums, sum};
 
 /// Number of neighboring checksum rows loaded together, since random access soon needs all of them.
 const ROWS: u32 = 16;
-/// Why a page without a checksum cannot be read.
+/// Reason why a page without a checksum cannot be read.
 const UNWRITTEN: &str = "it was never written";
 
 /// The purpose of a device request.
@@ -54,7 +54,7 @@ pub(crate) struct Finished {
     pub content: Option<direct::Aligned>,
 }
 
-/// Why no further operation completes.
+/// Reason why no further operation completes.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// The file system is full. Refused writes are kept, and [`Storage::retry`] repeats them.
@@ -96,9 +96,9 @@ pub struct Storage<D> {
     /// Whether a reader was registered at the last flush.
     pub(crate) watched: bool,
     broken: Option<String>,
-    /// Why the last unreadable page could not be read.
+    /// Error of the last unreadable page.
     pub(crate) complaint: String,
-    /// Why the last unreadable page that had been written could not be read.
+    /// Error of the last unreadable page that had been written.
     pub(crate) damage: String,
     pub(crate) injected: sim::Injected<InjectedFault>,
     /// Bytes read and written.

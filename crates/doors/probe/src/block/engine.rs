@@ -29,7 +29,7 @@ pub(crate) enum Engine {
     Threads,
 }
 
-/// Why a batch did not finish. No request is outstanding any more.
+/// Reason why a batch did not finish. No request is outstanding any more.
 #[derive(Debug)]
 pub(crate) enum Unfinished {
     /// The request with this index failed with this error.

@@ -37,7 +37,7 @@ use self::buffers::Buffers;
 use self::engine::{Batch, DEPTH_MAX, Engine, Unfinished};
 use crate::{Clock, Facts, HmbSwitch, Target, TargetError, Timed};
 
-/// How often an idle wait checks the stop flag.
+/// Interval at which an idle wait checks the stop flag.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Options for opening a target.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use sim::units::show_size;
 
-/// Why a file or drive is not probed. Nothing was written to it, and nothing was switched.
+/// Reason why a file or drive is not probed. Nothing was written to it, and nothing was switched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The path does not exist.

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 /// The roots of sysfs and procfs. Tests substitute their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roots {
-    /// Where sysfs is mounted.
+    /// Mount point of sysfs.
     pub sys: PathBuf,
-    /// Where procfs is mounted.
+    /// Mount point of procfs.
     pub proc: PathBuf,
 }
 

@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::report::{Batch, Samples, Spent};
 use crate::target::{Target, TargetError, Timed};
 
-/// Why a test stopped early.
+/// Reason for which a test stopped early.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
     /// The target failed or the user interrupted; the probe ends.

@@ -59,7 +59,7 @@ impl Timed {
     }
 }
 
-/// Why an operation on a target failed.
+/// Error of an operation on a target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
     /// A request failed. The target can no longer be trusted, and the probe ends.

@@ -4,7 +4,7 @@
 use media::{Op, Request};
 use sim::{Rng, Streams, Time};
 
-/// How late the host notices completions.
+/// Delay with which the host notices completions.
 #[derive(Clone, Debug)]
 pub struct Noise {
     /// Standard deviation of the delay of every completion (absolute value of a normal draw): the path from interrupt

@@ -22,7 +22,7 @@ pub enum Subject {
     Real(Box<Found>),
 }
 
-/// Why a name does not resolve to a subject.
+/// Reason why a name does not resolve to a subject.
 #[derive(Debug, thiserror::Error)]
 pub enum SubjectError {
     /// An invalid system.

@@ -189,7 +189,7 @@ impl Slow<'_> {
             let ready = |task: &Task| {
                 task.after.iter().try_fold(task.at, |at, (before, lag)| ends[*before].map(|end| at.max(end + lag)))
             };
-            // Of all tasks that can start, choose the one that became ready first.
+            // Choose the task that became ready first among those that can start.
             let (n, at) = (self.tasks.iter().enumerate().filter(|(n, _)| ends[*n].is_none()))
                 .filter_map(|(n, task)| ready(task).map(|at| (n, at)))
                 .min_by(|a, b| a.1.total_cmp(&b.1))

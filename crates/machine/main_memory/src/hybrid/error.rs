@@ -1,4 +1,4 @@
-//! Why a memory cannot be built.
+//! Errors in the configuration of a memory.
 
 /// The reason why a memory cannot be built.
 #[derive(Debug, thiserror::Error)]

@@ -23,7 +23,7 @@ pub(super) enum Event {
     Step,
 }
 
-/// What has crossed the host link.
+/// Data that has crossed the host link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Copied {
     /// All blocks that were in host memory.

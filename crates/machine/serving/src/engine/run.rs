@@ -120,7 +120,7 @@ pub fn play(
         let block = sim::units::show_size(config.block_bytes());
         return Err(ServingError::Room { file: file.to_owned(), block });
     }
-    // What is never fetched need not be kept.
+    // Blocks that are never fetched need not be kept.
     let below = |blocks: u64| if config.tiers.reuse == Reuse::Recompute { 0 } else { blocks };
     let blocks = Blocks::new(Capacities {
         gpu: config.gpu_blocks(),

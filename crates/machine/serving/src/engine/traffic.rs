@@ -8,7 +8,7 @@ use crate::blocks::{Action, Key};
 use crate::config::Reuse;
 use crate::drives::Use;
 
-/// What a group of drive requests is for.
+/// Purpose of a group of drive requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     /// The block with this number of a sequence.

@@ -72,7 +72,7 @@ pub enum PrepareError {
 /// disk are ignored.
 const PREPARED_VERSION: u32 = 4;
 
-/// How a drive was prepared.
+/// A drive's preparation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prepared {
     /// The preparation performed.

@@ -227,7 +227,7 @@ pub struct Figures<'a> {
     pub machine: &'a Machine,
     /// The jobs' measurements.
     pub measured: Measured<'a>,
-    /// How the drive was prepared.
+    /// The drive's preparation.
     pub prepared: &'a Prepared,
     /// The translation layer's report on mounting the prepared drive.
     pub mounted: &'a MountReport,

@@ -1,4 +1,4 @@
-//! How far a run was from steady state: its write amplification over time, compared with the value the drive was
+//! Distance of a run from steady state: its write amplification over time, compared with the value the drive was
 //! prepared for.
 //!
 //! A prepared steady state is that of uniform random overwrites. Under another workload (skewed, sequential, mixed

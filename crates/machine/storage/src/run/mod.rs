@@ -132,7 +132,7 @@ pub struct Outcome {
     pub begin: Option<Counters>,
     /// The jobs, in the recorder's order.
     pub jobs: Vec<JobInfo>,
-    /// How the drive was prepared.
+    /// The drive's preparation.
     pub prepared: Prepared,
     /// The translation layer's report on mounting the prepared drive.
     pub mounted: MountReport,

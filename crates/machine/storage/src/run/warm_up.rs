@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_warm_up_of_more_than_half_is_not_cut() {
-        // The mean changes at 30 ms of 50, where no cut in the first half can see it.
+        // The mean changes after 30 of 50 ms, behind every cut that is considered: these lie in the first half.
         let found = detect(&points((0..50).map(|i| (10, noise(i) + if i < 30 { 400.0 } else { 100.0 }))));
         let Steadiness::TooShort(least) = found else { panic!("{found:?}") };
         assert!(least >= Time::from_ms(60) && least < Time::from_ms(62), "{least}");

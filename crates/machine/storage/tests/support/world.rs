@@ -280,7 +280,7 @@ impl World {
         self.torn_before = report.torn_pages;
         self.counts.torn_blocks += u64::from(report.torn_blocks);
         self.machine.ftl_mut().inject(self.injected);
-        // The log of lost requests tells which stamps they may have written.
+        // The log of lost requests lists the stamps that they may have written.
         self.observe();
         self.under.fill(None);
         if !cut.complete {

@@ -93,11 +93,11 @@ words! {
 }
 
 words! {
-    /// When a write is acknowledged.
+    /// Point at which a write is acknowledged.
     WriteMode {
-        /// When its data is in the controller.
+        /// Its data is in the controller.
         Back = "write-back",
-        /// When its data is in flash.
+        /// Its data is in flash.
         Through = "write-through",
     }
 }

@@ -67,7 +67,7 @@ words! {
 }
 
 words! {
-    /// When a page already in the register is not sensed again.
+    /// Condition under which a page already in the register is not sensed again.
     Reuse {
         /// Pages are always sensed.
         Never = "never",

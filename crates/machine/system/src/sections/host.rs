@@ -22,7 +22,7 @@ const DMA_PATH: &str = "the same driver, with the registers of a different DMA e
 const ADAPTER: &str = "a chipset's adapter is a few hundred nanoseconds from cores and memory";
 
 words! {
-    /// How the host detects completions.
+    /// Detection of completions by the host.
     Completion {
         /// The device sends an interrupt.
         Interrupt = "interrupt",

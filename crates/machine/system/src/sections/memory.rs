@@ -64,7 +64,7 @@ words! {
 }
 
 words! {
-    /// How DRAM is refreshed.
+    /// Refresh of DRAM.
     Refresh {
         /// All banks of a rank at once (REF).
         AllBank = "all-bank",

@@ -41,7 +41,7 @@ words! {
 }
 
 words! {
-    /// When PM-XIP tests the pages in the buffers during a fault.
+    /// Point of a fault at which PM-XIP tests the pages in the buffers.
     Tested {
         /// After the victim was discarded and the page loaded.
         After = "after",
@@ -51,7 +51,7 @@ words! {
 }
 
 words! {
-    /// When PM-XIP may move a page from a buffer into SRAM.
+    /// Requests at which PM-XIP may move a page from a buffer into SRAM.
     Promoted {
         /// At a fault.
         Fault = "fault",

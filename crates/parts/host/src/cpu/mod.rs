@@ -118,7 +118,7 @@ pub struct SharedStats {
 pub struct Filled {
     /// The thread that requested the line first.
     pub thread: u16,
-    /// When it did.
+    /// Time of that request.
     pub requested: Time,
 }
 
@@ -128,7 +128,7 @@ const WRITE_BACK: u32 = 1 << 16;
 /// A processor.
 pub struct Cpu {
     threads: Vec<Thread>,
-    /// When each thread continues; `Time::MAX` if it waits.
+    /// Time at which each thread continues; `Time::MAX` if it waits.
     wakes: Vec<Time>,
     shared: Shared,
     pool: Pool,

@@ -34,9 +34,9 @@ pub struct ThreadStats {
     pub kernel_entries: u64,
     /// Time spent in them.
     pub kernel: Time,
-    /// When the last instruction retired; the current time if the thread has not ended.
+    /// Time at which the last instruction retired; the current time if the thread has not ended.
     pub end: Time,
-    /// When the measurement began.
+    /// Time at which the measurement began.
     pub begun: Time,
 }
 
@@ -106,7 +106,7 @@ pub(super) struct Thread {
     state: State,
     steps: Vec<Step>,
     next: usize,
-    /// When the last instruction was dispatched, in picoseconds, and how many have been.
+    /// Time of the last dispatch, in picoseconds, and the number of instructions dispatched.
     clock: u64,
     index: u64,
     /// Number of instructions dispatched before the measurement began.
@@ -115,14 +115,14 @@ pub(super) struct Thread {
     floor: u64,
     /// The last entry into the kernel was a fault.
     faulted: bool,
-    /// When the last load that left the window retired, and its instruction index.
+    /// Time at which the last load that left the window retired, and its instruction index.
     retired: u64,
     retired_index: u64,
     window: VecDeque<Outstanding>,
     /// Stores whose lines were not available; they drain in order.
     stores: VecDeque<Missing>,
     store_number: u64,
-    /// When the last drained store had its line, and all stores before it theirs.
+    /// Time at which the last drained store and all stores before it had their lines.
     stored: u64,
     misses: u32,
     /// Lines that arrived after the last dispatch, with their times. An access is looked up only after the previous one

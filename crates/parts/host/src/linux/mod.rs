@@ -119,7 +119,7 @@ struct Caller {
     readahead: ReadAhead,
     /// First page of the file that the thread opened last.
     opened: u64,
-    /// When the thread made its last call, and the page that it named.
+    /// Time of the thread's last call, and the page that it named.
     called: Time,
     named: u64,
     /// Pages that the thread has modified since its last sync.
@@ -165,9 +165,9 @@ pub struct Linux {
     now: Time,
     /// The thread that entered the kernel last.
     running: u16,
-    /// When the lock of the queue is free.
+    /// Time at which the lock of the queue becomes free.
     locked: Time,
-    /// When each vector's core has finished the completions so far.
+    /// Time at which each vector's core has finished the completions so far.
     vectors: Vec<Time>,
     stats: LinuxStats,
     /// Effects on the processor and memory, for the caller.

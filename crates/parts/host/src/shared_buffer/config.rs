@@ -7,7 +7,7 @@ use super::dma::DmaConfig;
 /// A driver that manages the shared buffer, and its means of moving data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedBufferConfig {
-    /// How data moves between a request's memory and the data buffer.
+    /// Transfer of data between a request's memory and the data buffer.
     pub transfer: Transfer,
     /// Round trip of a processor's uncached access to the memory controller, without the bus.
     pub uncached: Time,

@@ -10,7 +10,7 @@ use crate::config::Ecc;
 /// Encoder and decoders.
 #[derive(Clone, Debug)]
 pub(crate) struct Engines {
-    /// When each decoder becomes free; empty if their number is unlimited.
+    /// Time at which each decoder becomes free; empty if their number is unlimited.
     decoders: Vec<Time>,
     decode: Time,
     decode_bandwidth: Option<u64>,

@@ -139,7 +139,7 @@ impl Store {
     /// which they were programmed, and before the [state](Self::restore_block) of their block.
     ///
     /// # Errors
-    /// Returns what contradicts the rules of the medium; the page is unchanged then.
+    /// If the page contradicts the rules of the medium; nothing changes then.
     ///
     /// # Panics
     /// If there is no such block or page, or the store has no RAM buffers.

@@ -7,7 +7,7 @@
 //! written            the drive's age at the block's first program, in seconds
 //! rare               head of its list in the side table; on the free list, the next free slot
 //! steps              16 bits a page, two a word: what a page keeps of its sequence
-//! units              a word a mapping unit, page by page: logical numbers
+//! units              one word per mapping unit, page by page: logical numbers
 //! ```
 
 use media::Geometry;

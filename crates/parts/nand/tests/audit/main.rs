@@ -119,7 +119,7 @@ fn drive(config: &Config, traffic: &Traffic) -> (World, Submissions) {
     (w, submissions)
 }
 
-/// More than proptest's own default, unless the environment says how many.
+/// Returns the number of cases: more than proptest's default, unless the environment sets it.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(600)
 }
@@ -132,7 +132,7 @@ proptest! {
         let (mut w, submissions) = drive(&config, &traffic);
         let log = w.nand.take_log();
         audit(&config, &submissions, &log, &w.done);
-        // What dies and channels say they did is what the log says.
+        // The counters of dies and channels agree with the log.
         let now = w.queue.0.now();
         let sum = |spans: &mut dyn Iterator<Item = &nand::LogEntry>| {
             spans.fold(Time::ZERO, |sum, e| sum + (e.to - e.from))
@@ -215,7 +215,7 @@ proptest! {
             nand::Torn::Program(id, _) | nand::Torn::Erase(id, _) => id.0,
         }).collect();
         prop_assert!(begun.iter().all(|id| torn_ids.contains(id)), "{torn_ids:?} are torn, not {begun:?}");
-        // What begins in this instant is torn if it was told to suspend in it, too.
+        // An operation that begins at this instant is torn if it was also suspended at it.
         prop_assert!(torn_ids.iter().all(|id| begins.contains(id)), "{torn_ids:?} are torn, not {begins:?}");
         // The same programs and erases, applied by hand in the order they ended, then those torn.
         let mut programmed = std::collections::HashMap::<(u16, u32, u32), (u32, bool, bool)>::new();
@@ -302,7 +302,7 @@ mod planted {
     #[test]
     #[should_panic(expected = "data are in the register")]
     fn a_register_is_filled_twice() {
-        // What cache reads do is a violation where they are off.
+        // The steps of a cache read violate the rules of a drive without cache reads.
         let mut cached = config();
         cached.scheduling.cache_read = true;
         let reads = (0..4).map(|n| (0, 0, 0, n, Wish::Read { planes: 1, bytes: 4096, class: Class::Host }));

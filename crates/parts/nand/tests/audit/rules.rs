@@ -9,7 +9,7 @@ use sim::Time;
 
 use crate::support::Asked;
 
-/// What was asked, when, in order.
+/// Submitted operations with their times, in order.
 pub type Submissions = Vec<(Time, Asked)>;
 
 type Span = (Time, Time);
@@ -226,7 +226,7 @@ fn passes(config: &Config, submissions: &Submissions, log: &[LogEntry], done: &[
     passes
 }
 
-/// What the registers of a die allow at the same time.
+/// Checks that the registers of a die are used by one operation at a time, as far as they must be.
 fn registers(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
     let kind = |p: &Pass| facts(config, &submissions[p.submission].1).kind;
     let overlap = |a: Span, b: Span| a.0 < b.1 && b.0 < a.1;
@@ -321,7 +321,7 @@ fn order(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
     ascends("map reads", starts(&|f| f.urgent && class(Class::Map)(f)));
 }
 
-/// Of two urgent reads that wait, the map's goes first, but not for ever.
+/// Checks that a waiting urgent read of the map goes first, but overtakes a host read only a limited number of times.
 fn map_first(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
     if config.scheduling.policy == Policy::Fifo {
         return;

@@ -18,7 +18,7 @@ impl Schedule<Event> for Queue {
     }
 }
 
-/// Records what the timeline is told: (track, name, from, to).
+/// Records the spans of the timeline: (track, name, from, to).
 pub struct Spans(pub EventQueue<Event>, pub Vec<(u32, &'static str, Time, Time)>);
 
 impl Schedule<Event> for Spans {

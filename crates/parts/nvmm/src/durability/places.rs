@@ -1,4 +1,4 @@
-//! Where commits write: the journal, the log of chunks and directories, and the blocks of roots.
+//! Places to which commits write: the journal, the log of chunks and directories, and the blocks of roots.
 
 /// The journal, a sequence of blocks.
 #[derive(Clone, Debug, Default)]

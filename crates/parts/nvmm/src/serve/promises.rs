@@ -1,4 +1,4 @@
-//! What writes under way hold: their pages, and the space that they may still need.
+//! Holdings of writes under way: their pages, and the space that they may still need.
 
 /// Locked pages, and flash pages and version entries that are spoken for.
 #[derive(Default)]

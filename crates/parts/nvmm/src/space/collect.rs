@@ -262,7 +262,7 @@ impl Nvmm {
         self.chain.fetch(page, &self.table)?;
         let parts = self.writes.get(number).parts().len() as u32;
         if parts + self.promises.entries() > self.table.available {
-            // With so many parts it needs entries that are promised to writes: leave the block as it is.
+            // With so many parts it needs entries that are promised to writes: leave the block unchanged.
             let victim = self.collector.victim.expect("a block under collection");
             self.blocks.get_mut(victim).stuck = true;
             self.collector.failed = true;

@@ -18,7 +18,7 @@ pub enum Window {
     BeforeCurrent,
 }
 
-/// When the pages in the buffers are tested at a fault.
+/// Point of a fault at which the pages in the buffers are tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
     /// After the victim was discarded and the page loaded: the order of Figure 5.
@@ -27,7 +27,7 @@ pub enum Test {
     BeforeDiscard,
 }
 
-/// When a page in a buffer may be moved into SRAM.
+/// Requests at which a page in a buffer may be moved into SRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promotion {
     /// At a fault for any page: Figure 5, "no changes are considered during a run of page hits" (4).

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A cache of one's dreams: what is wanted has come when it is asked for next but `late`.
+/// An ideal cache: a prefetched page arrives within `late` requests.
 struct Reader {
     streams: Streams,
     /// Pages that are on their way or there, with when they were wanted.
@@ -102,7 +102,7 @@ fn what_has_to_leave_unused_bounds_all_windows() {
 }
 
 proptest! {
-    /// Whatever is asked for, what is wanted is ahead, at most the longest window, and no page twice in a row of one stream.
+    /// For any requests, prefetched pages lie ahead by at most the longest window, and a stream never repeats a page.
     #[test]
     fn what_is_wanted_lies_ahead(most in 1u64..80, late in 0u64..60, busy in 0..=CERTAIN, steps in prop::collection::vec((0u64..12, 0u64..4, 0u64..5), 1..600)) {
         let mut reader = Reader::new(most, late);
