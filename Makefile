@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
+.PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
 .PHONY: clean help
 
 # Served language models over offered load, written to docs/serving.md.
@@ -186,6 +186,12 @@ bench: build
 # The duration of sync and rollback at 1, 4 and 16 GiB; needs 23 GiB of disk and an idle machine. Replaces its section of BENCH.md.
 bench-memory: build bench-mapped
 	$(BIN)/python bench/memory.py
+
+# The duration of a guest's boot and reads, and of reads with fio's engine; needs fetched packages and an idle machine. Replaces its
+# section of BENCH.md.
+bench-guest: fio-engine
+	$(BIN)/nandram guest fetch --folder build/guest
+	$(BIN)/python bench/guest.py
 
 # Loads and stores of a mapped memory compared with mmap and O_DIRECT on the same file, cold: ratios of medians of 5 alternating rounds.
 # It needs 4 GiB of disk (in build/), and userfaultfd.

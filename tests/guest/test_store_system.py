@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from guest.power_cuts import cut
+from guest.reboots import reboots
 from guest.test_guest_system import FOLDER, served
 
 pytestmark = pytest.mark.system
@@ -69,3 +70,12 @@ def test_power_cuts_leave_what_sqlite_acknowledged(tmp_path: Path) -> None:
         pytest.skip("the host has no sqlite3")
     cuts = cut("hmb-a", 10, 1, tmp_path)
     assert [each.fault for each in cuts if each.fault] == []
+
+
+def test_a_guest_that_reboots_after_power_cuts_finds_what_sqlite_acknowledged(tmp_path: Path) -> None:
+    served()
+    if shutil.which("sqlite3") is None:
+        pytest.skip("the host has no sqlite3")
+    found = reboots("hmb-a", 2, 1, tmp_path)
+    assert [each for each in found if not each.is_whole] == []
+    assert found[-1].acknowledged > found[0].acknowledged > 0
