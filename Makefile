@@ -59,10 +59,11 @@ demo: build
 	$(BIN)/nandram report -o results/papers.html
 	@echo "Open results/papers.html, results/sqlite-bank/report.html and results/mixed/report.html in a browser."
 
-# The quick tier for development: lint, unit tests, documents and prose.
+# The quick tier for development: lint, unit tests, documents, prose and structure.
 check: lint
 	cargo test --workspace --lib --quiet
-	$(BIN)/python -m pytest -q tests/test_documents.py tests/test_prose.py tests/test_units.py tests/test_schema.py
+	$(BIN)/python -m pytest -q tests/test_documents.py tests/test_prose.py tests/test_structure.py tests/test_rust_structure.py \
+		tests/test_units.py tests/test_schema.py
 
 test: test-rust test-python
 

@@ -260,8 +260,8 @@ def hunt_kind(kind: Kind, seed: int, numbers: range, kept: Path, keep: Path | No
 def hunt(seed: int, first: int, count: int, keep: Path | None = None, names: list[str] | None = None) -> list[str]:
     """Run mutants `first` to `first + count` of a seed, all or those of some kinds; return one line per failure."""
     bad = []
-    # Arrow's own allocator reserves 1 GiB at its first table, which the limit of data counts: where that just fitted,
-    # nothing was left for the mutant.
+    # Arrow's own allocator reserves 1 GiB for its first table. The limit of data includes this, and could leave the
+    # mutant no memory.
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
     with tempfile.TemporaryDirectory(prefix="nandram-mutants-") as name:
         kept = Path(name)

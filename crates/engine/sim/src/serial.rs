@@ -24,7 +24,7 @@ pub struct Span {
 pub struct Serial {
     /// End of the accepted data.
     free: Time,
-    /// End of the accepted urgent packets if there were no data.
+    /// End of the accepted urgent packets, computed as if there were no data.
     urgent_free: Time,
     /// Total time of data.
     data: Time,

@@ -69,11 +69,12 @@ pub enum Output {
         /// False if it loaded other data than was stored there.
         intact: bool,
     },
-    /// The Host Memory Buffer has been switched on, or is to be switched off ([`crate::HostInterface::host_memory_released`]).
+    /// The Host Memory Buffer has been switched on, or is to be switched off
+    /// ([`HostInterface::host_memory_released`](crate::HostInterface::host_memory_released)).
     HostMemorySwitched(hmb::Switched),
     /// The payload of a read has left the data buffer. It can be read until the next call to the path.
     Emptied {
-        /// Its place in the data buffer, as returned by [`crate::HostInterface::put`].
+        /// Its place in the data buffer, as returned by [`HostInterface::put`](crate::HostInterface::put).
         place: u32,
     },
     /// The request has ended and the program has been notified.

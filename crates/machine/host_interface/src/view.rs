@@ -27,6 +27,7 @@ pub(crate) fn busy(host: Vec<(String, Time)>, link: [link::Utilisation; 2], devi
 /// A part's view of the scheduler, with the part's events and rows mapped to those of the path.
 pub(crate) struct Part<'a, S> {
     pub s: &'a mut S,
+    /// The part's first row on the timeline.
     pub tracks: u32,
 }
 

@@ -39,8 +39,8 @@ impl Budget {
 }
 
 /// Returns the writes per second that the dies' arrays allow at a write amplification, in programs of `units`. An array
-/// performs one operation at a time. For each program it also senses one page of a victim and does its part of a block
-/// erase; no schedule can avoid that.
+/// performs one operation at a time. Each program also costs the sensing of one page of a victim and a share of a block
+/// erase, which no schedule can avoid.
 fn allowed_iops(units: f64, amplification: f64) -> f64 {
     f64::from(DIES) * units / amplification / ((PROGRAM_US + READ_US + ERASE_US / BLOCK_PAGES) * 1e-6)
 }

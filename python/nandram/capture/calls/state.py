@@ -191,7 +191,7 @@ class State:
         path = unescape(shown)
         if known is not None:
             file = known.file
-            # Renamed, or the descriptor was replaced by a call that is not traced.
+            # The file was renamed, or an untraced call replaced the descriptor.
             same = file is None and not path.startswith("/")
             if same or (file is not None and (deleted or path in file.names)):
                 known.shown = shown

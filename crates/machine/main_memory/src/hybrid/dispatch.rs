@@ -296,8 +296,8 @@ impl HybridMemory {
         self.fault = None;
     }
 
-    /// See [`super::MainMemory::is_allocated`]. Deletes the pages of 64 KB in this range, so that first use creates
-    /// them, as after an `alloc`.
+    /// See [`MainMemory::is_allocated`](crate::MainMemory::is_allocated). Deletes the pages of 64 KB in this range, so
+    /// that first use creates them, as after an `alloc`.
     pub fn is_allocated(&mut self, address: u64, bytes: u64) {
         if !self.config.full {
             return;
@@ -310,7 +310,8 @@ impl HybridMemory {
         self.before = self.nvmm.stats();
     }
 
-    /// See [`super::MainMemory::is_set_up`]. Commits the table by a sync, whose state is not kept.
+    /// See [`MainMemory::is_set_up`](crate::MainMemory::is_set_up). Commits the table by a sync, whose state is not
+    /// kept.
     pub fn is_set_up(&mut self) {
         if !self.config.full {
             return;

@@ -114,7 +114,7 @@ impl HybridMemory {
         Ok(memory)
     }
 
-    /// See [`super::MainMemory::submit`].
+    /// See [`MainMemory::submit`](crate::MainMemory::submit).
     pub fn submit(&mut self, now: Time, request: LineRequest) {
         // Earlier events come first.
         if self.next_step() <= now {
@@ -139,7 +139,7 @@ impl HybridMemory {
         self.cache_at(now, |cache, environment| cache.request(request, environment));
     }
 
-    /// See [`super::MainMemory::next_event`].
+    /// See [`MainMemory::next_event`](crate::MainMemory::next_event).
     pub fn next_event(&mut self) -> Option<Time> {
         let next = self.environment.answers.first_at().min(self.next_step());
         (next != Time::MAX).then_some(next)
@@ -150,13 +150,13 @@ impl HybridMemory {
         self.arrivals.first_at().min(self.dram_at).min(self.queue.next_at())
     }
 
-    /// See [`super::MainMemory::advance`].
+    /// See [`MainMemory::advance`](crate::MainMemory::advance).
     pub fn advance(&mut self, now: Time, completions: &mut Vec<(u32, Time)>) {
         self.run(now, false);
         self.deliver(now, completions);
     }
 
-    /// See [`super::MainMemory::advance_to_completion`].
+    /// See [`MainMemory::advance_to_completion`](crate::MainMemory::advance_to_completion).
     pub fn advance_to_completion(&mut self, until: Time, completions: &mut Vec<(u32, Time)>) {
         self.run(until, true);
         self.deliver(until.min(self.environment.answers.first_at()), completions);
@@ -244,7 +244,7 @@ impl HybridMemory {
         self.config.cache.pages * u64::from(self.config.cache.page_bytes)
     }
 
-    /// See [`super::MainMemory::was_written`].
+    /// See [`MainMemory::was_written`](crate::MainMemory::was_written).
     pub fn was_written(&mut self, address: u64, bytes: u64) {
         let page = u64::from(self.config.cache.page_bytes);
         self.hybrid.was_written(address / page..(address + bytes).div_ceil(page), self.config.synced);

@@ -27,8 +27,8 @@ impl OnError {
 }
 
 impl Player {
-    /// Reports that a request of type `op` of job `index` has failed, after [`complete`](Self::complete) or
-    /// [`replace`](Self::replace). Returns whether that ends the job.
+    /// Reports that a request of type `op` of job `index` has failed, after [`complete`](Self::complete). Returns
+    /// whether that ends the job.
     pub fn failed(&mut self, index: u16, op: Op) -> bool {
         let lifecycle = &self.jobs[index as usize].lifecycle;
         if lifecycle.over || lifecycle.stop || lifecycle.on_error.continues.covers(op) {

@@ -107,7 +107,7 @@ impl Nvmm {
             return self.refuse(tag, Error::WornOut, out);
         }
         let (needed, room) = (self.blocks.needed() + self.promises.pages(), self.blocks.capacity());
-        // A request for a single entry frees space in the end: it may use the entries reserved for collection.
+        // A request that needs a single entry eventually frees space, so it may use the entries reserved for collection.
         let kept = if entries > 1 { self.collection_entries() } else { 0 };
         let free = self.table.available.saturating_sub(self.promises.entries() + kept);
         if needed + pages <= room || pages == 0 {

@@ -129,8 +129,8 @@ impl Chain {
         self.nodes.iter().position(|node| node.entry.time <= view).unwrap_or(self.nodes.len())
     }
 
-    /// Removes what neither the present nor any of `views` (newest first) needs: segments superseded for all of them,
-    /// and entries without segments. Returns whether anything was removed.
+    /// Removes segments and entries that neither the present nor any of `views` (newest first) needs: segments that are
+    /// superseded in all views, and entries without segments. Returns whether anything was removed.
     pub fn prune(&mut self, views: &[u32], segments: u32) -> bool {
         let count = self.nodes.len();
         self.keep.clear();
