@@ -74,7 +74,7 @@ def run(
 ) -> None:
     """Run a command in a guest; `run` may be left out.
 
-    The guest has busybox, fio, nvme and e2fsprogs; its drive is /dev/nvme0n1. Time is that of the simulation, so two
+    The guest has busybox, fio, nvme, e2fsprogs and nandram-probe; its drive is /dev/nvme0n1. Time is that of the simulation, so two
     runs give identical results. Exits with the command's status; 124 after the time limit, 125 if the guest failed.
     `nandram guest fetch` gets QEMU, the programs and the kernel, once.
     """
