@@ -90,7 +90,7 @@ def acknowledged(console: Path) -> list[int]:
 
 @dataclass(frozen=True)
 class Reboot:
-    """What a guest found after a power cut."""
+    """The findings of a guest after a power cut."""
 
     acknowledged: int
     found: str
