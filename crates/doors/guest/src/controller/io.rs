@@ -11,17 +11,8 @@ use sim::{Schedule, Time};
 use super::commands::Command;
 use super::namespaces::Namespace;
 use super::{Controller, DevicePart, Event, Step};
-use crate::entry::{Entry, Status};
+use crate::entry::{Entry, Status, opcode};
 use crate::pointers;
-
-/// Opcodes of the NVM command set.
-pub(crate) mod opcode {
-    pub const FLUSH: u8 = 0x00;
-    pub const WRITE: u8 = 0x01;
-    pub const READ: u8 = 0x02;
-    pub const WRITE_ZEROES: u8 = 0x08;
-    pub const DATASET_MANAGEMENT: u8 = 0x09;
-}
 
 /// Bytes per range of Dataset Management.
 const RANGE: u64 = 16;

@@ -6,9 +6,9 @@ use sim::{Schedule, Time};
 
 use super::admin::{Course, Outcome, opcode};
 use super::identify::FIRMWARE;
-use super::io::opcode as io;
 use super::saved::COUNTERS;
 use super::{Controller, Event, Need};
+use crate::entry::opcode as io;
 use crate::entry::{Entry, Status};
 
 /// Log identifiers.
