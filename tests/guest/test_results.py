@@ -45,7 +45,7 @@ def test_phases_follow_whole_lines() -> None:
 @pytest.mark.parametrize(
     ("text", "failure"),
     [
-        ("drive\n", "the guest found no /dev/nvme0n1 within 60 s of its time (see kernel.txt)"),
+        ("drive /dev/nvme0n1\n", "the guest found no /dev/nvme0n1 within 60 s of its time (see kernel.txt)"),
         ("module a.ko: Invalid argument\n", "the guest could not load the module a.ko: Invalid argument"),
         ("running\nexit 0\ntar No space left\n", "the guest could not pack /out: No space left"),
     ],

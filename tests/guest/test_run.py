@@ -90,7 +90,7 @@ def test_a_users_folder_is_left_alone(installed: Installed, tmp_path: Path) -> N
         ([("console", "[1] Kernel panic - not syncing\n")], "[1] Kernel panic - not syncing"),
         ([("status", "running\n")], "the guest ended before the command's results were complete"),
         ([("status", "running\nexit 0\n")], "the guest ended before the command's results were complete"),
-        ([("status", "drive\n")], "the guest found no /dev/nvme0n1"),
+        ([("status", "drive /dev/nvme0n1\n")], "the guest found no /dev/nvme0n1"),
     ],
 )
 def test_a_guest_that_fails(installed: Installed, tmp_path: Path, steps: Steps, message: str) -> None:

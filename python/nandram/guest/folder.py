@@ -31,6 +31,11 @@ def kernel_folder(folder: Path, series: str) -> Path:
     return folder / "kernels" / series
 
 
+def headers_folder(folder: Path, series: str) -> Path:
+    """Return the folder of a kernel's headers, with which modules are built."""
+    return folder / "headers" / series
+
+
 def is_complete(part: Path) -> bool:
     """Return whether a part was fetched; its folder appears as a whole."""
     return (part / VERSIONS).is_file()

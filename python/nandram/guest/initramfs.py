@@ -26,6 +26,8 @@ LINKS = {
     **{f"fsck.ext{n}": "e2fsck" for n in (2, 3, 4)},
     "e2label": "tune2fs",
 }
+NVME_DRIVE = "/dev/nvme0n1"
+"""The block device of an NVMe drive."""
 _LOADER = "/lib64/ld-linux-x86-64.so.2"
 _LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 _INIT = Path(__file__).parent / "init.sh"
@@ -53,9 +55,18 @@ class Module:
 
 
 def members(
-    programs: Programs, command: Sequence[str], copies: Sequence[Copy], modules: Sequence[Module]
+    programs: Programs,
+    command: Sequence[str],
+    copies: Sequence[Copy],
+    modules: Sequence[Module],
+    drive: str = NVME_DRIVE,
+    *,
+    is_root: bool = False,
 ) -> dict[str, Member]:
-    """Return the members of the archive by path. A copy replaces a program of the same path. Raises `UserError`."""
+    """Return the members of the archive by path. A copy replaces a program of the same path. Raises `UserError`.
+
+    The command starts when the block device `drive` exists; with `is_root`, on the file system in it.
+    """
     words = wanted(command, copies)
     found: dict[str, Member] = dict(_system(programs, words - set(OWN)))
     for name in words & set(OWN):
@@ -69,6 +80,9 @@ def members(
     for module in modules:
         found[f"/nandram/modules/{module.name}"] = File(module.content)
     found["/nandram/module-list"] = File("".join(f"{module.name}\n" for module in modules).encode())
+    found["/nandram/drive"] = File(f"{drive}\n".encode())
+    if is_root:
+        found["/nandram/root"] = File(b"")
     found["/nandram/command"] = File(f"exec {shlex.join(command)}\n".encode())
     found["/init"] = File(_INIT, executable=True)
     return found

@@ -63,8 +63,10 @@ class Status:
     def failure(self) -> str | None:
         """Return the guest's report of a failure."""
         for line in self._lines:
-            if line == "drive":
-                return "the guest found no /dev/nvme0n1 within 60 s of its time (see kernel.txt)"
+            if line.startswith("drive "):
+                return f"the guest found no {line.removeprefix('drive ')} within 60 s of its time (see kernel.txt)"
+            if line.startswith("root "):
+                return f"the guest could not mount the drive as its root: {line.removeprefix('root ')}"
             if line.startswith("module "):
                 return f"the guest could not load the {line}"
             if line.startswith("tar "):

@@ -17,7 +17,7 @@ from nandram.guest.deadline import Deadline
 from nandram.guest.drive import Drive
 from nandram.guest.errors import GuestError
 from nandram.guest.folder import Kernel, Programs
-from nandram.guest.initramfs import Copy, Module, members
+from nandram.guest.initramfs import NVME_DRIVE, Copy, Module, members
 from nandram.guest.qemu import PORTS, Machine, command_line
 from nandram.guest.results import Status, Tail, unpack
 
@@ -38,6 +38,10 @@ class Guest:
     memory_mib: int = 1024
     parameters: Sequence[str] = ()
     """Parameters of the kernel."""
+    drive: str = NVME_DRIVE
+    """The drive's block device, for which the guest waits."""
+    is_root: bool = False
+    """The command runs on the file system in the drive."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,10 @@ def run_guest(guest: Guest, drive: Drive, output: Path, limit_s: float, watch: W
         processes = stack.enter_context(children())
         initramfs = work / "initramfs"
         with initramfs.open("wb") as file:
-            write_archive(file, members(guest.programs, guest.command, guest.copies, guest.modules))
+            write_archive(
+                file,
+                members(guest.programs, guest.command, guest.copies, guest.modules, guest.drive, is_root=guest.is_root),
+            )
         watch.phase("preparing the drive")
         arguments = drive.start(processes, work, output, deadline)
         ports = {name: output / _TEXTS[name] if name in _TEXTS else work / name for name in PORTS}

@@ -3,9 +3,9 @@
 
 use sim::Time;
 
-use crate::Drive;
 use crate::entry::opcode;
 use crate::memory::{GuestMemory, Ram};
+use crate::{Drive, DriveError, pci};
 
 /// Bytes of a block of the drive's only namespace, and of a memory page.
 const BLOCK: u64 = 512;
@@ -68,13 +68,18 @@ impl Blocks {
     /// Attaches to the drive that `create` makes for the memory it is given.
     ///
     /// # Errors
-    /// Fails with the error of `create`.
+    /// Fails with the error of `create`, or if the drive is no NVMe drive.
     ///
     /// # Panics
     /// Panics if the drive refuses what every drive accepts.
-    pub fn new<E>(create: impl FnOnce(Box<dyn GuestMemory>) -> Result<Drive, E>) -> Result<Blocks, E> {
+    pub fn new<E: From<DriveError>>(
+        create: impl FnOnce(Box<dyn GuestMemory>) -> Result<Drive, E>,
+    ) -> Result<Blocks, E> {
         let ram = Ram::new((DATA + TRANSFER) as usize);
         let drive = create(Box::new(ram.clone()))?;
+        if drive.function() != pci::Function::NVME {
+            return Err(DriveError::NoNvme.into());
+        }
         let mut blocks = Blocks {
             drive,
             ram,

@@ -9,8 +9,10 @@ use storage::{Machine, Mirror};
 use system::System;
 use system::parts::Parts;
 
-use crate::controller::{Controller, ControllerConfig, Health, Identity, NamespaceConfig, Need, QUEUES, REGISTERS_END};
+use crate::bus::{self, Bus, BusConfig};
+use crate::controller::{Controller, ControllerConfig, Health, Identity, NamespaceConfig, QUEUES, REGISTERS_END};
 use crate::error::DriveError;
+use crate::front::{Front, Need};
 use crate::lent::{Layout, LentStatistics};
 use crate::memory::GuestMemory;
 use crate::msix::{Message, Msix};
@@ -81,7 +83,8 @@ impl Drive {
     /// Creates the drive that `system` describes, for a guest with `memory`.
     ///
     /// # Errors
-    /// Fails if the system has no PCI Express link, its parts do not fit together, or a namespace is impossible.
+    /// Fails if the system's link is neither PCI Express nor a shared buffer, its parts do not fit together, or a
+    /// namespace is impossible.
     pub fn new(system: &System, options: &Options, memory: Box<dyn GuestMemory>) -> Result<Drive, DriveError> {
         let keep_none = |_: &Parts, store| Ok::<_, DriveError>(Flash { store, mirror: None, state: None, save: None });
         Drive::with_flash(system, options, memory, keep_none)
@@ -112,22 +115,21 @@ impl Drive {
         flash: impl FnOnce(&Parts, Store) -> Result<Flash, E>,
     ) -> Result<Drive, E> {
         let (parts, store) = Drive::parts_and_flash(system, options)?;
-        let config = controller_config(system, options, &parts)?;
+        let (function, controller) = front_end(system, options, &parts, memory)?;
         let flash = flash(&parts, store)?;
-        Ok(Drive::over(system, options, memory, (parts, config), flash)?)
+        Ok(Drive::over(system, options, (parts, function), controller, flash)?)
     }
 
     fn over(
         system: &System,
         options: &Options,
-        memory: Box<dyn GuestMemory>,
-        (parts, config): (Parts, ControllerConfig),
+        (parts, function): (Parts, pci::Function),
+        mut controller: Box<dyn Front>,
         flash: Flash,
     ) -> Result<Drive, DriveError> {
         let streams = Streams::new(options.seed);
         let (nand, ftl, _) = parts.mount(flash.store, &streams)?;
         let host_memory = parts.ftl.host_memory.map(|memory| (system.device.hmb.size, memory));
-        let mut controller = Box::new(Controller::new(&config, memory));
         if let Some(state) = flash.state.as_deref().filter(|state| !state.is_empty()) {
             controller.restore_state(state)?;
         }
@@ -139,7 +141,7 @@ impl Drive {
             machine,
             parts,
             streams,
-            config: pci::Config::new(),
+            config: pci::Config::new(function),
             msix: Msix::new(),
             sends_messages: options.messages,
             host_memory,
@@ -163,8 +165,7 @@ impl Drive {
 
     /// Returns the controller's state that outlives a power cut.
     pub fn state_text(&self) -> String {
-        let interface: &dyn std::any::Any = self.machine.external();
-        interface.downcast_ref::<Controller>().expect("the controller that the drive was made with").state()
+        front(self.machine.external()).state()
     }
 
     /// Saves the controller's state, if the drive was created [with flash](Self::with_flash) that outlives it.
@@ -182,8 +183,7 @@ impl Drive {
 
     /// Returns the counts of map entries in the Host Memory Buffer, or `None` for a drive that does not use one.
     pub fn lent_statistics(&self) -> Option<LentStatistics> {
-        let interface: &dyn std::any::Any = self.machine.external();
-        interface.downcast_ref::<Controller>().expect("the controller that the drive was made with").lent_statistics()
+        front(self.machine.external()).lent_statistics()
     }
 
     /// Returns the time of the next event, or `None` while the drive waits for its host.
@@ -221,7 +221,7 @@ impl Drive {
     pub fn read(&mut self, now: Time, offset: u64, to: &mut [u8]) {
         self.advance(now);
         match offset {
-            ..REGISTERS_END => self.controller(now, |controller, _| controller.read_registers(offset, to)),
+            ..REGISTERS_END => self.front(now, |front, _| front.read_registers(offset, to)),
             pci::TABLE..pci::PENDING => self.msix.read_table(offset - pci::TABLE, to),
             pci::PENDING..BAR_BYTES => self.msix.read_pending(offset - pci::PENDING, to),
             _ => to.fill(0xff),
@@ -233,7 +233,7 @@ impl Drive {
         self.advance(now);
         match offset {
             ..REGISTERS_END => {
-                self.controller(now, |controller, s| controller.write_registers(now, offset, from, s));
+                self.front(now, |front, s| front.write_registers(now, offset, from, s));
                 self.serve_needs(now);
             }
             pci::TABLE..pci::PENDING => {
@@ -271,8 +271,9 @@ impl Drive {
     pub fn reset_function(&mut self, now: Time) {
         self.advance(now);
         self.reset(now);
-        self.controller(now, |controller, _| controller.clear());
-        (self.config, self.msix) = (pci::Config::new(), Msix::new());
+        self.front(now, |front, _| front.clear());
+        self.config.reset();
+        self.msix = Msix::new();
         self.raised.clear();
         self.messages.clear();
     }
@@ -284,7 +285,8 @@ impl Drive {
     pub fn power_cut(&mut self, now: Time) -> Result<storage::PowerCut, DriveError> {
         self.advance(now);
         let cut = self.machine.power_cut(&self.parts, &self.streams)?;
-        (self.config, self.msix) = (pci::Config::new(), Msix::new());
+        self.config.reset();
+        self.msix = Msix::new();
         self.raised.clear();
         self.messages.clear();
         Ok(cut)
@@ -300,7 +302,24 @@ impl Drive {
         self.parts.nand.geometry.unit_bytes
     }
 
-    /// Lets `act` use the controller at `now`.
+    /// Returns the kind of PCI function.
+    pub fn function(&self) -> pci::Function {
+        self.config.function()
+    }
+
+    /// Lets `act` use the front end at `now`.
+    pub(crate) fn front<R>(
+        &mut self,
+        now: Time,
+        act: impl FnOnce(&mut dyn Front, &mut dyn Schedule<host_interface::Event>) -> R,
+    ) -> R {
+        self.machine.host_acts(now, |interface: &mut dyn External, s| act(front_mut(interface), s))
+    }
+
+    /// Lets `act` use the NVMe controller at `now`.
+    ///
+    /// # Panics
+    /// Panics if the drive has another front end.
     pub(crate) fn controller<R>(
         &mut self,
         now: Time,
@@ -308,13 +327,13 @@ impl Drive {
     ) -> R {
         self.machine.host_acts(now, |interface: &mut dyn External, s| {
             let interface: &mut dyn std::any::Any = interface;
-            act(interface.downcast_mut().expect("the controller that the drive was made with"), s)
+            act(interface.downcast_mut().expect("an NVMe controller"), s)
         })
     }
 
     /// Does what the controller needs from the machine around it.
     fn serve_needs(&mut self, now: Time) {
-        for need in self.controller(now, |controller, _| controller.take_needs()) {
+        for need in self.front(now, |front, _| front.take_needs()) {
             match need {
                 Need::Reset => {
                     self.reset(now);
@@ -333,7 +352,7 @@ impl Drive {
                 Need::SaveState => self.save_state(),
                 Need::ReleaseHeld => self.controller(now, |controller, s| controller.release_held(now, s)),
                 Need::Interrupt => {
-                    let raised = self.controller(now, |controller, _| controller.take_interrupts());
+                    let raised = self.front(now, |front, _| front.take_interrupts());
                     if self.sends_messages {
                         self.messages.extend(raised.into_iter().filter_map(|vector| self.msix.raise(vector)));
                     } else {
@@ -345,9 +364,9 @@ impl Drive {
     }
 
     fn reset(&mut self, now: Time) {
-        self.controller(now, |controller, _| controller.disable_host_memory());
+        self.front(now, |front, _| front.disable_host_memory());
         let recovery = self.machine.drop_commands(now);
-        self.controller(now, |controller, s| controller.reset(now, recovery, s));
+        self.front(now, |front, s| front.reset(now, recovery, s));
         self.raised.clear();
     }
 
@@ -387,9 +406,57 @@ impl Drive {
     }
 }
 
+/// Creates the front end for the link of `system`, and returns its kind of PCI function.
+fn front_end(
+    system: &System,
+    options: &Options,
+    parts: &Parts,
+    mut memory: Box<dyn GuestMemory>,
+) -> Result<(pci::Function, Box<dyn Front>), DriveError> {
+    match &parts.host_interface.link {
+        link::Config::Pcie(link) => {
+            let config = controller_config(system, options, parts, link)?;
+            Ok((pci::Function::NVME, Box::new(Controller::new(&config, memory))))
+        }
+        link::Config::SharedBuffer(own) => {
+            let config = bus_config(parts, own)?;
+            let function = pci::Function::shared_buffer(config.layout.bytes() as u64);
+            let bytes = function.memory.expect("a shared buffer is memory");
+            let buffer = memory.create_buffer(bytes).map_err(DriveError::Buffer)?;
+            Ok((function, Box::new(Bus::new(&config, buffer))))
+        }
+        _ => Err(DriveError::Link),
+    }
+}
+
+/// Returns whether written data may wait in volatile memory.
+fn has_write_cache(parts: &Parts) -> bool {
+    parts.ftl.buffers.write_back && !parts.ftl.buffers.protected
+}
+
+/// Returns the configuration of a shared buffer.
+fn bus_config(parts: &Parts, own: &link::SharedBufferConfig) -> Result<BusConfig, DriveError> {
+    let interface = &parts.host_interface;
+    let delivery = match interface.host.completion {
+        host::Completion::Interrupt { delivery, .. } => delivery,
+        host::Completion::Polling { .. } => Time::ZERO,
+    };
+    Ok(BusConfig {
+        device: interface.device.clone(),
+        layout: bus::layout(interface, own)?,
+        capacity: parts.user_bytes,
+        write_cache: has_write_cache(parts),
+        delivery,
+    })
+}
+
 /// Returns the configuration of the controller.
-fn controller_config(system: &System, options: &Options, parts: &Parts) -> Result<ControllerConfig, DriveError> {
-    let link::Config::Pcie(link) = &parts.host_interface.link else { return Err(DriveError::Link) };
+fn controller_config(
+    system: &System,
+    options: &Options,
+    parts: &Parts,
+    link: &link::PcieConfig,
+) -> Result<ControllerConfig, DriveError> {
     let page = u64::from(parts.host_interface.device.host_page);
     let frame_units = parts.ftl.map_cache.map_or(1, |cache| cache.frame_units);
     let lent = Layout {
@@ -402,7 +469,7 @@ fn controller_config(system: &System, options: &Options, parts: &Parts) -> Resul
         link: link.clone(),
         unit: system.ftl.unit,
         transfer_max: page << (system.host.max_transfer.max(page) / page).ilog2(),
-        write_cache: parts.ftl.buffers.write_back && !parts.ftl.buffers.protected,
+        write_cache: has_write_cache(parts),
         lent,
         namespaces: namespaces(parts, &options.namespaces)?,
         identity: options.identity.clone().unwrap_or_else(|| identity(system, options.seed)),
@@ -412,8 +479,10 @@ fn controller_config(system: &System, options: &Options, parts: &Parts) -> Resul
 /// Returns the parts of `system` for a guest: with whole payload, one more tag than the controller has, round-robin
 /// arbitration (the guest chooses priorities otherwise), and room for all the host memory that the drive prefers.
 fn parts(system: &System) -> Result<Parts, DriveError> {
-    if system.link.kind != system::link::LinkType::Pcie {
-        return Err(DriveError::Link);
+    match system.link.kind {
+        system::link::LinkType::Pcie => {}
+        system::link::LinkType::SharedBuffer => return Ok(Parts::new(system, PayloadKind::Bytes)?),
+        _ => return Err(DriveError::Link),
     }
     let mut system = system.clone();
     system.host.hmb.limit = system.device.hmb.size;
@@ -457,3 +526,21 @@ fn namespaces(parts: &Parts, configs: &[NamespaceConfig]) -> Result<Vec<Namespac
 
 /// Number of interrupt vectors.
 pub const VECTORS: u16 = QUEUES;
+
+/// Returns the front end that a machine holds.
+fn front(interface: &dyn External) -> &dyn Front {
+    let interface: &dyn std::any::Any = interface;
+    match interface.downcast_ref::<Controller>() {
+        Some(controller) => controller,
+        None => interface.downcast_ref::<Bus>().expect("one of the two front ends"),
+    }
+}
+
+/// Returns the front end that a machine holds, to change it.
+fn front_mut(interface: &mut dyn External) -> &mut dyn Front {
+    let interface: &mut dyn std::any::Any = interface;
+    if interface.is::<Controller>() {
+        return interface.downcast_mut::<Controller>().expect("checked above");
+    }
+    interface.downcast_mut::<Bus>().expect("one of the two front ends")
+}

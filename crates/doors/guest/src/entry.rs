@@ -1,13 +1,6 @@
-//! Submission queue entries, opcodes and status codes.
+//! Submission queue entries, opcodes of the NVM command set, and status codes.
 
-/// Opcodes of the NVM command set.
-pub(crate) mod opcode {
-    pub const FLUSH: u8 = 0x00;
-    pub const WRITE: u8 = 0x01;
-    pub const READ: u8 = 0x02;
-    pub const WRITE_ZEROES: u8 = 0x08;
-    pub const DATASET_MANAGEMENT: u8 = 0x09;
-}
+use media::Op;
 
 /// A submission queue entry (section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +145,25 @@ impl From<media::Status> for Status {
             media::Status::Failed => Status::WRITE_FAULT,
             media::Status::NoSpace => Status::CAPACITY_EXCEEDED,
         }
+    }
+}
+
+/// Opcodes of the NVM command set.
+pub(crate) mod opcode {
+    pub const FLUSH: u8 = 0x00;
+    pub const WRITE: u8 = 0x01;
+    pub const READ: u8 = 0x02;
+    pub const WRITE_ZEROES: u8 = 0x08;
+    pub const DATASET_MANAGEMENT: u8 = 0x09;
+}
+
+/// Returns the kind of operation as which a command counts.
+pub(crate) fn class(code: u8) -> Op {
+    match code {
+        opcode::READ => Op::Read,
+        opcode::WRITE | opcode::WRITE_ZEROES => Op::Write,
+        opcode::DATASET_MANAGEMENT => Op::Trim,
+        _ => Op::Flush,
     }
 }
 

@@ -12,9 +12,26 @@ pub enum DriveError {
     /// The drive could not be prepared.
     #[error(transparent)]
     Prepare(#[from] PrepareError),
-    /// The system has another link than PCI Express.
-    #[error("link.type: expected pcie, the link of an NVMe controller with registers")]
+    /// The system's link is none that a guest can reach.
+    #[error("link.type: expected pcie, the link of an NVMe controller with registers, or shared-buffer")]
     Link,
+    /// The system has a shared buffer, and its host needs an NVMe controller.
+    #[error("link.type: expected pcie: a shared buffer has no NVMe controller")]
+    NoNvme,
+    /// The shared buffer has more queue pairs than interrupt vectors.
+    #[error("host.queue_pairs: found {found}, expected at most {most} for a guest")]
+    QueuePairs {
+        /// Their number.
+        found: u32,
+        /// The limit.
+        most: u16,
+    },
+    /// The shared buffer cannot be laid out.
+    #[error("shared buffer: {0}")]
+    Layout(#[from] shared_buffer::LayoutError),
+    /// The memory of the shared buffer cannot be created.
+    #[error("memory of the shared buffer: {0}")]
+    Buffer(std::io::Error),
     /// Prepared flash without contents would be read by the guest.
     #[error("preparation: found {0}, expected none: a guest reads what flash holds")]
     Preparation(Preparation),

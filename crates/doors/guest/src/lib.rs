@@ -6,23 +6,31 @@
 //! fetches, arbitrates, decodes and completes commands, the same link carries them, and translation layer and flash
 //! keep the data.
 //!
+//! A system with a shared buffer on the memory bus is another function, with registers of its own: `bus`.
+//!
 //! Section numbers refer to the NVM Express Base Specification 1.4, which Identify Controller reports, unless they
 //! name another document.
 
 mod blocks;
+mod buffer;
+mod bus;
 pub mod controller;
 pub mod drive;
 mod entry;
 mod error;
+mod front;
 mod lent;
 pub mod memory;
 pub mod msix;
+mod nvme_front;
 pub mod pci;
 pub mod pointers;
 mod statistics;
 mod summary;
 
 pub use blocks::{BlockError, Blocks};
+pub use buffer::{Buffer, PlainBuffer};
+pub use bus::{PAIRS_MAX, registers as bus_registers};
 pub use controller::{Identity, NamespaceConfig, QUEUES};
 pub use drive::{Drive, Flash, Inspect, Options, SaveState};
 pub use error::DriveError;

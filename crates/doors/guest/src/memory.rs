@@ -1,7 +1,10 @@
 //! Memory of a guest, as a device reaches it.
 
 use std::fmt::Debug;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::buffer::{Buffer, PlainBuffer};
 
 /// An access outside the guest's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,21 +32,36 @@ pub trait GuestMemory: Debug + Send {
     /// # Errors
     /// Fails if the range is not all memory; nothing outside memory is written.
     fn write(&mut self, address: u64, from: &[u8]) -> Result<(), BadAddress>;
+
+    /// Creates the memory of a shared buffer, `bytes` of zeros that guest and device both reach, which replaces an
+    /// earlier one.
+    ///
+    /// # Errors
+    /// Fails if there is no memory.
+    fn create_buffer(&mut self, bytes: u64) -> io::Result<Arc<dyn Buffer>>;
 }
 
 /// Guest memory from address zero on, shared with its owner.
 #[derive(Clone, Debug)]
-pub struct Ram(Arc<Mutex<Vec<u8>>>);
+pub struct Ram {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    buffer: Arc<Mutex<Option<Arc<PlainBuffer>>>>,
+}
 
 impl Ram {
     /// Creates `bytes` bytes of zeros.
     pub fn new(bytes: usize) -> Ram {
-        Ram(Arc::new(Mutex::new(vec![0; bytes])))
+        Ram { bytes: Arc::new(Mutex::new(vec![0; bytes])), buffer: Arc::default() }
+    }
+
+    /// Returns the shared buffer, if the device has created one.
+    pub fn buffer(&self) -> Option<Arc<PlainBuffer>> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Lets `act` use the memory's bytes.
     fn with<R>(&self, act: impl FnOnce(&mut [u8]) -> R) -> R {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -71,5 +89,11 @@ impl GuestMemory for Ram {
             ram[at].copy_from_slice(from);
             Ok(())
         })
+    }
+
+    fn create_buffer(&mut self, bytes: u64) -> io::Result<Arc<dyn Buffer>> {
+        let buffer = Arc::new(PlainBuffer::new(bytes));
+        *self.buffer.lock().unwrap_or_else(PoisonError::into_inner) = Some(buffer.clone());
+        Ok(buffer)
     }
 }

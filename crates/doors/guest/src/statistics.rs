@@ -1,8 +1,7 @@
 //! Counts and latencies of I/O commands, for a summary.
 
+use media::Op;
 use sim::{Histogram, Time};
-
-use crate::entry::opcode;
 
 /// Commands of one kind.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +31,13 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Records a command of I/O queues that ended after `latency`.
-    pub(crate) fn record(&mut self, code: u8, bytes: u64, latency: Time, failed: bool) {
-        let class = match code {
-            opcode::READ => &mut self.read,
-            opcode::WRITE | opcode::WRITE_ZEROES => &mut self.write,
-            opcode::DATASET_MANAGEMENT => &mut self.trim,
-            _ => &mut self.other,
+    /// Records a command that ended after `latency`; what is no read, write or trim counts as a flush.
+    pub(crate) fn record(&mut self, op: Op, bytes: u64, latency: Time, failed: bool) {
+        let class = match op {
+            Op::Read => &mut self.read,
+            Op::Write => &mut self.write,
+            Op::Trim => &mut self.trim,
+            Op::Flush => &mut self.other,
         };
         class.latencies.record(latency);
         class.errors += u64::from(failed);

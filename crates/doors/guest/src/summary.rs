@@ -13,7 +13,7 @@ impl Drive {
     ///
     /// Latencies are the device's: from the fetch of a command's entry to the arrival of its completion.
     pub fn summary(&mut self, now: Time) -> Value {
-        let statistics = self.controller(now, |controller, _| controller.statistics().clone());
+        let statistics = self.front(now, |front, _| front.statistics().clone());
         let class = |class: &Class| {
             json!({
                 "total_ios": class.latencies.count(),

@@ -2,34 +2,46 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use guest::QUEUES;
 use guest::pci::{BAR_BYTES, CONFIG_BYTES};
 use vfio_bindings::bindings::vfio::{
     VFIO_IRQ_INFO_EVENTFD, VFIO_IRQ_INFO_MASKABLE, VFIO_IRQ_SET_ACTION_MASK, VFIO_IRQ_SET_ACTION_TRIGGER,
-    VFIO_IRQ_SET_ACTION_UNMASK, VFIO_IRQ_SET_DATA_EVENTFD, VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_CONFIG_REGION_INDEX,
-    VFIO_PCI_MSIX_IRQ_INDEX, VFIO_PCI_NUM_IRQS, VFIO_PCI_NUM_REGIONS, VFIO_REGION_INFO_FLAG_READ,
-    VFIO_REGION_INFO_FLAG_WRITE, vfio_region_info,
+    VFIO_IRQ_SET_ACTION_UNMASK, VFIO_IRQ_SET_DATA_EVENTFD, VFIO_PCI_BAR0_REGION_INDEX, VFIO_PCI_BAR2_REGION_INDEX,
+    VFIO_PCI_CONFIG_REGION_INDEX, VFIO_PCI_MSIX_IRQ_INDEX, VFIO_PCI_NUM_IRQS, VFIO_PCI_NUM_REGIONS,
+    VFIO_REGION_INFO_FLAG_MMAP, VFIO_REGION_INFO_FLAG_READ, VFIO_REGION_INFO_FLAG_WRITE, vfio_region_info,
+    vfio_region_sparse_mmap_area,
 };
-use vfio_user::{DmaMapFlags, DmaUnmapFlags, IrqInfo, ServerBackend, ServerRegion};
+use vfio_user::{DmaMapFlags, DmaUnmapFlags, IrqInfo, ServerBackend, ServerRegion, SparseArea};
 
 use crate::clock::{Clock, InterruptSetup};
 use crate::{Mappings, ServiceError};
 
-/// Returns the regions of the function: BAR 0 and configuration space, neither of which can be mapped.
-pub(crate) fn regions() -> Vec<ServerRegion> {
+/// Returns the regions of the function: BAR 0 and configuration space, neither of which can be mapped; and BAR 2, the
+/// memory of a shared buffer, which the monitor maps.
+pub(crate) fn regions(memory: &Mappings) -> Vec<ServerRegion> {
+    let buffer = memory.buffer();
     let region = |index| {
+        let (accessed, mapped) = (VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE, VFIO_REGION_INFO_FLAG_MMAP);
+        let buffer = buffer.as_ref().filter(|_| index == VFIO_PCI_BAR2_REGION_INDEX);
         let (size, flags) = match index {
-            VFIO_PCI_BAR0_REGION_INDEX => (BAR_BYTES, VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE),
-            VFIO_PCI_CONFIG_REGION_INDEX => {
-                (CONFIG_BYTES as u64, VFIO_REGION_INFO_FLAG_READ | VFIO_REGION_INFO_FLAG_WRITE)
-            }
-            _ => (0, 0),
+            VFIO_PCI_BAR0_REGION_INDEX => (BAR_BYTES, accessed),
+            VFIO_PCI_CONFIG_REGION_INDEX => (CONFIG_BYTES as u64, accessed),
+            _ => buffer.map_or((0, 0), |buffer| (buffer.bytes(), accessed | mapped)),
         };
         let argsz = size_of::<vfio_region_info>() as u32;
         let region_info = vfio_region_info { argsz, index, size, flags, ..Default::default() };
-        ServerRegion { region_info, sparse_areas: Vec::new(), mmap_fd: None }
+        ServerRegion {
+            region_info,
+            // The crate sends the file descriptor with areas only.
+            sparse_areas: buffer
+                .iter()
+                .map(|_| SparseArea { area: vfio_region_sparse_mmap_area { offset: 0, size } })
+                .collect(),
+            mmap_fd: buffer.map(|buffer| buffer.file().as_raw_fd()),
+        }
     };
     (0..VFIO_PCI_NUM_REGIONS).map(region).collect()
 }
@@ -80,6 +92,12 @@ impl ServerBackend for Backend {
                 self.clock.inspect(&mut |drive, _| drive.read_config(offset, data));
                 Ok(())
             }
+            VFIO_PCI_BAR2_REGION_INDEX => {
+                if let Some(buffer) = self.memory.buffer() {
+                    buffer.read(offset, data);
+                }
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -92,6 +110,12 @@ impl ServerBackend for Backend {
             }
             VFIO_PCI_CONFIG_REGION_INDEX => {
                 self.clock.inspect(&mut |drive, _| drive.write_config(offset, data));
+                Ok(())
+            }
+            VFIO_PCI_BAR2_REGION_INDEX => {
+                if let Some(buffer) = self.memory.buffer() {
+                    buffer.write(offset, data);
+                }
                 Ok(())
             }
             _ => Ok(()),

@@ -10,6 +10,7 @@ mod interrupts;
 mod memory;
 mod real_clock;
 mod service;
+mod shared_memory;
 mod socket;
 mod virtual_clock;
 

@@ -2,17 +2,22 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use guest::{BadAddress, GuestMemory};
+use guest::{BadAddress, Buffer, GuestMemory};
 use vm_memory::{
     Bytes, FileOffset, GuestAddress, GuestMemoryBackend, GuestMemoryMmap, GuestMemoryRegion, GuestRegionMmap,
     MmapRegion,
 };
 
+use crate::shared_memory::SharedMemory;
+
 /// The guest's memory, shared between the drive and the socket's thread, which changes the mappings.
 #[derive(Clone, Debug, Default)]
-pub struct Mappings(Arc<RwLock<GuestMemoryMmap>>);
+pub struct Mappings {
+    guest: Arc<RwLock<GuestMemoryMmap>>,
+    buffer: Arc<Mutex<Option<Arc<SharedMemory>>>>,
+}
 
 impl Mappings {
     /// Adds `size` bytes at guest address `address`, which begin at `offset` of `file`.
@@ -28,7 +33,7 @@ impl Mappings {
         let size = usize::try_from(size).map_err(io::Error::other)?;
         let region = MmapRegion::from_file(FileOffset::new(file, offset), size).map_err(io::Error::other)?;
         let region = GuestRegionMmap::new(region, GuestAddress(address)).ok_or_else(invalid)?;
-        let mut memory = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.guest.write().unwrap_or_else(PoisonError::into_inner);
         *memory = memory.insert_region(Arc::new(region)).map_err(io::Error::other)?;
         Ok(())
     }
@@ -38,7 +43,7 @@ impl Mappings {
     /// # Errors
     /// Fails if a mapping lies only partly in the range.
     pub fn unmap(&self, address: u64, size: u64) -> io::Result<()> {
-        let mut memory = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.guest.write().unwrap_or_else(PoisonError::into_inner);
         let end = address.checked_add(size).ok_or_else(invalid)?;
         let overlapping: Vec<(u64, u64)> = memory
             .iter()
@@ -56,12 +61,17 @@ impl Mappings {
 
     /// Removes all mappings.
     pub fn clear(&self) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = GuestMemoryMmap::new();
+        *self.guest.write().unwrap_or_else(PoisonError::into_inner) = GuestMemoryMmap::new();
+    }
+
+    /// Returns the memory of the drive's shared buffer, if it has one.
+    pub(crate) fn buffer(&self) -> Option<Arc<SharedMemory>> {
+        self.buffer.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Lets `act` use the current mappings.
     fn with<R>(&self, act: impl FnOnce(&GuestMemoryMmap) -> R) -> R {
-        act(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        act(&self.guest.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -86,6 +96,12 @@ impl GuestMemory for Mappings {
             return Err(BadAddress { address, bytes });
         }
         self.with(|memory| memory.write_slice(from, GuestAddress(address))).map_err(|_| BadAddress { address, bytes })
+    }
+
+    fn create_buffer(&mut self, bytes: u64) -> io::Result<Arc<dyn Buffer>> {
+        let memory = Arc::new(SharedMemory::new(bytes)?);
+        *self.buffer.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory.clone());
+        Ok(memory)
     }
 }
 

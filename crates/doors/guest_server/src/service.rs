@@ -79,7 +79,7 @@ impl Service {
         let path = socket.to_owned();
         let stop = Stop { listener: Arc::new(copy), clock: clock.clone(), stopped: Arc::default(), path };
         Ok(Service {
-            server: Server::from_owned_fd(listener, true, interrupts(), regions()),
+            server: Server::from_owned_fd(listener, true, interrupts(), regions(&memory)),
             memory,
             clock,
             failure: Arc::default(),

@@ -6,7 +6,9 @@
 //! the flash interface layer (FIL) handles each transfer with a chip. Only the costs of these layers are modeled here,
 //! not their decisions. DMA moves data between data buffer and controller over the interconnect.
 
-use ::shared_buffer::{DeviceQueues, Extents, Fetched, Layout, Opcode, Region, SECTOR, WORD};
+use ::shared_buffer::{
+    Command as Entry, DeviceQueues, Extents, Fetched, Identity, Layout, Opcode, Region, SECTOR, Status as Wire, WORD,
+};
 use media::{Op, Request, SECTOR as BYTES, Status, Tag};
 use sim::{Energy, Part, Schedule, Time};
 
@@ -109,11 +111,13 @@ pub struct SharedBuffer {
     layout: Layout,
     config: SharedBufferConfig,
     bypass: bool,
+    /// Set if the host is outside the simulation: the answer to Identify, and the limits of its commands.
+    identity: Option<Identity>,
     /// The emulated DRAM.
     pub buffer: EmulatedDram,
     /// Free tags.
     free: Vec<u16>,
-    /// By tag, the place of a command's data, the bytes that have passed, and its id on its queue pair.
+    /// By tag, what the engine does not know about a command.
     commands: Vec<Command>,
     /// Number of interrupts sent.
     interrupts: u64,
@@ -121,16 +125,36 @@ pub struct SharedBuffer {
 
 #[derive(Clone, Copy, Debug)]
 struct Command {
+    /// The place of its data.
     extents: Extents,
+    /// Bytes of its data that have passed.
     passed: u64,
     queue: u16,
+    /// Its id on the queue pair.
     id: u16,
+    /// Time of its fetch.
+    fetched: Time,
+    /// Set if the interface layer answers it itself.
+    answer: Option<Answer>,
 }
+
+/// The end of a command that does not reach the translation layer.
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    /// The device's identity, in the command's sector.
+    Identity,
+    /// The reason why the entry is invalid.
+    Refused(Wire),
+}
+
+/// Maximum number of sectors of a trim by a host outside the simulation: 1 GiB, so that the work per command is bounded.
+pub const TRIM_SECTORS_MAX: u32 = 1 << 21;
 
 /// Stands for the queue pair of a boot-mode window, which belongs to no queue.
 pub const BOOT: u16 = u16::MAX;
 
-const NOTHING: Command = Command { extents: Extents::NONE, passed: 0, queue: 0, id: 0 };
+const NOTHING: Command =
+    Command { extents: Extents::NONE, passed: 0, queue: 0, id: 0, fetched: Time::ZERO, answer: None };
 
 /// A posted completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,9 +184,16 @@ impl SharedBuffer {
             layout: *layout,
             config: *own,
             bypass: config.bypass_flash,
+            identity: None,
             buffer: EmulatedDram::new(&own.buffer),
             interrupts: 0,
         }
+    }
+
+    /// Serves a host outside the simulation from now on, which identifies the device as `identity` and may send any
+    /// command. The simulated driver needs no Identify and sends valid commands only.
+    pub fn identify_as(&mut self, identity: Identity) {
+        self.identity = Some(identity);
     }
 
     fn cycles(&self, cycles: u64) -> Time {
@@ -173,37 +204,54 @@ impl SharedBuffer {
     pub fn fetch<R: Region + ?Sized>(&mut self, now: Time, region: &R, s: &mut impl Schedule<Event>) {
         while let Some(&tag) = self.free.last() {
             let Some((queue, Fetched { id, command })) = self.queues.fetch(region) else { return };
-            let command = command.unwrap_or_else(|status| panic!("the host's own driver wrote a {status:?} command"));
             self.free.pop();
-            let op = match command.opcode {
-                Opcode::Read => Op::Read,
-                Opcode::Write => Op::Write,
-                Opcode::Trim => Op::Trim,
-                Opcode::Flush => Op::Flush,
-                Opcode::Identify => unreachable!("the driver identifies the device before time begins"),
+            let (request, extents, answer) = match command.and_then(|command| self.plan(&command)) {
+                Ok(plan) => plan,
+                Err(status) => (Request::flush(), Extents::NONE, Some(Answer::Refused(status))),
             };
-            let (offset, bytes) = (command.start * BYTES, u64::from(command.sectors) * BYTES);
-            let request = Request { op, fua: command.fua, offset, bytes };
             self.engine.admit(tag, queue, id, request);
-            self.commands[tag as usize] = Command { extents: command.extents, passed: 0, queue, id };
+            self.commands[tag as usize] = Command { extents, passed: 0, queue, id, fetched: now, answer };
             // The words of the entry are loaded through the banks like all data.
-            let words = 2 + command.extents.len() as u64;
+            let words = 2 + extents.len() as u64;
             let loaded =
                 self.buffer.controller(now, (self.layout.sq_entry(queue, 0) * WORD) as u64, words * WORD as u64);
             let c = &self.config.cycles;
             let mut cycles = c.fetch;
-            if !self.bypass {
+            if !self.bypass && answer.is_none() {
                 let unit = u64::from(self.config.unit);
-                let units = match op {
+                let units = match request.op {
                     Op::Read | Op::Write => request.end().div_ceil(unit) - request.offset / unit,
                     Op::Trim | Op::Flush => 1,
                 };
                 cycles += c.command + c.unit * units;
             }
             let length = self.cycles(cycles);
-            let at = self.engine.work(loaded, length, name(op), s);
+            let at = self.engine.work(loaded, length, name(request.op), s);
             s.at(DECODED, at, Event::Decoded(tag));
         }
+    }
+
+    /// Returns a command's request to the translation layer, the place of its data, and its answer if it has one
+    /// already.
+    fn plan(&self, command: &Entry) -> Result<(Request, Extents, Option<Answer>), Wire> {
+        if let Some(identity) = &self.identity {
+            let most = if command.opcode == Opcode::Trim { TRIM_SECTORS_MAX } else { identity.command_sectors_max };
+            if command.sectors > most {
+                return Err(Wire::InvalidField);
+            }
+            if command.opcode != Opcode::Identify && !command.within(identity.capacity_sectors) {
+                return Err(Wire::OutOfRange);
+            }
+        }
+        let op = match command.opcode {
+            Opcode::Read => Op::Read,
+            Opcode::Write => Op::Write,
+            Opcode::Trim => Op::Trim,
+            Opcode::Flush => Op::Flush,
+            Opcode::Identify => return Ok((Request::flush(), command.extents, Some(Answer::Identity))),
+        };
+        let (offset, bytes) = (command.start * BYTES, u64::from(command.sectors) * BYTES);
+        Ok((Request { op, fua: command.fua, offset, bytes }, command.extents, None))
     }
 
     /// Reads sectors into the data buffer in boot mode, starting at the buffer's first sector; [`Event::Decoded`]
@@ -216,7 +264,8 @@ impl SharedBuffer {
         let tag = self.free.pop().expect("it has a tag");
         let request = Request::new(Op::Read, first * BYTES, u64::from(sectors) * BYTES);
         self.engine.admit(tag, BOOT, 0, request);
-        self.commands[tag as usize] = Command { extents: Extents::one(0, sectors), passed: 0, queue: BOOT, id: 0 };
+        self.commands[tag as usize] =
+            Command { extents: Extents::one(0, sectors), queue: BOOT, fetched: now, ..NOTHING };
         let unit = u64::from(self.config.unit);
         let units = request.end().div_ceil(unit) - request.offset / unit;
         let c = &self.config.cycles;
@@ -236,6 +285,26 @@ impl SharedBuffer {
     pub fn origin(&self, tag: Tag) -> (u16, u16) {
         let command = &self.commands[index(tag) as usize];
         (command.queue, command.id)
+    }
+
+    /// Returns the command's request to the translation layer; a flush if it has none.
+    pub fn request(&self, tag: Tag) -> &Request {
+        &self.engine.command(index(tag)).request
+    }
+
+    /// Returns the time at which the command was fetched.
+    pub fn fetched(&self, tag: Tag) -> Time {
+        self.commands[index(tag) as usize].fetched
+    }
+
+    /// Returns whether the command's entry is invalid.
+    pub fn is_refused(&self, tag: Tag) -> bool {
+        matches!(self.commands[index(tag) as usize].answer, Some(Answer::Refused(_)))
+    }
+
+    /// Returns whether the host has completions of a queue pair to take, according to its head register.
+    pub fn is_pending<R: Region + ?Sized>(&mut self, queue: u16, region: &R) -> bool {
+        self.queues.pair(queue).is_pending(region)
     }
 
     /// Returns the place of the command's data in the data buffer.
@@ -300,20 +369,24 @@ impl SharedBuffer {
         self.engine.work(now, length, "complete", s)
     }
 
-    /// Posts the completion of a command and frees its tag.
-    pub fn post<R: Region + ?Sized>(
-        &mut self,
-        now: Time,
-        tag: u16,
-        region: &R,
-        wire: ::shared_buffer::Status,
-    ) -> Posted {
+    /// Posts the completion of a command with status `wire`, unless the command was answered in the interface layer, and
+    /// frees its tag.
+    pub fn post<R: Region + ?Sized>(&mut self, now: Time, tag: u16, region: &R, wire: Wire) -> Posted {
         self.engine.release(tag);
-        let Command { queue, id, .. } = std::mem::replace(&mut self.commands[tag as usize], NOTHING);
+        let Command { queue, id, extents, answer, .. } = std::mem::replace(&mut self.commands[tag as usize], NOTHING);
         self.free.push(tag);
         if queue == BOOT {
             return Posted { queue, notify: true };
         }
+        let wire = match (answer, &self.identity) {
+            (Some(Answer::Refused(status)), _) => status,
+            (Some(Answer::Identity), None) => Wire::InvalidOpcode,
+            (Some(Answer::Identity), Some(identity)) => {
+                region.write(self.layout.db_sector(extents.as_slice()[0].index), &identity.encode());
+                wire
+            }
+            (None, _) => wire,
+        };
         let pair = self.queues.pair(queue);
         pair.post(region, id, wire);
         let notify = pair.notify(region);
@@ -383,7 +456,9 @@ impl Part for SharedBuffer {
 
     fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Option<Output>) {
         match event {
-            Event::Decoded(tag) if self.bypass => self.skip(now, tag, s),
+            Event::Decoded(tag) if self.bypass || self.commands[tag as usize].answer.is_some() => {
+                self.skip(now, tag, s);
+            }
             Event::Decoded(tag) => {
                 let (queue, cid) = self.origin(Tag(u32::from(tag)));
                 *out = Some(Output::Command { tag, queue, cid, request: self.engine.run(tag).request });

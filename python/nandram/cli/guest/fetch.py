@@ -16,6 +16,10 @@ def fetch(
         str | None,
         typer.Option(metavar="URL", help="Address of a Debian mirror. [default: the first of the host's apt sources]"),
     ] = None,
+    headers: Annotated[
+        bool,
+        typer.Option("--headers", help="Also the kernel's headers, which the driver of a shared buffer is built with."),
+    ] = False,
 ) -> None:
     """Fetch QEMU, a kernel and the guest's programs as Debian packages, 120 MB.
 
@@ -31,7 +35,7 @@ def fetch(
     series = one_of("--kernel", kernel or DEFAULT_KERNEL, tuple(KERNELS))
     line = PhaseLine()
     try:
-        found = fetch_parts(folder or default_folder(), series, mirror, line.phase)
+        found = fetch_parts(folder or default_folder(), series, mirror, line.phase, headers=headers)
     finally:
         line.clear()
     for part in found:

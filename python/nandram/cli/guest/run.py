@@ -61,6 +61,10 @@ def run(
             "--module", metavar="NAME", help="Load a kernel module before the command, or a .ko file; repeatable."
         ),
     ] = None,
+    root: Annotated[
+        bool,
+        typer.Option("--root", help="Run the command on the file system in the drive, as the guest's root."),
+    ] = False,
     kernel: Annotated[
         str | None, typer.Option(metavar="6.1|6.12|7.3|FILE", help="Debian's kernel, or a bzImage. [default: 6.12]")
     ] = None,
@@ -74,13 +78,16 @@ def run(
 ) -> None:
     """Run a command in a guest; `run` may be left out.
 
-    The guest has busybox, fio, nvme, e2fsprogs and nandram-probe; its drive is /dev/nvme0n1. Time is that of the simulation, so two
-    runs give identical results. Exits with the command's status; 124 after the time limit, 125 if the guest failed.
+    The guest has busybox, fio, nvme, e2fsprogs and nandram-probe; its drive is /dev/nvme0n1, or /dev/drambus0 for a
+    system with a shared buffer on the memory bus. Time is that of the simulation, so two runs give identical results.
+    Exits with the command's status; 124 after the time limit, 125 if the guest failed.
     `nandram guest fetch` gets QEMU, the programs and the kernel, once.
     """
     from nandram.guest import arguments
     from nandram.guest.drive import Server
+    from nandram.guest.driver_build import DEVICE, driver_module
     from nandram.guest.folder import DEFAULT_KERNEL, default_folder, find_kernel, find_programs
+    from nandram.guest.initramfs import NVME_DRIVE
     from nandram.guest.modules import find_modules
     from nandram.guest.run import Guest
     from nandram.system import System
@@ -92,11 +99,13 @@ def run(
     copies, parameters = arguments.copies(copy or []), arguments.parameters(append or [])
     if output is not None and output.exists() and not output.is_dir():
         raise UserError(f"--output: {output}: found a file, expected a folder to write to")
-    assert System(system, tuple(settings)).toml
-    place = folder or default_folder()
-    programs, image = find_programs(place), find_kernel(place, kernel or DEFAULT_KERNEL)
-    modules = find_modules(image, module or [])
-    guest = Guest(command, programs, image, copies, modules, memory_mib, parameters)
+    link = System(system, tuple(settings)).values["link"]["type"]
+    place, series = folder or default_folder(), kernel or DEFAULT_KERNEL
+    programs, image = find_programs(place), find_kernel(place, series)
+    modules, device = find_modules(image, module or []), NVME_DRIVE
+    if link == "shared-buffer":
+        modules, device = [*modules, driver_module(place, series, image)], DEVICE
+    guest = Guest(command, programs, image, copies, modules, memory_mib, parameters, device, root)
     raise typer.Exit(_show(guest, Server(system, settings, store), output, limit_s))
 
 

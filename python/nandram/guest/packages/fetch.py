@@ -14,10 +14,20 @@ from pathlib import Path
 
 from nandram.errors import UserError
 from nandram.guest.errors import GuestError
-from nandram.guest.folder import KERNELS, VERSIONS, Programs, is_complete, kernel_folder, programs_folder
+from nandram.guest.folder import (
+    KERNELS,
+    VERSIONS,
+    Programs,
+    find_kernel,
+    headers_folder,
+    is_complete,
+    kernel_folder,
+    programs_folder,
+)
 from nandram.guest.initramfs import PROGRAMS as GUEST_PROGRAMS
 from nandram.guest.initramfs import libraries
 from nandram.guest.packages.apt import KEYS, Apt
+from nandram.guest.packages.headers import adapt, header_packages
 from nandram.guest.packages.sources import debian_mirror
 
 PROGRAMS = ("qemu-system-x86", "busybox-static", "fio", "nvme-cli", "e2fsprogs")
@@ -33,21 +43,28 @@ class Fetched:
     """A part that a call fetched."""
 
     part: str
-    """``programs``, or ``kernel`` and its series."""
+    """``programs``, or ``kernel`` or ``headers`` and the series."""
     folder: Path
     versions: dict[str, str]
     """The version of every package."""
 
 
 def fetch(
-    folder: Path, kernel: str, mirror: str | None = None, phase: Callable[[str], None] = lambda _: None
+    folder: Path,
+    kernel: str,
+    mirror: str | None = None,
+    phase: Callable[[str], None] = lambda _: None,
+    *,
+    headers: bool = False,
 ) -> list[Fetched]:
-    """Fetch the programs and a kernel, unless they are already there. Raises `UserError`.
+    """Fetch the programs, a kernel and, if wanted, its headers, unless they are already there. Raises `UserError`.
 
     `phase` receives the name of each step as it begins.
     """
     assert kernel in KERNELS, kernel
     wanted = [("programs", programs_folder(folder)), (f"kernel {kernel}", kernel_folder(folder, kernel))]
+    if headers:
+        wanted.append((f"headers {kernel}", headers_folder(folder, kernel)))
     missing = [(part, place) for part, place in wanted if not is_complete(place)]
     if not missing:
         return []
@@ -67,7 +84,7 @@ def _releases(missing: list[str], kernel: str) -> list[str]:
 
 
 def _part(apt: Apt, address: str, work: Path, part: str, place: Path, phase: Callable[[str], None]) -> Fetched:
-    packages = _programs(apt) if part == "programs" else _kernel(apt, part.removeprefix("kernel "))
+    packages = _packages(apt, part, work.parent)
     phase(f"downloading {part}: {len(packages)} packages")
     name = part.replace(" ", "-")
     files = apt.download(packages, work / f"{name}.packages")
@@ -76,6 +93,8 @@ def _part(apt: Apt, address: str, work: Path, part: str, place: Path, phase: Cal
     _unpack(files, tree)
     if part == "programs":
         _check_libraries(Programs(tree), address)
+    if part.startswith("headers"):
+        adapt(tree)
     (tree / VERSIONS).write_text(json.dumps({"packages": packages}, indent=1, sort_keys=True) + "\n")
     place.parent.mkdir(exist_ok=True)
     try:
@@ -85,6 +104,15 @@ def _part(apt: Apt, address: str, work: Path, part: str, place: Path, phase: Cal
         if not is_complete(place):
             raise UserError(f"{place}: cannot be created: {error.strerror}") from error
     return Fetched(part, place, packages)
+
+
+def _packages(apt: Apt, part: str, folder: Path) -> dict[str, str]:
+    kind, _, series = part.partition(" ")
+    if kind == "programs":
+        return _programs(apt)
+    if kind == "kernel":
+        return _kernel(apt, series)
+    return header_packages(apt, series, find_kernel(folder, series))
 
 
 def _programs(apt: Apt) -> dict[str, str]:

@@ -38,6 +38,8 @@ use namespaces::Namespaces;
 use queues::Queues;
 use registers::Registers;
 
+pub use crate::front::Need;
+use crate::front::STOP;
 use crate::lent::{Layout, LentStatistics};
 use crate::memory::GuestMemory;
 use crate::pointers;
@@ -52,26 +54,6 @@ pub use registers::REGISTERS_END;
 
 /// Number of queue pairs, the admin queues included, and of interrupt vectors. Assumed: drives offer 8 to 128.
 pub const QUEUES: u16 = 65;
-
-/// Something that the controller needs from the machine around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// A controller-level reset: [`Controller::reset`] after commands in progress were dropped.
-    Reset,
-    /// The state of translation layer and flash, for the command with this tag: [`Controller::health`].
-    Health(u16),
-    /// The host did not return the Host Memory Buffer: recover what was in it, then
-    /// [`Controller::host_memory_lost`] for the command with this tag.
-    LoseHostMemory(u16),
-    /// The host lends this many bytes.
-    LendHostMemory(u64),
-    /// [`Controller::release_held`].
-    ReleaseHeld,
-    /// State that outlives a power cut has changed.
-    SaveState,
-    /// An interrupt has been raised.
-    Interrupt,
-}
 
 /// Configuration of a controller.
 #[derive(Clone, Debug)]
@@ -282,9 +264,6 @@ impl Controller {
         }
     }
 }
-
-/// Stops the machine's event loop, so that its owner sees what the controller needs.
-const STOP: Output = Output::Completed { io: 0, status: Status::Ok, submitted: Time::ZERO };
 
 impl External for Controller {
     fn handle(&mut self, now: Time, event: Event, s: &mut dyn Schedule<Event>, out: &mut Vec<Output>) {

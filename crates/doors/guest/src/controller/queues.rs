@@ -240,7 +240,12 @@ impl Controller {
             return;
         }
         let failed = command.status != Status::SUCCESS;
-        self.statistics.record(command.entry.opcode(), command.bytes, arrives - command.fetched, failed);
+        self.statistics.record(
+            crate::entry::class(command.entry.opcode()),
+            command.bytes,
+            arrives - command.fetched,
+            failed,
+        );
     }
 
     /// Writes the entry at `place` of the deliveries to guest memory.

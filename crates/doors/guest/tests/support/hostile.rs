@@ -51,6 +51,10 @@ impl GuestMemory for Watched {
         assert!(self.ram.contains(address, from.len() as u64), "a write outside memory at {address:#x}");
         self.ram.write(address, from)
     }
+
+    fn create_buffer(&mut self, bytes: u64) -> std::io::Result<Arc<dyn guest::Buffer>> {
+        self.ram.create_buffer(bytes)
+    }
 }
 
 /// The guest: a driver that attaches properly, so that its attacks reach every part of the drive.

@@ -51,8 +51,13 @@ impl Server {
             ("device.write_cache.size", "1MiB"),
         ];
         let system = System::from_toml("drive", "title = \"drive\"", &sets).unwrap_or_else(|error| panic!("{error}"));
+        Server::of(&system, name, is_virtual)
+    }
+
+    /// Serves the drive of a system.
+    pub fn of(system: &System, name: &str, is_virtual: bool) -> Server {
         let memory = Mappings::default();
-        let drive = Drive::new(&system, &Options::default(), Box::new(memory.clone())).expect("a drive");
+        let drive = Drive::new(system, &Options::default(), Box::new(memory.clone())).expect("a drive");
         let path = |kind: &str| std::env::temp_dir().join(format!("nandram-{}-{name}.{kind}", std::process::id()));
         let (socket, channel) = (path("socket"), path("channel"));
         let clock = if is_virtual { ClockKind::Virtual(channel.clone()) } else { ClockKind::Real(1) };
