@@ -298,7 +298,7 @@ impl Thread {
         }
     }
 
-    /// Retires loads in order up to and including instruction `last`. Returns false if one of them is unfinished.
+    /// Retires loads in order up to and including instruction `last`. Returns false if one is unfinished.
     fn retire(&mut self, last: u64, slot: u64) -> bool {
         while let Some(load) = self.window.front()
             && load.index <= last
