@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
 # Compiles the four programs, static, for ARM and x86-64, each at five optimization levels, into the given folder:
 # FOLDER/ARCHITECTURE/LEVEL/PROGRAM, and their input images. libjpeg-turbo is compiled from Debian's source at the
-# same level, without its assembly, so that all code except the C library varies with the level.
+# same level, without its assembly, so that all code except the C library varies with the level. Two more builds, for ARM
+# and Thumb at -O2 and -Os, have newlib, a C library for embedded systems, and make their system calls by semihosting.
 #
-# Needs Debian 12, for the versions below: gcc gcc-arm-linux-gnueabi cmake dpkg-dev
+# Needs Debian 12, for the versions below: gcc gcc-arm-linux-gnueabi gcc-arm-none-eabi libnewlib-arm-none-eabi cmake
+# dpkg-dev
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 out=${1:?the folder to build in}
 version=1:2.1.5-2
 sha256=254f3642b04e309fee775123133c6464181addc150499561020312ec61c1bf7c
-architectures=${ARCHITECTURES:-"arm x86_64"}
+architectures=${ARCHITECTURES:-"arm x86_64 newlib-arm newlib-thumb"}
 levels=${LEVELS:-"O0 O1 O2 O3 Os"}
+newlib_levels=${NEWLIB_LEVELS:-"O2 Os"}
 jobs=${JOBS:-$(nproc)}
 
 mkdir -p "$out"
@@ -32,21 +35,30 @@ if [ ! -d libjpeg-turbo-2.1.5 ]; then
 fi
 
 for architecture in $architectures; do
+    # Options of the compiler, of the linker, and of cmake.
+    code="" link="-static -Wl,--build-id=none" cmake="-DCMAKE_SYSTEM_NAME=Linux" its_levels=$levels
     case $architecture in
     arm) compiler=arm-linux-gnueabi-gcc ;;
     x86_64) compiler=x86_64-linux-gnu-gcc ;;
-    *) echo "found the architecture $architecture, expected arm or x86_64" >&2 && exit 2 ;;
+    newlib-arm | newlib-thumb)
+        compiler=arm-none-eabi-gcc its_levels=$newlib_levels
+        code="-mcpu=arm926ej-s -m${architecture#newlib-} -ffunction-sections -fdata-sections"
+        link="--specs=nano.specs --specs=rdimon.specs -u _printf_float -Wl,--gc-sections"
+        # No program can be linked for cmake's checks.
+        cmake="-DCMAKE_SYSTEM_NAME=Generic -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY"
+        ;;
+    *) echo "found the architecture $architecture, expected arm, x86_64, newlib-arm or newlib-thumb" >&2 && exit 2 ;;
     esac
-    for level in $levels; do
+    for level in $its_levels; do
         folder=$out/$architecture/$level
         mkdir -p "$folder"
         # Not a release build, which would use -O3 instead of the requested level.
-        cmake -S libjpeg-turbo-2.1.5 -B "$folder/libjpeg" -DCMAKE_SYSTEM_NAME=Linux \
-            -DCMAKE_SYSTEM_PROCESSOR=$architecture -DCMAKE_C_COMPILER=$compiler -DCMAKE_BUILD_TYPE=None \
-            -DCMAKE_C_FLAGS="-$level -DNDEBUG" -DWITH_SIMD=0 -DENABLE_SHARED=0 -DWITH_TURBOJPEG=0 >"$folder/cmake.log"
+        cmake -S libjpeg-turbo-2.1.5 -B "$folder/libjpeg" $cmake \
+            -DCMAKE_SYSTEM_PROCESSOR=${architecture#newlib-} -DCMAKE_C_COMPILER=$compiler -DCMAKE_BUILD_TYPE=None \
+            -DCMAKE_C_FLAGS="$code -$level -DNDEBUG" -DWITH_SIMD=0 -DENABLE_SHARED=0 -DWITH_TURBOJPEG=0 >"$folder/cmake.log"
         make -C "$folder/libjpeg" -j"$jobs" jpeg-static >"$folder/make.log"
         # No build id, which would depend on the linker's flags.
-        flags="-std=gnu11 -Wall -Wextra -$level -static -Wl,--build-id=none"
+        flags="-std=gnu11 -Wall -Wextra $code -$level $link"
         for program in djpeg cjpeg; do
             $compiler $flags -I"$folder/libjpeg" -Ilibjpeg-turbo-2.1.5 -o "$folder/$program" "$here/$program.c" \
                 "$folder/libjpeg/libjpeg.a"

@@ -1,9 +1,8 @@
 """Measure how the C library and the function order affect paging: ``python layouts.py BUILD_FOLDER > layouts.md``.
 
-``build.sh`` has built in BUILD_FOLDER before. The four programs are compiled once more with newlib, a C library for
-embedded systems, for QEMU's semihosting: ARM and Thumb, -O2 and -Os. Then the objects of the JPEG programs are linked
-in orders drawn at random: the same instructions at other addresses. Needs gcc-arm-none-eabi and
-libnewlib-arm-none-eabi.
+The C libraries are compared on the bundled traces. Then the JPEG programs are compiled with newlib once more, and their
+objects are linked in orders drawn at random: the same instructions at other addresses. ``build.sh`` has built in
+BUILD_FOLDER before. Needs gcc-arm-none-eabi and libnewlib-arm-none-eabi.
 """
 
 import os
@@ -30,8 +29,9 @@ ARGUMENTS = {
     "basicmath": ["17"],
     "fft": ["4", "1024"],
 }
-INSTRUCTIONS = {"ARM": "-marm", "Thumb": "-mthumb"}
+INSTRUCTIONS = {"ARM": "newlib-arm", "Thumb": "newlib-thumb"}
 COMPILER = ["arm-none-eabi-gcc", "-std=gnu11", "-mcpu=arm926ej-s", "-DNDEBUG", "-ffunction-sections", "-fdata-sections"]
+FLAGS = ["-O2", "-marm"]
 LINKER = ["--specs=nano.specs", "--specs=rdimon.specs", "-u", "_printf_float", "-Wl,--gc-sections"]
 
 
@@ -101,7 +101,7 @@ def saved(name: str, found: dict[str, dict[str, list[float]]]) -> str:
     return f"| {name} | {pages} | {1 - best:.3f} | {1 - energy:.3f} | {over_min[0]:.3f} | {over_min[1]:.3f} |"
 
 
-def libraries(jpeg: Path, config: Path, folder: Path, say: list[str]) -> list[float]:
+def libraries(say: list[str]) -> list[float]:
     """Compare C libraries; return the results of rent or buy."""
     ours: list[float] = []
     say += [
@@ -112,28 +112,20 @@ def libraries(jpeg: Path, config: Path, folder: Path, say: list[str]) -> list[fl
     for level in ("O2", "Os"):
         bundled = {program: ratios(path_of(f"xip/{program}-arm-{level}")) for program in ARGUMENTS}
         say.append(saved(f"glibc, ARM, -{level}", bundled))
-    for words, isa in INSTRUCTIONS.items():
+    for words, architecture in INSTRUCTIONS.items():
         for level in ("O2", "Os"):
-            place = folder / f"{words}-{level}"
-            place.mkdir(parents=True, exist_ok=True)
-            flags = [f"-{level}", isa]
-            library = objects(jpeg, config, place, flags)
-            found = {}
-            for program in ARGUMENTS:
-                inputs = [place / f"{program}.o", *library] if program.endswith("jpeg") else [SOURCES / f"{program}.c"]
-                link(place / program, flags, inputs)
-                trace = captured(place / program, program)
-                found[program] = ratios(trace)
-                ours += rent_or_buy(trace)
+            traces = {program: path_of(f"xip/{program}-{architecture}-{level}") for program in ARGUMENTS}
+            ours += [ratio for trace in traces.values() for ratio in rent_or_buy(trace)]
+            found = {program: ratios(trace) for program, trace in traces.items()}
             say.append(saved(f"newlib, {words}, -{level}", found))
     return ours
 
 
-def orders(folder: Path, say: list[str]) -> list[float]:
+def orders(jpeg: Path, config: Path, place: Path, say: list[str]) -> list[float]:
     """Link the same objects in many orders; return the results of rent or buy."""
     ours: list[float] = []
-    place = folder / "ARM-O2"
-    made = sorted(place.glob("j*.o"))
+    place.mkdir(parents=True, exist_ok=True)
+    made = objects(jpeg, config, place, FLAGS)
     say += [
         "",
         "| program | SRAM KiB | requests | PM-XIP(8,4) | PM-XIP at its best | MIN |",
@@ -144,7 +136,7 @@ def orders(folder: Path, say: list[str]) -> list[float]:
         for order in range(ORDERS):
             inputs = [place / f"{program}.o", *made]
             random.Random(order).shuffle(inputs)
-            link(place / "shuffled", ["-O2", "-marm"], inputs)
+            link(place / "shuffled", FLAGS, inputs)
             trace = captured(place / "shuffled", program)
             found.append(ratios(trace))
             ours += rent_or_buy(trace)
@@ -167,9 +159,8 @@ def main(build: Path) -> None:
     terminal = os.dup(1)
     # The output of the programs is not part of the tables.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    folder = Path("newlib")
-    ours = libraries(Path("libjpeg-turbo-2.1.5"), Path("arm/O2/libjpeg"), folder, say)
-    ours += orders(folder, say)
+    ours = libraries(say)
+    ours += orders(Path("libjpeg-turbo-2.1.5"), Path("newlib-arm/O2/libjpeg"), Path("orders"), say)
     worst = f"{max(ours):.3f} times the better of LRU and PM-XIP(8,4)"
     say += ["", f"Of {len(ours)} points (trace, SRAM of 2 to 64 KiB) rent or buy takes at most {worst}."]
     os.write(terminal, ("\n".join(say) + "\n").encode())

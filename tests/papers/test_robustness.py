@@ -138,6 +138,51 @@ def test_a_table_survives_its_file(tiny: Path, tmp_path: Path) -> None:
     assert table.from_json(json.loads((tmp_path / "kept.json").read_text())["tiny"]) == kept
 
 
+def test_kept_papers_are_replaced_one_by_one(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = table.evaluate(library.load(str(tiny)), count=2, quick=True, jobs=2, cache=None)
+    monkeypatch.setattr(table, "kept_file", lambda: tmp_path / "kept.json")
+    table.save({"other": replace(found, key="1"), "tiny": replace(found, key="2")}, tmp_path / "kept.json")
+    table.save({"tiny": found}, tmp_path / "new.json")
+    assert table.keep(tmp_path / "new.json") == ("tiny",)
+    assert {paper: each.key for paper, each in table.load().items()} == {"other": "1", "tiny": found.key}
+    (tmp_path / "new.json").write_text("[1]")
+    with pytest.raises(UserError, match=r"new\.json: expected a table of robustness"):
+        table.keep(tmp_path / "new.json")
+    with pytest.raises(UserError, match=r"none\.json: cannot be read"):
+        table.keep(tmp_path / "none.json")
+
+
+def test_only_what_decides_a_claim_makes_the_table_stale(tiny: Path) -> None:
+    text, key = tiny.read_text(), table.key_of(library.load(str(tiny)))
+
+    def changed(old: str, new: str) -> str:
+        assert text.count(old) == 1, old
+        tiny.write_text(text.replace(old, new))
+        return table.key_of(library.load(str(tiny)))
+
+    said = '"tiny.read_us" = { ours = "one.read_us", note = "a remark" }'
+    assert changed('"tiny.read_us" = "one.read_us"', said.replace(', note = "a remark"', "")) != key
+    with_note = changed('"tiny.read_us" = "one.read_us"', said)
+    assert with_note == changed('"tiny.read_us" = "one.read_us"', said.replace("a remark", "another"))
+    shown = '\n[bands.all]\ntitle = "all"\nours = "reads.read_iops"\nover = "depth"\npaper = 1\n\n[tests]\n'
+    assert changed("\n[tests]\n", shown) == key
+
+
+@pytest.mark.parametrize("factor", [0.5, 2])
+def test_a_range_with_the_value_at_one_end_is_drawn(tiny: Path, factor: float) -> None:
+    ends = sorted([400, int(400 * factor)])
+    text = tiny.read_text()
+    assert text.count("requests = {") == 1, text
+    start = text.index("requests = {")
+    line = text[start : text.index("\n", start)]
+    tiny.write_text(text.replace(line, f'requests = {{ assumed = "one end", range = {ends} }}'))
+    paper = library.load(str(tiny))
+    assert paper.experiment is not None
+    drawn = parameters_of(paper.experiment)
+    number = next(each for each in drawn.parameters if each.name == "requests")
+    assert (400 * number.low, 400 * number.high) == tuple(ends)
+
+
 @pytest.mark.parametrize("draws", [0, True, "x", 1.5])
 def test_draws_that_are_not_a_number_from_1_are_refused(tiny: Path, draws: object) -> None:
     with pytest.raises(UserError, match=rf"draws: found {draws!r}, expected a whole number from 1"):

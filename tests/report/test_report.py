@@ -9,6 +9,7 @@ import nandram
 from conftest import TINY
 from nandram import units
 from nandram.papers import library
+from nandram.papers.robustness import table
 from nandram.papers.sensitivity import sensitivity
 from nandram.report import run_page
 from nandram.report.drawing import draw
@@ -80,6 +81,21 @@ def test_what_the_paper_states_is_marked(page: Page) -> None:
     crosses = values(chart["spec"], chart["spec"]["layer"][-1])
     assert crosses == [{"x": 2, "y": 2, "claim": "tiny.depth.knee"}]
     assert "stated: tiny.depth.knee" in chart["text"]
+
+
+def test_charts_show_in_how_many_draws_claims_hold(charted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = table.evaluate(library.load(str(charted), quick=True), count=4, quick=True, jobs=2, cache=None)
+    table.save({"tiny": kept}, Path("kept.json"))
+    monkeypatch.setattr(table, "kept_file", lambda: Path("kept.json"))
+    nandram.write_report(str(charted), output="robust.html", quick=True)
+    page = Page(Path("robust.html").read_text())
+    [shares] = [each for each in page.figures if each["title"].startswith("Robustness")]
+    spec = shares["spec"]
+    shown = [row for layer in spec["layer"] for row in values(spec, layer)]
+    assert {"series": "held", "name": "gain", "x": 100} in shown
+    [tornado] = [each for each in page.figures if each["title"] == "Sensitivity of tiny.read_us"]
+    share = kept.shares["tiny.read_us"]
+    assert f"the claim holds in {share.held} of 4 joint draws" in tornado["text"]
 
 
 def test_every_claim_is_there(page: Page, charted: Path) -> None:

@@ -184,8 +184,8 @@ class Experiment:
     """Other choices of what the paper leaves open, by name."""
     ranges: Ranges = field(default_factory=Ranges)
     """Plausible ranges of what is assumed."""
-    text: str = ""
-    """All of the file, by which a kept robustness is found again."""
+    declared: dict[str, Any] = field(default_factory=dict)
+    """The tables of the file, in its order, by which a kept robustness is found again."""
 
     def runs_of(self, entry: Entry) -> list[str]:
         """The runs that an entry needs, in the order of the file."""
@@ -257,7 +257,7 @@ def read(top: Table, folder: Path | None, claims: Claims, *, quick: bool = False
         counters=counters,
         variants=variants,
         ranges=read_ranges(top),
-        text=repr(top.values),
+        declared=top.values,
     )
 
 

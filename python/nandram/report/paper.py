@@ -65,17 +65,19 @@ def section(found: "Reproduction", paper: str, effects: "list[Effect]") -> Secti
     lone = [each for each in charted if found.quick and len({x for _, x, _ in each.points}) == 1]
     drawn = [_drawn(each) for each in charted if each not in lone]
     bands = [_band(each) for each in found.bands if each.paper == paper]
-    figures = [*([deviations] if deviations else []), *drawn, *bands]
+    robust = _robustness(paper, plain)
+    figures = [*(each for each in (deviations, robust) if each), *drawn, *bands]
     if figures:
         part.parts += [Heading("Figures, redrawn from our runs"), "Crosses mark the paper's values.", *figures]
     if lone:
         part.parts.append(f"Not drawn, as quick runs have one point of each: {'; '.join(each.title for each in lone)}.")
-    tornados = _tornados(effects)
+    tornados = _tornados(effects, rows)
     if tornados:
         part.parts += [
             Heading("Sensitivity of claims to parameters"),
             "Each value is lowered and raised on its own, and the quick runs are repeated. Parameters that change a "
-            "claim by less than 0.05 % are not charted.",
+            "claim by less than 0.05 % are not charted. The source of a chart names the joint draws of everything "
+            "assumed in which its claim holds.",
             *tornados,
         ]
     manifests = found.manifests.get(paper, [])
@@ -133,6 +135,23 @@ def _deviations(paper: str, rows: "list[Row]") -> Figure | None:
     return Figure(title, chart, "the runs of the experiment", columns, table, tuple(verdicts), height=height)
 
 
+def _robustness(paper: str, rows: "list[Row]") -> Figure | None:
+    """Return a chart of the share of joint draws in which each claim holds."""
+    listed = [row for row in rows if row.share is not None]
+    if len(listed) < 2:
+        return None
+    verdicts: list[str] = [verdict for verdict in VERDICTS if any(row.verdict == verdict for row in listed)]
+    data = [
+        {"series": row.verdict, "name": row.id.removeprefix(f"{paper}."), "x": 100 * (row.share or 0)} for row in listed
+    ]
+    chart = charts.dots(data, verdicts, Axis("draws in which the claim holds (%)"), "claim")
+    table = [(row.id.removeprefix(f"{paper}."), row.robustness, row.verdict) for row in listed]
+    title = "Robustness: share of joint draws of everything assumed in which each claim holds"
+    height = charts.rows_height(data, 40, 18)
+    source = "the kept draws of the quick runs; a missed claim may hold in some draws"
+    return Figure(title, chart, source, ("claim", "draws", "verdict"), table, tuple(verdicts), height=height)
+
+
 def _drawn(each: "Drawn") -> Figure:
     series = tuple(dict.fromkeys(name for name, _, _ in each.points))
     rows = [{"series": name, "x": x, "y": y} for name, x, y in each.points]
@@ -185,14 +204,15 @@ def _band(band: "BandTable") -> Figure:
     return Figure(band.title, chart, source, columns, table, height=height)
 
 
-def _tornados(effects: "list[Effect]") -> list[Figure]:
+def _tornados(effects: "list[Effect]", rows: "list[Row]") -> list[Figure]:
     figures = []
+    robust = {row.id: row.robustness for row in rows}
     for claim in dict.fromkeys(each.claim for each in effects):
         of_it = [each for each in effects if each.claim == claim and max(map(abs, each.change)) >= MOVED_LEAST]
         if not of_it:
             continue
         of_it.sort(key=lambda each: -max(map(abs, each.change)))
-        rows = [
+        bars = [
             {
                 "name": f"{each.parameter} ({each.basis})",
                 "low": each.change[0],
@@ -202,14 +222,17 @@ def _tornados(effects: "list[Effect]") -> list[Figure]:
             }
             for each in of_it
         ]
-        chart = charts.tornado(rows, "change of our figure")
+        chart = charts.tornado(bars, "change of our figure")
         table = [
             (each.parameter, each.basis, each.less[0], each.less[1], each.base[0], each.base[1], *each.more)
             for each in of_it
         ]
         columns = ("parameter", "basis", "less", "figure with less", "value", "figure", "more", "figure with more")
         source = "quick runs; upper bar: lower parameter, lower bar: higher parameter"
-        height = charts.rows_height(rows, 40, 34)
+        draws = robust.get(claim, "")
+        if "/" in draws:
+            source += f"; the claim holds in {draws.replace('/', ' of ')} joint draws"
+        height = charts.rows_height(bars, 40, 34)
         figures.append(
             Figure(f"Sensitivity of {claim}", chart, source, columns, table, ("less", "more"), height=height)
         )

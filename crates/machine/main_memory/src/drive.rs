@@ -122,6 +122,10 @@ impl World for Drive {
         &mut self.linux.effects
     }
 
+    fn accessed(&mut self, thread: u16, _: Time) {
+        unreachable!("the times of steps include accesses to the kernel's memory, as of thread {thread}")
+    }
+
     fn called(&mut self, thread: u16, _: Time) {
         unreachable!("the kernel serves the calls of thread {thread}")
     }

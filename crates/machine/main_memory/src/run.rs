@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use host::cpu::{Cpu, Effects, Kernel, PAGE, ThreadStats};
+use host::linux::Structures;
 use media::{LINE, LineRequest, Op, Status};
 use serde_json::{Map, Value, json};
 use sim::{Energy, Streams, Time};
@@ -48,7 +49,7 @@ pub enum MemoryError {
         /// The bytes needed.
         wanted: String,
     },
-    /// The programs need more memory than exists.
+    /// The programs need more memory than exists, or than the kernel leaves.
     #[error("{file}: found programs that use {found}, expected at most the {room} of main memory (memory.size)")]
     Room {
         /// The file of the programs.
@@ -82,6 +83,8 @@ pub trait World: Kernel {
     fn energy(&self, end: Time) -> Option<(Energy, Energy)>;
     /// Returns the counters since measuring began and for the whole run, for the summary.
     fn report(&mut self, end: Time) -> (Map<String, Value>, Map<String, Value>);
+    /// Notes that an access to the kernel's own memory for `thread` is done at `at`, now or later.
+    fn accessed(&mut self, thread: u16, at: Time);
     /// Notes that memory has served a call of `thread`.
     fn called(&mut self, thread: u16, at: Time);
     /// Begins measuring.
@@ -140,7 +143,9 @@ pub fn run(
         let flight = Flight::new(system, programs, memory, Frames::of(system, &streams), world);
         return flight.logging(options.log).fly(system, &file, watch);
     }
-    let (found, room) = (programs.bytes(), system.usable_memory());
+    let (found, usable) = (programs.bytes(), system.usable_memory());
+    let structures = system.kernel.structures.then(|| Structures::new(super::drive::areas(&programs), usable));
+    let room = structures.as_ref().map_or(usable, Structures::first);
     if found > room {
         return Err(MemoryError::Room { file, found: sim::units::show_size(found), room: sim::units::show_size(room) });
     }
@@ -160,7 +165,8 @@ pub fn run(
     }
     memory.is_set_up();
     let keeps = matches!(memory, MainMemory::Hybrid(_));
-    let world = InMemory::new(&programs, kernel, keeps, &streams);
+    let structures = structures.map(|structures| (structures, frames.clone()));
+    let world = InMemory::new(&programs, kernel, keeps, structures, &streams);
     Flight::new(system, programs, memory, frames, world).logging(options.log).fly(system, &file, watch)
 }
 
@@ -262,12 +268,7 @@ impl<W: World> Flight<W> {
                 self.take_effects(world);
             } else {
                 self.cpu.advance(memory.min(world), &mut self.world, &mut self.programs, &mut requests);
-                for (at, mut request) in requests.drain(..) {
-                    if let Some(frames) = &self.frames {
-                        request.address = frames.place(request.address);
-                    }
-                    self.memory.submit(at, request);
-                }
+                self.submit(&mut requests);
                 self.take_effects(cpu);
                 if !self.begun && self.cpu.begun() > Time::ZERO {
                     self.begun = true;
@@ -316,6 +317,10 @@ impl<W: World> Flight<W> {
             return self.calls.accepted(at, id, &mut self.memory);
         }
         if let Some(filled) = self.cpu.complete(id, at) {
+            if filled.kernel != 0 {
+                let waits = |thread: &u16| filled.kernel & 1 << thread != 0;
+                return (0..self.programs.threads()).filter(waits).for_each(|thread| self.world.accessed(thread, at));
+            }
             self.fills += 1;
             let asked = filled.requested;
             if asked < self.cpu.begun() {
@@ -353,11 +358,28 @@ impl<W: World> Flight<W> {
             let address = self.frames.as_ref().map_or(address, |frames| frames.place(address));
             self.memory.submit(now, LineRequest { id, address, kind });
         }
+        let mut requests = Vec::new();
+        let accesses = std::mem::take(&mut effects.accesses);
         for (thread, at) in effects.resumed.drain(..) {
             self.cpu.resume(thread, at);
         }
         for call in effects.calls.drain(..) {
             self.calls.begin(now, call, &mut self.cpu, self.frames.as_ref(), &mut self.memory);
+        }
+        for access in accesses {
+            if let Some(at) = self.cpu.access_for_kernel(now, access, &mut requests) {
+                self.world.accessed(access.0, at);
+            }
+        }
+        self.submit(&mut requests);
+    }
+
+    fn submit(&mut self, requests: &mut Vec<(Time, LineRequest)>) {
+        for (at, mut request) in requests.drain(..) {
+            if let Some(frames) = &self.frames {
+                request.address = frames.place(request.address);
+            }
+            self.memory.submit(at, request);
         }
     }
 

@@ -238,3 +238,59 @@ fn the_first_sync_does_not_write_what_was_allocated_before_the_run() {
     let table = number(&outcome, "/nvmm/programs_table");
     assert!(table <= 4.0 * syncs, "{table} pages of the table in {syncs} syncs");
 }
+
+#[test]
+fn faults_and_calls_wait_for_the_kernel_s_own_memory_where_that_is_flash() {
+    let of = |structures: &str, text: &str| {
+        let more =
+            [("memory.cache.size", "32MiB"), ("memory.prefetch.type", "none"), ("kernel.structures", structures)];
+        play("nvmm", &[&SMALL_NVMM[..], &more].concat(), "structures", text)
+    };
+    let mapped = "kind = \"mmap\"\nfile = \"48MiB\"\nreads = 300\n";
+    let (apart, within) = (of("false", mapped), of("true", mapped));
+    assert!(apart.inside.pointer("/kernel/structure_ns").is_none());
+    let faults = number(&within, "/kernel/faults");
+    assert_eq!(number(&apart, "/kernel/faults"), faults);
+    // The node, the frame's record and the entry, of 4 KiB pages in random order. Nearly each record is on a page of its own
+    // of 128 records in 8 KiB; 96 pages hold all records, 12 all entries, and 14 all nodes.
+    assert_eq!(number(&within, "/kernel/structure_ns/N"), 3.0 * faults);
+    let more = number(&within, "/nvmm/reads") - number(&apart, "/nvmm/reads");
+    assert!((100.0..=125.0).contains(&more), "{more} more reads of flash");
+    let time = number(&within, "/measured_s") - number(&apart, "/measured_s");
+    let waited = number(&within, "/kernel/structure_ns/mean") * 3.0 * faults * 1e-9;
+    assert!((0.95..=1.05).contains(&(time / waited)), "{time} s longer, {waited} s waited");
+    // Calls that read 1,024 pages, whose records are on pages of flash with those of 127 others each; and the program's own
+    // buffer, which has no nodes.
+    let read = of("true", "kind = \"dd-read\"\nfile = \"4MiB\"\n");
+    assert_eq!(number(&read, "/kernel/structure_ns/N"), 2.0 * (1024.0 + number(&read, "/kernel/faults")));
+    assert!(number(&read, "/kernel/structure_ns/mean") < 5_000.0);
+}
+
+#[test]
+fn the_kernel_s_own_memory_leaves_less_to_programs() {
+    let text = "kind = \"mmap\"\nfile = \"64MiB\"\nreads = 1\n";
+    let sets = |structures| [&SMALL_NVMM[..], &[("kernel.structures", structures)]].concat();
+    play("nvmm", &sets("false"), "whole", text);
+    let system = System::load("nvmm", &sets("true")).expect("a system");
+    let file = File::new("left", text);
+    let error = run(&system, &file.0, &RunOptions::default(), &mut |_| true).err().expect("it does not fit");
+    let message = error.to_string();
+    assert!(message.contains("left.toml: found programs that use 64MiB, expected at most the 64192KiB"), "{message}");
+}
+
+#[test]
+fn a_thread_that_waits_for_the_kernel_s_memory_keeps_its_core() {
+    let text = "kind = \"mmap\"\nfile = \"48MiB\"\nreads = 200\nthreads = 4\n";
+    let waits_over_time = |cores: &str| {
+        let more = [("memory.cache.size", "32MiB"), ("memory.prefetch.type", "none"), ("cpu.cores", cores)];
+        let outcome = play("nvmm", &[&SMALL_NVMM[..], &more].concat(), "core", text);
+        let summary = outcome.summary();
+        let read = |key: &str| summary.pointer(&format!("/jobs/0/read/{key}")).and_then(serde_json::Value::as_f64);
+        let data = read("lat_ns/mean").expect("a mean") * read("total_ios").expect("a number");
+        let own = number(&outcome, "/kernel/structure_ns/mean") * number(&outcome, "/kernel/structure_ns/N");
+        (data + own) * 1e-9 / number(&outcome, "/measured_s")
+    };
+    // Of one core's threads only one waits at a time, be it for data or in the kernel.
+    let (one, four) = (waits_over_time("1"), waits_over_time("4"));
+    assert!((0.8..=1.0).contains(&one) && four > 1.5, "{one} with one core, {four} with four");
+}

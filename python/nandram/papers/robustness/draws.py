@@ -62,7 +62,7 @@ def parameters_of(experiment: "Experiment") -> Drawn:
             parameters.append(Parameter(name, True, basis.values, 1, 1))
             continue
         low, high = basis.factors or (1 - ranges.by, 1 + ranges.by)
-        if scaled(value, low) == value or scaled(value, high) == value:
+        if _is_fixed(value, (low, high)):
             fixed[name] = "no number that can be scaled"
             continue
         parameters.append(Parameter(name, True, (), low, high))
@@ -138,6 +138,11 @@ def _assumed(setting: Mapping[str, Any]) -> bool:
     return "assumed" in setting.get("basis", {})
 
 
+def _is_fixed(value: Constant, factors: tuple[float, float]) -> bool:
+    """Return whether both ends of a range are the value itself. The value may well be one end."""
+    return all(scaled(value, factor) == value for factor in factors)
+
+
 def _why_fixed(points: "list[Point]", key: str, factors: tuple[float, float]) -> str:
     """Return why a key is not drawn; empty if both ends of its range are valid in every system."""
     for point in points:
@@ -145,10 +150,10 @@ def _why_fixed(points: "list[Point]", key: str, factors: tuple[float, float]) ->
         if key not in settings or not _assumed(settings[key]):
             continue
         now = plain(settings[key])
+        if _is_fixed(now, factors):
+            return f"{now} cannot be scaled"
         for factor in factors:
             value = scaled(now, factor)
-            if value == now:
-                return f"{now} cannot be scaled"
             changed = replace(point, changes={**point.changes, key: value})
             try:
                 settings_of(changed.system, tuple(set_lines(changed.changes)))

@@ -1,7 +1,8 @@
 """The share of draws in which each claim holds, and whether its counter-models fail: evaluated, and kept in a file.
 
 `robustness.json` in this folder holds what `make robustness` wrote for the bundled papers. It is keyed by a hash of
-the experiment, the claims and all resolved systems. Each share also holds our figure, so a changed model shows.
+what decides a claim: the experiment, the claims and the resolved systems. Each share also holds our figure, so a
+changed model shows.
 """
 
 import json
@@ -17,12 +18,15 @@ from nandram.papers.robustness.draws import draws, parameters_of
 from nandram.papers.robustness.variants import Variant, forget_settings, holding, narrowed, settings_of_point, tasks_of
 
 if TYPE_CHECKING:
+    from nandram.papers.experiment import Experiment
     from nandram.papers.library import Paper
     from nandram.papers.robustness.declared import Counter
     from nandram.papers.runs.play import Report
 
 DRAWS = 64
 """Number of draws of the kept table."""
+_SHOWN = ("title", "bands", "charts", "sensitivity", "variants")
+"""Sections of an experiment that decide no verdict."""
 _SAME = 1e-9
 """Relative difference up to which a figure counts as the one that was kept."""
 
@@ -85,17 +89,39 @@ def _same(kept: float | None, now: float | None) -> bool:
 
 
 def key_of(paper: "Paper") -> str:
-    """Return the hash of a paper's experiment, claims and resolved systems. Raises `UserError`."""
+    """Return the hash of what decides a paper's simulated claims. Raises `UserError`.
+
+    It covers the experiment, the claims and the resolved systems, but not what is only shown: notes, charts, tables,
+    and runs that no such claim needs.
+    """
     forget_settings()
-    experiment = paper.experiment
-    assert experiment is not None
+    assert paper.experiment is not None
+    experiment = narrowed(paper.experiment, simulated(paper))
     systems: dict[str, None] = {}
     for run in experiment.runs.values():
         for place in run.places():
             settings = settings_of_point(run.point(place, run.seeds[0]))
             systems[json.dumps(settings, sort_keys=True)] = None
-    parts = [text_hash(experiment.text), text_hash(repr(paper.claims)), *(text_hash(each) for each in sorted(systems))]
+    parts = [
+        text_hash(_decisive(experiment)),
+        text_hash(repr(paper.claims)),
+        *(text_hash(each) for each in sorted(systems)),
+    ]
     return joint_hash(*parts).hex()[:16]
+
+
+def _decisive(experiment: "Experiment") -> str:
+    """Return what of a narrowed experiment's file can change a verdict or a draw, in the order of the file."""
+    top = experiment.declared
+    kept: dict[str, Any] = {key: value for key, value in top.items() if key not in _SHOWN}
+    kept["runs"] = {name: run for name, run in top.get("runs", {}).items() if name in experiment.runs}
+    kept["values"] = {name: value for name, value in top.get("values", {}).items() if name in experiment.values}
+    kept["claims"] = {
+        name: {key: each for key, each in entry.items() if key != "note"} if isinstance(entry, dict) else entry
+        for name, entry in top.get("claims", {}).items()
+    }
+    # Not sorted: the order of what is assumed decides the draws.
+    return json.dumps(kept, default=str)
 
 
 def evaluate(
@@ -213,6 +239,23 @@ def load() -> dict[str, PaperRobustness]:
     except OSError:
         return {}
     return {paper: from_json(each) for paper, each in json.loads(text).items()}
+
+
+def keep(file: Path) -> tuple[str, ...]:
+    """Put the papers of a file that `save` wrote into the kept table, and leave its others. Returns these papers.
+
+    Raises `UserError`.
+    """
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        new = {paper: from_json(each) for paper, each in found.items()}
+    except OSError as error:
+        raise UserError(f"{file}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UserError(f"{file}: expected a table of robustness, as --draws writes it") from None
+    table = {**load(), **new}
+    save({paper: table[paper] for paper in sorted(table)}, kept_file())
+    return tuple(new)
 
 
 def from_json(found: dict[str, Any]) -> PaperRobustness:

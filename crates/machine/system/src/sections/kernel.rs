@@ -3,7 +3,7 @@
 use host::linux::{Cost, LinuxConfig};
 use sim::Time;
 
-use crate::key::{COUNT, FRACTION, SIZE, TIME, assumed, given, section};
+use crate::key::{BOOL, COUNT, FRACTION, SIZE, TIME, assumed, given, section};
 
 const STEPS: &str =
     "step times of Linux in 2012 on a 2.5 GHz core, as far as papers on fast drives break them down; only sums matter";
@@ -55,6 +55,11 @@ section! {
             assumed("0.5", SPREAD),
             "Standard deviation of each step, as a fraction of its mean.",
             when "memory.type" is "dram" | "hybrid";
+        "kernel.structures" structures: bool = BOOL,
+            assumed("false", "memory of a kernel that lies elsewhere, in DRAM of its own; its accesses are part of the steps' times"),
+            "Whether main memory holds the kernel's page tables, page-cache nodes and frame records, so that faults and calls \
+             wait for them.",
+            when "memory.type" is "hybrid";
         "kernel.readahead" readahead: u64 = SIZE.within(4096.0, 16777216.0),
             given("128KiB", READAHEAD),
             "Maximum readahead, a power of two of pages.",

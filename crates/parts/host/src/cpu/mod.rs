@@ -12,8 +12,8 @@
 //! marked, and another access to it waits for the same fill. A hit in a first-level cache costs no more than its
 //! dispatch slot, because the window hides its latency.
 //!
-//! Threads may share fewer cores ([`CpuConfig::cores`]): a thread that waits in the kernel frees its core, one that waits
-//! for memory holds it. No thread is preempted, and each keeps its private caches.
+//! Threads may share fewer cores ([`CpuConfig::cores`]): a thread that waits in the kernel for a device frees its core, one
+//! that waits for memory holds it. No thread is preempted, and each keeps its private caches.
 //!
 //! An [uncached](CpuConfig::uncached) thread has the window and the miss registers but no caches: an accelerator with
 //! arbitrarily many of both, or a trace of cache misses.
@@ -56,6 +56,12 @@ pub trait Kernel {
 
     /// Handles a system call of a thread. The result is the same as for a fault.
     fn call(&mut self, now: Time, thread: u16, step: &Step) -> Option<Time>;
+
+    /// Returns whether a thread that has just begun to wait in the kernel keeps its core: it waits for memory rather than a
+    /// device.
+    fn holds_core(&self, _thread: u16) -> bool {
+        false
+    }
 }
 
 /// The effects of a kernel on the processor and on memory.
@@ -71,6 +77,8 @@ pub struct Effects {
     pub lines: Vec<(u64, LineKind)>,
     /// Calls that main memory serves: the threads, and what they called.
     pub calls: Vec<(u16, Step)>,
+    /// Lines of its own memory that the kernel accesses for a thread: address, and whether it modifies them.
+    pub accesses: Vec<(u16, u64, bool)>,
 }
 
 impl Effects {
@@ -81,6 +89,7 @@ impl Effects {
             && self.overwritten.is_empty()
             && self.lines.is_empty()
             && self.calls.is_empty()
+            && self.accesses.is_empty()
     }
 }
 
@@ -107,7 +116,7 @@ pub struct SharedStats {
     pub llc_hits: u64,
     /// Accesses that joined a fill in flight in the last-level cache.
     pub llc_merged: u64,
-    /// Lines read from memory.
+    /// Lines that programs read from memory.
     pub fills: u64,
     /// Lines written back to memory.
     pub write_backs: u64,
@@ -120,6 +129,8 @@ pub struct Filled {
     pub thread: u16,
     /// Time of that request.
     pub requested: Time,
+    /// The threads for which the kernel waits, one bit each. If any, no program waits: the line is the kernel's own.
+    pub kernel: u64,
 }
 
 /// IDs of write-backs start here; lower IDs are those of fills.
@@ -262,7 +273,20 @@ impl Cpu {
                 *wake = at;
             }
         }
-        Some(Filled { thread: fill.first, requested: fill.requested })
+        Some(Filled { thread: fill.first, requested: fill.requested, kernel: fill.kernel })
+    }
+
+    /// Accesses a line of the kernel's own memory for a thread that is in the kernel, through the last-level cache.
+    /// Returns when the access is done, or `None` if [`Cpu::complete`] reports that.
+    pub fn access_for_kernel(
+        &mut self,
+        now: Time,
+        (thread, address, store): (u16, u64, bool),
+        requests: &mut Vec<(Time, LineRequest)>,
+    ) -> Option<Time> {
+        self.shared.now = self.shared.now.max(now);
+        let latency = self.threads[usize::from(thread)].latency();
+        self.shared.access_for_kernel(thread, address / LINE, store, requests).then(|| self.shared.now + latency)
     }
 
     /// Lets a thread that waits for the kernel continue at time `at`.
@@ -271,7 +295,11 @@ impl Cpu {
     /// If the thread does not wait for the kernel.
     pub fn resume(&mut self, thread: u16, at: Time) {
         self.threads[usize::from(thread)].resume(at);
-        self.make_ready(thread, at);
+        if self.pool.holds(thread) {
+            self.wakes[usize::from(thread)] = at;
+        } else {
+            self.make_ready(thread, at);
+        }
     }
 
     /// Invalidates the translation of a virtual page, because it has moved or its next use must be observed.

@@ -95,8 +95,12 @@ enum State {
     },
     /// Waits for the other threads to reach the start of the measurement.
     AtBegin,
-    /// Has been in the kernel since then.
-    InKernel(Time),
+    /// Is in the kernel.
+    InKernel {
+        since: Time,
+        /// It waits there for memory, which holds its core.
+        holds_core: bool,
+    },
     Ended,
 }
 
@@ -176,6 +180,11 @@ impl Thread {
         self.id
     }
 
+    /// Returns the latency to the result of the last-level cache.
+    pub fn latency(&self) -> Time {
+        Time::from_ps(self.to_llc)
+    }
+
     pub fn ended(&self) -> bool {
         matches!(self.state, State::Ended)
     }
@@ -226,15 +235,15 @@ impl Thread {
 
     /// Continues after the kernel.
     pub fn resume(&mut self, at: Time) {
-        let State::InKernel(since) = self.state else { panic!("thread {} is not in the kernel", self.id) };
+        let State::InKernel { since, .. } = self.state else { panic!("thread {} is not in the kernel", self.id) };
         self.stats.kernel += at - since;
         self.state = State::Running;
         self.starts_at(at);
     }
 
-    /// Returns whether the thread waits in the kernel, or at the start of the measurement, or has ended.
+    /// Returns whether the thread waits in the kernel for a device, or at the start of the measurement, or has ended.
     pub fn needs_no_core(&self) -> bool {
-        matches!(self.state, State::InKernel(_) | State::AtBegin | State::Ended)
+        matches!(self.state, State::InKernel { holds_core: false, .. } | State::AtBegin | State::Ended)
     }
 
     /// The thread has a core from `at` on, and dispatches nothing before.
@@ -289,7 +298,7 @@ impl Thread {
         }
     }
 
-    /// Retires loads in order up to and including instruction `last`. Returns false if one of them is unfinished.
+    /// Retires loads in order up to and including instruction `last`. Returns false if one is unfinished.
     fn retire(&mut self, last: u64, slot: u64) -> bool {
         while let Some(load) = self.window.front()
             && load.index <= last
@@ -346,7 +355,7 @@ impl Thread {
             State::Entering { page, store, fault } => return self.enter(page, store, fault, shared, kernel),
             State::Waiting { .. }
             | State::WaitingForRegister(_)
-            | State::InKernel(_)
+            | State::InKernel { .. }
             | State::AtBegin
             | State::Ended => {
                 return Time::MAX;
@@ -617,7 +626,7 @@ impl Thread {
     fn enter<K: Kernel>(&mut self, page: u64, store: bool, fault: bool, shared: &mut Shared, kernel: &mut K) -> Time {
         let now = shared.now;
         self.stats.kernel_entries += 1;
-        self.state = State::InKernel(now);
+        self.state = State::InKernel { since: now, holds_core: false };
         self.faulted = fault;
         let until = if fault {
             kernel.fault(now, self.id, page, store)
@@ -631,7 +640,10 @@ impl Thread {
                 self.resume(at);
                 at
             }
-            None => Time::MAX,
+            None => {
+                self.state = State::InKernel { since: now, holds_core: kernel.holds_core(self.id) };
+                Time::MAX
+            }
         }
     }
 

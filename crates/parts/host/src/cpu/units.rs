@@ -18,6 +18,8 @@ pub(super) struct Fill {
     /// For an uncached thread: the requesting instruction.
     pub index: u64,
     pub requested: Time,
+    /// The threads for which the kernel waits, one bit each.
+    pub kernel: u64,
 }
 
 /// The result of a lookup below a thread's private caches.
@@ -87,7 +89,8 @@ impl Shared {
             Lookup::Miss if misses >= self.config.misses => LlcResult::NoRegister,
             Lookup::Miss if self.write_backs >= self.config.write_backs => LlcResult::WriteBacksFull,
             Lookup::Miss => {
-                let id = self.fill(Fill { line, threads: bit, first: thread, index: 0, requested: self.now }, out);
+                let id = self
+                    .fill(Fill { line, threads: bit, first: thread, index: 0, requested: self.now, kernel: 0 }, out);
                 self.insert(line, false, Some(id), out);
                 LlcResult::Fill(id, true)
             }
@@ -115,19 +118,41 @@ impl Shared {
             return LlcResult::NoRegister;
         }
         LlcResult::Fill(
-            self.fill(Fill { line, threads: 1 << thread, first: thread, index, requested: self.now }, out),
+            self.fill(Fill { line, threads: 1 << thread, first: thread, index, requested: self.now, kernel: 0 }, out),
             true,
         )
+    }
+
+    /// Accesses a line of the kernel's own memory for a thread. Returns whether the last-level cache has it. The kernel
+    /// waits for each line, so that neither miss registers nor pending write-backs hold it up.
+    pub fn access_for_kernel(
+        &mut self,
+        thread: u16,
+        line: u64,
+        store: bool,
+        out: &mut Vec<(Time, LineRequest)>,
+    ) -> bool {
+        match self.llc.touch(line, store) {
+            Lookup::Hit => return true,
+            Lookup::Pending(id) => self.fills[usize::from(id)].kernel |= 1 << thread,
+            Lookup::Miss => {
+                let kernel = 1 << thread;
+                let fill = Fill { line, threads: 0, first: thread, index: 0, requested: self.now, kernel };
+                let id = self.fill(fill, out);
+                self.insert(line, store, Some(id), out);
+            }
+        }
+        false
     }
 
     /// Requests a line from memory and returns its fill number.
     fn fill(&mut self, fill: Fill, out: &mut Vec<(Time, LineRequest)>) -> u16 {
         let id = self.free_fills.pop().unwrap_or(self.fills.len() as u16);
+        self.stats.fills += u64::from(fill.kernel == 0);
         match self.fills.get_mut(usize::from(id)) {
             Some(place) => *place = fill,
             None => self.fills.push(fill),
         }
-        self.stats.fills += 1;
         out.push((self.now, request(u32::from(id), fill.line, LineKind::Fill)));
         id
     }

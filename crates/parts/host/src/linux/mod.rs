@@ -17,6 +17,7 @@ pub mod readahead;
 mod reclaim;
 mod resident;
 mod restart;
+mod structures;
 mod swap;
 
 use std::cmp::Reverse;
@@ -31,6 +32,7 @@ use frames::{CACHED, DIRTY, Frames, LOCKED, MAPPED, REFERENCED};
 use io::Io;
 use readahead::ReadAhead;
 pub use resident::Resident;
+pub use structures::{Structures, Touch};
 use swap::Swap;
 
 /// The kind of an area of virtual memory.
