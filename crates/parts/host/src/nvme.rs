@@ -61,10 +61,10 @@ struct Pair {
     waiting: Waiting,
     commands: Dense<Command>,
     /// The submission queue of command numbers, and its tail.
-    sq: Vec<u16>,
+    sq: Dense<u16>,
     sq_tail: u16,
     /// The completion queue, its head, and the phase of a new entry.
-    cq: Vec<Place>,
+    cq: Dense<Place>,
     cq_head: u16,
     phase: bool,
     /// New entries in the completion queue.
@@ -144,9 +144,11 @@ impl Pair {
             waiting: NOBODY,
             // SAFETY: only command numbers handed out from the free list are used as indices.
             commands: unsafe { Dense::new((0..=last).map(command).collect()) },
-            sq: vec![0; depth as usize],
+            // SAFETY: head and tail wrap at the number of entries; the controller's indices are checked.
+            sq: unsafe { Dense::new(vec![0; depth as usize]) },
             sq_tail: 0,
-            cq: vec![Place { entry, visible: Time::ZERO }; depth as usize],
+            // SAFETY: like `sq`.
+            cq: unsafe { Dense::new(vec![Place { entry, visible: Time::ZERO }; depth as usize]) },
             cq_head: 0,
             phase: true,
             unread: 0,
@@ -166,6 +168,7 @@ impl Pair {
         s: &mut impl Schedule<Event>,
     ) {
         let Place { entry, visible } = self.cq[self.cq_head as usize];
+        assert!(entry.phase == self.phase, "an old entry in queue {queue}");
         let command = &mut self.commands[entry.cid as usize];
         command.status = entry.status;
         run.at = run.at.max(visible);
@@ -263,7 +266,7 @@ impl Nvme {
     #[inline]
     pub fn entry(&self, queue: u16, index: u16) -> (u16, Request) {
         let pair = &self.pairs[queue as usize];
-        let cid = pair.sq[index as usize];
+        let cid = (*pair.sq)[usize::from(index)];
         (cid, pair.commands[cid as usize].request)
     }
 
@@ -279,7 +282,7 @@ impl Nvme {
     pub fn completion(&mut self, now: Time, delivery: Delivery, s: &mut impl Schedule<Event>) -> Option<u16> {
         let Delivery { queue, index, entry, visible, interrupt } = delivery;
         let pair = &mut self.pairs[queue as usize];
-        let place = &mut pair.cq[index as usize];
+        let place = &mut (*pair.cq)[usize::from(index)];
         assert!(place.entry.phase != entry.phase, "entry {index} of queue {queue} is not new");
         *place = Place { entry, visible };
         pair.unread += 1;
@@ -314,7 +317,6 @@ impl Nvme {
         let pair = &mut self.pairs[queue as usize];
         let first = pair.cq_head;
         while pair.unread > 0 {
-            assert!(pair.cq[pair.cq_head as usize].entry.phase == pair.phase, "an old entry in queue {queue}");
             pair.take(now, queue, &mut run, self.complete, &mut self.cores, s);
         }
         pair.vector.enter(now, &mut run, &mut self.cores, s);
