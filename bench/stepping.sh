@@ -43,9 +43,10 @@ cat <<TABLE
 Random reads of 4 KiB on \`mqsim-ideal-map\`, filled, with \`$sets\`
 (\`bench/stepping.sh\`): from C, 32 outstanding, one request submitted for each that completes; from Python, in batches of 1,000 that
 complete before the next. The program's own instructions are included; those of \`nandram run\` include its generator of requests.
-A figure above its limit is missed. From C a request takes about 230 instructions in the two calls with their locks, 150 for its checks
-and its entry in the history, from which states are saved, 240 in the tables of requests in progress and in statistics, and 50 in the
-program; what this replaces in \`nandram run\`, the generator of requests and its statistics, takes about 400.
+A figure above its limit is missed. From C a request takes about 165 instructions in the two calls with their locks, 165 for its checks,
+its entry in the history, from which states are saved, and its place among the requests in progress, 220 to find its completion and
+to count it in statistics, and 50 in the program; what this replaces in \`nandram run\`, the generator of requests and its statistics,
+takes about 410.
 
 | program | outstanding | \`nandram run\`, instructions | program, instructions | more | at most |
 | --- | ---: | ---: | ---: | ---: | ---: |

@@ -24,13 +24,13 @@ thread_local! {
 /// The reason why a call failed.
 pub(crate) enum Failure {
     Memory(Error),
-    Simulation(::simulation::Error),
+    Simulation(Box<::simulation::Error>),
     System(String),
     Argument(String),
 }
 
-impl From<::simulation::Error> for Failure {
-    fn from(error: ::simulation::Error) -> Failure {
+impl From<Box<::simulation::Error>> for Failure {
+    fn from(error: Box<::simulation::Error>) -> Failure {
         Failure::Simulation(error)
     }
 }
@@ -67,7 +67,12 @@ pub extern "C" fn nandram_message() -> *const c_char {
 /// The pointer must be null or point to a `T` that does not change meanwhile.
 pub(crate) unsafe fn deref<'a, T>(what: &str, pointer: *const T) -> Result<&'a T, Failure> {
     // SAFETY: Guaranteed by the caller.
-    unsafe { pointer.as_ref() }.ok_or_else(|| Failure::Argument(format!("{what} is NULL")))
+    unsafe { pointer.as_ref() }.ok_or_else(|| null(what))
+}
+
+/// Returns the failure of a call with a null pointer.
+pub(crate) fn null(what: &str) -> Failure {
+    Failure::Argument(format!("{what} is NULL"))
 }
 
 /// Stores `value` through a pointer unless it is null.

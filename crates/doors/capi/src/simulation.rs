@@ -9,7 +9,7 @@ use simulation::{Completion, DeviceOptions, Error, Op, Options, Request, Simulat
 use storage::prepare::Preparation;
 use system::System;
 
-use crate::{Code, Failure, deref, path, report, store, text};
+use crate::{Code, Failure, deref, null, path, report, store, text};
 
 /// A simulation. Threads may share it; calls are serialized.
 pub struct SimHandle(Mutex<Simulation>);
@@ -222,19 +222,23 @@ pub unsafe extern "C" fn nandram_sim_close(simulation: *mut SimHandle) -> c_int 
 unsafe fn slice<'a, T>(what: &str, from: *const T, count: usize) -> Result<&'a [T], Failure> {
     match (count, from.is_null()) {
         (0, _) => Ok(&[]),
-        (_, true) => Err(argument(format!("{what} is NULL"))),
-        (count, _) if count > isize::MAX as usize / size_of::<T>() => Err(argument(format!("count is {count}"))),
+        (_, true) => Err(null(what)),
+        (count, _) if count > isize::MAX as usize / size_of::<T>() => Err(count_is(count)),
         // SAFETY: Guaranteed by the caller.
         _ => Ok(unsafe { std::slice::from_raw_parts(from, count) }),
     }
+}
+
+fn count_is(count: usize) -> Failure {
+    argument(format!("count is {count}"))
 }
 
 /// Adds to a failure which request it is about.
 fn of_request(index: usize, failure: Failure) -> Failure {
     match failure {
         Failure::Argument(what) => argument(format!("request {index}: {what}")),
-        Failure::Simulation(full @ Error::Full { .. }) => full.into(),
-        Failure::Simulation(cause) => Error::InBatch { index, cause: Box::new(cause) }.into(),
+        Failure::Simulation(full) if matches!(*full, Error::Full { .. }) => full.into(),
+        Failure::Simulation(cause) => Box::new(Error::InBatch { index, cause }).into(),
         other => other,
     }
 }
@@ -274,47 +278,52 @@ pub unsafe extern "C" fn nandram_sim_submit(
     unsafe { with(simulation, call) }
 }
 
-/// Where a call stores completions.
-struct Output {
-    to: *mut NandramSimCompletion,
-    capacity: usize,
-    count: *mut usize,
+/// Returns the error of a call that has nowhere to store completions.
+fn no_output(out: *mut NandramSimCompletion, capacity: usize) -> Failure {
+    argument(match capacity {
+        0 => "capacity is 0",
+        _ if out.is_null() => "completions is NULL",
+        _ => "count is NULL",
+    })
 }
 
-impl Output {
-    fn check(&self) -> Result<(), Failure> {
-        if self.capacity == 0 {
-            return Err(argument("capacity is 0"));
+/// Advances to `until`, or only to the first completions before (`stops`). `u64::MAX` then stands for no time.
+///
+/// # Safety
+/// `simulation` is null or open; `out` is writable for `capacity` structures; `count` is writable.
+unsafe fn advance(
+    simulation: *mut SimHandle,
+    until: u64,
+    out: *mut NandramSimCompletion,
+    capacity: usize,
+    count: *mut usize,
+    stops: bool,
+) -> c_int {
+    let call = |simulation: &mut Simulation| {
+        if capacity == 0 || out.is_null() || count.is_null() {
+            return Err(no_output(out, capacity));
         }
-        if self.to.is_null() {
-            return Err(argument("completions is NULL"));
-        }
-        if self.count.is_null() {
-            return Err(argument("count is NULL"));
-        }
-        Ok(())
-    }
-
-    /// Stores the first completion, if any, and those that follow, as many as there is room for, and their number.
-    ///
-    /// # Safety
-    /// [`check`](Self::check) has accepted it, and it is writable.
-    unsafe fn store(
-        &self,
-        first: Option<Completion>,
-        mut next: impl FnMut() -> Result<Option<Completion>, Error>,
-    ) -> Result<(), Failure> {
-        let (mut found, mut completion) = (0, first);
-        while let Some(one) = completion {
-            // SAFETY: There are more than `found` structures, as the caller guarantees.
-            unsafe { self.to.add(found).write(one.into()) };
-            found += 1;
-            completion = if found < self.capacity { next()? } else { None };
+        let until = (!stops || until != u64::MAX).then_some(Time::from_ps(until));
+        let mut stored = 0;
+        loop {
+            let mut found = simulation.next_completions(until, capacity - stored)?;
+            let is_last = stops || found.is_empty();
+            while let [completion, others @ ..] = found {
+                // SAFETY: No more than `capacity` structures are stored, for which there is room.
+                unsafe { out.add(stored).write((*completion).into()) };
+                stored += 1;
+                found = others;
+            }
+            if is_last || stored == capacity {
+                break;
+            }
         }
         // SAFETY: Guaranteed by the caller.
-        unsafe { self.count.write(found) };
+        unsafe { count.write(stored) };
         Ok(())
-    }
+    };
+    // SAFETY: Guaranteed by the caller.
+    unsafe { with(simulation, call) }
 }
 
 /// # Safety
@@ -327,15 +336,8 @@ pub unsafe extern "C" fn nandram_sim_advance(
     capacity: usize,
     count: *mut usize,
 ) -> c_int {
-    let (until, output) = (Some(Time::from_ps(until)), Output { to: out, capacity, count });
-    let call = |simulation: &mut Simulation| {
-        output.check()?;
-        let first = simulation.next_completion(until)?;
-        // SAFETY: It was checked, and the caller guarantees that it is writable.
-        unsafe { output.store(first, || simulation.next_completion(until)) }
-    };
     // SAFETY: Guaranteed by the caller.
-    unsafe { with(simulation, call) }
+    unsafe { advance(simulation, until, out, capacity, count, false) }
 }
 
 /// # Safety
@@ -348,16 +350,8 @@ pub unsafe extern "C" fn nandram_sim_advance_to_completion(
     capacity: usize,
     count: *mut usize,
 ) -> c_int {
-    let output = Output { to: out, capacity, count };
-    let until = (until != u64::MAX).then_some(Time::from_ps(until));
-    let call = |simulation: &mut Simulation| {
-        output.check()?;
-        let first = simulation.next_completion(until)?;
-        // SAFETY: It was checked, and the caller guarantees that it is writable.
-        unsafe { output.store(first, || Ok(simulation.take_ready())) }
-    };
     // SAFETY: Guaranteed by the caller.
-    unsafe { with(simulation, call) }
+    unsafe { advance(simulation, until, out, capacity, count, true) }
 }
 
 /// Stores a value that the simulation knows.
@@ -368,11 +362,11 @@ unsafe fn get<T>(
     simulation: *mut SimHandle,
     what: &str,
     out: *mut T,
-    get: impl FnOnce(&mut Simulation) -> Result<T, Error>,
+    get: impl FnOnce(&mut Simulation) -> Result<T, Box<Error>>,
 ) -> c_int {
     let call = |simulation: &mut Simulation| {
         if out.is_null() {
-            return Err(argument(format!("{what} is NULL")));
+            return Err(null(what));
         }
         let value = get(simulation)?;
         // SAFETY: Guaranteed by the caller.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
-use ::simulation::{Completion, DeviceOptions, Error, Op, Options, Request, Simulation};
+use ::simulation::{Completion, DeviceOptions, Op, Options, Request, Simulation};
 use ::storage::prepare::Preparation;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -219,15 +219,16 @@ impl Stepping {
         // An interrupted call leaves its completions to the next.
         let mut inner = self.inner(py)?;
         let Inner { simulation, completions, .. } = &mut *inner;
-        let refused = |error: Error| user_error(py, error);
-        if stops {
-            simulation.advance_to_completion(until, completions).map_err(refused)?;
-        } else {
-            while let Some(completion) = simulation.next_completion(until).map_err(refused)? {
-                completions.push(completion);
-                if completions.len().is_multiple_of(CHECK_EVERY) {
-                    py.check_signals()?;
-                }
+        let mut checked = completions.len();
+        loop {
+            let found = simulation.next_completions(until, usize::MAX).map_err(|error| user_error(py, error))?;
+            completions.extend_from_slice(found);
+            if stops || found.is_empty() {
+                break;
+            }
+            if completions.len() - checked >= CHECK_EVERY {
+                checked = completions.len();
+                py.check_signals()?;
             }
         }
         let columns = columns(py, completions)?;

@@ -10,8 +10,7 @@
 //! let mut simulation = Simulation::new(vec![memory], Options::default())?;
 //! let read = Request { op: Op::Read, address: 4096, bytes: 64, handle: 7, ..Request::default() };
 //! let id = simulation.submit(Time::from_ns(10), read)?;
-//! let mut completions = Vec::new();
-//! simulation.advance_to_completion(None, &mut completions)?;
+//! let completions = simulation.next_completions(None, 16)?;
 //! assert_eq!((completions[0].id, completions[0].handle), (id, 7));
 //! # Ok(())
 //! # }
@@ -27,7 +26,7 @@
 //! | [`Simulation::room`] | back pressure: how much a device accepts now |
 //! | [`Simulation::next_event`] | a lower bound of the next completion's time |
 //! | [`Simulation::advance`] | advances to a time and returns all completions until then |
-//! | [`Simulation::advance_to_completion`], [`next_completion`](Simulation::next_completion) | stop at the first completion |
+//! | [`Simulation::next_completions`] | advances to the first completion |
 //! | [`Simulation::energy_j`], [`summary`](Simulation::summary) | energy and statistics at any time |
 //! | [`Simulation::save`], [`restore`](Simulation::restore) | write the state to a file at any time, and continue from it |
 //!

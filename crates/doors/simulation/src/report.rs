@@ -20,7 +20,7 @@ impl Simulation {
     ///
     /// # Errors
     /// If the device does not exist.
-    pub fn summary(&mut self, device: usize) -> Result<Value, Error> {
+    pub fn summary(&mut self, device: usize) -> Result<Value, Box<Error>> {
         self.device(device)?;
         let now = self.now();
         let device = &mut self.devices[device];

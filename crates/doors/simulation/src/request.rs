@@ -32,7 +32,14 @@ impl Op {
 
     /// Returns the operation with number `code`.
     pub fn of_code(code: u8) -> Option<Op> {
-        Op::NAMES.get(usize::from(code)).map(|(_, op)| *op)
+        match code {
+            0 => Some(Op::Read),
+            1 => Some(Op::Write),
+            2 => Some(Op::Flush),
+            3 => Some(Op::Trim),
+            4 => Some(Op::Rollback),
+            _ => None,
+        }
     }
 
     /// Returns the user-visible name.

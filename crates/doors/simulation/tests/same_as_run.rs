@@ -32,7 +32,7 @@ fn play_outside(simulation: &mut Simulation, workload: &Workload, seed: u64) -> 
         continue_on_error: RunOptions::default().continue_on_error,
     };
     let mut player = Player::new(workload, &play, &Streams::new(seed)).expect("a workload");
-    let (mut completions, mut new) = (Vec::new(), Vec::new());
+    let mut completions = Vec::new();
     loop {
         let until = loop {
             match player.next(simulation.now()).expect("a workload") {
@@ -53,10 +53,9 @@ fn play_outside(simulation: &mut Simulation, workload: &Workload, seed: u64) -> 
                 Next::Finished => return completions,
             }
         };
-        simulation.advance_to_completion(until, &mut new).expect("a time to come");
-        for completion in new.drain(..) {
+        for completion in simulation.next_completions(until, usize::MAX).expect("a time to come") {
             player.complete(completion.completed, completion.handle as u32);
-            completions.push(completion);
+            completions.push(*completion);
         }
     }
 }
@@ -152,13 +151,12 @@ fn compute_outside(system: &System, file: &File, seed: u64) -> (Vec<(Time, Time)
     let frames = Frames::of(system, &streams);
     let device = DeviceOptions::new("memory", system.clone());
     let mut simulation = Simulation::new(vec![device], Options { seed, ..Options::default() }).expect("memory");
-    let (mut requests, mut completions, mut filled) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut requests, mut filled) = (Vec::new(), Vec::new());
     while !cpu.ended() {
         let (memory, next) = (simulation.next_event().unwrap_or(Time::MAX), cpu.next_event().unwrap_or(Time::MAX));
         if memory <= next {
             let until = (next < Time::MAX).then_some(next);
-            simulation.advance_to_completion(until, &mut completions).expect("a time to come");
-            for completion in completions.drain(..) {
+            for completion in simulation.next_completions(until, usize::MAX).expect("a time to come") {
                 if let Some(line) = cpu.complete(completion.handle as u32, completion.completed) {
                     filled.push((line.requested, completion.completed));
                 }

@@ -52,7 +52,8 @@ fn advance(simulation: &mut Simulation, until: Time, slices: Slices, completions
         let step = match slices {
             Slices::AtOnce => until,
             Slices::Completions => {
-                simulation.advance_to_completion(Some(until), completions).expect("a time to come");
+                let found = simulation.next_completions(Some(until), usize::MAX).expect("a time to come");
+                completions.extend_from_slice(found);
                 continue;
             }
             // An event at the present time is part of the next step.

@@ -38,9 +38,11 @@ fn play(simulation: &mut Simulation, rng: &mut Rng, steps: u32) -> Vec<Completio
         let now = simulation.now();
         match rng.below(6) {
             0 => simulation.advance(now + Time::from_ns(rng.below(20_000)), &mut completions).expect("a time to come"),
-            1 => simulation.advance_to_completion(None, &mut completions).expect("no time is named"),
-            // One of several completions of a time may be left.
-            2 => completions.extend(simulation.next_completion(None).expect("no time is named")),
+            // Some of several completions of a time may be left.
+            1 | 2 => {
+                let most = [1, 2, usize::MAX][rng.below(3) as usize];
+                completions.extend(simulation.next_completions(None, most).expect("no time is named"));
+            }
             _ => {
                 let at = now + Time::from_ns(rng.below(2) * rng.below(30_000));
                 drop(simulation.submit(at, request(rng, 3, u64::from(step))));

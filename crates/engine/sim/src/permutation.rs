@@ -52,7 +52,6 @@ impl Permutation {
     }
 
     /// Changes to another permutation of the same range.
-    #[cold]
     pub fn rekey(&mut self, rng: &mut Rng) {
         self.start = rng.bits();
         let half = self.mask >> self.fold;

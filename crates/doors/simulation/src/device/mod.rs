@@ -14,6 +14,7 @@ use crate::options::DeviceOptions;
 use crate::pending::Pending;
 use crate::request::{Completion, Request};
 use crate::slots::{InProgress, Slots};
+use check::Service;
 use drive::{Drive, storage_op};
 use memory::Memory;
 
@@ -39,6 +40,7 @@ impl Machine {
 pub(crate) struct Device {
     pub options: DeviceOptions,
     pub machine: Machine,
+    service: Service,
     index: u16,
     pending: Pending,
     slots: Slots,
@@ -54,8 +56,8 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    pub fn new(options: DeviceOptions, index: u16, seed: u64) -> Result<Device, Error> {
-        let wrong = |cause: String| Error::Device { device: options.name.clone(), cause };
+    pub fn new(options: DeviceOptions, index: u16, seed: u64) -> Result<Device, Box<Error>> {
+        let wrong = |cause: String| Box::new(Error::Device { device: options.name.clone(), cause });
         let (system, streams) = (&options.system, Streams::new(seed));
         if options.outstanding == 0 || options.outstanding > DeviceOptions::OUTSTANDING_MAX {
             let (found, max) = (options.outstanding, DeviceOptions::OUTSTANDING_MAX);
@@ -79,6 +81,7 @@ impl Device {
             Machine::Memory(Box::new(memory))
         };
         Ok(Device {
+            service: Service::new(&machine, options.outstanding),
             options,
             machine,
             index,
@@ -94,13 +97,23 @@ impl Device {
 
     /// Returns the addressable bytes, from 0 on.
     pub fn bytes(&self) -> u64 {
-        match &self.machine {
-            Machine::Drive(drive) => drive.capacity,
-            Machine::Memory(memory) => memory.memory.bytes(),
-        }
+        self.service.bytes()
     }
 
-    /// Adds a request that [`check`](Self::check) has accepted.
+    /// Returns what a request counts towards the limit of outstanding requests. `None` if the device does not serve it;
+    /// [`refusal`](Self::refusal) returns why.
+    #[inline]
+    pub fn units(&self, request: &Request) -> Option<u32> {
+        self.service.units(request)
+    }
+
+    /// Returns how many more requests, or lines of main memory, may be outstanding.
+    #[inline]
+    pub fn room(&self) -> u32 {
+        self.options.outstanding - self.outstanding
+    }
+
+    /// Adds a request that counts `units` towards the limit of outstanding requests.
     #[inline]
     pub fn submit(&mut self, at: Time, id: u64, request: &Request, units: u32) {
         self.outstanding += units;
@@ -152,28 +165,26 @@ impl Device {
         }
     }
 
+    /// Lets the time pass to `until`, before which nothing happens.
+    pub fn wait(&mut self, until: Time) {
+        self.now = until;
+    }
+
     /// Records the completions of one time, which it returns.
     #[inline]
     fn complete(&mut self, ready: &mut Vec<Completion>) -> Time {
-        for done in self.done.drain(..) {
-            let &InProgress { id, at: submitted, ref request, units, .. } = self.slots.close(done.io);
+        for &storage::Completion { io, status, submitted: rung, at } in &self.done {
+            let &InProgress { id, at: submitted, request, units, .. } = self.slots.close(io);
             self.outstanding -= units;
             self.completed += 1;
-            let (status, op, bytes) = (done.status, storage_op(request.op), request.bytes);
-            self.recorder.ended(&Ended {
-                job: 0,
-                op,
-                bytes,
-                status,
-                due: submitted,
-                issued: submitted,
-                submitted: done.submitted,
-                at: done.at,
-            });
+            let (op, bytes) = (storage_op(request.op), request.bytes);
+            let (due, issued) = (submitted, submitted);
+            self.recorder.ended(&Ended { job: 0, op, bytes, status, due, issued, submitted: rung, at });
             let (device, handle) = (self.index, request.handle);
-            ready.push(Completion { id, handle, device, status, submitted, completed: done.at });
-            self.now = done.at;
+            ready.push(Completion { id, handle, device, status, submitted, completed: at });
+            self.now = at;
         }
+        self.done.clear();
         self.now
     }
 }

@@ -18,7 +18,7 @@ use crate::options::{DeviceOptions, Options};
 use crate::simulation::Simulation;
 
 /// First bytes of every file; the last digit is the version of the format.
-const MAGIC: &[u8; 8] = b"nandsim2";
+const MAGIC: &[u8; 8] = b"nandsim3";
 /// Bytes before the compressed content: magic and checksum.
 const HEAD: usize = 8 + 32;
 /// Maximum size of the content: the largest history, and 16 MiB for systems.
@@ -34,16 +34,18 @@ impl Simulation {
     ///
     /// # Errors
     /// If the history exceeded [`Options::history`], or the file cannot be written.
-    pub fn save(&self, path: &Path) -> Result<(), Error> {
-        let Some(records) = &self.history.kept else {
-            return Err(Error::NoHistory { limit: self.options.history });
+    pub fn save(&self, path: &Path) -> Result<(), Box<Error>> {
+        let Some(records) = self.history.records() else {
+            return Err(Error::NoHistory { limit: self.options.history }.into());
         };
         let header = self.header(self.history.position).to_string();
         let mut content = Vec::with_capacity(8 + header.len() + records.len() * Record::BYTES);
         content.extend((header.len() as u64).to_le_bytes());
         content.extend(header.as_bytes());
         records.iter().for_each(|record| record.write(&mut content));
-        let wrong = |cause: std::io::Error| Error::File { path: path.display().to_string(), cause: cause.to_string() };
+        let wrong = |cause: std::io::Error| {
+            Box::new(Error::File { path: path.display().to_string(), cause: cause.to_string() })
+        };
         let packed = zstd::encode_all(&content[..], LEVEL).map_err(wrong)?;
         // A reader never sees half a file.
         let mut name = path.as_os_str().to_owned();
@@ -83,7 +85,7 @@ impl Simulation {
             "seed": self.options.seed,
             "history": self.options.history,
             "stops": position.stops,
-            "returned": position.returned,
+            "returned": self.returned,
             "until_ps": position.until.map(Time::ps),
             "devices": devices,
         })
@@ -97,8 +99,12 @@ impl Simulation {
     ///
     /// # Errors
     /// If the file cannot be read, is damaged or was written by another version, or `watch` ends the call.
-    pub fn restore(path: &Path, cache: Option<&Path>, watch: &mut dyn FnMut() -> bool) -> Result<Simulation, Error> {
-        let wrong = |cause: String| Error::File { path: path.display().to_string(), cause };
+    pub fn restore(
+        path: &Path,
+        cache: Option<&Path>,
+        watch: &mut dyn FnMut() -> bool,
+    ) -> Result<Simulation, Box<Error>> {
+        let wrong = |cause: String| Box::new(Error::File { path: path.display().to_string(), cause });
         let content = read(path).map_err(wrong)?;
         let (header, history) = split(&content).ok_or_else(|| wrong("the header is damaged".to_owned()))?;
         let header: Value = serde_json::from_slice(header).map_err(|cause| wrong(cause.to_string()))?;
@@ -106,11 +112,11 @@ impl Simulation {
             let found = &header["version"];
             return Err(wrong(format!("found version {found}, expected \"{}\"", env!("CARGO_PKG_VERSION"))));
         }
-        let (devices, options, position) = parse(&header, cache).map_err(wrong)?;
+        let Header { devices, options, last, returned } = parse(&header, cache).map_err(wrong)?;
         let mut simulation = Simulation::new(devices, options)?;
-        match replay(&mut simulation, history, position, watch) {
+        match replay(&mut simulation, history, (last, returned), watch) {
             Ok(true) => Ok(simulation),
-            Ok(false) => Err(Error::Interrupted),
+            Ok(false) => Err(Error::Interrupted.into()),
             Err(cause) => Err(wrong(cause)),
         }
     }
@@ -146,8 +152,17 @@ fn split(content: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length)
 }
 
-/// Returns devices, options and position from a header.
-fn parse(header: &Value, cache: Option<&Path>) -> Result<(Vec<DeviceOptions>, Options, Position), String> {
+/// The content of a header.
+struct Header {
+    devices: Vec<DeviceOptions>,
+    options: Options,
+    last: Position,
+    /// Number of completions returned at `last`.
+    returned: usize,
+}
+
+/// Parses a header.
+fn parse(header: &Value, cache: Option<&Path>) -> Result<Header, String> {
     let number = |key: &str| header[key].as_u64().ok_or_else(|| format!("{key}: found {}", header[key]));
     let mut devices = Vec::new();
     for device in header["devices"].as_array().ok_or("devices: found none")? {
@@ -168,6 +183,7 @@ fn parse(header: &Value, cache: Option<&Path>) -> Result<(Vec<DeviceOptions>, Op
         });
     }
     let until = header["until_ps"].as_u64().map(Time::from_ps);
-    let position = Position { stops: number("stops")?, until, returned: number("returned")? };
-    Ok((devices, Options { seed: number("seed")?, history: number("history")? }, position))
+    let returned = usize::try_from(number("returned")?).map_err(|error| format!("returned: {error}"))?;
+    let options = Options { seed: number("seed")?, history: number("history")? };
+    Ok(Header { devices, options, last: Position { stops: number("stops")?, until }, returned })
 }

@@ -1,8 +1,8 @@
 //! The history of a simulation: its submissions, and how far it had advanced before each.
 //!
 //! A simulation is deterministic, so its history is its state: replayed, it leads to the same state at any time, with
-//! requests in progress, queues and random streams included. It keeps 40 bytes of a request, and as many of an advance that
-//! is not by one completion, up to a limit; a file holds them compressed.
+//! requests in progress, queues and random streams included. It keeps 40 bytes per request, and as many per
+//! advance that names a time, up to a limit; a file holds them compressed.
 
 mod file;
 mod record;
@@ -11,13 +11,13 @@ mod replay;
 use sim::Time;
 
 use crate::request::Request;
-use record::{ONE, Record};
+use record::Record;
 
-/// A history, or none once it has exceeded its limit.
+/// A history, as long as it does not exceed its limit.
 pub(crate) struct History {
-    /// Maximum number of records.
-    limit: u64,
-    kept: Option<Vec<Record>>,
+    records: Vec<Record>,
+    /// Maximum number of records; 0 if none are kept.
+    limit: usize,
     /// The position since the last submission.
     position: Position,
 }
@@ -29,33 +29,44 @@ pub(crate) struct Position {
     pub stops: u64,
     /// Time until which it has advanced since, if it has.
     pub until: Option<Time>,
-    /// Number of completions returned.
-    pub returned: u64,
 }
 
 impl History {
     /// Returns an empty history, of at most `bytes`.
     pub fn new(bytes: u64) -> History {
-        let limit = bytes / size_of::<Record>() as u64;
-        History { limit, kept: (limit > 0).then(Vec::new), position: Position::default() }
+        let limit = (bytes / size_of::<Record>() as u64) as usize;
+        History { records: Vec::new(), limit, position: Position::default() }
     }
 
-    /// Records a submission at `at`.
+    /// Returns all records, or `None` if there would have been too many.
+    fn records(&self) -> Option<&[Record]> {
+        (self.limit > 0).then_some(&self.records)
+    }
+
+    /// Adds a submission at `at`.
     #[inline]
     pub fn submitted(&mut self, at: Time, request: &Request) {
-        let Some(kept) = &mut self.kept else { return };
         let position = std::mem::take(&mut self.position);
-        let after_one = position == ONE;
-        if !after_one && position != Position::default() {
-            kept.push(Record::advanced(position));
-        }
-        kept.push(Record::submitted(after_one, at, request));
-        if kept.len() as u64 > self.limit {
-            self.kept = None;
+        let stops = match position {
+            Position { stops, until: None } if stops <= u64::from(u8::MAX) => stops as u8,
+            _ => {
+                self.add(Record::Advanced(position));
+                0
+            }
+        };
+        self.add(Record::submitted(stops, at, request));
+    }
+
+    #[inline]
+    fn add(&mut self, record: Record) {
+        if self.records.len() < self.limit {
+            self.records.push(record);
+        } else {
+            (self.records, self.limit) = (Vec::new(), 0);
         }
     }
 
-    /// Records an advance to `now`, which stopped there if requests completed.
+    /// Notes an advance to `now`, which stopped there if requests completed.
     #[inline]
     pub fn stepped(&mut self, stops: bool, now: Time) {
         if stops {
@@ -64,11 +75,5 @@ impl History {
         } else {
             self.position.until = Some(now);
         }
-    }
-
-    /// Records that a completion was returned.
-    #[inline]
-    pub fn returned(&mut self) {
-        self.position.returned += 1;
     }
 }

@@ -279,6 +279,7 @@ impl Recorder {
     }
 
     /// Closes windows until the open one contains `now`.
+    #[cold]
     pub(crate) fn advance(&mut self, now: Time) {
         self.finish();
         while now >= self.ends {
