@@ -51,7 +51,7 @@ def test_the_driver_reads_back_discards_and_loads_again(tmp_path: Path) -> None:
     lines = run(script, tmp_path / "out", "--set", "host.queue_pairs=2")
     assert lines[:2] == ["62500000", "same 0"]
     flushed, invalidated = map(int, lines[2:4])
-    # What was written and read through the data buffer; besides, Identify and the partition table.
+    # All data passed the buffer; Identify and the partition table come on top of the reads.
     assert flushed == 300 * 4096 // 64
     assert 0 < invalidated - flushed < 2000
     assert lines[4:] == ["discarded 0", "2 queue pairs (1 polled)", "err= 0"]
