@@ -34,11 +34,11 @@ static blk_status_t allocate(struct drambus_dev *dev, struct drambus_pdu *pdu, s
 	pdu->place = gen_pool_alloc(dev->pool, bytes);
 	if (pdu->place)
 		return BLK_STS_OK;
-	/* Whoever frees space from here on runs the queues again. */
+	/* From here on, freeing space runs the queues again. */
 	atomic_set(&dev->is_starved, 1);
 	smp_mb__after_atomic();
 	pdu->place = gen_pool_alloc(dev->pool, bytes);
-	return pdu->place ? BLK_STS_OK : BLK_STS_DEV_RESOURCE;
+	return pdu->place ? BLK_STS_OK : BLK_STS_RESOURCE;
 }
 
 static void release(struct drambus_dev *dev, struct drambus_pdu *pdu, size_t bytes)
@@ -343,6 +343,8 @@ free_tags:
 void drambus_remove_disk(struct drambus_dev *dev)
 {
 	del_gendisk(dev->disk);
+	/* A late interrupt must find no tags to look up. */
+	drambus_stop(dev);
 	put_disk(dev->disk);
 	ida_free(&indices, dev->index);
 	blk_mq_free_tag_set(&dev->tags);

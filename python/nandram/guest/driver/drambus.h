@@ -73,7 +73,7 @@ struct drambus_command {
 struct drambus_queue {
 	struct drambus_dev *dev;
 	u16 pair;
-	/* An invalid completion was found: nothing can be taken any more. */
+	/* No completion can be taken any more: an invalid one was found, or the disk is gone. */
 	bool is_broken;
 	spinlock_t submit_lock;
 	u32 tail;
@@ -123,6 +123,7 @@ struct drambus_dev {
 /* queue.c */
 int drambus_read_layout(struct drambus_dev *dev, u64 bytes);
 void drambus_init_queues(struct drambus_dev *dev);
+void drambus_stop(struct drambus_dev *dev);
 void drambus_submit(struct drambus_queue *queue, const struct drambus_command *command, u16 id, bool ring);
 void drambus_ring(struct drambus_queue *queue);
 bool drambus_take(struct drambus_queue *queue, u16 *id, u8 *status);

@@ -67,6 +67,19 @@ void drambus_init_queues(struct drambus_dev *dev)
 	}
 }
 
+/* Lets no pair take completions any more. */
+void drambus_stop(struct drambus_dev *dev)
+{
+	u32 pair;
+
+	writeq(0, dev->registers + DRAMBUS_INTERRUPT_ENABLE);
+	for (pair = 0; pair < dev->pairs; pair++) {
+		spin_lock_irq(&dev->queues[pair].take_lock);
+		dev->queues[pair].is_broken = true;
+		spin_unlock_irq(&dev->queues[pair].take_lock);
+	}
+}
+
 /* The phase of the entry with this index: set in the first pass through the ring, clear in the second, and so on. */
 static u64 phase(u32 index, u32 entries)
 {
@@ -190,7 +203,7 @@ void drambus_invalidate(struct drambus_dev *dev, u32 place, u32 sectors)
 {
 	if (!coherence)
 		return;
-	/* On x86 a line is invalidated by flushing it; it is clean, as nobody but the device has written it. */
+	/* On x86 a line is invalidated by flushing it; it is clean, because only the device has written it. */
 	clflush_cache_range(drambus_place(dev, place), sectors << SECTOR_SHIFT);
 	atomic64_add(lines(sectors), &dev->invalidated_lines);
 }
