@@ -170,7 +170,7 @@ fn compare(drive: &str, prepared: &[ReadFigures], written: &[ReadFigures], bound
 }
 
 /// Writes by a job to random places, the same in number and address as the preparation's. The location of a unit varies
-/// from drive to drive, so figures are means over several drives. Random reads of 4 KiB differ by 1.06 %.
+/// from drive to drive, so figures are means over several drives.
 #[test]
 fn a_drive_overwritten_at_random_reads_as_the_drive_that_a_job_overwrote() {
     for changes in [&[("ftl.group", "die")][..], &[("ftl.group", "drive"), ("ftl.map_cache.size", "64KiB")]] {
@@ -204,7 +204,7 @@ fn a_drive_overwritten_at_random_reads_as_the_drive_that_a_job_overwrote() {
             laid_out.push(figures(overwritten));
             written.push(figures(machine.switch_off()));
         }
-        compare("overwritten", &mean(&laid_out), &mean(&written), 0.015);
+        compare("overwritten", &mean(&laid_out), &mean(&written), 0.01);
     }
 }
 
