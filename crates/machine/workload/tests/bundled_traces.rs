@@ -29,7 +29,7 @@ fn manifest() -> Vec<HashMap<String, String>> {
 #[test]
 fn all_bundled_traces_exist_and_are_readable() {
     let manifest = manifest();
-    assert_eq!(manifest.len(), 40);
+    assert_eq!(manifest.len(), 56);
     let mut bytes = 0;
     for trace in &manifest {
         let path = folder().join(&trace["file"]);
@@ -37,7 +37,12 @@ fn all_bundled_traces_exist_and_are_readable() {
         let mut reader = Reader::open(&path, &Options::default()).unwrap();
         let header = reader.header().unwrap();
         assert_eq!((header.page_bytes, header.icache), (1024, Some(Icache { bytes: 4096, ways: 4, line_bytes: 16 })));
-        assert_eq!((&header.program, &header.architecture), (&trace["program"], &trace["architecture"]));
+        // Builds with another C library and instruction set have names of their own.
+        let architecture = match trace["architecture"].as_str() {
+            "newlib-arm" | "newlib-thumb" => "arm",
+            other => other,
+        };
+        assert_eq!((&header.program[..], &header.architecture[..]), (&trace["program"][..], architecture));
         assert_eq!(header.command.join(" "), trace["command"]);
         let (mut chunk, mut pages) = (vec![0], std::collections::BTreeSet::new());
         while !chunk.is_empty() {
@@ -45,7 +50,7 @@ fn all_bundled_traces_exist_and_are_readable() {
             pages.extend(chunk.iter().copied());
         }
         assert_eq!(reader.requests().to_string(), trace["requests"]);
-        assert!((50..250).contains(&pages.len()), "{}: {} pages", trace["file"], pages.len());
+        assert!((20..250).contains(&pages.len()), "{}: {} pages", trace["file"], pages.len());
     }
     assert!(bytes < 3_000_000);
     let files = fs::read_dir(folder()).unwrap().count();
