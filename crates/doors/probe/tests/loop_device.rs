@@ -29,8 +29,8 @@ impl Loop {
         Loop { image, device: String::from_utf8_lossy(&made.stdout).trim().to_owned() }
     }
 
-    /// Waits until the kernel has detached the device: while another program has it open (one that watches for new
-    /// devices, say), it only notes the request, and the device still serves its file.
+    /// Waits until the kernel has detached the device. While another program has it open, such as one that watches for new
+    /// devices, the kernel only notes the request, and the device still serves its file.
     fn detach(mut self) {
         let device = mem::take(&mut self.device);
         let detached = Command::new("losetup").args(["--detach", &device]).status().expect("losetup is there");

@@ -263,7 +263,7 @@ fn the_total_of_energy_is_the_sum_of_all_parts() {
 
 #[test]
 fn idle_power_is_of_the_dram_that_a_cache_needs() {
-    // The ranks that addresses reach make four times the cache of hbf.
+    // The ranks in use hold four times as much as the cache of hbf needs.
     let power = |name: &str, sets: &[(&str, &str)]| {
         let mut memory = open(name, sets);
         hybrid(&mut memory).energy(Time::from_ms(100)).cache.joules() / 0.1
