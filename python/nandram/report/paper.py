@@ -144,7 +144,7 @@ def _robustness(paper: str, rows: "list[Row]") -> Figure | None:
     data = [
         {"series": row.verdict, "name": row.id.removeprefix(f"{paper}."), "x": 100 * (row.share or 0)} for row in listed
     ]
-    chart = charts.dots(data, verdicts, Axis("draws in which the claim holds (%)"), "claim")
+    chart = charts.dots(data, verdicts, Axis("share of draws (%)"), "claim")
     table = [(row.id.removeprefix(f"{paper}."), row.robustness, row.verdict) for row in listed]
     title = "Robustness: share of joint draws of everything assumed in which each claim holds"
     height = charts.rows_height(data, 40, 18)
