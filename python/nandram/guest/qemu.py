@@ -9,6 +9,8 @@ from nandram.guest.folder import Kernel, Programs
 
 PORTS = ("status", "stdout", "stderr", "kernel", "files")
 """The guest writes to these ports of its virtio console; each is a file of the host."""
+ANSWER_MS_MAX = 600_000
+"""Time after which QEMU takes a server that does not answer for dead."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ def drive_arguments(socket: Path, channel: Path, plugin: Path) -> list[str]:
         "socket": {"type": "unix", "path": str(socket)},
         # A doorbell's write must reach the server before the guest's next instruction.
         "x-no-posted-writes": True,
+        # On a busy machine an answer may take longer than the 5 s after which QEMU would give up.
+        "x-msg-timeout": ANSWER_MS_MAX,
     }
     return [
         *("-device", json.dumps(device)),
