@@ -31,7 +31,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Records a command that ended after `latency`; what is no read, write or trim counts as a flush.
+    /// Records a command that ended after `latency`; one that is no read, write or trim counts as a flush.
     pub(crate) fn record(&mut self, op: Op, bytes: u64, latency: Time, failed: bool) {
         let class = match op {
             Op::Read => &mut self.read,

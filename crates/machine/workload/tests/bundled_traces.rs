@@ -50,7 +50,9 @@ fn all_bundled_traces_exist_and_are_readable() {
             pages.extend(chunk.iter().copied());
         }
         assert_eq!(reader.requests().to_string(), trace["requests"]);
-        assert!((20..250).contains(&pages.len()), "{}: {} pages", trace["file"], pages.len());
+        // A C library for embedded systems is smaller.
+        let fewest = if trace["architecture"].starts_with("newlib") { 20 } else { 50 };
+        assert!((fewest..250).contains(&pages.len()), "{}: {} pages", trace["file"], pages.len());
     }
     assert!(bytes < 3_000_000);
     let files = fs::read_dir(folder()).unwrap().count();

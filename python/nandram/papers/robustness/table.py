@@ -91,8 +91,8 @@ def _same(kept: float | None, now: float | None) -> bool:
 def key_of(paper: "Paper") -> str:
     """Return the hash of what decides a paper's simulated claims. Raises `UserError`.
 
-    It covers the experiment, the claims and the resolved systems, but not what is only shown: notes, charts, tables,
-    and runs that no such claim needs.
+    It covers the experiment, the claims and the resolved systems. Notes, charts, tables, and runs that no such claim
+    needs are left out.
     """
     forget_settings()
     assert paper.experiment is not None
