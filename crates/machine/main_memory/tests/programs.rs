@@ -187,6 +187,18 @@ fn a_sync_writes_the_dirty_pages_of_flash_memory_and_keeps_versions() {
 }
 
 #[test]
+fn old_states_are_released_before_versions_or_flash_run_out() {
+    // 60 copies of 256 pages: kept until nothing is free, they would end the run.
+    let more = checkpoints("copy", "").replace("6000", "30000");
+    for (what, set) in [("entries", ("nvmm.versions", "4096")), ("flash", ("flash.blocks", "56"))] {
+        let sets = [&SMALL_NVMM[..], &[("nvmm.capacity", "16MiB"), set]].concat();
+        let outcome = play("nvmm", &sets, what, &more);
+        assert_eq!(number(&outcome, "/nvmm/syncs"), 60.0, "{what}");
+        assert!(number(&outcome, "/nvmm/versions") > 1_000.0, "{what}: some states are kept");
+    }
+}
+
+#[test]
 fn a_copy_writes_the_whole_table_and_a_rollback_reads_less_than_a_restart_from_it() {
     let of = |system: &str, sets: &[(&str, &str)], method: &str, faults: u32| {
         play(system, sets, method, &checkpoints(method, &format!("faults = {faults}\n")))

@@ -2,8 +2,8 @@
 //!
 //! A sync writes all dirty pages of the cache to flash and then commits the page table, which keeps this state under a
 //! token. Line requests go on meanwhile. Syncs that wait together are served by one. The memory keeps as many tokens as
-//! [`nvmm::Config::tokens`] allows and releases the oldest in the commit of the next. A rollback holds line requests back,
-//! empties the cache, and restores the state of the newest token.
+//! [`nvmm::Config::tokens`] allows, and no more than leave room for what is written next; it releases the oldest in the
+//! commit of the next. A rollback holds line requests back, empties the cache, and restores the state of the newest token.
 
 use std::collections::VecDeque;
 
@@ -86,8 +86,7 @@ impl HybridMemory {
             match self.calls.phase {
                 Phase::Idle | Phase::Between => self.begin_call(now),
                 Phase::Cleaning if self.hybrid.has_cleaned() => {
-                    let keeps_another = self.calls.tokens.len() < self.config.nvmm.tokens as usize;
-                    let oldest = if keeps_another { None } else { self.calls.tokens.pop_front() };
+                    let oldest = if self.keeps_another_state() { None } else { self.calls.tokens.pop_front() };
                     let request = oldest.map_or(Request::Sync, |token| Request::Replace { token });
                     self.request(now, request);
                 }
@@ -100,6 +99,17 @@ impl HybridMemory {
                 Phase::Cleaning | Phase::Draining | Phase::AtTable => return,
             }
         }
+    }
+
+    /// Returns whether a sync may keep a further state: if the limit of tokens allows it, and a quarter of the entries for
+    /// versions and of the flash for them is free. Programs write without asking, so a memory that kept everything until
+    /// nothing was free could only fail.
+    fn keeps_another_state(&self) -> bool {
+        let (config, stats) = (&self.config.nvmm, self.nvmm.stats());
+        let for_versions = stats.capacity - u64::from(config.pages).min(stats.capacity);
+        self.calls.tokens.len() < config.tokens as usize
+            && stats.free_versions >= config.versions / 4
+            && stats.capacity - stats.needed >= for_versions / 4
     }
 
     fn begin_call(&mut self, now: Time) {
