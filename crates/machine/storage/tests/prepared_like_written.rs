@@ -31,24 +31,35 @@ struct ReadFigures {
     rate: f64,
 }
 
-/// Measures each size and order over `passes` times the drive.
+/// Number of places at which sequential reads begin. Sixteen sequential reads in flight settle into one of several
+/// rhythms, each with its own rate, and only a superblock's end disturbs it: on `nvme-client-tlc`, 16 KiB reads continue
+/// at 2,790 MB/s before one and at 2,830 MB/s after it, over data laid out the same way. A single long run compares
+/// rhythms rather than drives.
+const STARTS: u32 = 64;
+
+/// Measures each size and order over `passes` times the drive, in 500 to 50,000 requests.
 fn read_figures(machine: &mut Machine, system: &System, passes: f64) -> Vec<ReadFigures> {
     let (most, user_bytes) = (system.host.max_transfer, system.user_bytes);
     let mut figures = Vec::new();
     let mut rng = Streams::new(5).stream("test.reads");
     for bytes in [4 << 10, 16 << 10, 128 << 10, 1 << 20].into_iter().filter(|bytes| *bytes <= most) {
         for sequential in [true, false] {
-            let (reads, begun) = (array_reads(machine), machine.now());
+            let reads = array_reads(machine);
             let places = user_bytes / bytes;
-            let mut at = rng.below(places);
-            let count = (passes * places as f64).clamp(500.0, 100_000.0) as u32;
-            let flown = fly(machine, 16, count, || {
-                at = if sequential { (at + 1) % places } else { rng.below(places) };
-                Request::new(Op::Read, at * bytes, bytes)
-            });
-            let requests = f64::from(count);
-            let rate = flown.bytes as f64 / (flown.end - begun).ps() as f64 * 1e12;
-            let array_reads = (array_reads(machine) - reads) as f64 / requests;
+            let count = (passes * places as f64).clamp(500.0, 50_000.0) as u32;
+            let starts = if sequential { STARTS } else { 1 };
+            let (mut requests, mut taken) = (0, Time::ZERO);
+            for _ in 0..starts {
+                let (mut at, begun, each) = (rng.below(places), machine.now(), count.div_ceil(starts));
+                let flown = fly(machine, 16, each, || {
+                    at = if sequential { (at + 1) % places } else { rng.below(places) };
+                    Request::new(Op::Read, at * bytes, bytes)
+                });
+                requests += u64::from(each);
+                taken += flown.end - begun;
+            }
+            let rate = (requests * bytes) as f64 / taken.secs_f64();
+            let array_reads = (array_reads(machine) - reads) as f64 / requests as f64;
             figures.push(ReadFigures { bytes, sequential, array_reads, rate });
         }
     }
@@ -114,13 +125,14 @@ fn a_filled_drive_holds_the_pages_that_a_job_wrote() {
         let job = filled_by_a_job(&system, &parts, &streams);
         assert_same_pages(preset, &rule, &job);
         let figures = |store| read_figures(&mut mounted(store, &parts, &streams), &system, 0.003);
-        compare(preset, &figures(rule), &figures(job), 0.01);
+        compare(preset, &figures(rule), &figures(job));
     }
 }
 
 /// After a job that went through the SLC cache, the order of folding determines which superblock holds which data: the
-/// pages differ, but the figures hardly do. On `hmb-b` and `hmb-c` a short read is one array read per unit, and random
-/// reads of 128 KiB meet different dies.
+/// pages differ, but the figures hardly do. The same random reads meet different dies, by chance: on `hmb-b` their rate
+/// in a fifth of a pass of 128 KiB reads differs by up to 1.25 % either way, from one seed of the reads to another, and
+/// in two passes by 0.3 %.
 #[test]
 fn a_filled_drive_with_an_slc_cache_reads_as_the_drive_that_a_job_wrote() {
     for preset in drives() {
@@ -132,9 +144,8 @@ fn a_filled_drive_with_an_slc_cache_reads_as_the_drive_that_a_job_wrote() {
         let streams = Streams::new(1);
         let (rule, _) = prepare(&system, &parts, Preparation::Filled, &streams, None).expect("a filled drive");
         let job = filled_by_a_job(&system, &parts, &streams);
-        let figures = |store| read_figures(&mut mounted(store, &parts, &streams), &system, 0.2);
-        let bound = if parts.ftl.map_cache.is_some() { 0.02 } else { 0.01 };
-        compare(preset, &figures(rule), &figures(job), bound);
+        let figures = |store| read_figures(&mut mounted(store, &parts, &streams), &system, 2.0);
+        compare(preset, &figures(rule), &figures(job));
     }
 }
 
@@ -158,11 +169,11 @@ fn writes_that_wait_for_room_leave_no_padding() {
     }
 }
 
-/// Panics unless array reads per request agree within 1 % and bandwidths within `bound`.
-fn compare(drive: &str, prepared: &[ReadFigures], written: &[ReadFigures], bound: f64) {
+/// Panics unless array reads per request and bandwidths agree within 1 %.
+fn compare(drive: &str, prepared: &[ReadFigures], written: &[ReadFigures]) {
     let off = prepared.iter().zip(written).filter(|(rule, job)| {
         let (reads, rate) = (rule.array_reads / job.array_reads - 1.0, rule.rate / job.rate - 1.0);
-        reads.abs() > 0.01 || rate.abs() > bound
+        reads.abs() > 0.01 || rate.abs() > 0.01
     });
     let off: Vec<_> = off.map(|(rule, job)| format!("{rule:?}, after a job {job:?}")).collect();
     assert!(off.is_empty(), "{drive}: {off:#?}");
@@ -203,7 +214,7 @@ fn a_drive_overwritten_at_random_reads_as_the_drive_that_a_job_overwrote() {
             laid_out.push(figures(overwritten));
             written.push(figures(machine.switch_off()));
         }
-        compare("overwritten", &mean(&laid_out), &mean(&written), 0.01);
+        compare("overwritten", &mean(&laid_out), &mean(&written));
     }
 }
 

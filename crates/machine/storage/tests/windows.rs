@@ -241,8 +241,17 @@ fn failed_requests_are_no_throughput() {
     assert_eq!(totals.ios + totals.errors, outcome.requests);
     assert_eq!(totals.bytes, totals.ios * 4096);
     let all = summary(&system("mqsim-ideal-map", &sets), &outcome);
-    assert_eq!(all["jobs"][0]["write"]["total_ios"], totals.ios);
-    assert_eq!(all["jobs"][0]["total_err"], totals.errors);
+    let (job, write) = (&all["jobs"][0], &all["jobs"][0]["write"]);
+    assert_eq!(write["total_ios"], totals.ios);
+    assert_eq!(job["total_err"], totals.errors);
+    // Rates count what succeeded alone, over the time until the last request ended.
+    let rate = |name: &str| write[name].as_f64().expect("a rate");
+    let seconds = outcome.end.secs_f64();
+    for (found, expected) in
+        [(rate("iops"), totals.ios as f64 / seconds), (rate("bw_bytes"), totals.bytes as f64 / seconds)]
+    {
+        assert!((found / expected - 1.0).abs() < 0.01, "{found} per second, {expected} without the failed requests");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Sizes that follow from a configuration: logical units, the map, the journal, buffers.
 
 use crate::config::Config;
+use crate::gc::scan_order::ScanOrder;
 use crate::layout::Layout;
 
 /// Blocks that may be open at once: for the host, for copies, and in the SLC cache.
@@ -21,8 +22,9 @@ pub fn buffer_count(config: &Config) -> u64 {
 
 /// Returns the number of units that collection may have in flight in a parallel unit, at least two programs' worth.
 pub(crate) fn quota(config: &Config, layout: &Layout) -> u32 {
-    // While one batch is programmed the next is read, which keeps every die of the parallel unit busy.
-    let busy = 2 * config.collection.batch * layout.per_row * layout.program_units;
+    // While one batch is programmed the next is read. Every die of the parallel unit has a program and the next.
+    let programs = ScanOrder::new(config, layout).batch_programs().max(layout.per_row);
+    let busy = 2 * programs * layout.program_units;
     config.collection.copies.unwrap_or(busy.max(COPIES)).max(2 * layout.program_units)
 }
 

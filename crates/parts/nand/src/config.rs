@@ -88,12 +88,13 @@ pub struct Scheduling {
     /// Commands precede data that waits for their channel, so that an array never idles for lack of a command;
     /// otherwise they follow it.
     pub commands_first: bool,
-    /// The array reads the next page while the previous one leaves through the cache register (ONFI Read Cache).
+    /// The array reads the next page while the previous one leaves through the cache register (ONFI Read Cache). Where
+    /// reads have priority, reads of collection are a sequence: the command for the next page arrives ahead.
     pub cache_read: bool,
     /// The next page's data arrives in the cache register while the array programs (ONFI Program Cache).
     pub cache_program: bool,
     /// Single-plane reads on different planes of a die overlap (independent plane reads), while the die neither programs
-    /// nor erases.
+    /// nor erases. No command arrives ahead then.
     pub independent_reads: bool,
     /// Whether a read of the page in a plane's register skips sensing.
     pub reuse_page: Reuse,

@@ -37,9 +37,12 @@ pub(crate) struct Die {
     /// register in use.
     pub out: u32,
     pub out_since: Time,
-    /// The program whose data is in the cache register while the array programs another one, and since when.
+    /// The operation that the die begins once the array is free: a program whose data is in the cache register while
+    /// the array programs another one, or a cache read whose command arrived while the array reads. And since when.
     pub input: u32,
     pub input_ready: Time,
+    /// The array reads a page while the previous one is in the cache register or has left it.
+    pub read_cached: bool,
     /// The suspended program or erase, and its remaining time.
     pub suspended: u32,
     pub remaining: Time,
@@ -144,6 +147,7 @@ impl Die {
             out_since: Time::ZERO,
             input: NONE,
             input_ready: Time::ZERO,
+            read_cached: false,
             suspended: NONE,
             remaining: Time::ZERO,
             suspend_asked: false,

@@ -36,6 +36,9 @@ pub(crate) struct Tables {
     pub overlaps: bool,
     /// Planes of a die read independently.
     pub independent: bool,
+    /// Commands of cache reads arrive while the array reads the previous page, for reads that collection issues in
+    /// sequence.
+    pub sequences: bool,
     /// A read of the page in the register skips sensing...
     pub reuse_page: bool,
     /// ...unless its die has been idle since.
@@ -82,6 +85,7 @@ impl Tables {
             cache_program: s.cache_program,
             overlaps: s.cache_read || s.cache_program || s.independent_reads,
             independent: s.independent_reads,
+            sequences: s.cache_read && !s.independent_reads && s.policy == Policy::ReadsFirst,
             reuse_page: s.reuse_page != Reuse::Never,
             forgets: s.reuse_page == Reuse::Queued,
             suspends: reads_first && (s.program_suspend || s.erase_suspend),

@@ -81,6 +81,43 @@ fn with_cache_reads_the_array_works_while_data_leave() {
     assert_eq!(w.end(2), us(153) + ns(40_960));
 }
 
+/// Collection reads pages in sequence. From the second on, the command for the next page arrives while the array reads.
+#[test]
+fn a_sequence_of_cache_reads_waits_for_no_command() {
+    let mut config = config();
+    config.scheduling.cache_read = true;
+    let mut w = World::new(&config);
+    for id in 0..4 {
+        w.read(ZERO, id, page(0, 1, 0, id), 4096, Class::Collection);
+    }
+    w.run();
+    // As above up to the data of the first, 52 to 92.96. Then the cache register is empty: the third command 92.96 to
+    // 93.96, and the array continues at 102 and at 152.
+    assert_eq!(w.end(0), us(52) + ns(40_960));
+    assert_eq!(w.end(1), us(102) + ns(40_960));
+    assert_eq!(w.end(2), us(152) + ns(40_960));
+    assert_eq!(w.end(3), us(202) + ns(40_960));
+    assert_eq!(w.nand.die_stats(w.end(3), 0).reading, us(200));
+}
+
+/// A read of the host that arrives meanwhile waits for at most the page whose command the die has.
+#[test]
+fn a_read_of_the_host_goes_before_the_rest_of_a_sequence() {
+    let mut config = config();
+    config.scheduling.cache_read = true;
+    let mut w = World::new(&config);
+    for id in 0..6 {
+        w.read(ZERO, id, page(0, 1, 0, id), 4096, Class::Collection);
+    }
+    w.run_until(us(97));
+    w.read(us(97), 6, page(0, 2, 0, 0), 4096, Class::Host);
+    w.run();
+    // The third page's command arrived at 93.96; it is in the array from 102 to 152. Then the host's read, after its
+    // command, until 203; the fourth page's command arrived meanwhile.
+    assert_eq!(w.end(2), us(153) + ns(40_960));
+    assert_eq!(w.end(6), us(203) + ns(40_960));
+}
+
 #[test]
 fn with_cache_reads_a_full_cache_register_holds_the_array() {
     let mut config = config();

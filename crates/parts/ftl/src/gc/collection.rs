@@ -6,7 +6,7 @@ use crate::gc::fold::ReadOrder;
 use crate::gc::victims::Victims;
 use crate::space::blocks::Blocks;
 
-/// Progress of reading the valid units of a block: programs before `cursor` have been read.
+/// Progress of reading the valid units of a block: the first `cursor` programs in the order of the scan have been read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GcScan {
     pub(crate) block: u32,
@@ -102,6 +102,12 @@ impl Collection {
     #[inline]
     pub(crate) fn is_copying(&self) -> bool {
         self.scan.is_some() || self.in_flight > 0
+    }
+
+    /// Returns true if a limit of `copies` in flight leaves room for a batch of reads.
+    #[inline]
+    pub(super) fn takes(&self, batch: Option<u32>, copies: u32) -> bool {
+        batch.is_none_or(|units| self.in_flight + units <= copies)
     }
 
     /// Returns true if no block is collected or waits for its erase.

@@ -123,16 +123,26 @@ impl Ftl {
     /// Continues to read the victim `scan` of `pu`, with at most `copies` units in flight; returns true at its end.
     #[inline(always)]
     pub(crate) fn read_victim(&mut self, pu: u32, scan: GcScan, copies: u32, out: &mut Actions) -> bool {
-        if !self.takes_batch(pu, copies) {
+        let batch = self.batch_room(copies);
+        if !self.gc.units[pu as usize].takes(batch, copies) {
             return false;
         }
         let whole = self.layout.program_units;
-        let mut unit = self.layout.unit_of(scan.block, scan.cursor);
+        let order = self.gc.order;
+        let mut batch_end = order.batch_end(scan.cursor, scan.end);
         let collection = &mut self.gc.units[pu as usize];
         let background = collection.scan.is_none_or(|of| of.block != scan.block);
         let (mut reads, mut cursor) = (0, scan.cursor);
         while cursor < scan.end {
-            // Valid units of the program at `unit`.
+            if cursor == batch_end {
+                if !collection.takes(batch, copies) {
+                    break;
+                }
+                batch_end = order.batch_end(cursor, scan.end);
+            }
+            // Data in the background stays in the order in which it was written.
+            let program = if background { cursor } else { order.program(cursor, scan.end) };
+            let unit = self.layout.unit_of(scan.block, program);
             let bits = self.space.blocks.valid_bits(unit, whole);
             if bits != 0 {
                 let count = ones(bits);
@@ -141,19 +151,18 @@ impl Ftl {
                 }
                 collection.in_flight += count;
                 reads += 1;
-                let mut page = self.layout.page_in(pu, scan.block, cursor);
+                let mut page = self.layout.page_in(pu, scan.block, program);
                 if self.layout.planes > 1 {
                     page.planes = planes_of(&self.layout, page.planes, bits);
                 }
                 let id = self.operations.start_bare(Kind::CollectRead, pu);
                 let operation = &mut self.operations[id];
-                (operation.unit, operation.logical, operation.mask) = (unit, cursor, bits);
+                (operation.unit, operation.logical, operation.mask) = (unit, program, bits);
                 operation.sequence = if background { collection.background.order.issued() } else { UNORDERED };
                 self.gc.refresh.read(scan.block, page);
                 let bytes = count << self.layout.unit_shift;
                 out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Collection }));
             }
-            unit += whole;
             cursor += 1;
         }
         if cursor == scan.cursor {

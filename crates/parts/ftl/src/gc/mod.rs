@@ -6,6 +6,7 @@ pub(crate) mod fold;
 pub(crate) mod pacing;
 pub(crate) mod policy;
 pub(crate) mod refresh;
+pub(crate) mod scan_order;
 pub(crate) mod short;
 pub(crate) mod victim;
 pub(crate) mod victims;
@@ -17,6 +18,7 @@ use crate::layout::Layout;
 use collection::Collection;
 use pacing::Pace;
 use refresh::Refresh;
+use scan_order::ScanOrder;
 use short::ShortUnits;
 
 /// Garbage collection of all parallel units.
@@ -24,6 +26,7 @@ pub(crate) struct Collector {
     units: Dense<Collection>,
     pub(crate) short: ShortUnits,
     pace: Pace,
+    order: ScanOrder,
     pub(crate) refresh: Refresh,
     /// Random numbers for the choice of victims.
     rng: Rng,
@@ -39,6 +42,7 @@ impl Collector {
             },
             short: ShortUnits::default(),
             pace: Pace::new(config, layout),
+            order: ScanOrder::new(config, layout),
             refresh: Refresh::new(config, layout),
             rng: streams.stream("ftl.collection"),
         }

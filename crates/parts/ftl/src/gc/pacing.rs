@@ -208,13 +208,12 @@ impl Ftl {
         copies.clamp(least, i64::from(collection.quota).max(least)) as u32
     }
 
-    /// Returns true if the limit of `copies` in flight in `pu` leaves room for a whole batch of reads. If a batch is
-    /// one page of each die, pages are read one by one.
+    /// Returns the room in units that collection needs before it begins a batch of reads, within a limit of `copies` in
+    /// flight; `None` if pages are read one by one.
     #[inline]
-    pub(crate) fn takes_batch(&self, pu: u32, copies: u32) -> bool {
-        let batch = self.config.collection.batch;
-        let units = batch * self.layout.per_row * self.layout.program_units;
-        batch == 1 || self.gc.units[pu as usize].in_flight + units.min(copies / 2) <= copies
+    pub(crate) fn batch_room(&self, copies: u32) -> Option<u32> {
+        let units = self.gc.order.batch_programs() * self.layout.program_units;
+        (self.config.collection.batch != 1).then_some(units.min(copies / 2))
     }
 
     /// Continues collection as required after the host took room in `pu`.

@@ -11,7 +11,7 @@ use sim::{Lane, Schedule, Time};
 use crate::channel::{COMMANDS, Channel, DATA};
 use crate::die::{Die, Phase};
 use crate::nand::{Event, Nand, lane};
-use crate::schedule::op::{HOST, Kind, MAP, NONE, REST};
+use crate::schedule::op::{HOST, Kind, MAP, NONE, Op, REST};
 
 impl Nand {
     /// Returns the next read of the host, if only such reads wait for the die and it can read: the usual case.
@@ -71,7 +71,7 @@ impl Nand {
     /// Returns whether a die's array is busy with work that excludes any other start.
     #[inline]
     pub(crate) fn is_taken(&self, d: &Die) -> bool {
-        d.phase != Phase::Idle && !self.tables.cache_program
+        d.phase != Phase::Idle && !self.tables.overlaps
     }
 
     /// Returns the waiting operation that a die can start now.
@@ -107,8 +107,8 @@ impl Nand {
         if map_goes { map } else { host }
     }
 
-    /// Returns whether operation `id` can start on a busy die: a read while the previous one's data leaves, or a
-    /// program while the previous one is in the array.
+    /// Returns whether operation `id` can start on a busy die: a read while the previous one's data leaves, a program
+    /// while the previous one is in the array, or the command of a cache read while the array reads the page before.
     pub(crate) fn overlaps(&self, d: &Die, id: u32) -> bool {
         let op = &self.ops[id];
         match d.phase {
@@ -116,14 +116,25 @@ impl Nand {
                 self.tables.cache_read && op.kind == Kind::Read && (d.suspended == NONE || op.queue as usize != REST)
             }
             Phase::Busy => {
-                self.tables.cache_program
-                    && op.kind == Kind::Program
-                    && d.input == NONE
-                    && d.out == NONE
-                    && self.ops[d.array].kind == Kind::Program
+                let alike = d.input == NONE && d.out == NONE && self.ops[d.array].kind == op.kind;
+                alike
+                    && match op.kind {
+                        Kind::Program => self.tables.cache_program,
+                        Kind::Read => self.follows_in_sequence(d, op),
+                        Kind::Erase => false,
+                    }
             }
             Phase::Suspending | Phase::Holding => false,
         }
+    }
+
+    /// Returns whether the command of the read `op` may arrive before the array has read the previous page (ONFI: 31h,
+    /// once the cache register is empty). Only where the controller issues reads as a sequence: a read with priority
+    /// that arrives later could not overtake.
+    #[inline]
+    fn follows_in_sequence(&self, d: &Die, op: &Op) -> bool {
+        let in_sequence = d.read_cached && op.queue as usize == REST && d.suspended == NONE;
+        self.tables.sequences && in_sequence && op.place() != d.sensed
     }
 
     /// Starts the next operation of a die, or lets the die wait for its channel.

@@ -7,7 +7,7 @@ use crate::die::{Die, NOWHERE, Phase};
 use crate::log::{Log, Step};
 use crate::nand::{Event, Nand, lane};
 use crate::reliability::ecc::Engines;
-use crate::schedule::op::{Kind, Op};
+use crate::schedule::op::{Kind, NONE, Op};
 use crate::tables::Tables;
 
 impl Nand {
@@ -71,6 +71,12 @@ impl Start<'_> {
     fn read<S: Schedule<Event>>(mut self, now: Time, slc: bool, s: &mut S) {
         let kind = self.tables.page_type(self.op.page, slc);
         let begin = now + self.tables.read_command * u64::from(self.op.plane_count);
+        if self.d.phase == Phase::Busy {
+            self.d.sensed = self.op.place();
+            (self.d.input, self.d.input_ready) = (self.id, begin);
+            return self.occupy(now, begin, ("command", Step::Command), s);
+        }
+        self.d.read_cached = self.d.out != NONE;
         let mut end = begin + self.tables.read(kind, self.op);
         if self.tables.reuse_page {
             let place = self.op.place();

@@ -43,6 +43,11 @@ impl Nand {
         }
         (d.out, d.out_since) = (id, now);
         (d.array, d.phase) = (NONE, Phase::Idle);
+        if d.input != NONE {
+            self.read_next(now, die, s);
+            self.data_ready(now, die, s);
+            return None;
+        }
         let channel = &mut channels[d.channel as usize];
         if tables.cache_read {
             // The next read's command precedes this data.
@@ -130,6 +135,19 @@ impl Nand {
         d.input = NONE;
         (d.array, d.phase, d.begin, d.end) = (id, Phase::Busy, begin, begin + self.tables.program(kind, op));
         s.at(Lane(lane::PROGRAM + kind as u8), d.end, Event::Array(die as u16));
+    }
+
+    /// Begins the read whose command arrived while the array read the previous page.
+    fn read_next<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+        let d = &mut self.dies[die];
+        let id = std::mem::replace(&mut d.input, NONE);
+        let op = &self.ops[id];
+        debug_assert!(op.kind == Kind::Read);
+        let slc = self.store.has_slc() && self.store.is_slc(self.tables.block_of(op));
+        let kind = self.tables.page_type(op.page, slc);
+        let begin = now.max(d.input_ready);
+        (d.array, d.phase, d.begin, d.end) = (id, Phase::Busy, begin, begin + self.tables.read(kind, op));
+        s.at(Lane(lane::READ + kind as u8), d.end, Event::Array(die as u16));
     }
 
     /// Transfers the data of the read that a die holds. The channel is free.

@@ -175,7 +175,11 @@ fn passes(config: &Config, submissions: &Submissions, log: &[LogEntry], done: &[
                     let time = t.read[op.page.page as usize % config.cell.bits() as usize];
                     // Whether the register has the page is for the die's passes in order to say.
                     let reused = s.reuse_page == Reuse::Held && first && arrays == [(start.to, start.to)];
-                    assert!(reused || arrays == [(start.to, start.to + time)], "array of {asked:?}: {arrays:?}");
+                    let [array] = arrays[..] else { panic!("array of {asked:?}: {arrays:?}") };
+                    // Whether the array was busy when the command arrived is for the die's passes to say.
+                    let follows = s.cache_read && !f.urgent && array.0 > start.to;
+                    let timed = length(array) == time && (array.0 == start.to || follows);
+                    assert!(reused || timed, "array of {asked:?}: {arrays:?}");
                     let (out, more) = rest.split_first().expect("data leave");
                     rest = more;
                     let whole = op.bytes.next_multiple_of(config.ecc.codeword_bytes);
@@ -240,7 +244,14 @@ fn registers(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
         }
         if let Some(next) = reads.get(i + 1) {
             if config.scheduling.cache_read {
-                assert!(next.begin() >= read.array_end(), "{next:?} starts while the array reads: {read:?}");
+                let before = i.checked_sub(1).map(|before| reads[before]);
+                let ahead = next.begin() < read.array_end();
+                assert!(
+                    !ahead || may_follow(config, submissions, before, read, next),
+                    "{next:?} starts during {read:?}"
+                );
+                let free = next.start.1.max(if ahead { read.array_end() } else { Time::ZERO });
+                assert_eq!(next.arrays[0].0, free, "{next:?} after {read:?}");
             } else {
                 assert!(next.begin() >= read.end(), "{next:?} starts while data are in the register: {read:?}");
             }
@@ -282,6 +293,13 @@ fn registers(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
             assert!(after.begin() >= write.array_end(), "{after:?} loads with the register full: {write:?}");
         }
     }
+}
+
+/// Returns whether the command of `next` may arrive while the array reads for `read`: both are cache reads in a sequence,
+/// and the data of the one before have left the cache register.
+fn may_follow(config: &Config, submissions: &Submissions, before: Option<&&Pass>, read: &Pass, next: &Pass) -> bool {
+    let in_sequence = before.is_some_and(|b| read.arrays[0].0 <= b.end() && b.end() <= next.begin());
+    in_sequence && !facts(config, &submissions[next.submission].1).urgent
 }
 
 /// A page is sensed unless the register has it: unless the die read it last, and nothing else since.

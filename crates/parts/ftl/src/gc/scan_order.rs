@@ -1,0 +1,84 @@
+//! The order in which collection reads the programs of a victim.
+//!
+//! Each die reads a batch of pages in sequence before it programs again. If all dies of a superblock did so at once,
+//! those that share a channel would wait for each other, and programs would pile up meanwhile. So dies take turns: of
+//! each channel, one reads its batch while the others program. Within a batch pages are read row by row, so that
+//! neighbors on neighboring dies stay neighbors.
+
+use crate::config::{Axis, Config, Group};
+use crate::layout::Layout;
+
+/// The order of reads from a victim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ScanOrder {
+    /// Pages per die and batch.
+    batch: u32,
+    /// Positions that read a batch at the same time.
+    width: u32,
+    /// Positions per row.
+    per_row: u32,
+}
+
+impl ScanOrder {
+    /// Creates the order of `config`. Dies take turns if they read more than a page at a time and consecutive positions
+    /// are on different channels; else all positions of a row are read together.
+    pub(crate) fn new(config: &Config, layout: &Layout) -> ScanOrder {
+        let (batch, per_row, channels) = (config.collection.batch, layout.per_row, config.geometry.channels);
+        let by_channel = config.group == Group::Drive && config.stripe[0] == Axis::Channel;
+        let width = if batch > 1 && by_channel { channels } else { per_row };
+        ScanOrder { batch, width, per_row }
+    }
+
+    /// Returns the number of programs that are read together.
+    #[inline]
+    pub(crate) fn batch_programs(self) -> u32 {
+        self.batch * self.width
+    }
+
+    /// Returns the end of the batch that begins or continues at `cursor`, in a scan of `end` programs.
+    #[inline]
+    pub(crate) fn batch_end(self, cursor: u32, end: u32) -> u32 {
+        if self.batch == 1 { end } else { end.min((cursor / self.batch_programs() + 1) * self.batch_programs()) }
+    }
+
+    /// Returns the number in its block of the program that is read after `cursor` others, of `end`.
+    #[inline]
+    pub(crate) fn program(self, cursor: u32, end: u32) -> u32 {
+        if self.width == self.per_row { cursor } else { self.in_turns(cursor, end) }
+    }
+
+    fn in_turns(self, cursor: u32, end: u32) -> u32 {
+        let of_all = self.batch * self.per_row;
+        let (first, within) = (cursor / of_all * of_all, cursor % of_all);
+        let rows = ((end - first) / self.per_row).min(self.batch);
+        if within >= rows * self.per_row {
+            // The rest of a row.
+            return cursor;
+        }
+        let (turn, within) = (within / (rows * self.width), within % (rows * self.width));
+        first + within / self.width * self.per_row + turn * self.width + within % self.width
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two of four positions at a time, batches of three pages.
+    const ORDER: ScanOrder = ScanOrder { batch: 3, width: 2, per_row: 4 };
+
+    #[test]
+    fn one_die_of_each_channel_reads_its_batch() {
+        let order: Vec<u32> = (0..12).map(|cursor| ORDER.program(cursor, 24)).collect();
+        assert_eq!(order, [0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11]);
+    }
+
+    #[test]
+    fn every_program_is_read_once_whatever_the_length() {
+        for end in 0..40 {
+            let mut order: Vec<u32> = (0..end).map(|cursor| ORDER.program(cursor, end)).collect();
+            order.sort_unstable();
+            assert_eq!(order, (0..end).collect::<Vec<u32>>(), "{end} programs");
+        }
+    }
+}
