@@ -1,8 +1,9 @@
 """Power cuts after which the guest itself comes back: the server is killed at a random instant, again and again.
 
-`python tests/guest/reboots.py COUNT [SEED]` kills the server COUNT times on each of three systems. Each new guest
-mounts the same store, runs SQLite's integrity check and e2fsck, reports the transactions that it found, and goes on
-writing. None that SQLite had acknowledged may be missing.
+`python tests/guest/reboots.py COUNT [SEED [SYSTEM ...]]` kills the server COUNT times on each of three systems with an
+NVMe drive, or on the systems named, of which `drambus` is one. Each new guest mounts the same store, runs SQLite's
+integrity check and e2fsck, reports the transactions that it found, and goes on writing. None that SQLite had
+acknowledged may be missing.
 """
 
 import random
@@ -18,28 +19,31 @@ from nandram.guest.arguments import copies
 from nandram.guest.children import Children
 from nandram.guest.deadline import Deadline
 from nandram.guest.drive import Server
+from nandram.guest.driver_build import DEVICE, driver_module
 from nandram.guest.folder import find_kernel, find_programs
+from nandram.guest.initramfs import NVME_DRIVE
 from nandram.guest.run import Guest, run_guest
 
 LIMIT_S = 900.0
 TRANSACTIONS_MAX = 10_000
 """Of a guest that is not killed; a kill comes long before."""
+ALL_SYSTEMS = {**SYSTEMS, "drambus": {"flash.blocks": "24", "flash.pages": "64", "ftl.capacity": "128MiB"}}
 _SCRIPT = f"""
 last=0
 mkdir -p /mnt
 if [ "$1" = first ]; then
-    mkfs.ext4 -q -F /dev/nvme0n1 64m
-    mount -t ext4 /dev/nvme0n1 /mnt
+    mkfs.ext4 -q -F "$2" 64m
+    mount -t ext4 "$2" /mnt
     # Without it SQLite does not sync the folder after it deletes its journal.
     sqlite3 /mnt/db "pragma synchronous=extra; create table t(n integer primary key, filler blob);"
 else
-    mount -t ext4 /dev/nvme0n1 /mnt || echo "fault: mount" > /dev/ttyS0
+    mount -t ext4 "$2" /mnt || echo "fault: mount" > /dev/ttyS0
     found=$(sqlite3 /mnt/db "pragma integrity_check; select count(*), coalesce(max(n), 0) from t;" | tr '\\n' ' ')
     umount /mnt
-    e2fsck -f -n /dev/nvme0n1 > /fsck 2>&1
+    e2fsck -f -n "$2" > /fsck 2>&1
     echo "found $? $found" > /dev/ttyS0
     last=${{found##*|}}
-    mount -t ext4 /dev/nvme0n1 /mnt
+    mount -t ext4 "$2" /mnt
 fi
 [ "$1" = last ] && exit 0
 n=0
@@ -112,7 +116,10 @@ def reboots(system: str, count: int, seed: int, work: Path) -> list[Reboot]:
     """Cut the power `count` times, and return what the guest found after each cut."""
     draw = random.Random(seed)
     programs, kernel = find_programs(FOLDER), find_kernel(FOLDER, "6.12")
-    changes = [f"{key}={value}" for key, value in SYSTEMS[system].items()]
+    changes = [f"{key}={value}" for key, value in ALL_SYSTEMS[system].items()]
+    is_bus = system == "drambus"
+    modules = [driver_module(FOLDER, "6.12", kernel)] if is_bus else []
+    device = DEVICE if is_bus else NVME_DRIVE
     script = work / "script.sh"
     script.write_text(_SCRIPT)
     files = copies([f"{script}:/script.sh", *sqlite_files(programs.tree)])
@@ -121,7 +128,7 @@ def reboots(system: str, count: int, seed: int, work: Path) -> list[Reboot]:
     for number in range(count + 1):
         word = "first" if number == 0 else "last" if number == count else "next"
         output = work / f"{number}"
-        guest = Guest(["sh", "/script.sh", word], programs, kernel, files)
+        guest = Guest(["sh", "/script.sh", word, device], programs, kernel, files, modules, drive=device)
         store = work / "store"
         if word == "last":
             run_guest(guest, Server(system, changes, store), output, LIMIT_S)
@@ -144,7 +151,7 @@ def main() -> int:
     """Cut and report; return 1 if anything was lost."""
     count, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
     lost = 0
-    for system in SYSTEMS:
+    for system in sys.argv[3:] or SYSTEMS:
         with tempfile.TemporaryDirectory(prefix="nandram-reboots-") as work:
             found = reboots(system, count, seed, Path(work))
         faults = [each for each in found if not each.is_whole]

@@ -1,12 +1,14 @@
 """Storage on the memory bus in a guest: our driver, Linux's block layer and file systems over the shared buffer."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from guest.reboots import reboots
 from guest.test_guest_system import FOLDER, served
 from nandram.errors import UserError
 from nandram.guest.folder import DEFAULT_KERNEL
@@ -93,3 +95,31 @@ def test_linux_runs_with_its_root_on_the_drive(tmp_path: Path) -> None:
     for expected in (["kept"], ["kept", "again"]):
         found = run(script, tmp_path / "second", "--root", *small, *store)
         assert found == ["/dev/drambus0", *expected]
+
+
+def test_a_guest_that_reboots_after_power_cuts_finds_what_sqlite_acknowledged(tmp_path: Path) -> None:
+    with_headers()
+    if shutil.which("sqlite3") is None:
+        pytest.skip("the host has no sqlite3")
+    found = reboots("drambus", 2, 1, tmp_path)
+    assert [each for each in found if not each.is_whole] == []
+
+
+def test_polled_requests_complete_without_interrupts(tmp_path: Path) -> None:
+    with_headers()
+    script = """
+    set -e
+    dd if=/dev/urandom of=/dev/drambus0 bs=1M count=1 oflag=direct 2> /dev/null
+    rmmod drambus; insmod /nandram/modules/drambus.ko poll_queues=1
+    count() { awk '/drambus/ { n += $2 } END { print n + 0 }' /proc/interrupts; }
+    read_blocks() {
+        fio --name=r --filename=/dev/drambus0 --direct=1 --rw=randread --bs=4k --size=1m --number_ios=200 \
+            --ioengine=io_uring --fixedbufs --output-format=json $1 > /r.json
+        grep -m 1 -o '"total_ios" : [0-9]*' /r.json | grep -o '[0-9]*$'
+    }
+    count; read_blocks; count; read_blocks --hipri; count"""
+    before, waited, amid, polled, after = map(int, run(script, tmp_path / "out", "--set", "host.queue_pairs=2"))
+    assert (waited, polled) == (200, 200)
+    assert amid - before >= 200
+    # What else reads the block device, such as its partitions, is interrupted as before.
+    assert after - amid < 10

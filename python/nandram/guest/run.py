@@ -136,6 +136,8 @@ def _run(
         deadline.pause("Linux booted" if status.phase == "booting Linux" else "the command ran")
     for tail in tails:
         tail.close()
+    # QEMU ends itself when the drive's server is gone, of which the server knows the reason.
+    drive.check()
     return status
 
 

@@ -1,12 +1,13 @@
 //! The interface of QEMU plug-ins, version 7, as far as it is used.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 
 use guest_clock::Channel;
 
 use crate::qemu::Functions;
-use crate::timer::{Plugin, processor_begins};
+use crate::registers;
+use crate::timer::Plugin;
 
 /// Version of the interface. QEMU checks that it supports this version.
 const VERSION: c_int = 7;
@@ -27,19 +28,13 @@ pub struct Info {
     max_vcpus: c_int,
 }
 
-type ProcessorCallback = extern "C" fn(c_uint, *mut c_void);
-
-unsafe extern "C" {
-    fn qemu_plugin_register_vcpu_init_cb(id: u64, callback: ProcessorCallback, userdata: *mut c_void);
-}
-
 /// Starts the plug-in: `-plugin libclock_plugin.so,channel=PATH`. Returns nonzero for an error.
 ///
 /// # Safety
 /// QEMU calls this once, with `argc` strings in `argv`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
-    id: u64,
+    _: u64,
     info: *const Info,
     argc: c_int,
     argv: *const *const c_char,
@@ -51,11 +46,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         unsafe { CStr::from_ptr(*argv.add(at)) }.to_string_lossy().into_owned()
     });
     match start(info, arguments) {
-        Ok(()) => {
-            // SAFETY: the identifier is QEMU's, and the callback lives as long as the process.
-            unsafe { qemu_plugin_register_vcpu_init_cb(id, processor_begins, std::ptr::null_mut()) };
-            0
-        }
+        Ok(()) => 0,
         Err(message) => {
             eprintln!("nandram clock plug-in: {message}");
             1
@@ -79,8 +70,10 @@ fn start(info: &Info, arguments: impl Iterator<Item = String>) -> Result<(), Str
     if info.smp_vcpus != 1 {
         return Err(format!("found {} processors, expected -smp 1: time is exact for one only", info.smp_vcpus));
     }
-    let functions = Functions::find()
-        .map_err(|absent| format!("this QEMU does not export {}: expected QEMU 11.1.3 of Debian", absent.join(", ")))?;
+    let refuse =
+        |absent: Vec<&str>| format!("this QEMU does not export {}: expected QEMU 11.1.3 of Debian", absent.join(", "));
+    let functions = Functions::find().map_err(refuse)?;
+    let regions = registers::Functions::find().map_err(refuse)?;
     let channel = Channel::open(Path::new(&channel)).map_err(|error| format!("channel {error}"))?;
-    Plugin::start(functions, channel)
+    Plugin::start(functions, regions, channel)
 }

@@ -36,18 +36,9 @@ pub(crate) struct Functions {
     deadline_ns: DeadlineNs,
 }
 
-/// The address of a processor of the guest (`CPUState`).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Processor(*mut c_void);
-
-// SAFETY: the address is only handed back to QEMU, which serializes its uses: the processor waits meanwhile.
-unsafe impl Send for Processor {}
-// SAFETY: as above.
-unsafe impl Sync for Processor {}
-
 /// The address of a PCI device.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Device(*mut c_void);
+pub(crate) struct Device(pub(crate) *mut c_void);
 
 // SAFETY: the address is only handed back to QEMU, in threads that hold its global lock.
 unsafe impl Send for Device {}
@@ -55,15 +46,10 @@ unsafe impl Send for Device {}
 unsafe impl Sync for Device {}
 
 /// Looks a symbol up in the running program.
-fn symbol(name: &CStr) -> Option<*mut c_void> {
+pub(crate) fn symbol(name: &CStr) -> Option<*mut c_void> {
     // SAFETY: the name ends with a zero.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!address.is_null()).then_some(address)
-}
-
-/// Returns the address of `current_cpu` of this thread.
-fn current_cpu() -> Option<*mut *mut c_void> {
-    symbol(c"current_cpu").map(<*mut c_void>::cast)
 }
 
 impl Functions {
@@ -88,13 +74,12 @@ impl Functions {
             c"msix_notify",
             c"all_cpu_threads_idle",
             c"qemu_clock_deadline_ns_all",
-            c"current_cpu",
         ]
         .map(&mut find);
         if !absent.is_empty() {
             return Err(absent);
         }
-        let [clock, init, modify, delete, resolve, notify, idle, deadline, _] = addresses;
+        let [clock, init, modify, delete, resolve, notify, idle, deadline] = addresses;
         // SAFETY: QEMU 11.1 exports functions with these names and types, and none of the addresses is zero.
         unsafe {
             Ok(Functions {
@@ -110,26 +95,12 @@ impl Functions {
         }
     }
 
-    /// Returns the virtual clock's time, in a thread of QEMU.
+    /// Returns the virtual clock's time, in a thread of QEMU. In an access of the processor it counts the instructions up to
+    /// the one that accesses.
     pub fn now(&self) -> u64 {
         // SAFETY: reading a clock is allowed at any time.
         let now = unsafe { (self.clock_get_ns)(CLOCK_VIRTUAL) };
         u64::try_from(now).expect("virtual time begins at zero")
-    }
-
-    /// Returns the virtual clock's time, in a thread of the plug-in, while `processor` waits in an instruction.
-    ///
-    /// The clock counts the instructions of the thread's current processor up to the one that it executes. With the
-    /// waiting processor as the current one, the time is exact.
-    pub fn now_of(&self, processor: Option<Processor>) -> u64 {
-        let current = current_cpu().expect("found at the start");
-        let address = processor.map_or(ptr::null_mut(), |Processor(address)| address);
-        // SAFETY: `current` is this thread's own variable, which no other code of this thread uses.
-        unsafe { current.write(address) };
-        let now = self.now();
-        // SAFETY: as above. QEMU must not take this thread for the processor's.
-        unsafe { current.write(ptr::null_mut()) };
-        now
     }
 
     /// Returns the time until which the guest sleeps if no device wakes it, in a timer's callback at `now`: that of the
@@ -142,14 +113,6 @@ impl Functions {
         // SAFETY: as above. The timer that fires is no longer in the list.
         let left = unsafe { (self.deadline_ns)(CLOCK_VIRTUAL, ALL_TIMERS) };
         u64::try_from(left).map_or(u64::MAX, |left| now.saturating_add(left))
-    }
-
-    /// Returns the processor of this thread.
-    pub fn processor(&self) -> Option<Processor> {
-        let current = current_cpu()?;
-        // SAFETY: this thread's own variable.
-        let address = unsafe { current.read() };
-        (!address.is_null()).then_some(Processor(address))
     }
 
     /// Returns the only device of the drive's type, or `None` if there is none or more than one.

@@ -14,16 +14,22 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use crate::mailbox::{Gone, Mailbox, Words};
 
 /// Identifies the file and the version of its layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"nandrck2");
+const MAGIC: u64 = u64::from_le_bytes(*b"nandrck3");
 /// Bytes of the file: one page.
 const BYTES: usize = 4096;
 /// Maximum number of interrupt vectors.
 pub const VECTORS_MAX: u16 = 128;
+/// Bytes of BAR 0, from its start, whose accesses the channel carries. What follows is the table of interrupts.
+pub const REGISTER_BYTES: u64 = 0x2000;
 /// A time that never comes.
 const NEVER: u64 = u64::MAX;
-/// Requests of the drive.
-const READ_CLOCK: u64 = 1;
-const ARM: u64 = 2;
+/// Requests of the monitor: the timer's time has come, or the guest accesses registers. The bytes of an access follow
+/// from bit 8 on.
+const FIRE: u64 = 1;
+const READ: u64 = 2;
+const WRITE: u64 = 3;
+const KIND: u64 = 0xff;
+const BYTES_SHIFT: u32 = 8;
 
 /// The content of the file.
 #[repr(C)]
@@ -33,10 +39,39 @@ struct Layout {
     /// Set by the plug-in when it is loaded.
     attached: AtomicU32,
     reserved: AtomicU32,
-    /// From the drive to the plug-in.
-    clock: Mailbox,
-    /// From the plug-in's timer to the drive.
+    /// From the plug-in to the drive, while the guest's processor waits or is stopped.
+    calls: Mailbox,
+    /// From the drive to the plug-in: a new time for the timer.
     timer: Mailbox,
+}
+
+/// An access to registers of at most 8 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The first register's offset in BAR 0.
+    pub offset: u64,
+    /// Number of bytes, 1 to 8.
+    pub bytes: usize,
+    /// The value to write, little-endian, or `None` for a read.
+    pub write: Option<u64>,
+}
+
+/// The drive's answer to an access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The value that was read, little-endian.
+    pub value: u64,
+    /// The drive's next time, if any.
+    pub next: Option<u64>,
+}
+
+/// The drive's side of the channel: what it does when it is called.
+pub trait Handler {
+    /// Performs an access of the guest at `now`.
+    fn access(&mut self, now: u64, access: Access) -> Answer;
+
+    /// Does the drive's work at the timer's time `now`. The guest sleeps until `asleep` unless the drive wakes it.
+    fn fire(&mut self, now: u64, asleep: u64) -> Due;
 }
 
 /// The drive's answer to the timer.
@@ -139,49 +174,55 @@ impl Channel {
         self.layout().attached.load(Ordering::Acquire) != 0
     }
 
-    /// Reads the virtual clock. The guest's processor must be waiting for the caller. `exists` is called now and then
-    /// while waiting.
-    ///
-    /// # Errors
-    /// Fails once `exists` returns false.
-    pub fn now(&self, exists: impl FnMut() -> bool) -> Result<u64, Gone> {
-        Ok(self.layout().clock.call([READ_CLOCK, 0, 0, 0], exists)?[0])
-    }
-
-    /// Arms the timer for `next`, or disarms it.
+    /// Has the plug-in arm its timer for `next`, or disarm it, when that has changed outside of a call. `exists` is called
+    /// now and then while waiting.
     ///
     /// # Errors
     /// Fails once `exists` returns false.
     pub fn arm(&self, next: Option<u64>, exists: impl FnMut() -> bool) -> Result<(), Gone> {
-        self.layout().clock.call([ARM, next.unwrap_or(NEVER), 0, 0], exists).map(|_| ())
+        self.layout().timer.call([next.unwrap_or(NEVER), 0, 0, 0], exists).map(|_| ())
     }
 
-    /// Waits for the timer's next callback and answers it with the result of `due`, which receives the timer's time and
-    /// the time until which the guest sleeps unless the drive wakes it.
+    /// Waits for the plug-in's next call and passes it to `handler`.
     ///
     /// # Errors
     /// Fails once `goes_on` returns false.
-    pub fn serve_timer(&self, due: impl FnOnce(u64, u64) -> Due, goes_on: impl FnMut() -> bool) -> Result<(), Gone> {
-        let answer = |request: Words| {
-            let Due { vectors, at, next } = due(request[0], request[1]);
-            [vectors as u64, (vectors >> 64) as u64, next.unwrap_or(NEVER), at]
+    pub fn serve(&self, handler: &mut impl Handler, goes_on: impl FnMut() -> bool) -> Result<(), Gone> {
+        let answer = |[kind, now, first, second]: Words| {
+            if kind & KIND == FIRE {
+                let Due { vectors, at, next } = handler.fire(now, first);
+                return [vectors as u64, (vectors >> 64) as u64, next.unwrap_or(NEVER), at];
+            }
+            let bytes = (kind >> BYTES_SHIFT).clamp(1, 8) as usize;
+            let write = (kind & KIND == WRITE).then_some(second);
+            let Answer { value, next } = handler.access(now, Access { offset: first, bytes, write });
+            [value, next.unwrap_or(NEVER), 0, 0]
         };
-        self.layout().timer.serve(answer, goes_on)
+        self.layout().calls.serve(answer, goes_on)
     }
 
-    /// Waits for the drive's next request and answers it: `now` returns the clock's time, `arm` arms the timer.
+    /// Waits for the drive's next request to arm the timer, and passes it to `arm`.
     ///
     /// # Errors
     /// Fails once the drive is gone.
-    pub fn serve_clock(&self, now: impl FnOnce() -> u64, arm: impl FnOnce(Option<u64>)) -> Result<(), Gone> {
+    pub fn serve_timer(&self, arm: impl FnOnce(Option<u64>)) -> Result<(), Gone> {
         let answer = |request: Words| {
-            if request[0] == READ_CLOCK {
-                return [now(), 0, 0, 0];
-            }
-            arm(time(request[1]));
+            arm(time(request[0]));
             [0; 4]
         };
-        self.layout().clock.serve(answer, || self.has_drive())
+        self.layout().timer.serve(answer, || self.has_drive())
+    }
+
+    /// Passes an access of the guest at `now` to the drive.
+    ///
+    /// # Errors
+    /// Fails once the drive is gone.
+    pub fn access(&self, now: u64, access: Access) -> Result<Answer, Gone> {
+        let kind = if access.write.is_some() { WRITE } else { READ };
+        let kind = kind | (access.bytes as u64) << BYTES_SHIFT;
+        let request = [kind, now, access.offset, access.write.unwrap_or(0)];
+        let reply = self.layout().calls.call(request, || self.has_drive())?;
+        Ok(Answer { value: reply[0], next: time(reply[1]) })
     }
 
     /// Reports the timer's time `now` to the drive, and that the guest sleeps until `asleep` unless the drive wakes it.
@@ -189,13 +230,19 @@ impl Channel {
     /// # Errors
     /// Fails once the drive is gone.
     pub fn fire(&self, now: u64, asleep: u64) -> Result<Due, Gone> {
-        let reply = self.layout().timer.call([now, asleep, 0, 0], || self.has_drive())?;
+        let reply = self.layout().calls.call([FIRE, now, asleep, 0], || self.has_drive())?;
         Ok(Due { vectors: u128::from(reply[0]) | u128::from(reply[1]) << 64, at: reply[3], next: time(reply[2]) })
     }
 
-    /// Wakes the thread in [`serve_timer`](Self::serve_timer), so that it checks whether to go on.
-    pub fn wake_timer(&self) {
-        self.layout().timer.wake();
+    /// Wakes the thread in [`serve`](Self::serve), so that it checks whether to go on.
+    pub fn wake(&self) {
+        self.layout().calls.wake();
+    }
+
+    /// Ends the drive's side: a plug-in that waits no longer finds a drive.
+    pub fn abandon(&self) {
+        // The lock also ends with the process.
+        let _ = flock(&self.file, FlockOperation::Unlock);
     }
 
     /// Removes the file, on the drive's side. A plug-in that has opened it keeps its mapping.
@@ -238,6 +285,20 @@ mod tests {
         std::env::temp_dir().join(format!("nandram-clock-{}-{name}", std::process::id()))
     }
 
+    /// A drive that answers with what it was called with.
+    struct Echo;
+
+    impl Handler for Echo {
+        fn access(&mut self, now: u64, access: Access) -> Answer {
+            let value = access.write.map_or(access.offset, |value| value + access.bytes as u64);
+            Answer { value, next: now.is_multiple_of(2).then_some(now + 5) }
+        }
+
+        fn fire(&mut self, now: u64, asleep: u64) -> Due {
+            Due { vectors: 1 << 100 | u128::from(now), at: asleep, next: now.is_multiple_of(2).then_some(now + 7) }
+        }
+    }
+
     #[test]
     fn both_sides_serve_each_other() {
         let path = path("both");
@@ -247,24 +308,23 @@ mod tests {
         assert!(drive.is_attached());
         thread::scope(|scope| {
             scope.spawn(|| {
-                let mut armed = None;
                 for now in 1..=100 {
-                    monitor.serve_clock(|| now, |_| panic!("no timer yet")).expect("the drive");
-                    monitor.serve_clock(|| panic!("no clock"), |time| armed = time).expect("the drive");
-                    assert_eq!(armed, now.is_multiple_of(2).then_some(now + 5));
-                    let due = monitor.fire(now + 5, now + 9).expect("the drive");
-                    assert_eq!(due, Due { vectors: 1 << 100 | u128::from(now), at: now + 9, next: armed });
+                    let even = now % 2 == 0;
+                    let read = monitor.access(now, Access { offset: now + 1, bytes: 4, write: None });
+                    assert_eq!(read, Ok(Answer { value: now + 1, next: even.then_some(now + 5) }));
+                    let write = monitor.access(now, Access { offset: 0, bytes: 8, write: Some(u64::MAX - 8) });
+                    assert_eq!(write, Ok(Answer { value: u64::MAX, next: even.then_some(now + 5) }));
+                    let due = monitor.fire(now, now + 9).expect("the drive");
+                    let vectors = 1 << 100 | u128::from(now);
+                    assert_eq!(due, Due { vectors, at: now + 9, next: even.then_some(now + 7) });
+                    monitor.serve_timer(|next| assert_eq!(next, even.then_some(now))).expect("the drive");
                 }
             });
-            for _ in 0..100 {
-                let now = drive.now(|| true).expect("the monitor");
-                let next = now.is_multiple_of(2).then_some(now + 5);
-                drive.arm(next, || true).expect("the monitor");
-                let due = |at: u64, asleep: u64| {
-                    assert_eq!((at, asleep), (now + 5, now + 9));
-                    Due { vectors: 1 << 100 | u128::from(now), at: asleep, next }
-                };
-                drive.serve_timer(due, || true).expect("the monitor");
+            for now in 1..=100 {
+                for _ in 0..3 {
+                    drive.serve(&mut Echo, || true).expect("the monitor");
+                }
+                drive.arm((now % 2 == 0).then_some(now), || true).expect("the monitor");
             }
         });
         drop(drive);
@@ -276,10 +336,10 @@ mod tests {
         let path = path("gone");
         let drive = Channel::create(&path).expect("a channel");
         let monitor = Channel::open(&path).expect("the channel");
-        assert_eq!(drive.now(|| false), Err(Gone));
+        assert_eq!(drive.arm(None, || false), Err(Gone));
         let stopped = AtomicBool::new(false);
         thread::scope(|scope| {
-            let served = scope.spawn(|| drive.serve_timer(|_, _| Due::default(), || !stopped.load(Ordering::Relaxed)));
+            let served = scope.spawn(|| drive.serve(&mut Echo, || !stopped.load(Ordering::Relaxed)));
             stopped.store(true, Ordering::Relaxed);
             assert_eq!(served.join().expect("no panic"), Err(Gone));
         });

@@ -30,9 +30,6 @@ pub enum ServiceError {
     /// The monitor accessed the drive, but has not loaded the clock plug-in.
     #[error("the guest accessed the drive, but QEMU has not loaded the clock plug-in: add -plugin and the channel")]
     NoPlugin,
-    /// The plug-in no longer answers.
-    #[error("the clock plug-in no longer answers")]
-    ClockLost,
     /// The connection failed.
     #[error("vfio-user connection: {0}")]
     Connection(vfio_user::Error),

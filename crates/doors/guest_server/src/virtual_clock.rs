@@ -1,8 +1,8 @@
 //! The virtual clock of a QEMU that has loaded the plug-in.
 //!
-//! The drive acts at two kinds of moments only: while the guest's processor waits for a register access, and in the
-//! callback of the timer that it armed, with the processor stopped. Between them guest time does not pass for the
-//! drive, so what the guest sees is exact and repeatable.
+//! The drive acts at two kinds of moments only: while the guest's processor waits for a register access, which the
+//! plug-in passes on, and in the callback of the plug-in's timer, with the processor stopped. Between them guest time does
+//! not pass for the drive, so what the guest sees is exact and repeatable.
 //!
 //! While the processor sleeps, no guest can see what the drive does before the interrupt that ends the sleep. Such a
 //! callback handles all events up to that interrupt, which the plug-in raises at its own time.
@@ -12,15 +12,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use guest::{Drive, QUEUES};
-use guest_clock::{Channel, Due, Gone, VECTORS_MAX};
+use guest_clock::{Access, Answer, Channel, Due, Handler, REGISTER_BYTES, VECTORS_MAX};
 use sim::Time;
 
 use crate::ServiceError;
 use crate::clock::{Clock, InterruptSetup};
 
 const _: () = assert!(QUEUES <= VECTORS_MAX);
+const _: () = assert!(guest::pci::TABLE == REGISTER_BYTES);
 
-/// The plug-in must answer within this time: QEMU itself gives up on a register access after 5 seconds.
+/// The plug-in must arm its timer within this time.
 const ANSWER_MAX: Duration = Duration::from_secs(4);
 
 struct State {
@@ -49,15 +50,14 @@ impl VirtualClock {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Lets the plug-in arm its timer for the drive's next time, if that has changed.
-    fn arm(&self, state: &mut State) -> Result<(), Gone> {
-        let next = state.next();
-        if next != state.armed {
-            self.channel.arm(next, patience())?;
-            state.armed = next;
-        }
-        Ok(())
+/// Abandons a channel at its end.
+struct Abandoned<'a>(&'a Channel);
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        self.0.abandon();
     }
 }
 
@@ -91,24 +91,51 @@ fn time(nanoseconds: u64) -> Time {
     Time::from_ps(nanoseconds.saturating_mul(1000))
 }
 
-impl Clock for VirtualClock {
-    fn access(&self, act: &mut dyn FnMut(&mut Drive, Time)) -> Result<(), ServiceError> {
-        if !self.channel.is_attached() {
-            return Err(ServiceError::NoPlugin);
-        }
-        let now = self.channel.now(patience()).map_err(|Gone| ServiceError::ClockLost)?;
+impl Handler for &VirtualClock {
+    fn access(&mut self, now: u64, access: Access) -> Answer {
+        let Access { offset, bytes, write } = access;
         let mut state = self.lock();
-        state.act(time(now), act);
-        self.arm(&mut state).map_err(|Gone| ServiceError::ClockLost)
+        let mut value = write.unwrap_or(u64::MAX).to_le_bytes();
+        let data = &mut value[..bytes];
+        state.act(time(now), &mut |drive, now| match write {
+            Some(_) => drive.write(now, offset, data),
+            None => drive.read(now, offset, data),
+        });
+        state.armed = state.next();
+        Answer { value: u64::from_le_bytes(value), next: state.armed }
+    }
+
+    fn fire(&mut self, now: u64, asleep: u64) -> Due {
+        let mut state = self.lock();
+        let mut at = now;
+        state.act(time(at), &mut |drive, now| drive.advance(now));
+        while state.pending == 0
+            && let Some(next) = state.next_event().filter(|next| *next < asleep)
+        {
+            at = next;
+            state.act(time(at), &mut |drive, now| drive.advance(now));
+        }
+        let vectors = std::mem::take(&mut state.pending);
+        state.armed = state.next_event();
+        Due { vectors, at, next: state.armed }
+    }
+}
+
+impl Clock for VirtualClock {
+    fn access(&self, _: &mut dyn FnMut(&mut Drive, Time)) -> Result<(), ServiceError> {
+        // The plug-in keeps these accesses from the socket.
+        Err(ServiceError::NoPlugin)
     }
 
     fn inspect(&self, act: &mut dyn FnMut(&mut Drive, Time)) {
         let mut state = self.lock();
         let last = state.last;
         state.act(last, act);
-        if self.channel.is_attached() {
-            // The next access reports a plug-in that no longer answers.
-            let _ = self.arm(&mut state);
+        let next = state.next();
+        if next != state.armed && self.channel.is_attached() {
+            // A plug-in that does not answer is QEMU's end.
+            let _ = self.channel.arm(next, patience());
+            state.armed = next;
         }
     }
 
@@ -117,27 +144,16 @@ impl Clock for VirtualClock {
     }
 
     fn run(&self) {
-        let due = |now: u64, asleep: u64| {
-            let mut state = self.lock();
-            let mut at = now;
-            state.act(time(at), &mut |drive, now| drive.advance(now));
-            while state.pending == 0
-                && let Some(next) = state.next_event().filter(|next| *next < asleep)
-            {
-                at = next;
-                state.act(time(at), &mut |drive, now| drive.advance(now));
-            }
-            let vectors = std::mem::take(&mut state.pending);
-            state.armed = state.next_event();
-            Due { vectors, at, next: state.armed }
-        };
+        // The monitor must not wait for a drive that failed.
+        let _abandoned = Abandoned(&self.channel);
         let goes_on = || !self.stopped.load(Ordering::Relaxed);
-        while self.channel.serve_timer(due, goes_on) == Ok(()) {}
+        let mut drive = self;
+        while self.channel.serve(&mut drive, goes_on) == Ok(()) {}
     }
 
     fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
-        self.channel.wake_timer();
+        self.channel.wake();
         self.channel.remove();
     }
 }

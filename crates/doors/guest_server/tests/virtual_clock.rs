@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use guest_clock::Channel;
-use support::{DATA, Driver, Server, pattern};
+use guest_clock::{Access, Channel};
+use support::{DATA, Driver, Registers, Server, pattern};
 
 /// The monitor's side of a channel: a clock that stands still but in `wait`.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ struct Monitor {
 }
 
 impl Monitor {
-    /// Opens the channel, and answers the drive until it is gone.
+    /// Opens the channel, and arms the timer at the drive's request until it is gone.
     fn start(server: &Server, sleeps: bool) -> Monitor {
         let channel = Arc::new(Channel::open(&server.channel).expect("a channel"));
         let monitor = Monitor {
@@ -34,13 +34,20 @@ impl Monitor {
             sleeps,
             fires: Arc::default(),
         };
-        let clock = monitor.clone();
-        thread::spawn(move || {
-            let now = || clock.now.load(Ordering::SeqCst);
-            let arm = |next: Option<u64>| clock.armed.store(next.unwrap_or(u64::MAX), Ordering::SeqCst);
-            while clock.channel.serve_clock(now, arm).is_ok() {}
-        });
+        let timer = monitor.clone();
+        thread::spawn(move || while timer.channel.serve_timer(|next| timer.arm(next)).is_ok() {});
         monitor
+    }
+
+    fn arm(&self, next: Option<u64>) {
+        self.armed.store(next.unwrap_or(u64::MAX), Ordering::SeqCst);
+    }
+
+    fn access(&self, offset: u64, bytes: usize, write: Option<u64>) -> u64 {
+        let access = Access { offset, bytes, write };
+        let answer = self.channel.access(self.now.load(Ordering::SeqCst), access).expect("the drive");
+        self.arm(answer.next);
+        answer.value
     }
 
     /// Lets time pass until `vector` is raised, or by 1 us.
@@ -60,11 +67,24 @@ impl Monitor {
             assert!(due.at == now || asleep > now, "{due:?} at {now}");
             self.fires.fetch_add(1, Ordering::Relaxed);
             self.now.store(due.at, Ordering::SeqCst);
-            self.armed.store(due.next.unwrap_or(u64::MAX), Ordering::SeqCst);
+            self.arm(due.next);
             if vector.is_some_and(|vector| due.vectors >> vector & 1 == 1) {
                 return;
             }
         }
+    }
+}
+
+impl Registers for Monitor {
+    fn read(&mut self, offset: u64, to: &mut [u8]) {
+        let value = self.access(offset, to.len(), None).to_le_bytes();
+        to.copy_from_slice(&value[..to.len()]);
+    }
+
+    fn write(&mut self, offset: u64, from: &[u8]) {
+        let mut value = [0; 8];
+        value[..from.len()].copy_from_slice(from);
+        self.access(offset, from.len(), Some(u64::from_le_bytes(value)));
     }
 }
 
@@ -73,6 +93,7 @@ fn session(name: &str, sleeps: bool) -> ((Vec<u64>, String), u64) {
     let server = Server::start(name, true);
     let monitor = Monitor::start(&server, sleeps);
     let mut driver = Driver::connect(&server);
+    driver.registers = Some(Box::new(monitor.clone()));
     let wait = &mut |_: &mut Driver, vector: Option<usize>| monitor.wait(vector);
     driver.attach(wait);
     for i in 0..40 {
