@@ -74,3 +74,41 @@ fn a_warm_cache_hits_from_the_first_request() {
         assert!(stats(&sets, few).map_reads > 0, "{grain}: a cold cache holds nothing");
     }
 }
+
+/// Each random write changes a map page. One that is not cached is read, and another that changed is programmed in
+/// exchange. So the dies sense a page and program a second unit as often as a map page is not cached.
+#[test]
+fn the_size_of_the_cache_decides_the_rate_of_random_writes() {
+    // 512 map pages on eight dies, with room for all that is written.
+    let eight = [
+        ("flash.channels", "4"),
+        ("flash.dies", "2"),
+        ("flash.planes", "1"),
+        ("flash.blocks", "96"),
+        ("flash.pages", "256"),
+        ("flash.page", "16KiB"),
+        ("ftl.capacity", "2GiB"),
+        ("device.write_cache.size", "1MiB"),
+    ];
+    let run = |size: &str| {
+        let system = system("", &[&DRIVE[..], &eight, &[("ftl.map_cache.size", size)]].concat());
+        let job = "rw=randwrite\nbs=4k\niodepth=64\nnumber_ios=20000\nnorandommap";
+        let outcome = play(&system, job, &options(Preparation::Filled));
+        let stats = outcome.machine.ftl().stats();
+        let host = stats.programmed_host as f64;
+        let (programs, reads) = (stats.programmed_system as f64 / host, stats.map_reads as f64 / host);
+        // Time of a die per unit of the host.
+        let program = system.flash.program[0].secs_f64() / 4.0;
+        let busy = program * (1.0 + programs) + system.flash.read[0].secs_f64() * reads;
+        (20_000.0 / outcome.end.secs_f64(), programs, 8.0 / busy, outcome.machine.ftl().map_cache_use())
+    };
+    for (size, frames) in [("64KiB", 16), ("512KiB", 128), ("1MiB", 256)] {
+        let (rate, programs, possible, held) = run(size);
+        println!("{size}: {rate:.0} IOPS of {possible:.0}; {programs:.3} map pages programmed per unit");
+        assert_eq!(held, Some((frames, frames)), "{size}");
+        // Map pages that wait, at most 64 to be loaded and 64 to be programmed, still take changes.
+        let missing = 1.0 - f64::from(frames) / 512.0;
+        assert!((missing - 0.25..missing + 0.02).contains(&programs), "{size}: {programs} programmed per unit");
+        assert!((0.9..1.05).contains(&(rate / possible)), "{size}: {rate} IOPS, the dies allow {possible}");
+    }
+}

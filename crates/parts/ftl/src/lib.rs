@@ -288,6 +288,12 @@ impl Ftl {
         self.config.user_units
     }
 
+    /// Returns how many translation units, or entries, the map cache holds, and its capacity; `None` if the controller
+    /// holds the whole map.
+    pub fn map_cache_use(&self) -> Option<(u32, u32)> {
+        self.map.cache_use()
+    }
+
     /// Returns the counters since the mount or the last [`reset_stats`](Self::reset_stats).
     pub fn stats(&self) -> &Stats {
         &self.stats

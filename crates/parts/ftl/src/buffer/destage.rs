@@ -61,11 +61,11 @@ impl Ftl {
             && !self.map.is_bringing_in()
     }
 
-    /// Returns true if writes wait for room while no program is in progress and no data is due to arrive: dirty data
-    /// must then be written, however little there is.
+    /// Returns true if writes wait for room while no program is in progress, and no data is due to arrive or part of the
+    /// map to be loaded: dirty data must then be written, however little there is.
     #[inline]
     pub(crate) fn is_starved(&self) -> bool {
-        self.buffer.moving | self.buffer.reserved == 0 && !self.requests.queue.is_empty()
+        self.buffer.moving | self.buffer.reserved == 0 && !self.requests.queue.is_empty() && !self.map.is_loading()
     }
 
     /// Fills one program from the head of the dirty list.

@@ -49,6 +49,12 @@ impl Buffer {
         self.write_used -= 1;
     }
 
+    /// Returns the free slots for units of the layer itself.
+    #[inline]
+    pub(crate) fn system_free(&self) -> u32 {
+        SYSTEM_SLOTS - self.system_used
+    }
+
     /// Returns true while a write has reserved room for data that has not arrived.
     #[inline]
     pub(crate) fn expects_data(&self) -> bool {

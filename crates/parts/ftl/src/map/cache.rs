@@ -14,6 +14,9 @@ use crate::map::frames::{ABSENT, FETCHING, MapCache};
 use crate::request::operation::Kind;
 use crate::{Actions, Ftl};
 
+/// The value of `count` of a fetch that was issued for changes. Other fetches were issued for reads.
+const FOR_CHANGES: u32 = 1;
+
 /// Availability of a translation unit.
 pub(crate) enum Ready {
     Now,
@@ -30,6 +33,11 @@ impl Ftl {
     /// off. Returns `None` when none is left, else the number to continue from after the issued operations complete.
     pub fn write_back_map(&mut self, from: u32, out: &mut Actions) -> Option<u32> {
         let count = self.map.cache.as_ref().map_or(0, |cache| cache.state.len() as u32);
+        if let Some(map) = &mut self.map.cache {
+            while let Some(t) = map.wanted.take() {
+                map.stale[t as usize] = true;
+            }
+        }
         for t in from..count {
             let cache = self.cache();
             let state = cache.state[t as usize];
@@ -119,17 +127,27 @@ impl Ftl {
         }
     }
 
-    /// Loads the translation units that writes changed.
+    /// Loads the translation units that writes changed, as far as the cache has or will have room for them. Host writes
+    /// are not admitted while many wait: otherwise ever more changes would.
     pub(crate) fn fetch_wanted(&mut self, out: &mut Actions) {
-        if self.map.cache.as_ref().is_none_or(|map| map.wanted.is_empty()) {
+        if !self.map.cache.as_ref().is_some_and(MapCache::lacks_room) {
             return;
         }
         if self.caches_entries() {
             self.fetch_wanted_entries(out);
-            return;
+        } else {
+            self.fetch_wanted_units(out);
         }
-        while let Some(t) = self.cache().wanted.take() {
+        self.admit(out);
+    }
+
+    fn fetch_wanted_units(&mut self, out: &mut Actions) {
+        while let Some(t) = self.cache().wanted.first() {
             let state = self.cache().state[t as usize];
+            if state == ABSENT && !self.may_load(t, out) {
+                return;
+            }
+            let _ = self.cache().wanted.take();
             if state == ABSENT {
                 self.stats.map_misses += 1;
                 self.fetch(t, true, out);
@@ -141,8 +159,44 @@ impl Ftl {
         }
     }
 
-    /// Fetches translation unit `t`; returns `None` if it is available without a read.
+    /// Returns true if translation unit `t` can be loaded for a change. Each load needs a free frame when it completes,
+    /// or a slot in which the frame that it replaces is written back.
+    fn may_load(&mut self, t: u32, out: &mut Actions) -> bool {
+        let slots = self.buffer.system_free();
+        let map = self.cache();
+        if map.loads >= map.free_frames() + slots {
+            return false;
+        }
+        let logical = map.first + t;
+        matches!(self.place(logical), Place::Flash(_)) || self.make_room(t, out)
+    }
+
+    /// Returns true if translation unit `t` can be cached. If it takes the place of a changed frame and there are not
+    /// enough slots for that frame, as much of it as possible is written back.
+    fn make_room(&mut self, t: u32, out: &mut Actions) -> bool {
+        if self.cache().surplus().is_some() {
+            self.evict(out);
+        }
+        let Some(frame) = self.cache().replaced_by(t) else { return true };
+        let map = self.map.cache.as_ref().expect("called only if the map is cached");
+        let needs_slot = |t: &u32| map.changed(*t, frame) && !self.awaits_program(map.first + t);
+        let slots = map.span(frame).filter(needs_slot).count() as u32;
+        slots <= self.buffer.system_free() || self.write_frame_back(frame, out)
+    }
+
+    /// Serves the reads that wait for translation unit `t` without caching it: there is no room. Its changes, if any,
+    /// wait until there is.
+    fn pass_by(&mut self, t: u32, dirty: bool) {
+        let cache = self.cache();
+        cache.state[t as usize] = ABSENT;
+        if dirty {
+            cache.wanted.add(t);
+        }
+    }
+
+    /// Fetches translation unit `t`, for a change if `dirty`; returns `None` if it is available without a read.
     fn fetch(&mut self, t: u32, dirty: bool, out: &mut Actions) -> Option<OpId> {
+        let reason = if dirty { FOR_CHANGES } else { 0 };
         let cache = self.cache();
         let (state, logical) = (cache.state[t as usize], cache.first + t);
         let dirty = dirty || std::mem::replace(&mut cache.stale[t as usize], false);
@@ -153,15 +207,21 @@ impl Ftl {
         }
         let Place::Flash(physical) = self.place(logical) else {
             // Never written, or still in RAM waiting to be programmed.
-            self.cache().insert(t, dirty);
-            self.evict(out);
+            if self.make_room(t, out) {
+                self.cache().insert(t, dirty);
+                self.evict(out);
+            } else {
+                self.pass_by(t, dirty);
+            }
             return None;
         };
         let id = self.start_operation(Kind::MapRead, t);
         let operation = &mut self.operations[id];
-        (operation.unit, operation.mask) = (physical, u64::from(dirty));
+        (operation.unit, operation.mask, operation.count) = (physical, u64::from(dirty), reason);
         assert!(id.0 & FETCHING == 0, "more than 2^31 operations in progress");
-        self.cache().state[t as usize] = FETCHING | id.0;
+        let cache = self.cache();
+        cache.state[t as usize] = FETCHING | id.0;
+        cache.loads += reason;
         self.space.blocks.pin(self.layout.block_of(physical));
         self.stats.map_reads += 1;
         out.actions.push(Action::Read(ReadOp {
@@ -185,7 +245,11 @@ impl Ftl {
             // modeled); then it is written again.
             self.stats.failures += 1;
         }
-        if self.cache().insert(t, operation.mask != 0 || status != Status::Ok) {
+        self.cache().loads -= operation.count;
+        let dirty = operation.mask != 0 || status != Status::Ok;
+        if !self.make_room(t, out) {
+            self.pass_by(t, dirty);
+        } else if self.cache().insert(t, dirty) {
             let id = self.host_access(Kind::HostCopy, t, 1 << self.layout.unit_shift, true, out);
             self.moves_translation(id, t);
         }
@@ -208,8 +272,8 @@ impl Ftl {
         matches!(self.place(logical), Place::Buffer(slot) if self.buffer.slots[slot].holds == Holds::Dirty)
     }
 
-    /// Evicts frames beyond the capacity and writes changed ones back. If no slot is free for that, a frame stays a
-    /// little longer.
+    /// Evicts frames beyond the capacity and writes changed ones back. If no slot is free for that, frames of host memory
+    /// that is being released stay a little longer.
     pub(crate) fn evict(&mut self, out: &mut Actions) {
         if self.caches_entries() {
             self.evict_entries(out);

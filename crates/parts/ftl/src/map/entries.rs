@@ -69,6 +69,11 @@ impl MapEntries {
         self.capacity
     }
 
+    /// Returns the number of cached entries.
+    pub fn len(&self) -> u32 {
+        self.len
+    }
+
     /// Returns the chain of `unit`: multiplying by an odd constant spreads strided units over the high bits.
     fn chain_of(&self, unit: u32) -> usize {
         let bits = self.chains.len().trailing_zeros();

@@ -14,6 +14,10 @@ pub(crate) const ABSENT: u32 = u32::MAX;
 /// If this bit is set, the rest of a state is the number of the operation that fetches the unit.
 pub(crate) const FETCHING: u32 = 1 << 31;
 
+/// Maximum number of changed translation units or entries that wait for room in the cache while the host writes. Assumed:
+/// as many as may wait to be programmed, so that loads, host programs and write-backs overlap.
+const WAITING: u32 = sizes::SYSTEM_SLOTS;
+
 #[derive(Clone, Copy)]
 pub(crate) struct Frame {
     /// Its translation unit or, in host memory, its group of translation units.
@@ -58,6 +62,8 @@ pub(crate) struct MapCache {
     pub(super) entries: Option<MapEntries>,
     /// Translation units that writes changed and that are to be fetched.
     pub(super) wanted: Wanted,
+    /// Fetches in progress for changes.
+    pub(super) loads: u32,
     /// Random numbers for the initial content of a warm cache.
     pub(super) warm: Option<Rng>,
 }
@@ -86,7 +92,8 @@ impl MapCache {
             entries: cache.entries.map(|capacity| {
                 MapEntries::new(capacity, cache.eviction, sizes::map_entries(config).trailing_zeros(), count)
             }),
-            wanted: Wanted::default(),
+            wanted: Wanted::new(count),
+            loads: 0,
             warm: cache.warm.then(|| streams.stream("ftl.map_cache")),
         })
     }
@@ -225,6 +232,47 @@ impl MapCache {
             self.link_newest(passed);
         }
         self.oldest
+    }
+
+    /// Returns true if changes wait for room in the cache.
+    pub fn lacks_room(&self) -> bool {
+        let surplus = self.entries.as_ref().is_some_and(|entries| entries.len() > entries.capacity());
+        surplus || !self.wanted.is_empty()
+    }
+
+    /// Returns true if so many changes wait for room that the host must not cause more.
+    pub fn holds_writes(&self) -> bool {
+        match &self.entries {
+            Some(entries) => entries.len() > entries.capacity() + WAITING,
+            None => self.wanted.len() > WAITING,
+        }
+    }
+
+    /// Returns true if translation units are being read that will be written back, or replace others that will.
+    pub fn is_loading(&self) -> bool {
+        match &self.entries {
+            Some(entries) => entries.merging as usize > entries.write_backs.len(),
+            None => self.loads > 0,
+        }
+    }
+
+    /// Returns the number of frames that are free.
+    pub fn free_frames(&self) -> u32 {
+        (self.capacity[0] + self.capacity[1]).saturating_sub(self.used[0] + self.used[1])
+    }
+
+    /// Returns the frame that translation unit `t` would take the place of; `None` if it has room.
+    pub fn replaced_by(&mut self, t: u32) -> Option<u32> {
+        let has_room = self.frame_of[(t >> self.group_shift) as usize] != NIL || self.free_frames() > 0;
+        (!has_room).then(|| self.victim())
+    }
+
+    /// Returns the number of cached translation units, or entries, and how many fit.
+    pub fn filled(&self) -> (u32, u32) {
+        match &self.entries {
+            Some(entries) => (entries.len(), entries.capacity()),
+            None => (self.used[0] + self.used[1], self.capacity[0] + self.capacity[1]),
+        }
     }
 
     /// Returns the frame to evict next, if there are more than fit.

@@ -48,9 +48,17 @@ impl Ftl {
         if let Some(id) = self.fetch_entries(t, out) {
             return Ready::After(id);
         }
-        self.entries().insert(unit, false);
+        self.cache_unchanged(unit);
         self.evict_entries(out);
         Ready::Now
+    }
+
+    /// Caches the entry of `unit`, which a read looked up, unless the cache is full and cannot write changes back.
+    fn cache_unchanged(&mut self, unit: u32) {
+        let entries = self.entries();
+        if entries.merging < SYSTEM_SLOTS || entries.len() < entries.capacity() {
+            entries.insert(unit, false);
+        }
     }
 
     /// Updates the entry of `unit`, which has a new address in flash. If the entry was not cached, the old one must be
@@ -60,7 +68,7 @@ impl Ftl {
         let cached = entries.look_up(unit);
         entries.insert(unit, true);
         if !cached {
-            self.cache().wanted.add(t);
+            self.cache().wanted.add_entry_of(t);
         }
     }
 
@@ -118,7 +126,7 @@ impl Ftl {
         let mut chain = operation.waiters;
         while chain != NIL {
             let (unit, next) = self.requests.fragments.waiting(chain);
-            self.entries().insert(unit, false);
+            self.cache_unchanged(unit);
             chain = next;
         }
         self.wake(operation.waiters, true, out);
@@ -160,7 +168,7 @@ impl Ftl {
     }
 
     /// Evicts entries beyond the capacity and passes complete translation units to the programs. While too many
-    /// write-backs are in progress, changed entries stay beyond the capacity, as translation units do.
+    /// write-backs are in progress, changed entries stay beyond the capacity; soon host writes wait for them.
     pub(crate) fn evict_entries(&mut self, out: &mut Actions) {
         loop {
             self.hand_over();

@@ -39,6 +39,11 @@ impl Map {
         self.cache.is_some()
     }
 
+    /// Returns what the cache holds, and its capacity, in translation units or entries; `None` if there is no cache.
+    pub(crate) fn cache_use(&self) -> Option<(u32, u32)> {
+        self.cache.as_ref().map(MapCache::filled)
+    }
+
     /// Returns the number of translation units; 0 if the controller holds the whole map.
     pub(crate) fn translation_count(&self) -> usize {
         self.cache.as_ref().map_or(0, MapCache::count)
@@ -59,7 +64,19 @@ impl Map {
     /// Returns true if a dispatch should fetch a translation unit.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
-        self.cache.as_ref().is_some_and(|cache| cache.wanted.is_due())
+        self.cache.as_ref().is_some_and(|cache| cache.wanted.is_due() || cache.lacks_room())
+    }
+
+    /// Returns true while so many changes wait for room in the cache that no host write may be admitted.
+    #[inline]
+    pub(crate) fn holds_writes(&self) -> bool {
+        self.cache.as_ref().is_some_and(MapCache::holds_writes)
+    }
+
+    /// Returns true if host writes wait for the map, and more units of the layer itself will be written soon.
+    #[inline]
+    pub(crate) fn is_loading(&self) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.holds_writes() && cache.is_loading())
     }
 
     /// Begins a dispatch.

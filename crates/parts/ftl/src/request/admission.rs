@@ -83,7 +83,7 @@ impl Ftl {
         self.requests.queue.gathers |= self.requests.queue.held && self.config.buffers.gather > 0;
         self.requests.queue.held = false;
         while let Some((tag, &Command { op, units, next, .. })) = self.first_waiting() {
-            if op == Op::Write && !self.reserve(units) {
+            if op == Op::Write && !self.takes_write(units) {
                 return;
             }
             self.take_waiting(next);
@@ -92,6 +92,12 @@ impl Ftl {
                 _ => self.read(tag, out),
             }
         }
+    }
+
+    /// Reserves `units` slots for a write. Returns false if there is no room, in RAM or in the map cache.
+    #[inline]
+    pub(crate) fn takes_write(&mut self, units: u32) -> bool {
+        !self.map.holds_writes() && self.reserve(units)
     }
 
     /// Fails the waiting writes, since no room will become free, and starts the waiting reads.

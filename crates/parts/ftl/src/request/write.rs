@@ -21,7 +21,7 @@ impl Ftl {
             self.complete(tag, Status::NoSpace, out);
             return;
         }
-        if self.requests.queue.is_empty() && self.reserve(units) {
+        if self.requests.queue.is_empty() && self.takes_write(units) {
             out.actions.push(Action::Ready { tag });
             return;
         }

@@ -125,6 +125,11 @@ impl World {
         Time::from_us(self.clock)
     }
 
+    /// Returns true if no command has this tag.
+    pub fn is_free(&self, tag: Tag) -> bool {
+        self.commands[tag.0 as usize].is_none()
+    }
+
     /// Performs one random step.
     pub fn step(&mut self, busy: f64) {
         self.clock += 1;

@@ -1,0 +1,132 @@
+//! The map cache never exceeds its size, whatever writes change, and nothing waits forever for room in it.
+
+mod support;
+
+use ftl::config::{Axis, Buffers, Collection, Config, Eviction, Group, MapCache, Policy, Refresh, Wear};
+use media::{Geometry, Op, Request, Tag};
+use proptest::prelude::*;
+use sim::{Rng, Streams, Time};
+use support::world::{After, Faults, World};
+
+/// A drive with 110 map pages of 128 entries, and a write cache that holds more units than the map may have waiting to be
+/// programmed.
+fn drive(cache: MapCache, write: u32, group: Group) -> Config {
+    let geometry = Geometry {
+        channels: 2,
+        chips: 1,
+        dies: 1,
+        planes: 1,
+        blocks: 32,
+        pages: 96,
+        page_bytes: 2048,
+        unit_bytes: 512,
+    };
+    Config {
+        user_units: 14_000,
+        group,
+        stripe: [Axis::Channel, Axis::Way, Axis::Die, Axis::Plane],
+        multi_plane: false,
+        collection: Collection {
+            policy: Policy::ALL[0],
+            choices: 3,
+            start: 3,
+            separate: true,
+            ahead: 0,
+            idle: Time::from_us(50),
+            batch: 1,
+            copies: None,
+            slack: None,
+        },
+        wear: Wear { dynamic: false, static_threshold: None },
+        map_cache: Some(cache),
+        host_memory: None,
+        buffers: Buffers {
+            write,
+            read: 0,
+            shared: false,
+            write_back: true,
+            protected: false,
+            high: 0,
+            low: 0,
+            resume: 0,
+            gather: 0,
+            holds_reads: false,
+            idle: Time::from_us(20),
+        },
+        slc: None,
+        refresh: Refresh::default(),
+        read_copies: None,
+        parity: None,
+        tags: 32,
+        moves: true,
+        geometry,
+    }
+}
+
+fn frames(frames: u32, updates: u32, eviction: Eviction) -> MapCache {
+    MapCache { frames, frame_units: 1, updates, eviction, entries: None, warm: false }
+}
+
+/// Performs `steps` steps of a host that writes and reads random units, and returns how many units or entries more than
+/// its size the map cache ever held.
+fn most_beyond(config: Config, reads: f64, steps: u32, seed: u64) -> i64 {
+    let mut rng: Rng = Streams::new(seed).stream("test.requests");
+    let (tags, units) = (config.tags, u64::from(config.user_units));
+    let mut world = World::new(config, Faults::default(), &[], seed);
+    let mut most = i64::MIN;
+    world.fill();
+    for _ in 0..steps {
+        match (0..tags).map(Tag).find(|tag| world.is_free(*tag)).filter(|_| rng.chance(0.6)) {
+            Some(tag) => {
+                let op = if rng.chance(reads) { Op::Read } else { Op::Write };
+                world.submit(tag, Request::new(op, rng.below(units) * 512, 512));
+            }
+            None => world.step(0.0),
+        }
+        let (used, capacity) = world.ftl.map_cache_use().expect("the map is cached");
+        most = most.max(i64::from(used) - i64::from(capacity));
+    }
+    world.drain();
+    world.power_cut();
+    world.read_all(After::PowerCut);
+    most
+}
+
+#[test]
+fn random_writes_never_enlarge_the_cache() {
+    let config = drive(frames(2, 0, Eviction::Lru), 400, Group::Die);
+    assert_eq!(most_beyond(config, 0.0, 60_000, 1), 0, "the cache was meant to be full, and not more than full");
+}
+
+/// Changed entries arise in the cache. Those beyond its size wait to be written back; when 64 wait, so do host writes, and
+/// only data admitted before adds to them.
+#[test]
+fn random_writes_enlarge_a_cache_of_entries_by_what_was_admitted() {
+    let cache = MapCache { entries: Some(100), ..frames(1, 0, Eviction::Lru) };
+    let config = drive(cache, 100, Group::Die);
+    let geometry = Geometry { blocks: 128, ..config.geometry };
+    let beyond = most_beyond(Config { user_units: 56_000, geometry, ..config }, 0.2, 60_000, 1);
+    assert!((0..=64 + 100).contains(&beyond), "{beyond} entries more than fit");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Every command ends: reads are served without room in the cache, and writes wait only for what proceeds without
+    /// them.
+    #[test]
+    fn nothing_waits_forever_for_room(
+        size in 1u32..5,
+        updates in prop::sample::select(vec![0u32, 1, 30]),
+        eviction in prop::sample::select(vec![Eviction::Lru, Eviction::Fifo, Eviction::Clock]),
+        entries in prop::option::of(prop::sample::select(vec![1u32, 40])),
+        write in prop::sample::select(vec![8u32, 100, 400]),
+        group in prop::sample::select(vec![Group::Plane, Group::Drive]),
+        reads in prop::sample::select(vec![0.0, 0.3, 0.9]),
+        seed in 0u64..1000,
+    ) {
+        let cache = MapCache { entries, ..frames(size, updates, eviction) };
+        let beyond = most_beyond(drive(cache, write, group), reads, 6_000, seed);
+        prop_assert!(entries.is_some() || beyond <= 0, "{} translation units more than fit", beyond);
+    }
+}
