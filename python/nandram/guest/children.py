@@ -21,8 +21,8 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Children:
     """The processes of a run, all on one processor.
 
-    QEMU and the drive work by turns, and one processor hands over from one process to the other in a few microseconds.
-    A second one would have to be woken each time, which takes longer than the work.
+    QEMU and the drive work alternately, and one processor hands over from one process to the other in a few
+    microseconds. A second processor would have to be woken each time, which takes longer than the work.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Children:
 
 
 def idlest_processor() -> int:
-    """Return the processor, of those that this process may use, that was idle longest in the last tenth of a second."""
+    """Return the allowed processor that was idle longest in the last tenth of a second."""
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) == 1:
         return allowed[0]

@@ -1,7 +1,8 @@
 //! A mailbox in shared memory: one side sends a request and waits for the reply of the other.
 //!
-//! A side that waits sleeps at once. Only one side works at a time, so both belong on one processor, where one hands over to
-//! the other in 2 us; a processor that has to be woken takes longer than that, and one that spins for it is missing elsewhere.
+//! A side that waits sleeps at once. Only one side works at a time, so both belong on one processor, where a round trip takes
+//! 4 us. Another processor would have to be woken, which can take longer than the work, and a side that spins would use up the
+//! processor that the other needs.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
