@@ -76,6 +76,8 @@ def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
         lines += [withheld, *_failures(inside["ftl"], whole_run)] if withheld else _flash(inside["ftl"], whole_run)
         if "parity" in inside:
             lines.append(_parity(inside["parity"]))
+        if "placement" in inside:
+            lines.append(_placement(inside["placement"]))
         lines.append(f"flash energy: {inside['energy_j']['total']:.4g} J")
     payload = inside.get("payload")
     if payload is not None:
@@ -181,6 +183,16 @@ def _parity(parity: dict[str, Any]) -> str:
     if parity["rebuilt"] or parity["rebuild_failures"]:
         parts.append(f"{count(parity['rebuilt'], 'read')} rebuilt, {parity['rebuild_failures']} not recoverable")
     return f"parity: {', '.join(parts)}"
+
+
+def _placement(placement: dict[str, Any]) -> str:
+    """Return a line on the write amplification of each handle that was written to."""
+    parts = []
+    for handle in placement["handles"]:
+        if handle["write_amplification"] is not None:
+            mixed = f" ({count(handle['copies_mixed'], 'unit')} mixed)" if handle["copies_mixed"] else ""
+            parts.append(f"{handle['handle']}: {handle['write_amplification']:.3f}{mixed}")
+    return f"write amplification by handle: {', '.join(parts) or 'nothing written'}"
 
 
 def _failures(ftl: dict[str, Any], whole_run: dict[str, Any]) -> list[str]:

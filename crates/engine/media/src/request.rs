@@ -27,12 +27,15 @@ pub struct Request {
     pub offset: u64,
     /// Size in bytes, a multiple of [`SECTOR`]; zero only for a flush.
     pub bytes: u64,
+    /// Placement identifier of a write (NVMe Flexible Data Placement): the number of a reclaim unit handle. Zero for
+    /// writes without a placement directive, and on drives without placement.
+    pub placement: u16,
 }
 
 impl Request {
-    /// Returns a request without FUA.
+    /// Returns a request without FUA and without a placement directive.
     pub const fn new(op: Op, offset: u64, bytes: u64) -> Request {
-        Request { op, fua: false, offset, bytes }
+        Request { op, fua: false, offset, bytes, placement: 0 }
     }
 
     /// Returns a flush.

@@ -87,7 +87,12 @@ impl System {
         let mut hash = Sha256::new();
         for setting in self.settings.iter().filter(|s| s.applies && !std::ptr::eq(s.key, &keys()[TITLE])) {
             // Keys added later do not change the hash while they are off.
-            let absent = [("memory.type", "none"), ("ftl.parity.stripe", "off"), ("flash.failures.die", "none")];
+            let absent = [
+                ("memory.type", "none"),
+                ("ftl.parity.stripe", "off"),
+                ("ftl.placement.isolation", "off"),
+                ("flash.failures.die", "none"),
+            ];
             let is_absent = |(key, word)| setting.key.name == key && setting.value == Value::Word(word);
             // Neither does `ftl.gc.batch`, added later, at one page per batch.
             let no_batches = setting.key.name == "ftl.gc.batch" && setting.value == Value::Count(1);

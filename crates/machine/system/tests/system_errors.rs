@@ -9,6 +9,31 @@ type Case = (&'static [&'static str], &'static [(&'static str, &'static str)], &
 
 const CASES: &[Case] = &[
     (
+        &["extends = \"nvme-enterprise-tlc\"", "[ftl.placement]", "handles = 4"],
+        &[],
+        r#"bad.toml:3:1: ftl.placement.handles: set where ftl.placement.isolation is "off", expected only where it is "initial" or "persistent""#,
+    ),
+    (
+        &["extends = \"nvme-enterprise-tlc\"", "[ftl.placement]", "isolation = \"full\""],
+        &[],
+        r#"bad.toml:3:13: ftl.placement.isolation: found "full", expected "off", "initial" or "persistent"; the nearest is "off""#,
+    ),
+    (
+        &["extends = \"nvme-enterprise-tlc\"", "[ftl.placement]", "isolation = \"initial\"", "handles = 17"],
+        &[],
+        "bad.toml:4:11: ftl.placement.handles: found 17, expected 2 to 16",
+    ),
+    (
+        &["extends = \"nvme-client-tlc\"", "ftl.placement.isolation = \"initial\""],
+        &[("ftl.slc_cache.size", "1GiB")],
+        r#"--set ftl.slc_cache.size=1GiB: ftl.placement.isolation is "initial", expected off where an SLC cache takes host data first, which would mix the data of handles"#,
+    ),
+    (
+        &["extends = \"sata-mlc\"", "ftl.placement.isolation = \"initial\""],
+        &[],
+        r#"bad.toml:2:15: ftl.placement.isolation is "initial", expected off where link.type is not "pcie": only NVMe commands carry placement identifiers"#,
+    ),
+    (
         &["link.type = \"none\"", "[memory]", "type = \"dram\"", "refresh = \"same-bank\""],
         &[],
         r#"bad.toml:4:1: memory.refresh is "same-bank", expected all-bank but for ddr5-4800"#,

@@ -31,6 +31,7 @@ pub mod memory;
 mod nearest;
 pub mod pages;
 mod pauses;
+mod placement;
 mod player;
 pub mod program;
 pub mod trace;

@@ -32,6 +32,31 @@ fn bad_job_files_are_explained() {
             "[a]\nsize=${NO_SUCH_SIZE}\n",
             "mix.fio:2: size: found \"${NO_SUCH_SIZE}\", expected the environment variable NO_SUCH_SIZE to be set to UTF-8 text",
         ),
+        (
+            "[a]\nrw=write\nfdp=1\n",
+            "mix.fio:3: fdp: found on a drive without placement, expected ftl.placement.isolation initial or persistent",
+        ),
+        (
+            "[a]\nrw=write\ndataplacement=fdp\n",
+            "mix.fio:3: dataplacement: found on a drive without placement, expected ftl.placement.isolation initial or persistent",
+        ),
+        (
+            "[a]\nrw=write\nplids=0\n",
+            "mix.fio:3: plids: found without data placement, expected fdp=1 or dataplacement=fdp as well",
+        ),
+        (
+            "[a]\nfdp_pli_select=random\n",
+            "mix.fio:2: plid_select: found without data placement, expected fdp=1 or dataplacement=fdp as well",
+        ),
+        (
+            "[a]\nfdp=1\nplids=0,x\n",
+            "mix.fio:3: plids: found \"0,x\", expected whole numbers from 0 to 65535, separated by commas",
+        ),
+        (
+            "[a]\nfdp=1\nplid_select=scheme\n",
+            "mix.fio:3: plid_select: found \"scheme\", expected one of roundrobin, random",
+        ),
+        ("[a]\ndataplacement=streams\n", "mix.fio:2: dataplacement: found \"streams\", expected one of none, fdp"),
         ("[a]\niodpeth=4\n", "mix.fio:2: unknown key \"iodpeth\", the nearest known key is \"iodepth\""),
         (
             "[global]\nblock_size=4k\n[a]\n",

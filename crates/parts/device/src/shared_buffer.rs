@@ -251,7 +251,7 @@ impl SharedBuffer {
             Opcode::Identify => return Ok((Request::flush(), command.extents, Some(Answer::Identity))),
         };
         let (offset, bytes) = (command.start * BYTES, u64::from(command.sectors) * BYTES);
-        Ok((Request { op, fua: command.fua, offset, bytes }, command.extents, None))
+        Ok((Request { fua: command.fua, ..Request::new(op, offset, bytes) }, command.extents, None))
     }
 
     /// Reads sectors into the data buffer in boot mode, starting at the buffer's first sector; [`Event::Decoded`]

@@ -3,6 +3,7 @@
 use crate::config::{Config, ConfigError, Group, ReadCopies};
 use crate::gc::pacing::START_MIN;
 use crate::layout::Layout;
+use crate::space::placement::HANDLES_MAX;
 
 impl Config {
     /// Checks that the settings are consistent, and leave collection enough spare space for any write pattern.
@@ -68,6 +69,7 @@ impl Config {
                 ));
             }
         }
+        self.check_placement()?;
         if self.collection.start < START_MIN {
             let start = self.collection.start;
             return fail(format!("collection starts at {start} free blocks, expected at least {START_MIN}"));
@@ -87,6 +89,22 @@ impl Config {
                  {slc_blocks} SLC blocks per plane, and one program of each block set aside for collection: \
                  less capacity or more flash is needed"
             ));
+        }
+        Ok(())
+    }
+
+    /// Checks that every path of a write leads to the blocks of its handle.
+    fn check_placement(&self) -> Result<(), ConfigError> {
+        let Some(placement) = self.placement else { return Ok(()) };
+        let fail = |text: String| Err(ConfigError(text));
+        if !(2..=HANDLES_MAX).contains(&placement.handles) {
+            return fail(format!("{} reclaim unit handles, expected 2 to {HANDLES_MAX}", placement.handles));
+        }
+        if self.slc.is_some() {
+            return fail("an SLC cache would mix the data of reclaim unit handles".to_owned());
+        }
+        if self.host_memory.is_some_and(|memory| memory.write > 0) {
+            return fail("data of reclaim unit handles cannot wait in host memory".to_owned());
         }
         Ok(())
     }

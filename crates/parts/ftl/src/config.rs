@@ -169,6 +169,24 @@ pub struct ReadCopies {
     pub units: u32,
 }
 
+/// Isolation of reclaim unit handles (NVM Express, Flexible Data Placement).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// Collection may move data of several handles to the same block.
+    Initial,
+    /// Collection keeps the data of each handle apart.
+    Persistent,
+}
+
+/// Flexible Data Placement: host writes choose the blocks that they share.
+#[derive(Clone, Copy, Debug)]
+pub struct Placement {
+    /// Number of reclaim unit handles, 2 to [`HANDLES_MAX`](crate::HANDLES_MAX).
+    pub handles: u32,
+    /// Isolation of all handles.
+    pub isolation: Isolation,
+}
+
 /// Configuration of a page-mapped translation layer.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -201,6 +219,8 @@ pub struct Config {
     pub read_copies: Option<ReadCopies>,
     /// Data programs per program of parity in a stripe over dies, if there is parity.
     pub parity: Option<u32>,
+    /// Reclaim unit handles, if the host can choose any.
+    pub placement: Option<Placement>,
     /// Maximum number of outstanding host commands: tags are below this.
     pub tags: u32,
     /// Payload is kept: emits [`media::Move`]s.
@@ -224,3 +244,12 @@ pub enum Axis {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigError(pub String);
+
+impl Config {
+    /// Returns true if host writes and copies go to separate blocks: by choice, or because each handle has blocks of
+    /// its own for host data.
+    #[inline]
+    pub(crate) fn separates(&self) -> bool {
+        self.collection.separate || self.placement.is_some()
+    }
+}

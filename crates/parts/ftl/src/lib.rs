@@ -64,6 +64,7 @@ pub use map::contents::HostLines;
 pub use map::host_memory::HostMemoryLoss;
 pub use occupancy::Occupancy;
 pub use sizes::buffer_count;
+pub use space::placement::{HANDLES_MAX, HandleStats};
 pub use stats::Stats;
 
 /// Output of the layer, in order. The caller performs the moves at once, then starts the actions.
@@ -142,6 +143,11 @@ impl Ftl {
         if self.gc.is_idle() {
             self.end_idle();
         }
+        debug_assert!(
+            u32::from(request.placement) < self.config.placement.map_or(1, |placement| placement.handles),
+            "no reclaim unit handle {}",
+            request.placement
+        );
         self.requests.commands.start(tag, request);
         if request.op == Op::Read {
             self.admit_read(tag, out);
@@ -223,10 +229,15 @@ impl Ftl {
         None
     }
 
-    /// Returns the sequence number of the program `id`. Valid until the program completes.
+    /// Returns the number to be stored in the spare area of the program `id`, larger than those before: the sequence
+    /// number, with placement also the handle of the block. Valid until the program completes.
     #[inline]
     pub fn program_sequence(&self, id: OpId) -> u64 {
-        self.operations[id].sequence
+        let Operation { unit, sequence, .. } = self.operations[id];
+        if self.space.placement.is_on() {
+            return self.space.placement.stamp(self.layout.block_of(unit), sequence);
+        }
+        sequence
     }
 
     /// Returns the sequence number below which all programs have completed.
@@ -302,6 +313,12 @@ impl Ftl {
     /// Resets the counters (at the end of preconditioning or of a warm-up).
     pub fn reset_stats(&mut self) {
         self.stats = Stats::default();
+        self.space.placement.reset_stats();
+    }
+
+    /// Returns the counters of each reclaim unit handle since then; empty without placement.
+    pub fn handle_stats(&self) -> &[HandleStats] {
+        &self.space.placement.stats
     }
 
     /// Returns true if the drive no longer accepts writes because too little of the flash is usable.

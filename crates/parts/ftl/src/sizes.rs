@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::gc::scan_order::ScanOrder;
 use crate::layout::Layout;
 
-/// Blocks that may be open at once: for the host, for copies, and in the SLC cache.
+/// Blocks that may be open at once without placement: for the host, for copies, and in the SLC cache.
 const STREAMS: u32 = 3;
 /// Parity programs in progress per stripe of a page row. Assumed: the depth of a die's queue.
 const ON_THEIR_WAY: u32 = 4;
@@ -82,7 +82,8 @@ pub(crate) fn journal_units(config: &Config) -> u32 {
 
 /// Returns the number of buffers of one program each: one per open stripe, and those of parity programs in progress.
 pub(crate) fn parity_sets(config: &Config, layout: &Layout) -> u32 {
-    config.parity.map_or(0, |_| STREAMS + ON_THEIR_WAY * layout.per_row.div_ceil(layout.stripe))
+    let streams = STREAMS + crate::space::placement::write_points(config);
+    config.parity.map_or(0, |_| streams + ON_THEIR_WAY * layout.per_row.div_ceil(layout.stripe))
 }
 
 /// Returns the number of slots that parity uses.

@@ -4,8 +4,8 @@
 mod support;
 
 use ftl::config::{
-    Axis, Buffers, Collection, Config, Eviction, Group, HostMemory, MapCache, Policy, ReadCopies, Refresh, SlcCache,
-    Wear,
+    Axis, Buffers, Collection, Config, Eviction, Group, HostMemory, Isolation, MapCache, Placement, Policy, ReadCopies,
+    Refresh, SlcCache, Wear,
 };
 use media::Geometry;
 use sim::{Rng, Streams, Time};
@@ -100,6 +100,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             .filter(|slc| slc.blocks > 0 && rng.chance(0.5))
             .map(|_| ReadCopies { blocks: 2, units: pick(rng, &[1, 5, 40]) }),
         parity: None,
+        placement: None,
         tags: 8,
         moves: true,
         geometry,
@@ -181,6 +182,64 @@ fn history_with_parity(seed: u64) -> Option<u64> {
     let faults = Faults { read: faults.read.max(pick(&mut rng, &[0.0, 0.01])), ..faults };
     let drawn = (config, faults, bad);
     drawn.0.parity.is_some().then(|| go_through(seed, drawn, &mut rng, ftl::InjectedFault::None).rebuilt)
+}
+
+/// Runs a history in which host writes name reclaim unit handles. Returns the number of blocks opened for handles other
+/// than the first, and of copies that stayed with their handle.
+fn history_with_placement(seed: u64) -> (u64, u64) {
+    let mut rng = Streams::new(seed).stream("test.history");
+    let (config, faults, bad) = draw(&mut rng);
+    let handles = pick(&mut rng, &[2, 2, 3]);
+    let isolation = pick(&mut rng, &[Isolation::Initial, Isolation::Persistent]);
+    // Each handle may hold two blocks open.
+    let blocks = config.geometry.blocks + 2 * handles;
+    let config = Config {
+        geometry: Geometry { blocks, ..config.geometry },
+        slc: None,
+        read_copies: None,
+        host_memory: config.host_memory.map(|memory| HostMemory { write: 0, ..memory }),
+        placement: Some(Placement { handles, isolation }),
+        ..config
+    };
+    let (mut opened, mut kept) = (0, 0);
+    let mut world = World::new(config, faults, &bad, seed);
+    for _ in 0..1 + rng.below(3) {
+        let busy = pick(&mut rng, &[0.3, 0.5, 0.8]);
+        for _ in 0..200 + rng.below(600) {
+            world.step(busy);
+        }
+        let stats = world.ftl.handle_stats();
+        opened += stats[1..].iter().map(|handle| handle.opened).sum::<u64>();
+        kept += stats.iter().map(|handle| handle.programmed_copy - handle.mixed).sum::<u64>();
+        match rng.below(10) {
+            0..=5 => world.power_cut(),
+            6 | 7 => world.reset(rng.chance(0.3)),
+            _ => {
+                world.drain();
+                world.read_all(After::Nothing);
+            }
+        }
+    }
+    world.drain();
+    (opened, kept)
+}
+
+#[test]
+fn histories_with_placement_lose_nothing() {
+    let count: u64 = std::env::var("HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(2_000);
+    let first: u64 = std::env::var("HISTORY").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let (mut opened, mut kept) = (0, 0);
+    for seed in first..first + count {
+        match std::panic::catch_unwind(|| history_with_placement(seed)) {
+            Ok(went) => (opened, kept) = (opened + went.0, kept + went.1),
+            Err(cause) => {
+                eprintln!("history {seed} with placement failed (run it alone: HISTORY={seed} HISTORIES=1)");
+                std::panic::resume_unwind(cause);
+            }
+        }
+    }
+    assert!(count < 100 || opened > 2 * count, "only {opened} blocks of handles were opened");
+    assert!(count < 100 || kept > 2 * count, "only {kept} copies stayed with their handle");
 }
 
 /// Event that ends each round of a [`volatile_history`].

@@ -59,6 +59,7 @@ fn config(parity: Option<u32>) -> Config {
         slc: None,
         read_copies: None,
         parity,
+        placement: None,
         refresh: ftl::config::Refresh::default(),
         tags: 8,
         moves: true,

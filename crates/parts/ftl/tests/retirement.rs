@@ -56,6 +56,7 @@ fn config(group: Group) -> Config {
         slc: None,
         read_copies: None,
         parity: None,
+        placement: None,
         refresh: ftl::config::Refresh::default(),
         tags: 8,
         moves: true,

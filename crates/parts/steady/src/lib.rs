@@ -40,12 +40,14 @@
 mod d_choices;
 mod fifo;
 mod greedy;
+mod hot_cold;
 mod layout;
 #[cfg(test)]
 mod montecarlo;
 mod pool;
 mod victims;
 
+pub use hot_cold::{HotCold, HotColdSteady};
 pub use layout::ClosedBlock;
 pub use pool::Pool;
 use victims::Victims;
@@ -73,6 +75,9 @@ pub enum SteadyError {
     /// A block has no units, or more than [`UNITS_PER_BLOCK_MAX`].
     #[error("units per block: found {0}, expected 1 to 16777216")]
     UnitsPerBlock(u32),
+    /// The fraction of hot units, or of writes to them, leaves no hot or no cold ones.
+    #[error("hot fraction: found {0}, expected more than 0 and less than 1")]
+    HotFraction(f64),
     /// A victim would be chosen among zero candidates.
     #[error("choices of d-choices collection: found 0, expected at least 1")]
     NoChoices,

@@ -19,7 +19,7 @@ fn request() -> impl Strategy<Value = Request> {
             8 => Op::Trim,
             _ => return Request::flush(),
         };
-        Request { op, fua: fua && op == Op::Write, offset: at * 512, bytes: sectors * 512 }
+        Request { fua: fua && op == Op::Write, ..Request::new(op, at * 512, sectors * 512) }
     })
 }
 

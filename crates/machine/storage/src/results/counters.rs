@@ -3,7 +3,7 @@
 //! A snapshot is taken at the first request that ends after an interval. At most 64 are kept, whatever the length of
 //! the run.
 
-use ftl::{Occupancy, Stats};
+use ftl::{HandleStats, Occupancy, Stats};
 use nand::{DieStats, EccStats, EnergyByPart};
 use sim::Time;
 
@@ -19,6 +19,8 @@ pub struct Counters {
     pub requests: u64,
     /// Counters of the translation layer.
     pub ftl: Stats,
+    /// Counters of each reclaim unit handle; empty without placement.
+    pub handles: Vec<HandleStats>,
     /// Energy of the flash.
     pub energy: EnergyByPart,
     /// Busy time of each serial resource of host, link and controller, then of each flash channel ([`busy_names`]).
@@ -44,6 +46,7 @@ impl Counters {
             at,
             requests,
             ftl: *machine.ftl().stats(),
+            handles: machine.ftl().handle_stats().to_vec(),
             energy: nand.energy(at),
             busy: paths.chain(channels).collect(),
             dies: (0..geometry.all_dies()).map(|die| nand.die_stats(at, die as u16)).collect(),
@@ -61,6 +64,7 @@ impl Counters {
             at: self.at - earlier.at,
             requests: self.requests - earlier.requests,
             ftl: self.ftl.since(&earlier.ftl),
+            handles: self.handles.iter().zip(&earlier.handles).map(|(now, then)| now.since(then)).collect(),
             energy: self.energy.since(&earlier.energy),
             // Work accepted ahead of time is apportioned by estimate, so a reading may be lower than an earlier one.
             busy: self.busy.iter().zip(&earlier.busy).map(|(now, then)| now.saturating_sub(*then)).collect(),

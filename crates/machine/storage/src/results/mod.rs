@@ -4,5 +4,6 @@ pub mod counters;
 pub mod fio_json;
 pub mod manifest;
 pub mod measured;
+pub(crate) mod placement;
 pub mod series;
 pub mod summary;

@@ -13,6 +13,7 @@ use crate::prepare::Prepared;
 use crate::results::counters::{Counters, busy_names};
 use crate::results::fio_json::{self, Issued};
 use crate::results::measured::{Group, Measured};
+use crate::results::placement::placement;
 use crate::run::Outcome;
 use crate::run::failed::{FailedJob, errno};
 use crate::run::record::{Direction, Totals};
@@ -205,6 +206,9 @@ pub fn counted(machine: &Machine, unit_bytes: u32, counters: &Counters) -> Value
     if machine.ftl().uses_host_memory() {
         all["host_memory"] = host_memory(machine, &counters.ftl);
     }
+    if let Some(placement) = placement(machine, counters, unit_bytes) {
+        all["placement"] = placement;
+    }
     all
 }
 
@@ -318,6 +322,10 @@ fn inside(system: &System, figures: &Figures<'_>) -> Value {
     if let Some(of_window) = shared_buffer(window) {
         all["shared_buffer"] = of_window;
         all["whole_run"]["shared_buffer"] = shared_buffer(whole_run).unwrap_or_default();
+    }
+    if let Some(of_window) = placement(machine, window, system.ftl.unit as u32) {
+        all["placement"] = of_window;
+        all["whole_run"]["placement"] = placement(machine, whole_run, system.ftl.unit as u32).unwrap_or_default();
     }
     if let Some(stats) = machine.host_interface().strobe() {
         all["strobe"] = strobe(stats);

@@ -200,6 +200,7 @@ pub fn run(
         capacity: parts.user_bytes,
         replay: options.replay,
         beyond: options.beyond,
+        handles: parts.ftl.placement.map_or(0, |placement| placement.handles),
         continue_on_error: options.continue_on_error,
     };
     let mut player = Player::new(workload, &play, &streams)?;

@@ -156,7 +156,7 @@ impl World {
         let fua = op == Op::Write && self.rng.chance(0.1);
         // Most requests come in bursts, some after a pause.
         let job = self.rng.below(4) as u16;
-        self.submit(io, job, Request { op, fua, offset: at * SECTOR, bytes: length * SECTOR });
+        self.submit(io, job, Request { fua, ..Request::new(op, at * SECTOR, length * SECTOR) });
         true
     }
 

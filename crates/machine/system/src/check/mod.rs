@@ -5,6 +5,7 @@ mod hybrid;
 mod kernel;
 mod memory;
 mod parity;
+mod placement;
 
 use media::{Geometry, SECTOR};
 use sim::Time;
@@ -47,6 +48,7 @@ pub(crate) fn check(system: &mut System) -> Result<(), SystemError> {
     device(system)?;
     hmb::check(system)?;
     parity::check(system)?;
+    placement::check(system)?;
     capacity(system)?;
     memory(system)
 }

@@ -415,9 +415,20 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
             drive_age_s: system.flash.age.min(u64::from(u32::MAX)) as u32,
         },
         parity: f.parity.stripe,
+        placement: placement(f),
         tags: d.max_commands,
         moves: payload != PayloadKind::None,
     }
+}
+
+fn placement(f: &system::ftl::Ftl) -> Option<layer::Placement> {
+    use system::ftl::Isolation;
+    let isolation = match f.placement.isolation {
+        Isolation::Off => return None,
+        Isolation::Initial => layer::Isolation::Initial,
+        Isolation::Persistent => layer::Isolation::Persistent,
+    };
+    Some(layer::Placement { handles: f.placement.handles, isolation })
 }
 
 fn slc_cache(system: &System) -> Option<layer::SlcCache> {

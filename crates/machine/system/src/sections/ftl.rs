@@ -64,6 +64,18 @@ words! {
     }
 }
 
+words! {
+    /// Reclaim unit handles, and what collection does with their data (NVMe Flexible Data Placement).
+    Isolation {
+        /// No handles.
+        Off = "off",
+        /// Initially isolated: collection may mix the data of handles.
+        Initial = "initial",
+        /// Persistently isolated: collection keeps the data of handles apart.
+        Persistent = "persistent",
+    }
+}
+
 /// All orders of the four dimensions.
 const STRIPES: &[&str] = &[
     "CWDP", "CWPD", "CDWP", "CDPW", "CPWD", "CPDW", "WCDP", "WCPD", "WDCP", "WDPC", "WPCD", "WPDC", "DCWP", "DCPW",
@@ -116,6 +128,8 @@ section! {
         table slc_cache: SlcCache;
         /// Parity across dies.
         table parity: Parity;
+        /// Flexible Data Placement.
+        table placement: Placement;
         /// Background refresh.
         table refresh: Refresh;
         /// Wear leveling.
@@ -230,6 +244,21 @@ section! {
             "Data programs per stripe, each on a different die, followed by one program of their parity; off: no \
              parity.",
             when "ftl.group" is "drive";
+    }
+}
+
+section! {
+    /// Flexible Data Placement.
+    Placement {
+        "ftl.placement.isolation" isolation: Isolation = Kind::words(Isolation::WORDS),
+            assumed("off", "few drives offer it"),
+            "Reclaim unit handles, each with its own blocks for host data, which writes choose by a placement \
+             identifier; collection moves their data to blocks shared by all (initial) or to blocks of the same handle \
+             (persistent).";
+        "ftl.placement.handles" handles: u32 = COUNT.within(2.0, 16.0),
+            assumed("8", "Samsung's PM9D3 has 8, initially isolated (Allison et al., EuroSys 2025)"),
+            "Number of reclaim unit handles.",
+            when "ftl.placement.isolation" is "initial" | "persistent";
     }
 }
 

@@ -9,7 +9,7 @@ use sim::Time;
 use super::JobFileError;
 use super::no_effect;
 use super::pattern::{Kind, ReadWrite, Sizes, WRITE, divisor};
-use super::rules::{ContinueOnError, ExitAll, LatencyTarget, Steady, Strides, Trims};
+use super::rules::{ContinueOnError, ExitAll, LatencyTarget, PlacementKeys, Steady, Strides, Trims};
 use super::value::{Amount, KbBase};
 use crate::dist::Distribution;
 use crate::trace::Record;
@@ -99,6 +99,7 @@ pub(crate) struct Job {
     /// Writes between two verifications; 0 to verify once, at the end.
     pub verify_backlog: u64,
     pub trims: Trims,
+    pub placement: PlacementKeys,
     pub latency: Option<LatencyTarget>,
     pub steady: Option<Steady>,
     pub file_size: Option<u64>,
@@ -258,6 +259,7 @@ impl Job {
             do_verify: true,
             verify_backlog: 0,
             trims: Trims::default(),
+            placement: PlacementKeys::default(),
             latency: None,
             steady: None,
             file_size: None,
@@ -370,6 +372,11 @@ impl Job {
         }
         if self.trims != Trims::default() && !(self.verify && self.rw.has(WRITE)) {
             return fail("trim_backlog", "found on a job that does not verify writes, expected verify=SUM and writes");
+        }
+        for key in ["plids", "plid_select"] {
+            if self.setting(key).is_some() && !self.placement.on {
+                return fail(key, "found without data placement, expected fdp=1 or dataplacement=fdp as well");
+            }
         }
         if self.verify && self.rw.kind == Kind::Only(Op::Trim) {
             return fail("verify", "found on a job that only trims, expected a job that reads or writes");

@@ -44,6 +44,17 @@ impl ContinueOnError {
     }
 }
 
+/// fio's `fdp` or `dataplacement`, `plids` and `plid_select`: the placement identifiers of a job's writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PlacementKeys {
+    /// Whether writes carry a placement identifier.
+    pub on: bool,
+    /// Indices of the identifiers to use; empty for all of the drive's.
+    pub indices: Vec<u16>,
+    /// Whether they are used in random order instead of one after another.
+    pub random: bool,
+}
+
 /// fio's `zonemode=strided`: transfers a number of bytes sequentially, then skips a number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Strides {

@@ -9,6 +9,7 @@ use super::step::{Draft, Step};
 use super::trims::TrimQueue;
 use super::written::Written;
 use crate::fio::{Job, JobFileError, Kind, READ, TRIM, WRITE};
+use crate::placement::Placement;
 
 /// Generates the requests of a job from a job file.
 #[derive(Clone, Debug)]
@@ -99,11 +100,12 @@ impl Generated {
         job: &Job,
         region: Region,
         (rng, pace): (Rng, Rng),
+        placement: Placement,
         tracked: bool,
     ) -> Result<Generated, JobFileError> {
         let Region { start, bytes, io_size, .. } = region;
         let key = if job.setting("blockalign").is_some() { "blockalign" } else { "random_distribution" };
-        let pattern = Pattern::new(job, start, bytes, rng).map_err(|why| job.error(file, key, &why))?;
+        let pattern = Pattern::new(job, start, bytes, rng, placement).map_err(|why| job.error(file, key, &why))?;
         let endless = job.time_based && job.runtime.is_some();
         let passes = if job.rw.kind == Kind::TrimWrite { 2 } else { 1 };
         let io_size = io_size.unwrap_or(bytes);

@@ -42,6 +42,7 @@ use sim::{Dense, Streams, Time};
 
 use crate::error::Error;
 use crate::fio::ExitAll;
+use crate::placement::Placement;
 use crate::workload::{Plan, PlanSource, Workload};
 use errors::OnError;
 use flow::{Flows, Share};
@@ -222,7 +223,10 @@ impl Player {
                     let streams = job.seed.map_or(*streams, Streams::new);
                     let pace = streams.stream(&format!("{}.pace", plan.stream));
                     let rngs = (streams.stream(&plan.stream), pace);
-                    let generated = Generated::new(&workload.file, job, region, rngs, job.tracks_requests())?;
+                    let choice = streams.stream(&format!("{}.placement", plan.stream));
+                    let placement = Placement::new(&workload.file, job, options.handles, choice)?;
+                    let tracked = job.tracks_requests();
+                    let generated = Generated::new(&workload.file, job, region, rngs, placement, tracked)?;
                     let requests = generated.known_total();
                     let kind = if generated.is_plain() { Source::Plain } else { Source::Generated };
                     (kind(Box::new(generated)), job.outstanding(), requests)

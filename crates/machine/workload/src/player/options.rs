@@ -12,6 +12,8 @@ pub struct Options {
     pub replay: Replay,
     /// Treatment of trace addresses beyond the drive. (A job file's region must always fit on the drive.)
     pub beyond: Beyond,
+    /// Reclaim unit handles of the drive; 0 if it has none.
+    pub handles: u32,
     /// Errors that do not end a job, unless the job sets its own rule.
     pub continue_on_error: ContinueOnError,
 }
@@ -24,6 +26,7 @@ impl Options {
             capacity,
             replay: Replay::OpenLoop,
             beyond: Beyond::Error,
+            handles: 0,
             continue_on_error: ContinueOnError::NAMES[0].1,
         }
     }

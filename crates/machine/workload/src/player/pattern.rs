@@ -6,6 +6,7 @@ use sim::Rng;
 use super::order::Order;
 use crate::dist::{Distribution, FreeMap, Sampler};
 use crate::fio::{Job, Kind, READ, Sizes, TRIM, WRITE};
+use crate::placement::Placement;
 
 /// Generates a job's requests, one after another.
 #[derive(Clone, Debug)]
@@ -26,6 +27,7 @@ pub(super) struct Pattern {
     run_left: u64,
     identical: bool,
     fua: bool,
+    placement: Placement,
     // A block that was trimmed and must be written next.
     trimmed: Option<(u64, u64)>,
 }
@@ -64,7 +66,7 @@ impl Pattern {
     ///
     /// # Errors
     /// A message, if the distribution of addresses does not fit this region.
-    pub fn new(job: &Job, start: u64, bytes: u64, mut rng: Rng) -> Result<Pattern, String> {
+    pub fn new(job: &Job, start: u64, bytes: u64, mut rng: Rng, placement: Placement) -> Result<Pattern, String> {
         let kind = match job.rw.kind {
             Kind::Only(Op::Read) => Mix::Only(READ),
             Kind::Only(Op::Write) => Mix::Only(WRITE),
@@ -129,6 +131,7 @@ impl Pattern {
             run_left,
             identical,
             fua,
+            placement,
             trimmed: None,
         })
     }
@@ -161,7 +164,7 @@ impl Pattern {
                 && state.align == size
                 && state.order.is_plain()
         });
-        (size != 0 && alike && self.run_length == 1 && !self.fua).then_some(size)
+        (size != 0 && alike && self.run_length == 1 && !self.fua && !self.placement.is_on()).then_some(size)
     }
 
     /// Draws the direction of the next request.
@@ -204,7 +207,8 @@ impl Pattern {
         if direction == WRITE
             && let Some((offset, bytes)) = self.trimmed.take()
         {
-            return Some(Request { fua: self.fua, ..Request::new(Op::Write, offset, bytes) });
+            let placement = self.placement.draw();
+            return Some(Request { fua: self.fua, placement, ..Request::new(Op::Write, offset, bytes) });
         }
         let (at, mapped) = self.place(direction)?;
         let state = &mut self.directions[direction];
@@ -225,7 +229,8 @@ impl Pattern {
             self.trimmed = Some((self.start + at, bytes));
         }
         let fua = self.fua && direction == WRITE;
-        Some(Request { fua, ..Request::new(state.op, self.start + at, bytes) })
+        let placement = if direction == WRITE { self.placement.draw() } else { 0 };
+        Some(Request { fua, placement, ..Request::new(state.op, self.start + at, bytes) })
     }
 
     /// Returns the start of a direction's next request, and whether it was drawn at random.

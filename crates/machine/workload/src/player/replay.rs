@@ -236,7 +236,7 @@ impl Replay {
             // A request that would cross the end is moved to end there.
             offset = (offset % self.capacity).min(self.capacity - bytes);
         }
-        Ok(Some(Request { op, fua: record.fua && op == Op::Write, offset, bytes }))
+        Ok(Some(Request { fua: record.fua && op == Op::Write, ..Request::new(op, offset, bytes) }))
     }
 
     /// Notifies the replay of a completed request. Returns whether that releases a waiting flush.

@@ -376,3 +376,42 @@ fn keys_of_a_file_system_or_a_host_are_noted() {
 fn filesize_and_nrfiles_define_a_region() {
     assert_eq!(play_jobs("[a]\nrw=randread\nfilesize=64k\nnrfiles=3\n", MIB).len(), 48);
 }
+
+/// Returns the placement identifiers of the requests of `text` on a drive with eight reclaim unit handles.
+fn placements(text: &str) -> Vec<(Op, u16)> {
+    let workload = Workload::parse_fio("test.fio", text).expect("a valid job file");
+    let options = Options { handles: 8, ..Options::new(MIB) };
+    let mut player = Player::new(&workload, &options, &Streams::new(1)).expect("a workload that fits the drive");
+    let done = play(&mut player, |_| Time::from_us(1)).expect("a workload that can be read");
+    done.iter().map(|done| (done.io.request.op, done.io.request.placement)).collect()
+}
+
+#[test]
+fn writes_carry_placement_identifiers_and_other_requests_none() {
+    let writes = |identifiers: &[u16]| identifiers.iter().map(|of| (Op::Write, *of)).collect::<Vec<_>>();
+    assert_eq!(placements("[a]\nrw=write\nnumber_ios=3\n"), writes(&[0, 0, 0]));
+    assert_eq!(placements("[a]\nrw=write\nfdp=1\nplids=5\nnumber_ios=3\n"), writes(&[5, 5, 5]));
+    assert_eq!(placements("[a]\nrw=write\nfdp=1\nfdp_pli=6,2\nnumber_ios=3\n"), writes(&[2, 6, 2]));
+    let all = placements("[a]\nrw=write\ndataplacement=fdp\nnumber_ios=9\n");
+    assert_eq!(all, writes(&[0, 1, 2, 3, 4, 5, 6, 7, 0]));
+    let trimmed = placements("[a]\nrw=trimwrite\nfdp=1\nplids=3\nnumber_ios=2\n");
+    assert!(trimmed.iter().all(|(op, of)| (*op, *of) == (Op::Trim, 0) || (*op, *of) == (Op::Write, 3)), "{trimmed:?}");
+    let mixed = placements("[a]\nrw=randrw\nfdp=1\nplids=3\nnumber_ios=50\nnorandommap\n");
+    assert!(mixed.iter().all(|(op, of)| (*op == Op::Write) == (*of == 3)), "{mixed:?}");
+}
+
+#[test]
+fn random_choice_of_placement_identifiers_leaves_the_offsets_unchanged() {
+    let job = |keys: &str| format!("[a]\nrw=randwrite\nfdp=1\nplids=1,4\nnumber_ios=200\nnorandommap\n{keys}");
+    let drawn = placements(&job("plid_select=random\n"));
+    let ones = drawn.iter().filter(|(_, of)| *of == 1).count();
+    // 100 expected; the standard deviation is 7.
+    assert!((70..130).contains(&ones) && drawn.iter().all(|(_, of)| [1, 4].contains(of)), "{ones}");
+    let offsets = |text: &str| {
+        let workload = Workload::parse_fio("test.fio", text).expect("a valid job file");
+        let options = Options { handles: 8, ..Options::new(MIB) };
+        let mut player = Player::new(&workload, &options, &Streams::new(1)).expect("a workload that fits the drive");
+        blocks(&play(&mut player, |_| Time::from_us(1)).expect("a workload that can be read"))
+    };
+    assert_eq!(offsets(&job("")), offsets(&job("plid_select=random\n")));
+}

@@ -28,16 +28,25 @@ impl Ftl {
         }
     }
 
+    /// Chooses the handle whose data is written next.
+    #[inline]
+    pub(crate) fn choose_dirty(&mut self) {
+        if self.space.placement.is_on() {
+            self.buffer.dirty.choose(&self.buffer.slots, self.layout.program_units);
+        }
+    }
+
     /// Starts writing above the high mark, or when writes wait for room; stops it below the low mark.
     #[inline]
     fn heed_marks(&mut self) {
         let whole = self.layout.program_units;
+        self.choose_dirty();
         let high = if self.requests.queue.is_empty() { self.config.buffers.high.max(whole) } else { whole };
         if self.buffer.dirty.len() >= high {
             self.buffer.destaging = true;
         }
         let gathers = self.requests.queue.gathers(self.buffer.dirty.len(), self.config.buffers.gather);
-        if self.buffer.dirty.len() < whole || self.buffer.dirty.len() <= self.config.buffers.low || gathers {
+        if self.buffer.dirty.len_of_next() < whole || self.buffer.dirty.len() <= self.config.buffers.low || gathers {
             self.buffer.destaging = false;
         }
     }
@@ -74,14 +83,20 @@ impl Ftl {
         let id = self.operations.start_bare(Kind::Program, room.pu);
         let sequence = self.begin_program(id, room, Class::Host);
         let (mut taken, mut plain) = (0, true);
+        let before = self.stats.programmed_host;
         while taken < room.units {
-            if self.buffer.dirty.is_empty() || self.buffer.slots[self.buffer.dirty.first()].filling {
+            let first = self.buffer.dirty.first();
+            if first == NIL || self.buffer.slots[first].filling {
                 break;
             }
             let slot = self.buffer.dirty.take_first(&mut self.buffer.slots);
             self.operations.set_slot(id, taken, slot);
             plain &= self.settle_slot(slot, self.physical(room, taken), out);
             taken += 1;
+        }
+        if self.space.placement.is_on() {
+            let host = self.stats.programmed_host - before;
+            self.space.placement.programmed(self.buffer.dirty.handle(), host, room.units - taken);
         }
         self.operations.pad(id, taken);
         self.operations[id].plain = plain;
@@ -136,6 +151,7 @@ impl Ftl {
         self.stats.programs += 1;
         self.space.blocks.writing(room.block);
         let slc = self.is_slc(room.block);
+        let sequence = self.space.placement.stamp(room.block, sequence);
         out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
         if self.durability.has_parity() {
             self.join_stripe(id, room, class, out);

@@ -4,8 +4,17 @@ use crate::buffer::slots::{List, NIL, Slots};
 use crate::location::Location;
 
 /// Dirty slots in the order in which they became dirty, which an epoch counts.
+///
+/// With placement there is a list per reclaim unit handle, because a program holds data of one handle. The list of the
+/// handle that is written next is always `list`, so that a drive without placement has no other.
 pub(crate) struct DirtySlots {
     list: List,
+    /// The handle of `list`.
+    handle: u8,
+    /// The lists of the other handles; the entry of `handle` is not used.
+    others: Vec<List>,
+    /// Number of slots in `others`.
+    elsewhere: u32,
     epoch: u64,
     /// Slots up to this epoch are written without waiting for more.
     forced: u64,
@@ -14,11 +23,19 @@ pub(crate) struct DirtySlots {
 }
 
 impl DirtySlots {
-    pub(crate) fn new() -> DirtySlots {
-        DirtySlots { list: List::new(), epoch: 0, forced: 0, due: false }
+    /// Creates empty lists for `handles` handles (0: no placement).
+    pub(crate) fn new(handles: u32) -> DirtySlots {
+        let others = vec![List::new(); handles as usize];
+        DirtySlots { list: List::new(), handle: 0, others, elsewhere: 0, epoch: 0, forced: 0, due: false }
     }
 
-    /// Returns the slot that became dirty first ([`NIL`]: none).
+    /// Returns the handle whose data is written next.
+    #[inline]
+    pub(crate) fn handle(&self) -> u8 {
+        self.handle
+    }
+
+    /// Returns the slot of this handle that became dirty first ([`NIL`]: none).
     #[inline]
     pub(crate) fn first(&self) -> u32 {
         self.list.head
@@ -27,13 +44,55 @@ impl DirtySlots {
     /// Returns true if no slot is dirty.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.head == NIL
+        self.list.head == NIL && self.elsewhere == 0
     }
 
     /// Returns the number of slots.
     #[inline]
     pub(crate) fn len(&self) -> u32 {
+        self.list.len + self.elsewhere
+    }
+
+    /// Returns the number of slots of the handle that is written next.
+    #[inline]
+    pub(crate) fn len_of_next(&self) -> u32 {
         self.list.len
+    }
+
+    /// Returns the epoch of the slot that became dirty first, or `u64::MAX` if there is none.
+    pub(crate) fn oldest(&self, slots: &Slots) -> u64 {
+        self.heads().map(|head| slots[head].epoch).min().unwrap_or(u64::MAX)
+    }
+
+    /// Returns the first slot of each list that has any.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = u32> + '_ {
+        let others = self.others.iter().filter(|_| self.elsewhere > 0).map(|list| list.head);
+        std::iter::once(self.list.head).chain(others).filter(|head| *head != NIL)
+    }
+
+    /// Chooses the handle that is written next. Handles with forced slots go first, then those with at least `whole`
+    /// slots; among equals, the handle with the oldest slot.
+    pub(crate) fn choose(&mut self, slots: &Slots, whole: u32) {
+        self.others[self.handle as usize] = self.list;
+        let rank = |list: &List| {
+            let epoch = slots[list.head].epoch;
+            (!self.is_forced(epoch), list.len < whole, epoch)
+        };
+        let filled = (0u8..).zip(&self.others).filter(|(_, list)| list.len > 0);
+        if let Some((handle, list)) = filled.min_by_key(|(_, list)| rank(list)) {
+            (self.list, self.handle) = (*list, handle);
+        }
+        self.others[self.handle as usize] = List::new();
+        self.elsewhere = self.others.iter().map(|list| list.len).sum();
+    }
+
+    /// Returns the list of `handle`, and counts one slot more in it.
+    fn list_to_extend(&mut self, handle: u8) -> &mut List {
+        if handle == self.handle {
+            return &mut self.list;
+        }
+        self.elsewhere += 1;
+        &mut self.others[handle as usize]
     }
 
     /// Returns the epoch of the slot that became dirty last.
@@ -42,27 +101,38 @@ impl DirtySlots {
         self.epoch
     }
 
-    /// Takes a free slot for host data of `unit`, of which the sectors in `have` are there.
+    /// Takes a free slot for host data of `unit` with `handle`, of which the sectors in `have` are there.
     #[inline]
-    pub(crate) fn take(&mut self, slots: &mut Slots, unit: u32, home: Location, have: u64) -> u32 {
+    pub(crate) fn take(&mut self, slots: &mut Slots, unit: u32, home: Location, have: u64, handle: u8) -> u32 {
         self.epoch += 1;
-        slots.take_dirty(&mut self.list, self.epoch, unit, home, have)
+        if self.others.is_empty() {
+            return slots.take_dirty(&mut self.list, self.epoch, unit, home, have);
+        }
+        let epoch = self.epoch;
+        let slot = slots.take_dirty(self.list_to_extend(handle), epoch, unit, home, have);
+        slots[slot].handle = handle;
+        slot
     }
 
     /// Adds `slot`, which became dirty, and requests a dispatch.
     pub(crate) fn add(&mut self, slots: &mut Slots, slot: u32) {
         self.epoch += 1;
         slots[slot].epoch = self.epoch;
-        slots.append(&mut self.list, slot);
+        slots.append(self.list_to_extend(slots[slot].handle), slot);
         self.due = true;
     }
 
     /// Removes `slot`.
     pub(crate) fn remove(&mut self, slots: &mut Slots, slot: u32) {
-        slots.remove(&mut self.list, slot);
+        let handle = slots[slot].handle;
+        if handle == self.handle {
+            return slots.remove(&mut self.list, slot);
+        }
+        self.elsewhere -= 1;
+        slots.remove(&mut self.others[handle as usize], slot);
     }
 
-    /// Removes and returns the slot that became dirty first; there must be one.
+    /// Removes and returns the first slot of the handle that is written next; there must be one.
     #[inline]
     pub(crate) fn take_first(&mut self, slots: &mut Slots) -> u32 {
         slots.remove_first(&mut self.list)
@@ -103,10 +173,10 @@ mod tests {
 
     #[test]
     fn only_slots_dirty_before_the_request_are_forced() {
-        let (mut slots, mut dirty) = (Slots::new(4), DirtySlots::new());
-        let early = dirty.take(&mut slots, 7, Location::NOWHERE, 1);
+        let (mut slots, mut dirty) = (Slots::new(4), DirtySlots::new(0));
+        let early = dirty.take(&mut slots, 7, Location::NOWHERE, 1, 0);
         dirty.force();
-        let late = dirty.take(&mut slots, 8, Location::NOWHERE, 1);
+        let late = dirty.take(&mut slots, 8, Location::NOWHERE, 1, 0);
         assert!(dirty.is_forced(slots[early].epoch) && !dirty.is_forced(slots[late].epoch) && !dirty.is_due());
         assert_eq!((dirty.first(), dirty.len()), (early, 2));
         dirty.remove(&mut slots, early);
@@ -114,5 +184,30 @@ mod tests {
         assert!(dirty.is_due() && slots[early].epoch == dirty.epoch() && !dirty.is_forced(slots[early].epoch));
         assert_eq!([dirty.take_first(&mut slots), dirty.take_first(&mut slots)], [late, early]);
         assert!(dirty.is_empty());
+    }
+
+    #[test]
+    fn forced_slots_go_first_then_whole_programs_then_the_oldest() {
+        let (mut slots, mut dirty) = (Slots::new(8), DirtySlots::new(3));
+        let take = |slots: &mut Slots, dirty: &mut DirtySlots, handle| {
+            dirty.take(slots, u32::from(handle), Location::NOWHERE, 1, handle)
+        };
+        let oldest = take(&mut slots, &mut dirty, 1);
+        let first_of_two = take(&mut slots, &mut dirty, 2);
+        take(&mut slots, &mut dirty, 2);
+        assert_eq!((dirty.len(), dirty.len_of_next(), dirty.oldest(&slots)), (3, 0, slots[oldest].epoch));
+        dirty.choose(&slots, 2);
+        assert_eq!((dirty.handle(), dirty.first(), dirty.len_of_next()), (2, first_of_two, 2));
+        dirty.choose(&slots, 3);
+        assert_eq!((dirty.handle(), dirty.first(), dirty.len()), (1, oldest, 3));
+        dirty.force();
+        let late = [take(&mut slots, &mut dirty, 0), take(&mut slots, &mut dirty, 0)];
+        dirty.remove(&mut slots, oldest);
+        dirty.choose(&slots, 2);
+        assert_eq!((dirty.handle(), dirty.first()), (2, first_of_two));
+        dirty.take_first(&mut slots);
+        dirty.take_first(&mut slots);
+        dirty.choose(&slots, 2);
+        assert_eq!((dirty.handle(), dirty.first(), dirty.len(), dirty.is_empty()), (0, late[0], 2, false));
     }
 }

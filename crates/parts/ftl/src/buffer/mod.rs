@@ -43,7 +43,7 @@ impl Buffer {
         let shared = if config.buffers.shared { config.buffers.read } else { 0 };
         Buffer {
             slots: Slots::new(slots),
-            dirty: DirtySlots::new(),
+            dirty: DirtySlots::new(config.placement.map_or(0, |placement| placement.handles)),
             clean: List::new(),
             write_used: 0,
             write_limit: config.buffers.write + shared,

@@ -210,6 +210,7 @@ impl Ftl {
         self.buffer.system_used += 1;
         let home = self.home(unit);
         let slot = self.buffer.slots.take(unit, home, Holds::Dirty, Owner::System, self.layout.all_sectors);
+        self.buffer.slots[slot].handle = 0;
         self.make_dirty(slot);
         self.map.table.set(unit, Location::buffer(slot));
         Some(slot)

@@ -48,6 +48,8 @@ pub struct Slot {
     pub holds: Holds,
     /// Allowance that it counts against.
     pub owner: Owner,
+    /// Reclaim unit handle of dirty data and of copies; 0 without placement.
+    pub handle: u8,
     /// A read into the slot is in progress.
     pub filling: bool,
     /// Some of its data could not be read.
@@ -108,6 +110,7 @@ impl Slots {
             epoch: 0,
             holds: Holds::Nothing,
             owner: Owner::Host,
+            handle: 0,
             filling: false,
             lost: false,
             away: false,

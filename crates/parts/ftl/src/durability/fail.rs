@@ -186,6 +186,7 @@ impl Ftl {
         self.stats.programs += 1;
         self.space.blocks.writing(room.block);
         let slc = self.is_slc(room.block);
+        let sequence = self.space.placement.stamp(room.block, sequence);
         out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
         if self.durability.parity.is_some() {
             self.join_stripe(id, room, class, out);

@@ -41,8 +41,7 @@ impl Ftl {
 
     /// Seals commands whose slots are all in programs: they then wait only for those programs.
     pub(crate) fn seal_durable(&mut self) {
-        let waiting =
-            if self.buffer.dirty.is_empty() { u64::MAX } else { self.buffer.slots[self.buffer.dirty.first()].epoch };
+        let waiting = self.buffer.dirty.oldest(&self.buffer.slots);
         self.durability.durable_queue.seal(waiting, self.durability.sequence.next());
     }
 

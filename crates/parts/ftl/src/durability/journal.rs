@@ -307,13 +307,15 @@ impl Ftl {
     /// Writes journal pages to the blocks for copies, since host writes have no room and erases may wait for the
     /// journal.
     pub(crate) fn rescue_journal(&mut self, out: &mut Actions) {
-        let mut slot = self.buffer.dirty.first();
         let mut pages = Vec::new();
-        while slot != NIL {
-            if self.durability.journal.owns(self.buffer.slots[slot].unit) {
-                pages.push(slot);
+        for head in self.buffer.dirty.heads() {
+            let mut slot = head;
+            while slot != NIL {
+                if self.durability.journal.owns(self.buffer.slots[slot].unit) {
+                    pages.push(slot);
+                }
+                slot = self.buffer.slots.next(slot);
             }
-            slot = self.buffer.slots.next(slot);
         }
         // Journal pages use up the room that a parallel unit reserves for them, so begin with units that get a block
         // erased in return.

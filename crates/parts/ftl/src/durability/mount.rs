@@ -17,6 +17,7 @@ use crate::laid::Laid;
 use crate::location::{Location, Place};
 use crate::space::blocks::Use;
 use crate::space::parallel_unit::{Stream, WritePoint};
+use crate::space::placement::SHARED;
 
 /// Number of pages of a block that are prefetched before they are processed.
 const AHEAD: u32 = 16;
@@ -147,7 +148,7 @@ impl Ftl {
         if spare.is_empty() {
             return false;
         }
-        let sequence = flash.sequence(page, plane);
+        let sequence = self.space.placement.sequence(flash.sequence(page, plane));
         newest.highest = newest.highest.max(sequence);
         let first = page.planes.0.trailing_zeros();
         let base = self.layout.unit_of(block, program) + (plane - first) * self.layout.page_units;
@@ -179,7 +180,7 @@ impl Ftl {
         match location.place(self.buffer.slots.count()) {
             Place::Flash(physical) => {
                 let (page, plane, _) = self.layout.address(physical);
-                flash.sequence(page, plane)
+                self.space.placement.sequence(flash.sequence(page, plane))
             }
             _ => 0,
         }
@@ -259,10 +260,13 @@ impl Ftl {
                 self.space.parallel_units[pu].add_free(block, slc, &self.layout);
                 continue;
             }
+            if let Some(stamp) = state.newest_stamp.filter(|_| self.space.placement.is_on()) {
+                self.space.placement.set_handle(block, self.space.placement.handle(stamp));
+            }
             if !state.torn && self.reopen(block, &state) {
                 continue;
             }
-            self.space.blocks.close(block, state.newest);
+            self.space.blocks.close(block, state.newest_stamp.map_or(0, |stamp| self.space.placement.sequence(stamp)));
             if slc {
                 self.space.blocks.withhold(block);
                 self.space.parallel_units[pu].add_closed_slc(block);
@@ -287,6 +291,18 @@ impl Ftl {
         let left = |stream: Stream| unit.write_point(stream).map_or(0, |f| self.capacity(f.block, f.end - f.next));
         if left(Stream::Host) > left(Stream::Copy) {
             self.space.parallel_units[pu as usize].swap_write_points();
+            self.relabel(pu);
+        }
+    }
+
+    /// Makes the handles of the blocks open for host data and for copies in `pu` those of their new streams.
+    fn relabel(&mut self, pu: u32) {
+        if self.space.placement.is_on() {
+            for (stream, handle) in [(Stream::Host, 0), (Stream::Copy, SHARED)] {
+                if let Some(open) = self.space.parallel_units[pu as usize].write_point(stream) {
+                    self.space.placement.set_handle(open.block, handle);
+                }
+            }
         }
     }
 
@@ -309,7 +325,7 @@ impl Ftl {
                 if info.programmed > 0 {
                     let last = PageAddr { page: info.programmed - 1, ..self.layout.page(block, position) };
                     if flash.readable(last, plane) {
-                        found.newest = found.newest.max(flash.sequence(last, plane));
+                        found.newest_stamp = found.newest_stamp.max(Some(flash.sequence(last, plane)));
                     }
                 }
             }
@@ -332,7 +348,12 @@ impl Ftl {
         for (position, pages) in usable() {
             ahead.extend((0..pages).map(|page| next_of(position, page)).filter(|program| *program > first));
         }
+        let placed;
         let streams: &[Stream] = match (self.is_slc(block), self.config.collection.separate) {
+            (false, _) if self.space.placement.is_on() => {
+                placed = self.space.placement.streams_of(self.space.placement.handle_of(block));
+                &placed
+            }
             (true, _) => &[Stream::Slc],
             (false, true) => &[Stream::Copy, Stream::Host],
             (false, false) => &[Stream::Copy],
@@ -355,7 +376,8 @@ struct Found {
     /// Number of programmed pages per position; `None` if no plane is usable.
     pages: Vec<Option<u32>>,
     torn: bool,
-    newest: u64,
+    /// Stamp of the newest readable page.
+    newest_stamp: Option<u64>,
 }
 
 /// The highest sequence numbers seen in the scan: overall, and for the data that each translation unit maps.

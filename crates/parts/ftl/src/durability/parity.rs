@@ -226,6 +226,7 @@ impl Ftl {
         self.stats.programmed_parity += u64::from(room.units);
         self.space.blocks.writing(room.block);
         let slc = self.is_slc(room.block);
+        let sequence = self.space.placement.stamp(room.block, sequence);
         out.actions.push(Action::Program(ProgramOp { id, page: room.page, sequence, class, slc }));
     }
 

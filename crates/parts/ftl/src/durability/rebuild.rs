@@ -172,7 +172,10 @@ impl Ftl {
                 found.others.push(page);
             }
         }
-        let known = !found.closed || planes.iter().all(|plane| parity.is_since_mount(found.parity[plane as usize]));
+        let known = !found.closed
+            || planes
+                .iter()
+                .all(|plane| parity.is_since_mount(self.space.placement.sequence(found.parity[plane as usize])));
         if known && found.is_protected(planes) { Stripe::Whole(found.others) } else { Stripe::Unprotected }
     }
 
@@ -235,7 +238,8 @@ impl Ftl {
             }
             self.buffer.data_arrived(1);
             let all = self.layout.all_sectors;
-            let slot = self.buffer.dirty.take(&mut self.buffer.slots, unit, Location::flash(home), all);
+            let handle = self.space.placement.handle_of_data(self.layout.block_of(home));
+            let slot = self.buffer.dirty.take(&mut self.buffer.slots, unit, Location::flash(home), all, handle);
             debug_assert_eq!(self.buffer.slots[slot].owner, Owner::Host);
             self.map.table.set(unit, Location::buffer(slot));
             if self.config.moves {

@@ -9,6 +9,7 @@ use crate::layout::Layout;
 use crate::location::{Location, Place};
 use crate::request::operation::{Kind, Operation};
 use crate::space::blocks::Use;
+use crate::space::parallel_unit::Room;
 use crate::{Actions, Ftl};
 
 impl Ftl {
@@ -112,12 +113,22 @@ impl Ftl {
 
     /// Chooses the block that `pu` collects next; returns false if there is none.
     fn next_scan(&mut self, pu: u32, short: bool) -> bool {
+        if self.space.placement.is_persistent() && self.drains(pu) {
+            return false;
+        }
         let Some((victim, forced)) = self.next_victim(pu, short) else {
             self.gc.units[pu as usize].barren = true;
             return false;
         };
         self.gc.units[pu as usize].scan = Some(self.start_victim(pu, victim, forced));
         true
+    }
+
+    /// Returns true if copies of the last victim are still being read or not yet in a program: a victim of another handle
+    /// would separate them from those that follow.
+    fn drains(&self, pu: u32) -> bool {
+        let collection = &self.gc.units[pu as usize];
+        collection.reading > 0 || !collection.pending.slots.is_empty()
     }
 
     /// Continues to read the victim `scan` of `pu`, with at most `copies` units in flight; returns true at its end.
@@ -262,7 +273,11 @@ impl Ftl {
         flash: &impl Flash,
         out: &mut Actions,
     ) {
-        let plain = status == Status::Ok && !self.config.moves && !self.durability.has_lost() && !flash.has_lost();
+        let plain = status == Status::Ok
+            && !self.config.moves
+            && !self.durability.has_lost()
+            && !flash.has_lost()
+            && !self.space.placement.is_on();
         while bits != 0 {
             let within = bits.trailing_zeros();
             bits &= bits - 1;
@@ -280,6 +295,10 @@ impl Ftl {
     /// from, and whether it is lost.
     fn copy_content(&mut self, slot: u32, status: Status, flash: &impl Flash, out: &mut Actions) {
         let Slot { unit, home, .. } = self.buffer.slots[slot];
+        if self.space.placement.is_on() {
+            let block = self.layout.block_of(home.flash_unit());
+            self.buffer.slots[slot].handle = self.space.placement.handle_of(block);
+        }
         let location = self.map.table.get(unit);
         if location != home {
             assert_eq!(self.home(unit), home, "unit {unit} is valid at {home:?}, but the map has it elsewhere");
@@ -316,8 +335,10 @@ impl Ftl {
         let whole = self.layout.program_units;
         loop {
             let collection = &self.gc.units[pu as usize];
-            let pending = collection.pending.slots.len() as u32;
+            let all = collection.pending.slots.len() as u32;
+            let pending = if self.space.placement.is_on() { self.pending_together(pu) } else { all };
             if pending < whole
+                && pending == all
                 && (pending == 0
                     || collection.scan.is_some()
                     || collection.background.is_active()
@@ -328,7 +349,9 @@ impl Ftl {
             if collection.pending.superseded && self.drop_superseded(pu, out) {
                 continue;
             }
-            let Some(room) = self.copy_room(pu).or_else(|| self.copy_room_elsewhere(pu)) else { return };
+            let placed = if self.space.placement.is_on() { self.placed_room(pu) } else { None };
+            let room = placed.or_else(|| self.copy_room(pu)).or_else(|| self.copy_room_elsewhere(pu));
+            let Some(room) = room else { return };
             let id = self.operations.start_bare(Kind::Program, room.pu);
             let sequence = self.begin_program(id, room, Class::Collection);
             let (taken, mut plain) = (room.units.min(pending), true);
@@ -348,9 +371,41 @@ impl Ftl {
                 self.gc.move_copies(pu, room.pu, taken);
             }
             self.stats.programmed_copy += u64::from(taken);
+            if self.space.placement.is_on() {
+                self.count_moved(id, taken, room);
+            }
             self.operations.pad(id, taken);
             self.operations[id].plain = plain;
             self.end_issue(id, room, taken, (sequence, Class::Collection), out);
+        }
+    }
+
+    /// Returns how many pending copies, from the first on, one program may hold: all, or those of one handle.
+    fn pending_together(&self, pu: u32) -> u32 {
+        let slots = &self.gc.units[pu as usize].pending.slots;
+        let Some(first) = slots.front().filter(|_| self.space.placement.is_persistent()) else {
+            return slots.len() as u32;
+        };
+        let handle = self.buffer.slots[*first].handle;
+        slots.iter().take_while(|slot| self.buffer.slots[**slot].handle == handle).count() as u32
+    }
+
+    /// Returns room for the first pending copies in a block of their handle.
+    fn placed_room(&mut self, pu: u32) -> Option<Room> {
+        let first = *self.gc.units[pu as usize].pending.slots.front()?;
+        self.placed_copy_room(pu, self.buffer.slots[first].handle)
+    }
+
+    /// Counts the copies in the program `id`, of which there are `taken`, for the handles whose blocks they leave.
+    fn count_moved(&mut self, id: OpId, taken: u32, room: Room) {
+        let to = self.space.placement.handle_of(room.block);
+        if self.space.placement.is_persistent() {
+            let handle = self.buffer.slots[self.operations.slot(id, 0)].handle;
+            return self.space.placement.moved(handle, taken, room.units - taken, to != handle);
+        }
+        for i in 0..taken {
+            let handle = self.buffer.slots[self.operations.slot(id, i)].handle;
+            self.space.placement.moved(handle, 1, 0, to != handle);
         }
     }
 

@@ -20,7 +20,7 @@
 use crate::config::Config;
 use crate::gc::collection::GcScan;
 use crate::layout::Layout;
-use crate::space::parallel_unit::Stream;
+use crate::space::placement;
 use crate::{Actions, Ftl};
 
 /// The free space of a parallel unit that collection maintains, in units.
@@ -51,7 +51,7 @@ impl Pace {
         let ahead = if idle { config.collection.ahead } else { 0 };
         self.idle = idle;
         self.level = self.target + i64::from(ahead) * i64::from(layout.data_units);
-        self.blocks = (config.collection.start + 2 + ahead) as usize;
+        self.blocks = (config.collection.start + 2 + ahead + placement::write_points(config).div_ceil(2)) as usize;
     }
 
     /// Returns true while the drive is idle.
@@ -67,7 +67,9 @@ pub(crate) const START_MIN: u32 = 3;
 /// Returns the free space in units below which a parallel unit of `config` collects.
 pub(crate) fn target_units(config: &Config) -> u64 {
     let layout = Layout::new(config);
-    (u64::from(config.collection.start) + 1) * u64::from(layout.data_units) + slack(config, &layout) as u64
+    // The blocks open for other handles than the next one to open a block are half full on average.
+    let placed = u64::from(placement::write_points(config).div_ceil(2));
+    (u64::from(config.collection.start) + 1 + placed) * u64::from(layout.data_units) + slack(config, &layout) as u64
 }
 
 /// Returns an upper bound on the units programmed before `units` more host units are, while a drive of `config` is
@@ -75,7 +77,8 @@ pub(crate) fn target_units(config: &Config) -> u64 {
 /// average number of valid units, and the copies already in flight. Returns `u64::MAX` if there is no spare space.
 pub fn programmed_before(config: &Config, units: u64) -> u64 {
     let layout = Layout::new(config);
-    let held = u64::from(config.slc.map_or(0, |slc| slc.blocks) + config.collection.start + 1);
+    let placed = placement::write_points(config);
+    let held = u64::from(config.slc.map_or(0, |slc| slc.blocks) + config.collection.start + 1 + placed);
     let closed =
         u64::from(layout.blocks).saturating_sub(held) * u64::from(layout.parallel_units) * u64::from(layout.data_units);
     let spare = closed.saturating_sub(crate::sizes::all_units(config));
@@ -143,7 +146,7 @@ impl Ftl {
         let collection = &self.gc.units[pu as usize];
         let of_block = |block: u32| self.capacity(block, self.layout.block_programs);
         let mut level: i64 = l.free().iter().take(self.enough() + 1).map(|block| of_block(*block)).sum();
-        for open in [Stream::Host, Stream::Copy].iter().filter_map(|stream| l.write_point(*stream)) {
+        for open in l.open_blocks() {
             level += self.capacity(open.block, open.end - open.next);
         }
         for victim in collection.victims.iter().filter(|victim| !victim.slc) {

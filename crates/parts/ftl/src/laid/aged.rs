@@ -264,7 +264,7 @@ fn shape_with(
 /// Returns the number of blocks of a parallel unit that are being written: one for the host and copies together, or one
 /// for each.
 fn open_blocks(config: &Config) -> u64 {
-    if config.collection.separate { 2 } else { 1 }
+    if config.separates() { 2 } else { 1 }
 }
 
 fn shuffle(blocks: &mut [u32], rng: &mut Rng) {

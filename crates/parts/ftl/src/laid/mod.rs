@@ -13,6 +13,7 @@ use sim::Permutation;
 use crate::config::Config;
 use crate::layout::{Divisor, Layout};
 use crate::sizes;
+use crate::space::placement;
 
 pub mod aged;
 mod mount;
@@ -101,6 +102,8 @@ pub struct Laid {
     journal_units: u32,
     live: u32,
     highest: u64,
+    /// Bits of a stamp below the sequence number: laid-out data has handle 0.
+    stamp_bits: u32,
     by: (Divisor, Divisor),
     order: Order,
 }
@@ -122,6 +125,7 @@ impl Laid {
             journal_units: sizes::journal_units(config),
             live: live_units(config),
             highest,
+            stamp_bits: placement::stamp_bits(config),
             by: layout.divisors(),
             layout,
             order,
@@ -336,7 +340,7 @@ impl LaidOut for Laid {
     fn sequence(&self, page: PageAddr, plane: u32) -> u64 {
         let (block, position) = self.place(page.die, plane, page.block);
         let program = page.page * self.layout.per_row + position;
-        match &self.order {
+        let sequence = match &self.order {
             Order::Dealt(dealt) => dealt.entries[block as usize].sequence + u64::from(program),
             Order::Striped(striped) => {
                 // Parity follows the last program of its stripe.
@@ -345,7 +349,8 @@ impl LaidOut for Laid {
                 let data = data.expect("the program was laid out");
                 u64::from(self.layout.data_program(data) + follows) + 1
             }
-        }
+        };
+        sequence << self.stamp_bits
     }
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {

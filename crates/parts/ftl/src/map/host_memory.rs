@@ -512,7 +512,7 @@ impl Ftl {
                         if spare.is_empty() {
                             continue;
                         }
-                        let sequence = flash.sequence(at, plane);
+                        let sequence = self.space.placement.sequence(flash.sequence(at, plane));
                         if sequence <= since {
                             break;
                         }
@@ -535,6 +535,6 @@ impl Ftl {
     /// Returns the sequence number of the program that wrote flash unit `physical`.
     fn sequence_in(&self, physical: u32, flash: &impl Flash) -> u64 {
         let (page, plane, _) = self.layout.address(physical);
-        flash.sequence(page, plane)
+        self.space.placement.sequence(flash.sequence(page, plane))
     }
 }

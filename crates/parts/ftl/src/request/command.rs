@@ -27,6 +27,8 @@ pub struct Command {
     pub units: u32,
     /// The command covers every sector of its units (write).
     pub whole: bool,
+    /// Reclaim unit handle of its data (write).
+    pub handle: u8,
     /// Next command in the queue that it waits in.
     pub next: u32,
 }
@@ -48,6 +50,7 @@ impl Commands {
             unit: 0,
             units: 0,
             whole: false,
+            handle: 0,
             next: NIL,
         };
         Commands(vec![none; tags as usize])
@@ -77,6 +80,7 @@ impl Commands {
             unit: 0,
             units: 0,
             whole: false,
+            handle: request.placement as u8,
             next: NIL,
         };
         command

@@ -42,6 +42,9 @@ impl Ftl {
         }
         self.stats.host_units += u64::from(units);
         self.stats.host_bytes += self.requests.commands[tag].sectors * SECTOR;
+        if let Some(of_handle) = self.space.placement.stats.get_mut(self.requests.commands[tag].handle as usize) {
+            of_handle.host_bytes += self.requests.commands[tag].sectors * SECTOR;
+        }
         if !self.requests.queue.is_empty() {
             // Overwritten data freed its room, and the new data may be the only way to free more.
             self.admit(out);
@@ -81,7 +84,7 @@ impl Ftl {
         let slot = match location.place(self.buffer.slots.count()) {
             Place::Buffer(slot) if matches!(self.buffer.slots[slot].holds, Holds::Dirty | Holds::Clean) => {
                 present = true;
-                self.write_over(slot);
+                self.write_over(slot, self.requests.commands[tag].handle);
                 slot
             }
             place => {
@@ -89,7 +92,8 @@ impl Ftl {
                     Place::Buffer(moving) => self.buffer.slots[moving].home,
                     _ => location,
                 };
-                let slot = self.buffer.dirty.take(&mut self.buffer.slots, unit, home, mask);
+                let handle = self.requests.commands[tag].handle;
+                let slot = self.buffer.dirty.take(&mut self.buffer.slots, unit, home, mask, handle);
                 *entry = Location::buffer(slot);
                 if self.map.has_host_memory() {
                     self.place_dirty(slot);
@@ -109,8 +113,11 @@ impl Ftl {
         }
     }
 
-    /// Prepares `slot`, dirty or clean, to be overwritten.
-    fn write_over(&mut self, slot: u32) {
+    /// Prepares `slot`, dirty or clean, to be overwritten with data of `handle`.
+    fn write_over(&mut self, slot: u32, handle: u8) {
+        if self.buffer.slots[slot].handle != handle {
+            self.change_handle(slot, handle);
+        }
         if self.buffer.slots[slot].holds == Holds::Dirty {
             // The unit already has a slot: release the reservation.
             self.buffer.release_write();
@@ -119,6 +126,18 @@ impl Ftl {
             self.buffer.remove_clean(slot);
             self.buffer.slots[slot].holds = Holds::Dirty;
             self.make_dirty(slot);
+        }
+    }
+
+    /// Makes `slot`, dirty or clean, data of `handle`: the newest write of a unit decides.
+    fn change_handle(&mut self, slot: u32, handle: u8) {
+        let is_dirty = self.buffer.slots[slot].holds == Holds::Dirty;
+        if is_dirty {
+            self.buffer.dirty.remove(&mut self.buffer.slots, slot);
+        }
+        self.buffer.slots[slot].handle = handle;
+        if is_dirty {
+            self.buffer.dirty.add(&mut self.buffer.slots, slot);
         }
     }
 

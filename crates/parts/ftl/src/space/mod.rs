@@ -6,6 +6,8 @@ pub(crate) mod erase;
 pub(crate) mod erase_queue;
 pub(crate) mod host_room;
 pub(crate) mod parallel_unit;
+pub(crate) mod placement;
+pub(crate) mod stream;
 pub(crate) mod tight;
 mod turns;
 
@@ -18,6 +20,7 @@ use dynamic::Lent;
 use erase_queue::EraseQueue;
 use host_room::HostRoom;
 use parallel_unit::ParallelUnit;
+use placement::Placement;
 
 /// The space of the flash: the state of every block, and where the next program goes.
 pub(crate) struct Space {
@@ -26,6 +29,7 @@ pub(crate) struct Space {
     pub(crate) erase_queue: EraseQueue,
     pub(crate) host_room: HostRoom,
     pub(crate) lent: Lent,
+    pub(crate) placement: Placement,
 }
 
 impl Space {
@@ -35,11 +39,12 @@ impl Space {
             blocks: Blocks::new(layout),
             // SAFETY: parallel unit numbers come from the layout, or from operations that carry such a number.
             parallel_units: unsafe {
-                Dense::new((0..layout.parallel_units).map(|_| ParallelUnit::default()).collect())
+                Dense::new((0..layout.parallel_units).map(|_| ParallelUnit::new(config)).collect())
             },
             erase_queue: EraseQueue::new(),
             host_room: HostRoom::new(layout.parallel_units),
             lent: Lent::new(config, layout),
+            placement: Placement::new(config, layout),
         }
     }
 }

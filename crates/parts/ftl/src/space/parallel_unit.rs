@@ -9,14 +9,8 @@ use crate::config::Config;
 use crate::layout::Layout;
 use crate::sizes;
 use crate::space::blocks::Use;
-
-/// Purpose of an open block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stream {
-    Host,
-    Copy,
-    Slc,
-}
+use crate::space::placement;
+pub(crate) use crate::space::stream::Stream;
 
 /// An open block, of which programs `next..end` are still to be written.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +40,9 @@ pub(crate) struct ParallelUnit {
     pub(super) slc_free: Vec<u32>,
     /// SLC blocks in the order in which they were filled.
     pub(super) slc_closed: VecDeque<u32>,
-    pub(super) write_points: [Option<WritePoint>; 3],
+    write_points: [Option<WritePoint>; 3],
+    /// Write points of [`Stream::Placed`].
+    placed: Box<[Option<WritePoint>]>,
     /// Units that fit into the free blocks and the blocks open for the host and for copies, if every plane is usable.
     room: u64,
     /// Programs of blocks reopened by the mount that were already written: block and program.
@@ -58,6 +54,11 @@ pub(crate) struct ParallelUnit {
 }
 
 impl ParallelUnit {
+    /// Creates a parallel unit whose blocks are still to be found.
+    pub(crate) fn new(config: &Config) -> ParallelUnit {
+        ParallelUnit { placed: vec![None; placement::write_points(config) as usize].into(), ..ParallelUnit::default() }
+    }
+
     pub(crate) fn add_free(&mut self, block: u32, slc: bool, layout: &Layout) {
         if slc {
             self.slc_free.push(block)
@@ -84,8 +85,11 @@ impl ParallelUnit {
     #[inline]
     fn count_room(&self, layout: &Layout) -> u64 {
         let rest = |stream: Stream| self.write_point(stream).map_or(0, |open| layout.data_after(open.end - open.next));
-        let rest = (rest(Stream::Host) + rest(Stream::Copy)) * layout.program_units;
-        self.free.len() as u64 * u64::from(layout.data_units) + u64::from(rest)
+        let mut rest = rest(Stream::Host) + rest(Stream::Copy);
+        for open in self.placed.iter().flatten() {
+            rest += layout.data_after(open.end - open.next);
+        }
+        self.free.len() as u64 * u64::from(layout.data_units) + u64::from(rest * layout.program_units)
     }
 
     /// Returns the free blocks, except those of the static SLC cache.
@@ -102,12 +106,39 @@ impl ParallelUnit {
     /// Returns the open block of `stream`.
     #[inline]
     pub(crate) fn write_point(&self, stream: Stream) -> Option<WritePoint> {
-        self.write_points[stream as usize]
+        match stream {
+            Stream::Host => self.write_points[0],
+            Stream::Copy => self.write_points[1],
+            Stream::Slc => self.write_points[2],
+            Stream::Placed(n) => self.placed[n as usize],
+        }
+    }
+
+    /// Returns the entry of the open block of `stream`.
+    #[inline]
+    fn write_point_mut(&mut self, stream: Stream) -> &mut Option<WritePoint> {
+        match stream {
+            Stream::Host => &mut self.write_points[0],
+            Stream::Copy => &mut self.write_points[1],
+            Stream::Slc => &mut self.write_points[2],
+            Stream::Placed(n) => &mut self.placed[n as usize],
+        }
+    }
+
+    /// Returns all open blocks except those of the SLC cache.
+    pub(crate) fn open_blocks(&self) -> impl Iterator<Item = WritePoint> + '_ {
+        self.write_points[..2].iter().chain(&self.placed).flatten().copied()
+    }
+
+    /// Returns the entry of the open block `block`, if it is open.
+    fn entry_of(&mut self, block: u32) -> Option<&mut Option<WritePoint>> {
+        let mut all = self.write_points.iter_mut().chain(&mut self.placed);
+        all.find(|open| open.is_some_and(|open| open.block == block))
     }
 
     /// Exchanges the open blocks of host data and of copies.
     pub(crate) fn swap_write_points(&mut self) {
-        self.write_points.swap(Stream::Host as usize, Stream::Copy as usize);
+        self.write_points.swap(0, 1);
     }
 
     /// Returns the full SLC blocks in the order in which they were filled.
@@ -132,14 +163,14 @@ impl ParallelUnit {
 
     /// Returns the next program of `block`, if it is open.
     pub(crate) fn next_in(&self, block: u32) -> Option<u32> {
-        self.write_points.iter().flatten().find(|open| open.block == block).map(|open| open.next)
+        let all = self.write_points.iter().chain(&self.placed);
+        all.flatten().find(|open| open.block == block).map(|open| open.next)
     }
 
     /// Continues to write the open `block` at program `next`. Returns true if that is its end, and the block is no
     /// longer open.
     pub(crate) fn skip_to(&mut self, block: u32, next: u32, layout: &Layout) -> bool {
-        let open = self.write_points.iter_mut().find(|open| open.is_some_and(|open| open.block == block));
-        let open = open.expect("the block is open");
+        let open = self.entry_of(block).expect("the block is open");
         *open = open.filter(|open| next < open.end).map(|open| WritePoint { next, ..open });
         let closed = open.is_none();
         self.room_changed(layout);
@@ -149,7 +180,7 @@ impl ParallelUnit {
     /// Opens a block for `stream`; its programs in `ahead` are already written. Returns false if the stream already has
     /// an open block.
     pub(crate) fn reopen(&mut self, stream: Stream, open: WritePoint, ahead: &[u32], layout: &Layout) -> bool {
-        let write_point = &mut self.write_points[stream as usize];
+        let write_point = self.write_point_mut(stream);
         if write_point.is_some() {
             return false;
         }
@@ -167,7 +198,7 @@ pub(crate) const RESERVE: usize = 1;
 /// Returns the number of open blocks per parallel unit, without those of the static SLC cache.
 pub(crate) fn write_points(config: &Config) -> u32 {
     let lent = u32::from(config.slc.is_some_and(|slc| slc.dynamic > 0));
-    lent + if config.collection.separate { 2 } else { 1 }
+    lent + if config.separates() { 2 } else { 1 } + placement::write_points(config)
 }
 
 impl Ftl {
@@ -192,7 +223,7 @@ impl Ftl {
 
     /// Returns room for a host program, in the next parallel unit that has any. Host writes stall if none has.
     pub(crate) fn host_room(&mut self) -> Option<Room> {
-        let stream = if self.config.collection.separate { Stream::Host } else { Stream::Copy };
+        let stream = self.host_stream();
         debug_assert!(
             (0..self.layout.parallel_units).all(|pu| !self.space.host_room.leaves_out(pu) || self.host_waits(pu))
         );
@@ -201,7 +232,7 @@ impl Ftl {
             while let Some(pu) = self.space.host_room.turns.first(from, end) {
                 from = pu + 1;
                 if self.config.slc.is_some()
-                    && (self.space.parallel_units[pu as usize].write_points[Stream::Slc as usize].is_some()
+                    && (self.space.parallel_units[pu as usize].write_point(Stream::Slc).is_some()
                         || self.takes_more(pu))
                     && let Some(room) = self.room(pu, Stream::Slc)
                 {
@@ -230,12 +261,24 @@ impl Ftl {
         None
     }
 
+    /// Returns the stream of the host data that is written to flash next.
+    #[inline]
+    fn host_stream(&self) -> Stream {
+        if self.space.placement.is_on() {
+            self.space.placement.host_stream(self.buffer.dirty.handle())
+        } else if self.config.collection.separate {
+            Stream::Host
+        } else {
+            Stream::Copy
+        }
+    }
+
     /// Returns true if host writes may go to the open block of `stream` in `pu`, or to a free one.
     #[inline(always)]
     fn is_open_to_host(&self, pu: u32, stream: Stream) -> bool {
         let l = &self.space.parallel_units[pu as usize];
         // A shared block that was opened for copies as the last free one is reserved for them.
-        let open = l.write_points[stream as usize].is_some() && (stream == Stream::Host || self.is_reserved(pu, 0));
+        let open = l.write_point(stream).is_some() && (stream != Stream::Copy || self.is_reserved(pu, 0));
         open || (self.is_open_reserved(pu) && self.takes_more(pu))
     }
 
@@ -298,7 +341,7 @@ impl Ftl {
     pub(crate) fn copy_room(&mut self, pu: u32) -> Option<Room> {
         let l = &self.space.parallel_units[pu as usize];
         if l.free.is_empty() {
-            let open = l.write_points[Stream::Copy as usize];
+            let open = l.write_point(Stream::Copy);
             let left = open.map_or(0, |write_point| self.layout.data_after(write_point.end - write_point.next));
             if left <= self.journal_programs()
                 && left > 0
@@ -308,6 +351,14 @@ impl Ftl {
             }
         }
         self.room(pu, Stream::Copy)
+    }
+
+    /// Returns room in `pu` for copies out of blocks of `handle`, in a block of that handle: the open one, or a free one
+    /// beyond the reserve of collection.
+    pub(crate) fn placed_copy_room(&mut self, pu: u32, handle: u8) -> Option<Room> {
+        let stream = self.space.placement.copy_stream(handle)?;
+        let open = self.space.parallel_units[pu as usize].write_point(stream).is_some();
+        if open || self.is_open_reserved(pu) { self.room(pu, stream) } else { None }
     }
 
     /// Returns true if no block being emptied in `pu` waits for a trim to become durable: the last programs may then be
@@ -335,7 +386,7 @@ impl Ftl {
     pub(crate) fn room(&mut self, pu: u32, stream: Stream) -> Option<Room> {
         loop {
             let l = &self.space.parallel_units[pu as usize];
-            let Some(WritePoint { block, next, end }) = l.write_points[stream as usize] else {
+            let Some(WritePoint { block, next, end }) = l.write_point(stream) else {
                 self.open(pu, stream)?;
                 continue;
             };
@@ -345,7 +396,7 @@ impl Ftl {
             }
             let full = next + 1 == end;
             let l = &mut self.space.parallel_units[pu as usize];
-            l.write_points[stream as usize] = (!full).then_some(WritePoint { block, next: next + 1, end });
+            *l.write_point_mut(stream) = (!full).then_some(WritePoint { block, next: next + 1, end });
             l.room_changed(&self.layout);
             let room = self.room_at(pu, block, program);
             let used = room.units > 0 && !self.done_before(pu, block, program);
@@ -413,8 +464,11 @@ impl Ftl {
         }
         let write_point = WritePoint { block, next: 0, end: self.programs_of(block) };
         let l = &mut self.space.parallel_units[pu as usize];
-        l.write_points[stream as usize] = Some(write_point);
+        *l.write_point_mut(stream) = Some(write_point);
         l.room_changed(&self.layout);
+        if self.space.placement.is_on() {
+            self.space.placement.opened(block, stream);
+        }
         self.gc.opened(pu, block);
         Some(())
     }
@@ -449,7 +503,7 @@ impl Ftl {
         self.drop_stripe(block);
         let pu = self.layout.pu_of(block) as usize;
         let l = &mut self.space.parallel_units[pu];
-        if let Some(open) = l.write_points.iter_mut().find(|open| open.is_some_and(|open| open.block == block)) {
+        if let Some(open) = l.entry_of(block) {
             *open = None;
             l.room_changed(&self.layout);
             self.space.blocks.set_usage(block, Use::Full);

@@ -7,13 +7,15 @@
 
 use crate::space::blocks::Blocks;
 use crate::space::parallel_unit::{RESERVE, Room, Stream};
+use crate::space::placement;
 use crate::{Actions, Ftl};
 
 impl Ftl {
     /// Returns the units that may be programmed in the free blocks of `pu` and in its block open for copies.
     fn room_in(&self, pu: u32) -> i64 {
         let l = &self.space.parallel_units[pu as usize];
-        let open = l.write_points[Stream::Copy as usize]
+        let open = l
+            .write_point(Stream::Copy)
             .map_or(0, |write_point| self.capacity(write_point.block, write_point.end - write_point.next));
         let free = l.free.iter().take(self.enough() + 1);
         open + free.map(|block| self.capacity(*block, self.layout.block_programs)).sum::<i64>()
@@ -122,6 +124,7 @@ impl Ftl {
     /// Writes one program of host data to the blocks for copies, which may supersede enough data to empty a block.
     /// Called if no operation is in progress, no block can be emptied, and the host has no room.
     pub(crate) fn squeeze(&mut self, out: &mut Actions) {
+        self.choose_dirty();
         let waits = self.map.has_dirty_away() && self.bring_in(out);
         if !waits && self.has_dirty_program() && self.can_squeeze() {
             let most = (0..self.layout.parallel_units).max_by_key(|pu| self.room_in(*pu));
@@ -143,6 +146,12 @@ impl Ftl {
         self.pool_holds(0, least.next_multiple_of(whole) + whole + self.buffer.dirty.len())
     }
 
+    /// Chooses the data that is written next. Returns false if there is none, or its rest is being read.
+    fn chooses_filled(&mut self) -> bool {
+        self.choose_dirty();
+        !self.buffer.dirty.is_empty() && !self.buffer.slots[self.buffer.dirty.first()].filling
+    }
+
     /// Uses the room kept for a program failure as the last resort.
     pub(crate) fn risk_failure(&mut self, out: &mut Actions) {
         for pu in 0..self.layout.parallel_units {
@@ -159,11 +168,10 @@ impl Ftl {
             self.bring_all_in(out);
         }
         for pu in 0..self.layout.parallel_units {
-            for stream in [Stream::Host, Stream::Copy] {
-                while !self.buffer.dirty.is_empty()
-                    && !self.buffer.slots[self.buffer.dirty.first()].filling
-                    && !self.durability.retries.any()
-                {
+            // The last data goes wherever there is room: nothing is collected any more.
+            let placed = (0..placement::write_points(&self.config)).map(|n| Stream::Placed(n as u8));
+            for stream in placed.chain([Stream::Host, Stream::Copy]) {
+                while self.chooses_filled() && !self.durability.retries.any() {
                     let Some(room) = self.room(pu, stream) else { break };
                     self.program_dirty(room, out);
                 }

@@ -239,9 +239,18 @@ impl World {
         };
         let (at, length) = if op == Op::Flush { (0, 0) } else { (at, length) };
         let fua = op == Op::Write && self.rng.chance(0.1);
-        let request = Request { op, fua, offset: at * SECTOR, bytes: length * SECTOR };
+        let placement = if op == Op::Write { self.placement(at) } else { 0 };
+        let request = Request { op, fua, offset: at * SECTOR, bytes: length * SECTOR, placement };
         self.submit(Tag(tag as u32), request);
         true
+    }
+
+    /// Returns the reclaim unit handle of a write at sector `at`: that of its part of the drive, or sometimes another.
+    /// Costs no random draw, so that histories with and without placement issue the same requests.
+    fn placement(&self, at: u64) -> u16 {
+        let handles = self.config.placement.map_or(1, |placement| u64::from(placement.handles));
+        let of_part = at * handles / self.sectors();
+        (if self.clock.is_multiple_of(5) { self.clock / 5 % handles } else { of_part }) as u16
     }
 
     pub fn submit(&mut self, tag: Tag, request: Request) {

@@ -51,6 +51,19 @@ pub(super) fn percentage_random(job: &mut Job, given: &Given) -> Result<(), Stri
     Ok(())
 }
 
+/// Parses `plids`.
+pub(super) fn placement_indices(job: &mut Job, given: &Given) -> Result<(), String> {
+    let index = |text: &str| text.trim().parse::<u16>().ok();
+    match given.text.split(',').map(index).collect::<Option<Vec<u16>>>() {
+        Some(mut indices) => {
+            indices.sort_unstable();
+            job.placement.indices = indices;
+        }
+        None => return given.expected("whole numbers from 0 to 65535, separated by commas"),
+    }
+    Ok(())
+}
+
 /// Parses `latency_percentile`.
 pub(super) fn latency_percentile(job: &mut Job, given: &Given) -> Result<(), String> {
     match value::decimal(given.text).filter(|percent| (1.0..=100.0).contains(percent)) {

@@ -3,7 +3,7 @@
 use sim::Time;
 
 use super::key::{Given, KeyHelp};
-use super::parse::{block_align, latency_percentile, percentage_random, replay_skip, steady_state};
+use super::parse::{block_align, latency_percentile, percentage_random, placement_indices, replay_skip, steady_state};
 use crate::fio::job::Job;
 use crate::fio::rules::{ContinueOnError, ExitAll, LatencyTarget};
 
@@ -91,6 +91,48 @@ pub(super) const KEYS: &[KeyHelp] = &[
         help: "Bytes skipped between two zones of zonemode=strided.",
         set: |job, given| {
             job.zones.skip = given.number(0, u64::MAX)?;
+            Ok(())
+        },
+    },
+    KeyHelp {
+        name: "dataplacement",
+        aliases: &[],
+        form: "str",
+        default: "none",
+        help: "Writes carry placement identifiers: none, or those of Flexible Data Placement (fdp), on a drive with \
+               ftl.placement.",
+        set: |job, given| {
+            job.placement.on = given.name(&[("none", false), ("fdp", true)])?;
+            Ok(())
+        },
+    },
+    KeyHelp {
+        name: "fdp",
+        aliases: &[],
+        form: "bool",
+        default: "0",
+        help: "Like dataplacement=fdp.",
+        set: |job, given| {
+            job.placement.on = given.flag()?;
+            Ok(())
+        },
+    },
+    KeyHelp {
+        name: "plids",
+        aliases: &["fdp_pli"],
+        form: "int[,int...]",
+        default: "all",
+        help: "Indices of the placement identifiers that the job's writes use, sorted as in fio.",
+        set: placement_indices,
+    },
+    KeyHelp {
+        name: "plid_select",
+        aliases: &["fdp_pli_select"],
+        form: "str",
+        default: "roundrobin",
+        help: "Choice of the next placement identifier: one after another (roundrobin), or at random (random).",
+        set: |job, given| {
+            job.placement.random = given.name(&[("roundrobin", false), ("random", true)])?;
             Ok(())
         },
     },

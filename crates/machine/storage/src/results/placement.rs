@@ -1,0 +1,34 @@
+//! Results of Flexible Data Placement: the statistics log, and the counters of each reclaim unit handle.
+
+use serde_json::{Value, json};
+
+use crate::machine::Machine;
+use crate::results::counters::Counters;
+
+/// Returns host bytes, media bytes and media bytes erased, as in the statistics log of NVMe, and the counters of each
+/// handle in mapping units of `unit_bytes`; `None` without placement.
+pub(crate) fn placement(machine: &Machine, counters: &Counters, unit_bytes: u32) -> Option<Value> {
+    if counters.handles.is_empty() {
+        return None;
+    }
+    let stats = &counters.ftl;
+    let (block_units, _) = machine.ftl().block_shape();
+    let handles = counters.handles.iter().enumerate().map(|(number, handle)| {
+        json!({
+            "handle": number,
+            "host_bytes": handle.host_bytes,
+            "write_amplification": handle.write_amplification(),
+            "programmed_host": handle.programmed_host,
+            "programmed_copy": handle.programmed_copy,
+            "programmed_padding": handle.programmed_padding,
+            "copies_mixed": handle.mixed,
+            "blocks_opened": handle.opened,
+        })
+    });
+    Some(json!({
+        "host_bytes": stats.host_bytes,
+        "media_bytes": stats.programmed() * u64::from(unit_bytes),
+        "erased_bytes": stats.erases * u64::from(block_units) * u64::from(unit_bytes),
+        "handles": handles.collect::<Vec<Value>>(),
+    }))
+}
