@@ -8,7 +8,7 @@
 //! hint, not a guarantee.
 //!
 //! Half of all events are before every other when they are pushed. Such an event waits in a place of its own, without
-//! passing through a ring.
+//! a ring, a sequence number or a key among the heads: at its time it is the first, because all others were pushed later.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -47,7 +47,7 @@ const SIZE: usize = size_of::<Key>();
 
 impl Key {
     /// A key after all others.
-    const NEVER: Key = Key { time: u64::MAX, order: u64::MAX };
+    const NEVER: Key = Key { time: NEVER, order: u64::MAX };
 
     #[inline]
     fn is_before(self, other: Key) -> bool {
@@ -55,10 +55,11 @@ impl Key {
     }
 }
 
-/// Number of lanes; the last is that of the heap, the one before it that of `front`.
+/// Number of lanes; the last is that of the heap.
 const LANES: usize = 64;
 const ASTRAY: usize = LANES - 1;
-const FRONT: usize = LANES - 2;
+/// A time after all others.
+const NEVER: u64 = u64::MAX;
 /// Entries per lane, one of which stays free. A byte can index all of them.
 const PLACES: usize = 256;
 
@@ -68,10 +69,9 @@ struct Entry<E> {
     event: E,
 }
 
-/// The entries of a lane in a ring.
-#[derive(Clone, Copy)]
-struct Ring<E> {
-    entries: [Entry<E>; PLACES],
+/// The state of a lane, whose entries wait in a ring.
+#[derive(Clone, Copy, Default)]
+struct Ring {
     /// Time of the last entry pushed, which is in the past if the lane is empty.
     last: u64,
     /// Index of the first entry, and of the first free place.
@@ -79,18 +79,10 @@ struct Ring<E> {
     tail: u8,
 }
 
-impl<E: Copy> Ring<E> {
+impl Ring {
     #[inline]
     fn waiting(&self) -> u8 {
         self.tail.wrapping_sub(self.head)
-    }
-
-    /// Appends an event. There must be a free place.
-    #[inline]
-    fn put(&mut self, key: Key, event: E) {
-        self.last = key.time;
-        self.entries[self.tail as usize] = Entry { key, event };
-        self.tail = self.tail.wrapping_add(1);
     }
 }
 
@@ -98,22 +90,25 @@ impl<E: Copy> Ring<E> {
 ///
 /// All sizes are fixed powers of two, so that no index needs a check.
 pub struct EventQueue<E> {
+    /// The time of the next event: the earlier of `front_at` and that of `first`.
+    next: u64,
+    now: Time,
+    /// An event that was before all others when it was pushed, and its time, which is `NEVER` if there is none.
+    front_at: u64,
+    front: E,
+    /// The sequence number of the next event in a lane, above a zero byte.
+    order: u64,
     /// The smallest key of all nonempty lanes.
     first: Key,
     /// The other lanes' keys in descending order, after two sentinels, and the byte offset of the last of them: the
     /// number of nonempty lanes times the size of a key.
     heads: [Key; LANES],
     last: usize,
-    lanes: Box<[Ring<E>; LANES]>,
+    lanes: [Ring; LANES],
+    entries: Box<[[Entry<E>; PLACES]; LANES]>,
     /// Entries out of their lane's order, or without a place in it, as a heap with the next entry on top. The first of
     /// all such entries is the only entry of the last lane.
     overflow: BinaryHeap<Overflowed<E>>,
-    /// An event that was before all others when it was pushed: the only entry of its lane, if there is one.
-    front: E,
-    has_front: bool,
-    /// The sequence number of the next event, above a zero byte.
-    order: u64,
-    now: Time,
 }
 
 /// An entry of the heap, in reverse order, so that the greatest is the next.
@@ -136,30 +131,33 @@ impl<E> Ord for Overflowed<E> {
     }
 }
 
-/// Creates empty lanes directly on the heap, because they are large.
-fn lanes<E: Copy + Default>() -> Box<[Ring<E>; LANES]> {
-    let ring = Ring { entries: [Entry::default(); PLACES], last: 0, head: 0, tail: 0 };
-    let Ok(lanes) = vec![ring; LANES].into_boxed_slice().try_into() else { unreachable!("{LANES} lanes") };
-    lanes
+/// Creates the entries of all lanes directly on the heap, because they are large.
+fn entries<E: Copy + Default>() -> Box<[[Entry<E>; PLACES]; LANES]> {
+    let Ok(entries) = vec![[Entry::default(); PLACES]; LANES].into_boxed_slice().try_into() else {
+        unreachable!("{LANES} lanes")
+    };
+    entries
 }
 
 impl<E: Copy + Default> EventQueue<E> {
     /// Creates an empty queue at time zero with lanes 0 to `count - 1`.
     ///
     /// # Panics
-    /// Panics if `count` is more than 61.
+    /// Panics if `count` is more than 62.
     pub fn new(count: usize) -> EventQueue<E> {
-        assert!(count < FRONT, "{count} lanes, expected fewer than {FRONT}");
+        assert!(count < ASTRAY, "{count} lanes, expected fewer than {ASTRAY}");
         EventQueue {
+            next: NEVER,
+            now: Time::ZERO,
+            front_at: NEVER,
+            front: E::default(),
+            order: 0,
             first: Key::NEVER,
             heads: [Key::NEVER; LANES],
             last: 0,
-            lanes: lanes(),
+            lanes: [Ring::default(); LANES],
+            entries: entries(),
             overflow: BinaryHeap::new(),
-            front: E::default(),
-            has_front: false,
-            order: 0,
-            now: Time::ZERO,
         }
     }
 
@@ -172,12 +170,12 @@ impl<E: Copy + Default> EventQueue<E> {
     /// Returns the number of pending events.
     pub fn len(&self) -> usize {
         let lanes = self.lanes.iter().map(|lane| lane.waiting() as usize).sum::<usize>();
-        lanes + self.overflow.len() + usize::from(self.has_front)
+        lanes + self.overflow.len() + usize::from(self.front_at != NEVER)
     }
 
     /// Returns true if no event is pending.
     pub fn is_empty(&self) -> bool {
-        self.first == Key::NEVER
+        self.front_at == NEVER && self.first == Key::NEVER
     }
 
     /// Returns the time of the next event.
@@ -189,7 +187,7 @@ impl<E: Copy + Default> EventQueue<E> {
     /// Returns the time of the next event, or [`Time::MAX`] if none is pending.
     #[inline]
     pub fn next_at(&self) -> Time {
-        Time::from_ps(self.first.time)
+        Time::from_ps(self.next)
     }
 
     /// Adds `event` at `when` through `lane`.
@@ -198,15 +196,19 @@ impl<E: Copy + Default> EventQueue<E> {
     /// Panics if `when` is before [`now`](Self::now).
     #[inline(always)]
     pub fn push(&mut self, lane: Lane, when: Time, event: E) {
-        debug_assert!((lane.0 as usize) < FRONT);
-        let (number, time, order) = (lane.0 as usize % LANES, when.ps(), self.order);
-        self.order += 1 << 8;
-        if time < self.first.time && !self.has_front {
-            (self.front, self.has_front) = (event, true);
-            return self.put_first(Key { time, order: order + FRONT as u64 });
+        debug_assert!((lane.0 as usize) < ASTRAY);
+        let time = when.ps();
+        if time < self.next && self.front_at == NEVER {
+            if time < self.now.ps() {
+                self.refuse(when);
+            }
+            (self.next, self.front_at, self.front) = (time, time, event);
+            return;
         }
-        let key = Key { time, order: order + number as u64 };
-        let lane = &mut self.lanes[number];
+        let number = lane.0 as usize % LANES;
+        let key = Key { time, order: self.order + number as u64 };
+        self.order += 1 << 8;
+        let lane = &self.lanes[number];
         if time < lane.last {
             return self.push_astray(key, event);
         }
@@ -214,22 +216,27 @@ impl<E: Copy + Default> EventQueue<E> {
         if lane.waiting().wrapping_add(1) <= 1 {
             return self.push_to_end(key, event);
         }
-        lane.put(key, event);
+        self.put(number, key, event);
+    }
+
+    /// Appends an event to a lane with a free place.
+    #[inline]
+    fn put(&mut self, number: usize, key: Key, event: E) {
+        let lane = &mut self.lanes[number];
+        self.entries[number][lane.tail as usize] = Entry { key, event };
+        lane.last = key.time;
+        lane.tail = lane.tail.wrapping_add(1);
     }
 
     /// Adds an event to a lane that is empty or full.
     #[inline(never)]
     fn push_to_end(&mut self, key: Key, event: E) {
-        let lane = &mut self.lanes[key.order as usize % LANES];
-        if lane.waiting() == u8::MAX {
+        let number = key.order as usize % LANES;
+        if self.lanes[number].waiting() == u8::MAX {
             return self.push_astray(key, event);
         }
-        lane.put(key, event);
-        if key.time < self.first.time {
-            self.put_first(key);
-        } else {
-            self.add_head(key);
-        }
+        self.put(number, key, event);
+        self.put_head(key);
     }
 
     /// Makes the key of a new lane head the first of all.
@@ -238,6 +245,7 @@ impl<E: Copy + Default> EventQueue<E> {
         if key.time < self.now.ps() {
             self.refuse(Time::from_ps(key.time));
         }
+        self.next = self.next.min(key.time);
         // In an empty queue, the sentinel in `first` becomes the second.
         let second = std::mem::replace(&mut self.first, key);
         self.last += SIZE;
@@ -297,34 +305,43 @@ impl<E: Copy + Default> EventQueue<E> {
     }
 
     /// Takes the next event if its time is at or before `until`.
-    #[inline(always)]
+    #[inline]
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, E)> {
-        let Key { time, order } = self.first;
+        self.is_due(until).then(|| self.pop_due())
+    }
+
+    /// Returns true if the time of the next event is at or before `until`.
+    #[inline]
+    pub fn is_due(&self, until: Time) -> bool {
         // The sentinel of an empty queue never expires.
-        if time > until.ps().min(u64::MAX - 1) {
-            return None;
-        }
-        let now = Time::from_ps(time);
+        self.next <= until.ps().min(NEVER - 1)
+    }
+
+    /// Takes the next event, which [is due](Self::is_due). Only debug builds check that there is one.
+    #[inline(always)]
+    pub fn pop_due(&mut self) -> (Time, E) {
+        debug_assert!(self.next < NEVER, "no event is due");
+        let now = Time::from_ps(self.next);
         self.now = now;
-        let number = order as usize % LANES;
-        if number == FRONT {
-            self.has_front = false;
-            self.drop_first();
-            return Some((now, self.front));
+        if self.front_at == self.next {
+            (self.next, self.front_at) = (self.first.time, NEVER);
+            return (now, self.front);
         }
+        let number = self.first.order as usize % LANES;
         let lane = &mut self.lanes[number];
-        let event = lane.entries[lane.head as usize].event;
-        let head = lane.head.wrapping_add(1);
-        lane.head = head;
-        if head != lane.tail {
-            let key = lane.entries[head as usize].key;
+        let entries = &self.entries[number];
+        let event = entries[lane.head as usize].event;
+        lane.head = lane.head.wrapping_add(1);
+        if lane.head != lane.tail {
+            let key = entries[lane.head as usize].key;
             self.replace_first(key);
         } else if number != ASTRAY {
             self.drop_first();
         } else {
             self.follow_astray();
         }
-        Some((now, event))
+        self.next = self.first.time.min(self.front_at);
+        (now, event)
     }
 
     /// Adds an entry that is out of its lane's order, or whose lane is full.
@@ -336,7 +353,7 @@ impl<E: Copy + Default> EventQueue<E> {
         let key = Key { order: key.order & !0xff | ASTRAY as u64, ..key };
         let entry = Entry { key, event };
         let lane = &mut self.lanes[ASTRAY];
-        let first = &mut lane.entries[lane.head as usize];
+        let first = &mut self.entries[ASTRAY][lane.head as usize];
         if lane.head == lane.tail {
             *first = entry;
             lane.tail = lane.head.wrapping_add(1);
@@ -359,7 +376,8 @@ impl<E: Copy + Default> EventQueue<E> {
         }
     }
 
-    /// Adds the key of the heap's head.
+    /// Adds the key of a lane that was empty.
+    #[inline]
     fn put_head(&mut self, key: Key) {
         if key.is_before(self.first) {
             self.put_first(key);
@@ -374,7 +392,7 @@ impl<E: Copy + Default> EventQueue<E> {
         match self.overflow.pop() {
             Some(Overflowed(entry)) => {
                 let lane = &mut self.lanes[ASTRAY];
-                lane.entries[lane.head as usize] = entry;
+                self.entries[ASTRAY][lane.head as usize] = entry;
                 lane.tail = lane.head.wrapping_add(1);
                 self.replace_first(entry.key);
             }

@@ -183,7 +183,9 @@ impl Engine {
     #[inline]
     pub fn run(&mut self, tag: u16) -> &Command {
         let command = &mut self.commands[tag as usize];
-        assert!(command.state == State::Admitted, "tag {tag} is decoded in state {:?}", command.state);
+        if command.state != State::Admitted {
+            refuse_decoded(tag, command);
+        }
         command.state = State::Running;
         command
     }
@@ -193,9 +195,9 @@ impl Engine {
     #[inline(always)]
     pub fn stage(&mut self, now: Time, tag: u16, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
-        assert!(command.state == State::Running, "data for tag {tag} in state {:?}", command.state);
-        assert!(command.request.op == op, "data of a {op:?} for tag {tag}, a {:?}", command.request.op);
-        assert!(bytes <= command.left, "{bytes} bytes of data, {} are left of {:?}", command.left, command.request);
+        if command.state != State::Running || command.request.op != op || bytes > command.left {
+            refuse_data(tag, op, bytes, command);
+        }
         command.left -= bytes;
         let staged = if self.handler.is_none() { now } else { self.pass_staging(now, tag, bytes, s) };
         if self.dram.is_none() { staged } else { staged.max(self.pass(now, op, bytes, s)) }
@@ -238,9 +240,10 @@ impl Engine {
     #[inline(always)]
     pub fn complete(&mut self, now: Time, tag: u16, status: Status, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
-        assert!(command.state == State::Running, "tag {tag} completes in state {:?}", command.state);
         let whole = command.left == 0 || status != Status::Ok || command.request.op == Op::Trim;
-        assert!(whole, "{:?} succeeds with {} bytes left", command.request, command.left);
+        if command.state != State::Running || !whole {
+            refuse_end(tag, status, command);
+        }
         command.state = State::Ended;
         command.status = status;
         let sent = command.sent.max(now);
@@ -321,6 +324,28 @@ fn name(op: Op) -> &'static str {
 /// Panics if the tag cannot belong to this controller.
 #[inline]
 pub(crate) fn index(tag: Tag) -> u16 {
-    assert!(tag.0 < u32::from(NONE), "tag {} does not belong to this controller", tag.0);
+    if tag.0 >= u32::from(NONE) {
+        refuse_tag(tag);
+    }
     tag.0 as u16
+}
+
+// Panics stand apart: arguments of a message that is formatted in place would be kept in memory for every request.
+
+fn refuse_tag(tag: Tag) -> ! {
+    panic!("tag {} does not belong to this controller", tag.0)
+}
+
+fn refuse_decoded(tag: u16, command: &Command) -> ! {
+    panic!("tag {tag} is decoded in state {:?}", command.state)
+}
+
+fn refuse_data(tag: u16, op: Op, bytes: u64, command: &Command) -> ! {
+    let Command { request, left, state, .. } = command;
+    panic!("{bytes} bytes of data of a {op:?} for tag {tag} in state {state:?}, {left} are left of {request:?}")
+}
+
+fn refuse_end(tag: u16, status: Status, command: &Command) -> ! {
+    let Command { request, left, state, .. } = command;
+    panic!("tag {tag} ends with {status:?} in state {state:?}, {left} bytes are left of {request:?}")
 }

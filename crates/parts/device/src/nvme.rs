@@ -427,14 +427,24 @@ impl Part for Nvme {
     #[inline]
     fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Option<Output>) {
         match event {
-            Event::Fetched(tag) => self.fetched(now, tag, s, out),
-            Event::Listed(tag) => self.decode(now, tag, s, out),
             Event::Decoded(tag) => *out = Some(self.run(tag)),
-            Event::Arrived(tag) => *out = Some(Output::Arrived(tag)),
             Event::Ended(tag) => {
                 self.unposted -= 1;
                 *out = Some(Output::Ended { tag, at: now });
             }
+            _ => self.handle_other(now, event, s, out),
+        }
+    }
+}
+
+impl Nvme {
+    /// Handles an event that not every command has.
+    fn handle_other(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Option<Output>) {
+        match event {
+            Event::Decoded(_) | Event::Ended(_) => unreachable!("{event:?} is no rare event"),
+            Event::Fetched(tag) => self.fetched(now, tag, s, out),
+            Event::Listed(tag) => self.decode(now, tag, s, out),
+            Event::Arrived(tag) => *out = Some(Output::Arrived(tag)),
             Event::Coalesced { queue, epoch } => {
                 if self.coalesced(queue, epoch) {
                     *out = Some(Output::Interrupt(queue));

@@ -286,20 +286,35 @@ impl Nvme {
         assert!(place.entry.phase != entry.phase, "entry {index} of queue {queue} is not new");
         *place = Place { entry, visible };
         pair.unread += 1;
-        match self.completion {
-            Completion::Polling { delay } => self.reap(now, queue, Run { at: visible + delay, entry: Time::ZERO }, s),
+        // The run that processes the entry.
+        let run = match self.completion {
+            Completion::Polling { delay } => Run { at: visible + delay, entry: Time::ZERO },
             Completion::Interrupt { delivery, handler } => {
                 let raised = interrupt.and_then(|at| pair.vector.raised(at + delivery, handler));
-                let seen = if pair.vector.looks(visible) {
-                    self.reap(now, queue, Run { at: visible, entry: Time::ZERO }, s)
-                } else {
-                    None
-                };
-                let Some(run) = raised else { return seen };
-                let at = run.at.max(self.pairs[queue as usize].vector.ends());
-                self.reap(now, queue, Run { at, ..run }, s).or(seen)
+                match (pair.vector.looks(visible), raised) {
+                    (false, None) => return None,
+                    (false, Some(run)) => run,
+                    (true, None) => Run { at: visible, entry: Time::ZERO },
+                    (true, Some(run)) => return self.seen_and_raised(now, queue, visible, run, s),
+                }
             }
-        }
+        };
+        self.reap(now, queue, run, s)
+    }
+
+    /// Lets the handler's known run process an entry that becomes visible at `visible`, and then the `run` that its
+    /// interrupt causes.
+    fn seen_and_raised(
+        &mut self,
+        now: Time,
+        queue: u16,
+        visible: Time,
+        run: Run,
+        s: &mut impl Schedule<Event>,
+    ) -> Option<u16> {
+        let seen = self.reap(now, queue, Run { at: visible, entry: Time::ZERO }, s);
+        let at = run.at.max(self.pairs[queue as usize].vector.ends());
+        self.reap(now, queue, Run { at, ..run }, s).or(seen)
     }
 
     /// Handles an interrupt of `queue` that arrives at `at`. Returns the new head of the queue, like
