@@ -37,7 +37,7 @@ LARGER = {
     "parts/host/src/linux/mod.rs Linux": "tables of memory management that refer to each other by index",
     "parts/link/src/pcie.rs Pcie": "parameters of a link and of its flow control, one field each",
     "parts/nand/src/config.rs Scheduling": "configuration",
-    "parts/nand/src/die.rs Die": "the registers, array and suspended work of a die, which the scheduler updates field by field",
+    "parts/nand/src/die.rs Die": "the state of a die, which the scheduler updates field by field",
     "parts/nand/src/schedule/op.rs Op": "progress of one operation, which the scheduler updates field by field",
     "parts/nand/src/store/view.rs BlockView": "a record for readers of the flash",
     "parts/nand/src/tables.rs Tables": "constants derived from the configuration once, one field each",
