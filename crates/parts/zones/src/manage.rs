@@ -1,0 +1,160 @@
+//! Management of zones: open, close, finish, reset, offline; changes that the medium causes; restarts.
+
+use crate::Failure;
+use crate::state::{State, Zones};
+use crate::write::Action;
+
+impl Zones {
+    /// Opens `zone` explicitly.
+    ///
+    /// # Errors
+    /// [`Failure::InvalidTransition`] for a full, read only or offline zone; [`Failure::TooManyActive`];
+    /// [`Failure::TooManyOpen`].
+    pub fn open(&mut self, zone: u32) -> Result<Action, Failure> {
+        let mut others = Action::Nothing;
+        match self.state(zone) {
+            State::ExplicitlyOpen | State::ImplicitlyOpen => {}
+            State::Empty | State::Closed => {
+                others = self.make_room(zone)?.map_or(Action::Nothing, Action::Closed);
+            }
+            State::Full | State::ReadOnly | State::Offline => return Err(Failure::InvalidTransition),
+        }
+        self.set_state(zone, State::ExplicitlyOpen);
+        Ok(others)
+    }
+
+    /// Closes `zone`.
+    ///
+    /// # Errors
+    /// [`Failure::InvalidTransition`] unless it is open or closed.
+    pub fn close(&mut self, zone: u32) -> Result<(), Failure> {
+        if !self.state(zone).is_active() {
+            return Err(Failure::InvalidTransition);
+        }
+        self.set_state(zone, State::Closed);
+        Ok(())
+    }
+
+    /// Makes `zone` full, whatever its write pointer. Returns the number of blocks left unwritten, which is 0 if the zone
+    /// was already full.
+    ///
+    /// # Errors
+    /// [`Failure::InvalidTransition`] for a read only or offline zone.
+    pub fn finish(&mut self, zone: u32) -> Result<u64, Failure> {
+        match self.state(zone) {
+            State::ReadOnly | State::Offline => Err(Failure::InvalidTransition),
+            State::Full => Ok(0),
+            _ => {
+                self.set_state(zone, State::Full);
+                Ok(self.config().capacity - self.written(zone))
+            }
+        }
+    }
+
+    /// Empties `zone`. Returns the number of its blocks that were written.
+    ///
+    /// # Errors
+    /// [`Failure::InvalidTransition`] for a read only or offline zone.
+    pub fn reset(&mut self, zone: u32) -> Result<u64, Failure> {
+        if matches!(self.state(zone), State::ReadOnly | State::Offline) {
+            return Err(Failure::InvalidTransition);
+        }
+        self.set_state(zone, State::Empty);
+        let written = self.written(zone);
+        self.set_written(zone, 0);
+        Ok(written)
+    }
+
+    /// Takes the read-only `zone` offline.
+    ///
+    /// # Errors
+    /// [`Failure::InvalidTransition`] unless it is read only or offline.
+    pub fn offline(&mut self, zone: u32) -> Result<(), Failure> {
+        if !matches!(self.state(zone), State::ReadOnly | State::Offline) {
+            return Err(Failure::InvalidTransition);
+        }
+        self.set_state(zone, State::Offline);
+        Ok(())
+    }
+
+    /// Opens all closed zones explicitly, or none.
+    ///
+    /// # Errors
+    /// [`Failure::TooManyOpen`] if there is no room for all closed and explicitly open zones.
+    pub fn open_all(&mut self) -> Result<(), Failure> {
+        let closed = self.with(|state| state == State::Closed);
+        let explicit = self.with(|state| state == State::ExplicitlyOpen).len();
+        if self.config().open_max.is_some_and(|most| explicit + closed.len() > most as usize) {
+            return Err(Failure::TooManyOpen);
+        }
+        // Zones closed to make room were implicitly open, and stay closed.
+        closed.into_iter().try_for_each(|zone| self.open(zone).map(|_| ()))
+    }
+
+    /// Closes all open zones.
+    pub fn close_all(&mut self) {
+        self.set_all(State::is_open, State::Closed);
+    }
+
+    /// Makes all active zones full.
+    pub fn finish_all(&mut self) {
+        self.set_all(State::is_active, State::Full);
+    }
+
+    /// Empties all zones that are active or full.
+    pub fn reset_all(&mut self) {
+        for zone in self.with(|state| state.is_active() || state == State::Full) {
+            self.set_state(zone, State::Empty);
+            self.set_written(zone, 0);
+        }
+    }
+
+    /// Takes all read-only zones offline.
+    pub fn offline_all(&mut self) {
+        self.set_all(|state| state == State::ReadOnly, State::Offline);
+    }
+
+    /// Makes `zone` read only, because its medium can no longer be written. An offline zone stays offline.
+    pub fn lose_writes(&mut self, zone: u32) {
+        if self.state(zone) != State::Offline {
+            self.set_state(zone, State::ReadOnly);
+        }
+    }
+
+    /// Takes `zone` offline, because its medium can no longer be used.
+    pub fn lose(&mut self, zone: u32) {
+        self.set_state(zone, State::Offline);
+    }
+
+    /// Restarts the controller after a loss of power: open zones are closed, and active zones in which nothing is
+    /// written are empty.
+    pub fn restart(&mut self) {
+        for zone in self.with(State::is_active) {
+            let state = if self.written(zone) == 0 { State::Empty } else { State::Closed };
+            self.set_state(zone, state);
+        }
+    }
+
+    /// Sets the write pointer of the closed or empty `zone` to `written` blocks from its start, as recovery found it.
+    /// May only reduce it.
+    ///
+    /// # Panics
+    /// If the zone is open, full or unusable, or less than `written` blocks were written.
+    pub fn recover(&mut self, zone: u32, written: u64) {
+        assert!(matches!(self.state(zone), State::Closed | State::Empty), "zone {zone} is {:?}", self.state(zone));
+        assert!(written <= self.written(zone), "zone {zone} has {} blocks, not {written}", self.written(zone));
+        self.set_written(zone, written);
+        self.set_state(zone, if written == 0 { State::Empty } else { State::Closed });
+    }
+
+    /// Returns the zones whose state `selects` accepts, in order.
+    fn with(&self, selects: impl Fn(State) -> bool) -> Vec<u32> {
+        (0..self.config().zones).filter(|zone| selects(self.state(*zone))).collect()
+    }
+
+    fn set_all(&mut self, selects: impl Fn(State) -> bool, state: State) {
+        for zone in self.with(selects) {
+            self.set_state(zone, state);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Reads, writes and appends.
+
+use crate::Failure;
+use crate::state::{State, Zones};
+
+/// Effect of a command on zones other than the change that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// None.
+    Nothing,
+    /// This implicitly open zone was closed to make room for another.
+    Closed(u32),
+}
+
+/// A write or append that was accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The zone.
+    pub zone: u32,
+    /// First logical block: where an append's data goes.
+    pub block: u64,
+    /// The zone is full now.
+    pub full: bool,
+    /// What happened to other zones.
+    pub others: Action,
+}
+
+impl Zones {
+    /// Checks a read of `count` logical blocks from `block` on.
+    ///
+    /// # Errors
+    /// [`Failure::OutOfRange`], or [`Failure::Offline`] if any block is in an offline zone.
+    pub fn read(&self, block: u64, count: u64) -> Result<(), Failure> {
+        let (first, last) = self.range(block, count)?;
+        let offline = (first..=last).any(|zone| self.state(zone) == State::Offline);
+        if offline { Err(Failure::Offline) } else { Ok(()) }
+    }
+
+    /// Writes `count` logical blocks from `block` on, which must be the write pointer of its zone.
+    ///
+    /// # Errors
+    /// In this order: [`Failure::OutOfRange`]; the zone's state ([`Failure::Full`], [`Failure::ReadOnly`],
+    /// [`Failure::Offline`]); [`Failure::InvalidWrite`]; [`Failure::Boundary`]; [`Failure::TooManyActive`];
+    /// [`Failure::TooManyOpen`].
+    pub fn write(&mut self, block: u64, count: u64) -> Result<Written, Failure> {
+        let (zone, _) = self.range(block, count)?;
+        self.check_writable(zone)?;
+        if block != self.start(zone) + self.written(zone) {
+            return Err(Failure::InvalidWrite);
+        }
+        self.write_on(zone, count)
+    }
+
+    /// Appends `count` logical blocks to the zone that starts at `start`.
+    ///
+    /// # Errors
+    /// Like [`write`](Self::write), but [`Failure::InvalidField`] instead of `InvalidWrite`, and before the zone's
+    /// state: if `start` is not the start of a zone, or the append is larger than permitted.
+    pub fn append(&mut self, start: u64, count: u64) -> Result<Written, Failure> {
+        let (zone, _) = self.range(start, count)?;
+        if start != self.start(zone) || self.config().append_max.is_some_and(|most| count > most) {
+            return Err(Failure::InvalidField);
+        }
+        self.check_writable(zone)?;
+        self.write_on(zone, count)
+    }
+
+    /// Returns the zones of the first and the last of `count` logical blocks from `block` on.
+    fn range(&self, block: u64, count: u64) -> Result<(u32, u32), Failure> {
+        assert!(count > 0, "a command of no logical blocks");
+        let last = block.checked_add(count - 1).and_then(|last| self.zone_of(last)).ok_or(Failure::OutOfRange)?;
+        Ok((self.zone_of(block).ok_or(Failure::OutOfRange)?, last))
+    }
+
+    fn check_writable(&self, zone: u32) -> Result<(), Failure> {
+        match self.state(zone) {
+            State::Full => Err(Failure::Full),
+            State::ReadOnly => Err(Failure::ReadOnly),
+            State::Offline => Err(Failure::Offline),
+            State::Empty | State::ImplicitlyOpen | State::ExplicitlyOpen | State::Closed => Ok(()),
+        }
+    }
+
+    /// Writes `count` blocks at the write pointer of `zone`, whose state permits it.
+    fn write_on(&mut self, zone: u32, count: u64) -> Result<Written, Failure> {
+        let before = self.get(zone);
+        if count > self.config().capacity - before.written {
+            return Err(Failure::Boundary);
+        }
+        let mut others = Action::Nothing;
+        if !before.state.is_open() {
+            others = self.make_room(zone)?.map_or(Action::Nothing, Action::Closed);
+        }
+        let written = before.written + count;
+        let full = written == self.config().capacity;
+        self.set_written(zone, written);
+        match before.state {
+            _ if full => self.set_state(zone, State::Full),
+            State::ExplicitlyOpen => {}
+            // Again, because it is now the one written last.
+            _ => self.set_state(zone, State::ImplicitlyOpen),
+        }
+        Ok(Written { zone, block: self.start(zone) + before.written, full, others })
+    }
+}

@@ -1,0 +1,215 @@
+//! The rules of the specification, one by one: a command and a namespace give all permitted results with the namespaces
+//! that they leave. Shares nothing with the crate but its vocabulary.
+//!
+//! A namespace is a list of zones, each a state and the number of blocks written. Everything else is counted when a
+//! rule needs it.
+
+use zones::{Config, Failure, State};
+
+use State::{Closed, Empty, ExplicitlyOpen, Full, ImplicitlyOpen, Offline, ReadOnly};
+
+/// A command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    Read(u64, u64),
+    Write(u64, u64),
+    Append(u64, u64),
+    Open(u32),
+    Close(u32),
+    Finish(u32),
+    Reset(u32),
+    TakeOffline(u32),
+    OpenAll,
+    CloseAll,
+    FinishAll,
+    ResetAll,
+    OfflineAll,
+    /// The medium of a zone fails.
+    LoseWrites(u32),
+    Lose(u32),
+    /// Loss of power.
+    Restart,
+}
+
+/// State and number of written blocks of each zone.
+pub type Namespace = Vec<(State, u64)>;
+
+/// A permitted result: the block at which data was written, if any, and the namespace that is left.
+pub type Permitted = (Result<Option<u64>, Failure>, Namespace);
+
+fn count(namespace: &Namespace, states: &[State]) -> u32 {
+    namespace.iter().filter(|(state, _)| states.contains(state)).count() as u32
+}
+
+/// Returns `namespace` with `zone` changed.
+fn with(namespace: &Namespace, zone: usize, state: State, written: u64) -> Namespace {
+    let mut changed = namespace.clone();
+    changed[zone] = (state, written);
+    changed
+}
+
+/// "If no open resources are available, the controller may transition a zone in the implicitly opened state to closed."
+/// Returns the namespaces in which `zone` has the resources it needs to be opened.
+fn resources(config: &Config, namespace: &Namespace, zone: usize) -> Result<Vec<Namespace>, Failure> {
+    let (state, _) = namespace[zone];
+    let active = count(namespace, &[ImplicitlyOpen, ExplicitlyOpen, Closed]);
+    if state == Empty && config.active_max.is_some_and(|most| active >= most) {
+        return Err(Failure::TooManyActive);
+    }
+    let open = count(namespace, &[ImplicitlyOpen, ExplicitlyOpen]);
+    if config.open_max.is_none_or(|most| open < most) {
+        return Ok(vec![namespace.clone()]);
+    }
+    let implicit = (0..namespace.len()).filter(|other| namespace[*other].0 == ImplicitlyOpen);
+    let closed: Vec<Namespace> = implicit.map(|other| with(namespace, other, Closed, namespace[other].1)).collect();
+    if closed.is_empty() { Err(Failure::TooManyOpen) } else { Ok(closed) }
+}
+
+/// Writes `blocks` at the write pointer of `zone`, whose state has been checked.
+fn write_at_pointer(config: &Config, namespace: &Namespace, zone: usize, blocks: u64) -> Vec<Permitted> {
+    let fails = |failure| vec![(Err(failure), namespace.clone())];
+    let (state, written) = namespace[zone];
+    if written + blocks > config.capacity {
+        return fails(Failure::Boundary);
+    }
+    let prepared = match state {
+        ImplicitlyOpen | ExplicitlyOpen => vec![namespace.clone()],
+        _ => match resources(config, namespace, zone) {
+            Ok(prepared) => prepared,
+            Err(failure) => return fails(failure),
+        },
+    };
+    let after = match state {
+        _ if written + blocks == config.capacity => Full,
+        ExplicitlyOpen => ExplicitlyOpen,
+        _ => ImplicitlyOpen,
+    };
+    let block = zone as u64 * config.size + written;
+    prepared.iter().map(|before| (Ok(Some(block)), with(before, zone, after, written + blocks))).collect()
+}
+
+/// Returns everything that `command` may do to `namespace`.
+pub fn permitted(config: &Config, namespace: &Namespace, command: Command) -> Vec<Permitted> {
+    let fails = |failure| vec![(Err(failure), namespace.clone())];
+    let leaves = |namespace: Namespace| vec![(Ok(None), namespace)];
+    let blocks = u64::from(config.zones) * config.size;
+    // A zone that is written must be writable, whatever the address within it.
+    let unwritable = |zone: usize| match namespace[zone].0 {
+        Full => Some(Failure::Full),
+        ReadOnly => Some(Failure::ReadOnly),
+        Offline => Some(Failure::Offline),
+        _ => None,
+    };
+    let change_all = |from: &[State], to: State| {
+        let change = |(state, written): &(State, u64)| {
+            let written = if to == Empty && from.contains(state) { 0 } else { *written };
+            if from.contains(state) { (to, written) } else { (*state, written) }
+        };
+        leaves(namespace.iter().map(change).collect())
+    };
+    match command {
+        Command::Read(block, some) if block + some > blocks => fails(Failure::OutOfRange),
+        Command::Read(block, some) => {
+            let touched = (block..block + some).any(|block| namespace[(block / config.size) as usize].0 == Offline);
+            if touched { fails(Failure::Offline) } else { leaves(namespace.clone()) }
+        }
+        Command::Write(block, some) | Command::Append(block, some) if block + some > blocks => {
+            fails(Failure::OutOfRange)
+        }
+        Command::Write(block, some) => {
+            let zone = (block / config.size) as usize;
+            if let Some(failure) = unwritable(zone) {
+                return fails(failure);
+            }
+            if block % config.size != namespace[zone].1 {
+                return fails(Failure::InvalidWrite);
+            }
+            write_at_pointer(config, namespace, zone, some)
+        }
+        Command::Append(block, some) => {
+            let zone = (block / config.size) as usize;
+            if block % config.size != 0 || config.append_max.is_some_and(|most| some > most) {
+                return fails(Failure::InvalidField);
+            }
+            match unwritable(zone) {
+                Some(failure) => fails(failure),
+                None => write_at_pointer(config, namespace, zone, some),
+            }
+        }
+        Command::Open(zone) => match namespace[zone as usize] {
+            (Full | ReadOnly | Offline, _) => fails(Failure::InvalidTransition),
+            (ImplicitlyOpen | ExplicitlyOpen, written) => {
+                leaves(with(namespace, zone as usize, ExplicitlyOpen, written))
+            }
+            (Empty | Closed, written) => match resources(config, namespace, zone as usize) {
+                Err(failure) => fails(failure),
+                Ok(prepared) => prepared
+                    .iter()
+                    .map(|before| (Ok(None), with(before, zone as usize, ExplicitlyOpen, written)))
+                    .collect(),
+            },
+        },
+        Command::Close(zone) => match namespace[zone as usize] {
+            (ImplicitlyOpen | ExplicitlyOpen | Closed, written) => {
+                leaves(with(namespace, zone as usize, Closed, written))
+            }
+            _ => fails(Failure::InvalidTransition),
+        },
+        Command::Finish(zone) => match namespace[zone as usize] {
+            (ReadOnly | Offline, _) => fails(Failure::InvalidTransition),
+            (_, written) => leaves(with(namespace, zone as usize, Full, written)),
+        },
+        Command::Reset(zone) => match namespace[zone as usize] {
+            (ReadOnly | Offline, _) => fails(Failure::InvalidTransition),
+            _ => leaves(with(namespace, zone as usize, Empty, 0)),
+        },
+        Command::TakeOffline(zone) => match namespace[zone as usize] {
+            (ReadOnly | Offline, written) => leaves(with(namespace, zone as usize, Offline, written)),
+            _ => fails(Failure::InvalidTransition),
+        },
+        Command::OpenAll => {
+            let wanted = count(namespace, &[ExplicitlyOpen, Closed]);
+            if config.open_max.is_some_and(|most| wanted > most) {
+                return fails(Failure::TooManyOpen);
+            }
+            // As many implicitly open zones as needed are closed, in any choice.
+            let opened: Namespace = namespace
+                .iter()
+                .map(|(state, written)| (if *state == Closed { ExplicitlyOpen } else { *state }, *written))
+                .collect();
+            let excess =
+                count(&opened, &[ImplicitlyOpen, ExplicitlyOpen]).saturating_sub(config.open_max.unwrap_or(u32::MAX));
+            let implicit: Vec<usize> = (0..opened.len()).filter(|zone| opened[*zone].0 == ImplicitlyOpen).collect();
+            (0u32..1 << implicit.len())
+                .filter(|chosen| chosen.count_ones() == excess)
+                .map(|chosen| {
+                    let mut closed = opened.clone();
+                    for (bit, zone) in implicit.iter().enumerate().filter(|(bit, _)| chosen >> bit & 1 == 1) {
+                        let _ = bit;
+                        closed[*zone].0 = Closed;
+                    }
+                    (Ok(None), closed)
+                })
+                .collect()
+        }
+        Command::CloseAll => change_all(&[ImplicitlyOpen, ExplicitlyOpen], Closed),
+        Command::FinishAll => change_all(&[ImplicitlyOpen, ExplicitlyOpen, Closed], Full),
+        Command::ResetAll => change_all(&[ImplicitlyOpen, ExplicitlyOpen, Closed, Full], Empty),
+        Command::OfflineAll => change_all(&[ReadOnly], Offline),
+        Command::LoseWrites(zone) => match namespace[zone as usize] {
+            (Offline, _) => leaves(namespace.clone()),
+            (_, written) => leaves(with(namespace, zone as usize, ReadOnly, written)),
+        },
+        Command::Lose(zone) => leaves(with(namespace, zone as usize, Offline, namespace[zone as usize].1)),
+        Command::Restart => leaves(
+            namespace
+                .iter()
+                .map(|(state, written)| match state {
+                    ImplicitlyOpen | ExplicitlyOpen | Closed if *written == 0 => (Empty, 0),
+                    ImplicitlyOpen | ExplicitlyOpen => (Closed, *written),
+                    _ => (*state, *written),
+                })
+                .collect(),
+        ),
+    }
+}
