@@ -57,6 +57,7 @@ fn drive(cache: MapCache, write: u32, group: Group) -> Config {
         refresh: Refresh::default(),
         read_copies: None,
         parity: None,
+        placement: None,
         tags: 32,
         moves: true,
         geometry,

@@ -38,7 +38,7 @@ impl Drive {
     pub fn submit(&mut self, now: Time, slot: u32, request: &Request) {
         let Request { op, fua, thread, address: offset, bytes, .. } = *request;
         let op = storage_op(op);
-        self.machine.submit(now, slot, thread, media::Request { op, fua, offset, bytes });
+        self.machine.submit(now, slot, thread, media::Request { op, fua, offset, bytes, placement: 0 });
     }
 
     /// Advances to the first completions, at most to `until`. Returns whether there are any.
