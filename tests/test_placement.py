@@ -7,7 +7,11 @@ import pytest
 import nandram
 from conftest import TINY
 
-PLACEMENT: dict[str, object] = {"ftl.placement.isolation": "initial", "ftl.placement.handles": 2}
+PLACEMENT: dict[str, object] = {
+    "ftl.placement.isolation": "initial",
+    "ftl.placement.handles": 2,
+    "ftl.over_provisioning": 0.4,
+}
 JOB = "[global]\nrw=write\nbs=64k\nsize=8m\n[a]\nfdp=1\nplids=1\n[b]\noffset=8m\n"
 
 

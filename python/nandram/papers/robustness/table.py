@@ -91,8 +91,9 @@ def _same(kept: float | None, now: float | None) -> bool:
 def key_of(paper: "Paper") -> str:
     """Return the hash of what decides a paper's simulated claims. Raises `UserError`.
 
-    It covers the experiment, the claims and the resolved systems: values, and whether each is assumed. Notes, charts,
-    tables, the words of a basis, and runs that no such claim needs are left out.
+    It covers the experiment, the claims and what the systems set: values, and whether each is assumed. Defaults are
+    left out, since every new key of a system has one; a default that counts shows in the figures. So are notes, charts,
+    tables, the words of a basis, and runs that no such claim needs.
     """
     forget_settings()
     assert paper.experiment is not None
@@ -101,7 +102,11 @@ def key_of(paper: "Paper") -> str:
     for run in experiment.runs.values():
         for place in run.places():
             settings = settings_of_point(run.point(place, run.seeds[0]))
-            decisive = {key: (each["value"], sorted(each.get("basis", {}))) for key, each in settings.items()}
+            decisive = {
+                key: (each["value"], sorted(each.get("basis", {})))
+                for key, each in settings.items()
+                if each["set_by"] != "default"
+            }
             systems[json.dumps(decisive, sort_keys=True)] = None
     parts = [
         text_hash(_decisive(experiment)),
