@@ -35,17 +35,18 @@ build: $(BIN)/python
 	$(MAKE) --no-print-directory plugin
 
 # The plug-in that QEMU loads and the guest's probe (Linux only), where the Python package finds them. The probe needs no libraries.
+# Installed as new files, since a running guest has the old ones in its memory.
 plugin:
 	if [ "$$(uname)" = Linux ]; then mkdir -p python/nandram/guest/lib && cargo build --release --quiet --package clock_plugin && \
-		cp "$(CARGO_TARGET_DIR)/release/libclock_plugin.so" python/nandram/guest/lib/libnandram_clock.so && \
+		install "$(CARGO_TARGET_DIR)/release/libclock_plugin.so" python/nandram/guest/lib/libnandram_clock.so && \
 		cargo rustc --release --quiet --package probe --bin nandram-probe -- -C target-feature=+crt-static -C strip=symbols && \
-		cp "$(CARGO_TARGET_DIR)/release/nandram-probe" python/nandram/guest/lib/; fi
+		install "$(CARGO_TARGET_DIR)/release/nandram-probe" python/nandram/guest/lib/; fi
 
 # The plug-in of nbdkit (Linux only), for `nandram serve --nbd`. Not part of build, because it links the whole drive once more.
 nbd:
 	mkdir -p python/nandram/lib
 	cargo build --release --quiet --package nbd_plugin
-	cp "$(CARGO_TARGET_DIR)/release/libnbd_plugin.so" python/nandram/lib/libnandram_nbd.so
+	install "$(CARGO_TARGET_DIR)/release/libnbd_plugin.so" python/nandram/lib/libnandram_nbd.so
 
 # The engine for the fio on the PATH (Linux only), in build/fio; FIO_SOURCE is the source of fio if Debian does not have it.
 fio-engine: build
