@@ -19,8 +19,8 @@ use system::System;
 use system::parts::Parts;
 
 const SEEDS: u64 = 12;
-/// They write two fifths of the drive, so that the initial state still matters.
-const REQUESTS: u32 = 24_000;
+/// They write three fifths of the drive, so that the initial state still matters.
+const REQUESTS: u32 = 36_000;
 const DEPTH: u32 = 8;
 
 const SETS: [(&str, &str); 17] = [

@@ -164,7 +164,8 @@ section! {
         "ftl.gc.batch" batch: u32 = COUNT.within(1.0, 64.0),
             assumed("1", "needs the least memory for copies"),
             "Pages that collection reads from each die in a row before it programs their data; each change from \
-             reading to programming leaves the die idle during the transfers. The dies of a channel take turns.";
+             reading to programming leaves the die idle during the transfers. The dies of a channel take turns. At most a \
+             quarter of a block.";
         "ftl.gc.copies" copies: Option<u32> = COUNT.within(1.0, 65536.0).or("auto"),
             assumed("auto", "two batches for each die that reads at the same time, two programs for each die of the \
                 group, and at least 64 units"),

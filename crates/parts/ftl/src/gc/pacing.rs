@@ -216,7 +216,7 @@ impl Ftl {
     #[inline]
     pub(crate) fn batch_room(&self, copies: u32) -> Option<u32> {
         let units = self.gc.order.batch_programs() * self.layout.program_units;
-        (self.config.collection.batch != 1).then_some(units.min(copies / 2))
+        (!self.gc.order.is_page_by_page()).then_some(units.min(copies / 2))
     }
 
     /// Continues collection as required after the host took room in `pu`.

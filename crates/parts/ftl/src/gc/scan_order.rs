@@ -3,7 +3,8 @@
 //! Each die reads a batch of pages in sequence before it programs again. If all dies of a superblock did so at once,
 //! those that share a channel would wait for each other, and programs would pile up meanwhile. So dies take turns: of
 //! each channel, one reads its batch while the others program. Within a batch pages are read row by row, so that
-//! neighbors on neighboring dies stay neighbors.
+//! neighbors on neighboring dies stay neighbors. A batch is at most a quarter of a block: what is read needs space
+//! elsewhere before its block is free, and small blocks have little to spare.
 
 use crate::config::{Axis, Config, Group};
 use crate::layout::Layout;
@@ -23,10 +24,18 @@ impl ScanOrder {
     /// Creates the order of `config`. Dies take turns if they read more than a page at a time and consecutive positions
     /// are on different channels; else all positions of a row are read together.
     pub(crate) fn new(config: &Config, layout: &Layout) -> ScanOrder {
-        let (batch, per_row, channels) = (config.collection.batch, layout.per_row, config.geometry.channels);
+        let (per_row, channels) = (layout.per_row, config.geometry.channels);
+        let rows = layout.data_units / (per_row * layout.program_units);
+        let batch = config.collection.batch.min(rows / 4).max(1);
         let by_channel = config.group == Group::Drive && config.stripe[0] == Axis::Channel;
         let width = if batch > 1 && by_channel { channels } else { per_row };
         ScanOrder { batch, width, per_row }
+    }
+
+    /// Returns whether pages are read one by one.
+    #[inline]
+    pub(crate) fn is_page_by_page(self) -> bool {
+        self.batch == 1
     }
 
     /// Returns the number of programs that are read together.
@@ -38,7 +47,7 @@ impl ScanOrder {
     /// Returns the end of the batch that begins or continues at `cursor`, in a scan of `end` programs.
     #[inline]
     pub(crate) fn batch_end(self, cursor: u32, end: u32) -> u32 {
-        if self.batch == 1 { end } else { end.min((cursor / self.batch_programs() + 1) * self.batch_programs()) }
+        if self.is_page_by_page() { end } else { end.min((cursor / self.batch_programs() + 1) * self.batch_programs()) }
     }
 
     /// Returns the number in its block of the program that is read after `cursor` others, of `end`.
