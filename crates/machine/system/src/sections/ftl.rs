@@ -257,7 +257,7 @@ section! {
              identifier; collection moves their data to blocks shared by all (initial) or to blocks of the same handle \
              (persistent).";
         "ftl.placement.handles" handles: u32 = COUNT.within(2.0, 16.0),
-            assumed("8", "Samsung's PM9D3 has 8, initially isolated (Allison et al., EuroSys 2025)"),
+            assumed("8", "enough for a few lifetimes of data; 2 to 16 are plausible, and no data sheet was consulted"),
             "Number of reclaim unit handles.",
             when "ftl.placement.isolation" is "initial" | "persistent";
     }

@@ -11,8 +11,7 @@
 //! If a parallel unit cannot open a block for the copies of a persistently isolated handle without using up the reserve
 //! of collection, those copies go to the shared block. [`HandleStats::mixed`] counts them.
 //!
-//! Source: NVM Express Base Specification 2.1, 8.1.10 Flexible Data Placement, and 5.1.12.1.30 to .32 (log pages of
-//! configurations, handle usage and statistics).
+//! Follows Flexible Data Placement of the NVM Express Base Specification (assumed: not compared with its text yet).
 
 use crate::config::{Config, Isolation};
 use crate::layout::Layout;

@@ -1,5 +1,6 @@
-//! The rules of the specification, one by one: a command and a namespace give all permitted results with the namespaces
-//! that they leave. Shares nothing with the crate but its vocabulary.
+//! The rules for zones, one by one: a command and a namespace give all permitted results with the namespaces that they
+//! leave. Shares nothing with the crate but its vocabulary. The rules are those of the NVMe Zoned Namespace Command Set as
+//! its authors knew them; they have not been compared with its text.
 //!
 //! A namespace is a list of zones, each a state and the number of blocks written. Everything else is counted when a
 //! rule needs it.
@@ -48,8 +49,7 @@ fn with(namespace: &Namespace, zone: usize, state: State, written: u64) -> Names
     changed
 }
 
-/// "If no open resources are available, the controller may transition a zone in the implicitly opened state to closed."
-/// Returns the namespaces in which `zone` has the resources it needs to be opened.
+/// Where no further zone may be open, the controller may close any zone that is implicitly open. Returns the namespaces in which `zone` has the resources it needs to be opened.
 fn resources(config: &Config, namespace: &Namespace, zone: usize) -> Result<Vec<Namespace>, Failure> {
     let (state, _) = namespace[zone];
     let active = count(namespace, &[ImplicitlyOpen, ExplicitlyOpen, Closed]);
@@ -184,8 +184,8 @@ pub fn permitted(config: &Config, namespace: &Namespace, command: Command) -> Ve
                 .filter(|chosen| chosen.count_ones() == excess)
                 .map(|chosen| {
                     let mut closed = opened.clone();
-                    for (bit, zone) in implicit.iter().enumerate().filter(|(bit, _)| chosen >> bit & 1 == 1) {
-                        let _ = bit;
+                    let is_chosen = |(bit, _): &(usize, &usize)| chosen >> bit & 1 == 1;
+                    for (_, zone) in implicit.iter().enumerate().filter(is_chosen) {
                         closed[*zone].0 = Closed;
                     }
                     (Ok(None), closed)
