@@ -103,6 +103,7 @@ def test_a_guest_that_reboots_after_power_cuts_finds_what_sqlite_acknowledged(tm
         pytest.skip("the host has no sqlite3")
     found = reboots("drambus", 2, 1, tmp_path)
     assert [each for each in found if not each.is_whole] == []
+    assert found[-1].acknowledged > found[0].acknowledged > 0
 
 
 def test_polled_requests_complete_without_interrupts(tmp_path: Path) -> None:
