@@ -1,7 +1,7 @@
 """The share of draws in which each claim holds, and whether its counter-models fail: evaluated, and kept in a file.
 
 `robustness.json` in this folder holds what `make robustness` wrote for the bundled papers. It is keyed by a hash of
-what decides a claim: the experiment, the claims and the resolved systems. Each share also holds our figure, so a
+what decides a claim: the experiment, the claims and what its systems set. Each share also holds our figure, so a
 changed model shows.
 """
 
@@ -92,7 +92,8 @@ def key_of(paper: "Paper") -> str:
     """Return the hash of what decides a paper's simulated claims. Raises `UserError`.
 
     It covers the experiment, the claims and what the systems set: values, and whether each is assumed. Defaults are
-    left out, since every new key of a system has one; a default that counts shows in the figures. So are notes, charts,
+    left out, since every new key of a system has one; a default that counts shows in the figures of quick
+    runs, which are compared too. So are notes, charts,
     tables, the words of a basis, and runs that no such claim needs.
     """
     forget_settings()

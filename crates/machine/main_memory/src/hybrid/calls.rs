@@ -2,8 +2,8 @@
 //!
 //! A sync writes all dirty pages of the cache to flash and then commits the page table, which keeps this state under a
 //! token. Line requests go on meanwhile. Syncs that wait together are served by one. The memory keeps as many tokens as
-//! [`nvmm::Config::tokens`] allows, and no more than leave room for what is written next; it releases the oldest in the
-//! commit of the next. A rollback holds line requests back, empties the cache, and restores the state of the newest token.
+//! [`nvmm::Config::tokens`] allows, or fewer if that would leave too little room for further writes; it releases the oldest in
+//! the commit of the next. A rollback holds line requests back, empties the cache, and restores the state of the newest token.
 
 use std::collections::VecDeque;
 
@@ -102,8 +102,8 @@ impl HybridMemory {
     }
 
     /// Returns whether a sync may keep a further state: if the limit of tokens allows it, and a quarter of the entries for
-    /// versions and of the flash for them is free. Programs write without asking, so a memory that kept everything until
-    /// nothing was free could only fail.
+    /// versions and of the flash for them is free (assumed: programs change less between two syncs). Programs write
+    /// without asking, so a memory that kept everything until nothing was free could only fail.
     fn keeps_another_state(&self) -> bool {
         let (config, stats) = (&self.config.nvmm, self.nvmm.stats());
         let for_versions = stats.capacity - u64::from(config.pages).min(stats.capacity);

@@ -3,8 +3,8 @@
 //! Each die reads a batch of pages in sequence before it programs again. If all dies of a superblock did so at once,
 //! those that share a channel would wait for each other, and programs would pile up meanwhile. So dies take turns: of
 //! each channel, one reads its batch while the others program. Within a batch pages are read row by row, so that
-//! neighbors on neighboring dies stay neighbors. A batch is at most a quarter of a block: what is read needs space
-//! elsewhere before its block is free, and small blocks have little to spare.
+//! neighbors on neighboring dies stay neighbors. A batch is at most a quarter of a block (assumed): its copies take space
+//! before the victim's block is free, and small blocks have little to spare.
 
 use crate::config::{Axis, Config, Group};
 use crate::layout::Layout;
