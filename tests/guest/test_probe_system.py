@@ -42,7 +42,7 @@ def changes(system: str) -> list[str]:
 
 def in_a_guest(folder: Path, system: str) -> list[dict[str, Any]]:
     fetched("7.3")
-    line = ["guest", system, *changes(system), "--kernel", "7.3", "--folder", str(FOLDER), "--append", "nohz=off"]
+    line = ["guest", system, *changes(system), "--kernel", "7.3", "--folder", str(FOLDER)]
     nandram(*line, "--time-limit", "30m", "-o", str(folder / "guest"), "--", "sh", "-c", PROBE)
     report = json.loads((folder / "guest/out/probe.json").read_text())
     assert report["ended"] is None

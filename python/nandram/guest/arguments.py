@@ -40,7 +40,7 @@ def parameters(texts: Iterable[str]) -> list[str]:
     for word in found:
         if not word.isascii() or not word.isprintable():
             shown = word.encode("unicode_escape").decode()
-            raise UserError(f"--append: found `{shown}`, expected a parameter of the kernel in ASCII, such as nohz=off")
+            raise UserError(f"--append: found `{shown}`, expected a parameter of the kernel in ASCII, such as nohz=on")
     length = sum(len(word) + 1 for word in found)
     if length > PARAMETERS_MAX:
         raise UserError(f"--append: found {length} bytes, expected at most {PARAMETERS_MAX}")

@@ -12,7 +12,7 @@ PORTS = ("status", "stdout", "stderr", "kernel", "files")
 ANSWER_MS_MAX = 600_000
 """Time after which QEMU takes a server that does not answer for dead."""
 
-_PARAMETERS = "console=ttyS0 panic=-1 quiet mitigations=off no_timer_check nolapic_timer"
+_PARAMETERS = "console=ttyS0 panic=-1 quiet mitigations=off no_timer_check nolapic_timer nohz=off"
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,10 @@ def command_line(machine: Machine, drive: list[str]) -> list[str]:
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
         *("-kernel", str(machine.kernel.image), "-initrd", str(machine.initramfs)),
         # A serial port takes 87 us a character, so the kernel prints warnings only. Speculation, which the mitigations
-        # are about, is not emulated. Without the last two, Linux calibrates the local APIC's timer and checks its
+        # are about, is not emulated. Without the next two, Linux calibrates the local APIC's timer and checks its
         # interrupt, which takes 11 million PAUSEs, and QEMU leaves its translated code at each. The tick comes from the
-        # HPET instead.
+        # HPET instead. It goes on while the guest is idle (nohz=off): else the first interrupt after a long sleep takes
+        # 1.4 us more, in which Linux sets its clocks, and a guest's software adds more time to a slow drive's latency.
         *("-append", " ".join([_PARAMETERS, *machine.parameters])),
         *("-chardev", f"file,id=console,path={_escaped(machine.console)}", "-serial", "chardev:console"),
         # Without ioeventfd, a write to a port ends before the guest's next instruction, at no virtual time.

@@ -29,8 +29,13 @@ pub fn plan(writable: bool, has_hmb: bool, options: &Options) -> Vec<Step> {
     }
     // The state matters only for caches; the stripe test is independent of it.
     let cache = |test: &Test| !matches!(test, Test::Stripe);
-    let with = tests().map(|test| (test, Some(true)));
-    with.chain(tests().filter(cache).map(|test| (test, Some(false)))).collect()
+    // Writes come last, in either state: they leave changes of the map behind, which the drive merges when it next loads
+    // what they change. What it then writes back is in its memory for a while, as if the map cache were larger.
+    let reads = || tests().filter(|test| !test.writes());
+    let writes = || tests().filter(|test| test.writes());
+    let with = reads().map(|test| (test, Some(true)));
+    let without = reads().filter(cache).chain(writes()).map(|test| (test, Some(false)));
+    with.chain(without).chain(writes().map(|test| (test, Some(true)))).collect()
 }
 
 /// Probes `target`. `watch` is called before each step and returns whether to continue.
@@ -56,6 +61,7 @@ pub fn probe_as_far_as_possible(
     let mut bench = Bench::new(target, options);
     let mut findings = Vec::new();
     let ended = make_steps(&mut bench, options, watch, &mut findings);
+    findings.sort_by_key(|finding: &Finding| finding.hmb == Some(false));
     set_places(&mut findings);
     let (samples, spent) = bench.into_samples();
     let report = Report {

@@ -56,6 +56,36 @@ fn cached_sections_match_the_size_of_host_memory() {
     }
 }
 
+/// `hmb-c`, cut so that its read cache has room for a block in each second unit of the map, and its own map cache for
+/// three units.
+fn small(tests: &[Test]) -> Report {
+    let hmb = [("device.hmb.size", "512KiB"), ("device.hmb.minimum", "512KiB")];
+    look("hmb-c", &[&hmb[..], &[("flash.blocks", "20"), ("ftl.capacity", "1GiB")]].concat(), tests)
+}
+
+/// Of more sections than it has room for, read in turn, a least recently used cache keeps none.
+fn check_small(report: &Report) {
+    let found = report.finding("mapping_cache", Some(false)).unwrap();
+    assert_eq!(found.size.map(|size| (size.low, size.high)), Some((3.0, 4.0)), "{}", found.evidence);
+    for point in found.curve.as_ref().expect("it was measured").points.iter().filter(|point| point.x > 3.0) {
+        assert_eq!(point.y, 0.0, "{} sections", point.x);
+    }
+}
+
+#[test]
+fn blocks_still_in_a_read_cache_do_not_pass_for_entries_of_the_map() {
+    check_small(&small(&[Test::MappingCache, Test::Stripe]));
+}
+
+#[test]
+fn changes_of_the_map_after_writes_do_not_pass_for_a_larger_map_cache() {
+    let report = small(&[Test::MappingCache, Test::WriteBuffer]);
+    check_small(&report);
+    // The report has both states in order, whatever the order of the tests.
+    let states: Vec<Option<bool>> = report.findings.iter().map(|finding| finding.hmb).collect();
+    assert!(states.is_sorted_by(|one, other| one >= other), "{states:?}");
+}
+
 #[test]
 fn a_segmented_cache_holds_fewer_spread_sections() {
     // With segments of 16 units, far fewer spread sections than adjacent ones are cached.

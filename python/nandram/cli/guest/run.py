@@ -70,7 +70,7 @@ def run(
     ] = None,
     append: Annotated[
         list[str] | None,
-        typer.Option("--append", metavar="PARAMETERS", help="Parameters for the kernel, such as nohz=off; repeatable."),
+        typer.Option("--append", metavar="PARAMETERS", help="Parameters for the kernel, such as nohz=on; repeatable."),
     ] = None,
     memory: Annotated[str, typer.Option(metavar="SIZE", help="Memory of the guest.")] = "1GiB",
     time_limit: Annotated[str, typer.Option(metavar="TIME", help="End the guest after this time, such as 2h.")] = "10m",
