@@ -172,4 +172,4 @@ def test_only_the_testkit_turns_faults_on_and_only_for_tests() -> None:
                 found = [each for target in targets for each in target.get(table, {}).items()]
                 assert FEATURE not in str(found), crate.name
                 assert table == "dev-dependencies" or "testkit" not in dict(found), crate.name
-    assert offering == {"sim", "ftl", "nvmm", "dram_cache", "memory"}
+    assert offering == {"sim", "ftl", "nvmm", "dram_cache", "memory", "zones"}

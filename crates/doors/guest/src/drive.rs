@@ -115,6 +115,9 @@ impl Drive {
         flash: impl FnOnce(&Parts, Store) -> Result<Flash, E>,
     ) -> Result<Drive, E> {
         let (parts, store) = Drive::parts_and_flash(system, options)?;
+        if parts.zones.is_some() {
+            return Err(DriveError::Zones.into());
+        }
         let (function, controller) = front_end(system, options, &parts, memory)?;
         let flash = flash(&parts, store)?;
         Ok(Drive::over(system, options, (parts, function), controller, flash)?)

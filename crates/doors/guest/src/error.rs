@@ -15,6 +15,9 @@ pub enum DriveError {
     /// The system's link is none that a guest can reach.
     #[error("link.type: expected pcie, the link of an NVMe controller with registers, or shared-buffer")]
     Link,
+    /// The drive has zones, which its registers do not offer yet.
+    #[error("device.zones.size: expected none: a guest's drive has no zones")]
+    Zones,
     /// The system has a shared buffer, and its host needs an NVMe controller.
     #[error("link.type: expected pcie: a shared buffer has no NVMe controller")]
     NoNvme,

@@ -35,9 +35,9 @@ impl Statistics {
     pub(crate) fn record(&mut self, op: Op, bytes: u64, latency: Time, failed: bool) {
         let class = match op {
             Op::Read => &mut self.read,
-            Op::Write => &mut self.write,
+            Op::Write | Op::Append => &mut self.write,
             Op::Trim => &mut self.trim,
-            Op::Flush => &mut self.other,
+            _ => &mut self.other,
         };
         class.latencies.record(latency);
         class.errors += u64::from(failed);

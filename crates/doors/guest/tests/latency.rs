@@ -45,7 +45,7 @@ fn compare(preset: &str, sets: &[(&str, &str)], requests: &[Request]) -> Vec<(Ti
             Op::Write => host.write_blocks(lba, &pattern(lba, request.bytes as usize)),
             Op::Read => host.read_blocks(lba, blocks).0,
             Op::Flush => host.flush(),
-            Op::Trim => unreachable!("not compared"),
+            op => unreachable!("{op:?} is not compared"),
         };
         assert_eq!(done.status, 0);
         latencies.push((done.latency, simulated(&mut machine, at, *request)));

@@ -8,6 +8,7 @@ use guest::Options;
 use media::{Op, Request, Status};
 use storage::fast::Fast;
 use system::System;
+use system::parts::Translation;
 
 use crate::open::{open_flash, streams};
 use crate::{Mode, StoreError};
@@ -23,8 +24,8 @@ const STEP: u64 = 64 << 10;
 pub fn export(system: &System, options: &Options, path: &Path, image: &Path) -> Result<(), StoreError> {
     let (parts, fresh) = guest::Drive::parts_and_flash(system, options)?;
     let (mut store, _locked) = open_flash(system, &parts, fresh, path, Mode::Open)?;
-    let (mut layer, _) = ftl::Ftl::mount(parts.ftl.clone(), &store, &streams(options))
-        .map_err(|error| StoreError::Drive(error.into()))?;
+    let (mut layer, _) =
+        Translation::mount(&parts, &store, &streams(options)).map_err(|error| StoreError::Drive(error.into()))?;
     let fail = || StoreError::io(image, "the image cannot be written");
     let file = File::create(image).map_err(fail())?;
     file.set_len(parts.user_bytes).map_err(fail())?;

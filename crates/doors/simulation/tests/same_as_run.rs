@@ -20,6 +20,7 @@ fn op_of(op: StorageOp) -> Op {
         StorageOp::Write => Op::Write,
         StorageOp::Flush => Op::Flush,
         StorageOp::Trim => Op::Trim,
+        op => unreachable!("{op:?} of a drive without zones"),
     }
 }
 

@@ -32,6 +32,13 @@ pub enum Status {
     Failed,
     /// No space is left for writes (NVMe: Capacity Exceeded, or a read-only drive).
     NoSpace,
+    /// The state of a zone does not permit the command: NVMe status code type and status code.
+    Refused {
+        /// Status code type.
+        kind: u8,
+        /// Status code.
+        code: u8,
+    },
 }
 
 /// A read of a page, or of the same page of several planes.
@@ -226,4 +233,24 @@ pub enum Move {
         /// The buffer, in units.
         buffer: u32,
     },
+}
+
+/// Output of a translation layer, in order. The caller performs the moves at once, then starts the actions.
+#[derive(Default)]
+pub struct Actions {
+    /// Operations to perform and host commands to complete.
+    pub actions: Vec<Action>,
+    /// Payload copies; empty if the configuration keeps no payload.
+    pub moves: Vec<Move>,
+}
+
+/// One unit of a program: its logical number and the buffer that holds its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramUnit {
+    /// Logical unit, or [`NOBODY`](crate::NOBODY) for padding.
+    pub logical: u32,
+    /// Buffer that holds its data; undefined for padding.
+    pub buffer: u32,
+    /// Its data could not be read when it was moved.
+    pub lost: bool,
 }

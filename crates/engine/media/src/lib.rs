@@ -12,7 +12,7 @@ pub mod line;
 pub mod request;
 pub mod step;
 
-pub use action::{Action, Class, EraseOp, Move, OpId, ProgramOp, ReadOp, Status, Tag};
+pub use action::{Action, Actions, Class, EraseOp, Move, OpId, ProgramOp, ProgramUnit, ReadOp, Status, Tag};
 pub use address::{BlockAddr, PageAddr, PlaneMask};
 pub use flash::{BlockInfo, Flash, NOBODY, PARITY};
 pub use geometry::Geometry;

@@ -14,6 +14,65 @@ pub enum Op {
     Trim,
     /// Makes everything acknowledged so far durable. Has no range.
     Flush,
+    /// Writes at the write pointer of the zone that begins at the offset (NVMe Zone Append).
+    Append,
+    /// Opens zones explicitly (NVMe Zone Management Send). The range of this and the following operations is one zone, or
+    /// all zones of the drive.
+    ZoneOpen,
+    /// Closes zones.
+    ZoneClose,
+    /// Makes zones full, whatever was written.
+    ZoneFinish,
+    /// Empties zones.
+    ZoneReset,
+}
+
+impl Op {
+    /// All operations, in the order of their numbers.
+    pub const ALL: [Op; 9] = [
+        Op::Read,
+        Op::Write,
+        Op::Trim,
+        Op::Flush,
+        Op::Append,
+        Op::ZoneOpen,
+        Op::ZoneClose,
+        Op::ZoneFinish,
+        Op::ZoneReset,
+    ];
+
+    /// Returns the operation's name on a timeline.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Op::Read => "read",
+            Op::Write => "write",
+            Op::Trim => "trim",
+            Op::Flush => "flush",
+            Op::Append => "append",
+            Op::ZoneOpen => "open zone",
+            Op::ZoneClose => "close zone",
+            Op::ZoneFinish => "finish zone",
+            Op::ZoneReset => "reset zone",
+        }
+    }
+
+    /// Returns true if the host's data goes to the storage.
+    #[inline]
+    pub const fn writes(self) -> bool {
+        matches!(self, Op::Write | Op::Append)
+    }
+
+    /// Returns true if the data of the range crosses the link.
+    #[inline]
+    pub const fn has_data(self) -> bool {
+        matches!(self, Op::Read | Op::Write | Op::Append)
+    }
+
+    /// Returns true if the operation manages zones.
+    #[inline]
+    pub const fn manages_zones(self) -> bool {
+        matches!(self, Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset)
+    }
 }
 
 /// A request of a host.

@@ -4,4 +4,5 @@
 //! the parts: a test that injects faults into `ftl` depends on `testkit` with the feature `ftl`, and so on.
 //! `tests/test_structure.py` checks that no library and no program of a release depends on it.
 
+pub mod flash;
 pub mod oracle;

@@ -56,7 +56,7 @@ fn overwrite(parts: &Parts, store: Store, passes: f64, seed: u64) -> (f64, Vec<u
         assert_eq!(status, Status::Ok);
     }
     let amplification = fast.ftl().stats().write_amplification().expect("it was written to");
-    (amplification, fast.ftl().closed_blocks().collect())
+    (amplification, fast.ftl().pages().closed_blocks().collect())
 }
 
 fn theory(parts: &Parts, policy: Policy) -> steady::Steady {

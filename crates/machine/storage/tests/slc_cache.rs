@@ -205,20 +205,24 @@ fn a_pause_gives_lent_blocks_back() {
     let sets = [("ftl.over_provisioning", "0.3"), ("ftl.slc_cache.dynamic", "128MiB")];
     let (mut machine, _) = machine(&drive(&sets), Preparation::Erased);
     let first = burst(&mut machine, 0, 7 * SLC_BLOCK);
-    let lent = machine.ftl().dynamic_slc_units();
+    let lent = machine.ftl().pages().dynamic_slc_units();
     assert!((7 * SLC_BLOCK..=8 * SLC_BLOCK).contains(&lent), "{lent} units in SLC mode");
     rest(&mut machine, Time::from_ms(60_000));
-    assert!(machine.ftl().dynamic_slc_units() <= SLC_BLOCK, "{} units", machine.ftl().dynamic_slc_units());
+    assert!(
+        machine.ftl().pages().dynamic_slc_units() <= SLC_BLOCK,
+        "{} units",
+        machine.ftl().pages().dynamic_slc_units()
+    );
     // The second burst has its full size again, and a mount after a power cut finds each block's mode.
     let second = burst(&mut machine, 7 * SLC_BLOCK, 7 * SLC_BLOCK);
     let slowest = second.iter().copied().fold(f64::MAX, f64::min);
     let mean = first.iter().sum::<f64>() / first.len() as f64;
     assert!(slowest > 0.7 * mean, "{slowest} of {mean} units a second in the second burst");
-    let before = machine.ftl().dynamic_slc_units();
+    let before = machine.ftl().pages().dynamic_slc_units();
     let system = drive(&sets);
     let parts = Parts::new(&system, PayloadKind::None).expect("parts");
     machine.power_cut(&parts, &Streams::new(1)).expect("it mounts again");
-    let found = machine.ftl().dynamic_slc_units();
+    let found = machine.ftl().pages().dynamic_slc_units();
     assert!(found <= before && found + SLC_BLOCK >= before, "{found} units in SLC mode after a cut, {before} before");
     rest(&mut machine, Time::from_ms(1));
     burst(&mut machine, 0, SLC_BLOCK);

@@ -15,6 +15,9 @@ use crate::sections::link::Link;
 use crate::sections::memory::{Cpu, MainMemory, Memory};
 use crate::setting::Setting;
 
+/// Keys of commands that only drives with zones have.
+const OF_ZONES: [&str; 3] = ["device.firmware.append", "device.firmware.zone", "device.firmware.wait.append"];
+
 /// A complete, validated description of a machine, defaults included.
 ///
 /// Two systems are equal if all their values are, whatever files the values come from.
@@ -96,7 +99,11 @@ impl System {
             let is_absent = |(key, word)| setting.key.name == key && setting.value == Value::Word(word);
             // Neither does `ftl.gc.batch`, added later, at one page per batch.
             let no_batches = setting.key.name == "ftl.gc.batch" && setting.value == Value::Count(1);
-            if inside(setting.key) && !absent.into_iter().any(is_absent) && !no_batches {
+            // Nor those of zones, on a drive without any.
+            let name = setting.key.name;
+            let of_zones = name.starts_with("device.zones.") || OF_ZONES.contains(&name);
+            let no_zones = of_zones && self.device.zones.size.is_none();
+            if inside(setting.key) && !absent.into_iter().any(is_absent) && !no_batches && !no_zones {
                 hash.update(format!("{} = {}\n", setting.key.name, setting.value));
             }
         }

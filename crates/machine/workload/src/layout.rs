@@ -132,7 +132,13 @@ pub(crate) fn sectors(record: &Record) -> Option<(u64, u64)> {
     let end = record.offset.saturating_add(record.bytes);
     let (start, end) = match record.op {
         RecordOp::Flush | RecordOp::Wait => return Some((0, 0)),
-        RecordOp::Read | RecordOp::Write => {
+        RecordOp::Read
+        | RecordOp::Write
+        | RecordOp::Append
+        | RecordOp::ZoneOpen
+        | RecordOp::ZoneClose
+        | RecordOp::ZoneFinish
+        | RecordOp::ZoneReset => {
             (record.offset - record.offset % SECTOR, end.checked_next_multiple_of(SECTOR).unwrap_or(end))
         }
         RecordOp::Trim => (record.offset.checked_next_multiple_of(SECTOR).unwrap_or(record.offset), end - end % SECTOR),

@@ -125,6 +125,10 @@ pub struct Firmware {
     pub trim_gib: Time,
     /// Time to decode a flush.
     pub flush: Time,
+    /// Time to decode a zone append.
+    pub append: Time,
+    /// Time to decode a zone management command.
+    pub zone: Time,
     /// Time to complete a command of any kind.
     pub complete: Time,
 }
@@ -140,6 +144,8 @@ impl Default for Firmware {
             // Assumed: 4 ns for each of 262,144 map entries of 4 KiB.
             trim_gib: Time::from_ms(1),
             flush: Time::from_us(1),
+            append: Time::from_ns(700),
+            zone: Time::from_us(1),
             complete: Time::ZERO,
         }
     }
@@ -159,6 +165,8 @@ impl Firmware {
             Op::Write => self.write,
             Op::Trim => self.trim,
             Op::Flush => self.flush,
+            Op::Append => self.append,
+            Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset => self.zone,
         }
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct Engine {
     firmware: Pool,
     costs: Firmware,
     /// Time to decode a command, by operation.
-    decode: [Time; 4],
+    decode: [Time; Op::ALL.len()],
     dram: Option<Dram>,
     handler: Option<Box<Handler>>,
 }
@@ -79,7 +79,7 @@ impl Engine {
             commands: unsafe { Dense::new(vec![command; commands as usize]) },
             firmware: Pool::new(config.firmware.cores),
             costs: config.firmware,
-            decode: [Op::Read, Op::Write, Op::Trim, Op::Flush].map(|op| config.firmware.decode(op)),
+            decode: Op::ALL.map(|op| config.firmware.decode(op)),
             handler,
             dram: config.dram_bandwidth.map(|rate| Dram { port: Pool::new(1), rate, last: (0, Time::ZERO) }),
         }
@@ -139,7 +139,7 @@ impl Engine {
             self.handles(at, request, s)
         } else {
             let work = self.firmware.take(at, self.decode_length(&request));
-            s.span(Track(work.server), name(request.op), work.from, work.to);
+            s.span(Track(work.server), request.op.name(), work.from, work.to);
             work.to
         };
         s.at(DECODED, decoded, Event::Decoded(tag));
@@ -158,7 +158,7 @@ impl Engine {
         let Some(handler) = &mut self.handler else { return at };
         let behind = handler.behind(&request);
         let work = self.firmware.take(at, length + behind);
-        s.span(Track(work.server), name(request.op), work.from, work.to);
+        s.span(Track(work.server), request.op.name(), work.from, work.to);
         work.to - behind + handler.wait(&request)
     }
 
@@ -195,7 +195,7 @@ impl Engine {
     #[inline(always)]
     pub fn stage(&mut self, now: Time, tag: u16, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
-        if command.state != State::Running || command.request.op != op || bytes > command.left {
+        if command.state != State::Running || !stages(command.request.op, op) || bytes > command.left {
             refuse_data(tag, op, bytes, command);
         }
         command.left -= bytes;
@@ -208,7 +208,7 @@ impl Engine {
         let request = self.commands[tag as usize].request;
         let tracks = self.costs.cores + u32::from(self.dram.is_some());
         let Some((track, work)) = self.handler.as_mut().and_then(|h| h.stage(now, &request, bytes)) else { return now };
-        s.span(Track(tracks + track), name(request.op), work.from, work.to);
+        s.span(Track(tracks + track), request.op.name(), work.from, work.to);
         work.to
     }
 
@@ -219,7 +219,7 @@ impl Engine {
             dram.last = (bytes, Time::of_transfer(2 * bytes, dram.rate));
         }
         let work = dram.port.take(now, dram.last.1);
-        s.span(Track(self.costs.cores), name(op), work.from, work.to);
+        s.span(Track(self.costs.cores), op.name(), work.from, work.to);
         work.to
     }
 
@@ -240,7 +240,7 @@ impl Engine {
     #[inline(always)]
     pub fn complete(&mut self, now: Time, tag: u16, status: Status, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
-        let whole = command.left == 0 || status != Status::Ok || command.request.op == Op::Trim;
+        let whole = command.left == 0 || status != Status::Ok || !command.request.op.has_data();
         if command.state != State::Running || !whole {
             refuse_end(tag, status, command);
         }
@@ -307,17 +307,6 @@ impl Engine {
     }
 }
 
-/// Returns the name of an operation on the timeline.
-#[inline]
-fn name(op: Op) -> &'static str {
-    match op {
-        Op::Read => "read",
-        Op::Write => "write",
-        Op::Trim => "trim",
-        Op::Flush => "flush",
-    }
-}
-
 /// Converts the translation layer's tag to the index of a command.
 ///
 /// # Panics
@@ -338,6 +327,12 @@ fn refuse_tag(tag: Tag) -> ! {
 
 fn refuse_decoded(tag: u16, command: &Command) -> ! {
     panic!("tag {tag} is decoded in state {:?}", command.state)
+}
+
+/// Returns true if the data of `op` takes the way of `path`: a read, or a write.
+#[inline]
+fn stages(op: Op, path: Op) -> bool {
+    op == path || (op == Op::Append && path == Op::Write)
 }
 
 fn refuse_data(tag: u16, op: Op, bytes: u64, command: &Command) -> ! {

@@ -35,6 +35,8 @@ pub struct Waits {
     pub trim: Time,
     /// Wait of a flush.
     pub flush: Time,
+    /// Zone append.
+    pub append: Time,
     /// Additional wait of a read or write of more than one mapping unit.
     pub split: Time,
     /// Additional wait per mapping unit of a read or write beyond the first.
@@ -85,6 +87,8 @@ impl Handler {
             Op::Write => waits.write,
             Op::Trim => return waits.trim,
             Op::Flush => return waits.flush,
+            Op::Append => waits.append,
+            Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset => return Time::ZERO,
         };
         match self.units(request) {
             1 => kind,
@@ -109,7 +113,7 @@ impl Handler {
     /// Sends `bytes` of the request's data through its staging path, if it has one. Returns the path's track and the time
     /// taken.
     pub(crate) fn stage(&mut self, now: Time, request: &Request, bytes: u64) -> Option<(u32, Taken)> {
-        let track = usize::from(request.op == Op::Write);
+        let track = usize::from(request.op.writes());
         if self.units(request) <= 1 {
             return None;
         }

@@ -201,7 +201,7 @@ impl Nvme {
     fn list(&self, request: &Request) -> u32 {
         let bytes = match request.op {
             Op::Trim => request.bytes.div_ceil(RANGE_MAX) * RANGE,
-            _ if request.bytes <= self.unlisted => 0,
+            _ if request.op.manages_zones() || request.bytes <= self.unlisted => 0,
             _ => (request.bytes.div_ceil(self.host_page) - 1) * PAGE_ADDRESS,
         };
         bytes as u32

@@ -221,12 +221,12 @@ impl SharedBuffer {
                 let unit = u64::from(self.config.unit);
                 let units = match request.op {
                     Op::Read | Op::Write => request.end().div_ceil(unit) - request.offset / unit,
-                    Op::Trim | Op::Flush => 1,
+                    _ => 1,
                 };
                 cycles += c.command + c.unit * units;
             }
             let length = self.cycles(cycles);
-            let at = self.engine.work(loaded, length, name(request.op), s);
+            let at = self.engine.work(loaded, length, request.op.name(), s);
             s.at(DECODED, at, Event::Decoded(tag));
         }
     }
@@ -473,14 +473,5 @@ impl Part for SharedBuffer {
                 unreachable!("{event:?} of a controller behind a shared buffer")
             }
         }
-    }
-}
-
-fn name(op: Op) -> &'static str {
-    match op {
-        Op::Read => "read",
-        Op::Write => "write",
-        Op::Trim => "trim",
-        Op::Flush => "flush",
     }
 }

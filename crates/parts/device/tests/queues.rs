@@ -37,6 +37,8 @@ fn instant() -> Firmware {
         trim: Time::ZERO,
         trim_gib: Time::ZERO,
         flush: Time::ZERO,
+        append: Time::ZERO,
+        zone: Time::ZERO,
         complete: Time::ZERO,
     }
 }

@@ -35,7 +35,8 @@ mod space;
 mod stats;
 mod timer;
 
-use media::{Action, Flash, Move, Op, OpId, Request, Status, Tag};
+use media::{Action, Flash, Op, OpId, Request, Status, Tag};
+pub use media::{Actions, ProgramUnit};
 use sim::{Injected, Streams, Time};
 
 use buffer::Buffer;
@@ -66,26 +67,6 @@ pub use occupancy::Occupancy;
 pub use sizes::buffer_count;
 pub use space::placement::{HANDLES_MAX, HandleStats};
 pub use stats::Stats;
-
-/// Output of the layer, in order. The caller performs the moves at once, then starts the actions.
-#[derive(Default)]
-pub struct Actions {
-    /// Operations to perform and host commands to complete.
-    pub actions: Vec<Action>,
-    /// Payload copies; empty if the configuration keeps no payload.
-    pub moves: Vec<Move>,
-}
-
-/// One unit of a program: its logical number and the buffer that holds its data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProgramUnit {
-    /// Logical unit, or [`media::NOBODY`] for padding.
-    pub logical: u32,
-    /// Buffer that holds its data; undefined for padding.
-    pub buffer: u32,
-    /// Its data could not be read when collection moved it.
-    pub lost: bool,
-}
 
 /// The translation layer: routes commands and completions to its parts, each of which owns its state.
 pub struct Ftl {
@@ -172,6 +153,10 @@ impl Ftl {
             }
             Op::Trim => self.trim(tag, out),
             Op::Flush => self.flush(tag, out),
+            // NVMe: Invalid Command Opcode.
+            Op::Append | Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset => {
+                self.complete(tag, Status::Refused { kind: 0, code: 1 }, out);
+            }
         }
     }
 

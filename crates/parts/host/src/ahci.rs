@@ -47,7 +47,7 @@ impl Ahci {
         match op {
             Op::Read | Op::Write => false,
             Op::Trim => !self.adapter.queued_trim,
-            Op::Flush => true,
+            Op::Flush | Op::Append | Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset => true,
         }
     }
 

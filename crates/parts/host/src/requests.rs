@@ -45,7 +45,7 @@ impl Io {
     fn next(&self, max_transfer: u64) -> Request {
         let Io { request, issued, .. } = *self;
         let left = request.bytes - issued;
-        let bytes = if matches!(request.op, Op::Read | Op::Write) { left.min(max_transfer) } else { left };
+        let bytes = if request.op.has_data() { left.min(max_transfer) } else { left };
         Request { offset: request.offset + issued, bytes, ..request }
     }
 }
@@ -92,7 +92,7 @@ impl Requests {
     #[inline]
     pub fn is_whole(&self, request: &Request) -> bool {
         // The limit applies to transfers; trims and flushes move no data.
-        request.bytes <= self.max_transfer || !matches!(request.op, Op::Read | Op::Write)
+        request.bytes <= self.max_transfer || !request.op.has_data()
     }
 
     /// Adds a new request, submitted on `core`, to those that wait.

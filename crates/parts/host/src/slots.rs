@@ -111,7 +111,7 @@ impl Slots {
         self.free &= !(1 << slot);
         let core = self.requests.core(io);
         let next = self.requests.next(io);
-        let moves = matches!(next.op, Op::Read | Op::Write);
+        let moves = next.op.has_data();
         let cost = self.submit + if moves { maintenance(self.invalidation, next.bytes) } else { Time::ZERO };
         let at = self.cores.submit(now, core, cost, s);
         let request = self.requests.take(&mut self.waiting, at);

@@ -113,7 +113,7 @@ impl Ufshci {
         let regions = match op {
             Op::Read | Op::Write => bytes.div_ceil(self.controller.region),
             Op::Trim => 1,
-            Op::Flush => 0,
+            _ => 0,
         };
         self.read_memory(now, UPIU + REGION * regions, "command", s)
     }

@@ -23,6 +23,7 @@
 //! write area are not offered.
 
 mod config;
+pub mod ftl;
 mod manage;
 mod report;
 mod state;

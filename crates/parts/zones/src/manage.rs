@@ -147,6 +147,40 @@ impl Zones {
         self.set_state(zone, if written == 0 { State::Empty } else { State::Closed });
     }
 
+    /// Sets the empty `zone` to `written` blocks from its start, as found at power-on: full or closed, or empty if nothing
+    /// is written. If it would be closed, and the limit of active zones is reached, it becomes full instead (a controller
+    /// may finish an active zone). Returns false in that case.
+    ///
+    /// # Panics
+    /// If the zone is not empty, or more is written than its capacity.
+    pub fn restore(&mut self, zone: u32, written: u64, full: bool) -> bool {
+        assert_eq!(self.state(zone), State::Empty, "zone {zone}");
+        assert!(written <= self.config().capacity, "zone {zone} with {written} blocks");
+        let no_room = self.config().active_max == Some(self.active_count());
+        let full = full || written == self.config().capacity;
+        self.set_written(zone, written);
+        let state = match (full, written) {
+            (true, _) => State::Full,
+            (false, 0) => State::Empty,
+            (false, _) if no_room => State::Full,
+            (false, _) => State::Closed,
+        };
+        self.set_state(zone, state);
+        full || state != State::Full
+    }
+
+    /// Takes back the last writes of `zone`, which leaves `written` blocks: their data never arrived. A zone that they had
+    /// made full is closed, or stays full with less data if the limit of active zones is reached: then this returns false.
+    pub fn take_back(&mut self, zone: u32, written: u64) -> bool {
+        assert!(written <= self.written(zone), "zone {zone} has {} blocks, not {written}", self.written(zone));
+        if written == self.written(zone) || matches!(self.state(zone), State::ReadOnly | State::Offline) {
+            return true;
+        }
+        self.set_state(zone, State::Empty);
+        self.set_written(zone, 0);
+        self.restore(zone, written, false)
+    }
+
     /// Returns the zones whose state `selects` accepts, in order.
     fn with(&self, selects: impl Fn(State) -> bool) -> Vec<u32> {
         (0..self.config().zones).filter(|zone| selects(self.state(*zone))).collect()

@@ -121,6 +121,9 @@ pub(crate) fn make(file: &File, request: &Request, buffer: &mut [u8]) -> io::Res
         Op::Write => whole(file.write_at(buffer, request.offset)?, request),
         Op::Trim => direct::discard(file, request.offset, request.bytes),
         Op::Flush => Ok(rustix::fs::fdatasync(file)?),
+        Op::Append | Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset => {
+            unreachable!("the probe uses no zones")
+        }
     }
 }
 

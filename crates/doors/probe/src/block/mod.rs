@@ -132,6 +132,7 @@ impl Block {
             Op::Read | Op::Flush => true,
             Op::Write => facts.writable,
             Op::Trim => facts.trims,
+            Op::Append | Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset => false,
         };
         assert!(allowed, "{request:?} is not permitted on this target");
     }

@@ -131,6 +131,6 @@ fn transfer(buffers: &mut Buffers, request: &Request, buffer: usize) -> Transfer
         Op::Read => Transfer::Read(buffers.get(buffer, bytes).as_mut_ptr(), short),
         Op::Write => Transfer::Write(buffers.fresh(buffer, bytes).as_ptr(), short, request.fua),
         Op::Flush => Transfer::Flush,
-        Op::Trim => unreachable!("a trim is made without the queues"),
+        op => unreachable!("{op:?} is made without the queues"),
     }
 }

@@ -253,6 +253,8 @@ pub fn plain() -> Config {
                 trim: ns(1000),
                 trim_gib: Time::ZERO,
                 flush: ns(1000),
+                append: ns(1000),
+                zone: ns(1000),
                 complete: Time::ZERO,
             },
             ..device::Config::default()

@@ -1,6 +1,6 @@
 //! The event loop of a drive: accepts requests, passes each event to its part and collects completions.
 
-use media::{Op, Request, Status, Tag};
+use media::{Request, Status, Tag};
 use nand::Done;
 use sim::{Part, Time};
 
@@ -145,10 +145,10 @@ impl Machine {
     /// Opens the data of a new command, if payload is kept. The data of a write are generated here.
     fn check_command(&mut self, tag: Tag, io: u32, request: &Request) {
         if let Some(checker) = &mut self.checker {
-            let sectors = if request.op == Op::Trim { 0 } else { request.bytes / media::SECTOR };
+            let sectors = if request.op.has_data() { request.bytes / media::SECTOR } else { 0 };
             let data = self.data.open(tag, sectors as u32);
-            checker.begin(tag, io, request, data);
-            if request.op == Op::Write {
+            checker.begin(tag, io, &self.ftl.placed(request), data);
+            if request.op.writes() {
                 self.host_interface.put(tag, data);
             }
         } else if self.external {
@@ -186,7 +186,7 @@ const _: () = {
     assert_part::<device::Ufs>();
     assert_part::<device::SharedBuffer>();
     assert_part::<host_interface::HostInterface>();
-    assert_part::<ftl::Ftl>();
+    assert_part::<system::parts::Translation>();
     assert_part::<nand::Nand>();
     assert_machine::<Machine>();
 };

@@ -1,14 +1,14 @@
 //! A machine whose host is outside the simulation: the host acts on the controller at times of its choice, and payload
 //! goes to and from its memory.
 
+use ftl::HostMemoryLoss;
 use ftl::config::HostMemory;
-use ftl::{Ftl, HostMemoryLoss};
 use host_interface::external::{External, host_memory_lane};
 use host_interface::{Event as InterfaceEvent, HostInterface};
-use media::{Op, OpId, Request, SECTOR, Tag};
+use media::{OpId, Request, SECTOR, Tag};
 use nand::{Nand, PayloadKind};
 use sim::{Schedule, Time};
-use system::parts::Parts;
+use system::parts::{Parts, Translation};
 
 use super::{HostInterfaceView, Machine};
 
@@ -17,7 +17,7 @@ impl Machine {
     ///
     /// # Panics
     /// Panics if the parts keep no payload of whole sectors, which an external host needs.
-    pub fn for_external_host(parts: &Parts, interface: Box<dyn External>, ftl: Ftl, nand: Nand) -> Machine {
+    pub fn for_external_host(parts: &Parts, interface: Box<dyn External>, ftl: Translation, nand: Nand) -> Machine {
         assert_eq!(parts.nand.payload, PayloadKind::Bytes, "payload for an external host");
         Machine::with_interface(parts, HostInterface::External(interface), ftl, nand)
     }
@@ -93,7 +93,7 @@ impl Machine {
 
     /// Opens the data of a command of an external host.
     pub(super) fn open_external(&mut self, tag: Tag, request: &Request) {
-        let sectors = if request.op == Op::Trim { 0 } else { request.bytes / SECTOR };
+        let sectors = if request.op.has_data() { request.bytes / SECTOR } else { 0 };
         self.data.open(tag, sectors as u32);
     }
 }

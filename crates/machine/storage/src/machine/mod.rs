@@ -1,13 +1,12 @@
 //! A composed drive in virtual time: one event loop over its parts.
 
-use ftl::{Actions, Ftl};
-use media::{OpId, Status};
+use media::{Actions, OpId, Status};
 use nand::{Nand, PayloadKind, TagBuffers};
 use sim::{EventQueue, Lane, Schedule, Streams, Time, Timeline, Track};
 
 use crate::run::verify::Checker;
 use host_interface::HostInterface;
-use system::parts::Parts;
+use system::parts::{Parts, Translation};
 
 mod advance;
 mod event;
@@ -39,7 +38,7 @@ pub struct Completion {
 pub struct Machine {
     world: World,
     host_interface: HostInterface,
-    ftl: Ftl,
+    ftl: Translation,
     nand: Nand,
     data: TagBuffers,
     out: Actions,
@@ -107,11 +106,11 @@ impl Schedule<nand::Event> for NandView<'_> {
 
 impl Machine {
     /// Creates a machine of `parts` at time zero over the flash `nand`.
-    pub fn new(parts: &Parts, ftl: Ftl, nand: Nand) -> Machine {
+    pub fn new(parts: &Parts, ftl: Translation, nand: Nand) -> Machine {
         Machine::with_interface(parts, HostInterface::new(&parts.host_interface), ftl, nand)
     }
 
-    fn with_interface(parts: &Parts, host_interface: HostInterface, ftl: Ftl, nand: Nand) -> Machine {
+    fn with_interface(parts: &Parts, host_interface: HostInterface, ftl: Translation, nand: Nand) -> Machine {
         let mut machine = Machine {
             world: World {
                 queue: EventQueue::new(TIMER.0 as usize + 1),
@@ -133,9 +132,16 @@ impl Machine {
             mirror: None,
             entries: Vec::new(),
         };
-        machine.ftl.warm_map();
+        machine.start();
         machine.enable_host_memory();
         machine
+    }
+
+    /// Lets the translation layer start what the mount left to do.
+    fn start(&mut self) {
+        let now = self.now();
+        self.ftl.start(&mut self.out);
+        self.perform(now);
     }
 
     /// Creates a machine of `parts` with erased flash.
@@ -168,12 +174,12 @@ impl Machine {
     }
 
     /// Returns the translation layer.
-    pub fn ftl(&self) -> &Ftl {
+    pub fn ftl(&self) -> &Translation {
         &self.ftl
     }
 
     /// Returns the translation layer, to reset its counters or inject a fault.
-    pub fn ftl_mut(&mut self) -> &mut Ftl {
+    pub fn ftl_mut(&mut self) -> &mut Translation {
         &mut self.ftl
     }
 

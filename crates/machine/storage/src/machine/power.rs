@@ -1,14 +1,14 @@
 //! Power failures and orderly shutdown of the whole machine.
 
+use ftl::MountReport;
 use ftl::config::ConfigError;
-use ftl::{Ftl, MountReport};
 use media::{Action, OpId, Status};
 use nand::Store;
 use sim::{EventQueue, Streams, Time};
 
 use super::{Event, Machine, NandView, TIMER};
 use crate::prepare::fast::Fast;
-use system::parts::Parts;
+use system::parts::{Parts, Translation};
 
 /// Result of a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,11 @@ pub struct PowerCut {
     pub hold_up: Time,
     /// False if the drive could not write out its protected buffers because it had become read-only. True otherwise.
     pub complete: bool,
+}
+
+/// Returns true if the controller's buffers survive a power cut.
+fn is_protected(parts: &Parts) -> bool {
+    parts.zones.as_ref().map_or(parts.ftl.buffers.protected, |zones| zones.protected)
 }
 
 impl Machine {
@@ -35,7 +40,7 @@ impl Machine {
     /// Fails if `parts` are not those that the machine was made of.
     pub fn power_cut(&mut self, parts: &Parts, streams: &Streams) -> Result<PowerCut, ConfigError> {
         let cut = self.now();
-        let complete = !parts.ftl.buffers.protected || self.write_out();
+        let complete = !is_protected(parts) || self.write_out();
         let now = self.now();
         self.forget_events();
         self.host_interface.power_cut(now);
@@ -48,8 +53,11 @@ impl Machine {
             checker.power_cut();
         }
         self.mirror_all();
-        let (ftl, mount) = Ftl::mount(parts.ftl.clone(), self.nand.store(), streams)?;
+        let (ftl, mount) = Translation::mount(parts, self.nand.store(), streams)?;
         self.ftl = ftl;
+        if parts.zones.is_some() {
+            self.start();
+        }
         self.enable_host_memory();
         Ok(PowerCut { mount, hold_up: now - cut, complete })
     }

@@ -3,14 +3,14 @@
 
 use std::collections::VecDeque;
 
-use ftl::{Actions, Ftl, ProgramUnit};
-use media::{Action, Op, OpId, PageAddr, Request, Status, Tag};
+use media::{Action, Actions, OpId, PageAddr, ProgramUnit, Request, Status, Tag};
 use nand::{Store, TagBuffers, UnitWrite};
 use sim::Time;
+use system::parts::Translation;
 
 /// Writes the units of program `id` of `ftl` into `page` of `store`.
 #[inline]
-pub fn apply_program(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, slc: bool) {
+pub fn apply_program(ftl: &Translation, store: &mut Store, id: OpId, page: PageAddr, slc: bool) {
     match store.program_plain(page, ftl.program_sequence(id), slc) {
         Some(to) => {
             if !ftl.program_logical(id, to) {
@@ -23,7 +23,7 @@ pub fn apply_program(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, slc
 
 /// The general case of [`apply_program`], for pages with holes, notes or lost units.
 #[inline(never)]
-fn apply_units(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, slc: bool) {
+fn apply_units(ftl: &Translation, store: &mut Store, id: OpId, page: PageAddr, slc: bool) {
     let user_units = ftl.user_units();
     let mut notes = false;
     let units = ftl.program_units(id).map(|ProgramUnit { logical, buffer, lost }| {
@@ -37,7 +37,7 @@ fn apply_units(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, slc: bool
 }
 
 /// Stores the notes of the layer's own units and, with `lost`, marks the lost units.
-fn keep_rest(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, lost: bool) {
+fn keep_rest(ftl: &Translation, store: &mut Store, id: OpId, page: PageAddr, lost: bool) {
     let per_page = store.geometry().units_per_page();
     for (at, unit) in (0..).zip(ftl.program_units(id)).filter(|(_, unit)| unit.logical != media::NOBODY) {
         let plane = page.planes.iter().nth((at / per_page) as usize).expect("a plane for each page of units");
@@ -52,7 +52,7 @@ fn keep_rest(ftl: &Ftl, store: &mut Store, id: OpId, page: PageAddr, lost: bool)
 
 /// A translation layer and its flash, driven one command at a time.
 pub struct Fast<'a> {
-    ftl: &'a mut Ftl,
+    ftl: &'a mut Translation,
     store: &'a mut Store,
     out: Actions,
     data: TagBuffers,
@@ -63,20 +63,20 @@ const TAG: Tag = Tag(0);
 
 impl<'a> Fast<'a> {
     /// Creates a driver of `ftl` over `store`.
-    pub fn new(ftl: &'a mut Ftl, store: &'a mut Store) -> Fast<'a> {
+    pub fn new(ftl: &'a mut Translation, store: &'a mut Store) -> Fast<'a> {
         let data = TagBuffers::new(store.payload());
         Fast { ftl, store, out: Actions::default(), data, pending: VecDeque::new() }
     }
 
     /// The translation layer.
-    pub fn ftl(&self) -> &Ftl {
+    pub fn ftl(&self) -> &Translation {
         self.ftl
     }
 
     /// Executes `request` and everything that follows from it. Where payload is kept, writes store zeros.
     pub fn request(&mut self, request: Request) -> Status {
         debug_assert!(self.pending.is_empty());
-        self.data.open(TAG, if request.op == Op::Trim { 0 } else { (request.bytes / media::SECTOR) as u32 });
+        self.data.open(TAG, if request.op.has_data() { (request.bytes / media::SECTOR) as u32 } else { 0 });
         self.ftl.command(Time::ZERO, TAG, &request, &mut self.out);
         self.settle().expect("every command is answered once no action is pending")
     }
@@ -121,7 +121,7 @@ impl<'a> Fast<'a> {
     }
 
     fn act(&mut self, action: Action, answer: &mut Option<Status>) {
-        let mut done = |ftl: &mut Ftl, store: &Store, id: OpId| ftl.done(id, Status::Ok, store, &mut self.out);
+        let mut done = |ftl: &mut Translation, store: &Store, id: OpId| ftl.done(id, Status::Ok, store, &mut self.out);
         match action {
             Action::Program(op) => {
                 apply_program(self.ftl, self.store, op.id, op.page, op.slc);

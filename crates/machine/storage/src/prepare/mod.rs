@@ -141,6 +141,10 @@ fn lay_out(
     preparation: Preparation,
     streams: &Streams,
 ) -> Result<Option<(Store, Prepared)>, PrepareError> {
+    if parts.zones.is_some() && preparation != Preparation::Erased {
+        let found = format!("the drive was to be prepared as {preparation}, expected none: jobs write its zones");
+        return Err(ConfigError(found).into());
+    }
     if parts.nand.order != Order::InOrder {
         return Ok(None);
     }

@@ -12,7 +12,7 @@ pub(crate) fn placement(machine: &Machine, counters: &Counters, unit_bytes: u32)
         return None;
     }
     let stats = &counters.ftl;
-    let (block_units, _) = machine.ftl().block_shape();
+    let (block_units, _) = machine.ftl().pages().block_shape();
     let handles = counters.handles.iter().enumerate().map(|(number, handle)| {
         json!({
             "handle": number,

@@ -4,7 +4,8 @@
 //! A prepared steady state is that of uniform random overwrites. Under another workload (skewed, sequential, mixed
 //! sizes) the drive moves to a different steady state; until it arrives, its figures belong to neither.
 
-use ftl::{Ftl, Stats};
+use ftl::Stats;
+use system::parts::Translation;
 
 use crate::prepare::Prepared;
 
@@ -50,13 +51,13 @@ impl Course {
 
     /// Returns a note for the reader of the results if the run on a drive that was `prepared` ended away from the
     /// prepared steady state.
-    pub fn note(mut self, ftl: &Ftl, prepared: &Prepared) -> Option<String> {
+    pub fn note(mut self, ftl: &Translation, prepared: &Prepared) -> Option<String> {
         let stats = ftl.stats();
         let expected = prepared.write_amplification?;
         self.samples.push(counts(stats));
         let written = stats.programmed_host as f64 / f64::from(ftl.user_units());
         // Collection works in whole blocks, so that the counts of a third are uncertain by one block each.
-        let grain = 3.0 * f64::from(ftl.block_shape().0) / (stats.programmed_host.max(1)) as f64;
+        let grain = 3.0 * f64::from(ftl.pages().block_shape().0) / (stats.programmed_host.max(1)) as f64;
         let last = self.amplification(2)?;
         let off = last / expected - 1.0;
         if written < LEAST_WRITTEN || off.abs() < NOTABLE + grain {

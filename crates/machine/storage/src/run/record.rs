@@ -32,9 +32,11 @@ impl Direction {
     pub const fn of(op: Op) -> Direction {
         match op {
             Op::Read => Direction::Read,
-            Op::Write => Direction::Write,
+            Op::Write | Op::Append => Direction::Write,
             Op::Trim => Direction::Trim,
             Op::Flush => Direction::Sync,
+            // Zone management ends like a trim: without data, for a range.
+            Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset => Direction::Trim,
         }
     }
 }

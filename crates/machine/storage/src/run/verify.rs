@@ -116,7 +116,7 @@ impl Checker {
             log.push(Seen::Began { io, request: *request, stamp: self.stamps + 1 });
         }
         match request.op {
-            Op::Write => {
+            Op::Write | Op::Append => {
                 for sector in data.chunks_exact_mut(8) {
                     self.stamps += 1;
                     sector.copy_from_slice(&self.stamps.to_le_bytes());
@@ -134,7 +134,15 @@ impl Checker {
                     }
                 }
             }
-            Op::Read | Op::Flush => {}
+            Op::ZoneReset => {
+                self.changes += 1;
+                for sector in request.offset / SECTOR..request.end() / SECTOR {
+                    if self.get(sector).stamp != 0 || !self.known {
+                        self.set(sector, 0);
+                    }
+                }
+            }
+            Op::Read | Op::Flush | Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish => {}
         }
     }
 

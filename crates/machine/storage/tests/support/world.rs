@@ -85,7 +85,7 @@ impl World {
         let (nand, ftl, _) = parts.mount(store, &streams).expect("it mounted before");
         let mut machine = Machine::new(&parts, ftl, nand);
         machine.checker_mut().expect("payload is kept").keep_log();
-        machine.ftl_mut().inject(injected);
+        machine.ftl_mut().pages_mut().inject(injected);
         let sectors = (parts.user_bytes / SECTOR) as usize;
         World {
             machine,
@@ -279,7 +279,7 @@ impl World {
         self.counts.torn_pages += report.torn_pages.saturating_sub(self.torn_before);
         self.torn_before = report.torn_pages;
         self.counts.torn_blocks += u64::from(report.torn_blocks);
-        self.machine.ftl_mut().inject(self.injected);
+        self.machine.ftl_mut().pages_mut().inject(self.injected);
         // The log of lost requests lists the stamps that they may have written.
         self.observe();
         self.under.fill(None);

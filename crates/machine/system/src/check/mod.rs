@@ -6,6 +6,7 @@ mod kernel;
 mod memory;
 mod parity;
 mod placement;
+mod zones;
 
 use media::{Geometry, SECTOR};
 use sim::Time;
@@ -46,6 +47,9 @@ pub(crate) fn check(system: &mut System) -> Result<(), SystemError> {
     link(system)?;
     geometry(system)?;
     device(system)?;
+    if zones::check(system)? {
+        return Ok(());
+    }
     hmb::check(system)?;
     parity::check(system)?;
     placement::check(system)?;

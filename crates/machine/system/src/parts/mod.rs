@@ -2,9 +2,12 @@
 
 mod dram;
 mod hybrid;
+mod translation;
+mod zones;
 
+use ::zones::ftl::ZonedFtl;
+use ftl::MountReport;
 use ftl::config as layer;
-use ftl::{Ftl, MountReport};
 use media::Geometry;
 use nand::{Nand, Order, PayloadKind, Store};
 use sim::{Streams, Time};
@@ -14,14 +17,17 @@ use crate::System;
 
 pub use dram::DramConfig;
 pub use hybrid::{CONTROLLER, HybridConfig};
+pub use translation::Translation;
 
 /// The configurations of a machine's parts.
 #[derive(Clone, Debug)]
 pub struct Parts {
     /// Host, link and controller.
     pub host_interface: host_interface::Config,
-    /// The flash translation layer.
+    /// The flash translation layer, if the drive has no zones.
     pub ftl: layer::Config,
+    /// The translation layer of zones, if the drive has some.
+    pub zones: Option<::zones::ftl::Config>,
     /// The flash.
     pub nand: nand::Config,
     /// Capacity visible to the host in bytes.
@@ -42,21 +48,32 @@ impl Parts {
             u64::from(host_interface.device.host_page),
         );
         let ftl = translation(system, geometry, payload, lent);
-        ftl.check()?;
-        let buffers = if payload == PayloadKind::None { 0 } else { ftl::buffer_count(&ftl) };
-        let nand = flash(system, geometry, payload, buffers as u32);
+        let zones = zones::zones(system, geometry, payload);
+        let buffers = match &zones {
+            Some(zones) => {
+                zones.check().map_err(|error| layer::ConfigError(error.0))?;
+                ZonedFtl::buffers(zones)
+            }
+            None => {
+                ftl.check()?;
+                ftl::buffer_count(&ftl) as u32
+            }
+        };
+        let nand = flash(system, geometry, payload, if payload == PayloadKind::None { 0 } else { buffers });
         if let Some(fault) = nand.fault() {
             return Err(layer::ConfigError(fault));
         }
         let largest = system.host.max_transfer.div_ceil(system.ftl.unit) + 1;
-        let room = u64::from(ftl.buffers.write) + if ftl.buffers.shared { u64::from(ftl.buffers.read) } else { 0 };
+        let room = zones.as_ref().map(|zones| u64::from(zones.write_max()) + 1);
+        let room = room.unwrap_or(u64::from(ftl.buffers.write))
+            + if ftl.buffers.shared { u64::from(ftl.buffers.read) } else { 0 };
         if room < largest {
             return Err(layer::ConfigError(format!(
                 "device.write_cache.size holds {room} mapping units, expected at least {largest}: one command of \
                  host.max_transfer, unaligned"
             )));
         }
-        Ok(Parts { host_interface, ftl, nand, user_bytes: system.user_bytes })
+        Ok(Parts { host_interface, ftl, zones, nand, user_bytes: system.user_bytes })
     }
 
     /// Returns flash in its factory state.
@@ -68,9 +85,13 @@ impl Parts {
     ///
     /// # Errors
     /// If the translation layer does not support its configuration.
-    pub fn mount(&self, store: Store, streams: &Streams) -> Result<(Nand, Ftl, MountReport), layer::ConfigError> {
+    pub fn mount(
+        &self,
+        store: Store,
+        streams: &Streams,
+    ) -> Result<(Nand, Translation, MountReport), layer::ConfigError> {
         let nand = Nand::with_store(&self.nand, streams, store);
-        let (ftl, report) = Ftl::mount(self.ftl.clone(), nand.store(), streams)?;
+        let (ftl, report) = Translation::mount(self, nand.store(), streams)?;
         Ok((nand, ftl, report))
     }
 }
@@ -210,6 +231,8 @@ fn host_interface(system: &System) -> host_interface::Config {
                 trim: d.firmware.trim,
                 trim_gib: d.firmware.trim_gib,
                 flush: d.firmware.flush,
+                append: d.firmware.append,
+                zone: d.firmware.zone,
                 complete: d.firmware.complete,
             },
             handling: handling(system),
@@ -233,6 +256,7 @@ fn handling(system: &System) -> ::device::Handling {
             write: w.write,
             trim: w.trim,
             flush: w.flush,
+            append: w.append,
             split: w.split,
             unit: w.unit,
         },

@@ -173,6 +173,68 @@ section! {
         table write_cache: WriteCache;
         /// Weights of the queue classes under weighted round robin (NVMe Feature 01h).
         table weights: Weights;
+        /// Zones of the namespace.
+        table zones: Zones;
+    }
+}
+
+section! {
+    /// Zones of the namespace (NVMe Zoned Namespace Command Set): ranges that are written in order, and reset as a whole. The
+    /// drive maps them to whole blocks, and collects no garbage.
+    Zones {
+        "device.zones.size" size: Option<u64> = SIZE.least(4096.0).or("none"),
+            assumed("none", "most drives have a conventional namespace"),
+            "Bytes from the start of a zone to that of the next, a multiple of ftl.unit; none: no zones.",
+            when "link.type" is "pcie";
+        "device.zones.capacity" capacity: Option<u64> = SIZE.least(4096.0).or("size"),
+            assumed("size", "drivers prefer zones without a gap"),
+            "Writable bytes of a zone, a multiple of ftl.unit.",
+            when "link.type" is "pcie";
+        "device.zones.count" count: Option<u32> = COUNT.within(1.0, 16777216.0).or("auto"),
+            assumed("auto", "as many as the flash holds, without the blocks that ftl.over_provisioning leaves"),
+            "Number of zones.",
+            when "link.type" is "pcie";
+        "device.zones.open" open: Option<u32> = COUNT.within(1.0, 16777216.0).or("unlimited"),
+            assumed("unlimited", "as active"),
+            "Maximum number of open zones.",
+            when "link.type" is "pcie";
+        "device.zones.active" active: Option<u32> = COUNT.within(1.0, 16777216.0).or("unlimited"),
+            assumed("14", "a ZN540, the drive most measured"),
+            "Maximum number of active zones: open, or closed with data. Each may hold the rest of a program in the write \
+             cache.",
+            when "link.type" is "pcie";
+        "device.zones.dies" dies: Option<u32> = COUNT.within(1.0, 65535.0).or("all"),
+            assumed("all", "large zones are spread over all dies, for the speed of one"),
+            "Number of dies over which a zone is spread.",
+            when "link.type" is "pcie";
+        "device.zones.finish_depth" finish_depth: Option<u32> = COUNT.within(1.0, 65535.0).or("dies"),
+            assumed("dies", "all dies of the zone are busy"),
+            "Maximum number of programs in progress that fill a zone that is being finished.",
+            when "link.type" is "pcie";
+        "device.zones.open_time" open_time: Time = TIME,
+            assumed("5us", "a change of a state in memory"),
+            "Controller time to open or close a zone.",
+            when "link.type" is "pcie";
+        "device.zones.finish_time" finish_time: Time = TIME,
+            assumed("5us", "a change of a state in memory"),
+            "Controller time to finish a zone, without what its filler takes.",
+            when "link.type" is "pcie";
+        "device.zones.reset_time" reset_time: Time = TIME,
+            assumed("100us", "a change of tables for some hundred blocks"),
+            "Controller time to reset a zone; its blocks are erased after that.",
+            when "link.type" is "pcie";
+        "device.zones.reset_written" reset_written: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Additional time to reset a zone that is written to its capacity, less in proportion for others.",
+            when "link.type" is "pcie";
+        "device.zones.reset_active" reset_active: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Additional time to reset a zone that is not full and has data in flash.",
+            when "link.type" is "pcie";
+        "device.zones.yields" yields: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Delay of zone management by each read, write or append that arrives meanwhile.",
+            when "link.type" is "pcie";
     }
 }
 
@@ -344,6 +406,14 @@ section! {
         "device.firmware.flush" flush: Time = TIME,
             assumed("1us", FIRMWARE),
             "Core time to accept a flush.";
+        "device.firmware.append" append: Time = TIME,
+            assumed("700ns", FIRMWARE),
+            "Core time to accept a zone append.",
+            when "link.type" is "pcie";
+        "device.firmware.zone" zone: Time = TIME,
+            assumed("1us", FIRMWARE),
+            "Core time to accept a zone management command.",
+            when "link.type" is "pcie";
         "device.firmware.complete" complete: Time = TIME,
             assumed("0s", "handled by hardware"),
             "Core time to complete a command.";
@@ -377,6 +447,10 @@ section! {
             assumed("0s", "no effect unless a measured drive shows one"),
             "Wait of a flush.",
             when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.append" append: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Wait of a zone append.",
+            when "link.type" is "pcie";
         "device.firmware.wait.split" split: Time = TIME,
             assumed("0s", "no effect unless a measured drive shows one"),
             "Additional wait of a read or write that touches more than one ftl.unit.",

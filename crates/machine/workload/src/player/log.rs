@@ -33,6 +33,10 @@ impl Log {
             Op::Write => RecordOp::Write,
             Op::Trim => RecordOp::Trim,
             Op::Flush => RecordOp::Flush,
+            // fio logs an append as a write, and a reset as a trim; it has no other zone management.
+            Op::Append => RecordOp::Write,
+            Op::ZoneReset => RecordOp::Trim,
+            Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish => return Ok(()),
         };
         let Request { fua, offset, bytes, .. } = *request;
         let record = Record { at: now, device: 0, op, fua, offset, bytes, timed: true };

@@ -161,7 +161,7 @@ impl Replay {
             self.ahead = None;
             let Some(request) = request else { continue };
             self.blocked = !stamped && request.op == Op::Flush;
-            if request.op == Op::Write {
+            if request.op.writes() {
                 self.writes.current += 1;
             }
             let epoch = self.writes.epoch;
@@ -177,7 +177,10 @@ impl Replay {
             RecordOp::Write => write,
             RecordOp::Trim => trim,
             RecordOp::Flush => sync,
-            RecordOp::Wait => false,
+            RecordOp::Append => write,
+            RecordOp::Wait | RecordOp::ZoneOpen | RecordOp::ZoneClose | RecordOp::ZoneFinish | RecordOp::ZoneReset => {
+                false
+            }
         }
     }
 
@@ -216,6 +219,11 @@ impl Replay {
             RecordOp::Trim => Op::Trim,
             RecordOp::Flush => return Ok(Some(Request::flush())),
             RecordOp::Wait => return Ok(None),
+            RecordOp::Append => Op::Append,
+            RecordOp::ZoneOpen => Op::ZoneOpen,
+            RecordOp::ZoneClose => Op::ZoneClose,
+            RecordOp::ZoneFinish => Op::ZoneFinish,
+            RecordOp::ZoneReset => Op::ZoneReset,
         };
         let Some((offset, bytes)) = layout::sectors(&self.keys.place(*record)) else { return Ok(None) };
         // An unknown device means that the file has changed since it was surveyed.
@@ -236,13 +244,13 @@ impl Replay {
             // A request that would cross the end is moved to end there.
             offset = (offset % self.capacity).min(self.capacity - bytes);
         }
-        Ok(Some(Request { fua: record.fua && op == Op::Write, ..Request::new(op, offset, bytes) }))
+        Ok(Some(Request { fua: record.fua && op.writes(), ..Request::new(op, offset, bytes) }))
     }
 
     /// Notifies the replay of a completed request. Returns whether that releases a waiting flush.
     pub fn complete(&mut self, op: Op, epoch: u32) -> bool {
         match op {
-            Op::Write => self.writes.complete(epoch),
+            Op::Write | Op::Append => self.writes.complete(epoch),
             Op::Flush => {
                 self.blocked = false;
                 false

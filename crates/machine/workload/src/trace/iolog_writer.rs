@@ -128,7 +128,9 @@ impl IologWriter {
                 let written = writeln!(out, "{} {name} sync 0 0", self.timestamp);
                 return self.check(written);
             }
-            RecordOp::Wait => return Ok(()),
+            RecordOp::Append => "write",
+            RecordOp::ZoneReset => "trim",
+            RecordOp::Wait | RecordOp::ZoneOpen | RecordOp::ZoneClose | RecordOp::ZoneFinish => return Ok(()),
         };
         assert!(record.bytes > 0, "{record:?} transfers no data");
         let mut done = 0;

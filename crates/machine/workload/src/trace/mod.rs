@@ -41,6 +41,16 @@ pub enum RecordOp {
     Trim,
     /// Makes all acknowledged data durable. Has no range: `offset` and `bytes` are 0.
     Flush,
+    /// Writes at the write pointer of the zone that begins at the offset.
+    Append,
+    /// Opens the zones of a range: one, or all. This and the following operations are those of tables only.
+    ZoneOpen,
+    /// Closes zones.
+    ZoneClose,
+    /// Makes zones full.
+    ZoneFinish,
+    /// Empties zones.
+    ZoneReset,
     /// fio iolog version 2 only: delays all later requests until `at`. Has no range: `offset` and `bytes` are 0.
     Wait,
 }

@@ -257,7 +257,7 @@ fn a_backlog_is_verified_before_further_writes() {
             Op::Write => 'w',
             Op::Read => 'r',
             Op::Flush => 'f',
-            Op::Trim => 't',
+            _ => '?',
         })
         .collect();
     assert_eq!(ops, "wwwwrrrrwwwwfrrrr");

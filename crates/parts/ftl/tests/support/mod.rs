@@ -1,5 +1,4 @@
-//! A simple reference flash, and an environment that completes the layer's operations in random order.
+//! An environment over simple flash that completes the layer's operations in random order.
 #![allow(dead_code)]
 
-pub mod flash;
 pub mod world;

@@ -4,9 +4,8 @@ use ftl::config::Config;
 use ftl::{Actions, Ftl, InjectedFault};
 use media::{Action, Class, EraseOp, Move, Op, OpId, PageAddr, ProgramOp, ReadOp, Request, SECTOR, Status, Tag};
 use sim::{Rng, Streams, Time};
+use testkit::flash::{SimpleFlash, Unit};
 use testkit::oracle::Oracle;
-
-use super::flash::{SimpleFlash, Unit};
 
 /// Fault probabilities.
 #[derive(Clone, Copy, Debug, Default)]
@@ -271,7 +270,7 @@ impl World {
                     self.oracle.asked(sector, 0, self.clock);
                 }
             }
-            Op::Read | Op::Flush => {}
+            _ => {}
         }
         self.commands[tag.0 as usize] = Some(command);
         let now = self.now();

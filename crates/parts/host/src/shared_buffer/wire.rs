@@ -9,6 +9,9 @@ pub(super) fn opcode(op: Op) -> Opcode {
         Op::Write => Opcode::Write,
         Op::Trim => Opcode::Trim,
         Op::Flush => Opcode::Flush,
+        Op::Append | Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset => {
+            unreachable!("only NVMe drives have zones")
+        }
     }
 }
 
@@ -19,6 +22,7 @@ pub fn to_wire(status: Status) -> ::shared_buffer::Status {
         Status::Uncorrectable => ::shared_buffer::Status::ReadError,
         Status::Failed => ::shared_buffer::Status::WriteError,
         Status::NoSpace => ::shared_buffer::Status::NoSpace,
+        Status::Refused { .. } => ::shared_buffer::Status::InvalidOpcode,
     }
 }
 

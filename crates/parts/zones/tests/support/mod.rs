@@ -1,1 +1,5 @@
+#![allow(dead_code)]
+
+pub mod oracle;
 pub mod rules;
+pub mod world;

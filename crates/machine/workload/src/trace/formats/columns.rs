@@ -180,6 +180,11 @@ fn operation(text: &[u8]) -> Option<RecordOp> {
         b"1" | b"w" | b"wr" | b"ws" | b"write" => Some(RecordOp::Write),
         b"d" | b"t" | b"trim" | b"discard" | b"unmap" => Some(RecordOp::Trim),
         b"f" | b"flush" | b"sync" => Some(RecordOp::Flush),
+        b"append" => Some(RecordOp::Append),
+        b"zone-open" => Some(RecordOp::ZoneOpen),
+        b"zone-close" => Some(RecordOp::ZoneClose),
+        b"zone-finish" => Some(RecordOp::ZoneFinish),
+        b"zone-reset" => Some(RecordOp::ZoneReset),
         _ => None,
     }
 }

@@ -1,40 +1,60 @@
-//! Simple flash: a map from page to content.
+//! Simple flash: a map from page to content, for tests of translation layers.
 
 use std::collections::BTreeMap;
 
 use media::{BlockAddr, BlockInfo, Flash, Geometry, PageAddr};
 
+/// A unit of a page.
 #[derive(Clone)]
 pub struct Unit {
+    /// Logical number.
     pub logical: u32,
+    /// A value for each sector.
     pub data: Vec<u64>,
+    /// Written as lost.
     pub lost: bool,
+    /// Content of a unit of the translation layer itself.
     pub note: Vec<u8>,
 }
 
+/// A programmed page of a plane.
 #[derive(Clone)]
 pub struct Page {
+    /// Number in the spare area.
     pub sequence: u64,
+    /// Its units.
     pub units: Vec<Unit>,
+    /// Their logical numbers; empty if the page cannot be read.
     pub logical: Vec<u32>,
+    /// It cannot be read.
     pub torn: bool,
 }
 
+/// Flash without time.
 pub struct SimpleFlash {
+    /// Its shape.
     pub geometry: Geometry,
+    /// Programmed pages by die, plane, block and page.
     pub pages: BTreeMap<(u16, u32, u32, u32), Page>,
+    /// States of blocks by die, plane and block.
     pub info: BTreeMap<(u16, u32, u32), BlockInfo>,
 }
 
 impl SimpleFlash {
+    /// Creates erased flash.
     pub fn new(geometry: Geometry) -> SimpleFlash {
         SimpleFlash { geometry, pages: BTreeMap::new(), info: BTreeMap::new() }
     }
 
+    /// Returns the state of a block.
     pub fn info_mut(&mut self, at: BlockAddr, plane: u32) -> &mut BlockInfo {
         self.info.entry((at.die, plane, at.block)).or_default()
     }
 
+    /// Returns a programmed page.
+    ///
+    /// # Panics
+    /// If it is not programmed.
     pub fn page(&self, at: PageAddr, plane: u32) -> &Page {
         self.pages
             .get(&(at.die, plane, at.block, at.page))
@@ -42,6 +62,9 @@ impl SimpleFlash {
     }
 
     /// Programs `units`, beginning with those of the lowest plane.
+    ///
+    /// # Panics
+    /// If pages are programmed out of order, or in a bad or torn block.
     pub fn program(&mut self, at: PageAddr, sequence: u64, slc: bool, units: &[Unit], torn: bool) {
         let per_page = self.geometry.units_per_page() as usize;
         assert_eq!(units.len(), per_page * at.planes.count() as usize);
@@ -57,6 +80,10 @@ impl SimpleFlash {
         }
     }
 
+    /// Erases a block.
+    ///
+    /// # Panics
+    /// If it is bad.
     pub fn erase(&mut self, at: BlockAddr) {
         for plane in at.planes.iter() {
             for page in 0..self.geometry.pages {
@@ -78,6 +105,7 @@ impl SimpleFlash {
         }
     }
 
+    /// Marks a block bad.
     pub fn retire(&mut self, at: BlockAddr) {
         for plane in at.planes.iter() {
             self.info_mut(at, plane).bad = true;

@@ -1,0 +1,396 @@
+//! The translation layer of a drive: page-mapped, or of zones.
+
+use ftl::config::{ConfigError, HostMemory};
+use ftl::{Ftl, HandleStats, HostLines, HostMemoryLoss, MountReport, Occupancy, Stats};
+use media::{Actions, Flash, Op, OpId, ProgramUnit, Request, Status, Tag};
+use sim::{Part, Schedule, Streams, Time, Timer};
+use zones::ftl::ZonedFtl;
+
+use super::Parts;
+
+/// The translation layer of a drive.
+// One per drive; its size does not matter.
+#[allow(clippy::large_enum_variant)]
+pub enum Translation {
+    /// Maps pages, and collects garbage.
+    Pages(Ftl),
+    /// Maps zones to blocks.
+    Zones(Zoned),
+}
+
+/// A translation layer of zones, with its counters as those of a page-mapped one.
+pub struct Zoned {
+    ftl: ZonedFtl,
+    stats: Stats,
+    occupancy: Occupancy,
+}
+
+use Translation::{Pages, Zones};
+
+impl Zoned {
+    /// Returns the address at which an append to the zone at `offset` would be written.
+    fn append_offset(&self, offset: u64) -> u64 {
+        let unit = u64::from(self.ftl.unit_bytes());
+        let zones = self.ftl.zones();
+        zones.zone_of(offset / unit).map_or(offset, |zone| (zones.start(zone) + zones.written(zone)) * unit)
+    }
+
+    /// Brings the counters up to date.
+    fn count(&mut self) {
+        let (of, unit) = (self.ftl.stats(), u64::from(self.ftl.unit_bytes()));
+        self.stats = Stats {
+            host_units: of.host_units,
+            host_bytes: of.host_units * unit,
+            programmed_host: of.programmed_host,
+            programmed_copy: of.programmed_copy,
+            programmed_system: of.programmed_log,
+            programmed_padding: of.programmed_padding,
+            programs: of.programs,
+            host_reads: of.host_reads,
+            read_hits: of.read_hits,
+            read_misses: of.read_misses,
+            copy_reads: of.copy_reads,
+            erases: of.erases,
+            failures: of.failures,
+            lost_units: of.lost_units,
+            ..Stats::default()
+        };
+    }
+}
+
+impl Translation {
+    /// Mounts `flash` with the layer of `parts`.
+    ///
+    /// # Errors
+    /// If the configuration cannot work.
+    pub fn mount(
+        parts: &Parts,
+        flash: &impl Flash,
+        streams: &Streams,
+    ) -> Result<(Translation, MountReport), ConfigError> {
+        let Some(config) = &parts.zones else {
+            return Ftl::mount(parts.ftl.clone(), flash, streams).map(|(ftl, report)| (Pages(ftl), report));
+        };
+        let (ftl, found) = ZonedFtl::mount(config.clone(), flash).map_err(|error| ConfigError(error.0))?;
+        let report = MountReport {
+            pages_read: found.pages_read,
+            // Zones are spread over all dies alike.
+            pages_of_busiest_die: found.pages_read.div_ceil(u64::from(config.geometry.all_dies())),
+            ..MountReport::default()
+        };
+        Ok((Zones(Zoned { ftl, stats: Stats::default(), occupancy: Occupancy::default() }), report))
+    }
+
+    /// Returns the page-mapped layer.
+    ///
+    /// # Panics
+    /// If the drive has zones.
+    pub fn pages(&self) -> &Ftl {
+        let Pages(ftl) = self else { panic!("the drive has zones") };
+        ftl
+    }
+
+    /// Like [`pages`](Self::pages), mutable.
+    ///
+    /// # Panics
+    /// If the drive has zones.
+    pub fn pages_mut(&mut self) -> &mut Ftl {
+        let Pages(ftl) = self else { panic!("the drive has zones") };
+        ftl
+    }
+
+    /// Returns the layer of zones, if the drive has zones.
+    pub fn zoned(&self) -> Option<&ZonedFtl> {
+        match self {
+            Pages(_) => None,
+            Zones(zoned) => Some(&zoned.ftl),
+        }
+    }
+
+    /// Starts what a mount left to do.
+    pub fn start(&mut self, out: &mut Actions) {
+        match self {
+            Pages(ftl) => ftl.warm_map(),
+            Zones(zoned) => zoned.ftl.resume(out),
+        }
+    }
+
+    /// Starts a host command.
+    #[inline]
+    pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
+        match self {
+            Pages(ftl) => ftl.command(now, tag, request, out),
+            Zones(zoned) => {
+                zoned.ftl.command(now, tag, request, out);
+                zoned.count();
+            }
+        }
+    }
+
+    /// Returns `request` at the place where it takes effect, if it is an append that is accepted.
+    pub fn placed(&self, request: &Request) -> Request {
+        match self {
+            Zones(zoned) if request.op == Op::Append => {
+                Request { offset: zoned.append_offset(request.offset), ..*request }
+            }
+            _ => *request,
+        }
+    }
+
+    /// Accepts the data of a write.
+    #[inline]
+    pub fn arrived(&mut self, now: Time, tag: Tag, out: &mut Actions) {
+        match self {
+            Pages(ftl) => ftl.arrived(now, tag, out),
+            Zones(zoned) => {
+                zoned.ftl.arrived(now, tag, out);
+                zoned.count();
+            }
+        }
+    }
+
+    /// Handles the end of an operation.
+    #[inline]
+    pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
+        match self {
+            Pages(ftl) => ftl.done(id, status, flash, out),
+            Zones(zoned) => {
+                zoned.ftl.done(id, status, flash, out);
+                zoned.count();
+            }
+        }
+    }
+
+    /// Handles the end of a plain program of a page-mapped layer, whose logical numbers go to `spare`.
+    #[inline]
+    pub fn program_done(&mut self, id: OpId, spare: Option<&mut [u32]>, out: &mut Actions) {
+        self.pages_mut().program_done(id, spare, out);
+    }
+
+    /// Returns true if the logical numbers of its units describe a program fully, and nothing else is to be done.
+    #[inline]
+    pub fn is_plain(&self, id: OpId) -> bool {
+        match self {
+            Pages(ftl) => ftl.is_plain(id),
+            Zones(_) => false,
+        }
+    }
+
+    /// Returns the number for the spare area of a program.
+    #[inline]
+    pub fn program_sequence(&self, id: OpId) -> u64 {
+        match self {
+            Pages(ftl) => ftl.program_sequence(id),
+            Zones(zoned) => zoned.ftl.program_sequence(id),
+        }
+    }
+
+    /// Iterates over the units of a program.
+    pub fn program_units(&self, id: OpId) -> impl Iterator<Item = ProgramUnit> + '_ {
+        let (pages, zones) = match self {
+            Pages(ftl) => (Some(ftl.program_units(id)), None),
+            Zones(zoned) => (None, Some(zoned.ftl.program_units(id))),
+        };
+        pages.into_iter().flatten().chain(zones.into_iter().flatten())
+    }
+
+    /// Writes the logical numbers of the units of a program to `to`. Returns false if they alone do not describe it.
+    #[inline]
+    pub fn program_logical(&self, id: OpId, to: &mut [u32]) -> bool {
+        match self {
+            Pages(ftl) => ftl.program_logical(id, to),
+            Zones(zoned) => {
+                let mut plain = true;
+                for (to, unit) in to.iter_mut().zip(zoned.ftl.program_units(id)) {
+                    *to = unit.logical;
+                    plain &= !unit.lost && (unit.logical < zoned.ftl.user_units() || unit.logical == media::NOBODY);
+                }
+                plain
+            }
+        }
+    }
+
+    /// Returns the content of a unit of the layer itself.
+    pub fn note(&self, unit: u32) -> Option<&[u8]> {
+        match self {
+            Pages(ftl) => ftl.note(unit),
+            Zones(zoned) => zoned.ftl.note(unit),
+        }
+    }
+
+    /// Returns the number of units that the host can address.
+    pub fn user_units(&self) -> u32 {
+        match self {
+            Pages(ftl) => ftl.user_units(),
+            Zones(zoned) => zoned.ftl.user_units(),
+        }
+    }
+
+    /// Returns the time at which to call [`timer`](Self::timer) if nothing else happens before.
+    #[inline]
+    pub fn next_timer(&self) -> Option<Time> {
+        match self {
+            Pages(ftl) => ftl.next_timer(),
+            Zones(zoned) => zoned.ftl.next_timer(),
+        }
+    }
+
+    /// Handles a timer.
+    pub fn timer(&mut self, now: Time, out: &mut Actions) {
+        match self {
+            Pages(ftl) => ftl.timer(now, out),
+            Zones(zoned) => zoned.ftl.timer(now, out),
+        }
+    }
+
+    /// Resets the controller. `kept`: host memory keeps its contents.
+    pub fn controller_reset(&mut self, kept: bool, flash: &impl Flash) -> HostMemoryLoss {
+        match self {
+            Pages(ftl) => ftl.controller_reset(kept, flash),
+            Zones(zoned) => {
+                zoned.ftl.controller_reset();
+                HostMemoryLoss::default()
+            }
+        }
+    }
+
+    /// Goes on after a reset of the controller.
+    pub fn resume(&mut self, out: &mut Actions) {
+        match self {
+            Pages(ftl) => ftl.resume(out),
+            Zones(zoned) => zoned.ftl.resume(out),
+        }
+    }
+
+    /// Begins to write all buffered data to flash.
+    pub fn write_out(&mut self, out: &mut Actions) {
+        match self {
+            Pages(ftl) => ftl.write_out(out),
+            Zones(zoned) => zoned.ftl.write_out(out),
+        }
+    }
+
+    /// Returns true if no data is only in the buffer.
+    pub fn is_written_out(&self) -> bool {
+        match self {
+            Pages(ftl) => ftl.is_written_out(),
+            Zones(zoned) => zoned.ftl.is_written_out(),
+        }
+    }
+
+    /// Writes back a changed part of the map from number `from` on. Returns the next number, if there is more.
+    pub fn write_back_map(&mut self, from: u32, out: &mut Actions) -> Option<u32> {
+        match self {
+            Pages(ftl) => ftl.write_back_map(from, out),
+            Zones(_) => None,
+        }
+    }
+
+    /// Uses the configured host memory, which a drive with zones has none of.
+    pub fn enable_host_memory(&mut self) {
+        self.pages_mut().enable_host_memory();
+    }
+
+    /// Uses `memory` of the host.
+    pub fn enable_lent_memory(&mut self, memory: HostMemory) {
+        self.pages_mut().enable_lent_memory(memory);
+    }
+
+    /// Begins to return host memory.
+    pub fn release_host_memory(&mut self, out: &mut Actions) {
+        self.pages_mut().release_host_memory(out);
+    }
+
+    /// Returns true if the layer uses host memory.
+    pub fn uses_host_memory(&self) -> bool {
+        matches!(self, Pages(ftl) if ftl.uses_host_memory())
+    }
+
+    /// Handles damaged map entries in host memory.
+    pub fn host_memory_damaged(&mut self, id: OpId, flash: &impl Flash, out: &mut Actions) -> HostMemoryLoss {
+        self.pages_mut().host_memory_damaged(id, flash, out)
+    }
+
+    /// Returns the lines of map entries that an access to host memory concerns.
+    #[inline]
+    pub fn host_memory_lines(&self, id: OpId, entries: &mut Vec<u8>) -> Option<HostLines> {
+        self.pages().host_memory_lines(id, entries)
+    }
+
+    /// Returns the sequence number below which all programs have completed.
+    pub fn oldest_sequence(&self) -> u64 {
+        self.pages().oldest_sequence()
+    }
+
+    /// Returns the counters.
+    pub fn stats(&self) -> &Stats {
+        match self {
+            Pages(ftl) => ftl.stats(),
+            Zones(zoned) => &zoned.stats,
+        }
+    }
+
+    /// Resets the counters.
+    pub fn reset_stats(&mut self) {
+        match self {
+            Pages(ftl) => ftl.reset_stats(),
+            Zones(zoned) => {
+                zoned.ftl.reset_stats();
+                zoned.count();
+            }
+        }
+    }
+
+    /// Returns the counters of each reclaim unit handle; empty without placement.
+    pub fn handle_stats(&self) -> &[HandleStats] {
+        match self {
+            Pages(ftl) => ftl.handle_stats(),
+            Zones(_) => &[],
+        }
+    }
+
+    /// Returns the current occupancy.
+    pub fn occupancy(&self) -> Occupancy {
+        match self {
+            Pages(ftl) => ftl.occupancy(),
+            Zones(zoned) => zoned.occupancy,
+        }
+    }
+
+    /// Returns the minimum, mean and maximum number of erases of a block.
+    pub fn wear(&self) -> (u32, f64, u32) {
+        match self {
+            Pages(ftl) => ftl.wear(),
+            Zones(zoned) => zoned.ftl.wear(),
+        }
+    }
+
+    /// Returns true if the drive no longer accepts writes.
+    pub fn is_read_only(&self) -> bool {
+        match self {
+            Pages(ftl) => ftl.is_read_only(),
+            Zones(zoned) => zoned.ftl.is_read_only(),
+        }
+    }
+
+    /// Returns how many entries the map cache holds, and its capacity, if there is one.
+    pub fn map_cache_use(&self) -> Option<(u32, u32)> {
+        match self {
+            Pages(ftl) => ftl.map_cache_use(),
+            Zones(_) => None,
+        }
+    }
+}
+
+impl Part for Translation {
+    type Event = Timer;
+    type Output = Actions;
+
+    fn handle(&mut self, now: Time, _: Timer, _: &mut impl Schedule<Timer>, out: &mut Actions) {
+        self.timer(now, out);
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        Translation::next_timer(self)
+    }
+}

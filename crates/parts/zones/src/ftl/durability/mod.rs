@@ -1,0 +1,5 @@
+//! What a power cut or a reset leaves: the log, the mount, writing out.
+
+pub(crate) mod log;
+pub(crate) mod mount;
+pub(crate) mod reset;

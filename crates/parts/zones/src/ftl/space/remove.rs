@@ -1,0 +1,173 @@
+//! Removal of the extents of zones that were reset, and erases.
+
+use media::{Action, Actions, Class, EraseOp, OpId, Status};
+
+use crate::ftl::durability::log::Record;
+use crate::ftl::request::buffer::NIL;
+use crate::ftl::request::operation::Kind;
+use crate::ftl::space::blocks::Block;
+use crate::ftl::space::extent::Extent;
+use crate::ftl::{InjectedFault, ZonedFtl};
+
+impl ZonedFtl {
+    /// Makes the reset of an extent's zone durable. With a protected buffer, the command ends before.
+    pub(crate) fn record_reset(&mut self, id: u32, out: &mut Actions) {
+        if !self.extents[id as usize].is_in_flash() {
+            // Nothing to record; but an earlier reset of the zone must be durable, too.
+            match self.pending_reset(self.extents[id as usize].zone) {
+                Some(earlier) => self.wait_for_reset(id, earlier),
+                None => self.end_reset(id, out),
+            }
+            return self.go_on_removing(id, out);
+        }
+        if self.config.protected || self.injected.is(InjectedFault::ResetNotAwaited) {
+            self.end_reset(id, out);
+        }
+        self.log.push(Record::Reset { extent: id });
+        self.go_on_logging(out);
+    }
+
+    /// Lets the commands that wait for the removal of extent `id` wait for that of `earlier`.
+    fn wait_for_reset(&mut self, id: u32, earlier: u32) {
+        let extent = &mut self.extents[id as usize];
+        let tag = extent.removal.as_mut().and_then(|removal| removal.tag.take());
+        let mut waiters = std::mem::take(&mut extent.waiters.durable);
+        waiters.extend(tag.map(|tag| (tag, 0)));
+        self.extents[earlier as usize].waiters.durable.extend(waiters.into_iter().map(|(tag, _)| (tag, 0)));
+    }
+
+    /// Ends the command that reset the zone of an extent.
+    pub(crate) fn end_reset(&mut self, id: u32, out: &mut Actions) {
+        let removal = self.extents[id as usize].removal.as_mut().expect("an extent being removed");
+        let tag = removal.tag.take();
+        // What became of the zone's data is durable now: nothing.
+        let waiters = std::mem::take(&mut self.extents[id as usize].waiters.durable);
+        for tag in waiters.into_iter().map(|(tag, _)| tag).chain(tag) {
+            self.count_down(tag, out);
+        }
+    }
+
+    /// Erases the blocks of an extent once its removal is durable and nothing uses them, and forgets it after that.
+    pub(crate) fn go_on_removing(&mut self, id: u32, out: &mut Actions) {
+        let extent = &mut self.extents[id as usize];
+        let Some(removal) = &mut extent.removal else { return };
+        if extent.reads > 0
+            || extent.programs > 0
+            || extent.spilling.is_some()
+            || extent.columns.iter().any(|c| c.moving)
+        {
+            return;
+        }
+        if removal.log_block.is_some() && !removal.erasing {
+            removal.erasing = true;
+            let (zone, per_column) = (extent.zone, self.layout.blocks);
+            let numbers = std::mem::take(&mut extent.blocks);
+            let replaced = std::mem::take(&mut extent.replaced);
+            let own = (0..).zip(numbers).filter(|(_, block)| *block != NIL);
+            let own = own.map(|(at, block): (u32, u32)| Block { die: self.layout.die(zone, at / per_column), block });
+            let all: Vec<Block> = own.chain(replaced).collect();
+            self.extents[id as usize].removal.as_mut().into_iter().for_each(|r| r.erases = all.len() as u32);
+            for block in all {
+                self.erase(Kind::Erase(block), id, block, out);
+            }
+        }
+        self.forget_if_removed(id, out);
+    }
+
+    /// Forgets an extent that is removed.
+    fn forget_if_removed(&mut self, id: u32, out: &mut Actions) {
+        let extent = &self.extents[id as usize];
+        let Some(removal) = extent.removal else { return };
+        let nothing = removal.tag.is_none() && !extent.is_in_flash() && removal.log_block.is_none();
+        if nothing || (removal.erasing && removal.erases == 0) {
+            removal.log_block.into_iter().for_each(|block| self.log.release(block));
+            let zone = extent.zone;
+            self.usages += 1;
+            self.extents[id as usize] = Extent::new(zone, 0, self.usages - 1);
+            self.free_extents.push(id);
+            self.clean_log(out);
+        }
+    }
+
+    /// Starts an erase.
+    pub(crate) fn erase(&mut self, kind: Kind, extent: u32, Block { die, block }: Block, out: &mut Actions) {
+        let id = self.operations.start(kind, extent, 0, self.layout.page(die, block, 0));
+        self.log.erases += 1;
+        let block = self.layout.block(die, block);
+        out.actions.push(Action::Erase(EraseOp { id, block, class: Class::Collection }));
+    }
+
+    /// Returns true if an erase is in progress, or a removal will lead to some.
+    pub(crate) fn is_erasing(&self) -> bool {
+        self.log.erases > 0 || self.extents.iter().any(|extent| extent.removal.is_some() || !extent.replaced.is_empty())
+    }
+
+    /// Handles the end of an erase: the block is free, or bad.
+    pub(crate) fn erased(&mut self, id: OpId, at: Block, status: Status, out: &mut Actions) {
+        let operation = self.operations.end(id);
+        self.operations.free(id, operation.slots);
+        self.log.erases -= 1;
+        self.blocks.erased(at);
+        self.stats.erases += 1;
+        if status == Status::Ok {
+            self.blocks.give(at);
+        } else {
+            self.stats.failures += 1;
+            out.actions.push(Action::Retire(self.layout.block(at.die, at.block)));
+        }
+    }
+
+    /// Goes on with what waited for a free block.
+    pub(crate) fn use_free_blocks(&mut self, out: &mut Actions) {
+        for (extent, column) in self.blocks.take_stalled() {
+            if self.extents[extent as usize].columns.len() > column as usize {
+                self.issue(extent, column, out);
+            }
+        }
+        self.go_on_moving(out);
+        self.go_on_logging(out);
+    }
+
+    /// Handles the end of the erase of a block of an extent being removed.
+    pub(crate) fn erase_done(&mut self, id: OpId, at: Block, status: Status, out: &mut Actions) {
+        let extent = self.operations[id].extent;
+        self.erased(id, at, status, out);
+        let removal = self.extents[extent as usize].removal.as_mut().expect("an extent being removed");
+        removal.erases -= 1;
+        self.forget_if_removed(extent, out);
+        self.use_free_blocks(out);
+    }
+
+    /// Erases the replaced blocks of an extent if no read is in progress.
+    pub(crate) fn erase_replaced(&mut self, id: u32, out: &mut Actions) {
+        let extent = &mut self.extents[id as usize];
+        if extent.reads > 0 || extent.removal.is_some() {
+            return;
+        }
+        for block in std::mem::take(&mut extent.replaced) {
+            self.extents[id as usize].programs += 1;
+            self.erase(Kind::Discard(block), id, block, out);
+        }
+    }
+
+    /// Handles the end of the erase of a useless block.
+    pub(crate) fn discard_done(&mut self, id: OpId, at: Block, status: Status, out: &mut Actions) {
+        let extent = self.operations[id].extent;
+        self.erased(id, at, status, out);
+        if extent == NIL {
+            self.log.held -= 1;
+            self.clean_log(out);
+        } else {
+            let of = &mut self.extents[extent as usize];
+            of.programs -= 1;
+            of.repairs = of.repairs.saturating_sub(1);
+            if of.removal.is_some() {
+                self.go_on_removing(extent, out);
+            } else if of.repairs == 0 {
+                self.issue_all(extent, out);
+                self.go_on_finishing(extent, out);
+            }
+        }
+        self.use_free_blocks(out);
+    }
+}
