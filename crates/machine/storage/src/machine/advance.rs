@@ -23,12 +23,9 @@ impl Machine {
     /// Handles events up to `until`, stopping after the first one that completes requests. Appends the completions to
     /// `completions` and returns true if it stopped there.
     pub fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        let before = completions.len();
-        while let Some((now, event)) = self.world.queue.pop_until(until) {
-            if self.handle(now, event, completions) {
-                self.perform(now);
-            }
-            let stops = completions.len() > before;
+        while self.world.queue.is_due(until) {
+            let (now, event) = self.world.queue.pop_due();
+            let stops = self.handle(now, event, completions);
             if self.queue_tracks.is_some() && (stops || self.next_event() != Some(now)) {
                 self.note_queues(now);
             }
@@ -39,7 +36,7 @@ impl Machine {
         false
     }
 
-    /// Handles an event. True if the translation layer was involved, so that there may be actions to perform.
+    /// Handles an event and the actions that follow from it. Returns true if it completes requests.
     #[inline(always)]
     fn handle(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) -> bool {
         match event {
@@ -48,28 +45,33 @@ impl Machine {
                 self.outputs(now, completions)
             }
             Event::Flash(event) => {
-                let done = self.nand.handle(now, event, &mut NandView(&mut self.world));
-                if let Some(done) = done {
+                if let Some(done) = self.nand.handle(now, event, &mut NandView(&mut self.world)) {
                     self.flash_done(done);
+                    self.perform(now);
                 }
-                done.is_some()
+                false
             }
             Event::Timer => {
                 self.timer = Time::MAX;
                 self.ftl.timer(now, &mut self.out);
-                true
+                self.perform(now);
+                false
             }
         }
     }
 
-    /// Acts on the outputs of the host interface. Returns whether any is for the translation layer.
+    /// Acts on the outputs of the host interface. Returns true if requests complete.
     #[inline]
     fn outputs(&mut self, now: Time, completions: &mut Vec<Completion>) -> bool {
-        let mut asks = false;
+        if self.outputs.is_empty() {
+            return false;
+        }
+        let (mut completes, mut asks) = (false, false);
         for at in 0..self.outputs.len() {
             match self.outputs[at] {
                 Output::Completed { io, status, submitted } => {
                     completions.push(Completion { io, status, submitted, at: now });
+                    completes = true;
                     continue;
                 }
                 Output::Command { tag, io, request } => {
@@ -90,7 +92,10 @@ impl Machine {
             asks = true;
         }
         self.outputs.clear();
-        asks
+        if asks {
+            self.perform(now);
+        }
+        completes
     }
 
     /// Handles the arrival of a write's data in the controller.

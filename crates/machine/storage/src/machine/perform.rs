@@ -12,7 +12,6 @@ use crate::run::verify::Checker;
 
 impl Machine {
     /// Performs all pending actions of the translation layer and sets its timer.
-    #[inline(always)]
     pub(super) fn perform(&mut self, now: Time) {
         loop {
             for movement in &self.out.moves {
