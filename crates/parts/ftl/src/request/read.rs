@@ -166,7 +166,7 @@ impl Ftl {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn issue_read(&mut self, tag: Tag, Run { unit, logical, count }: Run, out: &mut Actions) {
         let bytes = self.run_bytes(tag, logical, count);
         let id = self.operations.start_bare(Kind::HostRead, tag.0);
