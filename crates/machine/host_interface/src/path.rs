@@ -64,8 +64,6 @@ pub(crate) trait Path {
     #[inline]
     fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
         match event {
-            Event::Doorbell { queue, cid } => self.doorbell(now, queue, cid, s),
-            Event::Issued(slot) => self.send_command(now, slot, s),
             Event::Device(event) => {
                 if let Some(report) = self.device(now, event, s) {
                     self.report(now, report, s, out);
@@ -77,6 +75,16 @@ pub(crate) trait Path {
                 }
                 self.issue(now, event.queue, s);
             }
+            _ => self.handle_other(now, event, s, out),
+        }
+    }
+
+    /// Handles an event that not every request has.
+    fn handle_other(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+        match event {
+            Event::Device(_) | Event::Host(_) => unreachable!("{event:?} is no rare event"),
+            Event::Doorbell { queue, cid } => self.doorbell(now, queue, cid, s),
+            Event::Issued(slot) => self.send_command(now, slot, s),
             Event::HostMemory(id) => out.push(Output::HostMemory { id, intact: true }),
             Event::Step { step, of } => self.step(now, step, of, s, out),
         }

@@ -112,7 +112,6 @@ fn measured(memory: &mut MainMemory, start: Time, lines: &[u64], depth: u32) -> 
 }
 
 /// Reads the lines, `depth` at a time; when the last is there.
-#[inline(never)]
 fn play(memory: &mut MainMemory, start: Time, lines: &[u64], depth: u32) -> Time {
     let (mut now, mut next, mut left) = (start, 0, lines.len());
     let mut done: Vec<(u32, Time)> = Vec::with_capacity(64);

@@ -57,6 +57,8 @@ pub(crate) struct Engine {
     decode: [Time; Op::ALL.len()],
     dram: Option<Dram>,
     handler: Option<Box<Handler>>,
+    /// Data passes neither a memory nor a staging path.
+    passes_nothing: bool,
 }
 
 impl Engine {
@@ -80,6 +82,7 @@ impl Engine {
             firmware: Pool::new(config.firmware.cores),
             costs: config.firmware,
             decode: Op::ALL.map(|op| config.firmware.decode(op)),
+            passes_nothing: handler.is_none() && config.dram_bandwidth.is_none(),
             handler,
             dram: config.dram_bandwidth.map(|rate| Dram { port: Pool::new(1), rate, last: (0, Time::ZERO) }),
         }
@@ -199,8 +202,12 @@ impl Engine {
             refuse_data(tag, op, bytes, command);
         }
         command.left -= bytes;
-        let staged = if self.handler.is_none() { now } else { self.pass_staging(now, tag, bytes, s) };
-        if self.dram.is_none() { staged } else { staged.max(self.pass(now, op, bytes, s)) }
+        if self.passes_nothing { now } else { self.pass_all(now, tag, op, bytes, s) }
+    }
+
+    /// Sends data through the staging path and the controller's memory, as far as there are any.
+    fn pass_all(&mut self, now: Time, tag: u16, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
+        self.pass_staging(now, tag, bytes, s).max(self.pass(now, op, bytes, s))
     }
 
     /// Sends data through the staging path, if there is one.

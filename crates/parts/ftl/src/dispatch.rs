@@ -21,17 +21,17 @@ impl Ftl {
         }
     }
 
-    /// Returns true if a dispatch may make progress.
+    /// Returns true if a dispatch may make progress. Usually nothing is due, so the flags are joined and tested once.
     #[inline]
     fn has_work(&self) -> bool {
-        self.pending.left
-            || self.buffer.dirty.is_due()
-            || self.gc.short.is_due()
-            || self.map.is_due()
-            || self.space.host_room.is_due()
-            || self.space.erase_queue.is_due()
-            || self.durability.durable_queue.is_due()
-            || self.durability.retries.is_due()
+        let due = self.pending.left
+            | self.buffer.dirty.is_due()
+            | self.gc.short.is_due()
+            | self.space.host_room.is_due()
+            | self.space.erase_queue.is_due()
+            | self.durability.durable_queue.is_due()
+            | self.durability.retries.is_due();
+        due || self.map.is_due()
     }
 
     /// Begins a dispatch, which serves everything that is due.

@@ -9,11 +9,16 @@ impl Ftl {
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         // While commands wait for room, neither idle time nor writing out is due.
-        let none_due =
-            (!self.requests.activity.is_idle_due() && self.buffer.dirty.is_empty()) || !self.requests.queue.is_empty();
+        let waits = !self.requests.queue.is_empty();
+        let none_due = waits || (!self.requests.activity.is_idle_due() && self.buffer.dirty.is_empty());
         if none_due && !self.buffer.has_read_copies() {
             return None;
         }
+        self.next_due()
+    }
+
+    /// Returns the first of the times at which idle time, writing out and programming read copies are due.
+    fn next_due(&self) -> Option<Time> {
         let idle = self.idle_at().filter(|at| *at < Time::MAX);
         let written = self.write_out_at().filter(|at| *at < Time::MAX);
         let written = written.map_or(idle, |at| Some(idle.map_or(at, |idle| idle.min(at))));

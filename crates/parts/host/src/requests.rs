@@ -71,7 +71,7 @@ impl Waiting {
     /// Returns the request that has waited longest.
     #[inline]
     pub fn first(&self) -> Option<u32> {
-        (self.first != NONE).then_some(self.first)
+        if self.first == NONE { None } else { Some(self.first) }
     }
 }
 

@@ -297,7 +297,7 @@ impl Pcie {
 
     /// The device writes a completion queue entry at `at` and, if `interrupt` is set, sends an interrupt behind it.
     /// Returns both arrival times; the second is meaningless without an interrupt.
-    #[inline(always)]
+    #[inline]
     pub fn completion(&mut self, now: Time, at: Time, interrupt: bool) -> (Time, Time) {
         let [down, up] = &mut self.wires;
         let entry = up.serial.due(at, self.residue) + self.completion;
@@ -322,6 +322,7 @@ impl Pcie {
     }
 
     /// The device moves data: to the host as posted writes, from the host as pipelined reads of host memory.
+    #[inline(always)]
     pub fn data(
         &mut self,
         now: Time,

@@ -90,8 +90,13 @@ fn address(rng: &mut Rng, g: &Geometry) -> PageAddr {
     }
 }
 
+/// The function that callgrind counts.
 #[inline(never)]
-fn measured_read(nand: &mut Nand, ops: &[ReadOp]) -> usize {
+fn measured<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
+
+fn reads(nand: &mut Nand, ops: &[ReadOp]) -> usize {
     let (mut queue, mut now, mut ended) = (One(None), Time::ZERO, 0);
     for op in ops {
         nand.submit_read(now, *op, &mut queue);
@@ -103,8 +108,7 @@ fn measured_read(nand: &mut Nand, ops: &[ReadOp]) -> usize {
     ended
 }
 
-#[inline(never)]
-fn measured_program(nand: &mut Nand, ops: &[ProgramOp]) -> usize {
+fn programs(nand: &mut Nand, ops: &[ProgramOp]) -> usize {
     let (mut queue, mut now, mut ended) = (One(None), Time::ZERO, 0);
     for op in ops {
         nand.submit_program(now, *op, &mut queue);
@@ -116,8 +120,7 @@ fn measured_program(nand: &mut Nand, ops: &[ProgramOp]) -> usize {
     ended
 }
 
-#[inline(never)]
-fn measured_loaded(nand: &mut Nand, queue: &mut Queue, ops: &[ReadOp]) -> usize {
+fn loaded(nand: &mut Nand, queue: &mut Queue, ops: &[ReadOp]) -> usize {
     let (mut next, mut ended) = (32, 0);
     for op in &ops[..32] {
         nand.submit_read(Time::ZERO, *op, queue);
@@ -134,8 +137,7 @@ fn measured_loaded(nand: &mut Nand, queue: &mut Queue, ops: &[ReadOp]) -> usize 
     ended
 }
 
-#[inline(never)]
-fn measured_store(store: &mut Store, ops: &[(PageAddr, u64)], units: &[UnitWrite]) {
+fn programs_of_store(store: &mut Store, ops: &[(PageAddr, u64)], units: &[UnitWrite]) {
     for (page, sequence) in ops {
         store.program(*page, *sequence, false, units);
     }
@@ -153,10 +155,10 @@ fn main() {
         "read" | "loaded" => {
             let ops: Vec<ReadOp> = (0..COUNT).map(|i| read(i, &mut rng)).collect();
             let ended = if what == "read" {
-                measured_read(&mut nand, &ops)
+                measured(|| reads(&mut nand, &ops))
             } else {
                 let mut queue = Queue(EventQueue::new(Nand::LANES));
-                measured_loaded(&mut nand, &mut queue, &ops)
+                measured(|| loaded(&mut nand, &mut queue, &ops))
             };
             println!("{ended} reads");
         }
@@ -169,7 +171,7 @@ fn main() {
                 slc: false,
             };
             let ops: Vec<ProgramOp> = (0..COUNT).map(|i| program(i, &mut rng)).collect();
-            println!("{} programs", measured_program(&mut nand, &ops));
+            println!("{} programs", measured(|| programs(&mut nand, &ops)));
         }
         "store" => {
             let mut sequence = 0;
@@ -193,7 +195,7 @@ fn main() {
                     store.erase(BlockAddr { die, planes: PlaneMask(3), block });
                 }
             }
-            measured_store(&mut store, black_box(&ops), black_box(&units));
+            measured(|| programs_of_store(&mut store, black_box(&ops), black_box(&units)));
             println!("{} programs of 2 planes with 2 units each", ops.len());
         }
         _ => eprintln!("found \"{what}\", expected read, program, loaded or store"),

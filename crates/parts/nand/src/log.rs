@@ -52,6 +52,7 @@ impl Log {
     }
 
     /// Logs a step, if the log is enabled.
+    #[inline]
     pub(crate) fn note(&mut self, id: u32, op: &Op, step: Step, from: Time, to: Time) {
         if self.kept {
             self.push(id, op, step, from, to);

@@ -292,6 +292,14 @@ impl Nand {
         match event {
             Event::Array(die) => self.array_end(now, die as usize, s),
             Event::Transfer(channel) => self.transferred(now, channel as usize, s),
+            _ => self.handle_other(now, event, s),
+        }
+    }
+
+    /// Handles an event that not every operation has.
+    fn handle_other<S: Schedule<Event>>(&mut self, now: Time, event: Event, s: &mut S) -> Option<Done> {
+        match event {
+            Event::Array(_) | Event::Transfer(_) => unreachable!("{event:?} is no rare event"),
             Event::Decoded(id) => self.decoded(now, id.0, s),
             Event::Wake(channel) => {
                 self.woken(now, channel as usize, s);

@@ -8,6 +8,14 @@ use super::{Completion, Event, HostInterfaceView, Machine, NandView};
 use host_interface::Output;
 use host_interface::hmb::Switched;
 
+/// The consequences of an event.
+struct Handled {
+    /// The translation layer was involved, so that there may be actions to perform.
+    acts: bool,
+    /// Requests complete, at which the event loop stops.
+    stops: bool,
+}
+
 impl Machine {
     /// Submits a request of `job`. `io` names it until its completion: a dense number that may be reused afterwards.
     pub fn submit(&mut self, now: Time, io: u32, job: u16, request: Request) {
@@ -23,12 +31,12 @@ impl Machine {
     /// Handles events up to `until`, stopping after the first one that completes requests. Appends the completions to
     /// `completions` and returns true if it stopped there.
     pub fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        let before = completions.len();
-        while let Some((now, event)) = self.world.queue.pop_until(until) {
-            if self.handle(now, event, completions) {
+        while self.world.queue.is_due(until) {
+            let (now, event) = self.world.queue.pop_due();
+            let Handled { acts, stops } = self.handle(now, event, completions);
+            if acts {
                 self.perform(now);
             }
-            let stops = completions.len() > before;
             if self.queue_tracks.is_some() && (stops || self.next_event() != Some(now)) {
                 self.note_queues(now);
             }
@@ -39,9 +47,9 @@ impl Machine {
         false
     }
 
-    /// Handles an event. True if the translation layer was involved, so that there may be actions to perform.
+    /// Handles an event.
     #[inline(always)]
-    fn handle(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) -> bool {
+    fn handle(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) -> Handled {
         match event {
             Event::HostInterface(event) => {
                 self.host_interface.handle(now, event, &mut HostInterfaceView(&mut self.world), &mut self.outputs);
@@ -52,45 +60,60 @@ impl Machine {
                 if let Some(done) = done {
                     self.flash_done(done);
                 }
-                done.is_some()
+                Handled { acts: done.is_some(), stops: false }
             }
             Event::Timer => {
                 self.timer = Time::MAX;
                 self.ftl.timer(now, &mut self.out);
-                true
+                Handled { acts: true, stops: false }
             }
         }
     }
 
-    /// Acts on the outputs of the host interface. Returns whether any is for the translation layer.
+    /// Acts on the outputs of the host interface.
     #[inline]
-    fn outputs(&mut self, now: Time, completions: &mut Vec<Completion>) -> bool {
-        let mut asks = false;
-        for at in 0..self.outputs.len() {
-            match self.outputs[at] {
+    fn outputs(&mut self, now: Time, completions: &mut Vec<Completion>) -> Handled {
+        let mut handled = Handled { acts: false, stops: false };
+        let mut at = 0;
+        while let Some(output) = self.outputs.get(at) {
+            at += 1;
+            match *output {
                 Output::Completed { io, status, submitted } => {
                     completions.push(Completion { io, status, submitted, at: now });
+                    handled.stops = true;
                     continue;
                 }
                 Output::Command { tag, io, request } => {
-                    self.check_command(tag, io, &request);
+                    if self.checker.is_some() | self.external {
+                        self.check_command(tag, io, &request);
+                    }
                     self.ftl.command(now, tag, &request, &mut self.out);
                 }
                 Output::Arrived { tag } => self.arrived(now, tag),
-                Output::HostMemory { id, intact: true } => self.access_done(media::OpId(id)),
-                Output::HostMemory { id, intact: false } => self.access_damaged(now, media::OpId(id)),
-                Output::HostMemorySwitched(Switched::Enabled) => self.ftl.enable_host_memory(),
-                Output::HostMemorySwitched(Switched::Releasing) => self.ftl.release_host_memory(&mut self.out),
-                Output::Emptied { place } => {
-                    if let Some(checker) = &mut self.checker {
-                        checker.read_from(place, self.host_interface.emptied());
-                    }
-                }
+                rare => self.rare_output(now, rare),
             }
-            asks = true;
+            handled.acts = true;
         }
         self.outputs.clear();
-        asks
+        handled
+    }
+
+    /// Acts on an output of the host interface that most requests do not have.
+    fn rare_output(&mut self, now: Time, output: Output) {
+        match output {
+            Output::Completed { .. } | Output::Command { .. } | Output::Arrived { .. } => {
+                unreachable!("{output:?} is no rare output")
+            }
+            Output::HostMemory { id, intact: true } => self.access_done(media::OpId(id)),
+            Output::HostMemory { id, intact: false } => self.access_damaged(now, media::OpId(id)),
+            Output::HostMemorySwitched(Switched::Enabled) => self.ftl.enable_host_memory(),
+            Output::HostMemorySwitched(Switched::Releasing) => self.ftl.release_host_memory(&mut self.out),
+            Output::Emptied { place } => {
+                if let Some(checker) = &mut self.checker {
+                    checker.read_from(place, self.host_interface.emptied());
+                }
+            }
+        }
     }
 
     /// Handles the arrival of a write's data in the controller.
@@ -116,6 +139,7 @@ impl Machine {
     }
 
     /// Handles the end of a program or an erase.
+    #[inline(never)]
     fn write_done(&mut self, done: Done) {
         let Done { id, status, kind } = done;
         if kind == nand::Kind::Program && status == Status::Ok && self.ftl.is_plain(id) {

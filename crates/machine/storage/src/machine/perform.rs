@@ -44,45 +44,25 @@ impl Machine {
     /// Performs the pending actions.
     #[inline]
     fn perform_actions(&mut self, now: Time) {
-        let Machine {
-            out, nand, host_interface, world, barriers, checker, data, external, mirror, ftl, entries, ..
-        } = self;
-        for action in &out.actions {
+        let mut at = 0;
+        while let Some(action) = self.out.actions.get(at) {
+            at += 1;
+            let Machine { nand, host_interface, world, checker, data, external, .. } = self;
             // A command that ends with the action, and its status.
             let mut end = None;
             match *action {
                 Action::Read(op) => nand.submit_read(now, op, &mut NandView(world)),
                 Action::Program(op) => nand.submit_program(now, op, &mut NandView(world)),
                 Action::Erase(op) => nand.submit_erase(now, op, &mut NandView(world)),
-                Action::Retire(block) => {
-                    nand.store_mut().mark_bad(block);
-                    if let Some(mirror) = mirror {
-                        mirror.block(nand.store(), block);
-                    }
-                }
-                Action::Barrier(id) => barriers.push(id),
                 Action::Ready { tag } => host_interface.ready(now, tag, &mut HostInterfaceView(world)),
                 Action::Data { tag, bytes, end: status } => {
                     host_interface.data(now, tag, bytes, &mut HostInterfaceView(world));
                     end = status.map(|status| (tag, status));
                 }
                 Action::Complete { tag, status } => end = Some((tag, status)),
-                Action::HostMemory { id, bytes, store } => {
-                    if let HostInterface::External(path) = host_interface {
-                        let place = ftl.host_memory_lines(id, entries);
-                        let lines = place.map(|HostLines { frame, first }| Lines { frame, first, entries });
-                        path.host_memory(now, Access { id: id.0, bytes, store, lines }, &mut HostInterfaceView(world));
-                    } else {
-                        host_interface.host_memory(now, bytes, store, id.0, &mut HostInterfaceView(world));
-                    }
-                }
-                Action::HostMemoryFree { frame } => {
-                    if let HostInterface::External(path) = host_interface {
-                        path.host_memory_free(frame);
-                    }
-                }
-                Action::HostMemoryReleased => {
-                    host_interface.host_memory_released(now, &mut HostInterfaceView(world));
+                rare => {
+                    self.perform_rare(now, rare);
+                    continue;
                 }
             }
             let Some((tag, status)) = end else { continue };
@@ -97,7 +77,45 @@ impl Machine {
                 check_end(checker, data, host_interface, tag);
             }
         }
-        out.actions.clear();
+        self.out.actions.clear();
+    }
+
+    /// Performs an action that most requests do not have.
+    #[inline(never)]
+    fn perform_rare(&mut self, now: Time, action: Action) {
+        let Machine { nand, host_interface, world, barriers, mirror, ftl, entries, .. } = self;
+        match action {
+            Action::Read(_)
+            | Action::Program(_)
+            | Action::Erase(_)
+            | Action::Ready { .. }
+            | Action::Data { .. }
+            | Action::Complete { .. } => unreachable!("{action:?} is no rare action"),
+            Action::Retire(block) => {
+                nand.store_mut().mark_bad(block);
+                if let Some(mirror) = mirror {
+                    mirror.block(nand.store(), block);
+                }
+            }
+            Action::Barrier(id) => barriers.push(id),
+            Action::HostMemory { id, bytes, store } => {
+                if let HostInterface::External(path) = host_interface {
+                    let place = ftl.host_memory_lines(id, entries);
+                    let lines = place.map(|HostLines { frame, first }| Lines { frame, first, entries });
+                    path.host_memory(now, Access { id: id.0, bytes, store, lines }, &mut HostInterfaceView(world));
+                } else {
+                    host_interface.host_memory(now, bytes, store, id.0, &mut HostInterfaceView(world));
+                }
+            }
+            Action::HostMemoryFree { frame } => {
+                if let HostInterface::External(path) = host_interface {
+                    path.host_memory_free(frame);
+                }
+            }
+            Action::HostMemoryReleased => {
+                host_interface.host_memory_released(now, &mut HostInterfaceView(world));
+            }
+        }
     }
 
     /// Reports the end of a barrier or an access to host memory to the translation layer.

@@ -349,8 +349,8 @@ impl Ftl {
             if collection.pending.superseded && self.drop_superseded(pu, out) {
                 continue;
             }
-            let placed = if self.space.placement.is_on() { self.placed_room(pu) } else { None };
-            let room = placed.or_else(|| self.copy_room(pu)).or_else(|| self.copy_room_elsewhere(pu));
+            let own = if self.space.placement.is_on() { self.placed_room(pu) } else { self.copy_room(pu) };
+            let room = own.or_else(|| self.copy_room_elsewhere(pu));
             let Some(room) = room else { return };
             let id = self.operations.start_bare(Kind::Program, room.pu);
             let sequence = self.begin_program(id, room, Class::Collection);
@@ -390,10 +390,11 @@ impl Ftl {
         slots.iter().take_while(|slot| self.buffer.slots[**slot].handle == handle).count() as u32
     }
 
-    /// Returns room for the first pending copies in a block of their handle.
+    /// Returns room for the first pending copies in `pu`, in a block of their handle if there is any.
     fn placed_room(&mut self, pu: u32) -> Option<Room> {
-        let first = *self.gc.units[pu as usize].pending.slots.front()?;
-        self.placed_copy_room(pu, self.buffer.slots[first].handle)
+        let first = self.gc.units[pu as usize].pending.slots.front().copied();
+        let placed = first.and_then(|first| self.placed_copy_room(pu, self.buffer.slots[first].handle));
+        placed.or_else(|| self.copy_room(pu))
     }
 
     /// Counts the copies in the program `id`, of which there are `taken`, for the handles whose blocks they leave.

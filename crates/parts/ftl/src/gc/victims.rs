@@ -81,12 +81,16 @@ impl Victims {
     /// Updates the gain from `block`, which has `left` valid units.
     #[inline]
     pub(crate) fn shrank(&mut self, block: u32, left: u32) {
-        if let Some((victim, gained)) = self.all.iter_mut().rev().find(|(victim, _)| victim.block == block)
-            && !victim.slc
-        {
-            let now = victim.given_back(self.capacity, left);
-            self.gained += now - *gained;
-            *gained = now;
+        for (victim, gained) in self.all.iter_mut().rev() {
+            if victim.block != block {
+                continue;
+            }
+            if !victim.slc {
+                let now = victim.given_back(self.capacity, left);
+                self.gained += now - *gained;
+                *gained = now;
+            }
+            return;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Host commands in progress, by tag.
 
 use media::{Op, Request, SECTOR, Status, Tag};
+use sim::Dense;
 
 use crate::buffer::slots::NIL;
 
@@ -34,7 +35,7 @@ pub struct Command {
 }
 
 /// Host commands by tag.
-pub struct Commands(Vec<Command>);
+pub struct Commands(Dense<Command>);
 
 impl Commands {
     /// Creates a table for tags below `tags`.
@@ -53,7 +54,8 @@ impl Commands {
             handle: 0,
             next: NIL,
         };
-        Commands(vec![none; tags as usize])
+        // SAFETY: `start` and `from_outside` check each tag, and the layer only keeps tags of commands that were started.
+        Commands(unsafe { Dense::new(vec![none; tags as usize]) })
     }
 
     /// Drops all commands.
@@ -64,9 +66,10 @@ impl Commands {
     /// Starts `request` as `tag`.
     ///
     /// # Panics
-    /// If a command with this tag is in progress.
+    /// If there is no such tag, or a command with it is in progress.
     #[inline]
     pub fn start(&mut self, tag: Tag, request: &Request) -> &mut Command {
+        assert!((tag.0 as usize) < self.0.len(), "tag {} of {}", tag.0, self.0.len());
         let command = &mut self.0[tag.0 as usize];
         assert!(!command.active, "tag {} is already in use", tag.0);
         *command = Command {
@@ -84,6 +87,17 @@ impl Commands {
             next: NIL,
         };
         command
+    }
+}
+
+impl Commands {
+    /// Returns the command `tag`, a number from outside the layer.
+    ///
+    /// # Panics
+    /// If there is no such tag.
+    #[inline]
+    pub fn from_outside(&self, tag: Tag) -> &Command {
+        &(*self.0)[tag.0 as usize]
     }
 }
 

@@ -62,66 +62,73 @@ impl Ftl {
 
     /// Reads `units` for the command `tag`. `mapped`: their translation units were already consulted.
     pub(crate) fn read_units(&mut self, tag: Tag, units: Range<u32>, mapped: bool, out: &mut Actions) {
-        let mut run = Run::default();
-        let mut at_hand = 0;
-        for unit in units {
-            self.read_unit(tag, unit, mapped, &mut run, &mut at_hand, out);
-        }
-        if run.count > 0 {
-            self.issue_read(tag, run, out);
+        let (mut run, mut at_hand) = (Run::default(), 0);
+        let mut units = units;
+        loop {
+            // Of the unit that does not continue the run, if there is one.
+            let next = units.find_map(|unit| self.read_unit(tag, unit, mapped, &mut run, &mut at_hand, out));
+            if run.count > 0 {
+                self.issue_read(tag, run, out);
+            }
+            let Some(next) = next else { break };
+            run = next;
         }
         if at_hand > 0 {
             self.deliver(tag, at_hand, out);
         }
     }
 
-    /// Reads one unit: from RAM, as part of the run's page, or after a wait. `mapped`: its translation unit was already
-    /// consulted.
+    /// Reads one unit: from RAM, as part of the run's page, or after a wait. Returns the unit as a run of its own if it
+    /// does not continue `run`, which is not empty then. `mapped`: its translation unit was already consulted.
     #[inline]
-    fn read_unit(&mut self, tag: Tag, unit: u32, mapped: bool, run: &mut Run, at_hand: &mut u64, out: &mut Actions) {
+    fn read_unit(
+        &mut self,
+        tag: Tag,
+        unit: u32,
+        mapped: bool,
+        run: &mut Run,
+        at_hand: &mut u64,
+        out: &mut Actions,
+    ) -> Option<Run> {
         let place = self.place(unit);
         if self.durability.is_lost(unit) {
             self.requests.commands[tag].status = Status::Uncorrectable;
             *at_hand += u64::from(self.part(tag, unit).sectors) * SECTOR;
-            return;
+            return None;
         }
         if let Place::Buffer(slot) = place {
             self.read_slot(tag, unit, slot, at_hand, out);
-            return;
+            return None;
         }
         if self.map.is_cached() && !mapped {
             match self.map_ready(unit, out) {
                 Ready::Now => {}
                 Ready::After(id) => {
                     self.operations[id].waiters = self.requests.fragments.chain(tag, unit, self.operations[id].waiters);
-                    return;
+                    return None;
                 }
             }
         }
-        match place {
-            Place::Flash(home) => {
-                let copied = self.buffer.has_read_copies();
-                let physical = if copied { self.copied_to(tag, unit, home, out) } else { home };
-                if run.count > 0 {
-                    let together = physical == run.unit + run.count
-                        && unit == run.logical + run.count
-                        && physical % self.layout.program_units != 0;
-                    if together {
-                        run.count += 1;
-                        return;
-                    }
-                    self.issue_read(tag, *run, out);
-                }
-                *run = Run { unit: physical, logical: unit, count: 1 };
+        let Place::Flash(home) = place else {
+            let part = self.part(tag, unit);
+            if self.config.moves {
+                out.moves.push(Move::ZeroToHost { tag, to: part.at, sectors: part.sectors });
             }
-            _ => {
-                let part = self.part(tag, unit);
-                if self.config.moves {
-                    out.moves.push(Move::ZeroToHost { tag, to: part.at, sectors: part.sectors });
-                }
-                *at_hand += u64::from(part.sectors) * SECTOR;
-            }
+            *at_hand += u64::from(part.sectors) * SECTOR;
+            return None;
+        };
+        let copied = self.buffer.has_read_copies();
+        let physical = if copied { self.copied_to(tag, unit, home, out) } else { home };
+        let own = Run { unit: physical, logical: unit, count: 1 };
+        if run.count == 0 {
+            *run = own;
+            return None;
         }
+        let together = physical == run.unit + run.count
+            && unit == run.logical + run.count
+            && physical % self.layout.program_units != 0;
+        run.count += u32::from(together);
+        (!together).then_some(own)
     }
 
     fn read_slot(&mut self, tag: Tag, unit: u32, slot: u32, at_hand: &mut u64, out: &mut Actions) {

@@ -31,7 +31,7 @@ impl Ftl {
 
     /// Stores the data of a write in slots.
     pub(crate) fn store(&mut self, tag: Tag, out: &mut Actions) {
-        let Command { unit: first, units, whole, .. } = self.requests.commands[tag];
+        let Command { unit: first, units, whole, .. } = *self.requests.commands.from_outside(tag);
         self.buffer.data_arrived(units);
         for unit in first..first + units {
             let mask = if whole { self.layout.all_sectors } else { self.mask(tag, unit) };
@@ -42,8 +42,11 @@ impl Ftl {
         }
         self.stats.host_units += u64::from(units);
         self.stats.host_bytes += self.requests.commands[tag].sectors * SECTOR;
-        if let Some(of_handle) = self.space.placement.stats.get_mut(self.requests.commands[tag].handle as usize) {
-            of_handle.host_bytes += self.requests.commands[tag].sectors * SECTOR;
+        if self.space.placement.is_on() {
+            let Command { handle, sectors, .. } = self.requests.commands[tag];
+            if let Some(of_handle) = self.space.placement.stats.get_mut(handle as usize) {
+                of_handle.host_bytes += sectors * SECTOR;
+            }
         }
         if !self.requests.queue.is_empty() {
             // Overwritten data freed its room, and the new data may be the only way to free more.
