@@ -16,7 +16,7 @@ pub enum DriveError {
     #[error("link.type: expected pcie, the link of an NVMe controller with registers, or shared-buffer")]
     Link,
     /// The drive has zones, which its registers do not offer yet.
-    #[error("device.zones.size: expected none: a guest's drive has no zones")]
+    #[error("device.namespace: expected conventional: a guest's drive has no zones")]
     Zones,
     /// The system has a shared buffer, and its host needs an NVMe controller.
     #[error("link.type: expected pcie: a shared buffer has no NVMe controller")]

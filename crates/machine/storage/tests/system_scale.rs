@@ -10,8 +10,9 @@ use system::{LinkType, presets};
 
 fn drives() -> impl Iterator<Item = &'static str> {
     presets().iter().map(|(name, _)| *name).filter(|name| {
-        let link = system(name, &[]).link.kind;
-        !matches!(link, LinkType::None | LinkType::OneNand)
+        let system = system(name, &[]);
+        // Zones are not written at random.
+        !matches!(system.link.kind, LinkType::None | LinkType::OneNand) && !system.has_zones()
     })
 }
 

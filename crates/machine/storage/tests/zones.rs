@@ -27,6 +27,7 @@ fn parts(sets: &[(&str, &str)]) -> Parts {
         ("flash.erase", "3ms"),
         ("ftl.unit", "4KiB"),
         ("ftl.slc_cache.size", "0B"),
+        ("device.namespace", "zoned"),
         ("device.zones.size", "8MiB"),
         ("device.zones.capacity", "6MiB"),
         ("device.zones.count", "16"),
@@ -235,11 +236,13 @@ fn a_protected_buffer_keeps_what_was_acknowledged_in_a_power_cut() {
 #[test]
 fn a_drive_with_zones_has_no_other_mechanisms_of_a_translation_layer() {
     let message = |sets: &[(&str, &str)]| {
-        let sets = [&[("device.zones.size", "64MiB"), ("ftl.slc_cache.size", "0B")], sets].concat();
+        let sets =
+            [&[("device.namespace", "zoned"), ("device.zones.size", "64MiB"), ("ftl.slc_cache.size", "0B")], sets]
+                .concat();
         System::from_toml("zoned", "title = \"zoned\"", &sets).expect_err("they exclude each other").to_string()
     };
     let found = message(&[("ftl.parity.stripe", "8")]);
-    assert!(found.contains("ftl.parity.stripe is") && found.contains("device.zones.size is set"), "{found}");
+    assert!(found.contains("ftl.parity.stripe is") && found.contains("device.namespace is"), "{found}");
     let found = message(&[("device.zones.capacity", "65MiB")]);
     assert!(found.contains("device.zones.capacity is \"65MiB\", expected at most device.zones.size"), "{found}");
     let found = message(&[("device.zones.count", "9999999")]);

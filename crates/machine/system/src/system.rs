@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use crate::key::Key;
 use crate::key::table::{TITLE, keys, row};
 use crate::key::value::Value;
-use crate::sections::device::Device;
+use crate::sections::device::{Device, Namespace};
 use crate::sections::flash::Flash;
 use crate::sections::ftl::Ftl;
 use crate::sections::host::Host;
@@ -14,9 +14,6 @@ use crate::sections::kernel::Kernel;
 use crate::sections::link::Link;
 use crate::sections::memory::{Cpu, MainMemory, Memory};
 use crate::setting::Setting;
-
-/// Keys of commands that only drives with zones have.
-const OF_ZONES: [&str; 3] = ["device.firmware.append", "device.firmware.zone", "device.firmware.wait.append"];
 
 /// A complete, validated description of a machine, defaults included.
 ///
@@ -71,6 +68,11 @@ impl System {
         &self.settings[row(key)]
     }
 
+    /// Returns true if the drive has zones.
+    pub fn has_zones(&self) -> bool {
+        self.device.namespace == Namespace::Zoned
+    }
+
     /// Returns the bytes of main memory available to programs and files.
     pub fn usable_memory(&self) -> u64 {
         self.memory.size.unwrap_or_else(|| match self.memory.kind {
@@ -95,15 +97,12 @@ impl System {
                 ("ftl.parity.stripe", "off"),
                 ("ftl.placement.isolation", "off"),
                 ("flash.failures.die", "none"),
+                ("device.namespace", "conventional"),
             ];
             let is_absent = |(key, word)| setting.key.name == key && setting.value == Value::Word(word);
             // Neither does `ftl.gc.batch`, added later, at one page per batch.
             let no_batches = setting.key.name == "ftl.gc.batch" && setting.value == Value::Count(1);
-            // Nor those of zones, on a drive without any.
-            let name = setting.key.name;
-            let of_zones = name.starts_with("device.zones.") || OF_ZONES.contains(&name);
-            let no_zones = of_zones && self.device.zones.size.is_none();
-            if inside(setting.key) && !absent.into_iter().any(is_absent) && !no_batches && !no_zones {
+            if inside(setting.key) && !absent.into_iter().any(is_absent) && !no_batches {
                 hash.update(format!("{} = {}\n", setting.key.name, setting.value));
             }
         }

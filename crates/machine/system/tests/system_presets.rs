@@ -14,6 +14,7 @@ fn the_presets_are_listed_with_their_titles() {
     nvme-client-tlc       PCIe 4.0 x4 client TLC drive with DRAM, 1 TB, 8 channels
     nvme-enterprise-tlc   PCIe 4.0 x4 enterprise TLC drive, 3.84 TB, 16 channels, 28 % over-provisioning, power-loss protected
     samsung-980-pro-1tb   Samsung 980 PRO 1 TB on PCIe 3.0 x4 with io_uring; random reads and writers fitted to measurements
+    wd-zn540              WD Ultrastar DC ZN540 1 TB, zones, PCIe 3.0 x4, with SPDK; reads and zone commands fitted to measurements
     sata-mlc              SATA 6 Gb/s MLC drive, 256 GB, 8 channels (2011)
     mqsim-ideal-map       MQSim's default drive: 512 GiB raw, 8 channels, whole map in DRAM
     mqsim-default         MQSim's default drive: 512 GiB raw, 8 channels, 2 MiB mapping cache

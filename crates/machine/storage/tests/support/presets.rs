@@ -4,13 +4,14 @@ use system::System;
 use system::link::LinkType;
 use system::memory::MainMemory;
 
-/// Returns the presets that are a drive behind a link, without main memory of their own.
+/// Returns the presets that are a drive behind a link, without main memory of their own, and without zones, which no job
+/// writes at random.
 pub fn drives() -> Vec<&'static str> {
     let all = system::presets().iter().map(|(name, _)| *name);
     all.filter(|name| {
         let system = System::load(name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
         let linked = !matches!(system.link.kind, LinkType::None | LinkType::OneNand);
-        linked && system.memory.kind == MainMemory::None
+        linked && system.memory.kind == MainMemory::None && !system.has_zones()
     })
     .collect()
 }

@@ -6,10 +6,14 @@ use crate::sections::flash::Order;
 use crate::sections::ftl::Isolation;
 
 const SIZE: &str = "device.zones.size";
+const KIND: &str = "device.namespace";
 
 /// Checks zones, and computes the capacity that follows from them. Returns false without zones.
 pub(super) fn check(s: &mut System) -> Result<bool, SystemError> {
-    let Some(size) = s.device.zones.size else { return Ok(false) };
+    if !s.has_zones() {
+        return Ok(false);
+    }
+    let size = s.device.zones.size;
     s.multiple(SIZE, size, "ftl.unit", s.ftl.unit)?;
     let capacity = s.device.zones.capacity.unwrap_or(size);
     s.multiple("device.zones.capacity", capacity, "ftl.unit", s.ftl.unit)?;
@@ -39,14 +43,14 @@ pub(super) fn check(s: &mut System) -> Result<bool, SystemError> {
 
 /// Checks that no mechanism of a page-mapped drive is configured.
 fn excluded(s: &System) -> Result<(), SystemError> {
-    let none = "none where device.zones.size is set: zones map to whole blocks";
+    let none = "none where device.namespace is \"zoned\": zones map to whole blocks";
     let caches = s.ftl.slc_cache.size > 0 || s.ftl.slc_cache.dynamic > 0;
-    s.expect(!caches, &["ftl.slc_cache.size", "ftl.slc_cache.dynamic", SIZE], none)?;
-    s.expect(s.device.read_cache.size == 0, &["device.read_cache.size", SIZE], none)?;
-    s.expect(s.device.hmb.size == 0, &["device.hmb.size", SIZE], none)?;
-    s.expect(s.ftl.map_cache.size.is_none(), &["ftl.map_cache.size", SIZE], none)?;
-    s.expect(s.ftl.parity.stripe.is_none(), &["ftl.parity.stripe", SIZE], none)?;
-    s.expect(s.ftl.placement.isolation == Isolation::Off, &["ftl.placement.isolation", SIZE], none)?;
-    s.expect(s.flash.order == Order::InOrder, &["flash.order", SIZE], "in-order where device.zones.size is set")?;
-    s.expect(s.device.write_cache.size > 0, &["device.write_cache.size", SIZE], "a write cache for zones")
+    s.expect(!caches, &["ftl.slc_cache.size", "ftl.slc_cache.dynamic", KIND], none)?;
+    s.expect(s.device.read_cache.size == 0, &["device.read_cache.size", KIND], none)?;
+    s.expect(s.device.hmb.size == 0, &["device.hmb.size", KIND], none)?;
+    s.expect(s.ftl.map_cache.size.is_none(), &["ftl.map_cache.size", KIND], none)?;
+    s.expect(s.ftl.parity.stripe.is_none(), &["ftl.parity.stripe", KIND], none)?;
+    s.expect(s.ftl.placement.isolation == Isolation::Off, &["ftl.placement.isolation", KIND], none)?;
+    s.expect(s.flash.order == Order::InOrder, &["flash.order", KIND], "in-order where device.namespace is \"zoned\"")?;
+    s.expect(s.device.write_cache.size > 0, &["device.write_cache.size", KIND], "a write cache for zones")
 }

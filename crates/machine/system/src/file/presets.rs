@@ -17,6 +17,7 @@ const FILES: &[(&str, &str)] = files![
     "nvme-client-tlc",
     "nvme-enterprise-tlc",
     "samsung-980-pro-1tb",
+    "wd-zn540",
     "sata-mlc",
     "mqsim-ideal-map",
     "mqsim-default",

@@ -10,7 +10,10 @@ use crate::sections::device::WriteMode;
 /// Returns the configuration of the zones of `system`, if it has some.
 pub(super) fn zones(system: &System, geometry: Geometry, payload: PayloadKind) -> Option<Config> {
     let (z, d, unit) = (&system.device.zones, &system.device, system.ftl.unit);
-    let size = z.size?;
+    if !system.has_zones() {
+        return None;
+    }
+    let size = z.size;
     let dies = z.dies.unwrap_or(geometry.all_dies());
     Some(Config {
         zones: zones::Config {

@@ -62,6 +62,16 @@ words! {
 }
 
 words! {
+    /// Command set of the namespace.
+    Namespace {
+        /// Logical blocks that can be written in any order.
+        Conventional = "conventional",
+        /// Zones (NVMe Zoned Namespace Command Set).
+        Zoned = "zoned",
+    }
+}
+
+words! {
     /// Use of a Host Memory Buffer.
     HmbUse {
         /// A part of the map cache.
@@ -146,6 +156,11 @@ section! {
         "device.power_loss_protection" power_loss_protection: bool = BOOL,
             assumed("false", "client drives have no capacitors for it"),
             "Written data in the controller survives a power cut, so flush and FUA need not wait for flash.";
+        "device.namespace" namespace: Namespace = Kind::words(Namespace::WORDS),
+            assumed("conventional", "most drives have no other"),
+            "Command set of the namespace. Zoned: it consists of zones (device.zones), which are written in order and \
+             reset as a whole.",
+            when "link.type" is "pcie";
         "device.bypass_flash" bypass_flash: bool = BOOL,
             assumed("false", "devices store their data"),
             "The firmware answers without translation layer and flash, to measure the protocol alone.",
@@ -182,59 +197,59 @@ section! {
     /// Zones of the namespace (NVMe Zoned Namespace Command Set): ranges that are written in order, and reset as a whole. The
     /// drive maps them to whole blocks, and collects no garbage.
     Zones {
-        "device.zones.size" size: Option<u64> = SIZE.least(4096.0).or("none"),
-            assumed("none", "most drives have a conventional namespace"),
-            "Bytes from the start of a zone to that of the next, a multiple of ftl.unit; none: no zones.",
-            when "link.type" is "pcie";
+        "device.zones.size" size: u64 = SIZE.least(4096.0),
+            assumed("2GiB", "a ZN540, the drive most measured"),
+            "Bytes from the start of a zone to that of the next, a multiple of ftl.unit.",
+            when "device.namespace" is "zoned";
         "device.zones.capacity" capacity: Option<u64> = SIZE.least(4096.0).or("size"),
             assumed("size", "drivers prefer zones without a gap"),
             "Writable bytes of a zone, a multiple of ftl.unit.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.zones.count" count: Option<u32> = COUNT.within(1.0, 16777216.0).or("auto"),
             assumed("auto", "as many as the flash holds, without the blocks that ftl.over_provisioning leaves"),
             "Number of zones.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.zones.open" open: Option<u32> = COUNT.within(1.0, 16777216.0).or("unlimited"),
             assumed("unlimited", "as active"),
             "Maximum number of open zones.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.zones.active" active: Option<u32> = COUNT.within(1.0, 16777216.0).or("unlimited"),
             assumed("14", "a ZN540, the drive most measured"),
             "Maximum number of active zones: open, or closed with data. Each may hold the rest of a program in the write \
              cache.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.zones.dies" dies: Option<u32> = COUNT.within(1.0, 65535.0).or("all"),
             assumed("all", "large zones are spread over all dies, for the speed of one"),
             "Number of dies over which a zone is spread.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.zones.finish_depth" finish_depth: Option<u32> = COUNT.within(1.0, 65535.0).or("dies"),
             assumed("dies", "all dies of the zone are busy"),
             "Maximum number of programs in progress that fill a zone that is being finished.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.zones.open_time" open_time: Time = TIME,
             assumed("5us", "a change of a state in memory"),
             "Controller time to open or close a zone.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.zones.finish_time" finish_time: Time = TIME,
             assumed("5us", "a change of a state in memory"),
             "Controller time to finish a zone, without what its filler takes.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.zones.reset_time" reset_time: Time = TIME,
             assumed("100us", "a change of tables for some hundred blocks"),
             "Controller time to reset a zone; its blocks are erased after that.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.zones.reset_written" reset_written: Time = TIME,
             assumed("0s", "no effect unless a measured drive shows one"),
             "Additional time to reset a zone that is written to its capacity, less in proportion for others.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.zones.reset_active" reset_active: Time = TIME,
             assumed("0s", "no effect unless a measured drive shows one"),
             "Additional time to reset a zone that is not full and has data in flash.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.zones.yields" yields: Time = TIME,
             assumed("0s", "no effect unless a measured drive shows one"),
             "Delay of zone management by each read, write or append that arrives meanwhile.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
     }
 }
 
@@ -409,11 +424,11 @@ section! {
         "device.firmware.append" append: Time = TIME,
             assumed("700ns", FIRMWARE),
             "Core time to accept a zone append.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.firmware.zone" zone: Time = TIME,
             assumed("1us", FIRMWARE),
             "Core time to accept a zone management command.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.firmware.complete" complete: Time = TIME,
             assumed("0s", "handled by hardware"),
             "Core time to complete a command.";
@@ -450,7 +465,7 @@ section! {
         "device.firmware.wait.append" append: Time = TIME,
             assumed("0s", "no effect unless a measured drive shows one"),
             "Wait of a zone append.",
-            when "link.type" is "pcie";
+            when "device.namespace" is "zoned";
         "device.firmware.wait.split" split: Time = TIME,
             assumed("0s", "no effect unless a measured drive shows one"),
             "Additional wait of a read or write that touches more than one ftl.unit.",
