@@ -54,7 +54,7 @@ impl Commands {
             handle: 0,
             next: NIL,
         };
-        // SAFETY: `start` and `from_outside` check each tag, and the layer only keeps tags of commands that were started.
+        // SAFETY: `start` and `checked` check each tag, and the layer only keeps tags of commands that were started.
         Commands(unsafe { Dense::new(vec![none; tags as usize]) })
     }
 
@@ -96,7 +96,7 @@ impl Commands {
     /// # Panics
     /// If there is no such tag.
     #[inline]
-    pub fn from_outside(&self, tag: Tag) -> &Command {
+    pub fn checked(&self, tag: Tag) -> &Command {
         &(*self.0)[tag.0 as usize]
     }
 }
