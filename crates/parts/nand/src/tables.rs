@@ -150,10 +150,15 @@ impl Tables {
     /// Returns the channel time of `bytes`.
     #[inline]
     pub(crate) fn transfer(&mut self, bytes: u64) -> Time {
-        if bytes != self.last_transfer.0 {
+        if bytes == self.last_transfer.0 {
+            self.last_transfer.1
+        } else if bytes == self.page_bytes {
+            // Reads of whole pages and of parts often alternate.
+            self.page_transfer
+        } else {
             self.last_transfer = (bytes, Time::of_transfer(bytes, self.transfers_per_s));
+            self.last_transfer.1
         }
-        self.last_transfer.1
     }
 
     /// Returns the number, over the whole array, of an operation's block on its lowest plane.

@@ -113,16 +113,18 @@ impl Sampler {
     }
 
     /// Draws the next block.
-    #[inline]
     pub fn draw(&mut self, rng: &mut Rng) -> u64 {
-        if let Sampler::Uniform(blocks) = self { rng.below(*blocks) } else { self.draw_other(rng) }
+        match self {
+            Sampler::Pass(pass) => pass.draw(rng),
+            Sampler::Uniform(blocks) => rng.below(*blocks),
+            _ => self.draw_skewed(rng),
+        }
     }
 
     /// Draws from all other distributions. Separate from [`Self::draw`] to keep the common case short.
-    fn draw_other(&mut self, rng: &mut Rng) -> u64 {
+    fn draw_skewed(&mut self, rng: &mut Rng) -> u64 {
         match self {
-            Sampler::Uniform(_) => unreachable!("drawn before"),
-            Sampler::Pass(pass) => pass.draw(rng),
+            Sampler::Pass(_) | Sampler::Uniform(_) => unreachable!("drawn before"),
             Sampler::Zipf(ranked) => ranked.place(ranked.ranks.draw(rng)),
             Sampler::Pareto(ranked) => ranked.place(ranked.ranks.draw(rng)),
             Sampler::Normal(ranked) => ranked.place(ranked.ranks.draw(rng)),

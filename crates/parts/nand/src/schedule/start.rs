@@ -120,7 +120,7 @@ impl Start<'_> {
     }
 
     /// The channel is busy until the array begins.
-    #[inline]
+    #[inline(always)]
     fn occupy<S: Schedule<Event>>(&mut self, now: Time, begin: Time, what: (&'static str, Step), s: &mut S) {
         self.channel.take(now, begin);
         self.show(now, begin, what, s);
