@@ -70,6 +70,10 @@ pub struct Hostile {
     lent: bool,
 }
 
+/// Offsets of the MSI-X table in BAR 0 and of its control word in configuration space.
+const MSIX_TABLE: u64 = 0x2000;
+const MSIX_CONTROL: u64 = 0x42;
+
 /// I/O queue pairs of the guest.
 const PAIRS: u64 = 3;
 
@@ -191,6 +195,58 @@ impl Hostile {
         self.host.attach(PAIRS as u16);
     }
 
+    /// Resets the controller, and returns the Host Memory Buffer as Linux does, lends it anew, formats first or does
+    /// without. Until it does one of these or creates queues, the drive does not know whether the memory's contents are
+    /// lost.
+    fn restart(&mut self) {
+        self.note();
+        self.hole.store(HOLE, Ordering::Relaxed);
+        self.host.disable();
+        self.host.enable();
+        let time = Time::from_ns(self.below(200_000));
+        self.pass(time);
+        if self.below(4) == 0 {
+            self.spoil();
+        }
+        // Refused if there is none, or if other memory was lent last.
+        match self.below(8) {
+            0 => {}
+            1 => _ = self.host.host_memory(1 << 20, false),
+            2 => _ = self.host.admin(Command { opcode: 0x80, namespace: 1, ..Command::default() }),
+            _ => _ = self.host.host_memory(1 << 20, true),
+        }
+        self.host.create_queues(PAIRS as u16);
+    }
+
+    /// Overwrites a part of the Host Memory Buffer.
+    fn spoil(&mut self) {
+        let (at, bytes) = (HMB + self.below(1 << 19), 1 + self.below(1 << 14) as usize);
+        let value = self.below(256) as u8;
+        self.host.ram.write(at, &vec![value; bytes]).expect("memory");
+    }
+
+    /// Requests asynchronous events, and aborts some requests or other commands.
+    fn abort(&mut self) {
+        let first = self.below(1 << 16) as u32;
+        let requests = self.below(4) as u32;
+        let mut entries: Vec<[u8; 64]> =
+            (0..requests).map(|i| Command { opcode: 0xc, ..Command::default() }.bytes((first + i) as u16)).collect();
+        for _ in 0..=self.below(3) {
+            let (cid, queue) = ((first + self.below(4) as u32) & 0xffff, self.below(8) as u32 / 6);
+            let command = Command { opcode: 8, dwords: [queue | cid << 16, 0, 0, 0, 0, 0], ..Command::default() };
+            entries.push(command.bytes(self.below(1 << 16) as u16));
+        }
+        self.host.submit_entries(0, &entries);
+    }
+
+    /// Masks or unmasks vectors, in the table of MSI-X and for the whole function.
+    fn mask(&mut self) {
+        let (vector, control) = (self.below(8), self.below(4) as u32 / 3);
+        self.host.write32(MSIX_TABLE + vector * 16 + 12, control);
+        let control = (self.below(4) as u16) << 14;
+        self.host.drive.write_config(MSIX_CONTROL, &control.to_le_bytes());
+    }
+
     /// Notes what the guest has achieved, before a power cut clears the counters.
     fn note(&mut self) {
         let ftl = self.host.drive.machine().ftl();
@@ -282,11 +338,21 @@ impl Hostile {
                     self.host.ram.write(at, &value[..bytes]).expect("memory");
                 }
             }
-            53 => {
-                let (at, bytes) = (HMB + self.below(1 << 19), 1 + self.below(1 << 14) as usize);
-                let value = self.below(256) as u8;
-                self.host.ram.write(at, &vec![value; bytes]).expect("memory");
+            33 if self.below(6) == 0 && self.host.csts() & 0xf == 1 => self.restart(),
+            34 if self.below(8) == 0 => {
+                self.host.write32(0x20, u32::from_be_bytes(*b"NVMe"));
+                if self.below(2) == 0 {
+                    self.restart();
+                }
             }
+            35 if self.below(8) == 0 => {
+                let configuration = self.host.read32(0x14);
+                let notice = 1 + self.below(2) as u32;
+                self.host.write32(0x14, configuration | notice << 14);
+            }
+            36 => self.abort(),
+            37 => self.mask(),
+            53 => self.spoil(),
             54 if self.below(4) == 0 => {
                 let at =
                     [self.below(MEMORY as u64), HMB + self.below(1 << 19), self.below(REACH)][self.below(3) as usize];
