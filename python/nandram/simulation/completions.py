@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 OPS = ("read", "write", "flush", "trim", "rollback")
 """Operations of requests, by their number."""
-STATUSES = ("ok", "uncorrectable", "failed", "no space")
+STATUSES = ("ok", "uncorrectable", "failed", "no space", "refused")
 """Statuses of completions, by their number."""
 
 

@@ -81,7 +81,7 @@ impl From<Completion> for NandramSimCompletion {
     fn from(completion: Completion) -> NandramSimCompletion {
         let Completion { id, handle, device, status, submitted, completed } = completion;
         let (submitted, completed) = (submitted.ps(), completed.ps());
-        NandramSimCompletion { id, handle, submitted, completed, device, status: status as u8, reserved: [0; 5] }
+        NandramSimCompletion { id, handle, submitted, completed, device, status: status.number(), reserved: [0; 5] }
     }
 }
 

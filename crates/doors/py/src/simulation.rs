@@ -246,6 +246,6 @@ fn columns<'py>(py: Python<'py>, found: &[Completion]) -> PyResult<Bound<'py, Py
     columns.set_item("submitted", numbers(|c| c.submitted.ps()))?;
     columns.set_item("completed", numbers(|c| c.completed.ps()))?;
     columns.set_item("device", PyArray1::from_iter(py, found.iter().map(|c| c.device)))?;
-    columns.set_item("status", PyArray1::from_iter(py, found.iter().map(|c| c.status as u8)))?;
+    columns.set_item("status", PyArray1::from_iter(py, found.iter().map(|c| c.status.number())))?;
     Ok(columns)
 }

@@ -41,6 +41,19 @@ pub enum Status {
     },
 }
 
+impl Status {
+    /// Returns the status as a number, for programs outside: 0 is success.
+    pub const fn number(self) -> u8 {
+        match self {
+            Status::Ok => 0,
+            Status::Uncorrectable => 1,
+            Status::Failed => 2,
+            Status::NoSpace => 3,
+            Status::Refused { .. } => 4,
+        }
+    }
+}
+
 /// A read of a page, or of the same page of several planes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadOp {
