@@ -55,7 +55,7 @@ enum nandram_sim_status {
     NANDRAM_SIM_UNCORRECTABLE = 1, /* data could not be read */
     NANDRAM_SIM_FAILED = 2,        /* the device has failed */
     NANDRAM_SIM_NO_SPACE = 3,      /* the drive is read-only */
-    NANDRAM_SIM_REFUSED = 4        /* the state of a zone does not permit the request */
+    NANDRAM_SIM_REFUSED = 4        /* the state of a zone does not permit it */
 };
 
 /* A completed request. */

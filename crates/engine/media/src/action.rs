@@ -42,7 +42,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// Returns the number by which programs outside of Rust know it.
+    /// Returns the status as a number, for programs outside: 0 is success.
     pub const fn number(self) -> u8 {
         match self {
             Status::Ok => 0,

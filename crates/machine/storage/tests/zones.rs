@@ -3,9 +3,13 @@
 use media::{Op, Request, Status};
 use nand::PayloadKind;
 use sim::{Streams, Time};
+use storage::prepare::Preparation;
+use storage::run::{self, RunOptions};
 use storage::{Completion, Machine};
 use system::System;
 use system::parts::Parts;
+use workload::trace::{Columns, Format};
+use workload::{Replay, Workload};
 use zones::State;
 
 const KIB: u64 = 1024;
@@ -13,8 +17,12 @@ const KIB: u64 = 1024;
 const ZONE: u64 = 8 * KIB * KIB;
 const CAPACITY: u64 = 6 * KIB * KIB;
 
-/// Creates a drive of four dies, whose zones are spread over all four.
+/// Creates the parts of a drive of four dies, whose zones are spread over all four.
 fn parts(sets: &[(&str, &str)]) -> Parts {
+    Parts::new(&system(sets), PayloadKind::Stamp).expect("parts")
+}
+
+fn system(sets: &[(&str, &str)]) -> System {
     let mut all = vec![
         ("flash.channels", "2"),
         ("flash.chips", "2"),
@@ -38,8 +46,7 @@ fn parts(sets: &[(&str, &str)]) -> Parts {
         ("host.max_transfer", "128KiB"),
     ];
     all.extend(sets);
-    let system = System::from_toml("zoned", "title = \"a drive with zones\"", &all).expect("a drive");
-    Parts::new(&system, PayloadKind::Stamp).expect("parts")
+    System::from_toml("zoned", "title = \"a drive with zones\"", &all).expect("a drive")
 }
 
 struct Host {
@@ -231,6 +238,37 @@ fn a_protected_buffer_keeps_what_was_acknowledged_in_a_power_cut() {
     host.ok(Op::Append, 3 * ZONE, 64 * KIB);
     assert_eq!(host.state(3).1, 84 * KIB);
     host.read(3, 84 * KIB);
+}
+
+/// Runs a table of requests in the order of its rows, one at a time.
+fn replay(system: &System, rows: &str) -> Result<run::Outcome, run::RunError> {
+    let path = std::env::temp_dir().join(format!("nandram-zones-{}-{}.csv", std::process::id(), rows.len()));
+    std::fs::write(&path, rows).expect("a temporary file");
+    let columns: Columns = "op=0,offset=1,bytes=2".parse().expect("columns");
+    let workload = Workload::open(&path, Some(Format::Columns(columns)))?;
+    let replay = Replay::ClosedLoop { depth: 1 };
+    let options =
+        RunOptions { preparation: Preparation::Erased, payload: PayloadKind::Stamp, replay, ..RunOptions::default() };
+    let outcome = run::run(system, &workload, &options, &mut |_| true);
+    std::fs::remove_file(&path).expect("it was written");
+    outcome
+}
+
+#[test]
+fn a_table_of_requests_uses_zones_where_the_drive_has_them() {
+    let rows = "append,0,65536\nappend,0,65536\nread,0,131072\nzone-finish,0,8388608\nzone-reset,0,8388608\nread,0,131072\n\
+                zone-open,8388608,8388608\nwrite,8388608,4096\nzone-close,8388608,8388608\nzone-reset,0,134217728\n";
+    let outcome = replay(&system(&[]), rows).unwrap_or_else(|error| panic!("{error}"));
+    assert!(outcome.failed.is_empty(), "{:?}", outcome.failed);
+    let zones = outcome.machine.ftl().zoned().expect("a drive with zones").zones();
+    assert!((0..16).all(|zone| zones.state(zone) == State::Empty));
+    let error = replay(&System::load("nvme-client-tlc", &[]).expect("a preset"), "write,0,4096\nappend,0,4096\n");
+    let error = error.map(|_| ()).expect_err("a drive without zones").to_string();
+    assert!(
+        error.ends_with(": found an operation on zones, expected none: device.namespace is conventional"),
+        "{error}"
+    );
+    assert!(error.contains(".csv:2"), "{error}");
 }
 
 #[test]

@@ -45,6 +45,14 @@ pub enum Error {
         /// Days since the first request, after scaling.
         days: f64,
     },
+    /// A trace manages or appends to zones, and the drive has none.
+    #[error("{file}{place}: found an operation on zones, expected none: device.namespace is conventional")]
+    Zones {
+        /// The trace.
+        file: String,
+        /// The line or record.
+        place: Place,
+    },
     /// A replay option is invalid.
     #[error("{option}: found {found}, expected {expected}")]
     Option {

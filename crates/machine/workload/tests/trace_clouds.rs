@@ -113,7 +113,8 @@ fn user_defined_columns_read_other_traces() {
     let of = |text: &str| message(text, Format::Columns(columns));
     assert_eq!(
         of("1,a,r,8,512\n2,a,x,8,512\n"),
-        "t:2: op: found \"x\", expected read, write, trim or flush, their first letter, 0 (read) or 1 (write)"
+        "t:2: op: found \"x\", expected read, write, trim or flush, their first letter, 0 (read) or 1 (write), or an \
+         operation on zones (append, zone-reset, zone-finish, zone-open, zone-close)"
     );
     assert_eq!(
         of("1,a,r,8,512\n2,a,r,lba,512\n"),

@@ -201,6 +201,7 @@ pub fn run(
         replay: options.replay,
         beyond: options.beyond,
         handles: parts.ftl.placement.map_or(0, |placement| placement.handles),
+        zones: parts.zones.is_some(),
         continue_on_error: options.continue_on_error,
     };
     let mut player = Player::new(workload, &play, &streams)?;

@@ -14,6 +14,8 @@ pub struct Options {
     pub beyond: Beyond,
     /// Reclaim unit handles of the drive; 0 if it has none.
     pub handles: u32,
+    /// The drive has zones.
+    pub zones: bool,
     /// Errors that do not end a job, unless the job sets its own rule.
     pub continue_on_error: ContinueOnError,
 }
@@ -27,6 +29,7 @@ impl Options {
             replay: Replay::OpenLoop,
             beyond: Beyond::Error,
             handles: 0,
+            zones: false,
             continue_on_error: ContinueOnError::NAMES[0].1,
         }
     }

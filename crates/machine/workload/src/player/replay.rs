@@ -13,14 +13,23 @@ use crate::layout::{self, Trace};
 use crate::player;
 use crate::trace::{Reader, Record, RecordOp};
 
+/// The drive that a trace is replayed on.
+struct Drive {
+    /// Bytes.
+    capacity: u64,
+    /// It has zones.
+    zones: bool,
+    /// Treatment of addresses beyond its end.
+    beyond: Beyond,
+}
+
 /// Issues the requests of a trace, at their timestamps or as fast as possible.
 pub(super) struct Replay {
     reader: Reader,
     file: String,
     bases: Vec<u64>,
     names: Vec<String>,
-    capacity: u64,
-    beyond: Beyond,
+    drive: Drive,
     pace: Pace,
     keys: ReplayKeys,
     // Maximum number of outstanding requests, if the trace has no timestamps.
@@ -86,8 +95,7 @@ impl Replay {
             file: trace.path.display().to_string(),
             bases: trace.devices.iter().map(|device| device.base).collect(),
             names: trace.devices.iter().filter(|_| trace.has_layout()).map(|device| device.name.clone()).collect(),
-            capacity: options.capacity,
-            beyond: options.beyond,
+            drive: Drive { capacity: options.capacity, zones: options.zones, beyond: options.beyond },
             pace,
             keys,
             depth,
@@ -225,24 +233,27 @@ impl Replay {
             RecordOp::ZoneFinish => Op::ZoneFinish,
             RecordOp::ZoneReset => Op::ZoneReset,
         };
+        if !self.drive.zones && (op == Op::Append || op.manages_zones()) {
+            return Err(Error::Zones { file: self.file.clone(), place: self.reader.place() });
+        }
         let Some((offset, bytes)) = layout::sectors(&self.keys.place(*record)) else { return Ok(None) };
         // An unknown device means that the file has changed since it was surveyed.
         let base = self.bases.get(record.device as usize).copied().unwrap_or(0);
         let mut offset = base.saturating_add(offset);
         let end = offset.saturating_add(bytes);
-        if end > self.capacity {
-            if self.beyond == Beyond::Error || bytes > self.capacity {
+        if end > self.drive.capacity {
+            if self.drive.beyond == Beyond::Error || bytes > self.drive.capacity {
                 let name = self.names.get(record.device as usize);
                 return Err(Error::Beyond(Box::new(crate::error::Beyond {
                     file: self.file.clone(),
                     place: self.reader.place(),
                     end,
                     of: name.map_or_else(String::new, |name| format!(" of \"{name}\"")),
-                    capacity: self.capacity,
+                    capacity: self.drive.capacity,
                 })));
             }
             // A request that would cross the end is moved to end there.
-            offset = (offset % self.capacity).min(self.capacity - bytes);
+            offset = (offset % self.drive.capacity).min(self.drive.capacity - bytes);
         }
         Ok(Some(Request { fua: record.fua && op.writes(), ..Request::new(op, offset, bytes) }))
     }

@@ -100,7 +100,10 @@ impl FromStr for Columns {
 }
 
 const TIME: Field = Field::new("time", "a number of the column's unit, below 584 years");
-const OP: Field = Field::new("op", "read, write, trim or flush, their first letter, 0 (read) or 1 (write)");
+const OP: Field = Field::new(
+    "op",
+    "read, write, trim or flush, their first letter, 0 (read) or 1 (write), or an operation on zones (append, zone-reset, zone-finish, zone-open, zone-close)",
+);
 const OFFSET: Field = Field::new("offset", "a whole number of the column's unit, below 2^64 bytes");
 const LENGTH: Field = Field::new("bytes", "a whole number of the column's unit, below 2^64 bytes");
 const DEVICE: Field = Field::new("device", "a name");
