@@ -17,10 +17,10 @@
 //! reached, the implicitly open zone that was written longest ago is closed; if all are explicitly open, the command
 //! fails. The limit of active zones is never made room for.
 //!
-//! Follows the NVM Express Zoned Namespace Command Set (assumed: not compared with its text yet). No machine uses this part
-//! so far. Choices left to the controller: which implicitly open zone is closed (above); reads may cross zone boundaries, and return
-//! deallocated blocks from the write pointer on; zone descriptor extensions, variable capacities and the zone random
-//! write area are not offered.
+//! Follows the NVM Express Zoned Namespace Command Set (assumed: not compared with its text yet). Choices left to the
+//! controller: which implicitly open zone is closed (above); reads may cross zone boundaries, and return deallocated
+//! blocks from the write pointer on; zone descriptor extensions, variable capacities and the zone random write area are
+//! not offered.
 
 mod config;
 pub mod ftl;
