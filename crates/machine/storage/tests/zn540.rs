@@ -1,5 +1,5 @@
-//! The zones of a ZN540: its preset on the measured rows (drives/zn540-zones.csv). Which rows the parameters were fitted to,
-//! a third, was decided before the fit; the others are held out.
+//! The zones of a ZN540: its preset on the measured rows (drives/zn540-zones.csv). Of the rows of a drive that does nothing
+//! else, a third was chosen before the fit; the others are held out. Resets next to other commands are all fitted.
 
 use std::collections::VecDeque;
 
@@ -178,6 +178,7 @@ fn simulated(row: &Row) -> f64 {
         }
         "reset-beside-appends" | "reset-beside-reads" => {
             let reads = operation == "reset-beside-reads";
+            // The extract states no load. Calibrated: with one read outstanding the factor would be 1.71.
             let (op, depth) = if reads { (Op::Read, 4) } else { (Op::Append, 1) };
             let (p50, p95) = interference(op, depth);
             1e3 * if figure == "p50_ms" { p50 } else { p95 }

@@ -195,7 +195,7 @@ impl Hostile {
         self.host.attach(PAIRS as u16);
     }
 
-    /// Resets the controller, and returns the Host Memory Buffer as Linux does, lends it anew, formats first or does
+    /// Resets the controller, and returns the Host Memory Buffer as Linux does, lends it again, formats first or does
     /// without. Until it does one of these or creates queues, the drive does not know whether the memory's contents are
     /// lost.
     fn restart(&mut self) {

@@ -88,9 +88,7 @@ impl Commands {
         };
         command
     }
-}
 
-impl Commands {
     /// Returns the command `tag`, a number from outside the layer.
     ///
     /// # Panics
