@@ -144,7 +144,10 @@ impl From<media::Status> for Status {
             media::Status::Uncorrectable => Status::UNRECOVERED_READ,
             media::Status::Failed => Status::WRITE_FAULT,
             media::Status::NoSpace => Status::CAPACITY_EXCEEDED,
-            media::Status::Refused { kind, code } => Status(DNR | u16::from(kind) << 8 | u16::from(code)),
+            media::Status::Refused(refusal) => {
+                let (kind, code) = refusal.code();
+                Status(DNR | u16::from(kind) << 8 | u16::from(code))
+            }
         }
     }
 }

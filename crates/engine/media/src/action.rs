@@ -1,6 +1,7 @@
 //! The vocabulary between a translation layer and the performer of its actions, in virtual or real time.
 
 use crate::address::{BlockAddr, PageAddr};
+use crate::refusal::Refusal;
 
 /// Identity of a flash operation until it is done: a dense index that is reused afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,13 +33,8 @@ pub enum Status {
     Failed,
     /// No space is left for writes (NVMe: Capacity Exceeded, or a read-only drive).
     NoSpace,
-    /// The state of a zone does not permit the command: NVMe status code type and status code.
-    Refused {
-        /// Status code type.
-        kind: u8,
-        /// Status code.
-        code: u8,
-    },
+    /// The drive does not execute the command.
+    Refused(Refusal),
 }
 
 impl Status {
@@ -49,7 +45,7 @@ impl Status {
             Status::Uncorrectable => 1,
             Status::Failed => 2,
             Status::NoSpace => 3,
-            Status::Refused { .. } => 4,
+            Status::Refused(_) => 4,
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod flash;
 pub mod geometry;
 pub mod laid;
 pub mod line;
+pub mod refusal;
 pub mod request;
 pub mod step;
 
@@ -18,5 +19,6 @@ pub use flash::{BlockInfo, Flash, NOBODY, PARITY};
 pub use geometry::Geometry;
 pub use laid::{LaidBlock, LaidOut};
 pub use line::{LINE, LineKind, LineRequest};
+pub use refusal::Refusal;
 pub use request::{Op, Request, SECTOR};
 pub use step::{Act, Step, Steps};

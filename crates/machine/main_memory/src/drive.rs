@@ -132,7 +132,7 @@ impl World for Drive {
 
     fn begin(&mut self, now: Time) {
         self.linux.reset_stats();
-        self.begun = (*self.drive.ftl().stats(), self.energy_until(now));
+        self.begun = (self.drive.ftl().stats(), self.energy_until(now));
     }
 
     fn energy(&self, end: Time) -> Option<(Energy, Energy)> {
@@ -143,7 +143,7 @@ impl World for Drive {
     fn report(&mut self, end: Time) -> (Map<String, Value>, Map<String, Value>) {
         let stats = self.linux.stats();
         let spread = |h: &Histogram| json!({ "mean": h.mean_ns(), "stddev": h.stddev_ns(), "N": h.count() });
-        let whole_run = (*self.drive.ftl().stats(), self.energy_until(end));
+        let whole_run = (self.drive.ftl().stats(), self.energy_until(end));
         let window = (whole_run.0.since(&self.begun.0), whole_run.1 - self.begun.1);
         let software = stats.access.mean_ns() - stats.hardware.mean_ns();
         let linux = json!({

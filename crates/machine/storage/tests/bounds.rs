@@ -166,7 +166,7 @@ fn bytes_are_conserved() {
     let writes = fly(&mut machine, 16, 5000, || Request::new(Op::Write, rng.below(units) * 4096, 4096));
     fly(&mut machine, 1, 1, Request::flush);
     assert!(machine.now() > before);
-    let stats = *machine.ftl().stats();
+    let stats = machine.ftl().stats();
     assert_eq!(stats.host_units * 4096, writes.bytes);
     assert_eq!(stats.programmed_host + stats.overwritten_in_ram, stats.host_units, "flushed: all is in flash");
     let programmed = stats.programmed_host + stats.programmed_copy + stats.programmed_system + stats.programmed_padding;

@@ -112,7 +112,7 @@ fn live(parts: &Parts, mut store: Store, rounds: u32) -> (Vec<ftl::MountReport>,
             assert_eq!(fast.request(random(&mut rng, units)), Status::Ok);
         }
         mounts.push(mount);
-        stats.push(*fast.ftl().stats());
+        stats.push(fast.ftl().stats());
     }
     (mounts, stats, store)
 }

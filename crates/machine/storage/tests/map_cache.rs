@@ -24,7 +24,7 @@ const DRIVE: [(&str, &str); 10] = [
 fn stats(sets: &[(&str, &str)], job: &str) -> Stats {
     let outcome = play(&system("", &[&DRIVE[..], sets].concat()), job, &options(Preparation::Filled));
     assert!(requests(&outcome).0 > 0);
-    *outcome.machine.ftl().stats()
+    outcome.machine.ftl().stats()
 }
 
 const ENTRIES: [(&str, &str); 2] = [("ftl.map_cache.grain", "entry"), ("ftl.map_cache.size", "32KiB")];

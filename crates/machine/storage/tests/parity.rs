@@ -119,7 +119,7 @@ fn a_dead_die_costs_data_only_without_parity() {
     let (mut with, units) = drive(&[die, PARITY], Preparation::Filled);
     // The last stripe may be incomplete.
     let ends = reads(&mut with, units / STRIPE_UNITS * STRIPE_UNITS, 2000);
-    let stats = *with.ftl().stats();
+    let stats = with.ftl().stats();
     println!("{gone} of 2000 reads lost without parity; with it {} lost, {} rebuilt", lost(&ends), stats.rebuilt);
     assert_eq!((lost(&ends), stats.rebuild_failures), (0, 0));
     assert!(stats.rebuilt > 500 && stats.rebuild_reads == 3 * stats.rebuilt, "{stats:?}");

@@ -59,7 +59,7 @@ fn run(
         assert_eq!(fast.request(request), Status::Ok);
     };
     begin.for_each(&mut write);
-    let before = (*fast.ftl().stats(), fast.ftl().handle_stats().to_vec());
+    let before = (fast.ftl().stats(), fast.ftl().handle_stats().to_vec());
     let mut write = |(unit, placement): (u64, u16)| {
         let request = Request { placement, ..Request::new(Op::Write, unit * UNIT, UNIT) };
         assert_eq!(fast.request(request), Status::Ok);

@@ -65,7 +65,7 @@ fn write(system: &System, parts: &Parts, count: u32) -> (Flown, f64, Budget) {
     let mut draw = || Request::new(Op::Write, rng.below(units) * 4096, 4096);
     // Fill the caches.
     fly(&mut machine, DEPTH, 20_000, &mut draw);
-    let before = *machine.ftl().stats();
+    let before = machine.ftl().stats();
     let (begin, dies_before) = (machine.now(), dies(&machine));
     let mut flown = fly(&mut machine, DEPTH, count, &mut draw);
     flown.end -= begin;

@@ -31,7 +31,7 @@ fn overwrite(sets: &[(&str, &str)], mut other: impl FnMut(u64) -> Request) -> (F
         let at = rng.below(units) * 4096;
         if number % 64 == 0 { other(at) } else { Request::new(Op::Write, at, 4096) }
     });
-    (flown, *machine.ftl().stats())
+    (flown, machine.ftl().stats())
 }
 
 fn at(flown: &Flown, part: f64) -> f64 {

@@ -49,7 +49,7 @@ fn queued_writes_share_programs_with_write_through() {
 /// Returns the mean latency in microseconds of trims of `bytes`, with `sets`, and the counters.
 fn trims(sets: &[(&str, &str)], bytes: &str) -> (f64, ftl::Stats) {
     let outcome = run(sets, &format!("rw=trim\nbs={bytes}\niodepth=1\nnumber_ios=8"));
-    (requests(&outcome).1 * 1e6, *outcome.machine.ftl().stats())
+    (requests(&outcome).1 * 1e6, outcome.machine.ftl().stats())
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_drive_without_a_write_cache_ends_writes_in_flash() {
 #[test]
 fn write_amplification_by_bytes_counts_what_the_host_wrote() {
     let both = |job: &str| {
-        let stats = *run(&[("device.write_cache.size", "1MiB")], job).machine.ftl().stats();
+        let stats = run(&[("device.write_cache.size", "1MiB")], job).machine.ftl().stats();
         let by_units = stats.write_amplification().expect("units in flash");
         (by_units, stats.write_amplification_by_bytes(4096).expect("bytes written"), stats)
     };

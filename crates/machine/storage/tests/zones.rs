@@ -82,6 +82,13 @@ impl Host {
         (end.status, end.at - begin)
     }
 
+    /// Performs a request that is refused. Returns status code type and status code.
+    fn refused(&mut self, op: Op, offset: u64, bytes: u64) -> (u8, u8) {
+        let (status, _) = self.perform(op, offset, bytes);
+        let Status::Refused(refusal) = status else { panic!("{op:?} at {offset} ended with {status:?}") };
+        refusal.code()
+    }
+
     fn ok(&mut self, op: Op, offset: u64, bytes: u64) -> Time {
         let (status, time) = self.perform(op, offset, bytes);
         assert_eq!(status, Status::Ok, "{op:?} of {bytes} bytes at {offset}");
@@ -137,16 +144,15 @@ fn a_zone_is_written_appended_read_reset_and_written_again() {
 
 #[test]
 fn commands_that_a_zone_does_not_permit_are_refused_with_its_status() {
-    let refused = |code| Status::Refused { kind: 1, code };
     let mut host = Host::new(&[]);
-    assert_eq!(host.perform(Op::Write, 4 * KIB, 4 * KIB).0, refused(0xbc), "not at the write pointer");
+    assert_eq!(host.refused(Op::Write, 4 * KIB, 4 * KIB), (1, 0xbc), "not at the write pointer");
     host.ok(Op::ZoneFinish, 0, ZONE);
-    assert_eq!(host.perform(Op::Append, 0, 4 * KIB).0, refused(0xb9), "full");
+    assert_eq!(host.refused(Op::Append, 0, 4 * KIB), (1, 0xb9), "full");
     for zone in 1..5 {
         host.ok(Op::Write, zone * ZONE, 4 * KIB);
     }
-    assert_eq!(host.perform(Op::Write, 5 * ZONE, 4 * KIB).0, refused(0xbd), "too many active zones");
-    assert_eq!(host.perform(Op::Write, ZONE + 4608, 512).0, Status::Refused { kind: 0, code: 2 }, "half a block");
+    assert_eq!(host.refused(Op::Write, 5 * ZONE, 4 * KIB), (1, 0xbd), "too many active zones");
+    assert_eq!(host.refused(Op::Write, ZONE + 4608, 512), (0, 2), "half a block");
     host.ok(Op::ZoneReset, 0, 16 * ZONE);
     host.ok(Op::Write, 5 * ZONE, 4 * KIB);
 }

@@ -35,7 +35,7 @@ mod space;
 mod stats;
 mod timer;
 
-use media::{Action, Flash, Op, OpId, Request, Status, Tag};
+use media::{Action, Flash, Op, OpId, Refusal, Request, Status, Tag};
 pub use media::{Actions, ProgramUnit};
 use sim::{Injected, Streams, Time};
 
@@ -153,9 +153,8 @@ impl Ftl {
             }
             Op::Trim => self.trim(tag, out),
             Op::Flush => self.flush(tag, out),
-            // NVMe: Invalid Command Opcode.
             Op::Append | Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset => {
-                self.complete(tag, Status::Refused { kind: 0, code: 1 }, out);
+                self.complete(tag, Status::Refused(Refusal::InvalidOpcode), out);
             }
         }
     }

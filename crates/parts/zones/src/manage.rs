@@ -1,6 +1,6 @@
 //! Management of zones: open, close, finish, reset, offline; changes that the medium causes; restarts.
 
-use crate::Failure;
+use crate::Refusal;
 use crate::state::{State, Zones};
 use crate::write::Action;
 
@@ -8,16 +8,16 @@ impl Zones {
     /// Opens `zone` explicitly.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransition`] for a full, read only or offline zone; [`Failure::TooManyActive`];
-    /// [`Failure::TooManyOpen`].
-    pub fn open(&mut self, zone: u32) -> Result<Action, Failure> {
+    /// [`Refusal::InvalidTransition`] for a full, read only or offline zone; [`Refusal::TooManyActive`];
+    /// [`Refusal::TooManyOpen`].
+    pub fn open(&mut self, zone: u32) -> Result<Action, Refusal> {
         let mut others = Action::Nothing;
         match self.state(zone) {
             State::ExplicitlyOpen | State::ImplicitlyOpen => {}
             State::Empty | State::Closed => {
                 others = self.make_room(zone)?.map_or(Action::Nothing, Action::Closed);
             }
-            State::Full | State::ReadOnly | State::Offline => return Err(Failure::InvalidTransition),
+            State::Full | State::ReadOnly | State::Offline => return Err(Refusal::InvalidTransition),
         }
         self.set_state(zone, State::ExplicitlyOpen);
         Ok(others)
@@ -26,10 +26,10 @@ impl Zones {
     /// Closes `zone`.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransition`] unless it is open or closed.
-    pub fn close(&mut self, zone: u32) -> Result<(), Failure> {
+    /// [`Refusal::InvalidTransition`] unless it is open or closed.
+    pub fn close(&mut self, zone: u32) -> Result<(), Refusal> {
         if !self.state(zone).is_active() {
-            return Err(Failure::InvalidTransition);
+            return Err(Refusal::InvalidTransition);
         }
         self.set_state(zone, State::Closed);
         Ok(())
@@ -39,10 +39,10 @@ impl Zones {
     /// was already full.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransition`] for a read only or offline zone.
-    pub fn finish(&mut self, zone: u32) -> Result<u64, Failure> {
+    /// [`Refusal::InvalidTransition`] for a read only or offline zone.
+    pub fn finish(&mut self, zone: u32) -> Result<u64, Refusal> {
         match self.state(zone) {
-            State::ReadOnly | State::Offline => Err(Failure::InvalidTransition),
+            State::ReadOnly | State::Offline => Err(Refusal::InvalidTransition),
             State::Full => Ok(0),
             _ => {
                 self.set_state(zone, State::Full);
@@ -54,10 +54,10 @@ impl Zones {
     /// Empties `zone`. Returns the number of its blocks that were written.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransition`] for a read only or offline zone.
-    pub fn reset(&mut self, zone: u32) -> Result<u64, Failure> {
+    /// [`Refusal::InvalidTransition`] for a read only or offline zone.
+    pub fn reset(&mut self, zone: u32) -> Result<u64, Refusal> {
         if matches!(self.state(zone), State::ReadOnly | State::Offline) {
-            return Err(Failure::InvalidTransition);
+            return Err(Refusal::InvalidTransition);
         }
         self.set_state(zone, State::Empty);
         let written = self.written(zone);
@@ -68,10 +68,10 @@ impl Zones {
     /// Takes the read-only `zone` offline.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransition`] unless it is read only or offline.
-    pub fn offline(&mut self, zone: u32) -> Result<(), Failure> {
+    /// [`Refusal::InvalidTransition`] unless it is read only or offline.
+    pub fn offline(&mut self, zone: u32) -> Result<(), Refusal> {
         if !matches!(self.state(zone), State::ReadOnly | State::Offline) {
-            return Err(Failure::InvalidTransition);
+            return Err(Refusal::InvalidTransition);
         }
         self.set_state(zone, State::Offline);
         Ok(())
@@ -80,12 +80,12 @@ impl Zones {
     /// Opens all closed zones explicitly, or none.
     ///
     /// # Errors
-    /// [`Failure::TooManyOpen`] if there is no room for all closed and explicitly open zones.
-    pub fn open_all(&mut self) -> Result<(), Failure> {
+    /// [`Refusal::TooManyOpen`] if there is no room for all closed and explicitly open zones.
+    pub fn open_all(&mut self) -> Result<(), Refusal> {
         let closed = self.with(|state| state == State::Closed);
         let explicit = self.with(|state| state == State::ExplicitlyOpen).len();
         if self.config().open_max.is_some_and(|most| explicit + closed.len() > most as usize) {
-            return Err(Failure::TooManyOpen);
+            return Err(Refusal::TooManyOpen);
         }
         // Zones closed to make room were implicitly open, and stay closed.
         closed.into_iter().try_for_each(|zone| self.open(zone).map(|_| ()))

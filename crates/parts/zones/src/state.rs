@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::Failure;
+use crate::Refusal;
 use crate::config::{Config, ConfigError};
 
 /// State of a zone.
@@ -153,14 +153,14 @@ impl Zones {
 
     /// Makes room for `zone`, which is not open, to be opened: closes an implicitly open zone if the limit of open zones
     /// is reached, and returns it.
-    pub(crate) fn make_room(&mut self, zone: u32) -> Result<Option<u32>, Failure> {
+    pub(crate) fn make_room(&mut self, zone: u32) -> Result<Option<u32>, Refusal> {
         if !self.state(zone).is_active() && self.config.active_max == Some(self.active) {
-            return Err(Failure::TooManyActive);
+            return Err(Refusal::TooManyActive);
         }
         if self.config.open_max != Some(self.open) {
             return Ok(None);
         }
-        let oldest = *self.implicit.front().ok_or(Failure::TooManyOpen)?;
+        let oldest = *self.implicit.front().ok_or(Refusal::TooManyOpen)?;
         self.set_state(oldest, State::Closed);
         Ok(Some(oldest))
     }

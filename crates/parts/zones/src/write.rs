@@ -1,6 +1,6 @@
 //! Reads, writes and appends.
 
-use crate::Failure;
+use crate::Refusal;
 use crate::state::{State, Zones};
 
 /// Effect of a command on zones other than the change that it names.
@@ -29,24 +29,24 @@ impl Zones {
     /// Checks a read of `count` logical blocks from `block` on.
     ///
     /// # Errors
-    /// [`Failure::OutOfRange`], or [`Failure::Offline`] if any block is in an offline zone.
-    pub fn read(&self, block: u64, count: u64) -> Result<(), Failure> {
+    /// [`Refusal::OutOfRange`], or [`Refusal::Offline`] if any block is in an offline zone.
+    pub fn read(&self, block: u64, count: u64) -> Result<(), Refusal> {
         let (first, last) = self.range(block, count)?;
         let offline = (first..=last).any(|zone| self.state(zone) == State::Offline);
-        if offline { Err(Failure::Offline) } else { Ok(()) }
+        if offline { Err(Refusal::Offline) } else { Ok(()) }
     }
 
     /// Writes `count` logical blocks from `block` on, which must be the write pointer of its zone.
     ///
     /// # Errors
-    /// In this order: [`Failure::OutOfRange`]; the zone's state ([`Failure::Full`], [`Failure::ReadOnly`],
-    /// [`Failure::Offline`]); [`Failure::InvalidWrite`]; [`Failure::Boundary`]; [`Failure::TooManyActive`];
-    /// [`Failure::TooManyOpen`].
-    pub fn write(&mut self, block: u64, count: u64) -> Result<Written, Failure> {
+    /// In this order: [`Refusal::OutOfRange`]; the zone's state ([`Refusal::Full`], [`Refusal::ReadOnly`],
+    /// [`Refusal::Offline`]); [`Refusal::InvalidWrite`]; [`Refusal::Boundary`]; [`Refusal::TooManyActive`];
+    /// [`Refusal::TooManyOpen`].
+    pub fn write(&mut self, block: u64, count: u64) -> Result<Written, Refusal> {
         let (zone, _) = self.range(block, count)?;
         self.check_writable(zone)?;
         if block != self.start(zone) + self.written(zone) {
-            return Err(Failure::InvalidWrite);
+            return Err(Refusal::InvalidWrite);
         }
         self.write_on(zone, count)
     }
@@ -54,38 +54,38 @@ impl Zones {
     /// Appends `count` logical blocks to the zone that starts at `start`.
     ///
     /// # Errors
-    /// Like [`write`](Self::write), but [`Failure::InvalidField`] instead of `InvalidWrite`, and before the zone's
+    /// Like [`write`](Self::write), but [`Refusal::InvalidField`] instead of `InvalidWrite`, and before the zone's
     /// state: if `start` is not the start of a zone, or the append is larger than permitted.
-    pub fn append(&mut self, start: u64, count: u64) -> Result<Written, Failure> {
+    pub fn append(&mut self, start: u64, count: u64) -> Result<Written, Refusal> {
         let (zone, _) = self.range(start, count)?;
         if start != self.start(zone) || self.config().append_max.is_some_and(|most| count > most) {
-            return Err(Failure::InvalidField);
+            return Err(Refusal::InvalidField);
         }
         self.check_writable(zone)?;
         self.write_on(zone, count)
     }
 
     /// Returns the zones of the first and the last of `count` logical blocks from `block` on.
-    fn range(&self, block: u64, count: u64) -> Result<(u32, u32), Failure> {
+    fn range(&self, block: u64, count: u64) -> Result<(u32, u32), Refusal> {
         assert!(count > 0, "a command of no logical blocks");
-        let last = block.checked_add(count - 1).and_then(|last| self.zone_of(last)).ok_or(Failure::OutOfRange)?;
-        Ok((self.zone_of(block).ok_or(Failure::OutOfRange)?, last))
+        let last = block.checked_add(count - 1).and_then(|last| self.zone_of(last)).ok_or(Refusal::OutOfRange)?;
+        Ok((self.zone_of(block).ok_or(Refusal::OutOfRange)?, last))
     }
 
-    fn check_writable(&self, zone: u32) -> Result<(), Failure> {
+    fn check_writable(&self, zone: u32) -> Result<(), Refusal> {
         match self.state(zone) {
-            State::Full => Err(Failure::Full),
-            State::ReadOnly => Err(Failure::ReadOnly),
-            State::Offline => Err(Failure::Offline),
+            State::Full => Err(Refusal::Full),
+            State::ReadOnly => Err(Refusal::ReadOnly),
+            State::Offline => Err(Refusal::Offline),
             State::Empty | State::ImplicitlyOpen | State::ExplicitlyOpen | State::Closed => Ok(()),
         }
     }
 
     /// Writes `count` blocks at the write pointer of `zone`, whose state permits it.
-    fn write_on(&mut self, zone: u32, count: u64) -> Result<Written, Failure> {
+    fn write_on(&mut self, zone: u32, count: u64) -> Result<Written, Refusal> {
         let before = self.get(zone);
         if count > self.config().capacity - before.written {
-            return Err(Failure::Boundary);
+            return Err(Refusal::Boundary);
         }
         let mut others = Action::Nothing;
         if !before.state.is_open() {

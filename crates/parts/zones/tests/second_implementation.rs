@@ -7,14 +7,14 @@ use std::collections::HashSet;
 
 use proptest::prelude::*;
 use support::rules::{Command, Namespace, Permitted, permitted};
-use zones::{Action, Config, Failure, Filter, State, Zones};
+use zones::{Action, Config, Filter, Refusal, State, Zones};
 
 fn namespace(zones: &Zones) -> Namespace {
     (0..zones.config().zones).map(|zone| (zones.state(zone), zones.written(zone))).collect()
 }
 
 /// Performs `command`. Returns the block at which data was written, if any.
-fn perform(zones: &mut Zones, command: Command) -> Result<Option<u64>, Failure> {
+fn perform(zones: &mut Zones, command: Command) -> Result<Option<u64>, Refusal> {
     let before = namespace(zones);
     let mut closed = Action::Nothing;
     let result = match command {

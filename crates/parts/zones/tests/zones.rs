@@ -1,6 +1,6 @@
 //! Examples of a zone's life, choices of the controller, and configurations that cannot work.
 
-use zones::{Action, Config, ConfigError, Failure, State, Written, Zones};
+use zones::{Action, Config, ConfigError, Refusal, State, Written, Zones};
 
 /// Four zones of 16 blocks, of which 10 can be written; two may be open and three active.
 const CONFIG: Config =
@@ -13,15 +13,15 @@ fn zones() -> Zones {
 #[test]
 fn a_zone_is_written_in_order_up_to_its_capacity() {
     let mut zones = zones();
-    assert_eq!(zones.write(17, 1), Err(Failure::InvalidWrite));
+    assert_eq!(zones.write(17, 1), Err(Refusal::InvalidWrite));
     assert_eq!(zones.write(16, 4), Ok(Written { zone: 1, block: 16, full: false, others: Action::Nothing }));
     assert_eq!(zones.state(1), State::ImplicitlyOpen);
     assert_eq!(zones.append(16, 5).map(|written| written.block), Ok(20));
-    assert_eq!(zones.write(25, 2), Err(Failure::Boundary), "the capacity ends before the zone");
+    assert_eq!(zones.write(25, 2), Err(Refusal::Boundary), "the capacity ends before the zone");
     assert_eq!(zones.write(25, 1).map(|written| written.full), Ok(true));
     assert_eq!((zones.state(1), zones.describe(1).write_pointer), (State::Full, None));
     assert_eq!((zones.open_count(), zones.active_count()), (0, 0));
-    assert_eq!((zones.write(26, 1), zones.append(16, 1)), (Err(Failure::Full), Err(Failure::Full)));
+    assert_eq!((zones.write(26, 1), zones.append(16, 1)), (Err(Refusal::Full), Err(Refusal::Full)));
     assert_eq!(zones.reset(1), Ok(10));
     assert_eq!(zones.describe(1).write_pointer, Some(16));
 }
@@ -34,20 +34,20 @@ fn the_zone_written_longest_ago_is_closed_to_open_another() {
     }
     assert_eq!(zones.write(32, 1).map(|written| written.others), Ok(Action::Closed(1)));
     assert_eq!([0, 1, 2].map(|zone| zones.state(zone)), [State::ImplicitlyOpen, State::Closed, State::ImplicitlyOpen]);
-    assert_eq!(zones.write(48, 1), Err(Failure::TooManyActive), "closed zones are active");
+    assert_eq!(zones.write(48, 1), Err(Refusal::TooManyActive), "closed zones are active");
     zones.finish(1).expect("a closed zone can be finished");
     assert_eq!(zones.open(3), Ok(Action::Closed(0)));
     assert_eq!(zones.open(2), Ok(Action::Nothing), "it is open already");
-    assert_eq!(zones.write(2, 1), Err(Failure::TooManyOpen), "explicitly open zones stay open");
+    assert_eq!(zones.write(2, 1), Err(Refusal::TooManyOpen), "explicitly open zones stay open");
 }
 
 #[test]
 fn appends_name_the_start_of_a_zone_and_are_limited() {
     let mut zones = zones();
-    assert_eq!(zones.append(1, 1), Err(Failure::InvalidField));
-    assert_eq!(zones.append(0, 9), Err(Failure::InvalidField));
-    assert_eq!(zones.append(64, 1), Err(Failure::OutOfRange));
-    assert_eq!(zones.append(u64::MAX, 2), Err(Failure::OutOfRange), "the end overflows");
+    assert_eq!(zones.append(1, 1), Err(Refusal::InvalidField));
+    assert_eq!(zones.append(0, 9), Err(Refusal::InvalidField));
+    assert_eq!(zones.append(64, 1), Err(Refusal::OutOfRange));
+    assert_eq!(zones.append(u64::MAX, 2), Err(Refusal::OutOfRange), "the end overflows");
 }
 
 #[test]
@@ -67,13 +67,13 @@ fn power_cuts_close_open_zones_and_recovery_moves_pointers_back() {
 fn unusable_zones_end_offline() {
     let mut zones = zones();
     zones.write(0, 6).expect("a write at the pointer");
-    assert_eq!(zones.offline(0), Err(Failure::InvalidTransition));
+    assert_eq!(zones.offline(0), Err(Refusal::InvalidTransition));
     zones.lose_writes(0);
-    assert_eq!((zones.read(0, 1), zones.write(6, 1)), (Ok(()), Err(Failure::ReadOnly)));
-    assert_eq!((zones.reset(0), zones.finish(0)), (Err(Failure::InvalidTransition), Err(Failure::InvalidTransition)));
+    assert_eq!((zones.read(0, 1), zones.write(6, 1)), (Ok(()), Err(Refusal::ReadOnly)));
+    assert_eq!((zones.reset(0), zones.finish(0)), (Err(Refusal::InvalidTransition), Err(Refusal::InvalidTransition)));
     zones.offline(0).expect("a read-only zone can be taken offline");
     zones.lose_writes(0);
-    assert_eq!((zones.state(0), zones.read(15, 2)), (State::Offline, Err(Failure::Offline)));
+    assert_eq!((zones.state(0), zones.read(15, 2)), (State::Offline, Err(Refusal::Offline)));
     assert_eq!(zones.read(16, 1), Ok(()));
 }
 
@@ -81,7 +81,7 @@ fn unusable_zones_end_offline() {
 fn codes_are_those_of_the_specification() {
     let states = State::ALL.map(State::code);
     assert_eq!(states, [0x1, 0x2, 0x3, 0x4, 0xe, 0xd, 0xf]);
-    assert_eq!((Failure::Boundary.code(), Failure::InvalidTransition.code()), ((1, 0xb8), (1, 0xbf)));
+    assert_eq!((Refusal::Boundary.code(), Refusal::InvalidTransition.code()), ((1, 0xb8), (1, 0xbf)));
 }
 
 #[test]

@@ -45,7 +45,7 @@ impl Counters {
         Counters {
             at,
             requests,
-            ftl: *machine.ftl().stats(),
+            ftl: machine.ftl().stats(),
             handles: machine.ftl().handle_stats().to_vec(),
             energy: nand.energy(at),
             busy: paths.chain(channels).collect(),

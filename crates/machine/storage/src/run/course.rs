@@ -54,7 +54,7 @@ impl Course {
     pub fn note(mut self, ftl: &Translation, prepared: &Prepared) -> Option<String> {
         let stats = ftl.stats();
         let expected = prepared.write_amplification?;
-        self.samples.push(counts(stats));
+        self.samples.push(counts(&stats));
         let written = stats.programmed_host as f64 / f64::from(ftl.user_units());
         // Collection works in whole blocks, so that the counts of a third are uncertain by one block each.
         let grain = 3.0 * f64::from(ftl.pages().block_shape().0) / (stats.programmed_host.max(1)) as f64;

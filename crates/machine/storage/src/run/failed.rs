@@ -33,6 +33,6 @@ pub(crate) fn errno(status: Option<Status>) -> u32 {
         None | Some(Status::Ok) => 0,
         Some(Status::Uncorrectable | Status::Failed) => 5,
         Some(Status::NoSpace) => 28,
-        Some(Status::Refused { .. }) => 121,
+        Some(Status::Refused(_)) => 121,
     }
 }

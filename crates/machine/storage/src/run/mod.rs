@@ -362,7 +362,7 @@ impl<'a> Flight<'a> {
             let done = self.player.completed();
             if done >= watched {
                 watched = done + WATCH_EVERY;
-                self.course.sample(self.machine.ftl().stats());
+                self.course.sample(&self.machine.ftl().stats());
                 let fraction = self.player.progress().fraction;
                 if !watch(Progress { fraction, now: self.now, done }) {
                     return Err(RunError::Interrupted);

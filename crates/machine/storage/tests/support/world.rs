@@ -309,7 +309,7 @@ impl World {
 
     /// Adds the counts of the translation layer since its last mount.
     pub fn count(&mut self) {
-        let stats = *self.machine.ftl().stats();
+        let stats = self.machine.ftl().stats();
         self.counts.erases += stats.erases;
         self.counts.failures += stats.failures;
         self.counts.map_reads += stats.map_reads;

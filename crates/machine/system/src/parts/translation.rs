@@ -15,48 +15,10 @@ pub enum Translation {
     /// Maps pages, and collects garbage.
     Pages(Ftl),
     /// Maps zones to blocks.
-    Zones(Zoned),
-}
-
-/// A translation layer of zones, with its counters as those of a page-mapped one.
-pub struct Zoned {
-    ftl: ZonedFtl,
-    stats: Stats,
-    occupancy: Occupancy,
+    Zones(ZonedFtl),
 }
 
 use Translation::{Pages, Zones};
-
-impl Zoned {
-    /// Returns the address at which an append to the zone at `offset` would be written.
-    fn append_offset(&self, offset: u64) -> u64 {
-        let unit = u64::from(self.ftl.unit_bytes());
-        let zones = self.ftl.zones();
-        zones.zone_of(offset / unit).map_or(offset, |zone| (zones.start(zone) + zones.written(zone)) * unit)
-    }
-
-    /// Brings the counters up to date.
-    fn count(&mut self) {
-        let (of, unit) = (self.ftl.stats(), u64::from(self.ftl.unit_bytes()));
-        self.stats = Stats {
-            host_units: of.host_units,
-            host_bytes: of.host_units * unit,
-            programmed_host: of.programmed_host,
-            programmed_copy: of.programmed_copy,
-            programmed_system: of.programmed_log,
-            programmed_padding: of.programmed_padding,
-            programs: of.programs,
-            host_reads: of.host_reads,
-            read_hits: of.read_hits,
-            read_misses: of.read_misses,
-            copy_reads: of.copy_reads,
-            erases: of.erases,
-            failures: of.failures,
-            lost_units: of.lost_units,
-            ..Stats::default()
-        };
-    }
-}
 
 impl Translation {
     /// Mounts `flash` with the layer of `parts`.
@@ -78,7 +40,7 @@ impl Translation {
             pages_of_busiest_die: found.pages_read.div_ceil(u64::from(config.geometry.all_dies())),
             ..MountReport::default()
         };
-        Ok((Zones(Zoned { ftl, stats: Stats::default(), occupancy: Occupancy::default() }), report))
+        Ok((Zones(ftl), report))
     }
 
     /// Returns the page-mapped layer.
@@ -103,7 +65,7 @@ impl Translation {
     pub fn zoned(&self) -> Option<&ZonedFtl> {
         match self {
             Pages(_) => None,
-            Zones(zoned) => Some(&zoned.ftl),
+            Zones(ftl) => Some(ftl),
         }
     }
 
@@ -111,7 +73,7 @@ impl Translation {
     pub fn start(&mut self, out: &mut Actions) {
         match self {
             Pages(ftl) => ftl.warm_map(),
-            Zones(zoned) => zoned.ftl.resume(out),
+            Zones(ftl) => ftl.resume(out),
         }
     }
 
@@ -120,18 +82,15 @@ impl Translation {
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
         match self {
             Pages(ftl) => ftl.command(now, tag, request, out),
-            Zones(zoned) => {
-                zoned.ftl.command(now, tag, request, out);
-                zoned.count();
-            }
+            Zones(ftl) => ftl.command(now, tag, request, out),
         }
     }
 
     /// Returns `request` at the place where it takes effect, if it is an append that is accepted.
     pub fn placed(&self, request: &Request) -> Request {
         match self {
-            Zones(zoned) if request.op == Op::Append => {
-                Request { offset: zoned.append_offset(request.offset), ..*request }
+            Zones(ftl) if request.op == Op::Append => {
+                Request { offset: append_offset(ftl, request.offset), ..*request }
             }
             _ => *request,
         }
@@ -142,10 +101,7 @@ impl Translation {
     pub fn arrived(&mut self, now: Time, tag: Tag, out: &mut Actions) {
         match self {
             Pages(ftl) => ftl.arrived(now, tag, out),
-            Zones(zoned) => {
-                zoned.ftl.arrived(now, tag, out);
-                zoned.count();
-            }
+            Zones(ftl) => ftl.arrived(now, tag, out),
         }
     }
 
@@ -154,10 +110,7 @@ impl Translation {
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
         match self {
             Pages(ftl) => ftl.done(id, status, flash, out),
-            Zones(zoned) => {
-                zoned.ftl.done(id, status, flash, out);
-                zoned.count();
-            }
+            Zones(ftl) => ftl.done(id, status, flash, out),
         }
     }
 
@@ -181,7 +134,7 @@ impl Translation {
     pub fn program_sequence(&self, id: OpId) -> u64 {
         match self {
             Pages(ftl) => ftl.program_sequence(id),
-            Zones(zoned) => zoned.ftl.program_sequence(id),
+            Zones(ftl) => ftl.program_sequence(id),
         }
     }
 
@@ -189,7 +142,7 @@ impl Translation {
     pub fn program_units(&self, id: OpId) -> impl Iterator<Item = ProgramUnit> + '_ {
         let (pages, zones) = match self {
             Pages(ftl) => (Some(ftl.program_units(id)), None),
-            Zones(zoned) => (None, Some(zoned.ftl.program_units(id))),
+            Zones(ftl) => (None, Some(ftl.program_units(id))),
         };
         pages.into_iter().flatten().chain(zones.into_iter().flatten())
     }
@@ -199,11 +152,11 @@ impl Translation {
     pub fn program_logical(&self, id: OpId, to: &mut [u32]) -> bool {
         match self {
             Pages(ftl) => ftl.program_logical(id, to),
-            Zones(zoned) => {
+            Zones(ftl) => {
                 let mut plain = true;
-                for (to, unit) in to.iter_mut().zip(zoned.ftl.program_units(id)) {
+                for (to, unit) in to.iter_mut().zip(ftl.program_units(id)) {
                     *to = unit.logical;
-                    plain &= !unit.lost && (unit.logical < zoned.ftl.user_units() || unit.logical == media::NOBODY);
+                    plain &= !unit.lost && (unit.logical < ftl.user_units() || unit.logical == media::NOBODY);
                 }
                 plain
             }
@@ -214,7 +167,7 @@ impl Translation {
     pub fn note(&self, unit: u32) -> Option<&[u8]> {
         match self {
             Pages(ftl) => ftl.note(unit),
-            Zones(zoned) => zoned.ftl.note(unit),
+            Zones(ftl) => ftl.note(unit),
         }
     }
 
@@ -222,7 +175,7 @@ impl Translation {
     pub fn user_units(&self) -> u32 {
         match self {
             Pages(ftl) => ftl.user_units(),
-            Zones(zoned) => zoned.ftl.user_units(),
+            Zones(ftl) => ftl.user_units(),
         }
     }
 
@@ -231,7 +184,7 @@ impl Translation {
     pub fn next_timer(&self) -> Option<Time> {
         match self {
             Pages(ftl) => ftl.next_timer(),
-            Zones(zoned) => zoned.ftl.next_timer(),
+            Zones(ftl) => ftl.next_timer(),
         }
     }
 
@@ -239,7 +192,7 @@ impl Translation {
     pub fn timer(&mut self, now: Time, out: &mut Actions) {
         match self {
             Pages(ftl) => ftl.timer(now, out),
-            Zones(zoned) => zoned.ftl.timer(now, out),
+            Zones(ftl) => ftl.timer(now, out),
         }
     }
 
@@ -247,8 +200,8 @@ impl Translation {
     pub fn controller_reset(&mut self, kept: bool, flash: &impl Flash) -> HostMemoryLoss {
         match self {
             Pages(ftl) => ftl.controller_reset(kept, flash),
-            Zones(zoned) => {
-                zoned.ftl.controller_reset();
+            Zones(ftl) => {
+                ftl.controller_reset();
                 HostMemoryLoss::default()
             }
         }
@@ -258,7 +211,7 @@ impl Translation {
     pub fn resume(&mut self, out: &mut Actions) {
         match self {
             Pages(ftl) => ftl.resume(out),
-            Zones(zoned) => zoned.ftl.resume(out),
+            Zones(ftl) => ftl.resume(out),
         }
     }
 
@@ -266,7 +219,7 @@ impl Translation {
     pub fn write_out(&mut self, out: &mut Actions) {
         match self {
             Pages(ftl) => ftl.write_out(out),
-            Zones(zoned) => zoned.ftl.write_out(out),
+            Zones(ftl) => ftl.write_out(out),
         }
     }
 
@@ -274,7 +227,7 @@ impl Translation {
     pub fn is_written_out(&self) -> bool {
         match self {
             Pages(ftl) => ftl.is_written_out(),
-            Zones(zoned) => zoned.ftl.is_written_out(),
+            Zones(ftl) => ftl.is_written_out(),
         }
     }
 
@@ -323,10 +276,10 @@ impl Translation {
     }
 
     /// Returns the counters.
-    pub fn stats(&self) -> &Stats {
+    pub fn stats(&self) -> Stats {
         match self {
-            Pages(ftl) => ftl.stats(),
-            Zones(zoned) => &zoned.stats,
+            Pages(ftl) => *ftl.stats(),
+            Zones(ftl) => stats_of(ftl),
         }
     }
 
@@ -334,10 +287,7 @@ impl Translation {
     pub fn reset_stats(&mut self) {
         match self {
             Pages(ftl) => ftl.reset_stats(),
-            Zones(zoned) => {
-                zoned.ftl.reset_stats();
-                zoned.count();
-            }
+            Zones(ftl) => ftl.reset_stats(),
         }
     }
 
@@ -353,7 +303,7 @@ impl Translation {
     pub fn occupancy(&self) -> Occupancy {
         match self {
             Pages(ftl) => ftl.occupancy(),
-            Zones(zoned) => zoned.occupancy,
+            Zones(_) => Occupancy::default(),
         }
     }
 
@@ -361,7 +311,7 @@ impl Translation {
     pub fn wear(&self) -> (u32, f64, u32) {
         match self {
             Pages(ftl) => ftl.wear(),
-            Zones(zoned) => zoned.ftl.wear(),
+            Zones(ftl) => ftl.wear(),
         }
     }
 
@@ -369,7 +319,7 @@ impl Translation {
     pub fn is_read_only(&self) -> bool {
         match self {
             Pages(ftl) => ftl.is_read_only(),
-            Zones(zoned) => zoned.ftl.is_read_only(),
+            Zones(ftl) => ftl.is_read_only(),
         }
     }
 
@@ -379,6 +329,35 @@ impl Translation {
             Pages(ftl) => ftl.map_cache_use(),
             Zones(_) => None,
         }
+    }
+}
+
+/// Returns the address at which an append to the zone at `offset` would be written.
+fn append_offset(ftl: &ZonedFtl, offset: u64) -> u64 {
+    let unit = u64::from(ftl.unit_bytes());
+    let zones = ftl.zones();
+    zones.zone_of(offset / unit).map_or(offset, |zone| (zones.start(zone) + zones.written(zone)) * unit)
+}
+
+/// Returns the counters of a layer of zones as those of a page-mapped one.
+fn stats_of(ftl: &ZonedFtl) -> Stats {
+    let of = ftl.stats();
+    Stats {
+        host_units: of.host_units,
+        host_bytes: of.host_units * u64::from(ftl.unit_bytes()),
+        programmed_host: of.programmed_host,
+        programmed_copy: of.programmed_copy,
+        programmed_system: of.programmed_log,
+        programmed_padding: of.programmed_padding,
+        programs: of.programs,
+        host_reads: of.host_reads,
+        read_hits: of.read_hits,
+        read_misses: of.read_misses,
+        copy_reads: of.copy_reads,
+        erases: of.erases,
+        failures: of.failures,
+        lost_units: of.lost_units,
+        ..Stats::default()
     }
 }
 

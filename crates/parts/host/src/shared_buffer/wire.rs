@@ -22,7 +22,7 @@ pub fn to_wire(status: Status) -> ::shared_buffer::Status {
         Status::Uncorrectable => ::shared_buffer::Status::ReadError,
         Status::Failed => ::shared_buffer::Status::WriteError,
         Status::NoSpace => ::shared_buffer::Status::NoSpace,
-        Status::Refused { .. } => ::shared_buffer::Status::InvalidOpcode,
+        Status::Refused(_) => ::shared_buffer::Status::InvalidOpcode,
     }
 }
 

@@ -25,7 +25,7 @@ mod space;
 use media::{Action, Actions, Flash, Op, OpId, ProgramUnit, Request, Status, Tag};
 use sim::{Injected, Part, Schedule, Time, Timer};
 
-use crate::{Failure, State, Zones};
+use crate::{Refusal, State, Zones};
 use durability::log::Log;
 use request::buffer::{Buffer, NIL};
 use request::jobs::Manager;
@@ -148,7 +148,7 @@ impl ZonedFtl {
         *command = Command { op: request.op, fua: request.fua, active: true, left: request.bytes, ..Command::NONE };
         let unit_bytes = u64::from(self.config.geometry.unit_bytes);
         if !request.offset.is_multiple_of(unit_bytes) || !request.bytes.is_multiple_of(unit_bytes) {
-            return self.refuse(tag, Failure::InvalidField, out);
+            return self.refuse(tag, Refusal::InvalidField, out);
         }
         let (first, units) = (request.offset / unit_bytes, request.bytes / unit_bytes);
         match request.op {
@@ -290,8 +290,8 @@ impl ZonedFtl {
         out.actions.push(Action::Complete { tag, status });
     }
 
-    pub(crate) fn refuse(&mut self, tag: Tag, failure: Failure, out: &mut Actions) {
-        self.complete(tag, status_of(failure), out);
+    pub(crate) fn refuse(&mut self, tag: Tag, refusal: Refusal, out: &mut Actions) {
+        self.complete(tag, Status::Refused(refusal), out);
     }
 
     /// Counts down what the command waits for, and completes it at the end.
@@ -303,12 +303,6 @@ impl ZonedFtl {
             self.complete(tag, status, out);
         }
     }
-}
-
-/// Returns the status with which a command ends that a zone refused.
-pub(crate) fn status_of(failure: Failure) -> Status {
-    let (kind, code) = failure.code();
-    Status::Refused { kind, code }
 }
 
 impl Part for ZonedFtl {

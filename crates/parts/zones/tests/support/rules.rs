@@ -5,7 +5,7 @@
 //! A namespace is a list of zones, each a state and the number of blocks written. Everything else is counted when a
 //! rule needs it.
 
-use zones::{Config, Failure, State};
+use zones::{Config, Refusal, State};
 
 use State::{Closed, Empty, ExplicitlyOpen, Full, ImplicitlyOpen, Offline, ReadOnly};
 
@@ -36,7 +36,7 @@ pub enum Command {
 pub type Namespace = Vec<(State, u64)>;
 
 /// A permitted result: the block at which data was written, if any, and the namespace that is left.
-pub type Permitted = (Result<Option<u64>, Failure>, Namespace);
+pub type Permitted = (Result<Option<u64>, Refusal>, Namespace);
 
 fn count(namespace: &Namespace, states: &[State]) -> u32 {
     namespace.iter().filter(|(state, _)| states.contains(state)).count() as u32
@@ -50,11 +50,11 @@ fn with(namespace: &Namespace, zone: usize, state: State, written: u64) -> Names
 }
 
 /// Where no further zone may be open, the controller may close any zone that is implicitly open. Returns the namespaces in which `zone` has the resources it needs to be opened.
-fn resources(config: &Config, namespace: &Namespace, zone: usize) -> Result<Vec<Namespace>, Failure> {
+fn resources(config: &Config, namespace: &Namespace, zone: usize) -> Result<Vec<Namespace>, Refusal> {
     let (state, _) = namespace[zone];
     let active = count(namespace, &[ImplicitlyOpen, ExplicitlyOpen, Closed]);
     if state == Empty && config.active_max.is_some_and(|most| active >= most) {
-        return Err(Failure::TooManyActive);
+        return Err(Refusal::TooManyActive);
     }
     let open = count(namespace, &[ImplicitlyOpen, ExplicitlyOpen]);
     if config.open_max.is_none_or(|most| open < most) {
@@ -62,7 +62,7 @@ fn resources(config: &Config, namespace: &Namespace, zone: usize) -> Result<Vec<
     }
     let implicit = (0..namespace.len()).filter(|other| namespace[*other].0 == ImplicitlyOpen);
     let closed: Vec<Namespace> = implicit.map(|other| with(namespace, other, Closed, namespace[other].1)).collect();
-    if closed.is_empty() { Err(Failure::TooManyOpen) } else { Ok(closed) }
+    if closed.is_empty() { Err(Refusal::TooManyOpen) } else { Ok(closed) }
 }
 
 /// Writes `blocks` at the write pointer of `zone`, whose state has been checked.
@@ -70,7 +70,7 @@ fn write_at_pointer(config: &Config, namespace: &Namespace, zone: usize, blocks:
     let fails = |failure| vec![(Err(failure), namespace.clone())];
     let (state, written) = namespace[zone];
     if written + blocks > config.capacity {
-        return fails(Failure::Boundary);
+        return fails(Refusal::Boundary);
     }
     let prepared = match state {
         ImplicitlyOpen | ExplicitlyOpen => vec![namespace.clone()],
@@ -95,9 +95,9 @@ pub fn permitted(config: &Config, namespace: &Namespace, command: Command) -> Ve
     let blocks = u64::from(config.zones) * config.size;
     // A zone that is written must be writable, whatever the address within it.
     let unwritable = |zone: usize| match namespace[zone].0 {
-        Full => Some(Failure::Full),
-        ReadOnly => Some(Failure::ReadOnly),
-        Offline => Some(Failure::Offline),
+        Full => Some(Refusal::Full),
+        ReadOnly => Some(Refusal::ReadOnly),
+        Offline => Some(Refusal::Offline),
         _ => None,
     };
     let change_all = |from: &[State], to: State| {
@@ -108,13 +108,13 @@ pub fn permitted(config: &Config, namespace: &Namespace, command: Command) -> Ve
         leaves(namespace.iter().map(change).collect())
     };
     match command {
-        Command::Read(block, some) if block + some > blocks => fails(Failure::OutOfRange),
+        Command::Read(block, some) if block + some > blocks => fails(Refusal::OutOfRange),
         Command::Read(block, some) => {
             let touched = (block..block + some).any(|block| namespace[(block / config.size) as usize].0 == Offline);
-            if touched { fails(Failure::Offline) } else { leaves(namespace.clone()) }
+            if touched { fails(Refusal::Offline) } else { leaves(namespace.clone()) }
         }
         Command::Write(block, some) | Command::Append(block, some) if block + some > blocks => {
-            fails(Failure::OutOfRange)
+            fails(Refusal::OutOfRange)
         }
         Command::Write(block, some) => {
             let zone = (block / config.size) as usize;
@@ -122,14 +122,14 @@ pub fn permitted(config: &Config, namespace: &Namespace, command: Command) -> Ve
                 return fails(failure);
             }
             if block % config.size != namespace[zone].1 {
-                return fails(Failure::InvalidWrite);
+                return fails(Refusal::InvalidWrite);
             }
             write_at_pointer(config, namespace, zone, some)
         }
         Command::Append(block, some) => {
             let zone = (block / config.size) as usize;
             if block % config.size != 0 || config.append_max.is_some_and(|most| some > most) {
-                return fails(Failure::InvalidField);
+                return fails(Refusal::InvalidField);
             }
             match unwritable(zone) {
                 Some(failure) => fails(failure),
@@ -137,7 +137,7 @@ pub fn permitted(config: &Config, namespace: &Namespace, command: Command) -> Ve
             }
         }
         Command::Open(zone) => match namespace[zone as usize] {
-            (Full | ReadOnly | Offline, _) => fails(Failure::InvalidTransition),
+            (Full | ReadOnly | Offline, _) => fails(Refusal::InvalidTransition),
             (ImplicitlyOpen | ExplicitlyOpen, written) => {
                 leaves(with(namespace, zone as usize, ExplicitlyOpen, written))
             }
@@ -153,24 +153,24 @@ pub fn permitted(config: &Config, namespace: &Namespace, command: Command) -> Ve
             (ImplicitlyOpen | ExplicitlyOpen | Closed, written) => {
                 leaves(with(namespace, zone as usize, Closed, written))
             }
-            _ => fails(Failure::InvalidTransition),
+            _ => fails(Refusal::InvalidTransition),
         },
         Command::Finish(zone) => match namespace[zone as usize] {
-            (ReadOnly | Offline, _) => fails(Failure::InvalidTransition),
+            (ReadOnly | Offline, _) => fails(Refusal::InvalidTransition),
             (_, written) => leaves(with(namespace, zone as usize, Full, written)),
         },
         Command::Reset(zone) => match namespace[zone as usize] {
-            (ReadOnly | Offline, _) => fails(Failure::InvalidTransition),
+            (ReadOnly | Offline, _) => fails(Refusal::InvalidTransition),
             _ => leaves(with(namespace, zone as usize, Empty, 0)),
         },
         Command::TakeOffline(zone) => match namespace[zone as usize] {
             (ReadOnly | Offline, written) => leaves(with(namespace, zone as usize, Offline, written)),
-            _ => fails(Failure::InvalidTransition),
+            _ => fails(Refusal::InvalidTransition),
         },
         Command::OpenAll => {
             let wanted = count(namespace, &[ExplicitlyOpen, Closed]);
             if config.open_max.is_some_and(|most| wanted > most) {
-                return fails(Failure::TooManyOpen);
+                return fails(Refusal::TooManyOpen);
             }
             // As many implicitly open zones as needed are closed, in any choice.
             let opened: Namespace = namespace

@@ -6,7 +6,7 @@ use media::{
 use sim::{Rng, Streams, Time};
 use testkit::flash::{SimpleFlash, Unit};
 use zones::ftl::{Config, InjectedFault, ZonedFtl};
-use zones::{Failure, State, Zones};
+use zones::{Refusal, State, Zones};
 
 use super::oracle::Zone;
 
@@ -23,7 +23,7 @@ pub struct Faults {
 struct Command {
     request: Request,
     /// Status that the state machine predicts.
-    expected: Option<Failure>,
+    expected: Option<Refusal>,
     /// Values written, or read so far, one per unit; `None`: not delivered.
     values: Vec<Option<u64>>,
     /// First unit written.
@@ -304,10 +304,9 @@ impl World {
         let command = self.commands[tag.0 as usize].take().expect("a command in progress");
         self.clock += 1;
         let fails = self.faults.program + self.faults.erase > 0.0;
-        if let Status::Refused { kind, code } = status {
-            let found = command.expected.map(Failure::code);
+        if let Status::Refused(refusal) = status {
             let lost = self.mirror_lost(&command);
-            assert!(found == Some((kind, code)) || lost, "{command:?} ended with {status:?}");
+            assert!(command.expected == Some(refusal) || lost, "{command:?} ended with {status:?}");
             self.refused += 1;
             return;
         }

@@ -1,13 +1,13 @@
 //! Zone management commands: open, close, finish, reset, of one zone or of all.
 
-use media::{Actions, Op, Tag};
+use media::{Actions, Op, Status, Tag};
 use sim::Time;
 
 use crate::ftl::request::buffer::{EXPECTED, NIL};
 use crate::ftl::request::jobs::Job;
 use crate::ftl::space::extent::{Extent, Finishing, Removal};
 use crate::ftl::{InjectedFault, ZonedFtl};
-use crate::{Failure, State};
+use crate::{Refusal, State};
 
 impl ZonedFtl {
     /// Starts the command `tag` on the zone that is `units` units from `first` on, or on all zones.
@@ -16,7 +16,7 @@ impl ZonedFtl {
         let all = first == 0 && units == u64::from(self.layout.user_units);
         let single = first.is_multiple_of(size) && units == size && first < u64::from(self.layout.user_units);
         if !all && !single {
-            return self.refuse(tag, Failure::InvalidField, out);
+            return self.refuse(tag, Refusal::InvalidField, out);
         }
         let op = self.commands[tag.0 as usize].op;
         let zones = if single { vec![(first / size) as u32] } else { self.concerned(op) };
@@ -31,7 +31,7 @@ impl ZonedFtl {
         for zone in zones {
             self.commands[tag.0 as usize].left += 1;
             if let Err(failure) = self.manage_zone(now, tag, zone, op, out) {
-                self.commands[tag.0 as usize].status = crate::ftl::status_of(failure);
+                self.commands[tag.0 as usize].status = Status::Refused(failure);
                 self.count_down(tag, out);
             }
         }
@@ -49,7 +49,7 @@ impl ZonedFtl {
         (0..self.config.zones.zones).filter(|zone| selects(self.zones.state(*zone))).collect()
     }
 
-    fn manage_zone(&mut self, now: Time, tag: Tag, zone: u32, op: Op, out: &mut Actions) -> Result<(), Failure> {
+    fn manage_zone(&mut self, now: Time, tag: Tag, zone: u32, op: Op, out: &mut Actions) -> Result<(), Refusal> {
         let times = self.config.times;
         let id = self.current[zone as usize];
         match op {

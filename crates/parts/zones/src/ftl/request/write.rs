@@ -2,7 +2,7 @@
 
 use media::{Action, Actions, Move, Op, SECTOR, Status, Tag};
 
-use crate::Failure;
+use crate::Refusal;
 use crate::ftl::request::buffer::EXPECTED;
 use crate::ftl::request::operation::Command;
 use crate::ftl::{InjectedFault, ZonedFtl};
@@ -13,7 +13,7 @@ impl ZonedFtl {
     pub(crate) fn write(&mut self, tag: Tag, first: u64, units: u64, out: &mut Actions) {
         let is_append = self.commands[tag.0 as usize].op == Op::Append;
         if units > u64::from(self.config.write_max()) {
-            return self.refuse(tag, Failure::InvalidField, out);
+            return self.refuse(tag, Refusal::InvalidField, out);
         }
         let accepted = if is_append { self.zones.append(first, units) } else { self.zones.write(first, units) };
         let written = match accepted {
