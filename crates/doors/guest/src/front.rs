@@ -16,6 +16,8 @@ pub enum Need {
     Reset,
     /// The state of translation layer and flash, for the command with this tag: [`crate::controller::Controller::health`].
     Health(u16),
+    /// The states of the zones, for the command with this tag: [`crate::controller::Controller::zones`].
+    Zones(u16),
     /// The host did not return the Host Memory Buffer: recover its contents, then
     /// [`crate::controller::Controller::host_memory_lost`] for the command with this tag.
     LoseHostMemory(u16),

@@ -6,7 +6,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use support::hostile::attack;
-use support::{SMALL, system};
+use support::{SMALL, ZONED, system};
 use system::System;
 
 /// Hostile steps of a guest.
@@ -51,6 +51,22 @@ fn any_bytes_are_answered_by_a_drive_with_host_memory() {
     assert!(lent > 0, "no guest ever lent its memory, so it attacked little");
 }
 
+/// A drive with zones, with a write cache that a power cut loses or keeps.
+fn with_zones(protected: &str) -> System {
+    let sets =
+        [("host.max_transfer", "64KiB"), ("device.max_commands", "24"), ("device.power_loss_protection", protected)];
+    system("", &[&ZONED[..], &sets].concat())
+}
+
+#[test]
+fn any_bytes_are_answered_by_a_drive_with_zones() {
+    for protected in ["false", "true"] {
+        let zoned = with_zones(protected);
+        let written: u64 = (0..seeds() / 2).map(|seed| attack((2 << 32) + seed, STEPS, &zoned).0).sum();
+        assert!(written > seeds() << 12, "the guest wrote only {written} bytes, so it attacked little");
+    }
+}
+
 /// Attacks drives of several kinds with one seed after another, for `NANDRAM_FUZZ_SECONDS` from seed
 /// `NANDRAM_FUZZ_SEED` on. `make fuzz-controller` runs it.
 #[test]
@@ -64,13 +80,15 @@ fn attacks_for_some_time() {
             ("device.hmb.use", r#"["map", "read-cache", "write-buffer"]"#),
             ("device.max_commands", "64"),
         ]),
+        with_zones("false"),
+        with_zones("true"),
     ];
     let limit = Duration::from_secs(number("NANDRAM_FUZZ_SECONDS").unwrap_or(60));
     let (begin, first) = (Instant::now(), number("NANDRAM_FUZZ_SEED").unwrap_or(1 << 33));
     let mut seed = first;
     while begin.elapsed() < limit {
         println!("seed {seed}");
-        attack(seed, STEPS, &systems[(seed % 4) as usize]);
+        attack(seed, STEPS, &systems[(seed % systems.len() as u64) as usize]);
         seed += 1;
     }
     println!("{} guests in {} s", seed - first, begin.elapsed().as_secs());

@@ -30,6 +30,7 @@ pub fn export(system: &System, options: &Options, path: &Path, image: &Path) -> 
     let file = File::create(image).map_err(fail())?;
     file.set_len(parts.user_bytes).map_err(fail())?;
     let mut fast = Fast::new(&mut layer, &mut store);
+    fast.start();
     for at in (0..parts.user_bytes).step_by(STEP as usize) {
         let bytes = STEP.min(parts.user_bytes - at);
         if fast.request(Request::new(Op::Read, at, bytes)) != Status::Ok {

@@ -8,7 +8,6 @@ use sim::{Schedule, Time};
 
 use super::admin::{Course, Outcome};
 use super::events::Notice;
-use super::namespaces::trims;
 use super::registers::Shutdown;
 use super::{Controller, Event, Need, Step};
 use crate::entry::{Entry, Status};
@@ -80,7 +79,7 @@ impl Controller {
         if self.background.purpose.is_some() {
             return Err(Status::SEQUENCE_ERROR);
         }
-        let mut plan: VecDeque<Request> = trims(0, self.namespaces.bytes()).collect();
+        let mut plan: VecDeque<Request> = self.namespaces.iter().flat_map(|each| self.erasure(each)).collect();
         plan.push_back(Request::flush());
         let sanitized = Some(entry.dword(10));
         let total = plan.len();

@@ -68,6 +68,12 @@ impl<'a> Fast<'a> {
         Fast { ftl, store, out: Actions::default(), data, pending: VecDeque::new() }
     }
 
+    /// Performs what the mount of the layer left to do, such as to move data that it found in a log.
+    pub fn start(&mut self) {
+        self.ftl.start(&mut self.out);
+        self.settle();
+    }
+
     /// The translation layer.
     pub fn ftl(&self) -> &Translation {
         self.ftl

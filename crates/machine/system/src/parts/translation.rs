@@ -69,6 +69,14 @@ impl Translation {
         }
     }
 
+    /// Returns states and write pointers of the zones, if the drive has zones, for changes that concern no data.
+    pub fn zones_mut(&mut self) -> Option<&mut ::zones::Zones> {
+        match self {
+            Pages(_) => None,
+            Zones(ftl) => Some(ftl.zones_mut()),
+        }
+    }
+
     /// Starts what a mount left to do.
     pub fn start(&mut self, out: &mut Actions) {
         match self {
@@ -270,9 +278,22 @@ impl Translation {
         self.pages().host_memory_lines(id, entries)
     }
 
+    /// Performs the barrier that the end of the command `tag` needs, if it needs one that was not an action: then
+    /// `barrier` gets the [oldest sequence](Self::oldest_sequence). Returns false if the command must not end, because the
+    /// barrier failed.
+    pub fn settles(&self, tag: Tag, barrier: impl FnOnce(u64) -> bool) -> bool {
+        match self {
+            Zones(ftl) if ftl.promises_durability(tag) => barrier(ftl.oldest_sequence()),
+            _ => true,
+        }
+    }
+
     /// Returns the sequence number below which all programs have completed.
     pub fn oldest_sequence(&self) -> u64 {
-        self.pages().oldest_sequence()
+        match self {
+            Pages(ftl) => ftl.oldest_sequence(),
+            Zones(ftl) => ftl.oldest_sequence(),
+        }
     }
 
     /// Returns the counters.
