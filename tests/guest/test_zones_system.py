@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guest.test_guest_system import FOLDER, hashes, served
+from guest.test_guest_system import FOLDER, fetched, hashes, served
 
 pytestmark = pytest.mark.system
 
@@ -172,3 +172,54 @@ def test_btrfs_keeps_verified_files_on_zones_that_outlive_the_server(tmp_path: P
     assert (whole, 20 < int(empty) < 32) == ("1", True)
     assert "err= 0" in (tmp_path / "find/out/again.txt").read_text()
     assert "zoned mode enabled with zone size 67108864" in (tmp_path / "find/kernel.txt").read_text()
+
+
+F2FS = [
+    *("--kernel", "6.12-amd64", "--module", "f2fs", "--module", "crc32_generic"),
+    # fsck.f2fs 1.16 counts the segments that a zone's capacity leaves out as free.
+    *("--set", "device.zones.capacity=64MiB", "--set", "device.zones.conventional=512MiB"),
+]
+FIND = """
+set -e
+# Linux names namespaces in the order in which it finds them, which varies.
+for each in nvme0n1 nvme0n2; do
+    [ "$(cat /sys/block/$each/queue/zoned)" = none ] && conventional=/dev/$each || zoned=/dev/$each
+done
+"""
+F2FS_MAKE = """
+nvme list-ns /dev/nvme0 -y 2 | grep -c '\\]:'
+mkfs.f2fs -q -f -m -c $zoned $conventional > /out/mkfs.txt
+mkdir -p /mnt
+mount -t f2fs $conventional /mnt
+fio --name=mixed --directory=/mnt --rw=randwrite --bs=16k --size=64m --direct=1 --ioengine=libaio --iodepth=8 \
+    --verify=crc32c --verify_fatal=1 --end_fsync=1 --output=/out/mixed.txt
+fio --name=buffered --directory=/mnt --rw=write --bs=128k --size=96m --verify=crc32c --verify_fatal=1 --end_fsync=1 \
+    --output=/out/buffered.txt
+dd if=/dev/urandom of=/mnt/kept bs=1M count=20 2> /dev/null
+md5sum < /mnt/kept > /mnt/sum
+umount /mnt
+"""
+F2FS_FIND = """
+fsck.f2fs --dry-run $conventional > /out/fsck.txt
+grep -c 'Fail' /out/fsck.txt || true
+mkdir -p /mnt
+mount -t f2fs $conventional /mnt
+md5sum < /mnt/kept | cmp - /mnt/sum
+fio --name=mixed --directory=/mnt --rw=randwrite --bs=16k --size=64m --direct=1 --verify=crc32c --verify_only \
+    --verify_fatal=1 --output=/out/again.txt
+umount /mnt
+blkzone report $zoned | grep -c 'zcond: 1(em)'
+"""
+
+
+def test_f2fs_keeps_verified_files_on_zones_and_a_conventional_namespace(tmp_path: Path) -> None:
+    served()
+    fetched("6.12-amd64")
+    options = [*F2FS, "--store", str(tmp_path / "drive.store")]
+    assert run(tmp_path / "make", FIND + F2FS_MAKE, *options) == "1\n"
+    failed, empty = run(tmp_path / "find", FIND + F2FS_FIND, *options).splitlines()
+    assert (failed, 20 < int(empty) < 32) == ("0", True)
+    assert "err= 0" in (tmp_path / "find/out/again.txt").read_text()
+    assert (
+        "[FSCK] Write pointers consistency                     [Ok..]" in (tmp_path / "find/out/fsck.txt").read_text()
+    )

@@ -304,7 +304,7 @@ impl Drive {
 
     /// Returns the bytes that hosts can address.
     pub(crate) fn capacity(&self) -> u64 {
-        self.parts.user_bytes
+        self.parts.user_bytes + self.parts.conventional_bytes()
     }
 
     /// Returns the bytes of a mapping unit.
@@ -412,7 +412,10 @@ impl Drive {
         let geometry = self.parts.nand.geometry;
         let units = u64::from(geometry.pages) * u64::from(geometry.page_bytes / geometry.unit_bytes);
         let user_units = match &self.parts.zones {
-            Some(ftl) => u64::from(ftl.zones.zones) * ftl.zones.capacity,
+            Some(ftl) => {
+                let conventional = self.parts.conventional.as_ref().map_or(0, |part| u64::from(part.user_units));
+                u64::from(ftl.zones.zones) * ftl.zones.capacity + conventional
+            }
             None => u64::from(self.parts.ftl.user_units),
         };
         self.usable_blocks().saturating_sub(user_units.div_ceil(units))
@@ -518,6 +521,7 @@ fn parts(system: &System) -> Result<Parts, DriveError> {
     let mut parts = Parts::new(&system, PayloadKind::Bytes)?;
     parts.ftl.tags += 1;
     parts.zones.iter_mut().for_each(|ftl| ftl.tags += 1);
+    parts.conventional.iter_mut().for_each(|ftl| ftl.tags += 1);
     parts.host_interface.device.arbitration = device::Arbitration::RoundRobin;
     parts.host_interface.device.priorities.clear();
     parts.host_interface.device.coalescing = None;
@@ -548,10 +552,9 @@ fn namespaces(parts: &Parts, configs: &[NamespaceConfig]) -> Result<Vec<Namespac
     let unit = u64::from(parts.nand.geometry.unit_bytes).max(4096);
     if parts.zones.is_some() {
         let block = parts.nand.geometry.unit_bytes;
-        return match configs {
-            [] => Ok(vec![NamespaceConfig { bytes: parts.user_bytes, block }]),
-            _ => Err(DriveError::Zones),
-        };
+        let all = [parts.user_bytes, parts.conventional_bytes()].into_iter().filter(|bytes| *bytes > 0);
+        let all = all.map(|bytes| NamespaceConfig { bytes, block }).collect();
+        return if configs.is_empty() { Ok(all) } else { Err(DriveError::Zones) };
     }
     if configs.is_empty() {
         return Ok(vec![NamespaceConfig { bytes: parts.user_bytes / unit * unit, block: 512 }]);

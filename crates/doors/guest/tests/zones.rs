@@ -467,6 +467,84 @@ fn format_and_sanitize_empty_all_zones() {
     assert_eq!(host.admin(format).status, 0x10a);
 }
 
+/// A drive with a conventional namespace of 16 MiB.
+fn with_conventional(sets: &[(&str, &str)]) -> Host {
+    drive(&[&[("device.zones.conventional", "16MiB")], sets].concat())
+}
+
+/// Writes or reads namespace 2, at a block of 4 KiB.
+fn conventional(host: &mut Host, opcode: u8, lba: u64, blocks: u64) -> u16 {
+    let command = host.transfer(opcode, lba, blocks as u32, BLOCK);
+    host.run(1, Command { namespace: 2, ..command }).status
+}
+
+#[test]
+fn a_conventional_namespace_is_written_in_any_order_next_to_the_zones() {
+    let mut host = with_conventional(&[]);
+    assert_eq!(host.identify(2, 0)[..12], [1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(host.identify(3, 2)[20..25], [4, 1, 0, 0, 0], "the NVM command set");
+    let namespace = host.identify(0, 2);
+    assert_eq!((quad(&namespace, 0), namespace[25], namespace[26]), (4096, 1, 1), "blocks of 4 KiB, as the zones have");
+    assert_eq!(host.identify(0, 1)[25..27], [0, 0]);
+    for turn in 0..40u64 {
+        let lba = turn * 1237 % 4080;
+        host.store(DATA, &pattern(turn, 65536));
+        assert_eq!(conventional(&mut host, 1, lba, 16), 0);
+        assert_eq!(append(&mut host, turn % 3, &pattern(turn, 8192)).status, 0);
+    }
+    assert_eq!(host.run(1, Command { namespace: u32::MAX, ..Command::default() }).status, 0, "a flush of both");
+    host.cut_power();
+    host.attach(1);
+    for turn in 0..40u64 {
+        let last = (0..40u64).rev().find(|later| later * 1237 % 4080 == turn * 1237 % 4080);
+        assert_eq!(last, Some(turn), "no write overwrites another's first block");
+        assert_eq!(conventional(&mut host, 2, turn * 1237 % 4080, 1), 0);
+        assert_eq!(host.load(DATA, 4096), pattern(turn, 4096), "write {turn}");
+        assert_eq!(read(&mut host, turn % 3 * SIZE + turn / 3 * 2, 2), pattern(turn, 8192), "append {turn}");
+    }
+    // Zone commands, and the last block.
+    assert_eq!(host.run(1, Command { namespace: 2, ..send_command(RESET, 0) }).status, 0x01);
+    assert_eq!((conventional(&mut host, 2, 4095, 1), conventional(&mut host, 2, 4096, 1)), (0, 0x80));
+    // Deallocated blocks read as zeros; a format of one namespace leaves the other.
+    let range = [&0u32.to_le_bytes()[..], &16u32.to_le_bytes(), &1237u64.to_le_bytes()].concat();
+    host.store(DATA, &range);
+    let trim = Command { opcode: 9, namespace: 2, prp: [DATA, 0], dwords: [0, 4, 0, 0, 0, 0], ..Command::default() };
+    assert_eq!(host.run(1, trim).status, 0);
+    assert_eq!(conventional(&mut host, 2, 1237, 1), 0);
+    assert_eq!(host.load(DATA, 4096), [0; 4096]);
+    let format = Command { opcode: 0x80, namespace: 2, dwords: [0, 0, 0, 0, 0, 0], ..Command::default() };
+    assert_eq!(host.admin(format).status, 0);
+    assert_eq!(quad(&host.identify(0, 2), 0), 32768, "blocks of 512 bytes");
+    assert_eq!(zones(&mut host)[0].0, CLOSED);
+    assert_eq!(host.admin(Command { namespace: 1, ..format }).status, 0);
+    assert_eq!(zones(&mut host), [(EMPTY, 0); 8]);
+}
+
+#[test]
+fn a_conventional_namespace_that_is_overwritten_collects_and_keeps_flushed_data() {
+    for protected in ["false", "true"] {
+        let mut host = with_conventional(&[("device.power_loss_protection", protected)]);
+        let mut versions = vec![0u64; 256];
+        for turn in 1..2500u64 {
+            let place = turn * 7919 % 256;
+            host.store(DATA, &pattern(turn, 65536));
+            assert_eq!(conventional(&mut host, 1, place * 16, 16), 0);
+            versions[place as usize] = turn;
+            if turn % 700 == 0 {
+                assert_eq!(append(&mut host, 0, &pattern(turn, 4096)).status, 0);
+                assert_eq!(host.run(1, Command { namespace: 2, ..Command::default() }).status, 0);
+                host.cut_power();
+                host.attach(1);
+            }
+        }
+        assert!(host.drive.machine().ftl().stats().erases > 0);
+        for (place, turn) in (0..).zip(&versions) {
+            assert_eq!(conventional(&mut host, 2, place * 16, 16), 0);
+            assert_eq!(host.load(DATA, 65536), pattern(*turn, 65536), "place {place}");
+        }
+    }
+}
+
 #[test]
 fn drives_that_a_guest_cannot_use_are_refused() {
     let refused = |sets: &[(&str, &str)], namespaces: Vec<NamespaceConfig>| {

@@ -80,7 +80,7 @@ impl Controller {
             return Err(Status::SEQUENCE_ERROR);
         }
         let mut plan: VecDeque<Request> = self.namespaces.iter().flat_map(|each| self.erasure(each)).collect();
-        plan.push_back(Request::flush());
+        plan.extend(self.flushes());
         let sanitized = Some(entry.dword(10));
         let total = plan.len();
         self.background = Background {
@@ -102,7 +102,7 @@ impl Controller {
             return;
         }
         self.background.purpose = Some(Purpose::Shutdown);
-        self.background.plan = VecDeque::from([Request::flush()]);
+        self.background.plan = self.flushes();
         if self.host_memory.is_unsettled() {
             self.needs.push(Need::LoseHostMemory(self.background_tag));
         } else {

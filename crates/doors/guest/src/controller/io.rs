@@ -52,11 +52,10 @@ impl Controller {
         let (first, count) = (entry.lba(), u64::from(entry.dword(12) & 0xffff) + 1);
         match entry.opcode() {
             opcode::FLUSH => {
-                let known = entry.namespace() == super::namespaces::ALL;
-                if !known {
-                    self.namespace(entry)?;
+                if entry.namespace() == super::namespaces::ALL {
+                    return Ok((self.flushes(), 0));
                 }
-                Ok((VecDeque::from([Request::flush()]), 0))
+                Ok((VecDeque::from([self.flush_of(self.namespace(entry)?)]), 0))
             }
             opcode::READ | opcode::WRITE => {
                 let (offset, bytes) = self.namespace(entry)?.range(first, count).ok_or(Status::LBA_OUT_OF_RANGE)?;

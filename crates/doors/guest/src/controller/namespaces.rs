@@ -165,7 +165,7 @@ impl Controller {
                 self.changed_namespaces.insert(identifier);
             }
         }
-        plan.push_back(Request::flush());
+        plan.extend(self.flushes());
         self.notice(now, Notice::NamespaceChanged, s);
         self.needs.push(Need::SaveState);
         Ok(plan)

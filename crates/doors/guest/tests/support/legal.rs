@@ -16,7 +16,7 @@ pub fn commands(guest: &mut Hostile) -> (usize, Vec<[u8; 64]>, u64) {
         list = page(guest);
         let command = match queue {
             0 => admin(guest, list),
-            _ if guest.zoned => zoned::io(guest, list),
+            _ if guest.zoned && guest.below(4) > 0 => zoned::io(guest, list),
             _ => io(guest, list),
         };
         let mut entry = command.bytes(guest.below(1 << 16) as u16);

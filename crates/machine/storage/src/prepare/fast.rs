@@ -44,7 +44,7 @@ fn keep_rest(ftl: &Translation, store: &mut Store, id: OpId, page: PageAddr, los
         if lost && unit.lost {
             store.set_lost(page, plane, at % per_page);
         }
-        if let Some(note) = ftl.note(unit.logical) {
+        if let Some(note) = ftl.note(id, unit.logical) {
             store.set_note(page, plane, at % per_page, note);
         }
     }

@@ -151,6 +151,20 @@ impl Controller {
         trims(namespace.offset, namespace.bytes).collect()
     }
 
+    /// Returns the flush of a namespace. On a drive with zones its address selects the part of the drive.
+    pub(in crate::controller) fn flush_of(&self, namespace: &Namespace) -> Request {
+        let offset = if self.has_zones() { namespace.offset } else { 0 };
+        Request { offset, ..Request::flush() }
+    }
+
+    /// Returns the flushes of the whole drive.
+    pub(in crate::controller) fn flushes(&self) -> VecDeque<Request> {
+        match self.has_zones() {
+            true => self.namespaces.iter().map(|namespace| self.flush_of(namespace)).collect(),
+            false => VecDeque::from([Request::flush()]),
+        }
+    }
+
     /// Returns the logical blocks from the start of a zone to that of the next.
     fn zone_size(&self) -> u64 {
         self.zones.expect("a zoned namespace").size
