@@ -114,6 +114,28 @@ fn collection_never_stops_the_host_whatever_group_and_policy() {
     }
 }
 
+/// Copies change the map too: where its cache holds a part, pages of the map are then written as well as host data.
+#[test]
+fn collection_never_stops_the_host_of_a_drive_that_caches_a_part_of_its_map() {
+    for group in ["drive", "die"] {
+        for grain in ["page", "entry"] {
+            // An eighth of the map, and a quarter.
+            for size in ["1MiB", "2MiB"] {
+                let sets = [("ftl.group", group), ("ftl.map_cache.grain", grain), ("ftl.map_cache.size", size)];
+                let system = superblocks(&[&sets[..], &[("ftl.gc.batch", "32")]].concat());
+                let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+                let (flown, amplification, _) = write(&system, &parts, 60_000);
+                let name = format!("{group}, {grain}, {size}");
+                assert!(
+                    amplification > 2.0,
+                    "{name}: write amplification {amplification}: hardly anything is collected"
+                );
+                assert!(flown.silence < Time::from_ms(50), "{name}: no write ended for {}", flown.silence);
+            }
+        }
+    }
+}
+
 /// If pages are read one by one, each program waits for two transfers through its die's cache register.
 #[test]
 fn batches_save_turns_between_reading_and_programming() {

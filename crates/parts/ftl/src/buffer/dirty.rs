@@ -1,6 +1,6 @@
 //! Slots whose data is newer than flash and not in a program yet.
 
-use crate::buffer::slots::{List, NIL, Slots};
+use crate::buffer::slots::{List, NIL, Owner, Slots};
 use crate::location::Location;
 
 /// Dirty slots in the order in which they became dirty, which an epoch counts.
@@ -136,6 +136,23 @@ impl DirtySlots {
     #[inline]
     pub(crate) fn take_first(&mut self, slots: &mut Slots) -> u32 {
         slots.remove_first(&mut self.list)
+    }
+
+    /// Moves the first `count` slots of units of the layer itself to the front, or all there are. Returns their number.
+    pub(crate) fn put_system_first(&mut self, slots: &mut Slots, count: u32) -> u32 {
+        let mut found = Vec::with_capacity(count as usize);
+        let mut slot = self.list.head;
+        while slot != NIL && found.len() < count as usize {
+            if slots[slot].owner == Owner::System {
+                found.push(slot);
+            }
+            slot = slots.next(slot);
+        }
+        for slot in found.iter().rev() {
+            slots.remove(&mut self.list, *slot);
+            slots.prepend(&mut self.list, *slot);
+        }
+        found.len() as u32
     }
 
     /// Makes all present slots go to flash without waiting for more.

@@ -216,6 +216,21 @@ impl Slots {
         list.len += 1;
     }
 
+    /// Puts `id` at the front of `list`.
+    pub fn prepend(&mut self, list: &mut List, id: u32) {
+        let head = list.head;
+        let slot = &mut self.slots[id as usize];
+        slot.previous = NIL;
+        slot.next = head;
+        if head == NIL {
+            list.tail = id;
+        } else {
+            self.slots[head as usize].previous = id;
+        }
+        list.head = id;
+        list.len += 1;
+    }
+
     /// Removes and returns the first slot of `list`, which must not be empty.
     #[inline]
     pub fn remove_first(&mut self, list: &mut List) -> u32 {

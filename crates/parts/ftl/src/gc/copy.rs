@@ -85,6 +85,7 @@ impl Ftl {
         let shortage = self.shortage(pu);
         self.read_victims(pu, shortage, out);
         self.program_pending(pu, out);
+        self.update_share(pu);
         self.release_host(pu, before);
     }
 
@@ -99,6 +100,10 @@ impl Ftl {
                 }
                 continue;
             };
+            if self.copies_wait() {
+                self.gc.waits = true;
+                return;
+            }
             if !self.read_victim(pu, scan, self.copies_allowed(pu, scan, shortage), out) {
                 return;
             }

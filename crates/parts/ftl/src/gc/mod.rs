@@ -7,6 +7,7 @@ pub(crate) mod pacing;
 pub(crate) mod policy;
 pub(crate) mod refresh;
 pub(crate) mod scan_order;
+mod share;
 pub(crate) mod short;
 pub(crate) mod victim;
 pub(crate) mod victims;
@@ -28,6 +29,8 @@ pub(crate) struct Collector {
     pace: Pace,
     order: ScanOrder,
     pub(crate) refresh: Refresh,
+    /// Copies of some parallel unit wait for the map.
+    waits: bool,
     /// Random numbers for the choice of victims.
     rng: Rng,
 }
@@ -44,6 +47,7 @@ impl Collector {
             pace: Pace::new(config, layout),
             order: ScanOrder::new(config, layout),
             refresh: Refresh::new(config, layout),
+            waits: false,
             rng: streams.stream("ftl.collection"),
         }
     }

@@ -261,6 +261,23 @@ impl Ftl {
         None
     }
 
+    /// Returns room for a program of the map, in the next parallel unit that has any, whether or not host writes wait
+    /// for copies there.
+    pub(crate) fn map_room(&mut self) -> Option<Room> {
+        let stream = self.host_stream();
+        for (from, end) in self.space.host_room.turns.search() {
+            for pu in from..end {
+                if self.is_open_to_host(pu, stream)
+                    && let Some(room) = self.room(pu, stream)
+                {
+                    self.space.host_room.turns.took(pu);
+                    return Some(room);
+                }
+            }
+        }
+        None
+    }
+
     /// Returns the stream of the host data that is written to flash next.
     #[inline]
     fn host_stream(&self) -> Stream {
