@@ -114,6 +114,14 @@ impl Ftl {
         }
     }
 
+    /// Lets copies that waited for the map go on if no operation is left whose end would do so.
+    #[inline]
+    pub(crate) fn resume_last_copies(&mut self, out: &mut Actions) {
+        if self.gc.waits && self.operations.active() == 0 {
+            self.dispatch(out);
+        }
+    }
+
     /// Writes the map while host writes wait for copies. With placement the map waits with the data of its handle.
     pub(crate) fn write_map(&mut self, out: &mut Actions) {
         let whole = self.layout.program_units;
