@@ -138,21 +138,21 @@ impl DirtySlots {
         slots.remove_first(&mut self.list)
     }
 
-    /// Moves the first `count` slots of units of the layer itself to the front, or all there are. Returns their number.
-    pub(crate) fn put_system_first(&mut self, slots: &mut Slots, count: u32) -> u32 {
-        let mut found = Vec::with_capacity(count as usize);
-        let mut slot = self.list.head;
-        while slot != NIL && found.len() < count as usize {
-            if slots[slot].owner == Owner::System {
-                found.push(slot);
-            }
-            slot = slots.next(slot);
+    /// Returns the slots of units of the layer itself, in order.
+    pub(crate) fn of_system<'a>(&self, slots: &'a Slots) -> impl Iterator<Item = u32> + 'a {
+        let some = |slot: u32| (slot != NIL).then_some(slot);
+        let all = std::iter::successors(some(self.list.head), move |slot| some(slots.next(*slot)));
+        all.filter(|slot| slots[*slot].owner == Owner::System)
+    }
+
+    /// Moves the first `count` slots of units of the layer itself to the front. They must go to flash at once: the others
+    /// stay in order.
+    pub(crate) fn put_system_first(&mut self, slots: &mut Slots, count: u32) {
+        let found: Vec<u32> = self.of_system(slots).take(count as usize).collect();
+        for slot in found.into_iter().rev() {
+            slots.remove(&mut self.list, slot);
+            slots.prepend(&mut self.list, slot);
         }
-        for slot in found.iter().rev() {
-            slots.remove(&mut self.list, *slot);
-            slots.prepend(&mut self.list, *slot);
-        }
-        found.len() as u32
     }
 
     /// Makes all present slots go to flash without waiting for more.
@@ -200,6 +200,18 @@ mod tests {
         dirty.add(&mut slots, early);
         assert!(dirty.is_due() && slots[early].epoch == dirty.epoch() && !dirty.is_forced(slots[early].epoch));
         assert_eq!([dirty.take_first(&mut slots), dirty.take_first(&mut slots)], [late, early]);
+        assert!(dirty.is_empty());
+    }
+
+    #[test]
+    fn units_of_the_layer_itself_can_go_first() {
+        let (mut slots, mut dirty) = (Slots::new(8), DirtySlots::new(0));
+        let all: Vec<u32> = (0..6).map(|unit| dirty.take(&mut slots, unit, Location::NOWHERE, 1, 0)).collect();
+        [1, 3, 5].iter().for_each(|at| slots[all[*at]].owner = Owner::System);
+        assert_eq!(dirty.of_system(&slots).count(), 3);
+        dirty.put_system_first(&mut slots, 2);
+        let order: Vec<u32> = (0..6).map(|_| dirty.take_first(&mut slots)).collect();
+        assert_eq!(order, [1, 3, 0, 2, 4, 5].map(|at| all[at]));
         assert!(dirty.is_empty());
     }
 

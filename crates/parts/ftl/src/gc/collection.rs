@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::gc::fold::ReadOrder;
+use crate::gc::resting::Resting;
 use crate::gc::share::Share;
 use crate::gc::victims::Victims;
 use crate::space::blocks::Blocks;
@@ -54,6 +55,7 @@ pub(crate) struct Collection {
     /// Shortage in units when the latest victim was chosen.
     pub(super) short_by: i64,
     pub(super) share: Share,
+    pub(super) resting: Resting,
     /// No block could be collected; opening or erasing a block may change that.
     pub(super) barren: bool,
     pub(super) pending: Pending,
@@ -87,6 +89,7 @@ impl Collection {
             victims: Victims::new(block_units),
             short_by: 0,
             share: Share::default(),
+            resting: Resting::default(),
             barren: false,
             pending: Pending { slots: VecDeque::with_capacity(quota as usize), superseded: false },
             in_flight: 0,

@@ -126,10 +126,11 @@ impl Ftl {
     pub(crate) fn write_map(&mut self, out: &mut Actions) {
         let whole = self.layout.program_units;
         while self.map.holds_writes() && self.space.host_room.is_paced() && !self.space.placement.is_on() {
-            if self.buffer.dirty.put_system_first(&mut self.buffer.slots, whole) < whole {
+            if self.buffer.dirty.of_system(&self.buffer.slots).nth(whole as usize - 1).is_none() {
                 return;
             }
             let Some(room) = self.map_room() else { return };
+            self.buffer.dirty.put_system_first(&mut self.buffer.slots, room.units);
             self.program_dirty(room, out);
             self.pace(room.pu, out);
         }

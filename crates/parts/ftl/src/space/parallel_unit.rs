@@ -420,6 +420,9 @@ impl Ftl {
             if full {
                 // The block is closed when its last program completes.
                 self.space.blocks.set_usage(block, Use::Full);
+                if stream == Stream::Host {
+                    self.rest(pu, block);
+                }
                 if !used {
                     self.close_if_written(block);
                 }
@@ -513,6 +516,7 @@ impl Ftl {
             // Only folding collects it, in order.
             self.space.blocks.withhold(block);
         }
+        self.withhold_resting(pu as u32, block);
     }
 
     /// Closes `block` to further programs.
