@@ -133,6 +133,8 @@ impl Machine {
                     | Action::Data { .. }
                     | Action::Complete { .. }
                     | Action::HostMemoryFree { .. }
+                    | Action::Reallocated { .. }
+                    | Action::HandleModified { .. }
                     | Action::HostMemoryReleased => {}
                 }
             }
