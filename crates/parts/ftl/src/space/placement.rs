@@ -222,8 +222,8 @@ impl Placement {
         }
     }
 
-    /// Returns the handle of `block`, if host data wrote it and units were copied out of it, and the number of these
-    /// units, which is reset.
+    /// Returns the handle of `block` and how many units were copied out, or `None` without a handle or copies. Resets
+    /// the number.
     pub(crate) fn take_left(&mut self, block: u32) -> Option<(u8, u32)> {
         let left = std::mem::take(self.left.get_mut(block as usize)?);
         let handle = self.of_block[block as usize];

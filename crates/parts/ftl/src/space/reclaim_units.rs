@@ -11,7 +11,7 @@ use crate::{Actions, Ftl};
 impl Ftl {
     /// Returns the nominal bytes of a reclaim unit: a block of each parallel unit, without parity.
     pub fn reclaim_unit_bytes(&self) -> u64 {
-        u64::from(self.layout.parallel_units) * u64::from(self.layout.data_units) << self.layout.unit_shift
+        (u64::from(self.layout.parallel_units) * u64::from(self.layout.data_units)) << self.layout.unit_shift
     }
 
     /// Returns how many bytes can still be written to the reclaim unit of `handle`. Data in the write cache takes up

@@ -146,7 +146,7 @@ impl Controller {
     /// Records that collection moved `units` mapping units of `handle`.
     pub(in super::super) fn units_reallocated(&mut self, now: Time, handle: u8, units: u32) {
         let shift = self.namespaces.get(1).map_or(9, |namespace| namespace.shift());
-        let blocks = u64::from(units) * self.unit >> shift;
+        let blocks = (u64::from(units) * self.unit) >> shift;
         self.record_placement(now, Event::Reallocated { handle: u16::from(handle), blocks });
     }
 

@@ -42,8 +42,8 @@ impl Placement {
         page
     }
 
-    /// Returns the Reclaim Unit Handle Usage log page. The handles of all namespaces are those of the system, so the
-    /// controller has chosen none of them.
+    /// Returns the Reclaim Unit Handle Usage log page. The system file has given all handles to all namespaces, so
+    /// they count as specified by the host.
     fn usage(&self) -> Vec<u8> {
         let handles = usize::from(self.config.handles);
         let mut page = vec![0; 8 + 8 * handles];
