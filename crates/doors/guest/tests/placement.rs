@@ -18,7 +18,7 @@ fn placed(isolation: &str, more: &[(&str, &str)]) -> Host {
         ("ftl.placement.isolation", isolation),
         ("ftl.placement.handles", "3"),
         ("flash.blocks", "60"),
-        ("flash.pages", "32"),
+        ("flash.pages", "16"),
         ("ftl.over_provisioning", "0.6"),
     ];
     Host::attached(&system("", &[&SMALL[..], &sets, more].concat()), &Options::default())
@@ -381,7 +381,7 @@ fn collection_of_initially_isolated_handles_is_an_event() {
 
 #[test]
 fn a_failed_program_that_closes_a_block_is_an_event() {
-    let mut host = placed("persistent", &[("flash.failures.program", "0.002")]);
+    let mut host = placed("persistent", &[("flash.failures.program", "0.002"), ("ftl.group", "plane")]);
     for handle in 0..3 {
         assert_eq!(set_events(&mut host, 1, handle, &[0x81], true), 0);
     }
