@@ -3,9 +3,11 @@
 
 mod support;
 
-use guest::{NamespaceConfig, Options};
+use guest::{Drive, DriveError, Flash, NamespaceConfig, Options, Ram};
 use sim::Time;
 use support::{Command, DATA, Done, Host, SMALL, pattern, system};
+use system::System;
+use system::parts::Parts;
 
 const INVALID_FIELD: u16 = 0x02;
 const ALL: u32 = u32::MAX;
@@ -14,6 +16,10 @@ const GROUP: u32 = 1 << 16;
 const UNIT: u64 = 4096;
 
 fn placed(isolation: &str, more: &[(&str, &str)]) -> Host {
+    Host::attached(&with_handles(isolation, more), &Options::default())
+}
+
+fn with_handles(isolation: &str, more: &[(&str, &str)]) -> System {
     let sets = [
         ("ftl.placement.isolation", isolation),
         ("ftl.placement.handles", "3"),
@@ -21,7 +27,7 @@ fn placed(isolation: &str, more: &[(&str, &str)]) -> Host {
         ("flash.pages", "16"),
         ("ftl.over_provisioning", "0.6"),
     ];
-    Host::attached(&system("", &[&SMALL[..], &sets, more].concat()), &Options::default())
+    system("", &[&SMALL[..], &sets, more].concat())
 }
 
 fn word(page: &[u8], at: usize) -> u16 {
@@ -301,6 +307,16 @@ fn statistics_are_those_of_the_drive_and_outlive_power() {
     assert_eq!(statistics(&mut host), before);
     assert_eq!(write(&mut host, 0, 1, 2, 1).status, 0);
     assert_eq!(statistics(&mut host)[0], before[0] + UNIT);
+    // The controller's saved state has them, for a drive whose flash is in a file.
+    let before = statistics(&mut host);
+    let saved = |_: &Parts, store| {
+        Ok::<_, DriveError>(Flash { store, mirror: None, state: Some(host.drive.state_text()), save: None })
+    };
+    let ram = Ram::new(support::MEMORY);
+    let drive = Drive::with_flash(&with_handles("persistent", &[]), &Options::default(), Box::new(ram.clone()), saved);
+    let mut host = Host::over(drive.expect("the state of such a drive"), ram, Time::ZERO);
+    host.attach(1);
+    assert_eq!(statistics(&mut host), before);
 }
 
 #[test]

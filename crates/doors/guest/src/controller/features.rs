@@ -73,7 +73,7 @@ impl Features {
         !self.uncoalesced.get(usize::from(vector)).copied().unwrap_or(false)
     }
 
-    /// Returns the time as the feature Timestamp has it (figure of 5.21.1.14).
+    /// Returns the value of the feature Timestamp at `now` (5.21.1.14).
     pub fn timestamp(&self, now: Time) -> u64 {
         let (set, at) = self.timestamp;
         let stamp = set + (now - at).ps() / Time::from_ms(1).ps();

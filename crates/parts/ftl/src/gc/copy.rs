@@ -404,7 +404,7 @@ impl Ftl {
     fn count_sources(&mut self, pu: u32, count: u32) {
         for slot in self.gc.units[pu as usize].pending.slots.iter().take(count as usize) {
             let block = self.layout.block_of(self.buffer.slots[*slot].home.flash_unit());
-            self.space.placement.left(block);
+            self.space.placement.copied_out(block);
         }
     }
 

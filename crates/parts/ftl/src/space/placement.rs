@@ -91,7 +91,7 @@ pub(crate) struct Placement {
     /// Handle of each block that is not free; empty without placement.
     of_block: Vec<u8>,
     /// Units copied out of each block since its last erase; empty unless handles are initially isolated.
-    left: Vec<u32>,
+    copied_out: Vec<u32>,
     /// Counters of each handle; empty without placement.
     pub(crate) stats: Vec<HandleStats>,
 }
@@ -102,7 +102,7 @@ impl Placement {
         let handles = config.placement.map_or(0, |placement| placement.handles as usize);
         let initial = config.placement.is_some_and(|placement| placement.isolation == Isolation::Initial);
         Placement {
-            left: if initial { vec![0; layout.all_blocks() as usize] } else { Vec::new() },
+            copied_out: if initial { vec![0; layout.all_blocks() as usize] } else { Vec::new() },
             handles: handles as u8,
             persistent: config.placement.is_some_and(|placement| placement.isolation == Isolation::Persistent),
             separate: config.collection.separate,
@@ -216,18 +216,18 @@ impl Placement {
     }
 
     /// Counts a unit that was copied out of `block`.
-    pub(crate) fn left(&mut self, block: u32) {
-        if let Some(left) = self.left.get_mut(block as usize) {
-            *left += 1;
+    pub(crate) fn copied_out(&mut self, block: u32) {
+        if let Some(units) = self.copied_out.get_mut(block as usize) {
+            *units += 1;
         }
     }
 
     /// Returns the handle of `block` and how many units were copied out, or `None` without a handle or copies. Resets
     /// the number.
-    pub(crate) fn take_left(&mut self, block: u32) -> Option<(u8, u32)> {
-        let left = std::mem::take(self.left.get_mut(block as usize)?);
+    pub(crate) fn take_copied_out(&mut self, block: u32) -> Option<(u8, u32)> {
+        let units = std::mem::take(self.copied_out.get_mut(block as usize)?);
         let handle = self.of_block[block as usize];
-        (left > 0 && self.is_handle(handle)).then_some((handle, left))
+        (units > 0 && self.is_handle(handle)).then_some((handle, units))
     }
 
     /// Resets the counters.

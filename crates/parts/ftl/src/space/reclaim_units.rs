@@ -50,7 +50,7 @@ impl Ftl {
 
     /// Reports how many copies left `block`, which is erased.
     pub(crate) fn report_copies(&mut self, block: u32, out: &mut Actions) {
-        if let Some((handle, units)) = self.space.placement.take_left(block) {
+        if let Some((handle, units)) = self.space.placement.take_copied_out(block) {
             out.actions.push(Action::Reallocated { handle, units });
         }
     }
