@@ -91,7 +91,7 @@ pub(in super::super) fn put_namespace(page: &mut [u8]) {
 }
 
 impl Controller {
-    /// Returns the list of endurance groups from `first` on (5.1.13.2.17).
+    /// Returns the list of endurance groups from `first` on (Identify, CNS 19h).
     pub(in super::super) fn list_endurance_groups(&self, first: u16) -> Vec<u8> {
         let mut list = vec![0; 4096];
         if first <= ENDURANCE_GROUP {
@@ -133,8 +133,8 @@ impl Controller {
         Ok(Course::Ends(0))
     }
 
-    /// Answers a request for the configurations or the statistics, or for the status of reclaim unit handles, with the state of the
-    /// translation layer.
+    /// Answers a request for the configurations, the statistics or the status of reclaim unit handles with the state of
+    /// the translation layer.
     pub fn placement_state(&mut self, now: Time, tag: u16, state: &PlacementState, s: &mut dyn Schedule<Event>) {
         let Some(placement) = &self.placement else { unreachable!("command {tag} is refused without placement") };
         let command = self.commands.of_tag(tag);

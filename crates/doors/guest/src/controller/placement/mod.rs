@@ -1,5 +1,5 @@
-//! Flexible Data Placement (NVM Express Base Specification 2.1, 8.1.10, to which section numbers in this folder refer),
-//! of a system with reclaim unit handles.
+//! Flexible Data Placement, of a system with reclaim unit handles. Section numbers in this folder refer to the NVM
+//! Express Base Specification 2.1, where 8.1.10 describes it.
 //!
 //! The drive is one endurance group with one reclaim group, and FDP is always enabled in it. Every namespace has a
 //! placement handle for each reclaim unit handle, with the same number; so a placement identifier, whose format has no
