@@ -15,6 +15,7 @@ mod identify;
 mod io;
 mod logs;
 mod namespaces;
+mod placement;
 mod queues;
 mod registers;
 mod saved;
@@ -35,6 +36,7 @@ use features::Features;
 use host_memory::HostMemory;
 use logs::Logs;
 use namespaces::Namespaces;
+use placement::Placement;
 use queues::Queues;
 use registers::Registers;
 
@@ -49,6 +51,7 @@ pub use identify::Identity;
 pub(crate) use identify::VENDOR;
 pub use logs::Health;
 pub use namespaces::NamespaceConfig;
+pub use placement::{PlacementConfig, PlacementState};
 pub use queues::QUEUE_ENTRIES_MAX;
 pub use registers::REGISTERS_END;
 
@@ -72,6 +75,8 @@ pub struct ControllerConfig {
     pub lent: Layout,
     /// The namespaces, which together take up the drive's capacity.
     pub namespaces: Vec<NamespaceConfig>,
+    /// Flexible Data Placement, if the drive has reclaim unit handles.
+    pub placement: Option<PlacementConfig>,
     /// Model and serial number.
     pub identity: Identity,
 }
@@ -98,6 +103,7 @@ pub struct Controller {
     features: Features,
     namespaces: Namespaces,
     changed_namespaces: BTreeSet<u32>,
+    placement: Option<Placement>,
     logs: Logs,
     events: Events,
     host_memory: HostMemory,
@@ -175,6 +181,7 @@ impl Controller {
             features: Features::new(),
             namespaces: Namespaces::new(&config.namespaces),
             changed_namespaces: BTreeSet::new(),
+            placement: config.placement.map(Placement::new),
             logs: Logs::new(),
             events: Events::default(),
             host_memory: HostMemory::new(config.device.hmb, page, config.lent),
@@ -224,6 +231,9 @@ impl Controller {
         self.logs.is_busy(now, false);
         self.features = Features::new();
         self.events = Events::default();
+        if let Some(placement) = &mut self.placement {
+            placement.reset();
+        }
         self.doorbell_buffer = None;
         self.needs.clear();
         self.raised.clear();
@@ -314,6 +324,14 @@ impl External for Controller {
 
     fn host_memory_free(&mut self, frame: u32) {
         self.free_in_buffer(frame);
+    }
+
+    fn reallocated(&mut self, now: Time, handle: u8, units: u32) {
+        self.units_reallocated(now, handle, units);
+    }
+
+    fn handle_modified(&mut self, now: Time, handle: u8) {
+        self.handle_left(now, handle);
     }
 
     fn host_memory_released(&mut self, now: Time, s: &mut dyn Schedule<Event>) {

@@ -59,6 +59,11 @@ impl DirtySlots {
         self.list.len
     }
 
+    /// Returns the number of slots of `handle`.
+    pub(crate) fn len_of(&self, handle: u8) -> u32 {
+        if handle == self.handle { self.list.len } else { self.others[handle as usize].len }
+    }
+
     /// Returns the epoch of the slot that became dirty first, or `u64::MAX` if there is none.
     pub(crate) fn oldest(&self, slots: &Slots) -> u64 {
         self.heads().map(|head| slots[head].epoch).min().unwrap_or(u64::MAX)
@@ -119,6 +124,14 @@ impl DirtySlots {
         self.epoch += 1;
         slots[slot].epoch = self.epoch;
         slots.append(self.list_to_extend(slots[slot].handle), slot);
+        self.due = true;
+    }
+
+    /// Makes `slot` data of `handle`. It keeps its epoch, because flushes may wait for it.
+    pub(crate) fn change_handle(&mut self, slots: &mut Slots, slot: u32, handle: u8) {
+        self.remove(slots, slot);
+        slots[slot].handle = handle;
+        slots.insert(self.list_to_extend(handle), slot);
         self.due = true;
     }
 
@@ -200,6 +213,24 @@ mod tests {
         dirty.add(&mut slots, early);
         assert!(dirty.is_due() && slots[early].epoch == dirty.epoch() && !dirty.is_forced(slots[early].epoch));
         assert_eq!([dirty.take_first(&mut slots), dirty.take_first(&mut slots)], [late, early]);
+        assert!(dirty.is_empty());
+    }
+
+    #[test]
+    fn a_slot_that_changes_its_handle_keeps_its_age() {
+        let (mut slots, mut dirty) = (Slots::new(8), DirtySlots::new(2));
+        let take = |slots: &mut Slots, dirty: &mut DirtySlots, handle| {
+            dirty.take(slots, u32::from(handle), Location::NOWHERE, 1, handle)
+        };
+        let all: Vec<u32> = [1, 0, 1, 0].map(|handle| take(&mut slots, &mut dirty, handle)).into();
+        dirty.force();
+        for slot in [all[0], all[2]] {
+            dirty.change_handle(&mut slots, slot, 0);
+            assert!(dirty.is_forced(slots[slot].epoch));
+        }
+        assert_eq!((dirty.len_of(0), dirty.len_of(1), dirty.oldest(&slots)), (4, 0, slots[all[0]].epoch));
+        let taken: Vec<u32> = (0..4).map(|_| dirty.take_first(&mut slots)).collect();
+        assert_eq!(taken, all);
         assert!(dirty.is_empty());
     }
 

@@ -161,6 +161,11 @@ impl ParallelUnit {
         self.ahead.iter().any(|(at, program)| *at == block && programs.contains(program))
     }
 
+    /// Forgets which programs of `block` were written before the mount.
+    pub(crate) fn forget_ahead(&mut self, block: u32) {
+        self.ahead.retain(|(at, _)| *at != block);
+    }
+
     /// Returns the next program of `block`, if it is open.
     pub(crate) fn next_in(&self, block: u32) -> Option<u32> {
         let all = self.write_points.iter().chain(&self.placed);
