@@ -5,12 +5,15 @@ use host_interface::external::External;
 use nand::{PayloadKind, Store};
 use sim::{Schedule, Streams, Time};
 use storage::prepare::{Preparation, prepare};
-use storage::{Machine, Mirror};
+use storage::{Machine, Mirror, PlacementBytes};
 use system::System;
 use system::parts::Parts;
 
 use crate::bus::{self, Bus, BusConfig};
-use crate::controller::{Controller, ControllerConfig, Health, Identity, NamespaceConfig, QUEUES, REGISTERS_END};
+use crate::controller::{
+    Controller, ControllerConfig, Health, Identity, NamespaceConfig, PlacementConfig, PlacementState, QUEUES,
+    REGISTERS_END,
+};
 use crate::error::DriveError;
 use crate::front::{Front, Need};
 use crate::lent::{Layout, LentStatistics};
@@ -165,7 +168,7 @@ impl Drive {
 
     /// Returns the controller's state that outlives a power cut.
     pub fn state_text(&self) -> String {
-        front(self.machine.external()).state()
+        front(self.machine.external()).state(self.placement_bytes())
     }
 
     /// Saves the controller's state, if the drive was created [with flash](Self::with_flash) that outlives it.
@@ -285,6 +288,7 @@ impl Drive {
     pub fn power_cut(&mut self, now: Time) -> Result<storage::PowerCut, DriveError> {
         self.advance(now);
         let cut = self.machine.power_cut(&self.parts, &self.streams)?;
+        self.front(self.machine.now(), |front, _| front.mounted(cut.bytes));
         self.config.reset();
         self.msix = Msix::new();
         self.raised.clear();
@@ -355,6 +359,16 @@ impl Drive {
                     self.controller(now, |controller, s| controller.health(now, tag, &health, s));
                 }
                 Need::Zones(tag) => self.zones(now, tag),
+                Need::Placement(tag) => {
+                    let state = self.placement_state();
+                    self.controller(now, |controller, s| controller.placement_state(now, tag, &state, s));
+                }
+                Need::UpdateHandles { tag, handles } => {
+                    let named = (0..u16::BITS as u8).filter(|handle| handles >> handle & 1 == 1);
+                    let unwritten: Vec<(u8, u64)> =
+                        named.map(|handle| (handle, self.machine.update_reclaim_unit_handle(now, handle))).collect();
+                    self.controller(now, |controller, s| controller.handles_updated(now, tag, &unwritten, s));
+                }
                 Need::LoseHostMemory(tag) => {
                     let (_, time) = self.machine.lose_host_memory(now);
                     self.controller(now, |controller, s| controller.host_memory_lost(now + time, tag, s));
@@ -429,6 +443,22 @@ impl Drive {
             used: used.min(255.0) as u8,
             read_only: self.machine.ftl().is_read_only(),
             media_errors: self.machine.ftl().stats().lost_units,
+            bytes: self.placement_bytes(),
+        }
+    }
+
+    /// Returns the bytes written and erased since the translation layer was mounted, if it has reclaim unit handles.
+    fn placement_bytes(&self) -> PlacementBytes {
+        self.parts.ftl.placement.map_or_else(PlacementBytes::default, |_| self.machine.placement_bytes())
+    }
+
+    fn placement_state(&self) -> PlacementState {
+        let handles = self.parts.ftl.placement.map_or(0, |placement| placement.handles as u8);
+        let left = (0..handles).map(|handle| self.machine.ftl().pages().reclaim_unit_left(handle)).collect();
+        PlacementState {
+            bytes: self.placement_bytes(),
+            unit_bytes: self.machine.ftl().pages().reclaim_unit_bytes(),
+            left,
         }
     }
 }
@@ -503,6 +533,7 @@ fn controller_config(
         lent,
         zones: zones(parts)?,
         namespaces: namespaces(parts, &options.namespaces)?,
+        placement: parts.ftl.placement.map(PlacementConfig::from),
         identity: options.identity.clone().unwrap_or_else(|| identity(system, options.seed)),
     })
 }

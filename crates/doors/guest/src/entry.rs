@@ -163,6 +163,8 @@ pub(crate) mod opcode {
     pub const READ: u8 = 0x02;
     pub const WRITE_ZEROES: u8 = 0x08;
     pub const DATASET_MANAGEMENT: u8 = 0x09;
+    pub const IO_MANAGEMENT_RECEIVE: u8 = 0x12;
+    pub const IO_MANAGEMENT_SEND: u8 = 0x1d;
     /// Those that the Zoned Namespace Command Set adds.
     pub const ZONE_MANAGEMENT_SEND: u8 = 0x79;
     pub const ZONE_MANAGEMENT_RECEIVE: u8 = 0x7a;

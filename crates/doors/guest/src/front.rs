@@ -4,6 +4,7 @@ use host_interface::external::External;
 use host_interface::{Event, Output};
 use media::Status;
 use sim::{Schedule, Time};
+use storage::PlacementBytes;
 
 use crate::error::DriveError;
 use crate::lent::LentStatistics;
@@ -18,6 +19,17 @@ pub enum Need {
     Health(u16),
     /// The states of the zones, for the command with this tag: [`crate::controller::Controller::zones`].
     Zones(u16),
+    /// The state of placement, for the command with this tag:
+    /// [`crate::controller::Controller::placement_state`].
+    Placement(u16),
+    /// The replacement of the reclaim units of `handles`, a bit each:
+    /// [`crate::controller::Controller::handles_updated`] for the command with this tag.
+    UpdateHandles {
+        /// The command.
+        tag: u16,
+        /// The handles.
+        handles: u16,
+    },
     /// The host did not return the Host Memory Buffer: recover its contents, then
     /// [`crate::controller::Controller::host_memory_lost`] for the command with this tag.
     LoseHostMemory(u16),
@@ -63,10 +75,13 @@ pub(crate) trait Front: External {
     /// Clears registers that survive [`reset`](Self::reset).
     fn clear(&mut self) {}
 
-    /// Returns the state that outlives a power cut.
-    fn state(&self) -> String {
+    /// Returns the state that outlives a power cut; `bytes` are those since the translation layer was mounted.
+    fn state(&self, _bytes: PlacementBytes) -> String {
         NO_STATE.to_owned()
     }
+
+    /// Continues after a power cut, before which `bytes` were written and erased since the mount.
+    fn mounted(&mut self, _bytes: PlacementBytes) {}
 
     /// Continues from a [`state`](Self::state).
     fn restore_state(&mut self, text: &str) -> Result<(), DriveError> {

@@ -2,6 +2,7 @@
 
 use host_interface::Event;
 use sim::{Schedule, Time};
+use storage::PlacementBytes;
 
 use crate::controller::Controller;
 use crate::error::DriveError;
@@ -42,8 +43,12 @@ impl Front for Controller {
         Controller::clear(self);
     }
 
-    fn state(&self) -> String {
-        Controller::state(self)
+    fn state(&self, bytes: PlacementBytes) -> String {
+        Controller::state(self, bytes)
+    }
+
+    fn mounted(&mut self, bytes: PlacementBytes) {
+        self.count_before_mount(bytes);
     }
 
     fn restore_state(&mut self, text: &str) -> Result<(), DriveError> {

@@ -6,6 +6,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use support::hostile::attack;
+use support::legal::HANDLES;
 use support::{SMALL, ZONED, system};
 use system::System;
 
@@ -35,6 +36,20 @@ fn with_host_memory(changes: &[(&str, &str)]) -> System {
         ("device.max_commands", "8"),
     ];
     system("hmb-a", &[&sets[..], changes].concat())
+}
+
+/// A small drive with reclaim unit handles.
+fn with_placement(isolation: &str, changes: &[(&str, &str)]) -> System {
+    let handles = HANDLES.to_string();
+    let sets = [
+        ("ftl.placement.isolation", isolation),
+        ("ftl.placement.handles", &handles),
+        ("flash.blocks", "24"),
+        ("flash.pages", "16"),
+        ("ftl.over_provisioning", "1.0"),
+        ("device.write_cache.size", "512KiB"),
+    ];
+    system("", &[&SMALL[..], &sets, changes].concat())
 }
 
 #[test]
@@ -71,6 +86,15 @@ fn any_bytes_are_answered_by_a_drive_with_zones() {
     }
 }
 
+#[test]
+fn any_bytes_are_answered_by_a_drive_with_placement() {
+    for (first, isolation) in [(2u64 << 32, "initial"), (3 << 32, "persistent")] {
+        let placed = with_placement(isolation, &[]);
+        let written: u64 = (0..seeds() / 2).map(|seed| attack(first + seed, STEPS, &placed).0).sum();
+        assert!(written > seeds() << 11, "the guest wrote only {written} bytes, so it attacked little");
+    }
+}
+
 /// Attacks drives of several kinds with one seed after another, for `NANDRAM_FUZZ_SECONDS` from seed
 /// `NANDRAM_FUZZ_SEED` on. `make fuzz-controller` runs it.
 #[test]
@@ -87,13 +111,16 @@ fn attacks_for_some_time() {
         with_zones("false", "0B"),
         with_zones("true", "0B"),
         with_zones("false", "2MiB"),
+        with_placement("initial", &[("flash.failures.program", "0.001")]),
+        with_placement("persistent", &[("device.max_commands", "64")]),
     ];
+    let kinds = systems.len() as u64;
     let limit = Duration::from_secs(number("NANDRAM_FUZZ_SECONDS").unwrap_or(60));
     let (begin, first) = (Instant::now(), number("NANDRAM_FUZZ_SEED").unwrap_or(1 << 33));
     let mut seed = first;
     while begin.elapsed() < limit {
         println!("seed {seed}");
-        attack(seed, STEPS, &systems[(seed % systems.len() as u64) as usize]);
+        attack(seed, STEPS, &systems[(seed % kinds) as usize]);
         seed += 1;
     }
     println!("{} guests in {} s", seed - first, begin.elapsed().as_secs());

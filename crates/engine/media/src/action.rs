@@ -121,6 +121,19 @@ pub enum Action {
     },
     /// Reports, on request, that host memory contains no more data that the layer needs.
     HostMemoryReleased,
+    /// Reports that collection has emptied a block of an initially isolated reclaim unit handle (NVMe Flexible Data
+    /// Placement). No answer.
+    Reallocated {
+        /// The handle.
+        handle: u8,
+        /// Mapping units moved to other blocks.
+        units: u32,
+    },
+    /// Reports that a reclaim unit handle left a block that takes no more programs. No answer.
+    HandleModified {
+        /// The handle.
+        handle: u8,
+    },
     /// Requests the data of the write `tag`, for which there is buffer space.
     Ready {
         /// The host command.

@@ -57,6 +57,12 @@ pub trait External: Any + Debug + Send {
     /// Reports that frame `frame` of the map cache no longer needs its place in host memory.
     fn host_memory_free(&mut self, frame: u32);
 
+    /// Reports that collection has moved `units` mapping units out of a block of a reclaim unit handle.
+    fn reallocated(&mut self, _now: Time, _handle: u8, _units: u32) {}
+
+    /// Reports that a reclaim unit handle left a block on which a program failed.
+    fn handle_modified(&mut self, _now: Time, _handle: u8) {}
+
     /// Reports that the translation layer no longer needs the Host Memory Buffer.
     fn host_memory_released(&mut self, now: Time, s: &mut dyn Schedule<Event>);
 

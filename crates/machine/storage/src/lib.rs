@@ -5,7 +5,7 @@ pub mod prepare;
 mod results;
 pub mod run;
 
-pub use machine::{Completion, Machine, Mirror, PowerCut};
+pub use machine::{Completion, Machine, Mirror, PlacementBytes, PowerCut};
 pub use prepare::fast;
 pub use results::{counters, fio_json, manifest, measured, series, summary};
 pub use run::{failed, record, verify, warm_up};

@@ -114,6 +114,29 @@ fn collection_never_stops_the_host_whatever_group_and_policy() {
     }
 }
 
+/// Copies change the map too: where its cache holds a part, pages of the map are then written as well as host data.
+#[test]
+fn collection_never_stops_the_host_of_a_drive_that_caches_a_part_of_its_map() {
+    let lent = [("device.hmb.size", "2MiB"), ("device.hmb.use", "map"), ("ftl.map_cache.size", "16KiB")];
+    // An eighth of the map, and a quarter.
+    let parts: [&[(&str, &str)]; 5] = [
+        &[("ftl.map_cache.size", "1MiB")],
+        &[("ftl.map_cache.size", "2MiB")],
+        &[("ftl.map_cache.size", "1MiB"), ("ftl.map_cache.grain", "entry")],
+        &[("ftl.map_cache.size", "2MiB"), ("ftl.map_cache.grain", "entry")],
+        &lent,
+    ];
+    for group in ["drive", "die"] {
+        for part in parts {
+            let system = superblocks(&[&[("ftl.group", group), ("ftl.gc.batch", "32")], part].concat());
+            let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+            let (flown, amplification, _) = write(&system, &parts, 60_000);
+            assert!(amplification > 2.0, "{group}, {part:?}: hardly anything is collected: {amplification}");
+            assert!(flown.silence < Time::from_ms(50), "{group}, {part:?}: no write ended for {}", flown.silence);
+        }
+    }
+}
+
 /// If pages are read one by one, each program waits for two transfers through its die's cache register.
 #[test]
 fn batches_save_turns_between_reading_and_programming() {

@@ -55,6 +55,7 @@ impl Ftl {
         }
         self.collect_short(out);
         self.fetch_wanted(out);
+        self.write_map(out);
         self.erase_empty(out);
         self.write_trims(out);
         if !self.durability.durable_queue.is_empty() {
@@ -68,6 +69,7 @@ impl Ftl {
             // The parallel unit that host writes may use again may have no room for them.
             self.destage(out);
         }
+        self.resume_copies(out);
         if self.space.host_room.is_stalled() || self.durability.retries.any() {
             self.collect_short(out);
             if self.operations.active() <= self.durability.retries.count() {

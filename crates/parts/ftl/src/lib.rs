@@ -173,6 +173,7 @@ impl Ftl {
         if let Some(data) = self.ended(id, status, flash, out) {
             out.actions.push(data);
         }
+        self.resume_last_copies(out);
     }
 
     /// Like [`done`](Self::done), without an attempt to rebuild what could not be read. Returns the [`Action::Data`]

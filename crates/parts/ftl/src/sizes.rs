@@ -62,6 +62,11 @@ pub(crate) fn units_cached(config: &Config) -> Option<u64> {
     Some((u64::from(cache.frames.max(1)) + away) * u64::from(map_entries(config)) + u64::from(cache.updates))
 }
 
+/// Returns true if the controller caches less than the whole map, even with the memory that the host lends.
+pub(crate) fn caches_part_of_map(config: &Config) -> bool {
+    units_cached(config).is_some_and(|cached| cached < u64::from(config.user_units))
+}
+
 /// Returns the number of logical units that the map occupies in flash: none if the controller holds it all.
 pub(crate) fn map_units(config: &Config) -> u32 {
     if config.map_cache.is_some() { config.user_units.div_ceil(map_entries(config)) } else { 0 }

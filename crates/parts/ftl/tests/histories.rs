@@ -202,11 +202,16 @@ fn history_with_placement(seed: u64) -> (u64, u64) {
         ..config
     };
     let (mut opened, mut kept) = (0, 0);
+    let mut updates = Streams::new(seed).stream("test.updates");
+
     let mut world = World::new(config, faults, &bad, seed);
     for _ in 0..1 + rng.below(3) {
         let busy = pick(&mut rng, &[0.3, 0.5, 0.8]);
         for _ in 0..200 + rng.below(600) {
             world.step(busy);
+            if updates.chance(0.02) {
+                world.update_handle(updates.below(u64::from(handles)) as u8);
+            }
         }
         let stats = world.ftl.handle_stats();
         opened += stats[1..].iter().map(|handle| handle.opened).sum::<u64>();

@@ -2,7 +2,7 @@
 
 mod support;
 
-use ftl::config::{Axis, Buffers, Collection, Config, Eviction, Group, MapCache, Policy, Refresh, Wear};
+use ftl::config::{Axis, Buffers, Collection, Config, Eviction, Group, HostMemory, MapCache, Policy, Refresh, Wear};
 use media::{Geometry, Op, Request, Tag};
 use proptest::prelude::*;
 use sim::{Rng, Streams, Time};
@@ -124,10 +124,14 @@ proptest! {
         write in prop::sample::select(vec![8u32, 100, 400]),
         group in prop::sample::select(vec![Group::Plane, Group::Drive]),
         reads in prop::sample::select(vec![0.0, 0.3, 0.9]),
+        lent in prop::option::of(1u32..20),
         seed in 0u64..1000,
     ) {
         let cache = MapCache { entries, ..frames(size, updates, eviction) };
-        let beyond = most_beyond(drive(cache, write, group), reads, 6_000, seed);
+        let host_memory = lent.filter(|_| entries.is_none());
+        let host_memory = host_memory.map(|map_frames| HostMemory { map_frames, read: 0, write: 0, check: 2 });
+        let config = Config { host_memory, ..drive(cache, write, group) };
+        let beyond = most_beyond(config, reads, 6_000, seed);
         prop_assert!(entries.is_some() || beyond <= 0, "{} translation units more than fit", beyond);
     }
 }

@@ -22,6 +22,8 @@ pub(super) mod opcode {
     pub const SET_FEATURES: u8 = 0x09;
     pub const GET_FEATURES: u8 = 0x0a;
     pub const ASYNCHRONOUS_EVENT_REQUEST: u8 = 0x0c;
+    pub const DIRECTIVE_SEND: u8 = 0x19;
+    pub const DIRECTIVE_RECEIVE: u8 = 0x1a;
     pub const DOORBELL_BUFFER_CONFIG: u8 = 0x7c;
     pub const FORMAT: u8 = 0x80;
     pub const SANITIZE: u8 = 0x84;
@@ -89,6 +91,8 @@ impl Controller {
             opcode::GET_FEATURES => self.get_features(now, tag, entry),
             opcode::ABORT => Ok(self.abort(now, entry, s)),
             opcode::ASYNCHRONOUS_EVENT_REQUEST => self.asynchronous_event_request(now, tag, entry, s),
+            opcode::DIRECTIVE_SEND => self.directive_send(entry),
+            opcode::DIRECTIVE_RECEIVE => self.directive_receive(now, tag, entry),
             opcode::DOORBELL_BUFFER_CONFIG => self.set_doorbell_buffer(entry),
             opcode::FORMAT => self.format(now, entry, s).map(|plan| Course::Requests(plan.into())),
             opcode::SANITIZE => self.sanitize(now, entry, s),

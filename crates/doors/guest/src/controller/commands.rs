@@ -29,6 +29,8 @@ pub(super) struct Command {
     pub list: u64,
     /// Bytes of its requests.
     pub bytes: u64,
+    /// Reclaim unit handles that it updates, a bit each.
+    pub handles: u16,
     /// When its entry was fetched.
     pub fetched: Time,
 }

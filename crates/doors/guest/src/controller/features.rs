@@ -74,6 +74,15 @@ impl Features {
         !self.uncoalesced.get(usize::from(vector)).copied().unwrap_or(false)
     }
 
+    /// Returns the value of the feature Timestamp at `now` (5.21.1.14).
+    pub fn timestamp(&self, now: Time) -> u64 {
+        let (set, at) = self.timestamp;
+        let stamp = set + (now - at).ps() / Time::from_ms(1).ps();
+        // Bits 51:49: set by the host, or counted since power-on.
+        let origin = u64::from(set != 0) << 49;
+        stamp & 0xffff_ffff_ffff | origin
+    }
+
     pub const fn reports_namespaces(&self) -> bool {
         self.events & NAMESPACE_NOTICES != 0
     }
@@ -83,6 +92,9 @@ impl Controller {
     /// Performs Set Features.
     pub(super) fn set_features(&mut self, now: Time, tag: u16, entry: &Entry, out: &mut Vec<Output>) -> Outcome {
         let (feature, value) = (entry.dword(10) as u8, entry.dword(11));
+        if let Some(outcome) = self.set_placement_feature(now, tag, entry) {
+            return outcome;
+        }
         if entry.dword(10) >> 31 == 1 {
             return Err(Status::NOT_SAVEABLE);
         }
@@ -151,6 +163,9 @@ impl Controller {
     /// Performs Get Features.
     pub(super) fn get_features(&mut self, now: Time, tag: u16, entry: &Entry) -> Outcome {
         let (feature, select) = (entry.dword(10) as u8, entry.dword(10) >> 8 & 7);
+        if let Some(outcome) = self.get_placement_feature(now, tag, entry) {
+            return outcome;
+        }
         let known = Features::new();
         let of = match select {
             0 => &self.features,
@@ -181,11 +196,8 @@ impl Controller {
                 u32::from(enabled)
             }
             TIMESTAMP => {
-                let (set, at) = of.timestamp;
-                let stamp = set + (now - at).ps() / Time::from_ms(1).ps();
-                // Bits 51:49: set by the host, or counted since power-on.
-                let origin = u64::from(set != 0) << 49;
-                self.send(now, tag, &(stamp & 0xffff_ffff_ffff | origin).to_le_bytes())?;
+                let stamp = of.timestamp(now);
+                self.send(now, tag, &stamp.to_le_bytes())?;
                 0
             }
             HOST_IDENTIFIER => {
@@ -199,7 +211,7 @@ impl Controller {
     }
 
     /// Returns the capabilities of a feature: all can be changed, none is saved or specific to a namespace.
-    fn feature_capabilities(&self, feature: u8) -> Outcome {
+    pub(super) fn feature_capabilities(&self, feature: u8) -> Outcome {
         let known = matches!(
             feature,
             ARBITRATION..=POWER_MANAGEMENT

@@ -7,6 +7,7 @@ use super::admin::{Course, Outcome};
 use super::events::REQUESTS_MAX;
 use super::logs::ERROR_ENTRIES;
 use super::namespaces::{ALL, FORMATS, Namespace};
+use super::placement;
 use super::registers::VERSION;
 use crate::entry::{Entry, Status};
 
@@ -68,6 +69,7 @@ impl Controller {
             0x01 => self.identify_controller(),
             0x02 => self.list_namespaces(namespace)?,
             0x03 => self.describe_namespace(namespace)?,
+            0x19 if self.placement.is_some() => Page(self.list_endurance_groups(entry.dword(11) as u16)),
             _ => self.identify_by_set(entry)?,
         };
         self.send(now, tag, &page.0)?;
@@ -79,7 +81,8 @@ impl Controller {
     /// | fields | meaning of 0 |
     /// | --- | --- |
     /// | IEEE | no OUI is assigned to a simulated drive |
-    /// | CMIC, CNTLID, NSETIDMAX, ENDGIDMAX, ANA fields | one port and one controller; no NVM sets or endurance groups |
+    /// | CMIC, CNTLID, NSETIDMAX, ANA fields | one port and one controller; no NVM sets |
+    /// | ENDGIDMAX | no endurance groups, except with placement |
     /// | FGUID, CRDT1 to CRDT3, RRLS, MEC | no such identifier, retry delay, recovery level or enclosure |
     /// | NPSS, APSTA, HCTMA, MNTMT, MXTMT | one power state, no thermal management by the host |
     /// | AVSCC, NVSCC | no vendor-specific commands |
@@ -134,6 +137,9 @@ impl Controller {
         let name = &name.as_bytes()[..name.len().min(223)];
         page.0[768..768 + name.len()].copy_from_slice(name); // SUBNQN
         page.put(2048, 850u16.to_le_bytes()); // Power state 0: 8.5 W (assumed)
+        if self.placement.is_some() {
+            placement::put_controller(&mut page.0);
+        }
         page
     }
 
@@ -164,6 +170,9 @@ impl Controller {
         page.put(104, self.unique(identifier)); // NGUID
         let (formats, current) = namespace.formats();
         self.put_formats(&mut page, formats, current as u8);
+        if self.placement.is_some() {
+            placement::put_namespace(&mut page.0);
+        }
         Ok(page)
     }
 

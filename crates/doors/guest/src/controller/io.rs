@@ -10,7 +10,7 @@ use sim::{Schedule, Time};
 
 use super::commands::Command;
 use super::namespaces::Namespace;
-use super::{Controller, DevicePart, Event, Step};
+use super::{Controller, DevicePart, Event, Need, Step};
 use crate::entry::{Entry, Status, opcode};
 use crate::pointers;
 
@@ -30,16 +30,18 @@ impl Controller {
             Err(status) => (status, (VecDeque::new(), 0)),
         };
         let transferred = plan.iter().filter(|request| !request.op.manages_zones());
-        let bytes = transferred.map(|request| request.bytes).sum();
+        let bytes: u64 = transferred.map(|request| request.bytes).sum();
         let request = match plan.front() {
             // Zone management, which has no data when it is decoded.
             _ if queue != 0 && status == Status::SUCCESS && manages_zones(&entry) => Request::new(Op::ZoneOpen, 0, 0),
             Some(first) if queue != 0 && is_whole(&entry) => *first,
-            Some(_) if entry.opcode() != opcode::FLUSH => Request::new(Op::Trim, 0, bytes),
+            // A command whose requests have no data may have a list all the same.
+            Some(_) if entry.opcode() != opcode::FLUSH => Request::new(Op::Trim, 0, bytes.max(u64::from(list > 0))),
             _ => Request::flush(),
         };
-        let command =
-            Command { queue, entry, plan, segments: Vec::new(), status, result: 0, list, bytes, fetched: now };
+        let handles = if queue == 0 { 0 } else { self.listed_handles(&entry).unwrap_or(0) };
+        let segments = Vec::new();
+        let command = Command { queue, entry, plan, segments, status, result: 0, list, bytes, handles, fetched: now };
         let slot = self.commands.open(command);
         (slot, request)
     }
@@ -65,7 +67,8 @@ impl Controller {
                 let op = if entry.opcode() == opcode::READ { Op::Read } else { Op::Write };
                 // Without a volatile write cache, every write is durable when it completes.
                 let fua = op == Op::Write && (entry.dword(12) >> 30 & 1 == 1 || !self.features.write_cache());
-                Ok((VecDeque::from([Request { fua, ..Request::new(op, offset, bytes) }]), 0))
+                let placement = if op == Op::Write { self.handle_of(entry)? } else { 0 };
+                Ok((VecDeque::from([Request { fua, placement, ..Request::new(op, offset, bytes) }]), 0))
             }
             opcode::WRITE_ZEROES if !self.has_zones() => {
                 let (offset, bytes) = self.namespace(entry)?.range(first, count).ok_or(Status::LBA_OUT_OF_RANGE)?;
@@ -79,6 +82,7 @@ impl Controller {
             opcode::ZONE_MANAGEMENT_SEND | opcode::ZONE_MANAGEMENT_RECEIVE | opcode::ZONE_APPEND => {
                 Ok((self.plan_of_zones(entry)?, 0))
             }
+            opcode::IO_MANAGEMENT_RECEIVE | opcode::IO_MANAGEMENT_SEND => self.plan_management(entry),
             _ => Err(Status::INVALID_OPCODE),
         }
     }
@@ -131,8 +135,12 @@ impl Controller {
         if self.background.is_sanitizing() {
             return self.end(now, tag, Status::SANITIZE_IN_PROGRESS, s);
         }
+        if self.requests_status(&entry) {
+            return self.needs.push(Need::Placement(tag));
+        }
+        self.check_identifier(now, &entry);
         if is_transfer(&entry) {
-            let bytes = command.plan.front().map_or(0, |request| request.bytes);
+            let bytes = self.commands.of_tag(tag).plan.front().map_or(0, |request| request.bytes);
             match pointers::segments(&*self.memory, &entry, bytes, self.page) {
                 Ok(segments) => self.commands.of_tag_mut(tag).segments = segments,
                 Err(status) => return self.end(now, tag, status, s),
@@ -149,7 +157,10 @@ impl Controller {
     pub(super) fn next_request(&mut self, now: Time, tag: u16, s: &mut dyn Schedule<Event>, out: &mut Vec<Output>) {
         match self.commands.of_tag(tag).plan.front() {
             Some(request) => out.push(Output::Command { tag: Tag(u32::from(tag)), io: 0, request: *request }),
-            None => self.finish(now, tag, s),
+            None => match std::mem::take(&mut self.commands.of_tag_mut(tag).handles) {
+                0 => self.finish(now, tag, s),
+                handles => self.update_handles(tag, handles),
+            },
         }
     }
 
@@ -160,7 +171,7 @@ impl Controller {
         if status != media::Status::Ok {
             return self.end(now, tag, status.into(), s);
         }
-        if command.plan.is_empty() {
+        if command.plan.is_empty() && command.handles == 0 {
             return self.finish(now, tag, s);
         }
         Step::Next.at(now, u32::from(tag), s);

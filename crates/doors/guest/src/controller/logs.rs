@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 
 use sim::{Schedule, Time};
+use storage::PlacementBytes;
 
 use super::admin::{Course, Outcome, opcode};
 use super::identify::FIRMWARE;
+use super::placement::ENDURANCE_GROUP_LOG;
 use super::saved::COUNTERS;
 use super::{Controller, Event, Need};
 use crate::entry::{Entry, Status, opcode as io};
@@ -38,6 +40,8 @@ pub struct Health {
     pub read_only: bool,
     /// Data that was lost because flash could not be read.
     pub media_errors: u64,
+    /// Bytes written and erased since the translation layer was mounted.
+    pub bytes: PlacementBytes,
 }
 
 /// Counters of the controller.
@@ -160,7 +164,32 @@ impl Logs {
         }
         page
     }
+
+    /// Returns the Endurance Group Information log page of a group that is the whole drive of `capacity` bytes, of which
+    /// `media_bytes` were programmed. The endurance estimate is not reported.
+    fn endurance_group(&self, health: &Health, media_bytes: u64, capacity: u64) -> Vec<u8> {
+        let mut page = vec![0; 512];
+        page[0] = u8::from(health.spare < SPARE_THRESHOLD) | u8::from(health.read_only) << 3;
+        (page[3], page[4], page[5]) = (health.spare, SPARE_THRESHOLD, health.used);
+        let fields = [
+            self.read_bytes.div_ceil(GROUP_UNIT),
+            self.written_bytes.div_ceil(GROUP_UNIT),
+            media_bytes.div_ceil(GROUP_UNIT),
+            self.reads,
+            self.writes,
+            health.media_errors,
+            self.error_count,
+            capacity,
+        ];
+        for (to, field) in page[48..].chunks_exact_mut(16).zip(fields) {
+            to[..8].copy_from_slice(&field.to_le_bytes());
+        }
+        page
+    }
 }
+
+/// Bytes of a data unit of the Endurance Group Information log.
+const GROUP_UNIT: u64 = 1_000_000_000;
 
 /// Available spare below which the controller warns. Assumed: 10 %, as drives report.
 const SPARE_THRESHOLD: u8 = 10;
@@ -179,8 +208,8 @@ const COMMANDS: [(u8, u32); 5] = [
     (io::DATASET_MANAGEMENT, CHANGES_BLOCKS),
 ];
 
-/// Returns the Commands Supported and Effects log page with these I/O commands.
-fn effects(commands: Vec<(u8, u32)>) -> Vec<u8> {
+/// Returns the Commands Supported and Effects log page with these I/O commands, and those of `placement`.
+fn effects(commands: Vec<(u8, u32)>, placement: bool) -> Vec<u8> {
     let mut page = vec![0; 4096];
     let admin = [
         (opcode::DELETE_SUBMISSION_QUEUE, 0),
@@ -197,7 +226,10 @@ fn effects(commands: Vec<(u8, u32)>) -> Vec<u8> {
         (opcode::FORMAT, CHANGES_BLOCKS | CHANGES_NAMESPACE),
         (opcode::SANITIZE, CHANGES_BLOCKS),
     ];
-    let rows = admin.into_iter().map(|(code, of)| (0, code, of));
+    let directives = [opcode::DIRECTIVE_SEND, opcode::DIRECTIVE_RECEIVE].map(|code| (0, code, 0));
+    let management = [io::IO_MANAGEMENT_RECEIVE, io::IO_MANAGEMENT_SEND].map(|code| (1024, code, 0));
+    let optional = directives.into_iter().chain(management).filter(|_| placement);
+    let rows = admin.into_iter().map(|(code, of)| (0, code, of)).chain(optional);
     for (table, code, effect) in rows.chain(commands.into_iter().map(|(code, of)| (1024, code, of))) {
         let at = table + 4 * usize::from(code);
         page[at..at + 4].copy_from_slice(&(SUPPORTED | effect).to_le_bytes());
@@ -233,16 +265,22 @@ impl Controller {
                 page.resize(4096, 0);
                 page
             }
-            EFFECTS => effects(self.commands_by_set(entry, &COMMANDS)?),
+            EFFECTS => effects(self.commands_by_set(entry, &COMMANDS)?, self.placement.is_some()),
             SANITIZE => self.background.sanitize_status(),
-            _ => return Err(Status::INVALID_LOG),
+            _ => return self.get_placement_log(now, tag, entry, s),
         };
         self.send_log(now, tag, &page, s)?;
         Ok(Course::Ends(0))
     }
 
     /// Sends the requested part of a log page.
-    fn send_log(&mut self, now: Time, tag: u16, page: &[u8], s: &mut dyn Schedule<Event>) -> Result<(), Status> {
+    pub(super) fn send_log(
+        &mut self,
+        now: Time,
+        tag: u16,
+        page: &[u8],
+        s: &mut dyn Schedule<Event>,
+    ) -> Result<(), Status> {
         let entry = self.commands.of_tag(tag).entry;
         let dwords = u64::from(entry.dword(10) >> 16) | u64::from(entry.dword(11) & 0xffff) << 16;
         let (bytes, offset) = ((dwords + 1) * 4, entry.quad(12));
@@ -262,7 +300,13 @@ impl Controller {
 
     /// Answers a request for the health log with the state of translation layer and flash.
     pub fn health(&mut self, now: Time, tag: u16, health: &Health, s: &mut dyn Schedule<Event>) {
-        let page = self.logs.health(now, health);
+        let page = match &self.placement {
+            Some(placement) if self.commands.of_tag(tag).entry.dword(10) as u8 == ENDURANCE_GROUP_LOG => {
+                let media_bytes = placement.total(health.bytes).media;
+                self.logs.endurance_group(health, media_bytes, self.namespaces.bytes())
+            }
+            _ => self.logs.health(now, health),
+        };
         match self.send_log(now, tag, &page, s) {
             Ok(()) => self.finish(now, tag, s),
             Err(status) => self.end(now, tag, status, s),

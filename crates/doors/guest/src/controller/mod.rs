@@ -15,6 +15,7 @@ mod identify;
 mod io;
 mod logs;
 mod namespaces;
+mod placement;
 mod queues;
 mod registers;
 mod saved;
@@ -36,6 +37,7 @@ use features::Features;
 use host_memory::HostMemory;
 use logs::Logs;
 use namespaces::Namespaces;
+use placement::Placement;
 use queues::Queues;
 use registers::Registers;
 
@@ -50,6 +52,7 @@ pub use identify::Identity;
 pub(crate) use identify::VENDOR;
 pub use logs::Health;
 pub use namespaces::NamespaceConfig;
+pub use placement::{PlacementConfig, PlacementState};
 pub use queues::QUEUE_ENTRIES_MAX;
 pub use registers::REGISTERS_END;
 
@@ -75,6 +78,8 @@ pub struct ControllerConfig {
     pub zones: Option<::zones::Config>,
     /// The namespaces, which together take up the drive's capacity.
     pub namespaces: Vec<NamespaceConfig>,
+    /// Flexible Data Placement, if the drive has reclaim unit handles.
+    pub placement: Option<PlacementConfig>,
     /// Model and serial number.
     pub identity: Identity,
 }
@@ -102,6 +107,7 @@ pub struct Controller {
     namespaces: Namespaces,
     zones: Option<zones::Shape>,
     changed_namespaces: BTreeSet<u32>,
+    placement: Option<Placement>,
     logs: Logs,
     events: Events,
     host_memory: HostMemory,
@@ -180,6 +186,7 @@ impl Controller {
             namespaces: Namespaces::new(&config.namespaces, config.zones.is_some()),
             zones: config.zones,
             changed_namespaces: BTreeSet::new(),
+            placement: config.placement.map(Placement::new),
             logs: Logs::new(),
             events: Events::default(),
             host_memory: HostMemory::new(config.device.hmb, page, config.lent),
@@ -229,6 +236,9 @@ impl Controller {
         self.logs.is_busy(now, false);
         self.features = Features::new();
         self.events = Events::default();
+        if let Some(placement) = &mut self.placement {
+            placement.reset();
+        }
         self.doorbell_buffer = None;
         self.needs.clear();
         self.raised.clear();
@@ -319,6 +329,14 @@ impl External for Controller {
 
     fn host_memory_free(&mut self, frame: u32) {
         self.free_in_buffer(frame);
+    }
+
+    fn reallocated(&mut self, now: Time, handle: u8, units: u32) {
+        self.units_reallocated(now, handle, units);
+    }
+
+    fn handle_modified(&mut self, now: Time, handle: u8) {
+        self.handle_left(now, handle);
     }
 
     fn host_memory_released(&mut self, now: Time, s: &mut dyn Schedule<Event>) {

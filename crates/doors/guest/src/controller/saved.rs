@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use sim::Time;
+use storage::PlacementBytes;
 
 use super::Controller;
 use super::namespaces::FORMATS;
@@ -15,13 +16,19 @@ pub(super) const COUNTERS: [&str; 8] =
 
 impl Controller {
     /// Returns the state.
-    pub fn state(&self) -> String {
+    ///
+    /// `bytes` are those since the translation layer was mounted.
+    pub fn state(&self, bytes: PlacementBytes) -> String {
         let mut state = json!({
             "formats": self.namespaces.formats(),
             "shut_down": self.registers.shutdown == Shutdown::Complete,
         });
         for (name, value) in COUNTERS.iter().zip(self.logs.counters()) {
             state[*name] = json!(value);
+        }
+        if let Some(placement) = &self.placement {
+            let PlacementBytes { host, media, erased } = placement.total(bytes);
+            state["placement"] = json!([host, media, erased]);
         }
         state.to_string()
     }
@@ -42,6 +49,11 @@ impl Controller {
         let mut counters = [0; COUNTERS.len()];
         for (to, name) in counters.iter_mut().zip(COUNTERS) {
             *to = state[name].as_u64().ok_or_else(refuse)?;
+        }
+        if let Some(placement) = &mut self.placement {
+            // A state from before the drive had placement has no such bytes.
+            let bytes = |at: usize| state["placement"][at].as_u64().unwrap_or(0);
+            placement.mounted(PlacementBytes { host: bytes(0), media: bytes(1), erased: bytes(2) });
         }
         let shut_down = state["shut_down"].as_bool().ok_or_else(refuse)?;
         self.logs.set_counters(counters);

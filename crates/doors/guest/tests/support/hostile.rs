@@ -133,13 +133,13 @@ impl Hostile {
 
     /// A submission queue entry: any opcode, mostly a known one, with fields that are often nearly right.
     fn entry(&mut self, admin: bool) -> [u8; 64] {
-        const ADMIN: [u8; 13] = [0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 0x7c, 0x80, 0x84];
-        const IO: [u8; 5] = [0, 1, 2, 8, 9];
+        const ADMIN: [u8; 15] = [0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 0x19, 0x1a, 0x7c, 0x80, 0x84];
+        const IO: [u8; 7] = [0, 1, 2, 8, 9, 0x12, 0x1d];
         let opcode = match self.below(12) {
             0 => self.below(256) as u8,
-            _ if admin => ADMIN[self.below(13) as usize],
+            _ if admin => ADMIN[self.below(ADMIN.len() as u64) as usize],
             _ if self.zoned && self.below(2) == 0 => [0x79, 0x7a, 0x7d][self.below(3) as usize],
-            _ => IO[self.below(5) as usize],
+            _ => IO[self.below(IO.len() as u64) as usize],
         };
         let flags = match self.below(6) {
             0 => self.below(256) as u8,
@@ -150,7 +150,7 @@ impl Hostile {
             0 => self.number(),
             _ => 1 + self.below(2) as u32,
         };
-        let feature = [1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 0x81][self.below(13) as usize];
+        let feature = [1, 2, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 0x1d, 0x1e, 0x81][self.below(15) as usize];
         let mut dwords: [u32; 6] = std::array::from_fn(|_| self.number());
         if admin && matches!(opcode, 9 | 10) {
             dwords[0] = feature;

@@ -4,6 +4,8 @@ use super::Command;
 use super::hostile::{Hostile, MEMORY, REACH};
 use super::zoned;
 
+/// Reclaim unit handles of a drive with placement.
+pub const HANDLES: u64 = 3;
 /// Bytes of a memory page.
 const PAGE: u64 = 4096;
 
@@ -83,7 +85,7 @@ fn io(guest: &mut Hostile, list: u64) -> Command {
     } as u32;
     let mut command = Command { namespace, dwords: [first, 0, count as u32 - 1, 0, 0, 0], ..Command::default() };
     command.dwords[2] |= u32::from(guest.below(8) == 0) << 30;
-    match guest.below(10) {
+    match guest.below(13) {
         0 => command.dwords = [0; 6],
         1 => command.opcode = 8,
         2 => {
@@ -96,8 +98,26 @@ fn io(guest: &mut Hostile, list: u64) -> Command {
             (command.opcode, command.prp) = (9, [list, 0]);
             command.dwords = [ranges as u32 - 1, 4, 0, 0, 0, 0];
         }
+        3 => {
+            (command.opcode, command.prp) = (0x12, prps(guest, PAGE, list));
+            command.dwords = [1, guest.below(1024) as u32, 0, 0, 0, 0];
+        }
+        4 => {
+            let count = 1 + guest.below(3);
+            for i in 0..count {
+                let identifier = guest.below(HANDLES) as u16;
+                store(guest, list + i * 2, &identifier.to_le_bytes());
+            }
+            (command.opcode, command.prp) = (0x1d, [list, 0]);
+            command.dwords = [1 | (count as u32 - 1) << 16, 0, 0, 0, 0, 0];
+        }
         kind => {
             command.opcode = 1 + (kind % 2) as u8;
+            if command.opcode == 1 && guest.below(2) == 0 {
+                // Sometimes a handle that does not exist.
+                command.dwords[2] |= 2 << 20;
+                command.dwords[3] = (guest.below(HANDLES + 1) as u32) << 16;
+            }
             let is_sgl = guest.below(3) == 0;
             command.flags = u8::from(is_sgl) << 6;
             command.prp = if is_sgl { sgl(guest, count * block, list) } else { prps(guest, count * block, list) };
@@ -109,7 +129,7 @@ fn io(guest: &mut Hostile, list: u64) -> Command {
 /// Draws an admin command.
 fn admin(guest: &mut Hostile, list: u64) -> Command {
     let mut command = Command { prp: prps(guest, PAGE, list), ..Command::default() };
-    let opcodes = [0, 1, 2, 4, 5, 6, 8, 9, 9, 9, 0xa, 0xc, 0x7c, 0x80, 0x84];
+    let opcodes = [0, 1, 2, 2, 4, 5, 6, 8, 9, 9, 9, 0xa, 0xc, 0x19, 0x1a, 0x7c, 0x80, 0x84];
     command.opcode = opcodes[guest.below(opcodes.len() as u64) as usize];
     let queue = 1 + guest.below(3) as u32;
     match command.opcode {
@@ -121,21 +141,34 @@ fn admin(guest: &mut Hostile, list: u64) -> Command {
             command.dwords[1] = if command.opcode == 1 { 1 | queue << 16 } else { 3 | queue << 16 };
         }
         2 => {
-            let pages = [1u32, 2, 3, 4, 5, 0x80, 0x81];
+            let pages = [1u32, 2, 3, 4, 5, 0x80, 0x81, 9, 0x12, 0x20, 0x21, 0x22, 0x23, 0x123];
             let log = pages[guest.below(pages.len() as u64) as usize];
             command.namespace = u32::MAX;
             command.dwords[0] = log | (guest.below(1024) as u32) << 16;
+            // The endurance group.
+            command.dwords[1] = 1 << 16;
         }
         6 => {
-            command.dwords[0] = guest.below(4) as u32;
+            command.dwords[0] = [0, 1, 2, 3, 0x19][guest.below(5) as usize];
             command.namespace = guest.below(3) as u32;
         }
         8 => command.dwords[0] = guest.number(),
         9 if guest.below(2) == 0 => command.dwords = host_memory(guest, list),
+        9 if guest.below(3) == 0 => {
+            let types = [0, 3, 0x80, 0x81];
+            store(guest, list, &types);
+            (command.prp, command.namespace) = ([list, 0], 1);
+            let (handle, count) = (guest.below(HANDLES) as u32, guest.below(5) as u32);
+            command.dwords = [0x1e, handle | count << 16, u32::from(guest.below(4) > 0), 0, 0, 0];
+        }
         9 | 0xa => {
-            let features = [1u32, 2, 4, 5, 6, 7, 8, 9, 10, 11, 0xd, 0xe, 0x81];
+            let features = [1u32, 2, 4, 5, 6, 7, 8, 9, 10, 11, 0xd, 0xe, 0x1d, 0x1e, 0x81];
             command.dwords[0] = features[guest.below(features.len() as u64) as usize];
             command.dwords[1] = guest.number();
+        }
+        0x19 | 0x1a => {
+            command.namespace = 1 + guest.below(2) as u32;
+            command.dwords = [guest.below(1024) as u32, 1 | (guest.below(4) as u32 / 3) << 9, 0, 0, 0, 0];
         }
         0x7c => command.prp = [page(guest), page(guest)],
         // Rarely, because each erases the drive.

@@ -13,11 +13,13 @@ mod event;
 mod external;
 mod mirror;
 mod perform;
+mod placement;
 mod power;
 mod queue_tracks;
 mod reset;
 use event::Event;
 pub use mirror::Mirror;
+pub use placement::PlacementBytes;
 pub use power::PowerCut;
 use queue_tracks::QueueTracks;
 

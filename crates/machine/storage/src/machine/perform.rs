@@ -117,6 +117,16 @@ impl Machine {
                     path.host_memory_free(frame);
                 }
             }
+            Action::Reallocated { handle, units } => {
+                if let HostInterface::External(path) = host_interface {
+                    path.reallocated(now, handle, units);
+                }
+            }
+            Action::HandleModified { handle } => {
+                if let HostInterface::External(path) = host_interface {
+                    path.handle_modified(now, handle);
+                }
+            }
             Action::HostMemoryReleased => {
                 host_interface.host_memory_released(now, &mut HostInterfaceView(world));
             }

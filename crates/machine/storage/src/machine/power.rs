@@ -6,7 +6,7 @@ use media::{Action, OpId, Status};
 use nand::Store;
 use sim::{EventQueue, Streams, Time};
 
-use super::{Event, Machine, NandView, TIMER};
+use super::{Event, Machine, NandView, PlacementBytes, TIMER};
 use crate::prepare::fast::Fast;
 use system::parts::{Parts, Translation};
 
@@ -19,6 +19,8 @@ pub struct PowerCut {
     pub hold_up: Time,
     /// False if the drive could not write out its protected buffers because it had become read-only. True otherwise.
     pub complete: bool,
+    /// Bytes written and erased since the mount before; zero for a drive with zones.
+    pub bytes: PlacementBytes,
 }
 
 /// Returns true if the controller's buffers survive a power cut.
@@ -53,13 +55,14 @@ impl Machine {
             checker.power_cut();
         }
         self.mirror_all();
+        let bytes = self.ftl.zoned().map_or_else(|| self.placement_bytes(), |_| PlacementBytes::default());
         let (ftl, mount) = Translation::mount(parts, self.nand.store(), streams)?;
         self.ftl = ftl;
         if parts.zones.is_some() {
             self.start();
         }
         self.enable_host_memory();
-        Ok(PowerCut { mount, hold_up: now - cut, complete })
+        Ok(PowerCut { mount, hold_up: now - cut, complete, bytes })
     }
 
     /// Lets a drive with protected controller buffers write them to flash, as its capacitors do after a power cut: the end of
@@ -142,6 +145,8 @@ impl Machine {
                     | Action::Data { .. }
                     | Action::Complete { .. }
                     | Action::HostMemoryFree { .. }
+                    | Action::Reallocated { .. }
+                    | Action::HandleModified { .. }
                     | Action::HostMemoryReleased => {}
                 }
             }

@@ -141,7 +141,11 @@ impl<'a> Fast<'a> {
             Action::Barrier(id) | Action::HostMemory { id, .. } => done(self.ftl, self.store, id),
             Action::Retire(block) => self.store.mark_bad(block),
             Action::Ready { tag } => self.ftl.arrived(Time::ZERO, tag, &mut self.out),
-            Action::Data { end: None, .. } | Action::HostMemoryFree { .. } | Action::HostMemoryReleased => {}
+            Action::Data { end: None, .. }
+            | Action::HostMemoryFree { .. }
+            | Action::HostMemoryReleased
+            | Action::Reallocated { .. }
+            | Action::HandleModified { .. } => {}
             Action::Data { end: Some(status), .. } | Action::Complete { status, .. } => *answer = Some(status),
         }
     }

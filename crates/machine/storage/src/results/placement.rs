@@ -11,8 +11,7 @@ pub(crate) fn placement(machine: &Machine, counters: &Counters, unit_bytes: u32)
     if counters.handles.is_empty() {
         return None;
     }
-    let stats = &counters.ftl;
-    let (block_units, _) = machine.ftl().pages().block_shape();
+    let bytes = machine.bytes_in(&counters.ftl, unit_bytes);
     let handles = counters.handles.iter().enumerate().map(|(number, handle)| {
         json!({
             "handle": number,
@@ -26,9 +25,9 @@ pub(crate) fn placement(machine: &Machine, counters: &Counters, unit_bytes: u32)
         })
     });
     Some(json!({
-        "host_bytes": stats.host_bytes,
-        "media_bytes": stats.programmed() * u64::from(unit_bytes),
-        "erased_bytes": stats.erases * u64::from(block_units) * u64::from(unit_bytes),
+        "host_bytes": bytes.host,
+        "media_bytes": bytes.media,
+        "erased_bytes": bytes.erased,
         "handles": handles.collect::<Vec<Value>>(),
     }))
 }

@@ -94,6 +94,7 @@ impl Ftl {
             plain &= self.settle_slot(slot, self.physical(room, taken), out);
             taken += 1;
         }
+        self.gc.spend(room.pu, self.stats.programmed_host - before);
         if self.space.placement.is_on() {
             let host = self.stats.programmed_host - before;
             self.space.placement.programmed(self.buffer.dirty.handle(), host, room.units - taken);

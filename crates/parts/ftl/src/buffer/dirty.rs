@@ -1,6 +1,6 @@
 //! Slots whose data is newer than flash and not in a program yet.
 
-use crate::buffer::slots::{List, NIL, Slots};
+use crate::buffer::slots::{List, NIL, Owner, Slots};
 use crate::location::Location;
 
 /// Dirty slots in the order in which they became dirty, which an epoch counts.
@@ -57,6 +57,11 @@ impl DirtySlots {
     #[inline]
     pub(crate) fn len_of_next(&self) -> u32 {
         self.list.len
+    }
+
+    /// Returns the number of slots of `handle`.
+    pub(crate) fn len_of(&self, handle: u8) -> u32 {
+        if handle == self.handle { self.list.len } else { self.others[handle as usize].len }
     }
 
     /// Returns the epoch of the slot that became dirty first, or `u64::MAX` if there is none.
@@ -122,6 +127,14 @@ impl DirtySlots {
         self.due = true;
     }
 
+    /// Makes `slot` data of `handle`. It keeps its epoch, because flushes may wait for it.
+    pub(crate) fn change_handle(&mut self, slots: &mut Slots, slot: u32, handle: u8) {
+        self.remove(slots, slot);
+        slots[slot].handle = handle;
+        slots.insert(self.list_to_extend(handle), slot);
+        self.due = true;
+    }
+
     /// Removes `slot`.
     pub(crate) fn remove(&mut self, slots: &mut Slots, slot: u32) {
         let handle = slots[slot].handle;
@@ -136,6 +149,23 @@ impl DirtySlots {
     #[inline]
     pub(crate) fn take_first(&mut self, slots: &mut Slots) -> u32 {
         slots.remove_first(&mut self.list)
+    }
+
+    /// Returns the slots of units of the layer itself, in order.
+    pub(crate) fn of_system<'a>(&self, slots: &'a Slots) -> impl Iterator<Item = u32> + 'a {
+        let some = |slot: u32| (slot != NIL).then_some(slot);
+        let all = std::iter::successors(some(self.list.head), move |slot| some(slots.next(*slot)));
+        all.filter(|slot| slots[*slot].owner == Owner::System)
+    }
+
+    /// Moves the first `count` slots of units of the layer itself to the front. They must go to flash at once: the others
+    /// stay in order.
+    pub(crate) fn put_system_first(&mut self, slots: &mut Slots, count: u32) {
+        let found: Vec<u32> = self.of_system(slots).take(count as usize).collect();
+        for slot in found.into_iter().rev() {
+            slots.remove(&mut self.list, slot);
+            slots.prepend(&mut self.list, slot);
+        }
     }
 
     /// Makes all present slots go to flash without waiting for more.
@@ -183,6 +213,36 @@ mod tests {
         dirty.add(&mut slots, early);
         assert!(dirty.is_due() && slots[early].epoch == dirty.epoch() && !dirty.is_forced(slots[early].epoch));
         assert_eq!([dirty.take_first(&mut slots), dirty.take_first(&mut slots)], [late, early]);
+        assert!(dirty.is_empty());
+    }
+
+    #[test]
+    fn a_slot_that_changes_its_handle_keeps_its_age() {
+        let (mut slots, mut dirty) = (Slots::new(8), DirtySlots::new(2));
+        let take = |slots: &mut Slots, dirty: &mut DirtySlots, handle| {
+            dirty.take(slots, u32::from(handle), Location::NOWHERE, 1, handle)
+        };
+        let all: Vec<u32> = [1, 0, 1, 0].map(|handle| take(&mut slots, &mut dirty, handle)).into();
+        dirty.force();
+        for slot in [all[0], all[2]] {
+            dirty.change_handle(&mut slots, slot, 0);
+            assert!(dirty.is_forced(slots[slot].epoch));
+        }
+        assert_eq!((dirty.len_of(0), dirty.len_of(1), dirty.oldest(&slots)), (4, 0, slots[all[0]].epoch));
+        let taken: Vec<u32> = (0..4).map(|_| dirty.take_first(&mut slots)).collect();
+        assert_eq!(taken, all);
+        assert!(dirty.is_empty());
+    }
+
+    #[test]
+    fn units_of_the_layer_itself_can_go_first() {
+        let (mut slots, mut dirty) = (Slots::new(8), DirtySlots::new(0));
+        let all: Vec<u32> = (0..6).map(|unit| dirty.take(&mut slots, unit, Location::NOWHERE, 1, 0)).collect();
+        [1, 3, 5].iter().for_each(|at| slots[all[*at]].owner = Owner::System);
+        assert_eq!(dirty.of_system(&slots).count(), 3);
+        dirty.put_system_first(&mut slots, 2);
+        let order: Vec<u32> = (0..6).map(|_| dirty.take_first(&mut slots)).collect();
+        assert_eq!(order, [1, 3, 0, 2, 4, 5].map(|at| all[at]));
         assert!(dirty.is_empty());
     }
 

@@ -216,6 +216,40 @@ impl Slots {
         list.len += 1;
     }
 
+    /// Inserts `id` in `list`, which is in the order of epochs, at the place of its epoch.
+    pub fn insert(&mut self, list: &mut List, id: u32) {
+        let epoch = self[id].epoch;
+        let (mut previous, mut next) = (list.tail, NIL);
+        while previous != NIL && self[previous].epoch > epoch {
+            (previous, next) = (self[previous].previous, previous);
+        }
+        (self[id].previous, self[id].next) = (previous, next);
+        match self.slots.get_mut(previous as usize) {
+            Some(before) => before.next = id,
+            None => list.head = id,
+        }
+        match self.slots.get_mut(next as usize) {
+            Some(after) => after.previous = id,
+            None => list.tail = id,
+        }
+        list.len += 1;
+    }
+
+    /// Puts `id` at the front of `list`.
+    pub fn prepend(&mut self, list: &mut List, id: u32) {
+        let head = list.head;
+        let slot = &mut self.slots[id as usize];
+        slot.previous = NIL;
+        slot.next = head;
+        if head == NIL {
+            list.tail = id;
+        } else {
+            self.slots[head as usize].previous = id;
+        }
+        list.head = id;
+        list.len += 1;
+    }
+
     /// Removes and returns the first slot of `list`, which must not be empty.
     #[inline]
     pub fn remove_first(&mut self, list: &mut List) -> u32 {

@@ -21,7 +21,7 @@ impl Ftl {
         if self.durability.parity.is_some() {
             self.leave_stripe(id, room, out);
         }
-        self.close_failed(block, room.program, was.mask as u16);
+        self.close_failed(block, room.program, was.mask as u16, out);
         for i in 0..was.count {
             let slot = self.operations.slots(id)[i as usize];
             if slot == NIL {
@@ -58,10 +58,10 @@ impl Ftl {
     }
 
     /// Closes the planes `mask` of `block`, on which program number `program` failed, to further programs.
-    pub(crate) fn close_failed(&mut self, block: u32, program: u32, mask: u16) {
+    pub(crate) fn close_failed(&mut self, block: u32, program: u32, mask: u16, out: &mut Actions) {
         self.space.blocks.add_failing(block, program % self.layout.per_row, mask);
         if self.space.blocks.usable_planes(&self.layout, block) == 0 || self.space.blocks.usage(block) == Use::Closed {
-            self.abandon(block);
+            self.abandon_failed(block, out);
         }
     }
 

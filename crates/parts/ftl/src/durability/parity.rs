@@ -237,7 +237,7 @@ impl Ftl {
             // The stripe is not protected.
             self.stats.failures += 1;
             let program = (unit - block * self.layout.block_units) / self.layout.program_units;
-            self.close_failed(block, program, mask as u16);
+            self.close_failed(block, program, mask as u16, out);
         }
         let parity = self.durability.parity.as_mut().expect("called only if parity is configured");
         parity.sets.push(set);

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::gc::fold::ReadOrder;
+use crate::gc::resting::Resting;
+use crate::gc::share::Share;
 use crate::gc::victims::Victims;
 use crate::space::blocks::Blocks;
 
@@ -52,6 +54,8 @@ pub(crate) struct Collection {
     pub(crate) victims: Victims,
     /// Shortage in units when the latest victim was chosen.
     pub(super) short_by: i64,
+    pub(super) share: Share,
+    pub(super) resting: Resting,
     /// No block could be collected; opening or erasing a block may change that.
     pub(super) barren: bool,
     pub(super) pending: Pending,
@@ -84,6 +88,8 @@ impl Collection {
             background: Background::default(),
             victims: Victims::new(block_units),
             short_by: 0,
+            share: Share::default(),
+            resting: Resting::default(),
             barren: false,
             pending: Pending { slots: VecDeque::with_capacity(quota as usize), superseded: false },
             in_flight: 0,

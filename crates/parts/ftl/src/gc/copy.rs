@@ -85,6 +85,7 @@ impl Ftl {
         let shortage = self.shortage(pu);
         self.read_victims(pu, shortage, out);
         self.program_pending(pu, out);
+        self.update_share(pu);
         self.release_host(pu, before);
     }
 
@@ -99,6 +100,10 @@ impl Ftl {
                 }
                 continue;
             };
+            if self.copies_wait() {
+                self.gc.waits = true;
+                return;
+            }
             if !self.read_victim(pu, scan, self.copies_allowed(pu, scan, shortage), out) {
                 return;
             }
@@ -355,6 +360,9 @@ impl Ftl {
             let id = self.operations.start_bare(Kind::Program, room.pu);
             let sequence = self.begin_program(id, room, Class::Collection);
             let (taken, mut plain) = (room.units.min(pending), true);
+            if self.space.placement.is_on() {
+                self.count_sources(pu, taken);
+            }
             for i in 0..taken {
                 let Some(slot) = self.gc.units[pu as usize].pending.slots.pop_front() else {
                     unreachable!("{pending} slots are pending")
@@ -395,6 +403,14 @@ impl Ftl {
         let first = self.gc.units[pu as usize].pending.slots.front().copied();
         let placed = first.and_then(|first| self.placed_copy_room(pu, self.buffer.slots[first].handle));
         placed.or_else(|| self.copy_room(pu))
+    }
+
+    /// Counts the first `count` pending copies of `pu` for the blocks that they leave.
+    fn count_sources(&mut self, pu: u32, count: u32) {
+        for slot in self.gc.units[pu as usize].pending.slots.iter().take(count as usize) {
+            let block = self.layout.block_of(self.buffer.slots[*slot].home.flash_unit());
+            self.space.placement.copied_out(block);
+        }
     }
 
     /// Counts the copies in the program `id`, of which there are `taken`, for the handles whose blocks they leave.

@@ -6,7 +6,9 @@ pub(crate) mod fold;
 pub(crate) mod pacing;
 pub(crate) mod policy;
 pub(crate) mod refresh;
+pub(crate) mod resting;
 pub(crate) mod scan_order;
+mod share;
 pub(crate) mod short;
 pub(crate) mod victim;
 pub(crate) mod victims;
@@ -28,6 +30,10 @@ pub(crate) struct Collector {
     pace: Pace,
     order: ScanOrder,
     pub(crate) refresh: Refresh,
+    /// Number of blocks of each parallel unit that rest.
+    rest: usize,
+    /// Copies of some parallel unit wait for the map.
+    waits: bool,
     /// Random numbers for the choice of victims.
     rng: Rng,
 }
@@ -44,6 +50,8 @@ impl Collector {
             pace: Pace::new(config, layout),
             order: ScanOrder::new(config, layout),
             refresh: Refresh::new(config, layout),
+            rest: resting::resting_blocks(config, layout),
+            waits: false,
             rng: streams.stream("ftl.collection"),
         }
     }

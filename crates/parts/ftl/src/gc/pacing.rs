@@ -15,11 +15,14 @@
 //!
 //! If no victim is being collected there is nothing to wait for, and the host uses the remaining space. A parallel unit
 //! that is short by more than the slack when it begins a victim recovers over that victim and the following ones, using
-//! at most half of the space that they give back.
+//! at most half of the space that they give back. On a drive that caches a part of its map, the [share](super::share) of
+//! host writes takes the place of this.
 
 use crate::config::Config;
 use crate::gc::collection::GcScan;
 use crate::layout::Layout;
+use crate::sizes;
+use crate::space::parallel_unit::RESERVE;
 use crate::space::placement;
 use crate::{Actions, Ftl};
 
@@ -32,7 +35,10 @@ pub(crate) struct Pace {
     /// With more free blocks than this a parallel unit is not short, regardless of its other space.
     blocks: usize,
     /// Host writes may take a parallel unit this far below its target.
-    slack: i64,
+    pub(super) slack: i64,
+    /// Units beyond the slack at which host writes get the least share of gained space; 0 if the whole map is cached, and
+    /// they have the allowance of the victim.
+    pub(super) depth: i64,
     /// The drive is idle, and collection works ahead.
     idle: bool,
 }
@@ -41,7 +47,12 @@ impl Pace {
     /// Creates the pace of `config` while the host is active.
     pub(crate) fn new(config: &Config, layout: &Layout) -> Pace {
         let target = target_units(config) as i64;
-        let mut pace = Pace { target, level: target, blocks: 0, slack: slack(config, layout), idle: false };
+        // Below that are the blocks that host writes leave to collection, the one that they open, and one by which the
+        // space of a parallel unit falls and rises from victim to victim.
+        let blocks = (config.collection.start + 1).saturating_sub(RESERVE as u32 + 2).max(1);
+        let depth =
+            if sizes::caches_part_of_map(config) { i64::from(blocks) * i64::from(layout.data_units) } else { 0 };
+        let mut pace = Pace { target, level: target, blocks: 0, slack: slack(config, layout), depth, idle: false };
         pace.set_idle(false, config, layout);
         pace
     }
@@ -178,6 +189,9 @@ impl Ftl {
     fn exceeds_allowance(&self, pu: u32) -> bool {
         let program = i64::from(self.layout.program_units);
         let short_by = self.shortage(pu) + program;
+        if self.gc.pace.depth > 0 {
+            return short_by > self.gc.pace.slack && !self.gc.units[pu as usize].share.allows(program);
+        }
         short_by > self.gc.pace.slack
             && (short_by > self.gc.pace.slack.max(self.gc.units[pu as usize].short_by + program)
                 || short_by > self.allowance(pu))
@@ -208,7 +222,7 @@ impl Ftl {
         let gain = (self.capacity_of(scan.block) - i64::from(scan.valid)).max(1);
         let copies = (shortage.max(0) as u64 * u64::from(scan.valid) / gain as u64) as i64;
         let least = i64::from(2 * self.layout.program_units);
-        copies.clamp(least, i64::from(collection.quota).max(least)) as u32
+        copies.clamp(least, i64::from(self.most_copies(collection.quota)).max(least)) as u32
     }
 
     /// Returns the room in units that collection needs before it begins a batch of reads, within a limit of `copies` in
@@ -252,7 +266,11 @@ impl Ftl {
         if !self.space.host_room.is_paced() {
             return self.space.host_room.rejoin(pu);
         }
-        let same = self.progress() == before && self.is_copying(pu) && self.space.host_room.leaves_out(pu);
+        // The share of the host also changes where units of a victim are superseded.
+        let same = self.progress() == before
+            && self.gc.pace.depth == 0
+            && self.is_copying(pu)
+            && self.space.host_room.leaves_out(pu);
         debug_assert!(!same || self.host_waits(pu));
         if !same {
             self.resume_host(pu);

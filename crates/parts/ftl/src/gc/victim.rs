@@ -37,7 +37,10 @@ impl Ftl {
                 self.gc.units[pu as usize].forced.insert(0, block);
             }
         }
-        let victim = if short { self.next_lent(pu).or_else(|| self.gainful(pu)) } else { None };
+        let mut victim = if short { self.next_lent(pu).or_else(|| self.gainful(pu)) } else { None };
+        while short && victim.is_none() && !self.gc.unit(pu).waits_for_room() && self.end_rest(pu) {
+            victim = self.gainful(pu);
+        }
         let pays = |block: &u32| self.pays_ahead(*block) || !self.is_only_ahead(pu);
         victim.filter(pays).map(|block| (block, false))
     }

@@ -26,12 +26,22 @@ impl Victim {
     }
 }
 
+/// Counters of all victims of a parallel unit so far.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Totals {
+    /// Units of space gained.
+    pub(super) gained: u64,
+    /// Valid units copied, or superseded before that.
+    pub(super) copied: u64,
+}
+
 /// Victims of a parallel unit, in the order in which they were chosen.
 pub(crate) struct Victims {
     /// Each with the units gained from it.
     all: Vec<(Victim, u64)>,
     /// Sum of the units gained from each victim, if every plane is usable.
     gained: u64,
+    totals: Totals,
     /// Units per block.
     capacity: u64,
 }
@@ -39,7 +49,7 @@ pub(crate) struct Victims {
 impl Victims {
     /// Creates an empty list; a block has `capacity` units if all its planes are usable.
     pub(super) fn new(capacity: u32) -> Victims {
-        Victims { all: Vec::new(), gained: 0, capacity: u64::from(capacity) }
+        Victims { all: Vec::new(), gained: 0, totals: Totals::default(), capacity: u64::from(capacity) }
     }
 
     /// Returns true if no block is collected or waits for its erase.
@@ -58,6 +68,11 @@ impl Victims {
     pub(super) fn gained(&self, blocks: &Blocks) -> u64 {
         debug_assert_eq!(self.gained, self.count_gained(blocks), "space gained from {:?}", self.all);
         self.gained
+    }
+
+    /// Returns the counters of all victims so far that are no folded SLC blocks.
+    pub(super) fn totals(&self) -> Totals {
+        self.totals
     }
 
     /// Counts [`gained`](Self::gained) from the valid units of all victims.
@@ -88,6 +103,8 @@ impl Victims {
             if !victim.slc {
                 let now = victim.given_back(self.capacity, left);
                 self.gained += now - *gained;
+                self.totals.gained += now - *gained;
+                self.totals.copied += u64::from(left < victim.valid);
                 *gained = now;
             }
             return;
@@ -111,6 +128,7 @@ mod tests {
         assert_eq!(victims.gained, 102);
         victims.shrank(7, 0);
         assert_eq!(victims.gained, 200);
+        assert_eq!((victims.totals.gained, victims.totals.copied), (200, 2));
         victims.remove(8);
         assert_eq!(victims.gained, 100);
     }

@@ -111,6 +111,7 @@ impl Ftl {
             return;
         }
         let state = cache.state[t as usize];
+        cache.misses.count(state == ABSENT);
         if state == ABSENT {
             if let Some(wanted) = cache.pending.note(t) {
                 cache.wanted.add(wanted);
@@ -164,7 +165,7 @@ impl Ftl {
     fn may_load(&mut self, t: u32, out: &mut Actions) -> bool {
         let slots = self.buffer.system_free();
         let map = self.cache();
-        if map.loads >= map.free_frames() + slots {
+        if map.wanted.loads >= map.free_frames() + slots {
             return false;
         }
         let logical = map.first + t;
@@ -221,7 +222,7 @@ impl Ftl {
         assert!(id.0 & FETCHING == 0, "more than 2^31 operations in progress");
         let cache = self.cache();
         cache.state[t as usize] = FETCHING | id.0;
-        cache.loads += reason;
+        cache.wanted.loads += reason;
         self.space.blocks.pin(self.layout.block_of(physical));
         self.stats.map_reads += 1;
         out.actions.push(Action::Read(ReadOp {
@@ -245,7 +246,7 @@ impl Ftl {
             // modeled); then it is written again.
             self.stats.failures += 1;
         }
-        self.cache().loads -= operation.count;
+        self.cache().wanted.loads -= operation.count;
         let dirty = operation.mask != 0 || status != Status::Ok;
         if !self.make_room(t, out) {
             self.pass_by(t, dirty);

@@ -6,6 +6,7 @@ use sim::{Rng, Streams};
 use crate::buffer::slots::NIL;
 use crate::config::{Config, Eviction};
 use crate::map::entries::MapEntries;
+use crate::map::miss_share::MissShare;
 use crate::map::pending::Pending;
 use crate::map::wanted::Wanted;
 use crate::sizes;
@@ -62,8 +63,7 @@ pub(crate) struct MapCache {
     pub(super) entries: Option<MapEntries>,
     /// Translation units that writes changed and that are to be fetched.
     pub(super) wanted: Wanted,
-    /// Fetches in progress for changes.
-    pub(super) loads: u32,
+    pub(super) misses: MissShare,
     /// Random numbers for the initial content of a warm cache.
     pub(super) warm: Option<Rng>,
 }
@@ -93,7 +93,7 @@ impl MapCache {
                 MapEntries::new(capacity, cache.eviction, sizes::map_entries(config).trailing_zeros(), count)
             }),
             wanted: Wanted::new(count),
-            loads: 0,
+            misses: MissShare::default(),
             warm: cache.warm.then(|| streams.stream("ftl.map_cache")),
         })
     }
@@ -252,7 +252,7 @@ impl MapCache {
     pub fn is_loading(&self) -> bool {
         match &self.entries {
             Some(entries) => entries.merging as usize > entries.write_backs.len(),
-            None => self.loads > 0,
+            None => self.wanted.loads > 0,
         }
     }
 

@@ -67,6 +67,7 @@ impl Ftl {
         let entries = self.entries();
         let cached = entries.look_up(unit);
         entries.insert(unit, true);
+        self.cache().misses.count(!cached);
         if !cached {
             self.cache().wanted.add_entry_of(t);
         }

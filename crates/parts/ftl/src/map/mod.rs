@@ -6,6 +6,7 @@ pub(crate) mod entries;
 pub(crate) mod frames;
 pub(crate) mod host_memory;
 pub(crate) mod lookup;
+mod miss_share;
 pub(crate) mod pending;
 pub(crate) mod table;
 pub(crate) mod touched;
@@ -71,6 +72,12 @@ impl Map {
     #[inline]
     pub(crate) fn holds_writes(&self) -> bool {
         self.cache.as_ref().is_some_and(MapCache::holds_writes)
+    }
+
+    /// Returns true if more than an eighth of the recent changes were of entries that are not cached.
+    #[inline]
+    pub(crate) fn misses(&self) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.misses.is_large())
     }
 
     /// Returns true if host writes wait for the map, and more units of the layer itself will be written soon.

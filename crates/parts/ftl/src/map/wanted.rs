@@ -5,6 +5,8 @@ pub(crate) struct Wanted {
     units: Vec<u32>,
     /// For each translation unit, true if it is requested.
     requested: Vec<bool>,
+    /// Fetches in progress for changes.
+    pub(super) loads: u32,
     /// Some were added since the last dispatch began.
     due: bool,
 }
@@ -12,7 +14,7 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// Creates an empty list for `units` translation units.
     pub(super) fn new(units: usize) -> Wanted {
-        Wanted { units: Vec::new(), requested: vec![false; units], due: false }
+        Wanted { units: Vec::new(), requested: vec![false; units], loads: 0, due: false }
     }
 
     /// Requests translation unit `t`, unless it is requested already.

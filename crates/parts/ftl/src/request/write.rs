@@ -134,14 +134,10 @@ impl Ftl {
 
     /// Makes `slot`, dirty or clean, data of `handle`: the newest write of a unit decides.
     fn change_handle(&mut self, slot: u32, handle: u8) {
-        let is_dirty = self.buffer.slots[slot].holds == Holds::Dirty;
-        if is_dirty {
-            self.buffer.dirty.remove(&mut self.buffer.slots, slot);
+        if self.buffer.slots[slot].holds == Holds::Dirty {
+            return self.buffer.dirty.change_handle(&mut self.buffer.slots, slot, handle);
         }
         self.buffer.slots[slot].handle = handle;
-        if is_dirty {
-            self.buffer.dirty.add(&mut self.buffer.slots, slot);
-        }
     }
 
     /// Marks the sectors in `mask` of `slot`, which already held data, as present, and wakes waiting reads when the

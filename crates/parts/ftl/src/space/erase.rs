@@ -64,6 +64,7 @@ impl Ftl {
         assert_eq!(self.space.blocks.valid(block), 0, "block {block} is erased while it holds valid units");
         self.space.blocks.set_usage(block, Use::Erasing);
         self.forget_stripes(block);
+        self.report_copies(block, out);
         for (position, mask) in self.space.blocks.take_failing(block) {
             self.retire(block, position, mask, out);
         }

@@ -7,6 +7,7 @@ pub(crate) mod erase_queue;
 pub(crate) mod host_room;
 pub(crate) mod parallel_unit;
 pub(crate) mod placement;
+mod reclaim_units;
 pub(crate) mod stream;
 pub(crate) mod tight;
 mod turns;

@@ -161,6 +161,11 @@ impl ParallelUnit {
         self.ahead.iter().any(|(at, program)| *at == block && programs.contains(program))
     }
 
+    /// Forgets which programs of `block` were written before the mount.
+    pub(crate) fn forget_ahead(&mut self, block: u32) {
+        self.ahead.retain(|(at, _)| *at != block);
+    }
+
     /// Returns the next program of `block`, if it is open.
     pub(crate) fn next_in(&self, block: u32) -> Option<u32> {
         let all = self.write_points.iter().chain(&self.placed);
@@ -258,6 +263,23 @@ impl Ftl {
             }
         }
         self.space.host_room.stall(paced || self.space.host_room.turns.any_waits());
+        None
+    }
+
+    /// Returns room for a program of the map, in the next parallel unit that has any, whether or not host writes wait
+    /// for copies there.
+    pub(crate) fn map_room(&mut self) -> Option<Room> {
+        let stream = self.host_stream();
+        for (from, end) in self.space.host_room.turns.search() {
+            for pu in from..end {
+                if self.is_open_to_host(pu, stream)
+                    && let Some(room) = self.room(pu, stream)
+                {
+                    self.space.host_room.turns.took(pu);
+                    return Some(room);
+                }
+            }
+        }
         None
     }
 
@@ -403,6 +425,9 @@ impl Ftl {
             if full {
                 // The block is closed when its last program completes.
                 self.space.blocks.set_usage(block, Use::Full);
+                if stream == Stream::Host {
+                    self.rest(pu, block);
+                }
                 if !used {
                     self.close_if_written(block);
                 }
@@ -496,6 +521,7 @@ impl Ftl {
             // Only folding collects it, in order.
             self.space.blocks.withhold(block);
         }
+        self.withhold_resting(pu as u32, block);
     }
 
     /// Closes `block` to further programs.

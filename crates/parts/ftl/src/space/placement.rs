@@ -11,7 +11,7 @@
 //! If a parallel unit cannot open a block for the copies of a persistently isolated handle without using up the reserve
 //! of collection, those copies go to the shared block. [`HandleStats::mixed`] counts them.
 //!
-//! Follows Flexible Data Placement of the NVM Express Base Specification (assumed: not compared with its text yet).
+//! Follows Flexible Data Placement of the NVM Express Base Specification 2.1 (8.1.10).
 
 use crate::config::{Config, Isolation};
 use crate::layout::Layout;
@@ -90,6 +90,8 @@ pub(crate) struct Placement {
     separate: bool,
     /// Handle of each block that is not free; empty without placement.
     of_block: Vec<u8>,
+    /// Units copied out of each block since its last erase; empty unless handles are initially isolated.
+    copied_out: Vec<u32>,
     /// Counters of each handle; empty without placement.
     pub(crate) stats: Vec<HandleStats>,
 }
@@ -98,7 +100,9 @@ impl Placement {
     /// Creates the handles of `config`, if it has any.
     pub(crate) fn new(config: &Config, layout: &Layout) -> Placement {
         let handles = config.placement.map_or(0, |placement| placement.handles as usize);
+        let initial = config.placement.is_some_and(|placement| placement.isolation == Isolation::Initial);
         Placement {
+            copied_out: if initial { vec![0; layout.all_blocks() as usize] } else { Vec::new() },
             handles: handles as u8,
             persistent: config.placement.is_some_and(|placement| placement.isolation == Isolation::Persistent),
             separate: config.collection.separate,
@@ -117,6 +121,11 @@ impl Placement {
     #[inline]
     pub(crate) fn is_persistent(&self) -> bool {
         self.persistent
+    }
+
+    /// Returns true if `handle` is one that the host can name.
+    pub(crate) fn is_handle(&self, handle: u8) -> bool {
+        handle < self.handles
     }
 
     /// Returns the handle of `block`, which is not free.
@@ -204,6 +213,21 @@ impl Placement {
         } else {
             stats.programmed_padding += u64::from(padding);
         }
+    }
+
+    /// Counts a unit that was copied out of `block`.
+    pub(crate) fn copied_out(&mut self, block: u32) {
+        if let Some(units) = self.copied_out.get_mut(block as usize) {
+            *units += 1;
+        }
+    }
+
+    /// Returns the handle of `block` and how many units were copied out, or `None` without a handle or copies. Resets
+    /// the number.
+    pub(crate) fn take_copied_out(&mut self, block: u32) -> Option<(u8, u32)> {
+        let units = std::mem::take(self.copied_out.get_mut(block as usize)?);
+        let handle = self.of_block[block as usize];
+        (units > 0 && self.is_handle(handle)).then_some((handle, units))
     }
 
     /// Resets the counters.

@@ -252,6 +252,14 @@ impl World {
         (if self.clock.is_multiple_of(5) { self.clock / 5 % handles } else { of_part }) as u16
     }
 
+    /// Lets a reclaim unit handle write to empty blocks from now on.
+    pub fn update_handle(&mut self, handle: u8) {
+        let left = self.ftl.reclaim_unit_left(handle);
+        let unwritten = self.ftl.update_reclaim_unit_handle(handle, &mut self.out);
+        assert!(left <= unwritten.max(self.ftl.reclaim_unit_bytes()), "{left} bytes left of {unwritten}");
+        self.perform();
+    }
+
     pub fn submit(&mut self, tag: Tag, request: Request) {
         self.clock += 1;
         let sectors = (request.bytes / SECTOR) as usize;
@@ -302,7 +310,7 @@ impl World {
                     Action::Barrier(id) | Action::HostMemory { id, .. } => {
                         self.queues[shared].push(Pending::Answer(id))
                     }
-                    Action::HostMemoryFree { .. } => {}
+                    Action::HostMemoryFree { .. } | Action::Reallocated { .. } | Action::HandleModified { .. } => {}
                     Action::HostMemoryReleased => self.releasing = false,
                     Action::Ready { tag } => self.queues[shared].push(Pending::Arrived(tag)),
                     Action::Data { end: None, .. } => {}
