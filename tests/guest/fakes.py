@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from nandram.guest.folder import VERSIONS, Kernel, Programs, kernel_folder, programs_folder
+from nandram.guest.folder import PROGRAM_PACKAGES, VERSIONS, Kernel, Programs, kernel_folder, programs_folder
 
 # Plays the steps of `scenario` as QEMU would: what the guest writes to the ports of its console.
 LOADER = """#!{python}
@@ -37,7 +37,7 @@ def install(folder: Path) -> tuple[Programs, Kernel]:
         tree / "etc/mke2fs.conf": "",
         kernel / "boot/vmlinuz-6.12.1+deb13-cloud-amd64": "",
         kernel / "lib/modules/6.12.1+deb13-cloud-amd64/modules.builtin": "kernel/drivers/nvme/host/nvme-core.ko\n",
-        tree / VERSIONS: json.dumps({"packages": {"qemu-system-x86": "1:11.1.3"}}),
+        tree / VERSIONS: json.dumps({"packages": dict.fromkeys(PROGRAM_PACKAGES, "1:11.1.3")}),
         kernel / VERSIONS: json.dumps({"packages": {"linux-image-6.12.1": "6.12.1-1"}}),
     }.items():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,9 @@ PACKAGES = {
     "fio": "3.39",
     "nvme-cli": "2.13",
     "e2fsprogs": "1.47",
+    "util-linux": "2.41",
+    "btrfs-progs": "6.14",
+    "f2fs-tools": "1.16",
     "libc6": "2.41",
     "adduser": "3.152",
     "libpam0g": "1.7",
@@ -118,7 +121,7 @@ def test_programs_and_a_kernel_are_fetched_once(host: Host, tmp_path: Path) -> N
     assert not (folder / "programs/usr/share/doc").exists()
     assert phases == [
         "reading package lists",
-        "downloading programs: 7 packages",
+        "downloading programs: 10 packages",
         "unpacking programs",
         "downloading kernel 6.12: 1 packages",
         "unpacking kernel 6.12",
@@ -160,7 +163,7 @@ def test_every_call_of_apt_has_a_root_of_its_own(host: Host, tmp_path: Path) -> 
         (
             "-x",
             "dpkg-deb: error: not a Debian archive",
-            "busybox-static.deb: cannot be unpacked: dpkg-deb: error: not a",
+            "btrfs-progs.deb: cannot be unpacked: dpkg-deb: error: not a",
         ),
     ],
 )
@@ -187,10 +190,35 @@ def test_the_newest_kernel_of_the_series(host: Host, tmp_path: Path) -> None:
 
 def test_a_kernel_that_left_the_mirror(host: Host, tmp_path: Path) -> None:
     with pytest.raises(
-        UserError, match=r"--kernel: found no Linux 7\.3 in trixie-backports, expected 6\.1 or 6\.12 instead"
+        UserError, match=r"found no Linux 7\.3 in trixie-backports, expected 6\.1 or 6\.12 or 6\.12-amd64 instead"
     ):
         fetch(tmp_path / "guest", "7.3", MIRROR)
-    assert set(KERNELS) == {"6.1", "6.12", "7.3"}
+    assert set(KERNELS) == {"6.1", "6.12", "6.12-amd64", "7.3"}
+
+
+def test_the_generic_flavor_of_a_series(host: Host, tmp_path: Path) -> None:
+    host.has(PACKAGES | {"linux-image-6.12.9+deb13-amd64": "6.12.9-1"})
+    fetch(tmp_path / "guest", "6.12-amd64", MIRROR)
+    assert dict(find_kernel(tmp_path / "guest", "6.12-amd64").versions) == {
+        "linux-image-6.12.9+deb13-amd64": "6.12.9-1"
+    }
+    with pytest.raises(UserError, match=r"found no kernel 6\.12; fetch it once"):
+        find_kernel(tmp_path / "guest", "6.12")
+
+
+def test_programs_of_an_older_version_are_fetched_again(host: Host, tmp_path: Path) -> None:
+    folder = tmp_path / "guest"
+    fetch(folder, "6.12", MIRROR)
+    versions = folder / "programs/versions.json"
+    fewer = {name: version for name, version in PACKAGES.items() if name not in ("util-linux", "f2fs-tools")}
+    versions.write_text(json.dumps({"packages": fewer}))
+    (folder / "programs/old").touch()
+    with pytest.raises(UserError, match="found no programs for a guest; fetch them once"):
+        find_programs(folder)
+    assert [part.part for part in fetch(folder, "6.12", MIRROR)] == ["programs"]
+    assert "util-linux" in find_programs(folder).versions
+    assert sorted(path.name for path in folder.iterdir()) == ["kernels", "programs"]
+    assert not (folder / "programs/old").exists()
 
 
 def test_an_old_qemu(host: Host, tmp_path: Path) -> None:

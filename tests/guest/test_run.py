@@ -62,7 +62,7 @@ def test_results_are_brought_back(installed: Installed, tmp_path: Path) -> None:
     record = json.loads((output / "guest.json").read_text())
     assert (record["command"], record["exit_status"]) == (["sh", "-c", "exit 3"], 3)
     assert record["parameters"] == []
-    assert record["programs"] == {"qemu-system-x86": "1:11.1.3"}
+    assert record["programs"]["qemu-system-x86"] == "1:11.1.3"
 
 
 def test_a_second_run_replaces_the_files_of_the_first(installed: Installed, tmp_path: Path) -> None:

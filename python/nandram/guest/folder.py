@@ -8,9 +8,16 @@ from pathlib import Path
 from nandram.errors import UserError
 from nandram.options import default_cache, nearest
 
-KERNELS = {"6.1": "bookworm", "6.12": "trixie", "7.3": "trixie-backports"}
-"""Debian's release of each kernel series."""
+KERNELS = {"6.1": "bookworm", "6.12": "trixie", "6.12-amd64": "trixie", "7.3": "trixie-backports"}
+"""Debian's release of each kernel: a series, in Debian's flavor for virtual machines unless another one follows."""
 DEFAULT_KERNEL = "6.12"
+PROGRAM_PACKAGES = (
+    *("qemu-system-x86", "busybox-static", "fio", "nvme-cli", "e2fsprogs"),
+    *("util-linux", "btrfs-progs", "f2fs-tools"),
+)
+"""Debian's packages with QEMU and the guest's programs."""
+CLOUD = "cloud-amd64"
+"""The flavor for virtual machines, which lacks some file systems."""
 VERSIONS = "versions.json"
 """In each part: the version of every package."""
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
@@ -19,6 +26,12 @@ _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 def default_folder() -> Path:
     """Return the default folder: ``guest`` in the cache folder."""
     return Path(default_cache()) / "guest"
+
+
+def series_and_flavor(kernel: str) -> tuple[str, str]:
+    """Return the series and the flavor of a kernel of `KERNELS`."""
+    series, _, flavor = kernel.partition("-")
+    return series, flavor or CLOUD
 
 
 def programs_folder(folder: Path) -> Path:
@@ -37,8 +50,13 @@ def headers_folder(folder: Path, series: str) -> Path:
 
 
 def is_complete(part: Path) -> bool:
-    """Return whether a part was fetched; its folder appears as a whole."""
-    return (part / VERSIONS).is_file()
+    """Return whether a part was fetched; its folder appears as a whole.
+
+    Programs are complete with all packages that guests can have today: an older version fetched fewer.
+    """
+    if not (part / VERSIONS).is_file():
+        return False
+    return part.name != "programs" or set(PROGRAM_PACKAGES) <= _versions(part).keys()
 
 
 @dataclass(frozen=True)

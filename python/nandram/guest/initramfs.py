@@ -1,4 +1,4 @@
-"""The initial file system of a guest: busybox, fio, nvme, e2fsprogs, their libraries, modules and a user's files."""
+"""The initial file system of a guest: busybox, Debian's programs, their libraries, modules and a user's files."""
 
 import re
 import shlex
@@ -15,6 +15,8 @@ from nandram.guest.folder import Programs
 PROGRAMS = {
     "fio": "usr/bin/fio",
     "nvme": "usr/sbin/nvme",
+    "btrfs": "usr/bin/btrfs",
+    **{name: f"usr/sbin/{name}" for name in ("blkzone", "mkfs.btrfs", "mkfs.f2fs", "fsck.f2fs")},
     **{
         name: f"usr/sbin/{name}"
         for name in ("mke2fs", "e2fsck", "tune2fs", "resize2fs", "dumpe2fs", "debugfs", "badblocks", "filefrag")

@@ -18,21 +18,21 @@ def _zstd(data: bytes) -> bytes:
     return zstandard.ZstdDecompressor().decompressobj().decompress(data)
 
 
-_CONSOLE = ("virtio_pci", "virtio_console")
-"""Built into most kernels, but not into Debian's 6.1."""
+_DEVICES = ("virtio_pci", "virtio_console", "nvme")
+"""Drivers of the console and of NVMe drives: built into most kernels, but not into Debian's 6.1 or its generic ones."""
 _PACKED: dict[str, Callable[[bytes], bytes]] = {".xz": lzma.decompress, ".gz": gzip.decompress, ".zst": _zstd}
 
 
 def find_modules(kernel: Kernel, names: list[str]) -> list[Module]:
     """Return the modules of `names`, each after those that it depends on. Raises `UserError`.
 
-    The modules of the console to the host come first. A name with a slash or the suffix ``.ko`` is a file of the host;
-    others are modules of the kernel's package.
+    The modules of the console to the host, and of the drive, come first. A name with a slash or the suffix ``.ko`` is a
+    file of the host; others are modules of the kernel's package.
     """
     found: dict[str, Module] = {}
     available = _available(kernel)
-    console = [name for name in _CONSOLE if name in available]
-    for name in (*console, *names):
+    devices = [name for name in _DEVICES if name in available]
+    for name in (*devices, *names):
         _add(name, found, available, kernel)
     return list(found.values())
 

@@ -80,6 +80,9 @@ impl Blocks {
         if drive.function() != pci::Function::NVME {
             return Err(DriveError::NoNvme.into());
         }
+        if drive.has_zones() {
+            return Err(DriveError::Zones.into());
+        }
         let mut blocks = Blocks {
             drive,
             ram,

@@ -118,9 +118,6 @@ impl Drive {
         flash: impl FnOnce(&Parts, Store) -> Result<Flash, E>,
     ) -> Result<Drive, E> {
         let (parts, store) = Drive::parts_and_flash(system, options)?;
-        if parts.zones.is_some() {
-            return Err(DriveError::Zones.into());
-        }
         let (function, controller) = front_end(system, options, &parts, memory)?;
         let flash = flash(&parts, store)?;
         Ok(Drive::over(system, options, (parts, function), controller, flash)?)
@@ -299,9 +296,19 @@ impl Drive {
         Ok(cut)
     }
 
+    /// Lets a drive that is protected against power cuts write its buffers to flash. Its host is gone by then.
+    pub fn run_out(&mut self) {
+        self.machine.run_out(&self.parts);
+    }
+
+    /// Returns true if the drive's namespace is zoned.
+    pub fn has_zones(&self) -> bool {
+        self.parts.zones.is_some()
+    }
+
     /// Returns the bytes that hosts can address.
     pub(crate) fn capacity(&self) -> u64 {
-        self.parts.user_bytes
+        self.parts.user_bytes + self.parts.conventional_bytes()
     }
 
     /// Returns the bytes of a mapping unit.
@@ -351,6 +358,7 @@ impl Drive {
                     let health = self.health();
                     self.controller(now, |controller, s| controller.health(now, tag, &health, s));
                 }
+                Need::Zones(tag) => self.zones(now, tag),
                 Need::Placement(tag) => {
                     let state = self.placement_state();
                     self.controller(now, |controller, s| controller.placement_state(now, tag, &state, s));
@@ -399,6 +407,15 @@ impl Drive {
         });
     }
 
+    /// Lets the controller use the states of the zones, for the command `tag`.
+    fn zones(&mut self, now: Time, tag: u16) {
+        self.machine.host_acts_on_zones(now, |interface, zones, s| {
+            let interface: &mut dyn std::any::Any = interface;
+            let controller: &mut Controller = interface.downcast_mut().expect("an NVMe controller");
+            controller.zones(now, tag, zones, s);
+        });
+    }
+
     /// Returns the number of usable blocks.
     fn usable_blocks(&self) -> u64 {
         self.machine.nand().store().blocks().filter(|block| !block.bad).count() as u64
@@ -408,7 +425,14 @@ impl Drive {
     fn spare(&self) -> u64 {
         let geometry = self.parts.nand.geometry;
         let units = u64::from(geometry.pages) * u64::from(geometry.page_bytes / geometry.unit_bytes);
-        self.usable_blocks().saturating_sub(u64::from(self.parts.ftl.user_units).div_ceil(units))
+        let user_units = match &self.parts.zones {
+            Some(ftl) => {
+                let conventional = self.parts.conventional.as_ref().map_or(0, |part| u64::from(part.user_units));
+                u64::from(ftl.zones.zones) * ftl.zones.capacity + conventional
+            }
+            None => u64::from(self.parts.ftl.user_units),
+        };
+        self.usable_blocks().saturating_sub(user_units.div_ceil(units))
     }
 
     fn health(&self) -> Health {
@@ -464,7 +488,10 @@ fn front_end(
 
 /// Returns whether written data may wait in volatile memory.
 fn has_write_cache(parts: &Parts) -> bool {
-    parts.ftl.buffers.write_back && !parts.ftl.buffers.protected
+    match &parts.zones {
+        Some(ftl) => ftl.write_back && !ftl.protected,
+        None => parts.ftl.buffers.write_back && !parts.ftl.buffers.protected,
+    }
 }
 
 /// Returns the configuration of a shared buffer.
@@ -501,9 +528,10 @@ fn controller_config(
         device: parts.host_interface.device.clone(),
         link: link.clone(),
         unit: system.ftl.unit,
-        transfer_max: page << (system.host.max_transfer.max(page) / page).ilog2(),
+        transfer_max: page << (transfer_max(system, parts).max(page) / page).ilog2(),
         write_cache: has_write_cache(parts),
         lent,
+        zones: zones(parts)?,
         namespaces: namespaces(parts, &options.namespaces)?,
         placement: parts.ftl.placement.map(PlacementConfig::from),
         identity: options.identity.clone().unwrap_or_else(|| identity(system, options.seed)),
@@ -523,10 +551,27 @@ fn parts(system: &System) -> Result<Parts, DriveError> {
     system.host.hmb.contiguous = system.host.hmb.contiguous.max(system.device.hmb.size);
     let mut parts = Parts::new(&system, PayloadKind::Bytes)?;
     parts.ftl.tags += 1;
+    parts.zones.iter_mut().for_each(|ftl| ftl.tags += 1);
+    parts.conventional.iter_mut().for_each(|ftl| ftl.tags += 1);
     parts.host_interface.device.arbitration = device::Arbitration::RoundRobin;
     parts.host_interface.device.priorities.clear();
     parts.host_interface.device.coalescing = None;
     Ok(parts)
+}
+
+/// Returns the maximum bytes of a transfer: those of the host, and of a write that zones accept.
+fn transfer_max(system: &System, parts: &Parts) -> u64 {
+    let zoned = parts.zones.as_ref().map_or(u64::MAX, |ftl| u64::from(ftl.write_max()) * system.ftl.unit);
+    system.host.max_transfer.min(zoned)
+}
+
+/// Returns the zones of the drive's namespace, if it is zoned. Its logical blocks are mapping units.
+fn zones(parts: &Parts) -> Result<Option<zones::Config>, DriveError> {
+    let Some(ftl) = &parts.zones else { return Ok(None) };
+    match ftl.geometry.unit_bytes {
+        512 | 4096 => Ok(Some(ftl.zones)),
+        unit => Err(DriveError::ZonedUnit(unit)),
+    }
 }
 
 fn identity(system: &System, seed: u64) -> Identity {
@@ -536,6 +581,12 @@ fn identity(system: &System, seed: u64) -> Identity {
 /// Checks the namespaces, or makes one of the whole capacity.
 fn namespaces(parts: &Parts, configs: &[NamespaceConfig]) -> Result<Vec<NamespaceConfig>, DriveError> {
     let unit = u64::from(parts.nand.geometry.unit_bytes).max(4096);
+    if parts.zones.is_some() {
+        let block = parts.nand.geometry.unit_bytes;
+        let all = [parts.user_bytes, parts.conventional_bytes()].into_iter().filter(|bytes| *bytes > 0);
+        let all = all.map(|bytes| NamespaceConfig { bytes, block }).collect();
+        return if configs.is_empty() { Ok(all) } else { Err(DriveError::Zones) };
+    }
     if configs.is_empty() {
         return Ok(vec![NamespaceConfig { bytes: parts.user_bytes / unit * unit, block: 512 }]);
     }

@@ -144,15 +144,19 @@ impl From<media::Status> for Status {
             media::Status::Uncorrectable => Status::UNRECOVERED_READ,
             media::Status::Failed => Status::WRITE_FAULT,
             media::Status::NoSpace => Status::CAPACITY_EXCEEDED,
-            media::Status::Refused(refusal) => {
-                let (kind, code) = refusal.code();
-                Status(DNR | u16::from(kind) << 8 | u16::from(code))
-            }
+            media::Status::Refused(refusal) => refusal.into(),
         }
     }
 }
 
-/// Opcodes of the NVM command set.
+impl From<media::Refusal> for Status {
+    fn from(refusal: media::Refusal) -> Status {
+        let (kind, code) = refusal.code();
+        Status(DNR | u16::from(kind) << 8 | u16::from(code))
+    }
+}
+
+/// Opcodes of the NVM and the zoned command set.
 pub(crate) mod opcode {
     pub const FLUSH: u8 = 0x00;
     pub const WRITE: u8 = 0x01;
@@ -161,6 +165,10 @@ pub(crate) mod opcode {
     pub const DATASET_MANAGEMENT: u8 = 0x09;
     pub const IO_MANAGEMENT_RECEIVE: u8 = 0x12;
     pub const IO_MANAGEMENT_SEND: u8 = 0x1d;
+    /// Those that the Zoned Namespace Command Set adds.
+    pub const ZONE_MANAGEMENT_SEND: u8 = 0x79;
+    pub const ZONE_MANAGEMENT_RECEIVE: u8 = 0x7a;
+    pub const ZONE_APPEND: u8 = 0x7d;
 }
 
 /// Returns the kind of operation as which a command counts.
@@ -168,6 +176,7 @@ pub(crate) fn class(code: u8) -> Op {
     match code {
         opcode::READ => Op::Read,
         opcode::WRITE | opcode::WRITE_ZEROES => Op::Write,
+        opcode::ZONE_APPEND => Op::Append,
         opcode::DATASET_MANAGEMENT => Op::Trim,
         _ => Op::Flush,
     }

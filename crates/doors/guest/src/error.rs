@@ -15,9 +15,12 @@ pub enum DriveError {
     /// The system's link is none that a guest can reach.
     #[error("link.type: expected pcie, the link of an NVMe controller with registers, or shared-buffer")]
     Link,
-    /// The drive has zones, which its registers do not offer yet.
-    #[error("device.namespace: expected conventional: a guest's drive has no zones")]
+    /// The drive has zones, and what uses it knows only blocks that can be written in any order.
+    #[error("device.namespace: found zoned, expected conventional: zones need a host that knows them")]
     Zones,
+    /// A zoned namespace whose mapping units are no logical blocks.
+    #[error("ftl.unit: found {0} bytes, expected 512B or 4KiB, a logical block of a guest's zones")]
+    ZonedUnit(u32),
     /// The system has a shared buffer, and its host needs an NVMe controller.
     #[error("link.type: expected pcie: a shared buffer has no NVMe controller")]
     NoNvme,

@@ -17,6 +17,8 @@ pub enum Need {
     Reset,
     /// The state of translation layer and flash, for the command with this tag: [`crate::controller::Controller::health`].
     Health(u16),
+    /// The states of the zones, for the command with this tag: [`crate::controller::Controller::zones`].
+    Zones(u16),
     /// The state of placement, for the command with this tag:
     /// [`crate::controller::Controller::placement_state`].
     Placement(u16),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use support::hostile::attack;
 use support::legal::HANDLES;
-use support::{SMALL, system};
+use support::{SMALL, ZONED, system};
 use system::System;
 
 /// Hostile steps of a guest.
@@ -66,6 +66,26 @@ fn any_bytes_are_answered_by_a_drive_with_host_memory() {
     assert!(lent > 0, "no guest ever lent its memory, so it attacked little");
 }
 
+/// A drive with zones, with a write cache that a power cut loses or keeps, and a conventional namespace of some bytes.
+fn with_zones(protected: &str, conventional: &str) -> System {
+    let sets = [
+        ("host.max_transfer", "64KiB"),
+        ("device.max_commands", "24"),
+        ("device.power_loss_protection", protected),
+        ("device.zones.conventional", conventional),
+    ];
+    system("", &[&ZONED[..], &sets].concat())
+}
+
+#[test]
+fn any_bytes_are_answered_by_a_drive_with_zones() {
+    for (protected, conventional) in [("false", "0B"), ("true", "2MiB")] {
+        let zoned = with_zones(protected, conventional);
+        let written: u64 = (0..seeds() / 2).map(|seed| attack((2 << 32) + seed, STEPS, &zoned).0).sum();
+        assert!(written > seeds() << 12, "the guest wrote only {written} bytes, so it attacked little");
+    }
+}
+
 #[test]
 fn any_bytes_are_answered_by_a_drive_with_placement() {
     for (first, isolation) in [(2u64 << 32, "initial"), (3 << 32, "persistent")] {
@@ -88,6 +108,9 @@ fn attacks_for_some_time() {
             ("device.hmb.use", r#"["map", "read-cache", "write-buffer"]"#),
             ("device.max_commands", "64"),
         ]),
+        with_zones("false", "0B"),
+        with_zones("true", "0B"),
+        with_zones("false", "2MiB"),
         with_placement("initial", &[("flash.failures.program", "0.001")]),
         with_placement("persistent", &[("device.max_commands", "64")]),
     ];

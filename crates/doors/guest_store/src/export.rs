@@ -28,16 +28,23 @@ pub fn export(system: &System, options: &Options, path: &Path, image: &Path) -> 
         Translation::mount(&parts, &store, &streams(options)).map_err(|error| StoreError::Drive(error.into()))?;
     let fail = || StoreError::io(image, "the image cannot be written");
     let file = File::create(image).map_err(fail())?;
-    file.set_len(parts.user_bytes).map_err(fail())?;
+    let parts_end = [parts.user_bytes, parts.user_bytes + parts.conventional_bytes()];
+    file.set_len(parts_end[1]).map_err(fail())?;
     let mut fast = Fast::new(&mut layer, &mut store);
-    for at in (0..parts.user_bytes).step_by(STEP as usize) {
-        let bytes = STEP.min(parts.user_bytes - at);
-        if fast.request(Request::new(Op::Read, at, bytes)) != Status::Ok {
-            let error = std::io::Error::other(format!("the drive cannot read {bytes} bytes at {at}"));
-            return Err(StoreError::Io { path: path.to_owned(), doing: "cannot be exported", error });
-        }
-        if fast.data().iter().any(|byte| *byte != 0) {
-            file.write_all_at(fast.data(), at).map_err(fail())?;
+    fast.start();
+    let mut at = 0;
+    // No read crosses from the zones to a conventional part.
+    for end in parts_end {
+        while at < end {
+            let bytes = STEP.min(end - at);
+            if fast.request(Request::new(Op::Read, at, bytes)) != Status::Ok {
+                let error = std::io::Error::other(format!("the drive cannot read {bytes} bytes at {at}"));
+                return Err(StoreError::Io { path: path.to_owned(), doing: "cannot be exported", error });
+            }
+            if fast.data().iter().any(|byte| *byte != 0) {
+                file.write_all_at(fast.data(), at).map_err(fail())?;
+            }
+            at += bytes;
         }
     }
     file.sync_data().map_err(fail())

@@ -45,12 +45,14 @@ impl Kept {
         self.lock().failure()
     }
 
-    /// Writes the counters of `drive`, whose file this is, and makes everything durable.
+    /// Writes the protected buffers and the counters of `drive`, whose file this is and whose host is gone, and makes
+    /// everything durable.
     ///
     /// # Errors
     /// Fails if the file could not be written, now or earlier.
     pub fn close(&self, drive: &mut Drive) -> Result<(), StoreError> {
         drive.save_state();
+        drive.run_out();
         let mut file = self.lock();
         file.close(drive.machine().nand().store(), drive.machine().ftl().oldest_sequence());
         file.failure().map_or(Ok(()), Err)

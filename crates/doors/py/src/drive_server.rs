@@ -144,10 +144,10 @@ pub fn serve(
     } else {
         worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).err().map(|error| error.to_string())
     };
+    let mut summary = handle.inspect(Drive::summary);
     if let Some(kept) = &kept {
         handle.inspect(|drive, _| kept.close(drive)).map_err(|e| user_error(py, e.to_string()))?;
     }
-    let mut summary = handle.inspect(Drive::summary);
     summary["system"] = json!(loaded.title);
     summary["system_hash"] = json!(loaded.content_hash());
     summary["seed"] = json!(request.seed);

@@ -66,6 +66,9 @@ pub trait External: Any + Debug + Send {
     /// Reports that the translation layer no longer needs the Host Memory Buffer.
     fn host_memory_released(&mut self, now: Time, s: &mut dyn Schedule<Event>);
 
+    /// Reports where a zone append takes effect, ahead of its data; only if it is accepted does that mean anything.
+    fn placed(&mut self, _: Tag, _offset: u64) {}
+
     /// Copies the payload of a successful read, in front of its completion, to the host.
     fn put(&mut self, tag: Tag, data: &[u8]);
 

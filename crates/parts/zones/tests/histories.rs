@@ -95,8 +95,13 @@ fn history(seed: u64, injected: Option<InjectedFault>) -> Went {
     world.ftl.inject(injected);
     for _ in 0..2 + rng.below(3) {
         let busy = pick(&mut rng, &[0.3, 0.5, 0.8]);
+        // Some hosts reset the controller again and again, in the midst of commands.
+        let resets = pick(&mut rng, &[0.0, 0.0, 0.02, 0.1]);
         for _ in 0..50 + rng.below(300) {
             world.step(busy);
+            if rng.chance(resets) {
+                world.reset();
+            }
         }
         match rng.below(10) {
             0..=6 => world.power_cut(),

@@ -16,6 +16,7 @@ from nandram.errors import UserError
 from nandram.guest.errors import GuestError
 from nandram.guest.folder import (
     KERNELS,
+    PROGRAM_PACKAGES,
     VERSIONS,
     Programs,
     find_kernel,
@@ -23,6 +24,7 @@ from nandram.guest.folder import (
     is_complete,
     kernel_folder,
     programs_folder,
+    series_and_flavor,
 )
 from nandram.guest.initramfs import PROGRAMS as GUEST_PROGRAMS
 from nandram.guest.initramfs import libraries
@@ -30,7 +32,6 @@ from nandram.guest.packages.apt import KEYS, Apt
 from nandram.guest.packages.headers import adapt, header_packages
 from nandram.guest.packages.sources import debian_mirror
 
-PROGRAMS = ("qemu-system-x86", "busybox-static", "fio", "nvme-cli", "e2fsprogs")
 _NEEDED = re.compile(r"lib(?!pam|python|systemd-shared).*|zlib1g|qemu-system-(x86|common|data)|seabios")
 """Packages with what a program loads; the others only install or configure packages."""
 _UNNEEDED = ("usr/share/doc", "usr/share/man", "usr/share/locale", "usr/lib/x86_64-linux-gnu/gconv", "usr/share/bug")
@@ -97,6 +98,9 @@ def _part(apt: Apt, address: str, work: Path, part: str, place: Path, phase: Cal
         adapt(tree)
     (tree / VERSIONS).write_text(json.dumps({"packages": packages}, indent=1, sort_keys=True) + "\n")
     place.parent.mkdir(exist_ok=True)
+    if place.exists() and not is_complete(place):
+        # Programs of an older version, which lack some of today's.
+        place.rename(work / f"{name}.old")
     try:
         tree.rename(place)
     except OSError as error:
@@ -116,24 +120,25 @@ def _packages(apt: Apt, part: str, folder: Path) -> dict[str, str]:
 
 
 def _programs(apt: Apt) -> dict[str, str]:
-    packages = apt.closure(PROGRAMS)
+    packages = apt.closure(PROGRAM_PACKAGES)
     version = packages["qemu-system-x86"].partition(":")[2]
     numbers = [int(number) for number in re.findall(r"\d+", version)[:2]]
     if numbers < [10, 1]:
         raise UserError(f"--mirror: found QEMU {version} in trixie-backports, expected 10.1 or newer")
-    return {name: found for name, found in packages.items() if name in PROGRAMS or _NEEDED.fullmatch(name)}
+    return {name: found for name, found in packages.items() if name in PROGRAM_PACKAGES or _NEEDED.fullmatch(name)}
 
 
-def _kernel(apt: Apt, series: str) -> dict[str, str]:
+def _kernel(apt: Apt, kernel: str) -> dict[str, str]:
     """Return the packages of the newest kernel of a series: its image, or the image's parts."""
+    series, flavor = series_and_flavor(kernel)
     names = apt.names(f"linux-image-{series}.")
-    images = [name for name in names if re.fullmatch(r"linux-image-[\d.]+(-\d+|\+deb\d+)-cloud-amd64", name)]
+    images = [name for name in names if re.fullmatch(rf"linux-image-[\d.]+(-\d+|\+deb\d+)-{flavor}", name)]
     if not images:
-        raise UserError(f"--kernel: found no Linux {series} in {KERNELS[series]}, expected {_others(series)} instead")
+        raise UserError(f"--kernel: found no Linux {kernel} in {KERNELS[kernel]}, expected {_others(kernel)} instead")
     newest = max(images, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
     release = newest.removeprefix("linux-image-")
     parts = [f"linux-{part}-{release}" for part in ("image", "base", "binary", "modules")]
-    packages = apt.closure([f"{newest}/{KERNELS[series]}"])
+    packages = apt.closure([f"{newest}/{KERNELS[kernel]}"])
     return {name: version for name, version in packages.items() if name in parts}
 
 

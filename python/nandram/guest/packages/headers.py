@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from nandram.errors import UserError
-from nandram.guest.folder import Kernel
+from nandram.guest.folder import Kernel, series_and_flavor
 from nandram.guest.packages.apt import Apt
 
 _ELF = b"\x7fELF"
@@ -24,10 +24,11 @@ def header_packages(apt: Apt, series: str, kernel: Kernel) -> dict[str, str]:
     """Return the packages of the headers of a fetched kernel. Raises `UserError` if the mirror has newer ones only."""
     release = kernel.release
     assert release is not None
-    common = release.removesuffix("-cloud-amd64")
+    base, flavor = series_and_flavor(series)
+    common = release.removesuffix(f"-{flavor}")
     # The headers have the version of the kernel.
     version = dict(kernel.versions)[f"linux-image-{release}"]
-    kbuild = f"linux-kbuild-{common}" if apt.names(f"linux-kbuild-{common}") else f"linux-kbuild-{series}"
+    kbuild = f"linux-kbuild-{common}" if apt.names(f"linux-kbuild-{common}") else f"linux-kbuild-{base}"
     names = (f"linux-headers-{release}", f"linux-headers-{common}-common", kbuild)
     for name in names:
         if name not in apt.names(name):

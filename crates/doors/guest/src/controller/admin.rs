@@ -49,7 +49,7 @@ impl Controller {
         let entry = self.commands.of_tag(tag).entry;
         match self.admin(now, tag, &entry, s, out) {
             Ok(Course::Ends(result)) => {
-                self.commands.of_tag_mut(tag).result = result;
+                self.commands.of_tag_mut(tag).result = u64::from(result);
                 self.finish(now, tag, s);
             }
             Ok(Course::Waits) => {}

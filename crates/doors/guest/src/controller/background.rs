@@ -8,7 +8,6 @@ use sim::{Schedule, Time};
 
 use super::admin::{Course, Outcome};
 use super::events::Notice;
-use super::namespaces::trims;
 use super::registers::Shutdown;
 use super::{Controller, Event, Need, Step};
 use crate::entry::{Entry, Status};
@@ -80,8 +79,8 @@ impl Controller {
         if self.background.purpose.is_some() {
             return Err(Status::SEQUENCE_ERROR);
         }
-        let mut plan: VecDeque<Request> = trims(0, self.namespaces.bytes()).collect();
-        plan.push_back(Request::flush());
+        let mut plan: VecDeque<Request> = self.namespaces.iter().flat_map(|each| self.erasure(each)).collect();
+        plan.extend(self.flushes());
         let sanitized = Some(entry.dword(10));
         let total = plan.len();
         self.background = Background {
@@ -103,7 +102,7 @@ impl Controller {
             return;
         }
         self.background.purpose = Some(Purpose::Shutdown);
-        self.background.plan = VecDeque::from([Request::flush()]);
+        self.background.plan = self.flushes();
         if self.host_memory.is_unsettled() {
             self.needs.push(Need::LoseHostMemory(self.background_tag));
         } else {

@@ -23,8 +23,8 @@ pub(super) struct Command {
     /// Guest memory of its data.
     pub segments: Vec<Segment>,
     pub status: Status,
-    /// Dword 0 of its completion.
-    pub result: u32,
+    /// Dwords 0 and 1 of its completion.
+    pub result: u64,
     /// Bytes of the list that the controller reads before it can decode the command.
     pub list: u64,
     /// Bytes of its requests.

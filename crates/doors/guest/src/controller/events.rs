@@ -89,7 +89,7 @@ impl Controller {
             };
             let (kind, information, log) = notice.fields();
             self.events.masked |= 1 << kind;
-            let result = u32::from(kind) | u32::from(information) << 8 | u32::from(log) << 16;
+            let result = u64::from(kind) | u64::from(information) << 8 | u64::from(log) << 16;
             self.deliver(now, now, 0, Completed { queue: 0, cid, status: Status::SUCCESS, result }, true, s);
         }
     }

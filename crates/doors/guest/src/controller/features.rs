@@ -21,6 +21,7 @@ const WRITE_ATOMICITY: u8 = 0x0a;
 const EVENTS: u8 = 0x0b;
 const HOST_MEMORY_BUFFER: u8 = 0x0d;
 const TIMESTAMP: u8 = 0x0e;
+const COMMAND_SET_PROFILE: u8 = 0x19;
 const HOST_IDENTIFIER: u8 = 0x81;
 
 /// Recommended Arbitration Burst after a reset: no limit (5.21.1.1).
@@ -129,6 +130,8 @@ impl Controller {
             },
             WRITE_ATOMICITY => features.atomicity = value & 1,
             EVENTS => features.events = value,
+            // The controller has one combination of command sets.
+            COMMAND_SET_PROFILE if self.has_zones() && value & 0x1ff == 0 => {}
             HOST_MEMORY_BUFFER => return self.set_host_memory(now, tag, entry, out),
             TIMESTAMP => {
                 let mut timestamp = [0; 8];
@@ -186,6 +189,7 @@ impl Controller {
             }
             WRITE_ATOMICITY => of.atomicity,
             EVENTS => of.events,
+            COMMAND_SET_PROFILE if self.has_zones() => 0,
             HOST_MEMORY_BUFFER => {
                 let (enabled, attributes) = self.host_memory.attributes()?;
                 self.send(now, tag, &attributes)?;
@@ -216,6 +220,7 @@ impl Controller {
                 | TIMESTAMP
                 | HOST_IDENTIFIER
         ) || feature == WRITE_CACHE && self.has_write_cache
+            || feature == COMMAND_SET_PROFILE && self.has_zones()
             || feature == HOST_MEMORY_BUFFER && self.host_memory.identify().hmpre > 0;
         if known { Ok(Course::Ends(1 << 2)) } else { Err(Status::INVALID_FIELD) }
     }

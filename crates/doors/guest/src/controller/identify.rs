@@ -6,7 +6,7 @@ use super::Controller;
 use super::admin::{Course, Outcome};
 use super::events::REQUESTS_MAX;
 use super::logs::ERROR_ENTRIES;
-use super::namespaces::{ALL, FORMATS};
+use super::namespaces::{ALL, FORMATS, Namespace};
 use super::placement;
 use super::registers::VERSION;
 use crate::entry::{Entry, Status};
@@ -33,14 +33,14 @@ const WARNING_TEMPERATURE: u16 = 343;
 const CRITICAL_TEMPERATURE: u16 = 353;
 
 /// A data structure under construction.
-struct Page(Vec<u8>);
+pub(super) struct Page(Vec<u8>);
 
 impl Page {
-    fn new() -> Page {
+    pub fn new() -> Page {
         Page(vec![0; BYTES])
     }
 
-    fn put<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
+    pub fn put<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
         self.0[at..at + N].copy_from_slice(&bytes);
     }
 
@@ -70,7 +70,7 @@ impl Controller {
             0x02 => self.list_namespaces(namespace)?,
             0x03 => self.describe_namespace(namespace)?,
             0x19 if self.placement.is_some() => Page(self.list_endurance_groups(entry.dword(11) as u16)),
-            _ => return Err(Status::INVALID_FIELD),
+            _ => self.identify_by_set(entry)?,
         };
         self.send(now, tag, &page.0)?;
         Ok(Course::Ends(0))
@@ -126,7 +126,8 @@ impl Controller {
         page.put(336, memory.hmmaxd.to_le_bytes());
         page.put(512, [0x66, 0x44]); // SQES, CQES
         page.put(516, self.namespaces.count().to_le_bytes()); // NN
-        page.put(520, (1u16 << 2 | 1 << 3 | 1 << 4 | 1 << 6).to_le_bytes()); // ONCS: DSM, zeroes, select, timestamp
+        let zeroes = u16::from(!self.has_zones()) << 3;
+        page.put(520, (1u16 << 2 | zeroes | 1 << 4 | 1 << 6).to_le_bytes()); // ONCS: DSM, zeroes, select, timestamp
         page.put(525, [u8::from(self.has_write_cache) | 0b110]); // VWC: flush of all namespaces
         page.put(536, 1u32.to_le_bytes()); // SGLS: any alignment
         let name = format!(
@@ -150,10 +151,12 @@ impl Controller {
         let mut page = Page::new();
         if identifier == ALL {
             // The capabilities common to all namespaces.
-            self.put_formats(&mut page, 0);
+            self.put_formats(&mut page, &FORMATS[usize::from(self.has_zones())..], 0);
             return Ok(page);
         }
-        let namespace = self.namespaces.get(identifier).ok_or(Status::INVALID_NAMESPACE)?;
+        self.namespaces.get(identifier).ok_or(Status::INVALID_NAMESPACE)?;
+        // The data structure of an inactive namespace is 0.
+        let Some(namespace) = self.active(identifier) else { return Ok(page) };
         for field in [0, 8, 16] {
             page.put(field, namespace.blocks().to_le_bytes()); // NSZE, NCAP, NUSE
         }
@@ -165,16 +168,17 @@ impl Controller {
             page.put(field, unit.to_le_bytes()); // NPWG, NPWA, NPDG, NPDA
         }
         page.put(104, self.unique(identifier)); // NGUID
-        self.put_formats(&mut page, namespace.format as u8);
+        let (formats, current) = namespace.formats();
+        self.put_formats(&mut page, formats, current as u8);
         if self.placement.is_some() {
             placement::put_namespace(&mut page.0);
         }
         Ok(page)
     }
 
-    fn put_formats(&self, page: &mut Page, current: u8) {
-        page.put(25, [FORMATS.len() as u8 - 1, current]); // NLBAF, FLBAS
-        for (at, shift) in (128..).step_by(4).zip(FORMATS) {
+    fn put_formats(&self, page: &mut Page, formats: &[u8], current: u8) {
+        page.put(25, [formats.len() as u8 - 1, current]); // NLBAF, FLBAS
+        for (at, shift) in (128..).step_by(4).zip(formats.iter().copied()) {
             // Blocks as large as a mapping unit perform best.
             let is_best = 1 << shift >= self.unit.min(4096);
             page.put(at, (u32::from(shift) << 16 | u32::from(!is_best) << 25).to_le_bytes());
@@ -194,22 +198,31 @@ impl Controller {
 
     /// Returns the list of namespace identifiers greater than `after`.
     fn list_namespaces(&self, after: u32) -> Result<Page, Status> {
+        self.list_where(after, |_| true)
+    }
+
+    /// Returns the list of the active namespaces that `selects` accepts, with identifiers greater than `after`.
+    pub(super) fn list_where(&self, after: u32, selects: impl Fn(&Namespace) -> bool) -> Result<Page, Status> {
         if after >= ALL - 1 {
             return Err(Status::INVALID_NAMESPACE);
         }
         let mut page = Page::new();
-        for (to, identifier) in page.0.chunks_exact_mut(4).zip(after + 1..=self.namespaces.count()) {
+        let selected = |identifier: &u32| self.active(*identifier).is_some_and(&selects);
+        for (to, identifier) in page.0.chunks_exact_mut(4).zip((after + 1..=self.namespaces.count()).filter(selected)) {
             to.copy_from_slice(&identifier.to_le_bytes());
         }
         Ok(page)
     }
 
-    /// Returns the Namespace Identification Descriptor list: the NGUID.
+    /// Returns the Namespace Identification Descriptor list: the NGUID, and the command set if there are several.
     fn describe_namespace(&self, identifier: u32) -> Result<Page, Status> {
-        self.namespaces.get(identifier).ok_or(Status::INVALID_NAMESPACE)?;
+        self.active(identifier).ok_or(Status::INVALID_NAMESPACE)?;
         let mut page = Page::new();
         page.put(0, [2, 16, 0, 0]); // NIDT: NGUID, NIDL
         page.put(4, self.unique(identifier));
+        if let Some(set) = self.describe_set(identifier) {
+            page.put(20, set);
+        }
         Ok(page)
     }
 }

@@ -29,8 +29,11 @@ impl Controller {
             Ok(plan) => (Status::SUCCESS, plan),
             Err(status) => (status, (VecDeque::new(), 0)),
         };
-        let bytes: u64 = plan.iter().map(|request| request.bytes).sum();
+        let transferred = plan.iter().filter(|request| !request.op.manages_zones());
+        let bytes: u64 = transferred.map(|request| request.bytes).sum();
         let request = match plan.front() {
+            // Zone management, which has no data when it is decoded.
+            _ if queue != 0 && status == Status::SUCCESS && manages_zones(&entry) => Request::new(Op::ZoneOpen, 0, 0),
             Some(first) if queue != 0 && is_whole(&entry) => *first,
             // A command whose requests have no data may have a list all the same.
             Some(_) if entry.opcode() != opcode::FLUSH => Request::new(Op::Trim, 0, bytes.max(u64::from(list > 0))),
@@ -51,11 +54,10 @@ impl Controller {
         let (first, count) = (entry.lba(), u64::from(entry.dword(12) & 0xffff) + 1);
         match entry.opcode() {
             opcode::FLUSH => {
-                let known = entry.namespace() == super::namespaces::ALL;
-                if !known {
-                    self.namespace(entry)?;
+                if entry.namespace() == super::namespaces::ALL {
+                    return Ok((self.flushes(), 0));
                 }
-                Ok((VecDeque::from([Request::flush()]), 0))
+                Ok((VecDeque::from([self.flush_of(self.namespace(entry)?)]), 0))
             }
             opcode::READ | opcode::WRITE => {
                 let (offset, bytes) = self.namespace(entry)?.range(first, count).ok_or(Status::LBA_OUT_OF_RANGE)?;
@@ -68,7 +70,7 @@ impl Controller {
                 let placement = if op == Op::Write { self.handle_of(entry)? } else { 0 };
                 Ok((VecDeque::from([Request { fua, placement, ..Request::new(op, offset, bytes) }]), 0))
             }
-            opcode::WRITE_ZEROES => {
+            opcode::WRITE_ZEROES if !self.has_zones() => {
                 let (offset, bytes) = self.namespace(entry)?.range(first, count).ok_or(Status::LBA_OUT_OF_RANGE)?;
                 let mut plan = self.zeroes(offset, bytes);
                 if entry.dword(12) >> 30 & 1 == 1 || !self.features.write_cache() {
@@ -77,13 +79,16 @@ impl Controller {
                 Ok((plan, 0))
             }
             opcode::DATASET_MANAGEMENT => self.deallocations(entry),
+            opcode::ZONE_MANAGEMENT_SEND | opcode::ZONE_MANAGEMENT_RECEIVE | opcode::ZONE_APPEND => {
+                Ok((self.plan_of_zones(entry)?, 0))
+            }
             opcode::IO_MANAGEMENT_RECEIVE | opcode::IO_MANAGEMENT_SEND => self.plan_management(entry),
             _ => Err(Status::INVALID_OPCODE),
         }
     }
 
     fn namespace(&self, entry: &Entry) -> Result<&Namespace, Status> {
-        self.namespaces.get(entry.namespace()).ok_or(Status::INVALID_NAMESPACE)
+        self.active(entry.namespace()).ok_or(Status::INVALID_NAMESPACE)
     }
 
     /// Returns the requests that make a range read as zeros: whole mapping units are deallocated, the rest is written.
@@ -140,6 +145,9 @@ impl Controller {
                 Ok(segments) => self.commands.of_tag_mut(tag).segments = segments,
                 Err(status) => return self.end(now, tag, status, s),
             }
+        }
+        if self.asks_for_zones(tag, &entry) {
+            return;
         }
         self.logs.count(&entry, self.commands.of_tag(tag).plan.iter().map(|request| request.bytes).sum());
         self.next_request(now, tag, s, out);
@@ -229,7 +237,12 @@ impl Controller {
 
 /// Returns true if the command transfers its request's data between guest and drive.
 pub(super) const fn is_transfer(entry: &Entry) -> bool {
-    matches!(entry.opcode(), opcode::READ | opcode::WRITE)
+    matches!(entry.opcode(), opcode::READ | opcode::WRITE | opcode::ZONE_APPEND)
+}
+
+/// Returns true if the command manages zones.
+const fn manages_zones(entry: &Entry) -> bool {
+    matches!(entry.opcode(), opcode::ZONE_MANAGEMENT_SEND | opcode::ZONE_MANAGEMENT_RECEIVE)
 }
 
 /// Returns true if the command is one request.

@@ -68,7 +68,9 @@ impl Logs {
     pub fn count(&mut self, entry: &Entry, bytes: u64) {
         match entry.opcode() {
             io::READ => (self.reads, self.read_bytes) = (self.reads + 1, self.read_bytes + bytes),
-            io::WRITE => (self.writes, self.written_bytes) = (self.writes + 1, self.written_bytes + bytes),
+            io::WRITE | io::ZONE_APPEND => {
+                (self.writes, self.written_bytes) = (self.writes + 1, self.written_bytes + bytes)
+            }
             _ => {}
         }
     }
@@ -194,11 +196,20 @@ const SPARE_THRESHOLD: u8 = 10;
 
 /// Commands Supported and Effects: supported; may change logical blocks; changes a namespace's capabilities.
 const SUPPORTED: u32 = 1;
-const CHANGES_BLOCKS: u32 = 1 << 1;
+pub(super) const CHANGES_BLOCKS: u32 = 1 << 1;
 const CHANGES_NAMESPACE: u32 = 1 << 2;
 
-/// Returns the Commands Supported and Effects log page.
-fn effects(placement: bool) -> Vec<u8> {
+/// I/O commands, and their effects apart from being supported.
+const COMMANDS: [(u8, u32); 5] = [
+    (io::FLUSH, 0),
+    (io::WRITE, CHANGES_BLOCKS),
+    (io::READ, 0),
+    (io::WRITE_ZEROES, CHANGES_BLOCKS),
+    (io::DATASET_MANAGEMENT, CHANGES_BLOCKS),
+];
+
+/// Returns the Commands Supported and Effects log page with these I/O commands, and those of `placement`.
+fn effects(commands: Vec<(u8, u32)>, placement: bool) -> Vec<u8> {
     let mut page = vec![0; 4096];
     let admin = [
         (opcode::DELETE_SUBMISSION_QUEUE, 0),
@@ -214,13 +225,6 @@ fn effects(placement: bool) -> Vec<u8> {
         (opcode::DOORBELL_BUFFER_CONFIG, 0),
         (opcode::FORMAT, CHANGES_BLOCKS | CHANGES_NAMESPACE),
         (opcode::SANITIZE, CHANGES_BLOCKS),
-    ];
-    let commands = [
-        (io::FLUSH, 0),
-        (io::WRITE, CHANGES_BLOCKS),
-        (io::READ, 0),
-        (io::WRITE_ZEROES, CHANGES_BLOCKS),
-        (io::DATASET_MANAGEMENT, CHANGES_BLOCKS),
     ];
     let directives = [opcode::DIRECTIVE_SEND, opcode::DIRECTIVE_RECEIVE].map(|code| (0, code, 0));
     let management = [io::IO_MANAGEMENT_RECEIVE, io::IO_MANAGEMENT_SEND].map(|code| (1024, code, 0));
@@ -261,7 +265,7 @@ impl Controller {
                 page.resize(4096, 0);
                 page
             }
-            EFFECTS => effects(self.placement.is_some()),
+            EFFECTS => effects(self.commands_by_set(entry, &COMMANDS)?, self.placement.is_some()),
             SANITIZE => self.background.sanitize_status(),
             _ => return self.get_placement_log(now, tag, entry, s),
         };

@@ -19,6 +19,7 @@ mod placement;
 mod queues;
 mod registers;
 mod saved;
+mod zones;
 
 use std::collections::BTreeSet;
 
@@ -73,6 +74,8 @@ pub struct ControllerConfig {
     pub write_cache: bool,
     /// Layout of the map in the Host Memory Buffer.
     pub lent: Layout,
+    /// The zones of the first namespace, in its logical blocks, if it is zoned.
+    pub zones: Option<::zones::Config>,
     /// The namespaces, which together take up the drive's capacity.
     pub namespaces: Vec<NamespaceConfig>,
     /// Flexible Data Placement, if the drive has reclaim unit handles.
@@ -102,6 +105,7 @@ pub struct Controller {
     commands: Commands,
     features: Features,
     namespaces: Namespaces,
+    zones: Option<zones::Shape>,
     changed_namespaces: BTreeSet<u32>,
     placement: Option<Placement>,
     logs: Logs,
@@ -179,7 +183,8 @@ impl Controller {
             queues: Queues::new(),
             commands: Commands::new(tags),
             features: Features::new(),
-            namespaces: Namespaces::new(&config.namespaces),
+            namespaces: Namespaces::new(&config.namespaces, config.zones.is_some()),
+            zones: config.zones,
             changed_namespaces: BTreeSet::new(),
             placement: config.placement.map(Placement::new),
             logs: Logs::new(),
@@ -336,6 +341,10 @@ impl External for Controller {
 
     fn host_memory_released(&mut self, now: Time, s: &mut dyn Schedule<Event>) {
         self.buffer_released(now, s);
+    }
+
+    fn placed(&mut self, tag: Tag, offset: u64) {
+        self.appended(tag.0 as u16, offset);
     }
 
     fn put(&mut self, tag: Tag, data: &[u8]) {

@@ -31,11 +31,18 @@ pub(super) struct Namespace {
     pub bytes: u64,
     /// Index of its format.
     pub format: usize,
+    /// It consists of zones.
+    pub is_zoned: bool,
 }
 
 impl Namespace {
     pub const fn shift(&self) -> u8 {
         FORMATS[self.format]
+    }
+
+    /// Returns the formats that it can have, and the index of its own. Zones have blocks of one mapping unit.
+    pub fn formats(&self) -> (&'static [u8], usize) {
+        if self.is_zoned { (&FORMATS[self.format..=self.format], 0) } else { (&FORMATS, self.format) }
     }
 
     /// Returns the number of logical blocks.
@@ -55,17 +62,21 @@ impl Namespace {
 pub(super) struct Namespaces(Vec<Namespace>);
 
 impl Namespaces {
-    /// Creates the namespaces of `configs`, one behind the other.
-    pub fn new(configs: &[NamespaceConfig]) -> Namespaces {
+    /// Creates the namespaces of `configs`, one behind the other. With `zones` the first is zoned.
+    pub fn new(configs: &[NamespaceConfig], zones: bool) -> Namespaces {
         let mut offset = 0;
         let place = |config: &NamespaceConfig| {
             let format = FORMATS.iter().position(|shift| 1 << shift == config.block);
             let format = format.expect("a block size that the caller has checked");
-            let namespace = Namespace { offset, bytes: config.bytes, format };
+            let namespace = Namespace { offset, bytes: config.bytes, format, is_zoned: zones && offset == 0 };
             offset += config.bytes;
             namespace
         };
         Namespaces(configs.iter().map(place).collect())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Namespace> {
+        self.0.iter()
     }
 
     pub fn count(&self) -> u32 {
@@ -125,7 +136,7 @@ impl Controller {
     ) -> Result<VecDeque<Request>, Status> {
         let fields = entry.dword(10);
         let (format, metadata, protection, erase) = (fields & 15, fields >> 4 & 1, fields >> 5 & 15, fields >> 9 & 7);
-        if format as usize >= FORMATS.len() || metadata != 0 || protection != 0 {
+        if metadata != 0 || protection != 0 {
             return Err(Status::INVALID_FORMAT);
         }
         if erase > 2 {
@@ -133,18 +144,28 @@ impl Controller {
         }
         let identifiers = match entry.namespace() {
             ALL => 1..=self.namespaces.count(),
-            one if self.namespaces.get(one).is_some() => one..=one,
+            one if self.active(one).is_some() => one..=one,
             _ => return Err(Status::INVALID_NAMESPACE),
         };
+        let formattable = |identifier| {
+            let namespace = self.namespaces.get(identifier);
+            namespace.is_some_and(|namespace| (format as usize) < namespace.formats().0.len())
+        };
+        if !identifiers.clone().all(formattable) {
+            return Err(Status::INVALID_FORMAT);
+        }
         let mut plan = VecDeque::new();
         for identifier in identifiers {
             if let Some(namespace) = self.namespaces.get_mut(identifier) {
-                namespace.format = format as usize;
-                plan.extend(trims(namespace.offset, namespace.bytes));
+                if !namespace.is_zoned {
+                    namespace.format = format as usize;
+                }
+                let namespace = *namespace;
+                plan.extend(self.erasure(&namespace));
                 self.changed_namespaces.insert(identifier);
             }
         }
-        plan.push_back(Request::flush());
+        plan.extend(self.flushes());
         self.notice(now, Notice::NamespaceChanged, s);
         self.needs.push(Need::SaveState);
         Ok(plan)

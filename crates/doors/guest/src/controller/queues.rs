@@ -50,7 +50,8 @@ pub(super) struct Completed {
     pub queue: u16,
     pub cid: u16,
     pub status: Status,
-    pub result: u32,
+    /// Dwords 0 and 1.
+    pub result: u64,
 }
 
 /// All queues, by identifier; zero are the admin queues.
@@ -214,8 +215,8 @@ impl Controller {
         completion.last = visible;
         let (index, entry) = self.device.post_in(completed.queue, to, completed.cid);
         let words = [
-            completed.result,
-            0,
+            completed.result as u32,
+            (completed.result >> 32) as u32,
             u32::from(entry.sq_head) | u32::from(completed.queue) << 16,
             u32::from(entry.cid) | u32::from(completed.status.0 << 1 | u16::from(entry.phase)) << 16,
         ];

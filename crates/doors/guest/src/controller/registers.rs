@@ -2,6 +2,7 @@
 
 use sim::{Schedule, Time};
 
+use super::zones::{ALL_SETS, ONLY_NVM};
 use super::{Controller, Need, QUEUE_ENTRIES_MAX, Step};
 
 /// Offsets of registers.
@@ -60,6 +61,11 @@ impl Registers {
         [self.aqa & 0xfff, self.aqa >> 16 & 0xfff].map(|size| size + 1)
     }
 
+    /// Returns the command sets that the host has chosen (CC.CSS).
+    pub const fn command_set(&self) -> u32 {
+        self.cc >> 4 & 7
+    }
+
     fn status(&self) -> u32 {
         let bit = |set: bool, at: u32| u32::from(set) << at;
         let shutdown = (self.shutdown as u32) << 2;
@@ -69,11 +75,12 @@ impl Registers {
 
 impl Controller {
     /// Returns the capabilities (CAP): queues are contiguous, a subsystem reset is supported, memory pages have one
-    /// size, and the NVM command set is the only one.
+    /// size, and the NVM command set is the only one unless there are zones.
     fn capabilities(&self) -> u64 {
         let page = u64::from(self.page.trailing_zeros() - 12);
-        let (contiguous, subsystem_reset, nvm) = (1 << 16, 1 << 36, 1 << 37);
-        u64::from(QUEUE_ENTRIES_MAX - 1) | contiguous | TIMEOUT << 24 | subsystem_reset | nvm | page << 48 | page << 52
+        let (contiguous, subsystem_reset, sets) = (1 << 16, 1 << 36, 1 | self.more_sets());
+        let queues = u64::from(QUEUE_ENTRIES_MAX - 1) | contiguous;
+        queues | TIMEOUT << 24 | subsystem_reset | sets << 37 | page << 48 | page << 52
     }
 
     /// Reads the aligned quadword at `offset`.
@@ -161,8 +168,9 @@ impl Controller {
     fn enable(&mut self, now: Time, s: &mut dyn Schedule<super::Event>) {
         let r = &self.registers;
         let [submission, completion] = r.admin_entries();
-        let (page, command_set, arbitration) = (r.cc >> 7 & 15, r.cc >> 4 & 7, r.cc >> 11 & 7);
-        let fits = page == self.page.trailing_zeros() - 12 && command_set == 0 && arbitration == 0;
+        let (page, command_set, arbitration) = (r.cc >> 7 & 15, r.command_set(), r.cc >> 11 & 7);
+        let has_sets = command_set == ONLY_NVM || command_set == ALL_SETS && self.has_zones();
+        let fits = page == self.page.trailing_zeros() - 12 && has_sets && arbitration == 0;
         if !fits || submission < 2 || completion < 2 {
             return self.fail();
         }

@@ -9,7 +9,7 @@ use sim::{Rng, Streams, Time};
 use system::System;
 
 use super::legal;
-use super::{Command, HMB, Host, pattern};
+use super::{Command, DATA, HMB, Host, pattern};
 
 /// Memory that counts the bytes moved, and refuses one range in the middle, like a hole of a PC's address space. The hole
 /// can move, like a mapping that the monitor takes away.
@@ -65,6 +65,8 @@ pub struct Hostile {
     hole: Arc<AtomicU64>,
     /// Blocks of the second namespace.
     pub(super) blocks: u64,
+    /// The drive has one namespace, of zones.
+    pub(super) zoned: bool,
     /// Bytes written to the drive, and whether it ever used host memory.
     written: u64,
     lent: bool,
@@ -86,11 +88,11 @@ impl Hostile {
         let (ram, moved, hole) = (Ram::new(MEMORY), Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(HOLE)));
         // With host memory, the second namespace has many translation units.
         let blocks = if system.device.hmb.size > 0 { 40 << 10 } else { 512 };
+        let zoned = system.has_zones();
+        let two =
+            vec![NamespaceConfig { bytes: 1 << 20, block: 512 }, NamespaceConfig { bytes: blocks << 12, block: 4096 }];
         let options = Options {
-            namespaces: vec![
-                NamespaceConfig { bytes: 1 << 20, block: 512 },
-                NamespaceConfig { bytes: blocks << 12, block: 4096 },
-            ],
+            namespaces: if zoned { Vec::new() } else { two },
             // Both kinds of interrupts.
             messages: seed.is_multiple_of(2),
             ..Options::default()
@@ -99,7 +101,7 @@ impl Hostile {
         let drive = Drive::new(system, &options, memory).unwrap_or_else(|error| panic!("{error}"));
         let mut host = Host::over(drive, ram, Time::ZERO);
         host.polls = options.messages;
-        Hostile { rng: Streams::new(seed).stream("hostile"), host, moved, hole, blocks, written: 0, lent: false }
+        Hostile { rng: Streams::new(seed).stream("hostile"), host, moved, hole, blocks, zoned, written: 0, lent: false }
     }
 
     pub(super) fn below(&mut self, bound: u64) -> u64 {
@@ -136,6 +138,7 @@ impl Hostile {
         let opcode = match self.below(12) {
             0 => self.below(256) as u8,
             _ if admin => ADMIN[self.below(ADMIN.len() as u64) as usize],
+            _ if self.zoned && self.below(2) == 0 => [0x79, 0x7a, 0x7d][self.below(3) as usize],
             _ => IO[self.below(IO.len() as u64) as usize],
         };
         let flags = match self.below(6) {
@@ -319,7 +322,7 @@ impl Hostile {
             }
             31 if self.below(8) == 0 => {
                 self.note();
-                self.host.drive.power_cut(self.host.now).expect("the parts of the drive");
+                self.host.cut_power();
                 self.attach();
             }
             32 => {
@@ -381,7 +384,7 @@ pub fn attack(seed: u64, steps: u32, system: &System) -> (u64, bool) {
     }
     hostile.note();
     hostile.hole.store(HOLE, Ordering::Relaxed);
-    let Hostile { mut host, written, lent, .. } = hostile;
+    let Hostile { mut host, written, lent, zoned, .. } = hostile;
     host.drive.reset_function(host.now);
     host.attach(1);
     // A sanitize operation may be going on.
@@ -389,6 +392,15 @@ pub fn attack(seed: u64, steps: u32, system: &System) -> (u64, bool) {
     let format = Command { opcode: 0x80, namespace: 1, ..Command::default() };
     assert_eq!(host.admin(format).status, 0, "seed {seed}");
     let data = pattern(seed, 4096);
+    if zoned {
+        host.store(DATA, &data);
+        let command = host.transfer(0x7d, 4096, 1, 4096);
+        assert_eq!(host.run(1, command).status, 0, "seed {seed}");
+        host.store(DATA, &[0xee; 4096]);
+        assert_eq!(host.run(1, Command { opcode: 2, ..command }).status, 0, "seed {seed}");
+        assert_eq!(host.load(DATA, 4096), data, "seed {seed}");
+        return (written, lent);
+    }
     assert_eq!(host.write_blocks(8, &data).status, 0, "seed {seed}");
     assert_eq!(host.read_blocks(8, 8).1, data, "seed {seed}");
     (written, lent)

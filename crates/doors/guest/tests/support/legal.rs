@@ -2,6 +2,7 @@
 
 use super::Command;
 use super::hostile::{Hostile, MEMORY, REACH};
+use super::zoned;
 
 /// Reclaim unit handles of a drive with placement.
 pub const HANDLES: u64 = 3;
@@ -15,7 +16,11 @@ pub fn commands(guest: &mut Hostile) -> (usize, Vec<[u8; 64]>, u64) {
     let mut list = 0;
     for _ in 0..=guest.below(8) {
         list = page(guest);
-        let command = if queue == 0 { admin(guest, list) } else { io(guest, list) };
+        let command = match queue {
+            0 => admin(guest, list),
+            _ if guest.zoned && guest.below(4) > 0 => zoned::io(guest, list),
+            _ => io(guest, list),
+        };
         let mut entry = command.bytes(guest.below(1 << 16) as u16);
         while guest.below(3) == 0 {
             let bit = guest.below(512) as usize;
@@ -40,7 +45,7 @@ fn store(guest: &mut Hostile, at: u64, bytes: &[u8]) {
 }
 
 /// Draws a data pointer of `bytes` bytes: PRP entries with a list if there must be one.
-fn prps(guest: &mut Hostile, bytes: u64, list: u64) -> [u64; 2] {
+pub(super) fn prps(guest: &mut Hostile, bytes: u64, list: u64) -> [u64; 2] {
     let first = page(guest) + guest.below(2) * 4 * guest.below(PAGE / 4);
     let left = bytes.saturating_sub(PAGE - first % PAGE).div_ceil(PAGE);
     if left <= 1 {
@@ -54,7 +59,7 @@ fn prps(guest: &mut Hostile, bytes: u64, list: u64) -> [u64; 2] {
 }
 
 /// Draws an SGL of `bytes` bytes: one data block, or a segment of several.
-fn sgl(guest: &mut Hostile, bytes: u64, list: u64) -> [u64; 2] {
+pub(super) fn sgl(guest: &mut Hostile, bytes: u64, list: u64) -> [u64; 2] {
     if guest.below(2) == 0 {
         return [page(guest) + guest.below(PAGE), bytes];
     }
@@ -171,6 +176,9 @@ fn admin(guest: &mut Hostile, list: u64) -> Command {
         0x80 => (command.namespace, command.dwords[0]) = (1 + guest.below(2) as u32, guest.below(2) as u32),
         0x84 => command.dwords[0] = 1 + guest.below(4) as u32,
         _ => {}
+    }
+    if guest.zoned {
+        zoned::by_set(guest, &mut command);
     }
     command
 }

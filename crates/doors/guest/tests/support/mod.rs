@@ -5,6 +5,7 @@
 
 pub mod hostile;
 pub mod legal;
+mod zoned;
 
 use guest::{Drive, GuestMemory, Options, Ram};
 use sim::Time;
@@ -36,6 +37,23 @@ pub const SMALL: [(&str, &str); 9] = [
     ("ftl.gc.start", "3"),
     ("host.max_transfer", "64KiB"),
     ("device.write_cache.size", "1MiB"),
+];
+
+/// Changes that give a drive with a small write cache eight zones of 8 MiB, of which 6 MiB can be written.
+pub const ZONED: [(&str, &str); 13] = [
+    ("flash.channels", "2"),
+    ("flash.chips", "2"),
+    ("flash.dies", "1"),
+    ("flash.planes", "2"),
+    ("flash.blocks", "40"),
+    ("flash.pages", "64"),
+    ("ftl.slc_cache.size", "0B"),
+    ("device.namespace", "zoned"),
+    ("device.zones.size", "8MiB"),
+    ("device.zones.capacity", "6MiB"),
+    ("device.zones.count", "8"),
+    ("device.zones.open", "3"),
+    ("device.zones.active", "4"),
 ];
 
 /// Loads a system of defaults with changes, or a preset with changes.
@@ -185,6 +203,13 @@ impl Host {
 
     /// Sets up the admin queues and enables the controller (`nvme_pci_configure_admin_queue`, `nvme_enable_ctrl`).
     pub fn enable(&mut self) {
+        // Linux chooses all command sets if there are several (CAP.CSS).
+        let sets = if self.read64(0) >> 43 & 1 == 1 { 0b110 } else { 0 };
+        self.enable_with(sets);
+    }
+
+    /// Sets up the admin queues and enables the controller with these command sets (CC.CSS).
+    pub fn enable_with(&mut self, sets: u32) {
         let zeros = vec![0; ADMIN as usize * 16];
         self.ram.write(ADMIN_CQ, &zeros).expect("memory");
         self.write32(0x24, (ADMIN - 1) | (ADMIN - 1) << 16);
@@ -192,7 +217,7 @@ impl Host {
         self.write64(0x30, ADMIN_CQ);
         self.queues = vec![Queue::new(ADMIN_SQ, ADMIN_CQ, ADMIN, Some(0))];
         self.raised.clear();
-        self.write32(0x14, 1 | 6 << 16 | 4 << 20);
+        self.write32(0x14, 1 | sets << 4 | 6 << 16 | 4 << 20);
         self.wait_for(1, 1);
     }
 
@@ -208,6 +233,11 @@ impl Host {
             assert_eq!(self.host_memory(u64::from(preferred) * 4096, false).status, 0);
         }
         self.create_queues(pairs);
+    }
+
+    /// Cuts and restores the drive's power. A protected drive runs on for a while in between.
+    pub fn cut_power(&mut self) {
+        self.now += self.drive.power_cut(self.now).expect("the parts of the drive").hold_up;
     }
 
     /// Sets the number of queues and creates them.

@@ -5,10 +5,11 @@ use ftl::HostMemoryLoss;
 use ftl::config::HostMemory;
 use host_interface::external::{External, host_memory_lane};
 use host_interface::{Event as InterfaceEvent, HostInterface};
-use media::{OpId, Request, SECTOR, Tag};
+use media::{Op, OpId, Request, SECTOR, Tag};
 use nand::{Nand, PayloadKind};
 use sim::{Schedule, Time};
 use system::parts::{Parts, Translation};
+use zones::Zones;
 
 use super::{HostInterfaceView, Machine};
 
@@ -35,6 +36,21 @@ impl Machine {
         assert!(self.next_event().is_none_or(|next| next >= now), "the host acts at {now}, before pending events");
         let HostInterface::External(interface) = &mut self.host_interface else { panic!("the host is simulated") };
         act(&mut **interface, &mut HostInterfaceView(&mut self.world))
+    }
+
+    /// Like [`host_acts`](Self::host_acts), for a host that looks at the zones or takes some offline.
+    ///
+    /// # Panics
+    /// Panics if the host is simulated, or the drive has no zones.
+    pub fn host_acts_on_zones<R>(
+        &mut self,
+        now: Time,
+        act: impl FnOnce(&mut dyn External, &mut Zones, &mut dyn Schedule<InterfaceEvent>) -> R,
+    ) -> R {
+        assert!(self.next_event().is_none_or(|next| next >= now), "the host acts at {now}, before pending events");
+        let HostInterface::External(interface) = &mut self.host_interface else { panic!("the host is simulated") };
+        let zones = self.ftl.zones_mut().expect("a drive with zones");
+        act(&mut **interface, zones, &mut HostInterfaceView(&mut self.world))
     }
 
     /// Returns the controller of an external host.
@@ -95,5 +111,10 @@ impl Machine {
     pub(super) fn open_external(&mut self, tag: Tag, request: &Request) {
         let sectors = if request.op.has_data() { request.bytes / SECTOR } else { 0 };
         self.data.open(tag, sectors as u32);
+        if request.op == Op::Append
+            && let HostInterface::External(interface) = &mut self.host_interface
+        {
+            interface.placed(tag, self.ftl.placed(request).offset);
+        }
     }
 }

@@ -47,7 +47,7 @@ impl Machine {
         let mut at = 0;
         while let Some(action) = self.out.actions.get(at) {
             at += 1;
-            let Machine { nand, host_interface, world, checker, data, external, .. } = self;
+            let Machine { nand, host_interface, world, checker, data, external, mirror, ftl, .. } = self;
             // A command that ends with the action, and its status.
             let mut end = None;
             match *action {
@@ -69,6 +69,11 @@ impl Machine {
             if *external && status == Status::Ok {
                 // An external host gets the payload in front of the completion.
                 host_interface.put(tag, data.data(tag));
+                if let Some(mirror) = mirror
+                    && !ftl.settles(tag, |oldest| mirror.barrier(nand.store(), oldest))
+                {
+                    continue;
+                }
             }
             host_interface.complete(now, tag, status, &mut HostInterfaceView(world));
             if let Some(checker) = checker

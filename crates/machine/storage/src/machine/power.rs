@@ -65,6 +65,15 @@ impl Machine {
         Ok(PowerCut { mount, hold_up: now - cut, complete, bytes })
     }
 
+    /// Lets a drive with protected controller buffers write them to flash, as its capacitors do after a power cut: the end of
+    /// a machine whose flash outlives it. Requests in progress are lost. Without protected buffers this does nothing.
+    pub fn run_out(&mut self, parts: &Parts) {
+        if is_protected(parts) {
+            // A read-only drive keeps what it can.
+            self.write_out();
+        }
+    }
+
     /// Shuts the drive down in order: writes out its buffers and the changed parts of its map. Returns the flash.
     ///
     /// # Panics

@@ -44,7 +44,7 @@ fn keep_rest(ftl: &Translation, store: &mut Store, id: OpId, page: PageAddr, los
         if lost && unit.lost {
             store.set_lost(page, plane, at % per_page);
         }
-        if let Some(note) = ftl.note(unit.logical) {
+        if let Some(note) = ftl.note(id, unit.logical) {
             store.set_note(page, plane, at % per_page, note);
         }
     }
@@ -66,6 +66,12 @@ impl<'a> Fast<'a> {
     pub fn new(ftl: &'a mut Translation, store: &'a mut Store) -> Fast<'a> {
         let data = TagBuffers::new(store.payload());
         Fast { ftl, store, out: Actions::default(), data, pending: VecDeque::new() }
+    }
+
+    /// Performs what the mount of the layer left to do, such as to move data that it found in a log.
+    pub fn start(&mut self) {
+        self.ftl.start(&mut self.out);
+        self.settle();
     }
 
     /// The translation layer.

@@ -17,6 +17,7 @@ pub(super) fn check(s: &mut System) -> Result<bool, SystemError> {
     s.multiple(SIZE, size, "ftl.unit", s.ftl.unit)?;
     let capacity = s.device.zones.capacity.unwrap_or(size);
     s.multiple("device.zones.capacity", capacity, "ftl.unit", s.ftl.unit)?;
+    s.multiple("device.zones.conventional", s.device.zones.conventional, "ftl.unit", s.ftl.unit)?;
     s.expect(capacity <= size, &["device.zones.capacity", SIZE], "at most device.zones.size")?;
     if let (Some(open), Some(active)) = (s.device.zones.open, s.device.zones.active) {
         s.expect(open <= active, &["device.zones.open", "device.zones.active"], "at most device.zones.active")?;

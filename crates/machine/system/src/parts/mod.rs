@@ -1,5 +1,6 @@
 //! Converts a system to the configurations of its parts.
 
+mod both;
 mod dram;
 mod hybrid;
 mod translation;
@@ -28,9 +29,11 @@ pub struct Parts {
     pub ftl: layer::Config,
     /// The translation layer of zones, if the drive has some.
     pub zones: Option<::zones::ftl::Config>,
+    /// The translation layer of a conventional part behind the zones, on the last blocks of every plane, if there is one.
+    pub conventional: Option<layer::Config>,
     /// The flash.
     pub nand: nand::Config,
-    /// Capacity visible to the host in bytes.
+    /// Capacity visible to the host in bytes, without a conventional part.
     pub user_bytes: u64,
 }
 
@@ -48,11 +51,15 @@ impl Parts {
             u64::from(host_interface.device.host_page),
         );
         let ftl = translation(system, geometry, payload, lent);
-        let zones = zones::zones(system, geometry, payload);
+        let page_mapped = |own: &System, geometry| translation(own, geometry, payload, 0);
+        let conventional = zones::conventional(system, geometry, page_mapped)?;
+        let own_blocks = conventional.as_ref().map_or(0, |part| part.geometry.blocks);
+        let zoned = Geometry { blocks: geometry.blocks - own_blocks, ..geometry };
+        let zones = zones::zones(system, zoned, payload);
         let buffers = match &zones {
             Some(zones) => {
                 zones.check().map_err(|error| layer::ConfigError(error.0))?;
-                ZonedFtl::buffers(zones)
+                ZonedFtl::buffers(zones) + conventional.as_ref().map_or(0, |part| ftl::buffer_count(part) as u32)
             }
             None => {
                 ftl.check()?;
@@ -73,7 +80,12 @@ impl Parts {
                  host.max_transfer, unaligned"
             )));
         }
-        Ok(Parts { host_interface, ftl, zones, nand, user_bytes: system.user_bytes })
+        Ok(Parts { host_interface, ftl, zones, conventional, nand, user_bytes: system.user_bytes })
+    }
+
+    /// Returns the bytes of the conventional part behind the zones.
+    pub fn conventional_bytes(&self) -> u64 {
+        self.conventional.as_ref().map_or(0, |part| u64::from(part.user_units) * u64::from(part.geometry.unit_bytes))
     }
 
     /// Returns flash in its factory state.

@@ -7,6 +7,7 @@ use sim::{Part, Schedule, Streams, Time, Timer};
 use zones::ftl::ZonedFtl;
 
 use super::Parts;
+use super::both::Both as BothLayers;
 
 /// The translation layer of a drive.
 // One per drive; its size does not matter.
@@ -16,9 +17,11 @@ pub enum Translation {
     Pages(Ftl),
     /// Maps zones to blocks.
     Zones(ZonedFtl),
+    /// Zones, and pages of a conventional part.
+    Both(BothLayers),
 }
 
-use Translation::{Pages, Zones};
+use Translation::{Both, Pages, Zones};
 
 impl Translation {
     /// Mounts `flash` with the layer of `parts`.
@@ -40,7 +43,9 @@ impl Translation {
             pages_of_busiest_die: found.pages_read.div_ceil(u64::from(config.geometry.all_dies())),
             ..MountReport::default()
         };
-        Ok((Zones(ftl), report))
+        let Some(config) = &parts.conventional else { return Ok((Zones(ftl), report)) };
+        let blocks = parts.nand.geometry.blocks;
+        BothLayers::mount((ftl, report), blocks, config, flash, streams).map(|(both, report)| (Both(both), report))
     }
 
     /// Returns the page-mapped layer.
@@ -66,6 +71,16 @@ impl Translation {
         match self {
             Pages(_) => None,
             Zones(ftl) => Some(ftl),
+            Both(both) => Some(&both.zones),
+        }
+    }
+
+    /// Returns states and write pointers of the zones, if the drive has zones, for changes that concern no data.
+    pub fn zones_mut(&mut self) -> Option<&mut ::zones::Zones> {
+        match self {
+            Pages(_) => None,
+            Zones(ftl) => Some(ftl.zones_mut()),
+            Both(both) => Some(both.zones.zones_mut()),
         }
     }
 
@@ -74,6 +89,7 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.warm_map(),
             Zones(ftl) => ftl.resume(out),
+            Both(both) => both.start(out),
         }
     }
 
@@ -83,15 +99,14 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.command(now, tag, request, out),
             Zones(ftl) => ftl.command(now, tag, request, out),
+            Both(both) => both.command(now, tag, request, out),
         }
     }
 
     /// Returns `request` at the place where it takes effect, if it is an append that is accepted.
     pub fn placed(&self, request: &Request) -> Request {
-        match self {
-            Zones(ftl) if request.op == Op::Append => {
-                Request { offset: append_offset(ftl, request.offset), ..*request }
-            }
+        match self.zoned() {
+            Some(ftl) if request.op == Op::Append => Request { offset: append_offset(ftl, request.offset), ..*request },
             _ => *request,
         }
     }
@@ -102,6 +117,7 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.arrived(now, tag, out),
             Zones(ftl) => ftl.arrived(now, tag, out),
+            Both(both) => both.arrived(now, tag, out),
         }
     }
 
@@ -111,6 +127,7 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.done(id, status, flash, out),
             Zones(ftl) => ftl.done(id, status, flash, out),
+            Both(both) => both.done(id, status, flash, out),
         }
     }
 
@@ -125,7 +142,7 @@ impl Translation {
     pub fn is_plain(&self, id: OpId) -> bool {
         match self {
             Pages(ftl) => ftl.is_plain(id),
-            Zones(_) => false,
+            Zones(_) | Both(_) => false,
         }
     }
 
@@ -135,16 +152,18 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.program_sequence(id),
             Zones(ftl) => ftl.program_sequence(id),
+            Both(both) => both.program_sequence(id),
         }
     }
 
     /// Iterates over the units of a program.
     pub fn program_units(&self, id: OpId) -> impl Iterator<Item = ProgramUnit> + '_ {
-        let (pages, zones) = match self {
-            Pages(ftl) => (Some(ftl.program_units(id)), None),
-            Zones(ftl) => (None, Some(ftl.program_units(id))),
+        let (pages, zones, both) = match self {
+            Pages(ftl) => (Some(ftl.program_units(id)), None, None),
+            Zones(ftl) => (None, Some(ftl.program_units(id)), None),
+            Both(both) => (None, None, Some(both.program_units(id))),
         };
-        pages.into_iter().flatten().chain(zones.into_iter().flatten())
+        pages.into_iter().flatten().chain(zones.into_iter().flatten()).chain(both.into_iter().flatten())
     }
 
     /// Writes the logical numbers of the units of a program to `to`. Returns false if they alone do not describe it.
@@ -152,30 +171,33 @@ impl Translation {
     pub fn program_logical(&self, id: OpId, to: &mut [u32]) -> bool {
         match self {
             Pages(ftl) => ftl.program_logical(id, to),
-            Zones(ftl) => {
-                let mut plain = true;
-                for (to, unit) in to.iter_mut().zip(ftl.program_units(id)) {
+            Zones(_) | Both(_) => {
+                let (mut plain, user_units) = (true, self.user_units());
+                for (to, unit) in to.iter_mut().zip(self.program_units(id)) {
                     *to = unit.logical;
-                    plain &= !unit.lost && (unit.logical < ftl.user_units() || unit.logical == media::NOBODY);
+                    plain &= !unit.lost && (unit.logical < user_units || unit.logical == media::NOBODY);
                 }
                 plain
             }
         }
     }
 
-    /// Returns the content of a unit of the layer itself.
-    pub fn note(&self, unit: u32) -> Option<&[u8]> {
+    /// Returns the content of a unit of the layer itself, in the program `id`.
+    pub fn note(&self, id: OpId, unit: u32) -> Option<&[u8]> {
         match self {
             Pages(ftl) => ftl.note(unit),
             Zones(ftl) => ftl.note(unit),
+            Both(both) => both.note(id, unit),
         }
     }
 
-    /// Returns the number of units that the host can address.
+    /// Returns the number of units that the host can address: lower logical numbers are the host's. Of two layers, the
+    /// lower number.
     pub fn user_units(&self) -> u32 {
         match self {
             Pages(ftl) => ftl.user_units(),
             Zones(ftl) => ftl.user_units(),
+            Both(both) => both.zones.user_units().min(both.pages.user_units()),
         }
     }
 
@@ -185,6 +207,7 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.next_timer(),
             Zones(ftl) => ftl.next_timer(),
+            Both(both) => both.next_timer(),
         }
     }
 
@@ -193,6 +216,7 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.timer(now, out),
             Zones(ftl) => ftl.timer(now, out),
+            Both(both) => both.timer(now, out),
         }
     }
 
@@ -204,6 +228,7 @@ impl Translation {
                 ftl.controller_reset();
                 HostMemoryLoss::default()
             }
+            Both(both) => both.controller_reset(kept, flash),
         }
     }
 
@@ -212,6 +237,7 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.resume(out),
             Zones(ftl) => ftl.resume(out),
+            Both(both) => both.resume(out),
         }
     }
 
@@ -220,6 +246,7 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.write_out(out),
             Zones(ftl) => ftl.write_out(out),
+            Both(both) => both.write_out(out),
         }
     }
 
@@ -228,6 +255,7 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.is_written_out(),
             Zones(ftl) => ftl.is_written_out(),
+            Both(both) => both.is_written_out(),
         }
     }
 
@@ -236,6 +264,7 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.write_back_map(from, out),
             Zones(_) => None,
+            Both(both) => both.write_back_map(from, out),
         }
     }
 
@@ -270,9 +299,24 @@ impl Translation {
         self.pages().host_memory_lines(id, entries)
     }
 
+    /// Performs the barrier that the end of the command `tag` needs, if it needs one that was not an action: then
+    /// `barrier` gets the [oldest sequence](Self::oldest_sequence). Returns false if the command must not end, because the
+    /// barrier failed.
+    pub fn settles(&self, tag: Tag, barrier: impl FnOnce(u64) -> bool) -> bool {
+        match self {
+            Zones(ftl) if ftl.promises_durability(tag) => barrier(ftl.oldest_sequence()),
+            Both(both) => both.settles(tag, barrier),
+            _ => true,
+        }
+    }
+
     /// Returns the sequence number below which all programs have completed.
     pub fn oldest_sequence(&self) -> u64 {
-        self.pages().oldest_sequence()
+        match self {
+            Pages(ftl) => ftl.oldest_sequence(),
+            Zones(ftl) => ftl.oldest_sequence(),
+            Both(both) => both.oldest_sequence(),
+        }
     }
 
     /// Returns the counters.
@@ -280,6 +324,7 @@ impl Translation {
         match self {
             Pages(ftl) => *ftl.stats(),
             Zones(ftl) => stats_of(ftl),
+            Both(both) => both.stats(stats_of(&both.zones)),
         }
     }
 
@@ -288,6 +333,7 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.reset_stats(),
             Zones(ftl) => ftl.reset_stats(),
+            Both(both) => both.reset_stats(),
         }
     }
 
@@ -295,7 +341,7 @@ impl Translation {
     pub fn handle_stats(&self) -> &[HandleStats] {
         match self {
             Pages(ftl) => ftl.handle_stats(),
-            Zones(_) => &[],
+            Zones(_) | Both(_) => &[],
         }
     }
 
@@ -304,6 +350,7 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.occupancy(),
             Zones(_) => Occupancy::default(),
+            Both(both) => both.pages.occupancy(),
         }
     }
 
@@ -312,6 +359,7 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.wear(),
             Zones(ftl) => ftl.wear(),
+            Both(both) => both.wear(),
         }
     }
 
@@ -320,6 +368,7 @@ impl Translation {
         match self {
             Pages(ftl) => ftl.is_read_only(),
             Zones(ftl) => ftl.is_read_only(),
+            Both(both) => both.is_read_only(),
         }
     }
 
@@ -327,7 +376,7 @@ impl Translation {
     pub fn map_cache_use(&self) -> Option<(u32, u32)> {
         match self {
             Pages(ftl) => ftl.map_cache_use(),
-            Zones(_) => None,
+            Zones(_) | Both(_) => None,
         }
     }
 }

@@ -1,8 +1,15 @@
 //! Configuration of a drive with zones.
 
+use ftl::config::ConfigError;
 use media::Geometry;
 use nand::PayloadKind;
 use zones::ftl::{Config, Times};
+
+/// Mapping blocks of a plane that a conventional part may need beyond its capacity: for collection and the journal.
+const SPARE_MAX: u32 = 64;
+/// Part of the write cache's size that a conventional part has as a buffer of its own. Assumed: metadata of a file system
+/// needs little.
+const BUFFER_SHARE: u64 = 8;
 
 use crate::System;
 use crate::sections::device::WriteMode;
@@ -41,4 +48,34 @@ pub(super) fn zones(system: &System, geometry: Geometry, payload: PayloadKind) -
         tags: d.max_commands,
         moves: payload != PayloadKind::None,
     })
+}
+
+/// Returns the configuration of the conventional part behind the zones of `system`, if it has one: on as many blocks of
+/// each plane as its capacity and its collection need. `page_mapped` returns the configuration for a geometry.
+///
+/// # Errors
+/// If the flash is too small for it.
+pub(super) fn conventional(
+    system: &System,
+    geometry: Geometry,
+    page_mapped: impl Fn(&System, Geometry) -> ftl::config::Config,
+) -> Result<Option<ftl::config::Config>, ConfigError> {
+    let bytes = system.device.zones.conventional;
+    if !system.has_zones() || bytes == 0 {
+        return Ok(None);
+    }
+    let mut own = system.clone();
+    own.user_bytes = bytes;
+    own.device.write_cache.size = (system.device.write_cache.size / BUFFER_SHARE).max(2 * system.host.max_transfer);
+    let row = u64::try_from(geometry.bytes()).expect("2^32 units of 32 KiB fit") / u64::from(geometry.blocks);
+    let least = bytes.div_ceil(row).min(u64::from(geometry.blocks)) as u32;
+    let mut fault = ConfigError("device.zones.conventional: the flash has no block for it".to_owned());
+    for blocks in least..(least + SPARE_MAX).min(geometry.blocks) {
+        let config = page_mapped(&own, Geometry { blocks, ..geometry });
+        match config.check() {
+            Ok(()) => return Ok(Some(config)),
+            Err(error) => fault = error,
+        }
+    }
+    Err(fault)
 }

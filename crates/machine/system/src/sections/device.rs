@@ -209,6 +209,10 @@ section! {
             assumed("auto", "as many as the flash holds, without the blocks that ftl.over_provisioning leaves"),
             "Number of zones.",
             when "device.namespace" is "zoned";
+        "device.zones.conventional" conventional: u64 = SIZE,
+            assumed("0B", "drives that have one need it for file systems on zones alone"),
+            "Bytes of a conventional namespace on blocks of its own, the second one of a guest's drive.",
+            when "device.namespace" is "zoned";
         "device.zones.open" open: Option<u32> = COUNT.within(1.0, 16777216.0).or("unlimited"),
             assumed("unlimited", "as active"),
             "Maximum number of open zones.",

@@ -184,6 +184,18 @@ impl ZonedFtl {
         }
     }
 
+    /// Returns true if the command `tag` promised durable data, also just after its completion: a flush, a write with
+    /// FUA, or zone management.
+    pub fn promises_durability(&self, tag: Tag) -> bool {
+        let command = &self.commands[tag.0 as usize];
+        command.fua || command.op == Op::Flush || command.op.manages_zones()
+    }
+
+    /// Returns the number for spare areas below which all programs have completed.
+    pub fn oldest_sequence(&self) -> u64 {
+        self.operations.oldest_sequence().unwrap_or_else(|| stamp(0, self.sequence + 1, false))
+    }
+
     /// Returns the number to be stored in the spare area of the program `id`. Valid until the program completes.
     pub fn program_sequence(&self, id: OpId) -> u64 {
         self.operations[id].sequence
@@ -240,6 +252,11 @@ impl ZonedFtl {
         &self.zones
     }
 
+    /// Returns states, write pointers and limits of the zones, for changes that concern no data.
+    pub fn zones_mut(&mut self) -> &mut Zones {
+        &mut self.zones
+    }
+
     /// Returns the first logical unit written by the write or append `tag`, also just after its completion.
     pub fn written_at(&self, tag: Tag) -> u32 {
         self.commands[tag.0 as usize].unit
@@ -276,11 +293,11 @@ impl ZonedFtl {
         self.injected.inject(fault);
     }
 
-    /// Returns the next number for a spare area: `generation` in the upper 24 bits, and `dummy` in the lowest.
+    /// Returns the next number for a spare area.
     pub(crate) fn stamp(&mut self, generation: u32, dummy: bool) -> u64 {
         self.sequence += 1;
         assert!(generation < 1 << 24 && self.sequence < 1 << 39, "zone reset {generation} times");
-        u64::from(generation) << 40 | self.sequence << 1 | u64::from(dummy)
+        stamp(generation, self.sequence, dummy)
     }
 
     pub(crate) fn complete(&mut self, tag: Tag, status: Status, out: &mut Actions) {
@@ -303,6 +320,17 @@ impl ZonedFtl {
             self.complete(tag, status, out);
         }
     }
+}
+
+/// Returns a number for a spare area: in the upper 39 bits the sequence, so that later programs have higher numbers, then
+/// the generation in 24 bits, and `dummy` in the lowest.
+const fn stamp(generation: u32, sequence: u64, dummy: bool) -> u64 {
+    sequence << 25 | (generation as u64) << 1 | dummy as u64
+}
+
+/// Returns generation, sequence number and filler mark of a [`stamp`].
+pub(crate) const fn split_stamp(stamp: u64) -> (u32, u64, bool) {
+    ((stamp >> 1) as u32 & ((1 << 24) - 1), stamp >> 25, stamp & 1 == 1)
 }
 
 impl Part for ZonedFtl {

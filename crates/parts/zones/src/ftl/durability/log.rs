@@ -84,6 +84,8 @@ pub(crate) struct Log {
     pub held: u32,
     /// Erases in progress.
     pub erases: u32,
+    /// Those of blocks that the mount found useless.
+    pub useless: u32,
 }
 
 impl Log {
@@ -272,7 +274,8 @@ impl ZonedFtl {
             Record::Reset { extent: id } => {
                 let extent = &mut self.extents[id as usize];
                 let spill = extent.spill.take();
-                extent.removal.as_mut().expect("an extent being removed").log_block = Some(number);
+                let removal = extent.removal.as_mut().expect("an extent being removed");
+                (removal.pending, removal.log_block) = (false, Some(number));
                 spill.into_iter().for_each(|spill| self.log.release(spill.log_block));
                 self.release_recovered(id);
                 self.end_reset(id, out);

@@ -2,13 +2,13 @@
 
 use media::{Flash, Move};
 
-use crate::ftl::ZonedFtl;
 use crate::ftl::config::{Config, ConfigError};
 use crate::ftl::durability::log::Head;
 use crate::ftl::request::buffer::NIL;
 use crate::ftl::space::blocks::Block;
 use crate::ftl::space::extent::Finishing;
 use crate::ftl::space::layout::Program;
+use crate::ftl::{ZonedFtl, split_stamp};
 
 /// Work of a mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,11 +52,6 @@ struct Scan {
     log: Vec<(u64, Block, u32)>,
 }
 
-/// Returns generation, sequence number and filler mark of a stamp.
-fn split_stamp(stamp: u64) -> (u32, u64, bool) {
-    ((stamp >> 40) as u32, stamp >> 1 & ((1 << 39) - 1), stamp & 1 == 1)
-}
-
 impl ZonedFtl {
     /// Mounts `flash`, either erased or as an earlier instance of the same configuration left it. All state is
     /// recovered from the flash alone. [`resume`](Self::resume) must follow.
@@ -81,6 +76,7 @@ impl ZonedFtl {
     pub fn resume(&mut self, out: &mut media::Actions) {
         out.moves.append(&mut self.found);
         for block in std::mem::take(&mut self.garbage) {
+            self.log.useless += 1;
             self.erase(crate::ftl::request::operation::Kind::Discard(block), NIL, block, out);
         }
         for zone in 0..self.current.len() {
@@ -195,7 +191,12 @@ impl ZonedFtl {
         let is_full = finished || written == self.layout.capacity;
         let extent = &mut self.extents[id as usize];
         (extent.buffered_from, extent.arrived) = (written, written);
-        if !is_full {
+        if is_full {
+            // Nothing more is programmed, even if the power went before the last filler was.
+            for column in 0..self.layout.width {
+                self.extents[id as usize].columns[column as usize].next_row = self.layout.rows(column);
+            }
+        } else {
             self.set_rows(id, written / self.layout.program_units, &kept, report);
             // A record may be durable although a program before its units was not.
             let continues = |head: Head| head.first <= written && head.first + head.count > written;

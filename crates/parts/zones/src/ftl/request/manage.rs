@@ -114,7 +114,7 @@ impl ZonedFtl {
         let usage = self.usages;
         self.usages += 1;
         let extent = &mut self.extents[id as usize];
-        extent.removal = Some(Removal { tag: Some(tag), ..Removal::default() });
+        extent.removal = Some(Removal { tag: Some(tag), pending: true, ..Removal::default() });
         let kept = self.injected.is(InjectedFault::GenerationKept);
         let next = Extent::new(extent.zone, extent.generation + u32::from(!kept), usage);
         let (programming, spilling) = (&extent.columns, extent.spilling);
@@ -164,8 +164,7 @@ impl ZonedFtl {
         }
         self.issue_all(id, out);
         let extent = &mut self.extents[id as usize];
-        let rows = |column: u32| (self.layout.programs + self.layout.width - 1 - column) / self.layout.width;
-        let ended = (0..).zip(&extent.columns).all(|(at, column)| column.next_row == rows(at));
+        let ended = (0..).zip(&extent.columns).all(|(at, column)| column.next_row == self.layout.rows(at));
         if ended && let Some(finishing) = extent.finishing.take() {
             finishing.tag.into_iter().for_each(|tag| self.count_down(tag, out));
         }

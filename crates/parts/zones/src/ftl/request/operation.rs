@@ -138,6 +138,12 @@ impl Operations {
         self.all.len() - self.free.len()
     }
 
+    /// Returns the lowest number for a spare area among the programs in progress.
+    pub(crate) fn oldest_sequence(&self) -> Option<u64> {
+        let programs = |operation: &&Operation| matches!(operation.kind, Kind::Program | Kind::CopyProgram | Kind::Log);
+        self.all.iter().filter(programs).map(|operation| operation.sequence).min()
+    }
+
     /// Drops the commands of reads.
     pub(crate) fn forget_commands(&mut self) {
         for operation in &mut self.all {

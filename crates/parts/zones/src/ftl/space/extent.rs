@@ -41,6 +41,8 @@ pub(crate) struct Finishing {
 pub(crate) struct Removal {
     /// The command; `None` if it has completed, or after a reset of the controller.
     pub tag: Option<Tag>,
+    /// The controller's time for the reset has not passed, or the record of the reset is not durable.
+    pub pending: bool,
     /// The log's block that holds the record of the reset, once that is durable.
     pub log_block: Option<u64>,
     /// Erases in progress.

@@ -77,6 +77,11 @@ impl Layout {
         (block * self.pages + page) * self.width + column
     }
 
+    /// Returns the number of programs of `column`.
+    pub(crate) fn rows(&self, column: u32) -> u32 {
+        (self.programs + self.width - 1 - column) / self.width
+    }
+
     /// Returns the units of program number `program`, within the zone: the last one may be short.
     pub(crate) fn units(&self, program: u32) -> std::ops::Range<u32> {
         let first = program * self.program_units;

@@ -13,6 +13,7 @@ impl ZonedFtl {
     /// Makes the reset of an extent's zone durable. With a protected buffer, the command ends before.
     pub(crate) fn record_reset(&mut self, id: u32, out: &mut Actions) {
         if !self.extents[id as usize].is_in_flash() {
+            self.extents[id as usize].removal.as_mut().expect("an extent being removed").pending = false;
             // Nothing to record; but an earlier reset of the zone must be durable, too.
             match self.pending_reset(self.extents[id as usize].zone) {
                 Some(earlier) => self.wait_for_reset(id, earlier),
@@ -78,7 +79,8 @@ impl ZonedFtl {
     fn forget_if_removed(&mut self, id: u32, out: &mut Actions) {
         let extent = &self.extents[id as usize];
         let Some(removal) = extent.removal else { return };
-        let nothing = removal.tag.is_none() && !extent.is_in_flash() && removal.log_block.is_none();
+        let is_unrecorded = !removal.pending && removal.log_block.is_none();
+        let nothing = removal.tag.is_none() && !extent.is_in_flash() && is_unrecorded;
         if nothing || (removal.erasing && removal.erases == 0) {
             removal.log_block.into_iter().for_each(|block| self.log.release(block));
             let zone = extent.zone;
@@ -138,10 +140,11 @@ impl ZonedFtl {
         self.use_free_blocks(out);
     }
 
-    /// Erases the replaced blocks of an extent if no read is in progress.
+    /// Erases the replaced blocks of an extent if no read is in progress. After a mount they may be all that shows the
+    /// zone's generation, so that the blocks of older ones are erased first.
     pub(crate) fn erase_replaced(&mut self, id: u32, out: &mut Actions) {
         let extent = &mut self.extents[id as usize];
-        if extent.reads > 0 || extent.removal.is_some() {
+        if extent.reads > 0 || extent.removal.is_some() || self.log.useless > 0 {
             return;
         }
         for block in std::mem::take(&mut extent.replaced) {
@@ -156,6 +159,10 @@ impl ZonedFtl {
         self.erased(id, at, status, out);
         if extent == NIL {
             self.log.held -= 1;
+            self.log.useless -= 1;
+            if self.log.useless == 0 {
+                (0..self.current.len()).for_each(|zone| self.erase_replaced(self.current[zone], out));
+            }
             self.clean_log(out);
         } else {
             let of = &mut self.extents[extent as usize];
