@@ -16,13 +16,15 @@ use crate::space::blocks::Use;
 
 /// Returns the number of blocks of a parallel unit that rest.
 pub(super) fn resting_blocks(config: &Config, layout: &Layout) -> usize {
-    if !sizes::caches_part_of_map(config) {
+    let block = u64::from(layout.parallel_units) * u64::from(layout.data_units);
+    let map = u64::from(sizes::map_units(config));
+    // A map that fills a small part of a block is superseded before the block is full.
+    if !sizes::caches_part_of_map(config) || 4 * map < block {
         return 0;
     }
-    let block = u64::from(layout.parallel_units) * u64::from(layout.data_units);
     let data = sizes::all_units(config).div_ceil(block);
     let spare = u64::from(layout.blocks).saturating_sub(data + u64::from(config.collection.start) + 1);
-    (3 * u64::from(sizes::map_units(config))).div_ceil(block).min(spare / 4) as usize
+    (3 * map).div_ceil(block).min(spare / 4) as usize
 }
 
 /// The blocks of a parallel unit that were filled last with host data and the map, the oldest first.
