@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from guest.test_guest_system import FOLDER, fetched, served
-from nandram.guest.folder import KERNELS
+from guest.test_guest_system import CLOUD_KERNELS, FOLDER, fetched, served
 
 pytestmark = pytest.mark.system
 
@@ -61,7 +60,7 @@ def found(folder: Path, name: str) -> dict[str, Any]:
     return text
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", CLOUD_KERNELS)
 def test_its_commands_work_as_their_users_expect(kernel: str, tmp_path: Path) -> None:
     served()
     fetched(kernel)
