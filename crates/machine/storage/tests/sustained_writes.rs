@@ -137,6 +137,35 @@ fn collection_never_stops_the_host_of_a_drive_that_caches_a_part_of_its_map() {
     }
 }
 
+/// Where the pages of the map would fill a third of a superblock, a block that holds many is collected only after most
+/// were superseded.
+#[test]
+fn blocks_of_a_large_map_rest_before_they_are_collected() {
+    let lent = [("device.hmb.size", "1MiB"), ("device.hmb.use", "map"), ("ftl.map_cache.size", "16KiB")];
+    for part in [&[("ftl.map_cache.size", "1MiB")][..], &lent] {
+        let large = [("flash.blocks", "400"), ("ftl.over_provisioning", "0.12"), ("ftl.group", "drive")];
+        let system = drive(&[&large[..], part].concat());
+        let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+        let (flown, amplification, _) = write(&system, &parts, 60_000);
+        // 8.6 and 11.6 without a rest.
+        assert!(amplification < 7.5, "{part:?}: write amplification {amplification}");
+        assert!(flown.silence < Time::from_ms(50), "{part:?}: no write ended for {}", flown.silence);
+    }
+}
+
+/// With little spare space, the last operation in progress is at times an access to host memory, while copies wait for the
+/// map and the map waits for the space that copies give.
+#[test]
+fn the_end_of_an_access_to_host_memory_wakes_copies() {
+    let little = [("flash.blocks", "400"), ("ftl.over_provisioning", "0.07"), ("ftl.group", "drive")];
+    let lent = [("device.hmb.size", "1MiB"), ("device.hmb.use", "map"), ("ftl.map_cache.size", "16KiB")];
+    let system = drive(&[little, lent].concat());
+    let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+    let (flown, amplification, _) = write(&system, &parts, 40_000);
+    assert_eq!(flown.each.len(), 40_000);
+    assert!(amplification > 5.0, "write amplification {amplification}: there is space enough");
+}
+
 /// If pages are read one by one, each program waits for two transfers through its die's cache register.
 #[test]
 fn batches_save_turns_between_reading_and_programming() {

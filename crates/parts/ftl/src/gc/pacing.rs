@@ -48,7 +48,7 @@ impl Pace {
     pub(crate) fn new(config: &Config, layout: &Layout) -> Pace {
         let target = target_units(config) as i64;
         // Below that are the blocks that host writes leave to collection, the one that they open, and one by which the
-        // space of a parallel unit falls and rises from victim to victim.
+        // space of a parallel unit falls and rises from victim to victim (calibrated: without it that space ran out).
         let blocks = (config.collection.start + 1).saturating_sub(RESERVE as u32 + 2).max(1);
         let depth =
             if sizes::caches_part_of_map(config) { i64::from(blocks) * i64::from(layout.data_units) } else { 0 };

@@ -15,10 +15,10 @@ use crate::gc::victims::Totals;
 use crate::sizes::SYSTEM_SLOTS;
 use crate::{Actions, Ftl};
 
-/// Blocks over whose copies the gain is averaged: two or three rounds of victims. Assumed.
+/// Blocks over whose copies the gain is averaged. Assumed: two or three rounds of victims; plausible from 4 to 16.
 const AVERAGED: u64 = 8;
 
-/// Least share of the gained space that host writes get: they slow down, and never stop. Assumed.
+/// Least share of the gained space that host writes get. Assumed: they slow down, and never stop; plausible to 1/16.
 const LEAST: f64 = 1.0 / 64.0;
 
 /// Copies that all parallel units together may have in flight while the map misses many entries, unless this is less than
@@ -84,6 +84,8 @@ impl Ftl {
 
     fn update_share_of_short(&mut self, pu: u32) {
         let behind = (self.shortage(pu) - self.gc.pace.slack).max(0) as f64;
+        // The square is calibrated: of the linear share, the square and the cube, the square gave the presets that cache a
+        // part of their map, at 1/64 of their size, the shortest pauses for their rate.
         let left = (1.0 - behind / self.gc.pace.depth as f64).max(0.0);
         // A program on each die of the parallel unit.
         let most = f64::from(self.layout.program_units * self.layout.per_row);
