@@ -65,6 +65,15 @@ impl Zone {
         value == 0 || then.into_iter().any(|epoch| epoch.values.get(unit) == Some(&value)) || since < self.first
     }
 
+    /// Returns the values that were read, with those of the epoch that they are from in place of units that were lost.
+    pub fn completed(&self, read: &[Option<u64>]) -> Vec<u64> {
+        let at = |epoch: &Epoch, unit: usize| epoch.values.get(unit).copied().unwrap_or(0);
+        let is_from =
+            |epoch: &&Epoch| (0..).zip(read).all(|(unit, value)| value.is_none_or(|value| value == at(epoch, unit)));
+        let epoch = self.epochs.iter().rev().find(is_from).or(self.epochs.last()).expect("an epoch");
+        (0..).zip(read).map(|(unit, value)| value.unwrap_or_else(|| at(epoch, unit))).collect()
+    }
+
     /// Checks what a power cut left: `values`, up to the write pointer, in a zone that is full or not. It becomes the only
     /// epoch.
     ///

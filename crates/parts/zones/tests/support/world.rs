@@ -583,11 +583,7 @@ impl World {
         if status == Status::Uncorrectable {
             // Units were lost when their block was replaced; the oracle's values stand in for them.
             assert!(self.faults.copy_read > 0.0, "zone {zone} cannot be read");
-            let oracle = self.oracle[zone as usize].current().values.clone();
-            let value =
-                |(at, value): (usize, Option<u64>)| value.unwrap_or_else(|| oracle.get(at).copied().unwrap_or(0));
-            let all: Vec<u64> = command.values.into_iter().enumerate().map(value).collect();
-            return all[..units as usize].to_vec();
+            return self.oracle[zone as usize].completed(&command.values[..units as usize]);
         }
         let all: Vec<u64> = command.values.into_iter().map(|value| value.expect("delivered")).collect();
         assert!(all[units as usize..].iter().all(|value| *value == 0), "zone {zone} after its write pointer: {all:?}");

@@ -80,6 +80,8 @@ pub(crate) struct Log {
     erasing: bool,
     /// Slots of a removed extent that the record in progress takes its data from.
     held_slots: Vec<u32>,
+    /// Extents, each with the number of its use, that are not written while a block from before the mount exists.
+    ahead: Vec<(u32, u64)>,
     /// Erases and records after which the blocks from before the mount are not needed.
     pub held: u32,
     /// Erases in progress.
@@ -324,8 +326,29 @@ impl ZonedFtl {
         }
     }
 
-    /// Erases the oldest block of the log if it is not needed.
+    /// Keeps an extent, whose record in the log holds units after its end, from being written until the record is erased:
+    /// as soon as the extent reached these units again, the record would stand for them.
+    pub(crate) fn wait_for_record(&mut self, id: u32) {
+        let extent = &mut self.extents[id as usize];
+        extent.repairs += 1;
+        self.log.ahead.push((id, extent.usage));
+    }
+
+    /// Erases the oldest blocks of the log as far as they are not needed. Without a block from before the mount, all
+    /// extents may be written.
     pub(crate) fn clean_log(&mut self, out: &mut Actions) {
+        self.erase_oldest(out);
+        if self.log.erasing || self.log.blocks.iter().any(|block| block.old) {
+            return;
+        }
+        for (id, usage) in std::mem::take(&mut self.log.ahead) {
+            if self.extents[id as usize].usage == usage {
+                self.repaired(id, out);
+            }
+        }
+    }
+
+    fn erase_oldest(&mut self, out: &mut Actions) {
         while let Some(oldest) = self.log.blocks.front().copied() {
             let is_last = self.log.blocks.len() == 1;
             let in_use = is_last && (self.log.current.is_some() || (!oldest.old && oldest.pages < self.layout.pages()));

@@ -202,6 +202,8 @@ impl ZonedFtl {
             let continues = |head: Head| head.first <= written && head.first + head.count > written;
             if let Some(record) = record.filter(|record| continues(record.head)) {
                 written = self.take_from_log(id, written, record, report);
+            } else if record.is_some_and(|record| record.head.first > written) {
+                self.wait_for_record(id);
             }
         }
         if !self.zones.restore(zone, u64::from(written), is_full) {

@@ -90,7 +90,7 @@ pub(crate) struct Extent {
     pub spill_queued: bool,
     pub finishing: Option<Finishing>,
     pub removal: Option<Removal>,
-    /// Blocks to be erased before the extent is written again, found at the mount.
+    /// Blocks to be erased before the extent is written again, found at the mount: its own, and those of the log.
     pub repairs: u32,
     /// Replaced blocks, to be erased once no read is in progress.
     pub replaced: Vec<Block>,

@@ -132,7 +132,12 @@ impl ZonedFtl {
                 self.go_on_removing(id, out);
                 return self.admit(out);
             }
-            return self.relocate(id, column, out);
+            self.relocate(id, column, out);
+            if self.writing_out {
+                // The end of a zone that was being finished is not programmed again: its units go to the log.
+                self.spill(id, out);
+            }
+            return;
         }
         extent.columns[column as usize].next_row += 1;
         let removed = extent.removal.is_some();

@@ -165,16 +165,21 @@ impl ZonedFtl {
             }
             self.clean_log(out);
         } else {
-            let of = &mut self.extents[extent as usize];
-            of.programs -= 1;
-            of.repairs = of.repairs.saturating_sub(1);
-            if of.removal.is_some() {
-                self.go_on_removing(extent, out);
-            } else if of.repairs == 0 {
-                self.issue_all(extent, out);
-                self.go_on_finishing(extent, out);
-            }
+            self.extents[extent as usize].programs -= 1;
+            self.repaired(extent, out);
         }
         self.use_free_blocks(out);
+    }
+
+    /// Counts an erase that an extent waited for, after the last of which it is written again.
+    pub(crate) fn repaired(&mut self, id: u32, out: &mut Actions) {
+        let extent = &mut self.extents[id as usize];
+        extent.repairs = extent.repairs.saturating_sub(1);
+        if extent.removal.is_some() {
+            self.go_on_removing(id, out);
+        } else if extent.repairs == 0 {
+            self.issue_all(id, out);
+            self.go_on_finishing(id, out);
+        }
     }
 }
