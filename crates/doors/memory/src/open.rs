@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use direct::Aligned;
-use media::{BlockAddr, Geometry, OpId, PageAddr, Status};
+use media::{BlockAddr, Geometry, OpId, PageAddr};
 use nvmm::{Medium, Nvmm, OpenError};
 use rustix::fs::{FlockOperation, OFlags, flock};
 
@@ -300,7 +300,7 @@ impl<D: Device> Medium for Opening<'_, D> {
         let mut storage = self.0.borrow_mut();
         storage.read(OpId(0), page);
         let Ok(finished) = storage.next() else { return false };
-        let good = finished.status == Status::Ok;
+        let good = finished.status.is_ok();
         if good {
             let content = finished.content.as_deref().expect("it was read");
             into.clear();

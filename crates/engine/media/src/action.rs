@@ -38,6 +38,12 @@ pub enum Status {
 }
 
 impl Status {
+    /// Returns true if everything was done. Costs less than `==`, which must tell all refusals apart.
+    #[inline]
+    pub const fn is_ok(self) -> bool {
+        matches!(self, Status::Ok)
+    }
+
     /// Returns the status as a number, for programs outside: 0 is success.
     pub const fn number(self) -> u8 {
         match self {

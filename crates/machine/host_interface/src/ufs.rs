@@ -223,7 +223,7 @@ impl Path for Ufs {
     /// Sends a command's response.
     fn post(&mut self, now: Time, _: Time, tag: u16, s: &mut impl Schedule<Event>) {
         let status = self.device.post(tag);
-        let bytes = if status == Status::Ok { UPIU } else { UPIU + SENSE };
+        let bytes = if status.is_ok() { UPIU } else { UPIU + SENSE };
         let sent = self.upiu(now, Direction::ToHost, bytes, "response", s);
         let aggregation = self.host.response(now, tag, status, (sent.arrives, bytes), &mut host_part(s));
         if let Some((at, epoch)) = aggregation {

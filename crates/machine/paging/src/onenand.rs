@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use device::{OneNand, OneNandConfig};
 use host::{Sram, SramConfig};
-use media::{Class, OpId, PageAddr, PlaneMask, ReadOp, Status};
+use media::{Class, OpId, PageAddr, PlaneMask, ReadOp};
 use nand::{Nand, PayloadKind};
 use pager::policy::Online;
 use pager::{Cost, Costs, Counts, Memory, Weights};
@@ -423,7 +423,7 @@ impl OneNandMachine {
             Event::Program => {}
             Event::Flash(flash) => {
                 if let Some(done) = self.nand.handle(now, flash, &mut self.world) {
-                    self.lost += u64::from(done.status != Status::Ok);
+                    self.lost += u64::from(!done.status.is_ok());
                     let page = self.loading.take().expect("a read that ends was a load");
                     self.onenand.loaded(page);
                     self.begin_move();

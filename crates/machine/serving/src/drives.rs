@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use ftl::config::ConfigError;
-use media::{Op, Request, SECTOR, Status};
+use media::{Op, Request, SECTOR};
 use nand::PayloadKind;
 use sim::{Streams, Time};
 use storage::counters::Counters;
@@ -281,7 +281,7 @@ impl Drives {
             if op == Op::Read {
                 self.pending_reads -= bytes;
             }
-            self.failed += u64::from(status != Status::Ok);
+            self.failed += u64::from(!status.is_ok());
             recorder.ended(&Ended {
                 job: found.of as u16,
                 op,

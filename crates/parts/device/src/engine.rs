@@ -247,7 +247,7 @@ impl Engine {
     #[inline(always)]
     pub fn complete(&mut self, now: Time, tag: u16, status: Status, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
-        let whole = command.left == 0 || status != Status::Ok || !command.request.op.has_data();
+        let whole = command.left == 0 || !status.is_ok() || !command.request.op.has_data();
         if command.state != State::Running || !whole {
             refuse_end(tag, status, command);
         }

@@ -167,7 +167,7 @@ impl Ftl {
 
     /// Handles the end of operation `id`. `flash` provides the spare areas of pages that were read.
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
-        if status != Status::Ok && self.durability.has_parity() && self.start_rebuild(id, flash, out) {
+        if !status.is_ok() && self.durability.has_parity() && self.start_rebuild(id, flash, out) {
             return;
         }
         if let Some(data) = self.ended(id, status, flash, out) {
@@ -178,7 +178,7 @@ impl Ftl {
 
     /// Like [`done`](Self::done), without an attempt to rebuild what could not be read. Returns the [`Action::Data`]
     /// that delivers what the operation read for the host.
-    #[inline]
+    #[inline(always)]
     fn ended(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Action> {
         match self.operations[id].kind {
             Kind::HostRead => self.host_read_done(id, status, out),
@@ -194,7 +194,7 @@ impl Ftl {
     fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Action> {
         match self.operations[id].kind {
             Kind::HostRead | Kind::CollectRead => unreachable!("handled by the caller"),
-            Kind::Program if status == Status::Ok => self.program_done(id, None, out),
+            Kind::Program if status.is_ok() => self.program_done(id, None, out),
             Kind::Program => self.program_failed(id, out),
             Kind::Parity => self.parity_done(id, status, out),
             Kind::Rebuild => return self.rebuild_read_done(id, status, flash, out),

@@ -9,12 +9,9 @@ impl Ftl {
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         // While commands wait for room, neither idle time nor writing out is due.
-        let waits = !self.requests.queue.is_empty();
-        let none_due = waits || (!self.requests.activity.is_idle_due() && self.buffer.dirty.is_empty());
-        if none_due && !self.buffer.has_read_copies() {
-            return None;
-        }
-        self.next_due()
+        let serves_all = self.requests.queue.is_empty();
+        let due = serves_all && (self.requests.activity.is_idle_due() || !self.buffer.dirty.is_empty());
+        if due || self.buffer.has_read_copies() { self.next_due() } else { None }
     }
 
     /// Returns the first of the times at which idle time, writing out and programming read copies are due.

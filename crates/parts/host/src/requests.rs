@@ -163,7 +163,7 @@ impl Requests {
         let place = &mut self.ios[io as usize];
         assert!(place.open && place.flying > 0, "request {io} has no command in progress");
         place.flying -= 1;
-        if place.status == Status::Ok {
+        if place.status.is_ok() {
             place.status = status;
         }
         if place.flying > 0 || !place.whole {

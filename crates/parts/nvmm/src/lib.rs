@@ -215,7 +215,7 @@ impl Nvmm {
             Kind::Program { page_write, part, bit } => self.program_done(page_write, part, bit, status, out),
             Kind::Open { write_point, block } => self.opened(write_point, block, status, out),
             Kind::Load { chunk } => {
-                let good = status == Status::Ok && content.len() == self.config.geometry.page_bytes as usize;
+                let good = status.is_ok() && content.len() == self.config.geometry.page_bytes as usize;
                 let data = if good { Data::Here(content.into()) } else { Data::Broken };
                 self.table.chunks[chunk as usize].data = data;
                 self.wake = true;

@@ -161,7 +161,7 @@ impl Bus {
         let of = Tag(u32::from(tag));
         let (request, fetched) = (*self.device.request(of), self.device.fetched(of));
         let is_refused = self.device.is_refused(of);
-        let failed = status != Status::Ok || is_refused;
+        let failed = !status.is_ok() || is_refused;
         self.statistics.record(request.op, request.bytes, now.saturating_sub(fetched), failed);
         let posted = self.device.post(now, tag, &*self.buffer, to_wire(status));
         if posted.notify && self.enabled >> posted.queue & 1 == 1 {

@@ -168,7 +168,7 @@ impl Controller {
     pub(super) fn request_done(&mut self, now: Time, tag: u16, status: media::Status, s: &mut dyn Schedule<Event>) {
         let command = self.commands.of_tag_mut(tag);
         command.plan.pop_front();
-        if status != media::Status::Ok {
+        if !status.is_ok() {
             return self.end(now, tag, status.into(), s);
         }
         if command.plan.is_empty() && command.handles == 0 {

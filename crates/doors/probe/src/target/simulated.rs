@@ -117,7 +117,7 @@ impl Simulated {
                 if end.io >= OTHERS {
                     self.disturbance.as_mut().expect("a request of its own").ended(end.io - OTHERS);
                 } else {
-                    if end.status != Status::Ok {
+                    if !end.status.is_ok() {
                         self.failed = Some((end.io, end.status));
                     }
                     self.pending.push((self.noise.notices(end.at), end.io));

@@ -92,7 +92,7 @@ impl HybridMemory {
                 store.tear(PageAddr { page: skipped, ..page }, false);
             }
         }
-        if status != Status::Ok {
+        if !status.is_ok() {
             store.tear(page, false);
             return;
         }

@@ -31,11 +31,26 @@ impl Machine {
     /// Handles events up to `until`, stopping after the first one that completes requests. Appends the completions to
     /// `completions` and returns true if it stopped there.
     pub fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        while self.world.queue.is_due(until) {
-            let (now, event) = self.world.queue.pop_due();
-            let Handled { acts, stops } = self.handle(now, event, completions);
+        self.go_on(None, until, completions)
+    }
+
+    /// Performs all pending actions of the translation layer at `now`, outside the event loop.
+    pub(super) fn perform(&mut self, now: Time) {
+        self.go_on(Some(now), now, &mut Vec::new());
+    }
+
+    /// Like [`advance`](Self::advance), or only performs the pending actions at the time `pending`. Both are one function
+    /// because what performs actions is large: called from one place, it becomes a part of the loop.
+    fn go_on(&mut self, pending: Option<Time>, until: Time, completions: &mut Vec<Completion>) -> bool {
+        while pending.is_some() || self.world.queue.is_due(until) {
+            let (now, Handled { acts, stops }) = if let Some(now) = pending {
+                (now, Handled { acts: true, stops: true })
+            } else {
+                let (now, event) = self.world.queue.pop_due();
+                (now, self.handle(now, event, completions))
+            };
             if acts {
-                self.perform(now);
+                self.perform_all(now);
             }
             if self.queue_tracks.is_some() && (stops || self.next_event() != Some(now)) {
                 self.note_queues(now);
@@ -142,10 +157,13 @@ impl Machine {
     #[inline(never)]
     fn write_done(&mut self, done: Done) {
         let Done { id, status, kind } = done;
-        if kind == nand::Kind::Program && status == Status::Ok && self.ftl.is_plain(id) {
-            let ((page, slc), sequence) = (self.nand.place_of(id), self.ftl.program_sequence(id));
+        if kind == nand::Kind::Program
+            && status.is_ok()
+            && let Some(ftl) = self.ftl.plain(id)
+        {
+            let ((page, slc), sequence) = (self.nand.place_of(id), ftl.program_sequence(id));
             if let Some(spare) = self.nand.store_mut().program_plain(page, sequence, slc) {
-                return self.ftl.program_done(id, Some(spare), &mut self.out);
+                return ftl.program_done(id, Some(spare), &mut self.out);
             }
         }
         self.apply_write(done);

@@ -11,27 +11,17 @@ use super::{Event, HostInterfaceView, Machine, NandView, TIMER};
 use crate::run::verify::Checker;
 
 impl Machine {
-    /// Performs all pending actions of the translation layer and sets its timer.
+    /// Performs all pending actions of the translation layer and sets its timer. Only the event loop calls it.
     #[inline(always)]
-    pub(super) fn perform(&mut self, now: Time) {
+    pub(super) fn perform_all(&mut self, now: Time) {
         loop {
-            for movement in &self.out.moves {
-                self.nand.store_mut().apply(movement, &mut self.data);
+            if !self.out.moves.is_empty() {
+                self.perform_moves();
             }
-            self.out.moves.clear();
             self.perform_actions(now);
-            if self.barriers.is_empty() {
+            if self.barriers.is_empty() || !self.end_barriers() {
                 break;
             }
-            // Flash needs no barrier: a finished program is durable. A copy in a file does.
-            if !self.mirror_barrier() {
-                self.barriers.clear();
-                break;
-            }
-            for at in 0..self.barriers.len() {
-                self.access_done(self.barriers[at]);
-            }
-            self.barriers.clear();
         }
         if self.timer == Time::MAX
             && let Some(at) = self.ftl.next_timer()
@@ -39,6 +29,27 @@ impl Machine {
             self.timer = at.max(now);
             self.world.queue.push(TIMER, self.timer, Event::default());
         }
+    }
+
+    /// Performs the pending moves of payload.
+    fn perform_moves(&mut self) {
+        for movement in &self.out.moves {
+            self.nand.store_mut().apply(movement, &mut self.data);
+        }
+        self.out.moves.clear();
+    }
+
+    /// Ends barriers. Returns false if one failed.
+    fn end_barriers(&mut self) -> bool {
+        // Flash needs no barrier: a finished program is durable. A copy in a file does.
+        let durable = self.mirror_barrier();
+        if durable {
+            for at in 0..self.barriers.len() {
+                self.access_done(self.barriers[at]);
+            }
+        }
+        self.barriers.clear();
+        durable
     }
 
     /// Performs the pending actions.
@@ -66,7 +77,7 @@ impl Machine {
                 }
             }
             let Some((tag, status)) = end else { continue };
-            if *external && status == Status::Ok {
+            if *external && status.is_ok() {
                 // An external host gets the payload in front of the completion.
                 host_interface.put(tag, data.data(tag));
                 if let Some(mirror) = mirror
@@ -77,7 +88,7 @@ impl Machine {
             }
             host_interface.complete(now, tag, status, &mut HostInterfaceView(world));
             if let Some(checker) = checker
-                && status == Status::Ok
+                && status.is_ok()
             {
                 check_end(checker, data, host_interface, tag);
             }

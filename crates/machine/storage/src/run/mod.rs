@@ -11,7 +11,6 @@ use std::path::PathBuf;
 
 use ftl::MountReport;
 use ftl::config::ConfigError;
-use media::Status;
 use nand::PayloadKind;
 use sim::{Streams, Time};
 use workload::{Beyond, ContinueOnError, Io, JobInfo, Next, Options, Player, Replay, Workload};
@@ -390,7 +389,7 @@ impl<'a> Flight<'a> {
             }
             self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
         }
-        if status != Status::Ok && self.player.failed(job, op) {
+        if !status.is_ok() && self.player.failed(job, op) {
             self.failed.push(FailedJob { job, status, at });
         }
     }

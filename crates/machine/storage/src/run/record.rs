@@ -241,7 +241,7 @@ impl Recorder {
             log.push(*io);
         }
         let series = &mut self.series[io.job as usize * DIRECTIONS + Direction::of(io.op) as usize];
-        if io.status == Status::Ok {
+        if io.status.is_ok() {
             series.record(io);
         } else {
             // A failed request has transferred nothing: it only counts as an error.

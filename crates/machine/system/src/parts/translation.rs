@@ -10,8 +10,9 @@ use super::Parts;
 use super::both::Both as BothLayers;
 
 /// The translation layer of a drive.
-// One per drive; its size does not matter.
+// One per drive; its size does not matter. A tag of its own costs less to look at than one within a field.
 #[allow(clippy::large_enum_variant)]
+#[repr(u8)]
 pub enum Translation {
     /// Maps pages, and collects garbage.
     Pages(Ftl),
@@ -131,18 +132,13 @@ impl Translation {
         }
     }
 
-    /// Handles the end of a plain program of a page-mapped layer, whose logical numbers go to `spare`.
+    /// Returns the page-mapped layer if the logical numbers of its units describe the program `id` fully, and nothing
+    /// else is to be done.
     #[inline]
-    pub fn program_done(&mut self, id: OpId, spare: Option<&mut [u32]>, out: &mut Actions) {
-        self.pages_mut().program_done(id, spare, out);
-    }
-
-    /// Returns true if the logical numbers of its units describe a program fully, and nothing else is to be done.
-    #[inline]
-    pub fn is_plain(&self, id: OpId) -> bool {
+    pub fn plain(&mut self, id: OpId) -> Option<&mut Ftl> {
         match self {
-            Pages(ftl) => ftl.is_plain(id),
-            Zones(_) | Both(_) => false,
+            Pages(ftl) if ftl.is_plain(id) => Some(ftl),
+            _ => None,
         }
     }
 
@@ -206,6 +202,13 @@ impl Translation {
     pub fn next_timer(&self) -> Option<Time> {
         match self {
             Pages(ftl) => ftl.next_timer(),
+            _ => self.next_timer_of_zones(),
+        }
+    }
+
+    fn next_timer_of_zones(&self) -> Option<Time> {
+        match self {
+            Pages(_) => unreachable!("handled by the caller"),
             Zones(ftl) => ftl.next_timer(),
             Both(both) => both.next_timer(),
         }

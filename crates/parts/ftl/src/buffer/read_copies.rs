@@ -266,7 +266,7 @@ impl Ftl {
 
     pub(crate) fn copies_erase_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
         let Operation { subject: block, logical: position, .. } = self.operations.end(id);
-        if status != Status::Ok {
+        if !status.is_ok() {
             self.stats.failures += 1;
             let planes = self.layout.block_at(block, position).planes.0 & !self.space.blocks.hole(block, position);
             self.retire(block, position, planes, out);
@@ -350,7 +350,7 @@ impl Ftl {
         self.space.blocks.end_write(block);
         let copies = self.buffer.read_copies.as_mut().expect("called only if read copies are configured");
         let units = copies.under_way.remove(&id.0).expect("a program of copies in progress");
-        if status != Status::Ok {
+        if !status.is_ok() {
             self.stats.failures += 1;
             copies.give_up(units.into_iter().map(|(wanted, _)| wanted));
             return;

@@ -233,7 +233,7 @@ impl Ftl {
     /// Handles the end of a parity program.
     pub(crate) fn parity_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
         let Operation { subject: block, unit, logical: set, mask, .. } = self.operations.end(id);
-        if status != Status::Ok {
+        if !status.is_ok() {
             // The stripe is not protected.
             self.stats.failures += 1;
             let program = (unit - block * self.layout.block_units) / self.layout.program_units;

@@ -198,7 +198,7 @@ impl Ftl {
         let of = OpId(self.operations.end(id).subject);
         let parity = self.durability.parity.as_mut().expect("called only if parity is configured");
         let rebuild = parity.rebuilds.get_mut(&of.0).expect("a page is being rebuilt");
-        rebuild.failed |= status != Status::Ok;
+        rebuild.failed |= !status.is_ok();
         rebuild.left -= 1;
         if rebuild.left > 0 {
             return None;

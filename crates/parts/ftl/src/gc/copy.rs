@@ -195,6 +195,7 @@ impl Ftl {
         cursor == scan.end
     }
 
+    #[inline(always)]
     pub(crate) fn collect_read_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
         let Operation { subject: pu, unit, logical: program, mask, sequence: number, .. } = self.operations[id];
         self.operations.free(id);
@@ -278,7 +279,7 @@ impl Ftl {
         flash: &impl Flash,
         out: &mut Actions,
     ) {
-        let plain = status == Status::Ok
+        let plain = status.is_ok()
             && !self.config.moves
             && !self.durability.has_lost()
             && !flash.has_lost()
@@ -317,7 +318,7 @@ impl Ftl {
                 return;
             }
         }
-        if status == Status::Ok {
+        if status.is_ok() {
             // The source and the newer data in RAM can be lost independently of each other.
             self.buffer.slots[slot].lost =
                 if location == home { self.durability.is_lost(unit) } else { self.is_lost_in(home, flash) };

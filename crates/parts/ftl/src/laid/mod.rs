@@ -58,7 +58,7 @@ struct DealtBlock {
 }
 
 impl Dealt {
-    #[inline(always)]
+    #[inline]
     fn block(&self, block: u32, layout: &Layout) -> DealtBlock {
         let entry = &self.entries[block as usize];
         let first = layout.data_before(entry.skipped) * layout.program_units;
@@ -69,7 +69,7 @@ impl Dealt {
 
 impl DealtBlock {
     /// Returns the number among all dealt units of the unit at `within`, if it is valid.
-    #[inline(always)]
+    #[inline]
     fn dealt(&self, within: u32) -> Option<u32> {
         let at = within.wrapping_sub(self.first);
         if at >= self.shuffle.len {
@@ -80,7 +80,7 @@ impl DealtBlock {
     }
 
     /// Returns the position of valid unit number `index` of the block.
-    #[inline(always)]
+    #[inline]
     fn place(&self, index: u32) -> u32 {
         self.first + self.shuffle.index_of(index)
     }
@@ -384,7 +384,7 @@ const fn inverse(odd: u32) -> u32 {
 }
 
 impl Shuffle {
-    #[inline(always)]
+    #[inline]
     fn new(len: u32, key: u64) -> Shuffle {
         let bits = u32::BITS - (len.max(2) - 1).leading_zeros();
         let (low, high) = (key as u32, (key >> 32) as u32);
@@ -396,14 +396,14 @@ impl Shuffle {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn round(&self, value: u32, round: usize) -> u32 {
         let value = value.wrapping_add(self.keys[round]).wrapping_mul(FACTORS[round]) & self.mask;
         value ^ (value >> self.fold)
     }
 
     /// Inverts [`round`](Self::round): the fold is its own inverse.
-    #[inline(always)]
+    #[inline]
     fn undo(&self, value: u32, round: usize) -> u32 {
         let value = value ^ (value >> self.fold);
         value.wrapping_mul(INVERSES[round]).wrapping_sub(self.keys[round]) & self.mask

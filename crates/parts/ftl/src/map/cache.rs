@@ -241,13 +241,13 @@ impl Ftl {
         }
         let operation = self.operations.end(id);
         let t = operation.subject;
-        if status != Status::Ok {
+        if !status.is_ok() {
             // Its entries are rebuilt from the spare areas of the blocks, as in a mount (the cost of these reads is not
             // modeled); then it is written again.
             self.stats.failures += 1;
         }
         self.cache().wanted.loads -= operation.count;
-        let dirty = operation.mask != 0 || status != Status::Ok;
+        let dirty = operation.mask != 0 || !status.is_ok();
         if !self.make_room(t, out) {
             self.pass_by(t, dirty);
         } else if self.cache().insert(t, dirty) {

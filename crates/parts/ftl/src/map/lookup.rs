@@ -117,7 +117,7 @@ impl Ftl {
         if let Some(map) = &mut self.map.cache {
             map.state[t as usize] = ABSENT;
         }
-        if status != Status::Ok {
+        if !status.is_ok() {
             // The entries are rebuilt from the spare areas of the blocks, as in a mount (the cost of these reads is not
             // modeled); then the unit is written again.
             self.stats.failures += 1;

@@ -191,12 +191,12 @@ impl Ftl {
     }
 
     /// Handles the end of the flash read `id` of a command, and returns the data for the host.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Action> {
         let Operation { subject, unit, logical, count, bytes, .. } = self.operations[id];
         self.operations.free(id);
         let (tag, block) = (Tag(subject), self.layout.block_of(unit));
-        if status != Status::Ok {
+        if !status.is_ok() {
             if self.is_copied(block) {
                 self.unpin(block, out);
                 self.read_past_copies(tag, logical, count, out);

@@ -214,7 +214,7 @@ impl Ftl {
         if s.have != all {
             let keep = s.have;
             s.have = all;
-            if status == Status::Ok {
+            if status.is_ok() {
                 if self.config.moves {
                     let (page, _, unit) = self.layout.address(operation.unit);
                     out.moves.push(Move::FlashToBuffer { page, unit, buffer: slot, keep });

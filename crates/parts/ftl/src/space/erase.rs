@@ -96,7 +96,7 @@ impl Ftl {
     pub(crate) fn erase_done(&mut self, id: OpId, status: Status, out: &mut Actions) {
         let operation = self.operations.end(id);
         let (block, position) = (operation.subject, operation.logical);
-        if status != Status::Ok {
+        if !status.is_ok() {
             self.stats.failures += 1;
             let planes = self.layout.block_at(block, position).planes.0 & !self.space.blocks.hole(block, position);
             self.retire(block, position, planes, out);

@@ -121,13 +121,13 @@ impl SharedBuffer {
     ) {
         let io = self.boot.queue[0];
         let sectors = (self.boot.window / SECTOR as u64) as u32;
-        if self.boot.status == Status::Ok {
+        if self.boot.status.is_ok() {
             said.push(Said::Emptied { piece: self.boot_place(), extents: Extents::one(0, sectors) });
             self.counts.booted += self.boot.window;
         }
         self.boot.done += self.boot.window;
         let place = &mut self.ios[io as usize];
-        if self.boot.done < place.request.bytes && self.boot.status == Status::Ok {
+        if self.boot.done < place.request.bytes && self.boot.status.is_ok() {
             return self.boot_window(now, memory, s);
         }
         place.open = false;

@@ -400,7 +400,7 @@ impl SharedBuffer {
     /// Handles a taken completion: moves a successful read's data out, or finishes the command.
     fn completed(&mut self, now: Time, piece: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
         let Issued { io, command, status, .. } = self.issued[piece as usize].expect("an issued command");
-        if command.opcode == Opcode::Read && status == Status::Ok {
+        if command.opcode == Opcode::Read && status.is_ok() {
             self.add(now, io, piece, u64::from(command.sectors) * SECTOR as u64, memory, s);
         } else {
             self.done(now, piece, s);

@@ -166,7 +166,7 @@ impl Nvmm {
             self.durable.commit.flying.iter().position(|(flying, _)| *flying == id).expect("a page of this commit");
         let (_, page) = self.durable.commit.flying.swap_remove(at);
         let block = self.layout.block_of(flash);
-        if status != Status::Ok {
+        if !status.is_ok() {
             self.blocks.wear_out(block, (flash - self.layout.flash_page(block, 0)) as u32);
             self.durable.commit.queue.push_front(page);
             return;

@@ -274,7 +274,7 @@ impl Nvmm {
         self.wake = true;
         self.blocks.get_mut(block).erases += 1;
         let all_worn = u32::from(self.blocks.get(block).worn) == self.layout.pages;
-        let good = status == Status::Ok && !all_worn;
+        let good = status.is_ok() && !all_worn;
         if !good {
             self.blocks.retire(block);
             self.durable.newly_bad.push(block);

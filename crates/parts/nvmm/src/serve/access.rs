@@ -100,7 +100,7 @@ impl Nvmm {
     /// Handles the end of a flash read for a request.
     pub(crate) fn read_done(&mut self, tag: Tag, flash: u64, segment: u8, status: Status, out: &mut Actions) {
         self.blocks.get_mut(self.layout.block_of(flash)).readers -= 1;
-        if status == Status::Ok {
+        if status.is_ok() {
             out.moves.push(Move::FlashToHost { page: self.layout.page(flash), tag, segment: segment.into() });
         } else {
             self.requests.fail_segment(tag, segment);

@@ -233,7 +233,7 @@ impl Nvmm {
         self.wake = true;
         let block = self.layout.block_of(flash);
         self.blocks.get_mut(block).readers -= 1;
-        if status == Status::Ok {
+        if status.is_ok() {
             out.moves.push(Move::FlashToBuffer { page: self.layout.page(flash), buffer: segment.into() });
         } else {
             // The data stays where it is, and so does its block.

@@ -90,7 +90,7 @@ impl Nvmm {
         let write = self.writes.get_mut(number);
         write.end_program();
         self.wake = true;
-        if status == Status::Ok {
+        if status.is_ok() {
             self.writes.retried_reads = false;
             return;
         }
@@ -194,7 +194,7 @@ impl Nvmm {
         let point = self.writes.point_mut(number);
         point.erasing = false;
         self.blocks.get_mut(block).erases += 1;
-        if status != Status::Ok {
+        if !status.is_ok() {
             self.retire(block, out);
             return;
         }

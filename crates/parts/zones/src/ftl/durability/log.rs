@@ -260,7 +260,7 @@ impl ZonedFtl {
         let record = self.log.current.take().expect("a record in progress");
         std::mem::take(&mut self.log.held_slots).into_iter().for_each(|slot| self.buffer.give(slot));
         let block = self.log.blocks.back_mut().expect("the block of the record");
-        if status != Status::Ok {
+        if !status.is_ok() {
             self.stats.failures += 1;
             block.worn = true;
             if let Record::Spill { extent, .. } = record {

@@ -99,7 +99,7 @@ impl ZonedFtl {
         let units = operation.first..operation.first + operation.count;
         let lost = extent.lost.iter().any(|unit| units.contains(unit));
         if let Some(tag) = tag {
-            if status != Status::Ok || lost {
+            if !status.is_ok() || lost {
                 self.commands[tag.0 as usize].status = Status::Uncorrectable;
             } else if self.config.moves {
                 let sectors = self.config.geometry.unit_bytes / SECTOR as u32;

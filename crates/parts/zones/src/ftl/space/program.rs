@@ -121,7 +121,7 @@ impl ZonedFtl {
         if operation.dummy {
             extent.finishing.as_mut().into_iter().for_each(|finishing| finishing.programs -= 1);
         }
-        if status != Status::Ok {
+        if !status.is_ok() {
             self.stats.failures += 1;
             let removed = self.extents[id as usize].removal.is_some();
             let filler = self.buffer.filler();

@@ -117,7 +117,7 @@ impl ZonedFtl {
         let row = extent.columns[column as usize].next_row;
         let place = self.layout.program(row * self.layout.width + column);
         let units = self.layout.units(self.layout.number(crate::ftl::space::layout::Program { page, ..place }));
-        if status != Status::Ok {
+        if !status.is_ok() {
             self.stats.lost_units += units.len() as u64;
             for unit in units.clone().filter(|unit| !extent.lost.contains(unit)).collect::<Vec<_>>() {
                 extent.lost.push(unit);
@@ -135,7 +135,7 @@ impl ZonedFtl {
             let (plane, unit) = self.layout.plane_of(at);
             let is_padding = flash.logical(from, plane)[unit as usize] == media::NOBODY;
             operation.slots.push(if is_padding { NIL } else { self.buffer.moving(at) });
-            if self.config.moves && status == Status::Ok && !is_padding {
+            if self.config.moves && status.is_ok() && !is_padding {
                 let page = media::PageAddr { planes: media::PlaneMask::one(plane), ..from };
                 out.moves.push(Move::FlashToBuffer { page, unit, buffer: self.buffer.moving(at), keep: 0 });
             }
@@ -152,7 +152,7 @@ impl ZonedFtl {
         self.extents[operation.extent as usize].programs -= 1;
         self.relocations.busy = false;
         let first = &mut self.relocations.queue[0];
-        if status == Status::Ok {
+        if status.is_ok() {
             first.page += 1;
         } else {
             self.stats.failures += 1;

@@ -111,7 +111,7 @@ impl ZonedFtl {
         self.log.erases -= 1;
         self.blocks.erased(at);
         self.stats.erases += 1;
-        if status == Status::Ok {
+        if status.is_ok() {
             self.blocks.give(at);
         } else {
             self.stats.failures += 1;
