@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
+.PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
 .PHONY: clean help
 
 # Served language models over offered load, written to docs/serving.md.
@@ -146,6 +146,11 @@ main-memory:
 standard-jobs:
 	cargo run --release --quiet --package storage --example standard_jobs > docs/standard-jobs.md.new
 	mv docs/standard-jobs.md.new docs/standard-jobs.md
+
+# The files of an LSM tree on a drive with one address space, with placement and with zones; writes docs/lsm-tree.md.
+lsm-tree:
+	cargo run --release --quiet --package storage --example lsm_tree > docs/lsm-tree.md.new
+	mv docs/lsm-tree.md.new docs/lsm-tree.md
 
 # Evaluates the claims of papers in 64 joint draws of everything assumed, and in their counter-models; puts these papers
 # into python/nandram/papers/robustness/robustness.json. Each paper takes up to 64 times its quick runs.

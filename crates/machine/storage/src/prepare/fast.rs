@@ -84,7 +84,15 @@ impl<'a> Fast<'a> {
         debug_assert!(self.pending.is_empty());
         self.data.open(TAG, if request.op.has_data() { (request.bytes / media::SECTOR) as u32 } else { 0 });
         self.ftl.command(Time::ZERO, TAG, &request, &mut self.out);
-        self.settle().expect("every command is answered once no action is pending")
+        let mut answer = self.settle();
+        // What takes time in the controller, as zone management does, ends with its timer.
+        while answer.is_none()
+            && let Some(at) = self.ftl.next_timer()
+        {
+            self.ftl.timer(at, &mut self.out);
+            answer = self.settle();
+        }
+        answer.expect("every command is answered once no action and no timer is pending")
     }
 
     /// Returns the data of the last request, where payload is kept: of a read, what was read.
