@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use media::{Action, Actions, Class, OpId, ProgramOp, Status};
 
 use crate::ftl::ZonedFtl;
-use crate::ftl::durability::log_blocks::LogBlock;
 use crate::ftl::request::buffer::NIL;
 use crate::ftl::request::operation::Kind;
 use crate::ftl::space::blocks::Block;
@@ -24,6 +23,21 @@ pub(crate) enum Record {
         /// Written even if an older record holds the same.
         renews: bool,
     },
+}
+
+/// A block of the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogBlock {
+    pub number: u64,
+    pub at: Block,
+    /// Pages programmed.
+    pub pages: u32,
+    /// Records that are still needed.
+    pub live: u32,
+    /// From before the mount.
+    pub old: bool,
+    /// A program in it failed.
+    pub worn: bool,
 }
 
 /// The head of a record: what it is about.

@@ -3,24 +3,10 @@
 use media::{Action, Actions, OpId, Status};
 
 use crate::ftl::ZonedFtl;
+use crate::ftl::durability::log::LogBlock;
 use crate::ftl::request::buffer::NIL;
 use crate::ftl::request::operation::Kind;
 use crate::ftl::space::blocks::Block;
-
-/// A block of the log.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LogBlock {
-    pub number: u64,
-    pub at: Block,
-    /// Pages programmed.
-    pub pages: u32,
-    /// Records that are still needed.
-    pub live: u32,
-    /// From before the mount.
-    pub old: bool,
-    /// A program in it failed.
-    pub worn: bool,
-}
 
 impl ZonedFtl {
     /// Returns true if the block that the log writes has a page left.
@@ -72,7 +58,7 @@ impl ZonedFtl {
         self.log.ahead.push((id, extent.usage));
     }
 
-    /// Erases the oldest blocks of the log as far as they are not needed. Without a block from before the mount, all
+    /// Erases the oldest blocks of the log, up to the first that is needed. Without a block from before the mount, all
     /// extents may be written.
     pub(crate) fn clean_log(&mut self, out: &mut Actions) {
         self.erase_oldest(out);

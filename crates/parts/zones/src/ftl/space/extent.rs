@@ -30,7 +30,7 @@ pub(crate) struct Spill {
 /// Units of an extent that only a record of before the mount makes durable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recovered {
-    /// Number of units of the extent up to the last of them.
+    /// The unit after the last one, counted from the start of the zone.
     pub end: u32,
     /// Number of the log's block that holds the record.
     pub log_block: u64,
