@@ -145,11 +145,39 @@ fn ten_thousand_histories_keep_data_and_write_pointers() {
 }
 
 /// A program that failed while a protected buffer was written out; a record of units beyond a write pointer; lost units of
-/// a zone whose reset was not acknowledged.
+/// a zone whose reset was not acknowledged; a zone that needed a block when the log of before a power cut held the rest.
 #[test]
 fn histories_that_failed_once_pass() {
-    for seed in [34_053, 37_360, 64_367] {
+    for seed in [34_053, 37_360, 64_367, 116_771] {
         history(seed, None);
+    }
+}
+
+/// Power cuts shortly after mounts: each mount begins a block of the log, so the blocks of earlier mounts must be erased
+/// even if none of these mounts has time to write its own log to the end.
+#[test]
+fn power_cuts_in_a_row_leave_zones_their_space() {
+    for seed in 0..200 {
+        let mut rng = Streams::new(seed).stream("test.cuts");
+        let (mut config, ..) = draw(&mut rng);
+        config.zones.zones = 6;
+        config.geometry.blocks = config.used_blocks() as u32 + config.spare_blocks();
+        config.write = config.waiting_units() as u32 + 2 * config.program_units();
+        let mut world = World::new(config, Faults::default(), &[], seed);
+        let (busy, most) = (pick(&mut rng, &[0.1, 0.2, 0.5, 0.8]), 1 + rng.below(30));
+        for _ in 0..10 {
+            for _ in 0..200 {
+                world.step(0.5);
+            }
+            for _ in 0..20 {
+                for _ in 0..rng.below(most) {
+                    world.step(busy);
+                }
+                world.power_cut();
+            }
+        }
+        world.drain();
+        world.read_all();
     }
 }
 

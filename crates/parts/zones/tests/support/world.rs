@@ -510,8 +510,10 @@ impl World {
         self.ftl.inject(self.injected);
         self.from_log += report.from_log;
         self.replaced += report.replaced;
+        self.check_blocks();
         self.ftl.resume(&mut self.out);
         self.perform();
+        self.check_blocks();
         self.mirror = self.ftl.zones().clone();
         let no_room = self.config.zones.active_max == Some(self.mirror.active_count());
         for zone in 0..self.config.zones.zones {
@@ -600,8 +602,15 @@ impl World {
         true
     }
 
+    /// Checks that every good block is free or has one owner.
+    fn check_blocks(&self) {
+        let misowned = self.ftl.misowned_block(&self.flash);
+        assert!(misowned.is_none(), "{}", misowned.unwrap_or_default());
+    }
+
     /// Reads all zones, and checks them against the values last written.
     pub fn read_all(&mut self) {
+        self.check_blocks();
         for zone in 0..self.config.zones.zones {
             let written = self.ftl.zones().written(zone);
             let values = self.read_zone(zone, written);

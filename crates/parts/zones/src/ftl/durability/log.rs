@@ -27,17 +27,17 @@ pub(crate) enum Record {
 
 /// A block of the log.
 #[derive(Clone, Copy, Debug)]
-struct LogBlock {
-    number: u64,
-    at: Block,
+pub(super) struct LogBlock {
+    pub number: u64,
+    pub at: Block,
     /// Pages programmed.
-    pages: u32,
+    pub pages: u32,
     /// Records that are still needed.
-    live: u32,
+    pub live: u32,
     /// From before the mount.
-    old: bool,
+    pub old: bool,
     /// A program in it failed.
-    worn: bool,
+    pub worn: bool,
 }
 
 /// The head of a record: what it is about.
@@ -70,23 +70,21 @@ impl Head {
 /// The log, and erases of all kinds in progress.
 #[derive(Default)]
 pub(crate) struct Log {
-    queue: VecDeque<Record>,
-    current: Option<Record>,
+    pub(super) queue: VecDeque<Record>,
+    pub(super) current: Option<Record>,
     note: Vec<u8>,
     /// The oldest first.
-    blocks: VecDeque<LogBlock>,
-    numbers: u64,
+    pub(super) blocks: VecDeque<LogBlock>,
+    pub(super) numbers: u64,
     /// A block of the log is being erased.
-    erasing: bool,
+    pub(super) erasing: bool,
     /// Slots of a removed extent that the record in progress takes its data from.
     held_slots: Vec<u32>,
     /// Extents, each with the number of its use, that are not written while a block from before the mount exists.
-    ahead: Vec<(u32, u64)>,
-    /// Erases and records after which the blocks from before the mount are not needed.
-    pub held: u32,
+    pub(super) ahead: Vec<(u32, u64)>,
     /// Erases in progress.
     pub erases: u32,
-    /// Those of blocks that the mount found useless.
+    /// Those of blocks that the mount found useless, which the log of before the mount outlives.
     pub useless: u32,
 }
 
@@ -116,10 +114,22 @@ impl Log {
         block.expect("a needed record's block").live -= 1;
     }
 
-    /// Adds a block found at the mount.
-    pub(crate) fn add_old(&mut self, at: Block, pages: u32) {
+    /// Adds a block found at the mount, and returns its number.
+    pub(crate) fn add_old(&mut self, at: Block, pages: u32) -> u64 {
         self.numbers += 1;
         self.blocks.push_back(LogBlock { number: self.numbers, at, pages, live: 0, old: true, worn: false });
+        self.numbers
+    }
+
+    /// Iterates over the blocks of the log, the oldest first.
+    pub(crate) fn all_blocks(&self) -> impl Iterator<Item = Block> + '_ {
+        self.blocks.iter().map(|block| block.at)
+    }
+
+    /// Keeps block `number`, found at the mount, because a record in it is needed.
+    pub(crate) fn keep(&mut self, number: u64) {
+        let block = self.blocks.iter_mut().find(|block| block.number == number);
+        block.expect("a needed record's block").live += 1;
     }
 }
 
@@ -148,10 +158,21 @@ impl ZonedFtl {
         self.log.push(Record::Spill { extent: id, usage: extent.usage, renews: true });
     }
 
+    /// Queues the records that the mount found and needs again, those of the oldest block first: it is erased first.
+    pub(crate) fn renew_recovered(&mut self) {
+        let record = |id: &u32| self.extents[*id as usize].recovered.map(|recovered| (recovered.log_block, *id));
+        let mut found: Vec<(u64, u32)> = self.current.iter().filter_map(record).collect();
+        found.sort_unstable();
+        for (log_block, id) in found {
+            self.log.keep(log_block);
+            self.renew_spill(id);
+        }
+    }
+
     /// Records that an extent no longer needs the log of before the mount.
     fn release_recovered(&mut self, id: u32) {
-        if self.extents[id as usize].recovered.take().is_some() {
-            self.log.held -= 1;
+        if let Some(recovered) = self.extents[id as usize].recovered.take() {
+            self.log.release(recovered.log_block);
         }
     }
 
@@ -202,10 +223,13 @@ impl ZonedFtl {
             Record::Spill { extent, usage, renews, .. } => {
                 let units = self.layout.program_units;
                 let extent = self.extents.get(extent as usize).filter(|x| x.usage == usage)?;
-                let (first, end) = (extent.arrived / units * units, extent.arrived);
-                let is_done = extent.is_recorded() && !renews;
-                let is_early = extent.needs_record_before(first);
-                if extent.removal.is_some() || first == end || is_done || is_early {
+                let newest = (extent.arrived / units * units, extent.arrived);
+                let is_early = extent.needs_record_before(newest.0);
+                // A renewed record holds the same units again until they are in their place: newer units may wait for
+                // space that the erase of the older record gives.
+                let (first, end) = if renews && is_early { extent.recorded(units)? } else { newest };
+                let is_done = !renews && (extent.is_recorded() || is_early);
+                if extent.removal.is_some() || first == end || is_done {
                     return None;
                 }
                 let program = first / units;
@@ -217,38 +241,6 @@ impl ZonedFtl {
                 let slots = (first..end).map(|unit| extent.slot(unit)).collect();
                 let (zone, generation) = (extent.zone, extent.generation);
                 Some((Head { zone, generation, first, count: end - first }, slots))
-            }
-        }
-    }
-
-    /// Returns the next page of the log.
-    fn log_page(&mut self) -> Option<(Block, u32)> {
-        let pages = self.layout.pages();
-        let usable = |block: &LogBlock| !block.old && !block.worn && block.pages < pages;
-        if !self.log.blocks.back().is_some_and(usable) {
-            let at = self.blocks.take(self.blocks.roomiest(), 0)?;
-            self.log.numbers += 1;
-            let number = self.log.numbers;
-            self.log.blocks.push_back(LogBlock { number, at, pages: 0, live: 0, old: false, worn: false });
-            self.renew_oldest();
-        }
-        let block = self.log.blocks.back_mut()?;
-        block.pages += 1;
-        Some((block.at, block.pages - 1))
-    }
-
-    /// Queues the needed records of the oldest block again if the log is long.
-    fn renew_oldest(&mut self) {
-        let Some(oldest) = self.log.blocks.front().filter(|block| !block.old) else { return };
-        if self.log.blocks.len() as u32 <= self.config.log_blocks() || oldest.live == 0 {
-            return;
-        }
-        let number = oldest.number;
-        for at in 0..self.current.len() {
-            let id = self.current[at];
-            let extent = &self.extents[id as usize];
-            if !extent.spill_queued && extent.spill.is_some_and(|spill| spill.log_block == number) {
-                self.renew_spill(id);
             }
         }
     }
@@ -290,6 +282,8 @@ impl ZonedFtl {
                 let older = extent.spill.replace(Spill { first, end, log_block: number });
                 older.into_iter().for_each(|older| self.log.release(older.log_block));
                 self.release_recovered(id);
+                // Before the extent goes on, which may need the space that this gives.
+                self.clean_log(out);
                 if self.extents[id as usize].removal.is_some() {
                     self.go_on_removing(id, out);
                 } else {
@@ -312,7 +306,7 @@ impl ZonedFtl {
     pub(crate) fn release_spill(&mut self, id: u32, out: &mut Actions) {
         let extent = &mut self.extents[id as usize];
         let placed = extent.buffered_from;
-        let recovered = extent.recovered.is_some_and(|end| placed >= end);
+        let recovered = extent.recovered.is_some_and(|recovered| placed >= recovered.end);
         let done = |spill: &mut Spill| placed >= spill.end;
         if let Some(spill) = extent.spill.take_if(done) {
             self.log.release(spill.log_block);
@@ -324,53 +318,5 @@ impl ZonedFtl {
             self.clean_log(out);
             self.spill(id, out);
         }
-    }
-
-    /// Keeps an extent, whose record in the log holds units after its end, from being written until the record is erased:
-    /// as soon as the extent reached these units again, the record would stand for them.
-    pub(crate) fn wait_for_record(&mut self, id: u32) {
-        let extent = &mut self.extents[id as usize];
-        extent.repairs += 1;
-        self.log.ahead.push((id, extent.usage));
-    }
-
-    /// Erases the oldest blocks of the log as far as they are not needed. Without a block from before the mount, all
-    /// extents may be written.
-    pub(crate) fn clean_log(&mut self, out: &mut Actions) {
-        self.erase_oldest(out);
-        if self.log.erasing || self.log.blocks.iter().any(|block| block.old) {
-            return;
-        }
-        for (id, usage) in std::mem::take(&mut self.log.ahead) {
-            if self.extents[id as usize].usage == usage {
-                self.repaired(id, out);
-            }
-        }
-    }
-
-    fn erase_oldest(&mut self, out: &mut Actions) {
-        while let Some(oldest) = self.log.blocks.front().copied() {
-            let is_last = self.log.blocks.len() == 1;
-            let in_use = is_last && (self.log.current.is_some() || (!oldest.old && oldest.pages < self.layout.pages()));
-            let needed = oldest.live > 0 || (oldest.old && self.log.held > 0);
-            if in_use || needed || self.log.erasing {
-                return;
-            }
-            self.log.blocks.pop_front();
-            if oldest.worn {
-                out.actions.push(Action::Retire(self.layout.block(oldest.at.die, oldest.at.block)));
-                continue;
-            }
-            self.log.erasing = true;
-            self.erase(Kind::LogErase(oldest.at), NIL, oldest.at, out);
-        }
-    }
-
-    /// Handles the end of the erase of a block of the log.
-    pub(crate) fn log_erase_done(&mut self, id: OpId, at: Block, status: Status, out: &mut Actions) {
-        self.erased(id, at, status, out);
-        self.log.erasing = false;
-        self.clean_log(out);
-        self.use_free_blocks(out);
     }
 }

@@ -1,5 +1,6 @@
 //! What a power cut or a reset leaves: the log, the mount, writing out.
 
 pub(crate) mod log;
+mod log_blocks;
 pub(crate) mod mount;
 pub(crate) mod reset;

@@ -6,7 +6,7 @@ use crate::ftl::config::{Config, ConfigError};
 use crate::ftl::durability::log::Head;
 use crate::ftl::request::buffer::NIL;
 use crate::ftl::space::blocks::Block;
-use crate::ftl::space::extent::Finishing;
+use crate::ftl::space::extent::{Finishing, Recovered};
 use crate::ftl::space::layout::Program;
 use crate::ftl::{ZonedFtl, split_stamp};
 
@@ -42,6 +42,8 @@ struct LogRecord {
     head: Head,
     at: Block,
     page: u32,
+    /// Number of the block.
+    number: u64,
 }
 
 /// What the scan of all blocks found.
@@ -67,7 +69,7 @@ impl ZonedFtl {
             let blocks = std::mem::take(&mut scan.blocks[zone as usize]);
             ftl.recover_zone(flash, zone, blocks, records[zone as usize], &mut report);
         }
-        ftl.log.held += ftl.garbage.len() as u32;
+        ftl.renew_recovered();
         Ok((ftl, report))
     }
 
@@ -146,7 +148,7 @@ impl ZonedFtl {
         let mut records = vec![None::<LogRecord>; self.config.zones.zones as usize];
         scan.log.sort_unstable();
         for &(_, at, pages) in &scan.log {
-            self.log.add_old(at, pages);
+            let number = self.log.add_old(at, pages);
             for page in 0..pages {
                 report.pages_read += 1;
                 if !self.is_readable(flash, at, page) {
@@ -158,7 +160,7 @@ impl ZonedFtl {
                 // The record of a reset may follow one of data written after it.
                 let rank = |head: Head| (head.generation, head.count > 0);
                 if newest.is_none_or(|newest| rank(head) >= rank(newest.head)) {
-                    *newest = Some(LogRecord { head, at, page });
+                    *newest = Some(LogRecord { head, at, page, number });
                 }
             }
         }
@@ -302,7 +304,7 @@ impl ZonedFtl {
 
     /// Takes the units from `written` on that a record holds into the buffer. Returns the end of the zone's units.
     fn take_from_log(&mut self, id: u32, written: u32, record: LogRecord, report: &mut MountReport) -> u32 {
-        let LogRecord { head, at, page } = record;
+        let LogRecord { head, at, page, number } = record;
         let end = head.first + head.count;
         for unit in written..end {
             let slot = self.buffer.take_unreserved();
@@ -317,9 +319,7 @@ impl ZonedFtl {
         }
         report.from_log += end - written;
         self.extents[id as usize].arrived = end;
-        self.extents[id as usize].recovered = Some(end);
-        self.log.held += 1;
-        self.renew_spill(id);
+        self.extents[id as usize].recovered = Some(Recovered { end, log_block: number });
         end
     }
 }

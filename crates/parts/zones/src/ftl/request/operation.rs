@@ -138,6 +138,11 @@ impl Operations {
         self.all.len() - self.free.len()
     }
 
+    /// Iterates over the kinds of the operations in progress.
+    pub(crate) fn in_progress(&self) -> impl Iterator<Item = Kind> + '_ {
+        self.all.iter().map(|operation| operation.kind).filter(|kind| *kind != Kind::Free)
+    }
+
     /// Returns the lowest number for a spare area among the programs in progress.
     pub(crate) fn oldest_sequence(&self) -> Option<u64> {
         let programs = |operation: &&Operation| matches!(operation.kind, Kind::Program | Kind::CopyProgram | Kind::Log);

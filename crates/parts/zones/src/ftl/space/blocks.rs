@@ -65,6 +65,17 @@ impl Blocks {
         free.pop_first().map(|(_, block)| Block { die, block })
     }
 
+    /// Iterates over the free blocks.
+    pub(crate) fn all_free(&self) -> impl Iterator<Item = Block> + '_ {
+        let dies = (0..).zip(&self.free);
+        dies.flat_map(|(die, free)| free.iter().map(move |(_, block)| Block { die, block: *block }))
+    }
+
+    /// Returns true if any block is free.
+    pub(crate) fn has_free(&self) -> bool {
+        self.free.iter().any(|free| !free.is_empty())
+    }
+
     /// Returns the die with the most free blocks.
     pub(crate) fn roomiest(&self) -> u16 {
         let most = (0..).zip(&self.free).max_by_key(|(die, free)| (free.len(), std::cmp::Reverse(*die)));

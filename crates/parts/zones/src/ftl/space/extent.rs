@@ -27,6 +27,15 @@ pub(crate) struct Spill {
     pub log_block: u64,
 }
 
+/// Units of an extent that only a record of before the mount makes durable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recovered {
+    /// The unit after the last one, counted from the start of the zone.
+    pub end: u32,
+    /// Number of the log's block that holds the record.
+    pub log_block: u64,
+}
+
 /// A zone's being finished.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Finishing {
@@ -82,8 +91,7 @@ pub(crate) struct Extent {
     /// Programs of the extent in progress, reads for them, and erases of replaced blocks.
     pub programs: u32,
     pub spill: Option<Spill>,
-    /// Number of units that only the log of before the mount makes durable.
-    pub recovered: Option<u32>,
+    pub recovered: Option<Recovered>,
     /// Units that a record of the log in progress holds.
     pub spilling: Option<(u32, u32)>,
     /// A record of the log is queued.
@@ -134,8 +142,14 @@ impl Extent {
 
     /// Returns true if a record of units before `first` must stay the newest, because they are not in their place yet.
     pub(crate) fn needs_record_before(&self, first: u32) -> bool {
-        let recovered = self.recovered.is_some_and(|end| end <= first);
+        let recovered = self.recovered.is_some_and(|recovered| recovered.end <= first);
         recovered || self.spill.is_some_and(|spill| spill.first != first)
+    }
+
+    /// Returns first unit and end of what the extent's record in the log holds, in programs of `units`.
+    pub(crate) fn recorded(&self, units: u32) -> Option<(u32, u32)> {
+        let spilled = self.spill.map(|spill| (spill.first, spill.end));
+        spilled.or(self.recovered.map(|recovered| (recovered.end / units * units, recovered.end)))
     }
 
     /// Returns the buffer slot of `unit`, or `NIL`.

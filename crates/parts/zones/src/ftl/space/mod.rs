@@ -3,6 +3,7 @@
 pub(crate) mod blocks;
 pub(crate) mod extent;
 pub(crate) mod layout;
+pub(crate) mod owners;
 pub(crate) mod program;
 pub(crate) mod relocate;
 pub(crate) mod remove;

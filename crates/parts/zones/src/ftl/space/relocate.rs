@@ -30,6 +30,18 @@ pub(crate) struct Relocations {
     busy: bool,
 }
 
+impl Relocations {
+    /// Iterates over the blocks that data is being moved to.
+    pub(crate) fn new_blocks(&self) -> impl Iterator<Item = Block> + '_ {
+        self.queue.iter().filter_map(|relocation| relocation.to)
+    }
+
+    /// Returns true if a replacement will free the old block.
+    pub(crate) fn frees_block(&self) -> bool {
+        self.queue.iter().any(|relocation| relocation.to.is_some() && !relocation.bad)
+    }
+}
+
 impl ZonedFtl {
     /// Replaces the block of the next row of `column`, whose program failed.
     pub(crate) fn relocate(&mut self, id: u32, column: u32, out: &mut Actions) {

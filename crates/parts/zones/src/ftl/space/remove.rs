@@ -99,9 +99,14 @@ impl ZonedFtl {
         out.actions.push(Action::Erase(EraseOp { id, block, class: Class::Collection }));
     }
 
-    /// Returns true if an erase is in progress, or a removal will lead to some.
+    /// Returns true if an erase is in progress, or will follow from a removal, from a replacement that has its block, or
+    /// from the log.
     pub(crate) fn is_erasing(&self) -> bool {
-        self.log.erases > 0 || self.extents.iter().any(|extent| extent.removal.is_some() || !extent.replaced.is_empty())
+        let leads_to_erase = |extent: &Extent| extent.removal.is_some() || !extent.replaced.is_empty();
+        self.log.erases > 0
+            || self.extents.iter().any(leads_to_erase)
+            || self.relocations.frees_block()
+            || self.log_shrinks()
     }
 
     /// Handles the end of an erase: the block is free, or bad.
@@ -158,7 +163,6 @@ impl ZonedFtl {
         let extent = self.operations[id].extent;
         self.erased(id, at, status, out);
         if extent == NIL {
-            self.log.held -= 1;
             self.log.useless -= 1;
             if self.log.useless == 0 {
                 (0..self.current.len()).for_each(|zone| self.erase_replaced(self.current[zone], out));
