@@ -22,6 +22,10 @@ pub(super) struct Command {
     pub plan: VecDeque<Request>,
     /// Guest memory of its data.
     pub segments: Vec<Segment>,
+    /// Data read from flash that stay in the controller's memory: those that Compare or Copy needs.
+    pub buffer: Vec<u8>,
+    /// Time at which all data requested so far are in the controller's memory.
+    pub arrives: Time,
     pub status: Status,
     /// Dwords 0 and 1 of its completion.
     pub result: u64,

@@ -5,6 +5,7 @@ use sim::Time;
 use super::Controller;
 use super::admin::{Course, Outcome};
 use super::events::REQUESTS_MAX;
+use super::io::copy;
 use super::logs::ERROR_ENTRIES;
 use super::namespaces::{ALL, FORMATS, Namespace};
 use super::placement;
@@ -93,7 +94,7 @@ impl Controller {
     /// | MAXCMD | no limit apart from the queues; only fabrics must report one |
     /// | FUSES, ACWU, NWPC | no fused commands, compare and write, or write protection |
     /// | FNA | a format or a secure erase applies to one namespace |
-    /// | AWUN, AWUPF | single blocks are written atomically |
+    /// | AWUN, AWUPF | single blocks, wherever they are, are written atomically; more in a [mapping unit](Self::atomicity) |
     fn identify_controller(&self) -> Page {
         let mut page = Page::new();
         let transfer = (self.transfer_max / self.page).ilog2() as u8;
@@ -126,9 +127,11 @@ impl Controller {
         page.put(336, memory.hmmaxd.to_le_bytes());
         page.put(512, [0x66, 0x44]); // SQES, CQES
         page.put(516, self.namespaces.count().to_le_bytes()); // NN
-        let zeroes = u16::from(!self.has_zones()) << 3;
-        page.put(520, (1u16 << 2 | zeroes | 1 << 4 | 1 << 6).to_le_bytes()); // ONCS: DSM, zeroes, select, timestamp
+        // ONCS: Compare, DSM, select, timestamp, Verify; without zones Write Zeroes and Copy.
+        let (optional, formats) = if self.has_zones() { (0, 0) } else { (1 << 3 | 1 << 8, copy::FORMATS) };
+        page.put(520, (1u16 | 1 << 2 | 1 << 4 | 1 << 6 | 1 << 7 | optional).to_le_bytes());
         page.put(525, [u8::from(self.has_write_cache) | 0b110]); // VWC: flush of all namespaces
+        page.put(534, formats.to_le_bytes()); // OCFS
         page.put(536, 1u32.to_le_bytes()); // SGLS: any alignment
         let name = format!(
             "nqn.2014.08.org.nvmexpress:{VENDOR:04x}{VENDOR:04x}{:20}{:40}",
@@ -144,8 +147,8 @@ impl Controller {
     }
 
     /// Returns the Identify Namespace data structure. 0 on purpose are MC, DPC and DPS (no metadata, no protection), NMIC
-    /// and RESCAP (one controller), FPI (no progress of formats), NAWUN to NABSPF (the controller's atomicity), NOIOB (no
-    /// boundary), MSSRL to MSRC (no Copy command), the identifiers of ANA groups, NVM sets and endurance groups, and EUI64
+    /// and RESCAP (one controller), FPI (no progress of formats), NACWU (no Compare and Write), NABO (namespaces begin with
+    /// a mapping unit), NOIOB (no boundary), the identifiers of ANA groups, NVM sets and endurance groups, and EUI64
     /// (NGUID identifies the namespace).
     fn identify_namespace(&self, identifier: u32) -> Result<Page, Status> {
         let mut page = Page::new();
@@ -160,12 +163,22 @@ impl Controller {
         for field in [0, 8, 16] {
             page.put(field, namespace.blocks().to_le_bytes()); // NSZE, NCAP, NUSE
         }
-        page.put(24, [1 << 4]); // NSFEAT: NPWG to NOWS
+        let atomic = self.atomicity(namespace);
+        page.put(24, [1 << 4 | u8::from(atomic.is_some()) << 1]); // NSFEAT: NPWG to NOWS, NAWUN to NABSPF
+        for field in [34, 36, 40, 44] {
+            page.put(field, atomic.unwrap_or(0).to_le_bytes()); // NAWUN, NAWUPF, NABSN, NABSPF
+        }
         page.put(33, [0b1001]); // DLFEAT: deallocated blocks read as zeros, Write Zeroes deallocates
         page.0[48..56].copy_from_slice(&namespace.bytes.to_le_bytes()); // NVMCAP
         let unit = ((self.unit >> namespace.shift()).max(1) - 1) as u16;
         for field in [64, 66, 68, 70] {
             page.put(field, unit.to_le_bytes()); // NPWG, NPWA, NPDG, NPDA
+        }
+        if !self.has_zones() {
+            let (one, all) = self.copy_limits(namespace);
+            page.put(74, one.to_le_bytes()); // MSSRL
+            page.put(76, all.to_le_bytes()); // MCL
+            page.put(80, [copy::RANGES_MAX as u8 - 1]); // MSRC
         }
         page.put(104, self.unique(identifier)); // NGUID
         let (formats, current) = namespace.formats();
@@ -174,6 +187,14 @@ impl Controller {
             placement::put_namespace(&mut page.0);
         }
         Ok(page)
+    }
+
+    /// Returns the logical blocks, less one, that are written atomically unless they cross a multiple of their number:
+    /// those of a mapping unit. The write cache takes a unit at once and flash programs it at once, so that a read, and a
+    /// power cut, finds the whole write or nothing. `None` where no more than a block is promised.
+    fn atomicity(&self, namespace: &Namespace) -> Option<u16> {
+        let blocks = self.unit >> namespace.shift();
+        (blocks > 1 && !namespace.is_zoned).then(|| blocks as u16 - 1)
     }
 
     fn put_formats(&self, page: &mut Page, formats: &[u8], current: u8) {

@@ -64,12 +64,19 @@ impl Logs {
         Logs { power_cycles: 1, ..Logs::default() }
     }
 
-    /// Counts an I/O command that transfers or zeroes `bytes`.
+    /// Counts an I/O command that transfers, zeroes, compares, verifies or copies `bytes`. Assumed: a verify reads data
+    /// without a command of the host, and a copy is a read and a write.
     pub fn count(&mut self, entry: &Entry, bytes: u64) {
         match entry.opcode() {
             io::READ => (self.reads, self.read_bytes) = (self.reads + 1, self.read_bytes + bytes),
             io::WRITE | io::ZONE_APPEND => {
                 (self.writes, self.written_bytes) = (self.writes + 1, self.written_bytes + bytes)
+            }
+            io::COMPARE => (self.reads, self.read_bytes) = (self.reads + 1, self.read_bytes + bytes),
+            io::VERIFY => self.read_bytes += bytes,
+            io::COPY => {
+                (self.reads, self.read_bytes) = (self.reads + 1, self.read_bytes + bytes);
+                (self.writes, self.written_bytes) = (self.writes + 1, self.written_bytes + bytes);
             }
             _ => {}
         }
@@ -200,12 +207,15 @@ pub(super) const CHANGES_BLOCKS: u32 = 1 << 1;
 const CHANGES_NAMESPACE: u32 = 1 << 2;
 
 /// I/O commands, and their effects apart from being supported.
-const COMMANDS: [(u8, u32); 5] = [
+const COMMANDS: [(u8, u32); 8] = [
     (io::FLUSH, 0),
     (io::WRITE, CHANGES_BLOCKS),
     (io::READ, 0),
     (io::WRITE_ZEROES, CHANGES_BLOCKS),
     (io::DATASET_MANAGEMENT, CHANGES_BLOCKS),
+    (io::COMPARE, 0),
+    (io::VERIFY, 0),
+    (io::COPY, CHANGES_BLOCKS),
 ];
 
 /// Returns the Commands Supported and Effects log page with these I/O commands, and those of `placement`.

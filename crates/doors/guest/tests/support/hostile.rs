@@ -134,7 +134,7 @@ impl Hostile {
     /// A submission queue entry: any opcode, mostly a known one, with fields that are often nearly right.
     fn entry(&mut self, admin: bool) -> [u8; 64] {
         const ADMIN: [u8; 15] = [0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 0x19, 0x1a, 0x7c, 0x80, 0x84];
-        const IO: [u8; 7] = [0, 1, 2, 8, 9, 0x12, 0x1d];
+        const IO: [u8; 10] = [0, 1, 2, 5, 8, 9, 0xc, 0x12, 0x19, 0x1d];
         let opcode = match self.below(12) {
             0 => self.below(256) as u8,
             _ if admin => ADMIN[self.below(ADMIN.len() as u64) as usize],

@@ -85,7 +85,7 @@ fn io(guest: &mut Hostile, list: u64) -> Command {
     } as u32;
     let mut command = Command { namespace, dwords: [first, 0, count as u32 - 1, 0, 0, 0], ..Command::default() };
     command.dwords[2] |= u32::from(guest.below(8) == 0) << 30;
-    match guest.below(13) {
+    match guest.below(16) {
         0 => command.dwords = [0; 6],
         1 => command.opcode = 8,
         2 => {
@@ -111,8 +111,10 @@ fn io(guest: &mut Hostile, list: u64) -> Command {
             (command.opcode, command.prp) = (0x1d, [list, 0]);
             command.dwords = [1 | (count as u32 - 1) << 16, 0, 0, 0, 0, 0];
         }
+        5 => command.opcode = 0xc,
+        6 => copy(guest, &mut command, list, blocks),
         kind => {
-            command.opcode = 1 + (kind % 2) as u8;
+            command.opcode = if kind == 7 { 5 } else { 1 + (kind % 2) as u8 };
             if command.opcode == 1 && guest.below(2) == 0 {
                 // Sometimes a handle that does not exist.
                 command.dwords[2] |= 2 << 20;
@@ -124,6 +126,18 @@ fn io(guest: &mut Hostile, list: u64) -> Command {
         }
     }
     command
+}
+
+/// Makes `command` a Copy, to the place that it has, of some ranges near the start of the namespace.
+fn copy(guest: &mut Hostile, command: &mut Command, list: u64, blocks: u64) {
+    let ranges = 1 + guest.below(8);
+    for i in 0..ranges {
+        let (first, count) = (guest.below(blocks.min(1024) - 16), guest.below(16));
+        let range = [&[0; 8][..], &first.to_le_bytes(), &count.to_le_bytes(), &[0; 8]].concat();
+        store(guest, list + i * 32, &range);
+    }
+    let unit_access = command.dwords[2] & 1 << 30;
+    (command.opcode, command.prp, command.dwords[2]) = (0x19, [list, 0], (ranges as u32 - 1) | unit_access);
 }
 
 /// Draws an admin command.

@@ -1,5 +1,8 @@
 //! Commands of the NVM command set (section 6).
 
+mod compare;
+pub(super) mod copy;
+
 use std::collections::VecDeque;
 
 use device::Output as DeviceOutput;
@@ -29,19 +32,34 @@ impl Controller {
             Ok(plan) => (Status::SUCCESS, plan),
             Err(status) => (status, (VecDeque::new(), 0)),
         };
-        let transferred = plan.iter().filter(|request| !request.op.manages_zones());
-        let bytes: u64 = transferred.map(|request| request.bytes).sum();
+        let is_copy = queue != 0 && entry.opcode() == opcode::COPY;
+        let counted = |request: &&Request| !request.op.manages_zones() && (request.op.writes() || !is_copy);
+        let bytes: u64 = plan.iter().filter(counted).map(|request| request.bytes).sum();
         let request = match plan.front() {
             // Zone management, which has no data when it is decoded.
             _ if queue != 0 && status == Status::SUCCESS && manages_zones(&entry) => Request::new(Op::ZoneOpen, 0, 0),
             Some(first) if queue != 0 && is_whole(&entry) => *first,
+            Some(first) if queue != 0 && entry.opcode() == opcode::VERIFY => Request { bytes, ..*first },
             // A command whose requests have no data may have a list all the same.
             Some(_) if entry.opcode() != opcode::FLUSH => Request::new(Op::Trim, 0, bytes.max(u64::from(list > 0))),
             _ => Request::flush(),
         };
         let handles = if queue == 0 { 0 } else { self.listed_handles(&entry).unwrap_or(0) };
         let segments = Vec::new();
-        let command = Command { queue, entry, plan, segments, status, result: 0, list, bytes, handles, fetched: now };
+        let command = Command {
+            queue,
+            entry,
+            plan,
+            segments,
+            buffer: Vec::new(),
+            arrives: Time::ZERO,
+            status,
+            result: 0,
+            list,
+            bytes,
+            handles,
+            fetched: now,
+        };
         let slot = self.commands.open(command);
         (slot, request)
     }
@@ -51,7 +69,6 @@ impl Controller {
         if entry.fused() != 0 {
             return Err(Status::INVALID_FIELD);
         }
-        let (first, count) = (entry.lba(), u64::from(entry.dword(12) & 0xffff) + 1);
         match entry.opcode() {
             opcode::FLUSH => {
                 if entry.namespace() == super::namespaces::ALL {
@@ -60,7 +77,7 @@ impl Controller {
                 Ok((VecDeque::from([self.flush_of(self.namespace(entry)?)]), 0))
             }
             opcode::READ | opcode::WRITE => {
-                let (offset, bytes) = self.namespace(entry)?.range(first, count).ok_or(Status::LBA_OUT_OF_RANGE)?;
+                let (offset, bytes) = self.range_of(entry)?;
                 if bytes > self.transfer_max {
                     return Err(Status::INVALID_FIELD);
                 }
@@ -71,7 +88,7 @@ impl Controller {
                 Ok((VecDeque::from([Request { fua, placement, ..Request::new(op, offset, bytes) }]), 0))
             }
             opcode::WRITE_ZEROES if !self.has_zones() => {
-                let (offset, bytes) = self.namespace(entry)?.range(first, count).ok_or(Status::LBA_OUT_OF_RANGE)?;
+                let (offset, bytes) = self.range_of(entry)?;
                 let mut plan = self.zeroes(offset, bytes);
                 if entry.dword(12) >> 30 & 1 == 1 || !self.features.write_cache() {
                     plan.push_back(Request::flush());
@@ -79,6 +96,9 @@ impl Controller {
                 Ok((plan, 0))
             }
             opcode::DATASET_MANAGEMENT => self.deallocations(entry),
+            opcode::COMPARE => self.plan_compare(entry),
+            opcode::VERIFY => self.plan_verify(entry),
+            opcode::COPY if !self.has_zones() => self.plan_copy(entry),
             opcode::ZONE_MANAGEMENT_SEND | opcode::ZONE_MANAGEMENT_RECEIVE | opcode::ZONE_APPEND => {
                 Ok((self.plan_of_zones(entry)?, 0))
             }
@@ -89,6 +109,12 @@ impl Controller {
 
     fn namespace(&self, entry: &Entry) -> Result<&Namespace, Status> {
         self.active(entry.namespace()).ok_or(Status::INVALID_NAMESPACE)
+    }
+
+    /// Returns the range of a command with fields like those of Read, as offset on the drive and bytes.
+    fn range_of(&self, entry: &Entry) -> Result<(u64, u64), Status> {
+        let count = u64::from(entry.dword(12) & 0xffff) + 1;
+        self.namespace(entry)?.range(entry.lba(), count).ok_or(Status::LBA_OUT_OF_RANGE)
     }
 
     /// Returns the requests that make a range read as zeros: whole mapping units are deallocated, the rest is written.
@@ -139,8 +165,8 @@ impl Controller {
             return self.needs.push(Need::Placement(tag));
         }
         self.check_identifier(now, &entry);
-        if is_transfer(&entry) {
-            let bytes = self.commands.of_tag(tag).plan.front().map_or(0, |request| request.bytes);
+        let bytes = self.commands.of_tag(tag).bytes;
+        if is_transfer(&entry) || entry.opcode() == opcode::COMPARE {
             match pointers::segments(&*self.memory, &entry, bytes, self.page) {
                 Ok(segments) => self.commands.of_tag_mut(tag).segments = segments,
                 Err(status) => return self.end(now, tag, status, s),
@@ -149,7 +175,10 @@ impl Controller {
         if self.asks_for_zones(tag, &entry) {
             return;
         }
-        self.logs.count(&entry, self.commands.of_tag(tag).plan.iter().map(|request| request.bytes).sum());
+        self.logs.count(&entry, bytes);
+        if entry.opcode() == opcode::COMPARE {
+            self.fetch_to_compare(now, tag, s);
+        }
         self.next_request(now, tag, s, out);
     }
 
@@ -158,7 +187,7 @@ impl Controller {
         match self.commands.of_tag(tag).plan.front() {
             Some(request) => out.push(Output::Command { tag: Tag(u32::from(tag)), io: 0, request: *request }),
             None => match std::mem::take(&mut self.commands.of_tag_mut(tag).handles) {
-                0 => self.finish(now, tag, s),
+                0 => self.conclude(now, tag, s),
                 handles => self.update_handles(tag, handles),
             },
         }
@@ -171,10 +200,12 @@ impl Controller {
         if status != media::Status::Ok {
             return self.end(now, tag, status.into(), s);
         }
-        if command.plan.is_empty() && command.handles == 0 {
-            return self.finish(now, tag, s);
+        // Data on their way to the controller's memory must be there first.
+        let at = command.arrives.max(now);
+        if command.plan.is_empty() && command.handles == 0 && at == now {
+            return self.conclude(now, tag, s);
         }
-        Step::Next.at(now, u32::from(tag), s);
+        Step::Next.at(at, u32::from(tag), s);
     }
 
     /// Ends a command with `status`.
@@ -209,8 +240,8 @@ impl Controller {
         match output {
             DeviceOutput::List { tag, bytes } => {
                 let at = match self.commands.in_slot(self.device.identifier(tag)) {
-                    // Write Zeroes is a trim without a list of ranges.
-                    Some(command) if command.entry.opcode() == opcode::WRITE_ZEROES => now,
+                    // Write Zeroes is a trim without a list of ranges, Verify a read without a list of pages.
+                    Some(command) if matches!(command.entry.opcode(), opcode::WRITE_ZEROES | opcode::VERIFY) => now,
                     Some(command) => self.link.fetch(now, bytes.max(command.list) as u32),
                     None => now,
                 };
@@ -247,5 +278,10 @@ const fn manages_zones(entry: &Entry) -> bool {
 
 /// Returns true if the command is one request.
 const fn is_whole(entry: &Entry) -> bool {
-    is_transfer(entry) || entry.opcode() == opcode::FLUSH
+    is_transfer(entry) || matches!(entry.opcode(), opcode::FLUSH | opcode::COMPARE)
+}
+
+/// Returns true if the data that the command reads stay in the controller's memory.
+pub(super) const fn buffers_reads(entry: &Entry) -> bool {
+    matches!(entry.opcode(), opcode::COMPARE | opcode::COPY)
 }
