@@ -101,3 +101,55 @@ def test_its_commands_work_as_their_users_expect(kernel: str, tmp_path: Path) ->
     assert end["data_units_read"] > new["data_units_read"]
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["trim"]["total_ios"] > 0
+
+
+INNER = """
+set -e
+queue=/sys/block/nvme0n1/queue
+part() { dd if=/dev/nvme0n1 bs=4096 skip=$1 count=$2 iflag=direct 2> /dev/null | md5sum | cut -c 1-32; }
+compare() { nvme compare /dev/nvme0n1 -s 0 -c 15 -z 8192 -d $1 > /out/compare-$2 2>&1; echo $?; }
+cat $queue/atomic_write_unit_max_bytes $queue/atomic_write_boundary_bytes
+nvme id-ctrl /dev/nvme0 -o json > /out/id-ctrl.json
+nvme id-ns /dev/nvme0n1 -o json > /out/id-ns.json
+dd if=/dev/urandom of=/tmp/data bs=4096 count=2 2> /dev/null
+dd if=/tmp/data of=/dev/nvme0n1 bs=8192 oflag=direct 2> /dev/null
+compare /tmp/data same || true
+cp /tmp/data /tmp/other
+printf x | dd of=/tmp/other bs=1 seek=8191 conv=notrunc 2> /dev/null
+printf y | dd of=/tmp/other bs=1 seek=4096 conv=notrunc 2> /dev/null
+(set +e; compare /tmp/other other)
+nvme verify /dev/nvme0n1 -s 0 -c 2047
+(set +e; nvme verify /dev/nvme0n1 -s 99999999999 -c 7 > /out/verify 2>&1; echo $?)
+nvme copy /dev/nvme0n1 --sdlba=800 --slbs=8,0 --blocks=7,7
+part 0 1
+part 1 1
+part 100 1
+part 101 1
+(set +e; nvme copy /dev/nvme0n1 --sdlba=800 --slbs=0 --blocks=9999 > /out/copy 2>&1; echo $?)
+"""
+
+
+def test_it_compares_verifies_and_copies_inside_the_drive(tmp_path: Path) -> None:
+    served()
+    fetched("6.12")
+    line = [sys.executable, "-m", "nandram", "guest", *SYSTEM, "--kernel", "6.12", "--folder", str(FOLDER)]
+    done = subprocess.run([*line, "-o", str(tmp_path), "--", "sh", "-c", INNER], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    largest, boundary, same, other, verified, far, copied, *rest = done.stdout.splitlines()
+    assert (largest, boundary, same) == ("4096", "4096", "0")
+    assert "Success" in verified
+    assert "success" in copied.lower()
+    first, second, of_second, of_first, limit = rest
+    assert (of_second, of_first) == (second, first) != (first, second)
+    assert "0" not in (other, far, limit)
+    texts = [(tmp_path / f"out/{name}").read_text().lower() for name in ("compare-other", "verify", "copy")]
+    expected = ("compare", "lba_range", "size")
+    assert all(word in text.replace(" ", "_") for word, text in zip(expected, texts, strict=True)), texts
+
+    controller, namespace = found(tmp_path, "id-ctrl"), found(tmp_path, "id-ns")
+    # Compare, Verify and Copy.
+    assert controller["oncs"] & 0b1_1000_0001 == 0b1_1000_0001
+    assert (controller["ocfs"], controller["fuses"]) == (1, 1)
+    assert (namespace["nawun"], namespace["nawupf"], namespace["nacwu"], namespace["nabspf"]) == (7, 7, 7, 7)
+    assert namespace["mcl"] == namespace["mssrl"] > 0
+    assert namespace["msrc"] == 127

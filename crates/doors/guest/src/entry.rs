@@ -91,6 +91,10 @@ statuses! {
     DATA_TRANSFER_ERROR = 0, 0x04, DNR;
     /// Command Abort Requested.
     ABORT_REQUESTED = 0, 0x07;
+    /// Command Aborted due to Failed Fused Command.
+    FAILED_FUSED = 0, 0x09, DNR;
+    /// Command Aborted due to Missing Fused Command.
+    MISSING_FUSED = 0, 0x0a, DNR;
     /// Invalid Namespace or Format.
     INVALID_NAMESPACE = 0, 0x0b, DNR;
     /// Command Sequence Error.

@@ -1,10 +1,11 @@
-//! Compare and Verify: their results, the status of each wrong field, and the time and link traffic that they cost.
+//! Compare, alone and fused with a write, and Verify: their results, the status of each wrong field, and the time and link
+//! traffic that they cost.
 
 mod support;
 
 use guest::Options;
 use sim::Time;
-use support::{Command, DATA, Host, SMALL, ZONED, pattern, system};
+use support::{Command, DATA, Done, Host, SMALL, ZONED, pattern, system};
 
 const INVALID_FIELD: u16 = 0x02;
 const OUT_OF_RANGE: u16 = 0x80;
@@ -173,4 +174,201 @@ fn zones_can_be_compared_and_verified_but_not_copied() {
     let controller = host.identify(1, 0);
     assert_eq!((controller[521] & 1, controller[534]), (0, 0), "ONCS and OCFS without Copy");
     assert_eq!(host.run(1, Command { opcode: 0x19, ..write }).status, 0x01);
+}
+
+/// The fields FUSE of the first and the second command of a pair.
+const FIRST: u8 = 1;
+const SECOND: u8 = 2;
+const FAILED_FUSED: u16 = 0x09;
+const MISSING_FUSED: u16 = 0x0a;
+
+/// Returns a fused pair that expects `old` at `lba` and writes `new`, with its data from `at` on.
+fn pair(host: &mut Host, at: u64, lba: u64, [old, new]: [&[u8]; 2]) -> [Command; 2] {
+    let blocks = (old.len() / 512) as u32;
+    host.store(at, old);
+    host.store(at + 0x8000, new);
+    let first = Command { prp: host.prps(at, old.len() as u64), flags: FIRST, ..host.transfer(5, lba, blocks, 512) };
+    let prp = host.prps(at + 0x8000, new.len() as u64);
+    [first, Command { opcode: 1, flags: SECOND, prp, ..first }]
+}
+
+/// Sends commands at once and returns the statuses of all, in the order of the commands.
+fn run_all(host: &mut Host, commands: &[Command]) -> Vec<u16> {
+    let cids = host.submit(1, commands);
+    let done: Vec<Done> = commands.iter().map(|_| host.reap(1)).collect();
+    let of = |cid: &u16| done.iter().find(|done| done.cid == *cid).expect("a completion of each command").status;
+    cids.iter().map(of).collect()
+}
+
+#[test]
+fn a_fused_pair_writes_only_if_it_finds_what_it_expects() {
+    let mut host = host();
+    let [old, new] = [pattern(1, 4096), pattern(2, 4096)];
+    assert_eq!(host.identify(1, 0)[522], 1, "FUSES");
+    assert_eq!(host.identify(0, 1)[38..40], [7, 0], "NACWU");
+    host.write_blocks(8, &old);
+    let commands = pair(&mut host, DATA, 8, [&old, &new]);
+    assert_eq!(run_all(&mut host, &commands), [0, 0]);
+    assert_eq!(host.read_blocks(8, 8).1, new);
+    let commands = pair(&mut host, DATA, 8, [&old, &old]);
+    assert_eq!(run_all(&mut host, &commands), [MISMATCH, FAILED_FUSED]);
+    assert_eq!(host.read_blocks(8, 8).1, new);
+    // A single block, and completions in the order of the commands.
+    let commands = pair(&mut host, DATA, 9, [&new[512..1024], &old[..512]]);
+    let cids = host.submit(1, &commands);
+    assert_eq!([host.reap(1).cid, host.reap(1).cid], [cids[0], cids[1]]);
+    assert_eq!(host.read_blocks(9, 1).1, old[..512]);
+}
+
+#[test]
+fn incomplete_and_impossible_pairs_fail_with_their_status() {
+    let mut host = host();
+    let [old, new] = [vec![0; 4096], pattern(2, 4096)];
+    let [first, second] = pair(&mut host, DATA, 8, [&old, &new]);
+    let flush = Command { namespace: 1, ..Command::default() };
+    let at = |command: Command, lba: u32| Command { dwords: [lba, 0, 7, 0, 0, 0], ..command };
+    let far = [first, second].map(|command| Command { dwords: [u32::MAX, u32::MAX, 7, 0, 0, 0], ..command });
+    let large = [first, second].map(|command| Command { dwords: [8, 0, 8, 0, 0, 0], ..command });
+    for (commands, statuses) in [
+        (vec![first], vec![MISSING_FUSED]),
+        (vec![second], vec![MISSING_FUSED]),
+        (vec![first, flush], vec![MISSING_FUSED, 0]),
+        (vec![flush, second], vec![0, MISSING_FUSED]),
+        (vec![second, first], vec![MISSING_FUSED; 2]),
+        (vec![first, first, second], vec![MISSING_FUSED, 0, 0]),
+        (vec![Command { flags: 3, ..first }], vec![INVALID_FIELD]),
+        (vec![Command { opcode: 2, ..first }, second], vec![INVALID_FIELD; 2]),
+        (vec![first, Command { opcode: 8, ..second }], vec![INVALID_FIELD; 2]),
+        (vec![first, at(second, 16)], vec![INVALID_FIELD; 2]),
+        (vec![first, Command { dwords: [8, 0, 6, 0, 0, 0], ..second }], vec![INVALID_FIELD; 2]),
+        (vec![first, Command { namespace: 2, ..second }], vec![INVALID_FIELD; 2]),
+        (large.to_vec(), vec![INVALID_FIELD; 2]),
+        (far.to_vec(), vec![OUT_OF_RANGE; 2]),
+        (vec![Command { prp: [DATA + 1, 0], ..first }, second], vec![0x13, FAILED_FUSED]),
+        (vec![first, Command { prp: [1 << 60, 0], ..second }], vec![FAILED_FUSED, 0x04]),
+    ] {
+        let is_written = statuses.ends_with(&[0, 0]);
+        assert_eq!(run_all(&mut host, &commands), statuses, "{commands:x?}");
+        assert_eq!(host.read_blocks(8, 8).1 == new, is_written, "{commands:x?}");
+        host.write_blocks(8, &old);
+        host.store(DATA, &old);
+    }
+    let admin = Command { opcode: 6, flags: 1, prp: [DATA, 0], dwords: [1, 0, 0, 0, 0, 0], ..Command::default() };
+    assert_eq!(host.admin(admin).status, INVALID_FIELD);
+    // Zones, and a controller with one slot, have none.
+    for sets in [ZONED.to_vec(), [&SMALL[..], &[("device.max_commands", "1")]].concat()] {
+        let mut host = Host::attached(&system("", &sets), &Options::default());
+        assert_eq!(host.identify(1, 0)[522], 0, "FUSES");
+        assert_eq!(run_all(&mut host, &[first, second]), [INVALID_FIELD; 2]);
+    }
+}
+
+#[test]
+fn counters_that_several_queues_raise_with_pairs_lose_nothing() {
+    // Every queue swaps the same block from n to n + 1, while other writes go elsewhere.
+    for commands in ["2", "3", "24"] {
+        let sets = [("device.max_commands", commands), ("flash.read", "20us")];
+        let mut host = Host::attached(&system("", &[&SMALL[..], &sets].concat()), &Options::default());
+        host.attach(3);
+        let value = |n: u64| n.to_le_bytes().repeat(64);
+        assert_eq!(host.write_blocks(8, &value(0)).status, 0);
+        let (mut raised, mut failed) = (0, 0);
+        for round in 0..120u64 {
+            let mut expected = Vec::new();
+            for queue in 1..=3usize {
+                let at = DATA + 0x10_000 * queue as u64;
+                let [old, new] = [value(round), value(round + 1)];
+                let [first, second] = pair(&mut host, at, 8, [&old, &new]);
+                host.store(at + 0x4000, &pattern(round, 4096));
+                let dwords = [800 + 8 * queue as u32, 0, 7, 0, 0, 0];
+                let other = Command { opcode: 1, flags: 0, prp: [at + 0x4000, 0], dwords, ..first };
+                expected.push((queue, host.submit(queue, &[other, first, second, other])));
+            }
+            for (queue, cids) in expected {
+                let done: Vec<Done> = cids.iter().map(|_| host.reap(queue)).collect();
+                let status = |at: usize| done.iter().find(|done| done.cid == cids[at]).expect("its completion").status;
+                assert_eq!([status(0), status(3)], [0; 2]);
+                match [status(1), status(2)] {
+                    [0, 0] => raised += 1,
+                    statuses => {
+                        assert_eq!(statuses, [MISMATCH, FAILED_FUSED]);
+                        failed += 1;
+                    }
+                }
+            }
+            assert_eq!(host.read_blocks(8, 1).1, value(round + 1), "with {commands} commands");
+        }
+        assert!(raised == 120 && failed == 240, "{raised} pairs succeeded and {failed} failed: one of each round");
+    }
+}
+
+#[test]
+fn a_write_of_the_same_blocks_waits_for_the_pair_and_the_pair_for_earlier_writes() {
+    let sets = [("flash.read", "1ms")];
+    let mut host = Host::attached(&system("", &[&SMALL[..], &sets].concat()), &Options::default());
+    let [old, new, last] = [1, 2, 3].map(|seed| pattern(seed, 4096));
+    host.write_blocks(8, &old);
+    host.flush();
+    host.drive.power_cut(host.now).expect("the parts of the drive");
+    host.attach(1);
+    // The comparison takes a flash read; the write comes right behind the pair, and must not fail it.
+    let [first, second] = pair(&mut host, DATA, 8, [&old, &new]);
+    host.store(DATA + 0x10_000, &last);
+    let write = Command { flags: 0, prp: [DATA + 0x10_000, 0], ..second };
+    let elsewhere = Command { dwords: [800, 0, 7, 0, 0, 0], ..write };
+    let cids = host.submit(1, &[first, second, write, elsewhere]);
+    let order: Vec<u16> = (0..4)
+        .map(|_| host.reap(1))
+        .map(|done| {
+            assert_eq!(done.status, 0);
+            done.cid
+        })
+        .collect();
+    assert_eq!(order, [cids[3], cids[0], cids[1], cids[2]], "only the write of other blocks overtakes the pair");
+    assert_eq!(host.read_blocks(8, 8).1, last);
+    // A pair behind a write that is under way finds what it wrote.
+    let [first, second] = pair(&mut host, DATA, 8, [&new, &old]);
+    host.store(DATA + 0x10_000, &new);
+    assert_eq!(run_all(&mut host, &[write, first, second]), [0; 3]);
+    assert_eq!(host.read_blocks(8, 8).1, old);
+}
+
+#[test]
+fn a_pair_is_atomic_over_a_power_cut_and_ends_with_a_reset() {
+    let mut outcomes = [0; 2];
+    for at in 0..60u64 {
+        let mut host = host();
+        let [old, new] = [pattern(1, 4096), pattern(2, 4096)];
+        host.write_blocks(8, &old);
+        host.flush();
+        let mut commands = pair(&mut host, DATA, 8, [&old, &new]);
+        commands[1].dwords[2] |= 1 << 30;
+        host.submit(1, &commands);
+        host.wait(Time::from_us(at * 20));
+        host.drive.power_cut(host.now).expect("the parts of the drive");
+        host.attach(1);
+        let found = host.read_blocks(8, 8).1;
+        assert!(found == old || found == new, "a torn pair after {at}");
+        outcomes[usize::from(found == new)] += 1;
+        // A reset amid a pair leaves nothing that waits.
+        let commands = pair(&mut host, DATA, 8, [&found, &new]);
+        host.submit(1, &commands);
+        host.wait(Time::from_us(at % 7));
+        host.attach(1);
+        assert_eq!(host.write_blocks(8, &old).status, 0);
+    }
+    assert!(outcomes.iter().all(|count| *count > 5), "{outcomes:?}");
+}
+
+#[test]
+fn a_queue_can_be_deleted_while_its_pairs_wait_for_slots() {
+    let mut host =
+        Host::attached(&system("", &[&SMALL[..], &[("device.max_commands", "2")]].concat()), &Options::default());
+    host.attach(2);
+    let data = vec![0; 4096];
+    let pairs: Vec<Command> = (0..8).flat_map(|_| pair(&mut host, DATA, 8, [&data, &data])).collect();
+    host.submit(2, &pairs);
+    let delete = Command { opcode: 0, dwords: [2, 0, 0, 0, 0, 0], ..Command::default() };
+    assert_eq!(host.admin(delete).status, 0);
+    assert_eq!(host.write_blocks(0, &pattern(1, 512)).status, 0, "other queues are fetched");
 }

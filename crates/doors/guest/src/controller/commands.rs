@@ -37,6 +37,12 @@ pub(super) struct Command {
     pub handles: u16,
     /// When its entry was fetched.
     pub fetched: Time,
+    /// Its tag, once it is decoded.
+    pub tag: Option<u16>,
+    /// The slot of the other command of a fused pair.
+    pub partner: Option<u16>,
+    /// Its requests are in the translation layer, one after another.
+    pub runs: bool,
 }
 
 impl Command {
@@ -77,6 +83,23 @@ impl Commands {
     /// Records the tag of the command in `slot`.
     pub fn tag(&mut self, slot: u16, tag: u16) {
         self.by_tag[usize::from(tag)] = slot;
+        if let Some(command) = &mut self.slots[usize::from(slot)] {
+            command.tag = Some(tag);
+        }
+    }
+
+    /// Makes the commands in two slots a fused pair.
+    pub fn join(&mut self, first: u16, second: u16) {
+        for (slot, partner) in [(first, second), (second, first)] {
+            if let Some(command) = &mut self.slots[usize::from(slot)] {
+                command.partner = Some(partner);
+            }
+        }
+    }
+
+    /// Returns the commands whose requests are in the translation layer.
+    pub fn running(&self) -> impl Iterator<Item = &Command> {
+        self.slots.iter().flatten().filter(|command| command.runs)
     }
 
     /// Returns the command in `slot`.

@@ -92,7 +92,8 @@ impl Controller {
     /// | RPMBS, EDSTT, DSTO, PELS | no replay-protected block, self-test or persistent event log |
     /// | KAS | no keep-alive, which is meant for fabrics |
     /// | MAXCMD | no limit apart from the queues; only fabrics must report one |
-    /// | FUSES, ACWU, NWPC | no fused commands, compare and write, or write protection |
+    /// | ACWU | a fused Compare and Write of a single block, wherever it is; more in a mapping unit |
+    /// | NWPC | no write protection |
     /// | FNA | a format or a secure erase applies to one namespace |
     /// | AWUN, AWUPF | single blocks, wherever they are, are written atomically; more in a [mapping unit](Self::atomicity) |
     fn identify_controller(&self) -> Page {
@@ -130,6 +131,7 @@ impl Controller {
         // ONCS: Compare, DSM, select, timestamp, Verify; without zones Write Zeroes and Copy.
         let (optional, formats) = if self.has_zones() { (0, 0) } else { (1 << 3 | 1 << 8, copy::FORMATS) };
         page.put(520, (1u16 | 1 << 2 | 1 << 4 | 1 << 6 | 1 << 7 | optional).to_le_bytes());
+        page.put(522, u16::from(self.has_pairs()).to_le_bytes()); // FUSES: Compare and Write
         page.put(525, [u8::from(self.has_write_cache) | 0b110]); // VWC: flush of all namespaces
         page.put(534, formats.to_le_bytes()); // OCFS
         page.put(536, 1u32.to_le_bytes()); // SGLS: any alignment
@@ -147,8 +149,7 @@ impl Controller {
     }
 
     /// Returns the Identify Namespace data structure. 0 on purpose are MC, DPC and DPS (no metadata, no protection), NMIC
-    /// and RESCAP (one controller), FPI (no progress of formats), NACWU (no Compare and Write), NABO (namespaces begin with
-    /// a mapping unit), NOIOB (no boundary), the identifiers of ANA groups, NVM sets and endurance groups, and EUI64
+    /// and RESCAP (one controller), FPI (no progress of formats), NABO (namespaces begin with a mapping unit), NOIOB (no boundary), the identifiers of ANA groups, NVM sets and endurance groups, and EUI64
     /// (NGUID identifies the namespace).
     fn identify_namespace(&self, identifier: u32) -> Result<Page, Status> {
         let mut page = Page::new();
@@ -165,8 +166,8 @@ impl Controller {
         }
         let atomic = self.atomicity(namespace);
         page.put(24, [1 << 4 | u8::from(atomic.is_some()) << 1]); // NSFEAT: NPWG to NOWS, NAWUN to NABSPF
-        for field in [34, 36, 40, 44] {
-            page.put(field, atomic.unwrap_or(0).to_le_bytes()); // NAWUN, NAWUPF, NABSN, NABSPF
+        for field in [34, 36, 38, 40, 44] {
+            page.put(field, atomic.unwrap_or(0).to_le_bytes()); // NAWUN, NAWUPF, NACWU, NABSN, NABSPF
         }
         page.put(33, [0b1001]); // DLFEAT: deallocated blocks read as zeros, Write Zeroes deallocates
         page.0[48..56].copy_from_slice(&namespace.bytes.to_le_bytes()); // NVMCAP
@@ -192,7 +193,7 @@ impl Controller {
     /// Returns the logical blocks, less one, that are written atomically unless they cross a multiple of their number:
     /// those of a mapping unit. The write cache takes a unit at once and flash programs it at once, so that a read, and a
     /// power cut, finds the whole write or nothing. `None` where no more than a block is promised.
-    fn atomicity(&self, namespace: &Namespace) -> Option<u16> {
+    pub(super) fn atomicity(&self, namespace: &Namespace) -> Option<u16> {
         let blocks = self.unit >> namespace.shift();
         (blocks > 1 && !namespace.is_zoned).then(|| blocks as u16 - 1)
     }

@@ -35,6 +35,7 @@ use doorbells::DoorbellBuffer;
 use events::Events;
 use features::Features;
 use host_memory::HostMemory;
+use io::Pairs;
 use logs::Logs;
 use namespaces::Namespaces;
 use placement::Placement;
@@ -103,6 +104,7 @@ pub struct Controller {
     registers: Registers,
     queues: Queues,
     commands: Commands,
+    pairs: Pairs,
     features: Features,
     namespaces: Namespaces,
     zones: Option<zones::Shape>,
@@ -182,6 +184,7 @@ impl Controller {
             registers: Registers::default(),
             queues: Queues::new(),
             commands: Commands::new(tags),
+            pairs: Pairs::default(),
             features: Features::new(),
             namespaces: Namespaces::new(&config.namespaces, config.zones.is_some()),
             zones: config.zones,
@@ -233,6 +236,7 @@ impl Controller {
         self.device.set_arbitration_burst(None);
         self.queues = Queues::new();
         self.commands.clear();
+        self.pairs = Pairs::default();
         self.logs.is_busy(now, false);
         self.features = Features::new();
         self.events = Events::default();

@@ -16,11 +16,18 @@ pub fn commands(guest: &mut Hostile) -> (usize, Vec<[u8; 64]>, u64) {
     let mut list = 0;
     for _ in 0..=guest.below(8) {
         list = page(guest);
-        let command = match queue {
+        let mut command = match queue {
             0 => admin(guest, list),
             _ if guest.zoned && guest.below(4) > 0 => zoned::io(guest, list),
             _ => io(guest, list),
         };
+        if queue > 0 && guest.below(6) == 0 {
+            // A fused pair: a comparison, which often fails, and the command itself, which is often a write.
+            let dwords = [command.dwords[0], command.dwords[1], command.dwords[2] & 7, 0, 0, 0];
+            let first = Command { opcode: 5, flags: command.flags | 1, dwords, ..command };
+            entries.push(first.bytes(guest.below(1 << 16) as u16));
+            command = Command { opcode: 1, flags: command.flags | 2, ..first };
+        }
         let mut entry = command.bytes(guest.below(1 << 16) as u16);
         while guest.below(3) == 0 {
             let bit = guest.below(512) as usize;

@@ -2,6 +2,7 @@
 
 mod compare;
 pub(super) mod copy;
+mod fused;
 
 use std::collections::VecDeque;
 
@@ -10,6 +11,8 @@ use host_interface::Output;
 use link::Direction;
 use media::{Op, Request, Tag};
 use sim::{Schedule, Time};
+
+pub(super) use fused::Pairs;
 
 use super::commands::Command;
 use super::namespaces::Namespace;
@@ -26,8 +29,13 @@ type Plan = Result<(VecDeque<Request>, u64), Status>;
 impl Controller {
     /// Opens the command of a fetched entry. Returns its slot and the request by which the controller front end knows
     /// it: for an admin command or one that fails, a flush, which has no data. (Assumed: these take as long to decode.)
-    pub(super) fn open(&mut self, now: Time, queue: u16, entry: Entry) -> (u16, Request) {
-        let plan = if queue == 0 { Ok((VecDeque::new(), 0)) } else { self.plan(&entry) };
+    /// A command that is `refused` fails with that status.
+    fn open(&mut self, now: Time, queue: u16, entry: Entry, refused: Option<Status>) -> (u16, Request) {
+        let plan = match refused {
+            Some(status) => Err(status),
+            None if queue == 0 => Ok((VecDeque::new(), 0)),
+            None => self.plan(&entry),
+        };
         let (status, (plan, list)) = match plan {
             Ok(plan) => (Status::SUCCESS, plan),
             Err(status) => (status, (VecDeque::new(), 0)),
@@ -59,6 +67,9 @@ impl Controller {
             bytes,
             handles,
             fetched: now,
+            tag: None,
+            partner: None,
+            runs: false,
         };
         let slot = self.commands.open(command);
         (slot, request)
@@ -66,9 +77,6 @@ impl Controller {
 
     /// Returns the plan of an I/O command.
     fn plan(&self, entry: &Entry) -> Plan {
-        if entry.fused() != 0 {
-            return Err(Status::INVALID_FIELD);
-        }
         match entry.opcode() {
             opcode::FLUSH => {
                 if entry.namespace() == super::namespaces::ALL {
@@ -153,25 +161,18 @@ impl Controller {
 
     /// Performs a decoded I/O command.
     pub(super) fn run_io(&mut self, now: Time, tag: u16, s: &mut dyn Schedule<Event>, out: &mut Vec<Output>) {
+        if let Some(partner) = self.commands.of_tag(tag).partner {
+            return self.run_pair(now, tag, partner, s);
+        }
+        if let Err(status) = self.prepare(tag) {
+            return self.end(now, tag, status, s);
+        }
         let command = self.commands.of_tag(tag);
-        let (entry, refused) = (command.entry, command.status != Status::SUCCESS);
-        if refused {
-            return self.finish(now, tag, s);
-        }
-        if self.background.is_sanitizing() {
-            return self.end(now, tag, Status::SANITIZE_IN_PROGRESS, s);
-        }
+        let (entry, bytes) = (command.entry, command.bytes);
         if self.requests_status(&entry) {
             return self.needs.push(Need::Placement(tag));
         }
         self.check_identifier(now, &entry);
-        let bytes = self.commands.of_tag(tag).bytes;
-        if is_transfer(&entry) || entry.opcode() == opcode::COMPARE {
-            match pointers::segments(&*self.memory, &entry, bytes, self.page) {
-                Ok(segments) => self.commands.of_tag_mut(tag).segments = segments,
-                Err(status) => return self.end(now, tag, status, s),
-            }
-        }
         if self.asks_for_zones(tag, &entry) {
             return;
         }
@@ -179,7 +180,27 @@ impl Controller {
         if entry.opcode() == opcode::COMPARE {
             self.fetch_to_compare(now, tag, s);
         }
-        self.next_request(now, tag, s, out);
+        self.start(now, tag, s, out);
+    }
+
+    /// Finds the guest memory of a command's data.
+    ///
+    /// # Errors
+    /// Fails with the status of the command if it cannot be performed.
+    fn prepare(&mut self, tag: u16) -> Result<(), Status> {
+        let command = self.commands.of_tag(tag);
+        let (entry, bytes) = (command.entry, command.bytes);
+        if command.status != Status::SUCCESS {
+            return Err(command.status);
+        }
+        if self.background.is_sanitizing() {
+            return Err(Status::SANITIZE_IN_PROGRESS);
+        }
+        if is_transfer(&entry) || entry.opcode() == opcode::COMPARE {
+            let segments = pointers::segments(&*self.memory, &entry, bytes, self.page)?;
+            self.commands.of_tag_mut(tag).segments = segments;
+        }
+        Ok(())
     }
 
     /// Passes the command's next request to the translation layer, or ends the command.
@@ -216,6 +237,8 @@ impl Controller {
 
     /// Ends a command with the status and result that it has.
     pub(super) fn finish(&mut self, now: Time, tag: u16, s: &mut dyn Schedule<Event>) {
+        self.end_turn(now, tag, s);
+        let second = self.second_of(tag);
         let command = self.commands.of_tag(tag);
         let ok = command.status == Status::SUCCESS;
         if !ok {
@@ -226,6 +249,9 @@ impl Controller {
         let status = if ok { media::Status::Ok } else { media::Status::Failed };
         if let Some((tag, at)) = self.device.complete(now, Tag(u32::from(tag)), status, &mut DevicePart(s)) {
             self.post(now, at, tag, s);
+        }
+        if let Some(second) = second {
+            self.continue_pair(now, second, ok, s);
         }
     }
 
