@@ -135,6 +135,18 @@ statuses! {
     NOT_SAVEABLE = 1, 0x0d, DNR;
     /// Feature Not Changeable.
     NOT_CHANGEABLE = 1, 0x0e, DNR;
+    /// Namespace Insufficient Capacity.
+    INSUFFICIENT_CAPACITY = 1, 0x15, DNR;
+    /// Namespace Identifier Unavailable.
+    NO_IDENTIFIER = 1, 0x16, DNR;
+    /// Namespace Already Attached.
+    ALREADY_ATTACHED = 1, 0x18, DNR;
+    /// Namespace Not Attached.
+    NOT_ATTACHED = 1, 0x1a, DNR;
+    /// Thin Provisioning Not Supported.
+    NO_THIN_PROVISIONING = 1, 0x1b, DNR;
+    /// Controller List Invalid.
+    INVALID_CONTROLLER_LIST = 1, 0x1c, DNR;
     /// Command Size Limit Exceeded.
     SIZE_LIMIT_EXCEEDED = 1, 0x83, DNR;
     /// Write Fault.

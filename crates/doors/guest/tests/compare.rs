@@ -127,13 +127,14 @@ fn wrong_fields_fail_with_their_status() {
     let good = host.transfer(5, 0, 8, 512);
     for (command, status) in [
         (Command { namespace: 0, ..good }, 0x0b),
-        (Command { namespace: 2, ..good }, 0x0b),
+        (Command { namespace: 2, ..good }, 0x02),
+        (Command { namespace: 33, ..good }, 0x0b),
         (Command { dwords: [0, 0, 128, 0, 0, 0], ..good }, INVALID_FIELD),
         (Command { dwords: [u32::MAX, u32::MAX, 7, 0, 0, 0], ..good }, OUT_OF_RANGE),
         (Command { prp: [DATA + 1, 0], ..good }, 0x13),
         (Command { prp: [1 << 60, 0], ..good }, 0x04),
         (Command { flags: 3 << 6, ..good }, INVALID_FIELD),
-        (Command { namespace: 2, ..verify(0, 8) }, 0x0b),
+        (Command { namespace: 33, ..verify(0, 8) }, 0x0b),
         (verify(1 << 40, 8), OUT_OF_RANGE),
         (verify(u64::MAX, 1), OUT_OF_RANGE),
     ] {

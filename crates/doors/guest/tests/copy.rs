@@ -96,7 +96,8 @@ fn limits_are_those_of_identify_and_wrong_fields_have_their_status() {
     }
     let good = copy(&mut host, &[(0, 8)], 200);
     for (command, status) in [
-        (Command { namespace: 2, ..good }, 0x0b),
+        (Command { namespace: 2, ..good }, 0x02),
+        (Command { namespace: 33, ..good }, 0x0b),
         (Command { dwords: [200, 0, 1 << 8, 0, 0, 0], ..good }, 0x02),
         (Command { dwords: [200, 0, 2 << 8, 0, 0, 0], ..good }, 0x02),
         (Command { prp: [DATA + 2, 0], ..good }, 0x13),

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use media::Request;
 use sim::Time;
 
+use super::admin::opcode;
 use super::queues::Completed;
 use crate::entry::{Entry, Status};
 use crate::pointers::Segment;
@@ -46,6 +47,11 @@ pub(super) struct Command {
 }
 
 impl Command {
+    /// Returns true for Namespace Management.
+    pub fn manages_namespaces(&self) -> bool {
+        self.queue == 0 && self.entry.opcode() == opcode::NAMESPACE_MANAGEMENT
+    }
+
     pub fn completed(&self) -> Completed {
         Completed { queue: self.queue, cid: self.entry.cid(), status: self.status, result: self.result }
     }

@@ -70,6 +70,7 @@ impl Controller {
             0x01 => self.identify_controller(),
             0x02 => self.list_namespaces(namespace)?,
             0x03 => self.describe_namespace(namespace)?,
+            0x10..=0x13 => self.identify_managed(entry)?,
             0x19 if self.placement.is_some() => Page(self.list_endurance_groups(entry.dword(11) as u16)),
             _ => self.identify_by_set(entry)?,
         };
@@ -88,7 +89,6 @@ impl Controller {
     /// | NPSS, APSTA, HCTMA, MNTMT, MXTMT | one power state, no thermal management by the host |
     /// | AVSCC, NVSCC | no vendor-specific commands |
     /// | MTFA, FWUG | no activation of firmware without a reset |
-    /// | UNVMCAP | the namespaces take up the whole capacity |
     /// | RPMBS, EDSTT, DSTO, PELS | no replay-protected block, self-test or persistent event log |
     /// | KAS | no keep-alive, which is meant for fabrics |
     /// | MAXCMD | no limit apart from the queues; only fabrics must report one |
@@ -112,7 +112,8 @@ impl Controller {
         page.put(92, (1u32 << 8).to_le_bytes()); // OAES: namespace attribute notices
         page.put(96, 1u32.to_le_bytes()); // CTRATT: 128-bit host identifiers
         page.put(111, [1]); // CNTRLTYPE: I/O controller
-        page.put(256, (1u16 << 1 | 1 << 8).to_le_bytes()); // OACS: Format NVM, Doorbell Buffer Config
+        // OACS: Format NVM, Doorbell Buffer Config, Namespace Management.
+        page.put(256, (1u16 << 1 | 1 << 8 | u16::from(self.namespaces.is_managed()) << 3).to_le_bytes());
         page.put(258, [3, REQUESTS_MAX as u8 - 1]); // ACL, AERL
         page.put(260, [0b11]); // FRMW: one slot, read-only
         page.put(261, [0b110]); // LPA: commands supported and effects, extended data
@@ -122,7 +123,8 @@ impl Controller {
         let memory = self.host_memory.identify();
         page.put(272, memory.hmpre.to_le_bytes());
         page.put(276, memory.hmmin.to_le_bytes());
-        page.put(280, self.namespaces.bytes().to_le_bytes()); // TNVMCAP
+        page.put(280, self.namespaces.capacity().to_le_bytes()); // TNVMCAP
+        page.put(296, self.namespaces.unallocated().to_le_bytes()); // UNVMCAP
         page.put(328, 0b11u32.to_le_bytes()); // SANICAP: crypto erase, block erase
         page.put(332, memory.hmminds.to_le_bytes());
         page.put(336, memory.hmmaxd.to_le_bytes());
@@ -134,6 +136,7 @@ impl Controller {
         page.put(522, u16::from(self.has_pairs()).to_le_bytes()); // FUSES: Compare and Write
         page.put(525, [u8::from(self.has_write_cache) | 0b110]); // VWC: flush of all namespaces
         page.put(534, formats.to_le_bytes()); // OCFS
+        page.put(540, self.namespaces.count().to_le_bytes()); // MNAN
         page.put(536, 1u32.to_le_bytes()); // SGLS: any alignment
         let name = format!(
             "nqn.2014.08.org.nvmexpress:{VENDOR:04x}{VENDOR:04x}{:20}{:40}",
@@ -152,15 +155,24 @@ impl Controller {
     /// and RESCAP (one controller), FPI (no progress of formats), NABO (namespaces begin with a mapping unit), NOIOB (no boundary), the identifiers of ANA groups, NVM sets and endurance groups, and EUI64
     /// (NGUID identifies the namespace).
     fn identify_namespace(&self, identifier: u32) -> Result<Page, Status> {
-        let mut page = Page::new();
         if identifier == ALL {
+            let mut page = Page::new();
             // The capabilities common to all namespaces.
             self.put_formats(&mut page, &FORMATS[usize::from(self.has_zones())..], 0);
             return Ok(page);
         }
-        self.namespaces.get(identifier).ok_or(Status::INVALID_NAMESPACE)?;
         // The data structure of an inactive namespace is 0.
-        let Some(namespace) = self.active(identifier) else { return Ok(page) };
+        match (self.active(identifier), self.namespaces.get(identifier)) {
+            (Some(namespace), _) => Ok(self.describe(identifier, namespace)),
+            (None, None) if self.absent(identifier) == Status::INVALID_NAMESPACE => Err(Status::INVALID_NAMESPACE),
+            _ => Ok(Page::new()),
+        }
+    }
+
+    /// Returns the Identify Namespace data structure of a namespace, active or not. NUSE is the whole capacity, since there
+    /// is no thin provisioning (NSFEAT).
+    pub(super) fn describe(&self, identifier: u32, namespace: &Namespace) -> Page {
+        let mut page = Page::new();
         for field in [0, 8, 16] {
             page.put(field, namespace.blocks().to_le_bytes()); // NSZE, NCAP, NUSE
         }
@@ -170,7 +182,7 @@ impl Controller {
             page.put(field, atomic.unwrap_or(0).to_le_bytes()); // NAWUN, NAWUPF, NACWU, NABSN, NABSPF
         }
         page.put(33, [0b1001]); // DLFEAT: deallocated blocks read as zeros, Write Zeroes deallocates
-        page.0[48..56].copy_from_slice(&namespace.bytes.to_le_bytes()); // NVMCAP
+        page.put(48, self.namespaces.allocated(namespace.bytes).to_le_bytes()); // NVMCAP
         let unit = ((self.unit >> namespace.shift()).max(1) - 1) as u16;
         for field in [64, 66, 68, 70] {
             page.put(field, unit.to_le_bytes()); // NPWG, NPWA, NPDG, NPDA
@@ -187,7 +199,7 @@ impl Controller {
         if self.placement.is_some() {
             placement::put_namespace(&mut page.0);
         }
-        Ok(page)
+        page
     }
 
     /// Returns the logical blocks, less one, that are written atomically unless they cross a multiple of their number:
@@ -207,13 +219,16 @@ impl Controller {
         }
     }
 
-    /// Returns a globally unique identifier (NGUID): a hash of the serial number, and the namespace.
+    /// Returns a globally unique identifier (NGUID): a hash of the serial number, the number of the namespace's creation,
+    /// and the namespace.
     fn unique(&self, identifier: u32) -> [u8; 16] {
         // FNV-1a, 64 bits.
         let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         let serial = self.identity.serial.bytes().fold(0xcbf2_9ce4_8422_2325, hash);
         let mut unique = [0; 16];
         unique[..8].copy_from_slice(&serial.to_be_bytes());
+        let creation = self.namespaces.get(identifier).map_or(0, |namespace| namespace.creation);
+        unique[8..12].copy_from_slice(&creation.to_be_bytes());
         unique[12..].copy_from_slice(&identifier.to_be_bytes());
         unique
     }
@@ -225,12 +240,17 @@ impl Controller {
 
     /// Returns the list of the active namespaces that `selects` accepts, with identifiers greater than `after`.
     pub(super) fn list_where(&self, after: u32, selects: impl Fn(&Namespace) -> bool) -> Result<Page, Status> {
+        self.list_of(after, |identifier| self.active(identifier).is_some_and(&selects))
+    }
+
+    /// Returns the list of the identifiers greater than `after` that `selects` accepts.
+    pub(super) fn list_of(&self, after: u32, selects: impl Fn(u32) -> bool) -> Result<Page, Status> {
         if after >= ALL - 1 {
             return Err(Status::INVALID_NAMESPACE);
         }
         let mut page = Page::new();
-        let selected = |identifier: &u32| self.active(*identifier).is_some_and(&selects);
-        for (to, identifier) in page.0.chunks_exact_mut(4).zip((after + 1..=self.namespaces.count()).filter(selected)) {
+        let selected = (after + 1..=self.namespaces.count()).filter(|identifier| selects(*identifier));
+        for (to, identifier) in page.0.chunks_exact_mut(4).zip(selected) {
             to.copy_from_slice(&identifier.to_le_bytes());
         }
         Ok(page)
@@ -238,7 +258,7 @@ impl Controller {
 
     /// Returns the Namespace Identification Descriptor list: the NGUID, and the command set if there are several.
     fn describe_namespace(&self, identifier: u32) -> Result<Page, Status> {
-        self.active(identifier).ok_or(Status::INVALID_NAMESPACE)?;
+        self.active(identifier).ok_or_else(|| self.absent(identifier))?;
         let mut page = Page::new();
         page.put(0, [2, 16, 0, 0]); // NIDT: NGUID, NIDL
         page.put(4, self.unique(identifier));

@@ -37,7 +37,7 @@ use features::Features;
 use host_memory::HostMemory;
 use io::Pairs;
 use logs::Logs;
-use namespaces::Namespaces;
+use namespaces::{BLOCK_MAX, Namespaces};
 use placement::Placement;
 use queues::Queues;
 use registers::Registers;
@@ -77,8 +77,10 @@ pub struct ControllerConfig {
     pub lent: Layout,
     /// The zones of the first namespace, in its logical blocks, if it is zoned.
     pub zones: Option<::zones::Config>,
-    /// The namespaces, which together take up the drive's capacity.
+    /// The namespaces of a new drive, one behind the other.
     pub namespaces: Vec<NamespaceConfig>,
+    /// Bytes that namespaces can occupy.
+    pub capacity: u64,
     /// Flexible Data Placement, if the drive has reclaim unit handles.
     pub placement: Option<PlacementConfig>,
     /// Model and serial number.
@@ -186,7 +188,12 @@ impl Controller {
             commands: Commands::new(tags),
             pairs: Pairs::default(),
             features: Features::new(),
-            namespaces: Namespaces::new(&config.namespaces, config.zones.is_some()),
+            namespaces: Namespaces::new(
+                &config.namespaces,
+                config.zones.is_some(),
+                (config.capacity, config.unit.max(BLOCK_MAX)),
+                config.zones.is_none() && config.placement.is_none(),
+            ),
             zones: config.zones,
             changed_namespaces: BTreeSet::new(),
             placement: config.placement.map(Placement::new),
@@ -237,6 +244,7 @@ impl Controller {
         self.queues = Queues::new();
         self.commands.clear();
         self.pairs = Pairs::default();
+        self.namespaces.ended(None, false);
         self.logs.is_busy(now, false);
         self.features = Features::new();
         self.events = Events::default();

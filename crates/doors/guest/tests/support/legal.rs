@@ -150,7 +150,7 @@ fn copy(guest: &mut Hostile, command: &mut Command, list: u64, blocks: u64) {
 /// Draws an admin command.
 fn admin(guest: &mut Hostile, list: u64) -> Command {
     let mut command = Command { prp: prps(guest, PAGE, list), ..Command::default() };
-    let opcodes = [0, 1, 2, 2, 4, 5, 6, 8, 9, 9, 9, 0xa, 0xc, 0x19, 0x1a, 0x7c, 0x80, 0x84];
+    let opcodes = [0, 1, 2, 2, 4, 5, 6, 8, 9, 9, 9, 0xa, 0xc, 0xd, 0x15, 0x19, 0x1a, 0x7c, 0x80, 0x84];
     command.opcode = opcodes[guest.below(opcodes.len() as u64) as usize];
     let queue = 1 + guest.below(3) as u32;
     match command.opcode {
@@ -170,7 +170,7 @@ fn admin(guest: &mut Hostile, list: u64) -> Command {
             command.dwords[1] = 1 << 16;
         }
         6 => {
-            command.dwords[0] = [0, 1, 2, 3, 0x19][guest.below(5) as usize];
+            command.dwords[0] = [0, 1, 2, 3, 0x10, 0x11, 0x12, 0x13, 0x19][guest.below(9) as usize];
             command.namespace = guest.below(3) as u32;
         }
         8 => command.dwords[0] = guest.number(),
@@ -190,6 +190,25 @@ fn admin(guest: &mut Hostile, list: u64) -> Command {
         0x19 | 0x1a => {
             command.namespace = 1 + guest.below(2) as u32;
             command.dwords = [guest.below(1024) as u32, 1 | (guest.below(4) as u32 / 3) << 9, 0, 0, 0, 0];
+        }
+        // A new namespace, mostly; namespaces 1 and 2 go rarely, because most commands need them.
+        0xd => {
+            let (size, format) = (1 + guest.below(512), guest.below(2) as u8);
+            let mut data = vec![0; PAGE as usize];
+            data[..16].copy_from_slice(&[size.to_le_bytes(), size.to_le_bytes()].concat());
+            data[26] = format;
+            store(guest, list, &data);
+            command.prp = [list, 0];
+            if guest.below(3) == 0 {
+                let first = if guest.below(16) == 0 { 1 } else { 3 };
+                (command.namespace, command.dwords[0]) = (first + guest.below(4) as u32, 1);
+            }
+        }
+        0x15 => {
+            store(guest, list, &[1, 0, 0, 0]);
+            let detaches = guest.below(12) == 0;
+            (command.prp, command.dwords[0]) = ([list, 0], u32::from(detaches));
+            command.namespace = 1 + guest.below(6) as u32;
         }
         0x7c => command.prp = [page(guest), page(guest)],
         // Rarely, because each erases the drive.

@@ -116,7 +116,7 @@ impl Controller {
     }
 
     fn namespace(&self, entry: &Entry) -> Result<&Namespace, Status> {
-        self.active(entry.namespace()).ok_or(Status::INVALID_NAMESPACE)
+        self.active(entry.namespace()).ok_or_else(|| self.absent(entry.namespace()))
     }
 
     /// Returns the range of a command with fields like those of Read, as offset on the drive and bytes.
@@ -244,6 +244,9 @@ impl Controller {
         if !ok {
             let (queue, entry, status) = (command.queue, command.entry, command.status);
             self.logs.record_error(queue, &entry, status);
+        }
+        if self.commands.of_tag(tag).manages_namespaces() {
+            self.managed(now, tag, ok, s);
         }
         // The front end has to know whether all data was transferred, not why it was not.
         let status = if ok { media::Status::Ok } else { media::Status::Failed };

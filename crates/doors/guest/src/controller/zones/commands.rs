@@ -149,7 +149,7 @@ impl Controller {
         if namespace.is_zoned {
             return vec![Request::new(Op::ZoneReset, namespace.offset, namespace.bytes)];
         }
-        trims(namespace.offset, namespace.bytes).collect()
+        trims(namespace.offset, self.namespaces.allocated(namespace.bytes)).collect()
     }
 
     /// Returns the flush of a namespace. On a drive with zones its address selects the part of the drive.
