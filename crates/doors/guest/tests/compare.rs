@@ -254,6 +254,20 @@ fn incomplete_and_impossible_pairs_fail_with_their_status() {
         host.write_blocks(8, &old);
         host.store(DATA, &old);
     }
+    // With two slots, the second of two first commands is fetched together with its partner.
+    let sets = [("device.max_commands", "2")];
+    let mut narrow = Host::attached(&system("", &[&SMALL[..], &sets].concat()), &Options::default());
+    let [first, second] = pair(&mut narrow, DATA, 8, [&old, &new]);
+    for commands in
+        [vec![first, first, second, flush], vec![flush, first, first, second], vec![first, flush, first, second]]
+    {
+        let lone = commands.iter().position(|command| command.flags == FIRST).expect("a lone first command");
+        let statuses = run_all(&mut narrow, &commands);
+        let expected = |at: usize| if at == lone { MISSING_FUSED } else { 0 };
+        assert!((0..4).all(|at| statuses[at] == expected(at)), "{statuses:x?} of {commands:x?}");
+        assert_eq!(narrow.write_blocks(8, &old).status, 0);
+        let [_, _] = pair(&mut narrow, DATA, 8, [&old, &new]);
+    }
     let admin = Command { opcode: 6, flags: 1, prp: [DATA, 0], dwords: [1, 0, 0, 0, 0, 0], ..Command::default() };
     assert_eq!(host.admin(admin).status, INVALID_FIELD);
     // Zones, and a controller with one slot, have none.

@@ -38,7 +38,7 @@ impl Turn {
 /// Fused commands.
 #[derive(Clone, Debug, Default)]
 pub(in crate::controller) struct Pairs {
-    /// The submission queue whose next two entries are a pair that found no two free slots.
+    /// The submission queue whose next entry is the first of a pair, which is fetched together with the second.
     unfetched: Option<u16>,
     turns: Vec<Turn>,
 }
@@ -67,12 +67,11 @@ impl Controller {
     /// as long as the second finds none: other queues wait until two slots are free.
     pub(in crate::controller) fn next_fetch(&mut self) -> Option<device::Fetch> {
         loop {
-            if let Some(queue) = self.pairs.unfetched {
-                let fetch = self.device.fetch_two(queue)?;
-                self.pairs.unfetched = None;
-                return Some(fetch);
-            }
-            let mut fetch = self.device.fetch()?;
+            let mut fetch = match self.pairs.unfetched {
+                Some(queue) => self.device.fetch_two(queue)?,
+                None => self.device.fetch()?,
+            };
+            self.pairs.unfetched = None;
             if self.ends_amid_pair(&fetch) {
                 self.device.return_last(&mut fetch);
                 self.pairs.unfetched = Some(fetch.queue);
