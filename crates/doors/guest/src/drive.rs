@@ -533,6 +533,10 @@ fn controller_config(
         lent,
         zones: zones(parts)?,
         namespaces: namespaces(parts, &options.namespaces)?,
+        capacity: match parts.zones {
+            Some(_) => parts.user_bytes + parts.conventional_bytes(),
+            None => parts.user_bytes / granule(parts) * granule(parts),
+        },
         placement: parts.ftl.placement.map(PlacementConfig::from),
         identity: options.identity.clone().unwrap_or_else(|| identity(system, options.seed)),
     })
@@ -578,9 +582,14 @@ fn identity(system: &System, seed: u64) -> Identity {
     Identity { model: format!("nandram {}", system.title), serial: format!("NANDRAM{seed:013}") }
 }
 
+/// Returns the bytes in which capacity is allocated to namespaces: a mapping unit or the largest block.
+fn granule(parts: &Parts) -> u64 {
+    u64::from(parts.nand.geometry.unit_bytes).max(4096)
+}
+
 /// Checks the namespaces, or makes one of the whole capacity.
 fn namespaces(parts: &Parts, configs: &[NamespaceConfig]) -> Result<Vec<NamespaceConfig>, DriveError> {
-    let unit = u64::from(parts.nand.geometry.unit_bytes).max(4096);
+    let unit = granule(parts);
     if parts.zones.is_some() {
         let block = parts.nand.geometry.unit_bytes;
         let all = [parts.user_bytes, parts.conventional_bytes()].into_iter().filter(|bytes| *bytes > 0);

@@ -91,6 +91,10 @@ statuses! {
     DATA_TRANSFER_ERROR = 0, 0x04, DNR;
     /// Command Abort Requested.
     ABORT_REQUESTED = 0, 0x07;
+    /// Command Aborted due to Failed Fused Command.
+    FAILED_FUSED = 0, 0x09, DNR;
+    /// Command Aborted due to Missing Fused Command.
+    MISSING_FUSED = 0, 0x0a, DNR;
     /// Invalid Namespace or Format.
     INVALID_NAMESPACE = 0, 0x0b, DNR;
     /// Command Sequence Error.
@@ -131,10 +135,26 @@ statuses! {
     NOT_SAVEABLE = 1, 0x0d, DNR;
     /// Feature Not Changeable.
     NOT_CHANGEABLE = 1, 0x0e, DNR;
+    /// Namespace Insufficient Capacity.
+    INSUFFICIENT_CAPACITY = 1, 0x15, DNR;
+    /// Namespace Identifier Unavailable.
+    NO_IDENTIFIER = 1, 0x16, DNR;
+    /// Namespace Already Attached.
+    ALREADY_ATTACHED = 1, 0x18, DNR;
+    /// Namespace Not Attached.
+    NOT_ATTACHED = 1, 0x1a, DNR;
+    /// Thin Provisioning Not Supported.
+    NO_THIN_PROVISIONING = 1, 0x1b, DNR;
+    /// Controller List Invalid.
+    INVALID_CONTROLLER_LIST = 1, 0x1c, DNR;
+    /// Command Size Limit Exceeded.
+    SIZE_LIMIT_EXCEEDED = 1, 0x83, DNR;
     /// Write Fault.
     WRITE_FAULT = 2, 0x80;
     /// Unrecovered Read Error.
     UNRECOVERED_READ = 2, 0x81;
+    /// Compare Failure.
+    COMPARE_FAILURE = 2, 0x85, DNR;
 }
 
 impl From<media::Status> for Status {
@@ -161,9 +181,12 @@ pub(crate) mod opcode {
     pub const FLUSH: u8 = 0x00;
     pub const WRITE: u8 = 0x01;
     pub const READ: u8 = 0x02;
+    pub const COMPARE: u8 = 0x05;
     pub const WRITE_ZEROES: u8 = 0x08;
     pub const DATASET_MANAGEMENT: u8 = 0x09;
+    pub const VERIFY: u8 = 0x0c;
     pub const IO_MANAGEMENT_RECEIVE: u8 = 0x12;
+    pub const COPY: u8 = 0x19;
     pub const IO_MANAGEMENT_SEND: u8 = 0x1d;
     /// Those that the Zoned Namespace Command Set adds.
     pub const ZONE_MANAGEMENT_SEND: u8 = 0x79;

@@ -24,7 +24,7 @@ pub struct Statistics {
     pub write: Class,
     /// Dataset Management.
     pub trim: Class,
-    /// Flush, and commands that do not exist.
+    /// Flush, Compare, Verify and Copy, zone management, and commands that do not exist.
     pub other: Class,
     /// Admin commands.
     pub admin: u64,

@@ -322,7 +322,14 @@ fn format_erases_and_changes_the_block_size() {
         dwords: [dword, 0, 0, 0, 0, 0],
         ..Command::default()
     };
-    for (namespace, dword, status) in [(1, 2, 0x10a), (1, 1 << 4, 0x10a), (1, 3 << 9, INVALID_FIELD), (3, 0, 0x0b)] {
+    for (namespace, dword, status) in [
+        (1, 2, 0x10a),
+        (1, 1 << 4, 0x10a),
+        (1, 3 << 9, INVALID_FIELD),
+        (3, 0, INVALID_FIELD),
+        (33, 0, 0x0b),
+        (0, 0, 0x0b),
+    ] {
         assert_eq!(host.admin(format(namespace, dword)).status, status, "{dword:#x}");
     }
     let formatted = host.submit(0, &[format(1, 1 | 1 << 9)])[0];

@@ -60,7 +60,7 @@ fn identify_reports_what_the_drive_is() {
     assert_eq!(&controller[4..24], b"a serial            ");
     assert_eq!(&controller[24..31], b"a model");
     assert_eq!(controller[77], 4, "MDTS: 64 KiB");
-    assert_eq!(controller[516..520], 3u32.to_le_bytes());
+    assert_eq!(controller[516..520], 32u32.to_le_bytes(), "NN: as many as a host can create");
     assert_eq!(controller[525] & 1, 1, "a volatile write cache");
     let list: Vec<u32> =
         host.identify(2, 1).chunks_exact(4).map(|id| u32::from_le_bytes(id.try_into().expect("4"))).collect();
@@ -74,7 +74,9 @@ fn identify_reports_what_the_drive_is() {
         assert_eq!(descriptors[..2], [2, 16]);
         assert_eq!(descriptors[4..20], namespace[104..120]);
     }
-    for (cns, id, status) in [(0, 0, 0x0b), (0, 4, 0x0b), (3, 9, 0x0b), (2, u32::MAX, 0x0b), (0x77, 0, 0x02)] {
+    for (cns, id, status) in
+        [(0, 0, 0x0b), (0, 33, 0x0b), (3, 9, 0x02), (3, 33, 0x0b), (2, u32::MAX, 0x0b), (0x77, 0, 0x02)]
+    {
         assert_eq!(host.try_identify(cns, id).status, status, "Identify {cns:#x} of {id}");
     }
 }

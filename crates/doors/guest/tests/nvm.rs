@@ -141,15 +141,17 @@ fn commands_with_wrong_fields_fail_with_their_status() {
     for (command, status) in [
         (Command { opcode: 0x55, ..good }, 0x01),
         (Command { namespace: 0, ..good }, 0x0b),
-        (Command { namespace: 2, ..good }, 0x0b),
-        (Command { flags: 1, ..good }, 0x02),
+        (Command { namespace: 2, ..good }, 0x02),
+        (Command { namespace: 33, ..good }, 0x0b),
+        (Command { flags: 1, ..good }, 0x0a),
         (Command { flags: 3 << 6, ..good }, 0x02),
         (Command { dwords: [0, 0, 128, 0, 0, 0], ..good }, 0x02),
         (Command { dwords: [u32::MAX, u32::MAX, 7, 0, 0, 0], ..good }, 0x80),
         (Command { prp: [DATA + 1, 0], ..good }, 0x13),
         (Command { prp: [DATA + 512, 8], ..good }, 0x13),
         (Command { prp: [1 << 60, 0], ..good }, 0x04),
-        (Command { opcode: 0, namespace: 9, ..good }, 0x0b),
+        (Command { opcode: 0, namespace: 9, ..good }, 0x02),
+        (Command { opcode: 0, namespace: 33, ..good }, 0x0b),
         (Command { opcode: 0, namespace: u32::MAX, ..good }, 0),
     ] {
         assert_eq!(host.run(1, command).status, status, "{command:x?}");

@@ -220,7 +220,7 @@ impl Engine {
     }
 
     /// Sends data through the controller's memory.
-    fn pass(&mut self, now: Time, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
+    pub fn pass(&mut self, now: Time, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let Some(dram) = &mut self.dram else { return now };
         if dram.last.0 != bytes {
             dram.last = (bytes, Time::of_transfer(2 * bytes, dram.rate));

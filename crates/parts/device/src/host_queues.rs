@@ -7,7 +7,7 @@ use sim::{Schedule, Time};
 
 use super::{Nvme, Pair};
 use crate::engine::index;
-use crate::{Coalescing, Completion, Config, Ended, Event};
+use crate::{Coalescing, Completion, Config, Ended, Event, Fetch};
 
 /// Reason why a doorbell value is not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +116,29 @@ impl Nvme {
         self.free = tag;
         self.room += 1;
         self.others -= u32::from(!was_read);
+    }
+
+    /// Returns the next two entries of `queue` to fetch, out of its turn, if they wait and there is room for both.
+    pub fn fetch_two(&mut self, queue: u16) -> Option<Fetch> {
+        let fits = self.room >= 2 && self.arbiter.pending(queue) >= 2;
+        fits.then(|| {
+            self.arbiter.remove(queue, 2);
+            self.take_entries(queue, 2)
+        })
+    }
+
+    /// Returns the last entry of `fetch`, which was not admitted yet, to its queue.
+    pub fn return_last(&mut self, fetch: &mut Fetch) {
+        let pair = &mut self.pairs[fetch.queue as usize];
+        pair.sq_head = if pair.sq_head == 0 { pair.sq_depth - 1 } else { pair.sq_head - 1 };
+        fetch.count -= 1;
+        self.arbiter.add(fetch.queue, 1);
+    }
+
+    /// Passes `bytes` of data that do not cross the link through the controller's memory: on their way from flash (a read)
+    /// or to it. Returns the time at which they have passed.
+    pub fn pass_memory(&mut self, now: Time, op: media::Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
+        self.engine.pass(now, op, bytes, s)
     }
 
     /// Sets the coalescing of interrupts (Feature 08h); `None` is off.

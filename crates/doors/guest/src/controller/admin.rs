@@ -22,6 +22,8 @@ pub(super) mod opcode {
     pub const SET_FEATURES: u8 = 0x09;
     pub const GET_FEATURES: u8 = 0x0a;
     pub const ASYNCHRONOUS_EVENT_REQUEST: u8 = 0x0c;
+    pub const NAMESPACE_MANAGEMENT: u8 = 0x0d;
+    pub const NAMESPACE_ATTACHMENT: u8 = 0x15;
     pub const DIRECTIVE_SEND: u8 = 0x19;
     pub const DIRECTIVE_RECEIVE: u8 = 0x1a;
     pub const DOORBELL_BUFFER_CONFIG: u8 = 0x7c;
@@ -73,7 +75,7 @@ impl Controller {
         if entry.pointer_kind() != 0 || entry.fused() != 0 {
             return Err(Status::INVALID_FIELD);
         }
-        if self.background.is_sanitizing() && entry.opcode() == opcode::FORMAT {
+        if self.background.is_sanitizing() && matches!(entry.opcode(), opcode::FORMAT | opcode::NAMESPACE_MANAGEMENT) {
             return Err(Status::SANITIZE_IN_PROGRESS);
         }
         if self.host_memory.is_unsettled() && needs_drive(entry.opcode()) {
@@ -91,6 +93,8 @@ impl Controller {
             opcode::GET_FEATURES => self.get_features(now, tag, entry),
             opcode::ABORT => Ok(self.abort(now, entry, s)),
             opcode::ASYNCHRONOUS_EVENT_REQUEST => self.asynchronous_event_request(now, tag, entry, s),
+            opcode::NAMESPACE_MANAGEMENT => self.manage_namespaces(now, tag, entry),
+            opcode::NAMESPACE_ATTACHMENT => self.attach_namespace(now, tag, entry, s),
             opcode::DIRECTIVE_SEND => self.directive_send(entry),
             opcode::DIRECTIVE_RECEIVE => self.directive_receive(now, tag, entry),
             opcode::DOORBELL_BUFFER_CONFIG => self.set_doorbell_buffer(entry),
@@ -247,5 +251,5 @@ impl Controller {
 /// Returns true if the command makes the translation layer work, so that the fate of the Host Memory Buffer after a
 /// reset must be known: the host returns it before it creates I/O queues, or not at all.
 const fn needs_drive(opcode: u8) -> bool {
-    matches!(opcode, opcode::CREATE_SUBMISSION_QUEUE | opcode::FORMAT | opcode::SANITIZE)
+    matches!(opcode, opcode::CREATE_SUBMISSION_QUEUE | opcode::NAMESPACE_MANAGEMENT | opcode::FORMAT | opcode::SANITIZE)
 }

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use media::Request;
 use sim::Time;
 
+use super::admin::opcode;
 use super::queues::Completed;
 use crate::entry::{Entry, Status};
 use crate::pointers::Segment;
@@ -22,6 +23,10 @@ pub(super) struct Command {
     pub plan: VecDeque<Request>,
     /// Guest memory of its data.
     pub segments: Vec<Segment>,
+    /// Data read from flash that stay in the controller's memory: those that Compare or Copy needs.
+    pub buffer: Vec<u8>,
+    /// Time at which all data requested so far are in the controller's memory.
+    pub arrives: Time,
     pub status: Status,
     /// Dwords 0 and 1 of its completion.
     pub result: u64,
@@ -33,9 +38,20 @@ pub(super) struct Command {
     pub handles: u16,
     /// When its entry was fetched.
     pub fetched: Time,
+    /// Its tag, once it is decoded.
+    pub tag: Option<u16>,
+    /// The slot of the other command of a fused pair.
+    pub partner: Option<u16>,
+    /// Its requests are in the translation layer, one after another.
+    pub runs: bool,
 }
 
 impl Command {
+    /// Returns true for Namespace Management.
+    pub fn manages_namespaces(&self) -> bool {
+        self.queue == 0 && self.entry.opcode() == opcode::NAMESPACE_MANAGEMENT
+    }
+
     pub fn completed(&self) -> Completed {
         Completed { queue: self.queue, cid: self.entry.cid(), status: self.status, result: self.result }
     }
@@ -73,6 +89,23 @@ impl Commands {
     /// Records the tag of the command in `slot`.
     pub fn tag(&mut self, slot: u16, tag: u16) {
         self.by_tag[usize::from(tag)] = slot;
+        if let Some(command) = &mut self.slots[usize::from(slot)] {
+            command.tag = Some(tag);
+        }
+    }
+
+    /// Makes the commands in two slots a fused pair.
+    pub fn join(&mut self, first: u16, second: u16) {
+        for (slot, partner) in [(first, second), (second, first)] {
+            if let Some(command) = &mut self.slots[usize::from(slot)] {
+                command.partner = Some(partner);
+            }
+        }
+    }
+
+    /// Returns the commands whose requests are in the translation layer.
+    pub fn running(&self) -> impl Iterator<Item = &Command> {
+        self.slots.iter().flatten().filter(|command| command.runs)
     }
 
     /// Returns the command in `slot`.

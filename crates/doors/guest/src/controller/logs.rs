@@ -64,12 +64,19 @@ impl Logs {
         Logs { power_cycles: 1, ..Logs::default() }
     }
 
-    /// Counts an I/O command that transfers or zeroes `bytes`.
+    /// Counts an I/O command that transfers, zeroes, compares, verifies or copies `bytes`. Assumed: a verify reads data
+    /// without a command of the host, and a copy is a read and a write.
     pub fn count(&mut self, entry: &Entry, bytes: u64) {
         match entry.opcode() {
             io::READ => (self.reads, self.read_bytes) = (self.reads + 1, self.read_bytes + bytes),
             io::WRITE | io::ZONE_APPEND => {
                 (self.writes, self.written_bytes) = (self.writes + 1, self.written_bytes + bytes)
+            }
+            io::COMPARE => (self.reads, self.read_bytes) = (self.reads + 1, self.read_bytes + bytes),
+            io::VERIFY => self.read_bytes += bytes,
+            io::COPY => {
+                (self.reads, self.read_bytes) = (self.reads + 1, self.read_bytes + bytes);
+                (self.writes, self.written_bytes) = (self.writes + 1, self.written_bytes + bytes);
             }
             _ => {}
         }
@@ -198,18 +205,24 @@ const SPARE_THRESHOLD: u8 = 10;
 const SUPPORTED: u32 = 1;
 pub(super) const CHANGES_BLOCKS: u32 = 1 << 1;
 const CHANGES_NAMESPACE: u32 = 1 << 2;
+/// Effect: changes the namespaces that exist or are attached.
+const CHANGES_INVENTORY: u32 = 1 << 3;
 
 /// I/O commands, and their effects apart from being supported.
-const COMMANDS: [(u8, u32); 5] = [
+const COMMANDS: [(u8, u32); 8] = [
     (io::FLUSH, 0),
     (io::WRITE, CHANGES_BLOCKS),
     (io::READ, 0),
     (io::WRITE_ZEROES, CHANGES_BLOCKS),
     (io::DATASET_MANAGEMENT, CHANGES_BLOCKS),
+    (io::COMPARE, 0),
+    (io::VERIFY, 0),
+    (io::COPY, CHANGES_BLOCKS),
 ];
 
-/// Returns the Commands Supported and Effects log page with these I/O commands, and those of `placement`.
-fn effects(commands: Vec<(u8, u32)>, placement: bool) -> Vec<u8> {
+/// Returns the Commands Supported and Effects log page with these I/O commands, and those of `placement` and of the
+/// management of namespaces.
+fn effects(commands: Vec<(u8, u32)>, placement: bool, management_of_namespaces: bool) -> Vec<u8> {
     let mut page = vec![0; 4096];
     let admin = [
         (opcode::DELETE_SUBMISSION_QUEUE, 0),
@@ -229,6 +242,9 @@ fn effects(commands: Vec<(u8, u32)>, placement: bool) -> Vec<u8> {
     let directives = [opcode::DIRECTIVE_SEND, opcode::DIRECTIVE_RECEIVE].map(|code| (0, code, 0));
     let management = [io::IO_MANAGEMENT_RECEIVE, io::IO_MANAGEMENT_SEND].map(|code| (1024, code, 0));
     let optional = directives.into_iter().chain(management).filter(|_| placement);
+    let inventory =
+        [opcode::NAMESPACE_MANAGEMENT, opcode::NAMESPACE_ATTACHMENT].map(|code| (0, code, CHANGES_INVENTORY));
+    let optional = optional.chain(inventory.into_iter().filter(|_| management_of_namespaces));
     let rows = admin.into_iter().map(|(code, of)| (0, code, of)).chain(optional);
     for (table, code, effect) in rows.chain(commands.into_iter().map(|(code, of)| (1024, code, of))) {
         let at = table + 4 * usize::from(code);
@@ -265,7 +281,10 @@ impl Controller {
                 page.resize(4096, 0);
                 page
             }
-            EFFECTS => effects(self.commands_by_set(entry, &COMMANDS)?, self.placement.is_some()),
+            EFFECTS => {
+                let commands = self.commands_by_set(entry, &COMMANDS)?;
+                effects(commands, self.placement.is_some(), self.namespaces.is_managed())
+            }
             SANITIZE => self.background.sanitize_status(),
             _ => return self.get_placement_log(now, tag, entry, s),
         };
@@ -303,7 +322,7 @@ impl Controller {
         let page = match &self.placement {
             Some(placement) if self.commands.of_tag(tag).entry.dword(10) as u8 == ENDURANCE_GROUP_LOG => {
                 let media_bytes = placement.total(health.bytes).media;
-                self.logs.endurance_group(health, media_bytes, self.namespaces.bytes())
+                self.logs.endurance_group(health, media_bytes, self.namespaces.capacity())
             }
             _ => self.logs.health(now, health),
         };

@@ -35,8 +35,9 @@ use doorbells::DoorbellBuffer;
 use events::Events;
 use features::Features;
 use host_memory::HostMemory;
+use io::Pairs;
 use logs::Logs;
-use namespaces::Namespaces;
+use namespaces::{BLOCK_MAX, Namespaces};
 use placement::Placement;
 use queues::Queues;
 use registers::Registers;
@@ -76,8 +77,10 @@ pub struct ControllerConfig {
     pub lent: Layout,
     /// The zones of the first namespace, in its logical blocks, if it is zoned.
     pub zones: Option<::zones::Config>,
-    /// The namespaces, which together take up the drive's capacity.
+    /// The namespaces of a new drive, one behind the other.
     pub namespaces: Vec<NamespaceConfig>,
+    /// Bytes that namespaces can occupy.
+    pub capacity: u64,
     /// Flexible Data Placement, if the drive has reclaim unit handles.
     pub placement: Option<PlacementConfig>,
     /// Model and serial number.
@@ -103,6 +106,7 @@ pub struct Controller {
     registers: Registers,
     queues: Queues,
     commands: Commands,
+    pairs: Pairs,
     features: Features,
     namespaces: Namespaces,
     zones: Option<zones::Shape>,
@@ -182,8 +186,14 @@ impl Controller {
             registers: Registers::default(),
             queues: Queues::new(),
             commands: Commands::new(tags),
+            pairs: Pairs::default(),
             features: Features::new(),
-            namespaces: Namespaces::new(&config.namespaces, config.zones.is_some()),
+            namespaces: Namespaces::new(
+                &config.namespaces,
+                config.zones.is_some(),
+                (config.capacity, config.unit.max(BLOCK_MAX)),
+                config.zones.is_none() && config.placement.is_none(),
+            ),
             zones: config.zones,
             changed_namespaces: BTreeSet::new(),
             placement: config.placement.map(Placement::new),
@@ -233,6 +243,8 @@ impl Controller {
         self.device.set_arbitration_burst(None);
         self.queues = Queues::new();
         self.commands.clear();
+        self.pairs = Pairs::default();
+        self.namespaces.ended(None, false);
         self.logs.is_busy(now, false);
         self.features = Features::new();
         self.events = Events::default();
@@ -302,8 +314,12 @@ impl External for Controller {
 
     fn ready(&mut self, now: Time, tag: Tag, s: &mut dyn Schedule<Event>) {
         if !self.is_transfer(tag) {
-            // The data are zeros that the controller makes itself.
-            return Step::Arrived.at(now, tag.0, s);
+            // The data are zeros that the controller makes itself, or those that Copy has read.
+            let at = match self.inner_data(tag) {
+                0 => now,
+                bytes => self.device.pass_memory(now, media::Op::Write, bytes as u64, &mut DevicePart(s)),
+            };
+            return Step::Arrived.at(at, tag.0, s);
         }
         let (tag, bytes, staged) = self.device.ready(now, tag, &mut DevicePart(s));
         let moved = self.transfer(now, Direction::ToDevice, bytes);
@@ -311,6 +327,9 @@ impl External for Controller {
     }
 
     fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut dyn Schedule<Event>) {
+        if !self.is_transfer(tag) {
+            return self.data_stays(now, tag, bytes, s);
+        }
         let (tag, staged) = self.device.data(now, tag, bytes, &mut DevicePart(s));
         let moved = self.transfer(now, Direction::ToHost, u64::from(bytes));
         self.device.sent(tag, moved.sent.max(staged));
@@ -348,19 +367,28 @@ impl External for Controller {
     }
 
     fn put(&mut self, tag: Tag, data: &[u8]) {
-        if !self.is_transfer(tag) {
+        if tag.0 == u32::from(self.background_tag) {
             return;
         }
         let command = self.commands.of_tag_mut(tag.0 as u16);
         let is_read = command.plan.front().is_some_and(|request: &Request| request.op == media::Op::Read);
-        if is_read && !pointers::scatter(&mut *self.memory, &command.segments, data) {
+        if is_read && io::buffers_reads(&command.entry) {
+            command.buffer.extend_from_slice(data);
+        } else if is_read
+            && io::is_transfer(&command.entry)
+            && !pointers::scatter(&mut *self.memory, &command.segments, data)
+        {
             command.status = crate::entry::Status::DATA_TRANSFER_ERROR;
         }
     }
 
     fn take(&mut self, tag: Tag, data: &mut [u8]) {
         if !self.is_transfer(tag) {
-            return data.fill(0);
+            match self.inner_data(tag) {
+                0 => data.fill(0),
+                _ => data.copy_from_slice(&self.commands.of_tag(tag.0 as u16).buffer),
+            }
+            return;
         }
         let command = self.commands.of_tag_mut(tag.0 as u16);
         if !pointers::gather(&*self.memory, &command.segments, data) {
@@ -404,6 +432,11 @@ impl External for Controller {
 }
 
 impl Controller {
+    /// Returns the bytes of data in the controller's memory that the command writes.
+    fn inner_data(&self, tag: Tag) -> usize {
+        if tag.0 == u32::from(self.background_tag) { 0 } else { self.commands.of_tag(tag.0 as u16).buffer.len() }
+    }
+
     /// Returns true if the command's data is the guest's.
     fn is_transfer(&self, tag: Tag) -> bool {
         tag.0 != u32::from(self.background_tag) && io::is_transfer(&self.commands.of_tag(tag.0 as u16).entry)

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use media::Request;
 use sim::{Schedule, Time};
 
 use super::{Controller, DevicePart, Event, QUEUES, Step};
@@ -128,6 +127,7 @@ impl Controller {
     /// commands in progress are completed first.
     pub(super) fn delete_submission(&mut self, queue: u16, tag: u16) -> bool {
         self.device.delete_submission_queue(queue);
+        self.pairs.queue_deleted(queue);
         let Some(submission) = &mut self.queues.submission[usize::from(queue)] else { return true };
         if submission.in_flight > 0 {
             submission.deleted_by = Some(tag);
@@ -145,7 +145,7 @@ impl Controller {
     /// Fetches the waiting entries that the controller has room for.
     pub(super) fn fetch(&mut self, now: Time, s: &mut dyn Schedule<Event>) {
         while !self.registers.fatal {
-            let Some(fetch) = self.device.fetch() else { return };
+            let Some(fetch) = self.next_fetch() else { return };
             let arrives = self.link.fetch(now, u32::from(fetch.count) * Entry::BYTES as u32);
             self.admit(now, fetch, arrives, s);
         }
@@ -157,22 +157,30 @@ impl Controller {
         let Some(submission) = &mut self.queues.submission[usize::from(queue)] else { return self.fail() };
         submission.in_flight += u32::from(fetch.count);
         self.logs.is_busy(now, true);
-        let address = submission.address;
-        let mut admitted: Vec<(u16, Request)> = Vec::with_capacity(usize::from(fetch.count));
+        let mut entries: Vec<Entry> = Vec::with_capacity(usize::from(fetch.count));
         let mut index = fetch.index;
         for _ in 0..fetch.count {
-            let mut bytes = [0; Entry::BYTES as usize];
-            if self.memory.read(address + u64::from(index) * Entry::BYTES, &mut bytes).is_err() {
+            let entry = self.read_entry(queue, index).unwrap_or_else(|| {
                 // The host has put its queue outside its memory.
                 self.fail();
-            }
-            admitted.push(self.open(now, queue, Entry::from_bytes(&bytes)));
+                Entry::from_bytes(&[0; Entry::BYTES as usize])
+            });
+            entries.push(entry);
             index = if index + 1 == depth { 0 } else { index + 1 };
         }
+        let admitted = self.open_all(now, queue, &entries);
         let at = |index: u16| {
             usize::from(if index >= fetch.index { index - fetch.index } else { index + depth - fetch.index })
         };
         self.device.admit(fetch, (arrives, false), |index| admitted[at(index)], &mut DevicePart(s));
+    }
+
+    /// Reads the entry at `index` of a submission queue, if that is in guest memory.
+    pub(super) fn read_entry(&self, queue: u16, index: u16) -> Option<Entry> {
+        let mut bytes = [0; Entry::BYTES as usize];
+        let address = self.queues.submission(queue)?.address + u64::from(index) * Entry::BYTES;
+        self.memory.read(address, &mut bytes).ok()?;
+        Some(Entry::from_bytes(&bytes))
     }
 
     /// Posts the completion of the command `tag`, which ends at `at`, or keeps it until the completion queue has room.

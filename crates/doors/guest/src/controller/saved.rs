@@ -1,4 +1,4 @@
-//! State of the controller that outlives a power cut, as a text: formats of the namespaces and counters of the health
+//! State of the controller that outlives a power cut, as a text: namespaces or their formats, and counters of the health
 //! log. The error log, features and the sanitize status are those of a new drive after each start.
 
 use serde_json::{Value, json};
@@ -6,7 +6,6 @@ use sim::Time;
 use storage::PlacementBytes;
 
 use super::Controller;
-use super::namespaces::FORMATS;
 use super::registers::Shutdown;
 use crate::error::DriveError;
 
@@ -20,9 +19,12 @@ impl Controller {
     /// `bytes` are those since the translation layer was mounted.
     pub fn state(&self, bytes: PlacementBytes) -> String {
         let mut state = json!({
-            "formats": self.namespaces.formats(),
             "shut_down": self.registers.shutdown == Shutdown::Complete,
         });
+        match self.namespaces.is_managed() {
+            true => state["namespaces"] = self.namespaces.state(),
+            false => state["formats"] = json!(self.namespaces.formats()),
+        }
         for (name, value) in COUNTERS.iter().zip(self.logs.counters()) {
             state[*name] = json!(value);
         }
@@ -40,12 +42,13 @@ impl Controller {
     pub fn restore_state(&mut self, text: &str) -> Result<(), DriveError> {
         let refuse = || DriveError::State(text.chars().take(80).collect());
         let state: Value = serde_json::from_str(text).map_err(|_| refuse())?;
-        let formats = state["formats"].as_array().ok_or_else(refuse)?;
-        let formats: Option<Vec<usize>> = formats.iter().map(|format| Some(format.as_u64()? as usize)).collect();
-        let formats = formats.filter(|all| all.iter().all(|format| *format < FORMATS.len())).ok_or_else(refuse)?;
-        if !self.namespaces.set_formats(&formats) {
-            return Err(refuse());
-        }
+        // A state from before namespaces could be managed has their formats alone.
+        let restored = match &state["namespaces"] {
+            Value::Null => self.namespaces.restore_formats(&state["formats"]),
+            saved if self.namespaces.is_managed() => self.namespaces.restore(saved),
+            _ => None,
+        };
+        restored.ok_or_else(refuse)?;
         let mut counters = [0; COUNTERS.len()];
         for (to, name) in counters.iter_mut().zip(COUNTERS) {
             *to = state[name].as_u64().ok_or_else(refuse)?;

@@ -133,8 +133,8 @@ impl Hostile {
 
     /// A submission queue entry: any opcode, mostly a known one, with fields that are often nearly right.
     fn entry(&mut self, admin: bool) -> [u8; 64] {
-        const ADMIN: [u8; 15] = [0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 0x19, 0x1a, 0x7c, 0x80, 0x84];
-        const IO: [u8; 7] = [0, 1, 2, 8, 9, 0x12, 0x1d];
+        const ADMIN: [u8; 17] = [0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 0xd, 0x15, 0x19, 0x1a, 0x7c, 0x80, 0x84];
+        const IO: [u8; 10] = [0, 1, 2, 5, 8, 9, 0xc, 0x12, 0x19, 0x1d];
         let opcode = match self.below(12) {
             0 => self.below(256) as u8,
             _ if admin => ADMIN[self.below(ADMIN.len() as u64) as usize],
@@ -196,6 +196,7 @@ impl Hostile {
         self.note();
         self.hole.store(HOLE, Ordering::Relaxed);
         self.host.attach(PAIRS as u16);
+        restore_namespaces(&mut self.host, self.blocks);
     }
 
     /// Resets the controller, and returns the Host Memory Buffer as Linux does, lends it again, formats first or does
@@ -371,6 +372,32 @@ impl Hostile {
     }
 }
 
+/// Creates and attaches the two namespaces again, the second of `blocks` blocks of 4 KiB, if the guest can have deleted,
+/// detached or replaced one.
+fn restore_namespaces(host: &mut Host, blocks: u64) {
+    let is_managed = host.identify(1, 0)[256] >> 3 & 1 == 1;
+    let shape = |page: Vec<u8>| (page[..8].to_vec(), page[26]);
+    let shapes = [(2048, 0u8), (blocks, 1)].map(|(size, format)| (size.to_le_bytes().to_vec(), format));
+    if !is_managed || [1, 2].map(|identifier| shape(host.identify(0, identifier))) == shapes {
+        return;
+    }
+    let delete = Command { opcode: 0xd, namespace: u32::MAX, dwords: [1, 0, 0, 0, 0, 0], ..Command::default() };
+    if host.admin(delete).status != 0 {
+        // A sanitize operation is going on.
+        return;
+    }
+    for (namespace, (size, format)) in (1..).zip(shapes) {
+        host.store(DATA, &[0; 4096]);
+        host.store(DATA, &[&size[..], &size].concat());
+        host.store(DATA + 26, &[format]);
+        let done = host.admin(Command { opcode: 0xd, prp: [DATA, 0], ..Command::default() });
+        assert_eq!((done.status, done.result), (0, namespace));
+        host.store(DATA, &[1, 0, 0, 0]);
+        let attach = Command { opcode: 0x15, namespace, prp: [DATA, 0], ..Command::default() };
+        assert_eq!(host.admin(attach).status, 0);
+    }
+}
+
 /// Plays a hostile guest, then checks that a driver can still attach and use the drive. Returns the bytes that the guest
 /// managed to write, and whether the drive ever used its memory.
 pub fn attack(seed: u64, steps: u32, system: &System) -> (u64, bool) {
@@ -384,11 +411,12 @@ pub fn attack(seed: u64, steps: u32, system: &System) -> (u64, bool) {
     }
     hostile.note();
     hostile.hole.store(HOLE, Ordering::Relaxed);
-    let Hostile { mut host, written, lent, zoned, .. } = hostile;
+    let Hostile { mut host, written, lent, zoned, blocks, .. } = hostile;
     host.drive.reset_function(host.now);
     host.attach(1);
     // A sanitize operation may be going on.
     host.wait(Time::from_ms(2000));
+    restore_namespaces(&mut host, blocks);
     let format = Command { opcode: 0x80, namespace: 1, ..Command::default() };
     assert_eq!(host.admin(format).status, 0, "seed {seed}");
     let data = pattern(seed, 4096);

@@ -16,11 +16,18 @@ pub fn commands(guest: &mut Hostile) -> (usize, Vec<[u8; 64]>, u64) {
     let mut list = 0;
     for _ in 0..=guest.below(8) {
         list = page(guest);
-        let command = match queue {
+        let mut command = match queue {
             0 => admin(guest, list),
             _ if guest.zoned && guest.below(4) > 0 => zoned::io(guest, list),
             _ => io(guest, list),
         };
+        if queue > 0 && guest.below(6) == 0 {
+            // A fused pair: a comparison, which often fails, and the command itself, which is often a write.
+            let dwords = [command.dwords[0], command.dwords[1], command.dwords[2] & 7, 0, 0, 0];
+            let first = Command { opcode: 5, flags: command.flags | 1, dwords, ..command };
+            entries.push(first.bytes(guest.below(1 << 16) as u16));
+            command = Command { opcode: 1, flags: command.flags | 2, ..first };
+        }
         let mut entry = command.bytes(guest.below(1 << 16) as u16);
         while guest.below(3) == 0 {
             let bit = guest.below(512) as usize;
@@ -85,7 +92,7 @@ fn io(guest: &mut Hostile, list: u64) -> Command {
     } as u32;
     let mut command = Command { namespace, dwords: [first, 0, count as u32 - 1, 0, 0, 0], ..Command::default() };
     command.dwords[2] |= u32::from(guest.below(8) == 0) << 30;
-    match guest.below(13) {
+    match guest.below(16) {
         0 => command.dwords = [0; 6],
         1 => command.opcode = 8,
         2 => {
@@ -111,8 +118,10 @@ fn io(guest: &mut Hostile, list: u64) -> Command {
             (command.opcode, command.prp) = (0x1d, [list, 0]);
             command.dwords = [1 | (count as u32 - 1) << 16, 0, 0, 0, 0, 0];
         }
+        5 => command.opcode = 0xc,
+        6 => copy(guest, &mut command, list, blocks),
         kind => {
-            command.opcode = 1 + (kind % 2) as u8;
+            command.opcode = if kind == 7 { 5 } else { 1 + (kind % 2) as u8 };
             if command.opcode == 1 && guest.below(2) == 0 {
                 // Sometimes a handle that does not exist.
                 command.dwords[2] |= 2 << 20;
@@ -126,10 +135,22 @@ fn io(guest: &mut Hostile, list: u64) -> Command {
     command
 }
 
+/// Makes `command` a Copy, to the place that it has, of some ranges near the start of the namespace.
+fn copy(guest: &mut Hostile, command: &mut Command, list: u64, blocks: u64) {
+    let ranges = 1 + guest.below(8);
+    for i in 0..ranges {
+        let (first, count) = (guest.below(blocks.min(1024) - 16), guest.below(16));
+        let range = [&[0; 8][..], &first.to_le_bytes(), &count.to_le_bytes(), &[0; 8]].concat();
+        store(guest, list + i * 32, &range);
+    }
+    let unit_access = command.dwords[2] & 1 << 30;
+    (command.opcode, command.prp, command.dwords[2]) = (0x19, [list, 0], (ranges as u32 - 1) | unit_access);
+}
+
 /// Draws an admin command.
 fn admin(guest: &mut Hostile, list: u64) -> Command {
     let mut command = Command { prp: prps(guest, PAGE, list), ..Command::default() };
-    let opcodes = [0, 1, 2, 2, 4, 5, 6, 8, 9, 9, 9, 0xa, 0xc, 0x19, 0x1a, 0x7c, 0x80, 0x84];
+    let opcodes = [0, 1, 2, 2, 4, 5, 6, 8, 9, 9, 9, 0xa, 0xc, 0xd, 0x15, 0x19, 0x1a, 0x7c, 0x80, 0x84];
     command.opcode = opcodes[guest.below(opcodes.len() as u64) as usize];
     let queue = 1 + guest.below(3) as u32;
     match command.opcode {
@@ -149,7 +170,7 @@ fn admin(guest: &mut Hostile, list: u64) -> Command {
             command.dwords[1] = 1 << 16;
         }
         6 => {
-            command.dwords[0] = [0, 1, 2, 3, 0x19][guest.below(5) as usize];
+            command.dwords[0] = [0, 1, 2, 3, 0x10, 0x11, 0x12, 0x13, 0x19][guest.below(9) as usize];
             command.namespace = guest.below(3) as u32;
         }
         8 => command.dwords[0] = guest.number(),
@@ -169,6 +190,25 @@ fn admin(guest: &mut Hostile, list: u64) -> Command {
         0x19 | 0x1a => {
             command.namespace = 1 + guest.below(2) as u32;
             command.dwords = [guest.below(1024) as u32, 1 | (guest.below(4) as u32 / 3) << 9, 0, 0, 0, 0];
+        }
+        // A new namespace, mostly; namespaces 1 and 2 go rarely, because most commands need them.
+        0xd => {
+            let (size, format) = (1 + guest.below(512), guest.below(2) as u8);
+            let mut data = vec![0; PAGE as usize];
+            data[..16].copy_from_slice(&[size.to_le_bytes(), size.to_le_bytes()].concat());
+            data[26] = format;
+            store(guest, list, &data);
+            command.prp = [list, 0];
+            if guest.below(3) == 0 {
+                let first = if guest.below(16) == 0 { 1 } else { 3 };
+                (command.namespace, command.dwords[0]) = (first + guest.below(4) as u32, 1);
+            }
+        }
+        0x15 => {
+            store(guest, list, &[1, 0, 0, 0]);
+            let detaches = guest.below(12) == 0;
+            (command.prp, command.dwords[0]) = ([list, 0], u32::from(detaches));
+            command.namespace = 1 + guest.below(6) as u32;
         }
         0x7c => command.prp = [page(guest), page(guest)],
         // Rarely, because each erases the drive.

@@ -14,7 +14,7 @@ pub fn io(guest: &mut Hostile, list: u64) -> Command {
     let zone = guest.below(ZONES);
     let count = 1 + guest.below(16);
     let mut command = Command { namespace: 1, ..Command::default() };
-    let kind = guest.below(12);
+    let kind = guest.below(14);
     // An append's first block is that of its zone; the others begin anywhere in the written part, mostly.
     let first = match kind {
         0..=4 => zone * SIZE,
@@ -37,7 +37,7 @@ pub fn io(guest: &mut Hostile, list: u64) -> Command {
             command.dwords = [first as u32, 0, (bytes / 4 - 1) as u32, fields as u32, 0, 0];
         }
         _ => {
-            command.opcode = [0x7d, 0x7d, 0x7d, 0x7d, 0x7d, 0, 0, 0, 0, 2, 2, 1][kind as usize];
+            command.opcode = [0x7d, 0x7d, 0x7d, 0x7d, 0x7d, 0, 0, 0, 0, 2, 2, 1, 5, 0xc][kind as usize];
             let is_sgl = guest.below(3) == 0;
             command.flags = u8::from(is_sgl) << 6;
             command.prp = if is_sgl { sgl(guest, count * BLOCK, list) } else { prps(guest, count * BLOCK, list) };

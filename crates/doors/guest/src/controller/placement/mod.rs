@@ -112,7 +112,7 @@ impl Controller {
     /// Records an event if a write names a handle that does not exist.
     pub(super) fn check_identifier(&mut self, now: sim::Time, entry: &Entry) {
         let Some(placement) = &self.placement else { return };
-        if let Some(identifier) = identifier(entry).filter(|_| entry.opcode() == opcode::WRITE)
+        if let Some(identifier) = identifier(entry).filter(|_| matches!(entry.opcode(), opcode::WRITE | opcode::COPY))
             && identifier >= placement.config.handles
         {
             let event = PlacementEvent::InvalidIdentifier { identifier, namespace: entry.namespace() };

@@ -118,7 +118,7 @@ impl Controller {
     }
 
     /// Returns the I/O commands of the set that Get Log Page names (CSI), with their effects: those in `nvm`, on a
-    /// controller with zones without Write Zeroes, and those of zones.
+    /// controller with zones without Write Zeroes and Copy, and those of zones.
     ///
     /// # Errors
     /// Fails with the status of the command for a set that does not exist.
@@ -130,7 +130,8 @@ impl Controller {
         if !self.has_zones() {
             return Ok(nvm.to_vec());
         }
-        let mut commands: Vec<_> = nvm.iter().copied().filter(|(code, _)| *code != opcode::WRITE_ZEROES).collect();
+        let mut commands: Vec<_> =
+            nvm.iter().copied().filter(|(code, _)| !matches!(*code, opcode::WRITE_ZEROES | opcode::COPY)).collect();
         match (entry.dword(14) >> 24) as u8 {
             NVM => {}
             ZONED => commands.extend([
@@ -148,7 +149,7 @@ impl Controller {
         if namespace.is_zoned {
             return vec![Request::new(Op::ZoneReset, namespace.offset, namespace.bytes)];
         }
-        trims(namespace.offset, namespace.bytes).collect()
+        trims(namespace.offset, self.namespaces.allocated(namespace.bytes)).collect()
     }
 
     /// Returns the flush of a namespace. On a drive with zones its address selects the part of the drive.

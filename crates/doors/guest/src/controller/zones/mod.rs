@@ -30,9 +30,10 @@ impl Controller {
         self.zones.is_some()
     }
 
-    /// Returns the namespace with this identifier if the host can use it: a zoned one only with all command sets.
+    /// Returns the namespace with this identifier if the host can use it: one that is attached, a zoned one only with all
+    /// command sets.
     pub(super) fn active(&self, identifier: u32) -> Option<&Namespace> {
         let sees_zones = self.registers.command_set() == ALL_SETS;
-        self.namespaces.get(identifier).filter(|namespace| !namespace.is_zoned || sees_zones)
+        self.namespaces.get(identifier).filter(|namespace| namespace.is_attached && (!namespace.is_zoned || sees_zones))
     }
 }

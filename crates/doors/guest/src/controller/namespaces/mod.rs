@@ -1,9 +1,14 @@
-//! Namespaces: consecutive parts of the drive's capacity, each with its own block size, and Format NVM (section 5.23).
+//! Namespaces: parts of the drive's capacity, each with its own block size, and Format NVM (section 5.23).
+
+mod management;
+mod table;
 
 use std::collections::VecDeque;
 
 use media::{Op, Request};
 use sim::{Schedule, Time};
+
+pub(super) use table::Namespaces;
 
 use super::events::Notice;
 use super::{Controller, Event, Need};
@@ -11,6 +16,8 @@ use crate::entry::{Entry, Status};
 
 /// Block sizes that a namespace can be formatted with, as powers of two (LBADS), in order of the format's index.
 pub(super) const FORMATS: [u8; 2] = [9, 12];
+/// Bytes of the largest logical block.
+pub(super) const BLOCK_MAX: u64 = 4096;
 /// Maximum bytes that one request to the translation layer trims, so that a step takes bounded time.
 const TRIM_MAX: u64 = 1 << 30;
 
@@ -33,6 +40,10 @@ pub(super) struct Namespace {
     pub format: usize,
     /// It consists of zones.
     pub is_zoned: bool,
+    /// The controller has access to it.
+    pub is_attached: bool,
+    /// Its number among the namespaces that a host has created; 0 if the drive came with it.
+    pub creation: u32,
 }
 
 impl Namespace {
@@ -54,59 +65,6 @@ impl Namespace {
     pub fn range(&self, first: u64, count: u64) -> Option<(u64, u64)> {
         let end = first.checked_add(count).filter(|end| *end <= self.blocks());
         end.map(|_| (self.offset + (first << self.shift()), count << self.shift()))
-    }
-}
-
-/// All namespaces; identifiers start at 1.
-#[derive(Clone, Debug)]
-pub(super) struct Namespaces(Vec<Namespace>);
-
-impl Namespaces {
-    /// Creates the namespaces of `configs`, one behind the other. With `zones` the first is zoned.
-    pub fn new(configs: &[NamespaceConfig], zones: bool) -> Namespaces {
-        let mut offset = 0;
-        let place = |config: &NamespaceConfig| {
-            let format = FORMATS.iter().position(|shift| 1 << shift == config.block);
-            let format = format.expect("a block size that the caller has checked");
-            let namespace = Namespace { offset, bytes: config.bytes, format, is_zoned: zones && offset == 0 };
-            offset += config.bytes;
-            namespace
-        };
-        Namespaces(configs.iter().map(place).collect())
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Namespace> {
-        self.0.iter()
-    }
-
-    pub fn count(&self) -> u32 {
-        self.0.len() as u32
-    }
-
-    pub fn get(&self, identifier: u32) -> Option<&Namespace> {
-        self.0.get((identifier as usize).checked_sub(1)?)
-    }
-
-    /// Returns the index of each namespace's format.
-    pub fn formats(&self) -> Vec<usize> {
-        self.0.iter().map(|namespace| namespace.format).collect()
-    }
-
-    /// Sets the formats. Returns false without any effect if there are not as many as namespaces.
-    pub fn set_formats(&mut self, formats: &[usize]) -> bool {
-        let fits = formats.len() == self.0.len();
-        if fits {
-            self.0.iter_mut().zip(formats).for_each(|(namespace, format)| namespace.format = *format);
-        }
-        fits
-    }
-
-    pub fn bytes(&self) -> u64 {
-        self.0.iter().map(|namespace| namespace.bytes).sum()
-    }
-
-    fn get_mut(&mut self, identifier: u32) -> Option<&mut Namespace> {
-        self.0.get_mut((identifier as usize).checked_sub(1)?)
     }
 }
 
@@ -142,16 +100,16 @@ impl Controller {
         if erase > 2 {
             return Err(Status::INVALID_FIELD);
         }
-        let identifiers = match entry.namespace() {
-            ALL => 1..=self.namespaces.count(),
-            one if self.active(one).is_some() => one..=one,
-            _ => return Err(Status::INVALID_NAMESPACE),
+        let identifiers: Vec<u32> = match entry.namespace() {
+            ALL => self.namespaces.identifiers().collect(),
+            one if self.active(one).is_some() => vec![one],
+            one => return Err(self.absent(one)),
         };
-        let formattable = |identifier| {
-            let namespace = self.namespaces.get(identifier);
+        let formattable = |identifier: &u32| {
+            let namespace = self.namespaces.get(*identifier);
             namespace.is_some_and(|namespace| (format as usize) < namespace.formats().0.len())
         };
-        if !identifiers.clone().all(formattable) {
+        if !identifiers.iter().all(formattable) {
             return Err(Status::INVALID_FORMAT);
         }
         let mut plan = VecDeque::new();

@@ -1,5 +1,9 @@
 //! Commands of the NVM command set (section 6).
 
+mod compare;
+pub(super) mod copy;
+mod fused;
+
 use std::collections::VecDeque;
 
 use device::Output as DeviceOutput;
@@ -7,6 +11,8 @@ use host_interface::Output;
 use link::Direction;
 use media::{Op, Request, Tag};
 use sim::{Schedule, Time};
+
+pub(super) use fused::Pairs;
 
 use super::commands::Command;
 use super::namespaces::Namespace;
@@ -23,35 +29,54 @@ type Plan = Result<(VecDeque<Request>, u64), Status>;
 impl Controller {
     /// Opens the command of a fetched entry. Returns its slot and the request by which the controller front end knows
     /// it: for an admin command or one that fails, a flush, which has no data. (Assumed: these take as long to decode.)
-    pub(super) fn open(&mut self, now: Time, queue: u16, entry: Entry) -> (u16, Request) {
-        let plan = if queue == 0 { Ok((VecDeque::new(), 0)) } else { self.plan(&entry) };
+    /// A command that is `refused` fails with that status.
+    fn open(&mut self, now: Time, queue: u16, entry: Entry, refused: Option<Status>) -> (u16, Request) {
+        let plan = match refused {
+            Some(status) => Err(status),
+            None if queue == 0 => Ok((VecDeque::new(), 0)),
+            None => self.plan(&entry),
+        };
         let (status, (plan, list)) = match plan {
             Ok(plan) => (Status::SUCCESS, plan),
             Err(status) => (status, (VecDeque::new(), 0)),
         };
-        let transferred = plan.iter().filter(|request| !request.op.manages_zones());
-        let bytes: u64 = transferred.map(|request| request.bytes).sum();
+        let is_copy = queue != 0 && entry.opcode() == opcode::COPY;
+        let counted = |request: &&Request| !request.op.manages_zones() && (request.op.writes() || !is_copy);
+        let bytes: u64 = plan.iter().filter(counted).map(|request| request.bytes).sum();
         let request = match plan.front() {
             // Zone management, which has no data when it is decoded.
             _ if queue != 0 && status == Status::SUCCESS && manages_zones(&entry) => Request::new(Op::ZoneOpen, 0, 0),
             Some(first) if queue != 0 && is_whole(&entry) => *first,
+            Some(first) if queue != 0 && entry.opcode() == opcode::VERIFY => Request { bytes, ..*first },
             // A command whose requests have no data may have a list all the same.
             Some(_) if entry.opcode() != opcode::FLUSH => Request::new(Op::Trim, 0, bytes.max(u64::from(list > 0))),
             _ => Request::flush(),
         };
         let handles = if queue == 0 { 0 } else { self.listed_handles(&entry).unwrap_or(0) };
         let segments = Vec::new();
-        let command = Command { queue, entry, plan, segments, status, result: 0, list, bytes, handles, fetched: now };
+        let command = Command {
+            queue,
+            entry,
+            plan,
+            segments,
+            buffer: Vec::new(),
+            arrives: Time::ZERO,
+            status,
+            result: 0,
+            list,
+            bytes,
+            handles,
+            fetched: now,
+            tag: None,
+            partner: None,
+            runs: false,
+        };
         let slot = self.commands.open(command);
         (slot, request)
     }
 
     /// Returns the plan of an I/O command.
     fn plan(&self, entry: &Entry) -> Plan {
-        if entry.fused() != 0 {
-            return Err(Status::INVALID_FIELD);
-        }
-        let (first, count) = (entry.lba(), u64::from(entry.dword(12) & 0xffff) + 1);
         match entry.opcode() {
             opcode::FLUSH => {
                 if entry.namespace() == super::namespaces::ALL {
@@ -60,7 +85,7 @@ impl Controller {
                 Ok((VecDeque::from([self.flush_of(self.namespace(entry)?)]), 0))
             }
             opcode::READ | opcode::WRITE => {
-                let (offset, bytes) = self.namespace(entry)?.range(first, count).ok_or(Status::LBA_OUT_OF_RANGE)?;
+                let (offset, bytes) = self.range_of(entry)?;
                 if bytes > self.transfer_max {
                     return Err(Status::INVALID_FIELD);
                 }
@@ -71,7 +96,7 @@ impl Controller {
                 Ok((VecDeque::from([Request { fua, placement, ..Request::new(op, offset, bytes) }]), 0))
             }
             opcode::WRITE_ZEROES if !self.has_zones() => {
-                let (offset, bytes) = self.namespace(entry)?.range(first, count).ok_or(Status::LBA_OUT_OF_RANGE)?;
+                let (offset, bytes) = self.range_of(entry)?;
                 let mut plan = self.zeroes(offset, bytes);
                 if entry.dword(12) >> 30 & 1 == 1 || !self.features.write_cache() {
                     plan.push_back(Request::flush());
@@ -79,6 +104,9 @@ impl Controller {
                 Ok((plan, 0))
             }
             opcode::DATASET_MANAGEMENT => self.deallocations(entry),
+            opcode::COMPARE => self.plan_compare(entry),
+            opcode::VERIFY => self.plan_verify(entry),
+            opcode::COPY if !self.has_zones() => self.plan_copy(entry),
             opcode::ZONE_MANAGEMENT_SEND | opcode::ZONE_MANAGEMENT_RECEIVE | opcode::ZONE_APPEND => {
                 Ok((self.plan_of_zones(entry)?, 0))
             }
@@ -88,7 +116,13 @@ impl Controller {
     }
 
     fn namespace(&self, entry: &Entry) -> Result<&Namespace, Status> {
-        self.active(entry.namespace()).ok_or(Status::INVALID_NAMESPACE)
+        self.active(entry.namespace()).ok_or_else(|| self.absent(entry.namespace()))
+    }
+
+    /// Returns the range of a command with fields like those of Read, as offset on the drive and bytes.
+    fn range_of(&self, entry: &Entry) -> Result<(u64, u64), Status> {
+        let count = u64::from(entry.dword(12) & 0xffff) + 1;
+        self.namespace(entry)?.range(entry.lba(), count).ok_or(Status::LBA_OUT_OF_RANGE)
     }
 
     /// Returns the requests that make a range read as zeros: whole mapping units are deallocated, the rest is written.
@@ -127,30 +161,46 @@ impl Controller {
 
     /// Performs a decoded I/O command.
     pub(super) fn run_io(&mut self, now: Time, tag: u16, s: &mut dyn Schedule<Event>, out: &mut Vec<Output>) {
+        if let Some(partner) = self.commands.of_tag(tag).partner {
+            return self.run_pair(now, tag, partner, s);
+        }
+        if let Err(status) = self.prepare(tag) {
+            return self.end(now, tag, status, s);
+        }
         let command = self.commands.of_tag(tag);
-        let (entry, refused) = (command.entry, command.status != Status::SUCCESS);
-        if refused {
-            return self.finish(now, tag, s);
-        }
-        if self.background.is_sanitizing() {
-            return self.end(now, tag, Status::SANITIZE_IN_PROGRESS, s);
-        }
+        let (entry, bytes) = (command.entry, command.bytes);
         if self.requests_status(&entry) {
             return self.needs.push(Need::Placement(tag));
         }
         self.check_identifier(now, &entry);
-        if is_transfer(&entry) {
-            let bytes = self.commands.of_tag(tag).plan.front().map_or(0, |request| request.bytes);
-            match pointers::segments(&*self.memory, &entry, bytes, self.page) {
-                Ok(segments) => self.commands.of_tag_mut(tag).segments = segments,
-                Err(status) => return self.end(now, tag, status, s),
-            }
-        }
         if self.asks_for_zones(tag, &entry) {
             return;
         }
-        self.logs.count(&entry, self.commands.of_tag(tag).plan.iter().map(|request| request.bytes).sum());
-        self.next_request(now, tag, s, out);
+        self.logs.count(&entry, bytes);
+        if entry.opcode() == opcode::COMPARE {
+            self.fetch_to_compare(now, tag, s);
+        }
+        self.start(now, tag, s, out);
+    }
+
+    /// Finds the guest memory of a command's data.
+    ///
+    /// # Errors
+    /// Fails with the status of the command if it cannot be performed.
+    fn prepare(&mut self, tag: u16) -> Result<(), Status> {
+        let command = self.commands.of_tag(tag);
+        let (entry, bytes) = (command.entry, command.bytes);
+        if command.status != Status::SUCCESS {
+            return Err(command.status);
+        }
+        if self.background.is_sanitizing() {
+            return Err(Status::SANITIZE_IN_PROGRESS);
+        }
+        if is_transfer(&entry) || entry.opcode() == opcode::COMPARE {
+            let segments = pointers::segments(&*self.memory, &entry, bytes, self.page)?;
+            self.commands.of_tag_mut(tag).segments = segments;
+        }
+        Ok(())
     }
 
     /// Passes the command's next request to the translation layer, or ends the command.
@@ -158,7 +208,7 @@ impl Controller {
         match self.commands.of_tag(tag).plan.front() {
             Some(request) => out.push(Output::Command { tag: Tag(u32::from(tag)), io: 0, request: *request }),
             None => match std::mem::take(&mut self.commands.of_tag_mut(tag).handles) {
-                0 => self.finish(now, tag, s),
+                0 => self.conclude(now, tag, s),
                 handles => self.update_handles(tag, handles),
             },
         }
@@ -171,10 +221,12 @@ impl Controller {
         if !status.is_ok() {
             return self.end(now, tag, status.into(), s);
         }
-        if command.plan.is_empty() && command.handles == 0 {
-            return self.finish(now, tag, s);
+        // Data on their way to the controller's memory must be there first.
+        let at = command.arrives.max(now);
+        if command.plan.is_empty() && command.handles == 0 && at == now {
+            return self.conclude(now, tag, s);
         }
-        Step::Next.at(now, u32::from(tag), s);
+        Step::Next.at(at, u32::from(tag), s);
     }
 
     /// Ends a command with `status`.
@@ -185,16 +237,24 @@ impl Controller {
 
     /// Ends a command with the status and result that it has.
     pub(super) fn finish(&mut self, now: Time, tag: u16, s: &mut dyn Schedule<Event>) {
+        self.end_turn(now, tag, s);
+        let second = self.second_of(tag);
         let command = self.commands.of_tag(tag);
         let ok = command.status == Status::SUCCESS;
         if !ok {
             let (queue, entry, status) = (command.queue, command.entry, command.status);
             self.logs.record_error(queue, &entry, status);
         }
+        if self.commands.of_tag(tag).manages_namespaces() {
+            self.managed(now, tag, ok, s);
+        }
         // The front end has to know whether all data was transferred, not why it was not.
         let status = if ok { media::Status::Ok } else { media::Status::Failed };
         if let Some((tag, at)) = self.device.complete(now, Tag(u32::from(tag)), status, &mut DevicePart(s)) {
             self.post(now, at, tag, s);
+        }
+        if let Some(second) = second {
+            self.continue_pair(now, second, ok, s);
         }
     }
 
@@ -209,8 +269,8 @@ impl Controller {
         match output {
             DeviceOutput::List { tag, bytes } => {
                 let at = match self.commands.in_slot(self.device.identifier(tag)) {
-                    // Write Zeroes is a trim without a list of ranges.
-                    Some(command) if command.entry.opcode() == opcode::WRITE_ZEROES => now,
+                    // Write Zeroes is a trim without a list of ranges, Verify a read without a list of pages.
+                    Some(command) if matches!(command.entry.opcode(), opcode::WRITE_ZEROES | opcode::VERIFY) => now,
                     Some(command) => self.link.fetch(now, bytes.max(command.list) as u32),
                     None => now,
                 };
@@ -247,5 +307,10 @@ const fn manages_zones(entry: &Entry) -> bool {
 
 /// Returns true if the command is one request.
 const fn is_whole(entry: &Entry) -> bool {
-    is_transfer(entry) || entry.opcode() == opcode::FLUSH
+    is_transfer(entry) || matches!(entry.opcode(), opcode::FLUSH | opcode::COMPARE)
+}
+
+/// Returns true if the data that the command reads stay in the controller's memory.
+pub(super) const fn buffers_reads(entry: &Entry) -> bool {
+    matches!(entry.opcode(), opcode::COMPARE | opcode::COPY)
 }
