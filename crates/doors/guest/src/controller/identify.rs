@@ -152,8 +152,8 @@ impl Controller {
     }
 
     /// Returns the Identify Namespace data structure. 0 on purpose are MC, DPC and DPS (no metadata, no protection), NMIC
-    /// and RESCAP (one controller), FPI (no progress of formats), NABO (namespaces begin with a mapping unit), NOIOB (no boundary), the identifiers of ANA groups, NVM sets and endurance groups, and EUI64
-    /// (NGUID identifies the namespace).
+    /// and RESCAP (one controller), FPI (no progress of formats), NABO (namespaces begin with a mapping unit), NOIOB (no
+    /// boundary), the identifiers of ANA groups, NVM sets and endurance groups, and EUI64 (NGUID identifies the namespace).
     fn identify_namespace(&self, identifier: u32) -> Result<Page, Status> {
         if identifier == ALL {
             let mut page = Page::new();

@@ -23,7 +23,8 @@ fn main() {
     }
     print!("{}", include_str!("end.md"));
     println!(
-        "\nThe tree itself writes {:.1} times what is put into it, which the drive multiplies; its files take up to {} MiB.",
+        "\nThe tree itself writes {:.1} times the bytes of the keys and values that it gets, and the drive multiplies that. Its \
+         files take up to {} MiB.",
         recorded.amplification,
         (recorded.peak * u64::from(tree::FILE) * UNIT) >> 20
     );
