@@ -37,19 +37,13 @@ pub fn record(count: u32, rounds: u32) -> Recorded {
     let mut rng = Streams::new(1).stream("lsm.keys");
     let mut order: Vec<u32> = (0..count).collect();
     (1..order.len()).rev().for_each(|at| order.swap(at, rng.below(at as u64 + 1) as usize));
-    let (mut tree, mut changes) = (Tree::default(), Vec::new());
-    let mut put = |key: u32| {
-        tree.put(key);
-        changes.extend(tree.take_changes());
-    };
-    order.into_iter().for_each(&mut put);
-    (0..count).for_each(|_| put(rng.below(u64::from(count)) as u32));
+    let mut tree = Tree::default();
+    order.into_iter().for_each(|key| tree.put(key));
+    (0..count).for_each(|_| tree.put(rng.below(u64::from(count)) as u32));
+    let mut changes = tree.take_changes();
     let warm_up = changes.len();
-    let mut put = |key: u32| {
-        tree.put(key);
-        changes.extend(tree.take_changes());
-    };
-    (0..(rounds - 1) * count).for_each(|_| put(rng.below(u64::from(count)) as u32));
+    (0..(rounds - 1) * count).for_each(|_| tree.put(rng.below(u64::from(count)) as u32));
+    changes.extend(tree.take_changes());
     assert!(tree.levels() < CLASSES, "a tree of {} levels", tree.levels());
     let (mut files, mut peak, mut units) = (0u64, 0, 0);
     for (number, change) in changes.iter().enumerate() {

@@ -34,8 +34,6 @@ pub struct Zones {
     /// The open zone of each class, and last that of copies.
     open: [Option<usize>; CLASSES + 1],
     files: HashMap<u32, Vec<Extent>>,
-    /// Units that the host copied.
-    pub copied: u64,
 }
 
 impl Zones {
@@ -46,7 +44,6 @@ impl Zones {
             empty: (0..count).collect(),
             open: [None; CLASSES + 1],
             files: HashMap::new(),
-            copied: 0,
         }
     }
 
@@ -110,7 +107,6 @@ impl Zones {
             for Extent { first, units, .. } in here {
                 let at = (victim as u64 * u64::from(ZONE) + u64::from(first)) * UNIT;
                 request(Request::new(Op::Read, at, u64::from(units) * UNIT));
-                self.copied += u64::from(units);
                 self.write(file, CLASSES, units, request);
                 self.drop_units(victim, units, request);
             }

@@ -19,8 +19,6 @@ const ATTACH: u32 = 0;
 const DETACH: u32 = 1;
 /// Bytes of the data of both commands.
 const DATA: usize = 4096;
-/// Maximum number of identifiers in a controller list.
-const CONTROLLERS_MAX: u16 = 2047;
 
 impl Controller {
     /// Returns the status of a command for a namespace that does not exist: an identifier that no namespace has now, or
@@ -122,7 +120,7 @@ impl Controller {
         self.receive(now, tag, &mut data)?;
         // The list of controllers: only number 0 exists.
         let word = |at: usize| u16::from_le_bytes([data[at], data[at + 1]]);
-        if word(0) == 0 || word(0) > CONTROLLERS_MAX || word(0) > 1 || word(2) != 0 {
+        if word(0) != 1 || word(2) != 0 {
             return Err(Status::INVALID_CONTROLLER_LIST);
         }
         match (operation, is_attached) {
