@@ -81,6 +81,23 @@ def test_plateaus_of_equal_times_show_the_staging_path_and_the_firmware() -> Non
     assert "flash.program" not in start.sentences
 
 
+def test_a_plateau_of_busy_dies_is_not_taken_for_a_path() -> None:
+    def point(size: int, depth: int) -> Point:
+        transfer = 6_000 * size / 4_096
+        mean = response_ns(84_000 + transfer, [Station(4, 80_000 + transfer)], depth)
+        times = ((50.0, 0.9 * mean), (99.0, 2.5 * mean))
+        conditions = Conditions(Direction.READ, True, size, depth, 1, "spdk")
+        return Point(conditions, 1e9 * depth / mean, mean, times, None, "four dies")
+
+    points = [point(size, depth) for size in (4096, 8192, 16384) for depth in (1, 2, 4, 8, 16, 32, 64, 128, 256)]
+    start = closed_form(Space(load_system(ZN540), reads=True, writes=False, engines=["spdk"]), points)
+    # 4 KiB end at 47,000 and 16 KiB at 38,000 reads per second: 190 and 630 MB/s.
+    assert start.values["device.staging.read"] > 2e9
+    assert "the path is faster" in start.sentences["device.staging.read"]
+    assert "device.max_commands" not in start.sentences
+    assert start.values["flash.command.read"] < 1_000
+
+
 def test_a_plateau_needs_as_many_dies_as_it_keeps_busy() -> None:
     measured = read_measurements([DRIVES / "980pro-random-read-sizes.csv"])
     points = [point for point in measured.points if point.conditions.size_bytes >= 8192]

@@ -84,7 +84,7 @@ def test_the_search_finds_the_parameters_of_a_simulated_drive(tmp_path: Path) ->
     first = Guess(begin.structures[0], {**begin.values, "flash.read[1]": 30_000.0})
     (modelled,) = model.evaluate([first], points)
     before = cost(residuals(points, modelled), 0.04)
-    found = search(model, points, [first], lambda _: None)[0]
+    found = search(model, points, [first], 0.02, lambda _: None)[0]
     assert before > 0.5
     assert found.cost < 0.1
     assert sorted(map(abs, found.residuals))[len(found.residuals) // 2] < 0.02
@@ -96,7 +96,7 @@ def test_the_search_finds_the_parameters_of_a_simulated_drive(tmp_path: Path) ->
     journal = tmp_path / "runs" / JOURNAL
     journal.write_bytes(journal.read_bytes() + b'{"key": "cut')
     again = Evaluator(system, precondition="fill", requests=4000, jobs=2, folder=tmp_path / "runs")
-    repeated = search(Model(system, space, again, points), points, [first], lambda _: None)[0]
+    repeated = search(Model(system, space, again, points), points, [first], 0.02, lambda _: None)[0]
     assert again.runs == 0
     assert repeated.guess == found.guess
 

@@ -24,6 +24,8 @@ RAMP_ROUNDS = 4
 JOURNAL = "evaluations.jsonl"
 BLOCKS = 24
 PAGES = 96
+PERCENTS = (10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 99.0)
+"""Percentiles of a run's response times that are evaluated, as far as fio reports them by default."""
 
 Changes = Mapping[str, object]
 Told = Callable[[int, int], None]
@@ -36,8 +38,18 @@ class Modelled:
 
     iops: float
     mean_ns: float
-    p50_ns: float
-    p99_ns: float
+    percentiles: Mapping[float, float]
+    """Response times by `PERCENTS`."""
+
+    @property
+    def p50_ns(self) -> float:
+        """The median response time."""
+        return self.percentiles[50.0]
+
+    @property
+    def p99_ns(self) -> float:
+        """The 99th percentile of the response times."""
+        return self.percentiles[99.0]
 
 
 class Evaluator:
@@ -80,8 +92,9 @@ class Evaluator:
         os.ftruncate(self._journal, len(whole) + len(newline))
         for line in whole.splitlines():
             row = json.loads(line)
-            key = row.pop("key")
-            self._kept[key] = Modelled(**row)
+            # Other versions of the program evaluated other figures.
+            if row.keys() == {"key", *FIGURES}:
+                self._kept[row["key"]] = _modelled(row)
 
     def close(self) -> None:
         """Close the journal."""
@@ -121,11 +134,11 @@ class Evaluator:
         key = str(row["key"])
         side = "read" if row["read_iops"] else "write"
         place = "one" if row[f"{side}_mean_ns_all"] is None else "all"
-        figures = {name: row[f"{side}_{name}_{place}"] for name in _FIGURES}
+        figures = {name: row[f"{side}_{name}_{place}"] for name in _TIMES}
         figures["iops"] = row[f"{side}_iops"]
         if any(figure is None for figure in figures.values()):
             raise UserError(f"data: a simulated run completed too few requests to be compared ({figures})")
-        self._kept[key] = Modelled(**figures)
+        self._kept[key] = _modelled(figures)
         if self._journal is not None:
             os.write(self._journal, (json.dumps({"key": key, **figures}) + "\n").encode())
 
@@ -139,7 +152,15 @@ class Evaluator:
         return Work(0, key, place, self._system.source, [*self._system.changes, *lines], job, None, kept, None)
 
 
-_FIGURES = {"mean_ns": "mean", "p50_ns": 'percentile["50.000000"]', "p99_ns": 'percentile["99.000000"]'}
+def _modelled(figures: Mapping[str, float]) -> Modelled:
+    """Return the figures of a run by `FIGURES`."""
+    percentiles = {percent: figures[f"p{percent:g}_ns"] for percent in PERCENTS}
+    return Modelled(figures["iops"], figures["mean_ns"], percentiles)
+
+
+_TIMES = {"mean_ns": "mean", **{f"p{percent:g}_ns": f'percentile["{percent:.6f}"]' for percent in PERCENTS}}
+FIGURES = ("iops", *_TIMES)
+"""Names of a run's figures in the journal."""
 _PLACES = {"one": "jobs[0]", "all": "nandram.groups[0]"}
 """Where a job's times are: a job with clones has an entry per clone, and a group of all."""
 MEASURES = {
@@ -148,7 +169,7 @@ MEASURES = {
         f"{side}_{figure}_{place}": f"{entry}.{side}.lat_ns.{expression}"
         for side in ("read", "write")
         for place, entry in _PLACES.items()
-        for figure, expression in _FIGURES.items()
+        for figure, expression in _TIMES.items()
     },
 }
 """Expressions over a run's summary."""

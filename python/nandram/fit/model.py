@@ -12,6 +12,8 @@ from nandram.system import System
 
 FIGURES = ("iops", "p50", "p99")
 """Compared figures of a point."""
+DIES = ("flash.channels", "flash.chips", "flash.dies")
+"""Keys whose product is the number of dies."""
 WRITES = {"iops": 1.0, "p50": 0.5, "p99": 0.16}
 """Weights of the figures of writes: their tails end in rare pauses, which must not bend the rates."""
 
@@ -34,7 +36,15 @@ class Model:
         self._smaller = smaller(system, [point.conditions for point in points])
 
     def evaluate(self, guesses: Sequence[Guess], points: Sequence[Point]) -> list[list[Modelled]]:
-        """Return the modelled points of each guess, in the order of `points`; all runs are one batch."""
+        """Return the modelled points of each guess, in the order of `points`; all runs are one batch.
+
+        Points that were measured repeatedly share a run.
+        """
+        order = {conditions: i for i, conditions in enumerate(dict.fromkeys(point.conditions for point in points))}
+        if len(order) < len(points):
+            first = {point.conditions: point for point in reversed(points)}
+            rows = self.evaluate(guesses, [first[conditions] for conditions in order])
+            return [[row[order[point.conditions]] for point in points] for row in rows]
         engines = list(dict.fromkeys(point.conditions.engine for point in points))
         parts = {
             engine: [i for i, point in enumerate(points) if point.conditions.engine == engine] for engine in engines
@@ -57,6 +67,11 @@ class Model:
         """Return the changes of the start file for a guess; `small`: on a drive with few pages, for evaluation."""
         found = {**guess.structure, **self.space.changes(guess.values, engine)}
         return {**found, **self._smaller} if small and self._smaller else {**found, **kept_capacity(self.space, found)}
+
+
+def dies(space: Space, structure: Mapping[str, object]) -> int:
+    """Return the number of dies of a structure."""
+    return math.prod(int(str(structure.get(key, space.value(key)))) for key in DIES)
 
 
 def kept_capacity(space: Space, changes: Mapping[str, object]) -> dict[str, object]:

@@ -12,8 +12,9 @@ from nandram.fit.closed_form.writes import add_writes
 from nandram.fit.evaluate import Evaluator, Told
 from nandram.fit.measurements.files import read_measurements
 from nandram.fit.measurements.points import Direction, Measurements, Point, size_text
-from nandram.fit.model import Guess, Model
+from nandram.fit.model import Guess, Model, dies
 from nandram.fit.parameters import Space, polls, quantity
+from nandram.fit.precise import PRECISE, precise_search
 from nandram.fit.result import Fit
 from nandram.fit.search import ensemble, search
 from nandram.fit.split import directions, split, without
@@ -61,6 +62,7 @@ def run_fit(
     _check(base, measured)
     parts = split(measured.points, hold_out, share, seed)
     space = _space(base, parts.fitted)
+    floor = noise if noise is not None else measured.repeated_noise()
     report = stage or (lambda _: None)
     if tries and start_only:
         raise UserError("--try: values are tried by the search, but --closed-form stops before it")
@@ -80,7 +82,9 @@ def run_fit(
         best = guesses[0]
         alike = []
         if not start_only:
-            alike = ensemble(search(model, parts.fitted, guesses, report))
+            assumed = NOISE if floor is None else floor
+            chosen = precise_search if assumed <= PRECISE else search
+            alike = ensemble(chosen(model, parts.fitted, guesses, assumed, report))
             best = alike[0].guess
             start = next(one for tried, one in starts if tried.items() <= best.structure.items())
         report("all points")
@@ -88,7 +92,6 @@ def run_fit(
         modelled = model.evaluate(shown, measured.points)
     finally:
         evaluator.close()
-    floor = noise if noise is not None else measured.repeated_noise()
     return Fit(
         system=base,
         measured=measured,
@@ -96,7 +99,7 @@ def run_fit(
         start=start,
         guesses=shown,
         modelled=modelled,
-        bands=bands(alike, space.all, floor or NOISE) if alike else [],
+        bands=bands(alike, space.all, lambda guess: dies(space, guess.structure)) if alike else [],
         noise=floor,
         space=space,
         precondition=precondition,

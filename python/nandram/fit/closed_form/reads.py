@@ -64,6 +64,8 @@ class _ReadStart:
         self._staged_ns = 0.0
         self._command_ns = COMMAND_NS
         self._busy_ns: float | None = None
+        self._dies_end = False
+        """Whether the dies limit the highest rates of all sizes."""
 
     def run(self) -> None:
         """Fill in the start."""
@@ -144,18 +146,27 @@ class _ReadStart:
             plateau = self._curves.plateau(size)
             if plateau is not None:
                 bands.append((plateau.narrow, plateau.point.iops * max(size, self._unit), size))
-        if bands:
-            narrow, band, size = max(bands)
-            self._staged_ns = 1e9 * self._unit / band
+        if not bands:
+            return
+        narrow, band, size = max(bands)
+        rows = {size: self._curves.row(size) for size in self._curves.sizes if size <= self._page}
+        highest = {size: max(point.iops for point in row) * max(size, self._unit) for size, row in rows.items() if row}
+        self._dies_end = not narrow and max(highest.values(), default=0.0) > GROWS * min(bands)[1]
+        if self._dies_end:
+            band = ABOVE * max(highest.values())
+            seen = f"reads end at {rate(band / ABOVE)}, and with more the larger they are: the path is faster"
+        else:
             seen = "with nearly equal times: one path that all share" if narrow else "and no size has more"
-            self._set("device.staging.read", band, f"reads of {size_text(size)} end at {rate(band)}, {seen}")
+            seen = f"reads of {size_text(size)} end at {rate(band)}, {seen}"
+        self._staged_ns = 1e9 * self._unit / band
+        self._set("device.staging.read", band, seen)
 
     def _channel(self) -> None:
         """Plateaus over size: a unit's time at the plateau is its transfer, divided among the channels."""
         wide = {}
         for size in self._curves.sizes:
             plateau = self._curves.plateau(size)
-            if plateau is not None and not plateau.narrow and size <= self._page:
+            if plateau is not None and not plateau.narrow and size <= self._page and not self._dies_end:
                 wide[size] = plateau.point
         slope = None if self._slope_ns is None else self._slope_ns - self._staged_ns
         if slope is not None and slope > 0:
@@ -259,7 +270,7 @@ class _ReadStart:
     def _commands_in_flight(self) -> None:
         """Once the fastest reads wait as well, they wait outside: the controller holds only so many commands."""
         found = []
-        for size in self._curves.sizes:
+        for size in [] if self._dies_end else self._curves.sizes:
             plateau = self._curves.plateau(size)
             row = [point for point in self._curves.row(size) if level(point, 0.01) is not None]
             if plateau is None or len(row) < 2:
@@ -332,5 +343,9 @@ class _ReadStart:
         return statistics.median(finite) if finite else None
 
 
+GROWS = 1.3
+"""Growth of the highest bandwidth over size, within a page, that no path explains: the dies limit it."""
+ABOVE = 4.0
+"""Bandwidth of the path where dies limit every plateau, as a multiple of the highest one (assumed)."""
 FLATTEST = 1.3
 """Ratio of the plateau to the rate at which commands begin to wait outside."""
