@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nandram.fit.evaluate import PERCENTS, Modelled
-from nandram.fit.measurements.points import Measurements, Point
+from nandram.fit.measurements.points import Direction, Measurements, Point
 from nandram.fit.model import DIES, Guess, Model, cost
 from nandram.fit.problem import STEP, Problem
 from nandram.fit.search import REACH, Found, Stage, spread
@@ -46,9 +46,7 @@ SETTLED = 0.95
 EVALUATIONS = 5
 """Evaluations of each refinement."""
 WAIT = "device.firmware.wait.read"
-DIVIDED = 3
-"""Choices of a kind of which several divisions of the time at depth 1 are tried."""
-DIVISIONS = (0.0, 0.08, 0.16, 0.24)
+DIVISIONS = (0.0, 0.1, 0.2)
 """Parts of the array's time that are given to the firmware."""
 RANKED = 15
 """Further choices that are compared at the first one's parameters."""
@@ -75,27 +73,42 @@ def precise_search(
     `points`: all that the search sees. `noise`: relative noise of the rates.
     """
     search = _Search(model, points, noise)
-    stage(f"{len(guesses)} choices at the start")
-    nearest = search.ranked(guesses)
-    kinds: dict[str, list[Guess]] = {}
-    for guess in nearest:
-        kinds.setdefault(_kind(guess), []).append(guess)
+    few = _Search(model, _few(points), noise)
+    divided = [each for guess in guesses for each in _divisions(guess)]
+    stage(f"{len(guesses)} choices at the start, with {len(DIVISIONS)} divisions of the time at depth 1")
+    nearest: dict[str, Guess] = {}
+    for guess in few.ranked(divided):
+        nearest.setdefault(str(guess.structure), guess)
+    kinds: dict[str, Guess] = {}
+    for guess in nearest.values():
+        kinds.setdefault(_kind(guess), guess)
     found = []
-    for number, alike in enumerate(kinds.values(), 1):
+    for number, guess in enumerate(kinds.values(), 1):
         stage(f"refining the first choice of kind {number} of {len(kinds)}")
-        found.append(
-            search.refined(search.ranked([each for guess in alike[:DIVIDED] for each in _divisions(guess)])[0])
-        )
+        found.append(search.refined(guess))
     first = search.judged(found)[0].guess
     tried = [each.guess.structure for each in found]
-    others = [guess for guess in nearest if guess.structure not in tried][:RANKED]
-    stage(f"{len(others)} further choices at its parameters")
+    others = [guess for guess in nearest.values() if guess.structure not in tried][:RANKED]
+    stage(f"{len(others)} further choices, also at its parameters")
     learned = [Guess(guess.structure, {**guess.values, **first.values}) for guess in others]
-    for number, guess in enumerate(search.ranked(learned)[:FURTHER], 1):
+    further: dict[str, Guess] = {}
+    for guess in search.ranked([*others, *learned]):
+        further.setdefault(str(guess.structure), guess)
+    for number, guess in enumerate(list(further.values())[:FURTHER], 1):
         stage(f"refining further choice {number} of {min(FURTHER, len(others))}")
-        own = next(each for each in others if each.structure == guess.structure)
-        found.append(search.refined(search.ranked([guess, *_divisions(own)])[0]))
+        found.append(search.refined(guess))
     return search.judged(found)
+
+
+def _few(points: Sequence[Point]) -> list[Point]:
+    """Return the lowest, middle and highest depths of the smallest and the largest size."""
+    sizes = sorted({point.conditions.size_bytes for point in points})
+    found = []
+    for size in dict.fromkeys((sizes[0], sizes[-1])):
+        row = {point.conditions.outstanding: point for point in points if point.conditions.size_bytes == size}
+        depths = sorted(row)
+        found += [row[depth] for depth in sorted({*depths[:2], depths[len(depths) // 2], depths[-1]})]
+    return found
 
 
 def _kind(guess: Guess) -> str:
@@ -146,7 +159,7 @@ def _divisions(guess: Guess) -> list[Guess]:
     """Return a guess, and ones that divide the time of depth 1 differently among array and firmware.
 
     The start takes the longest waits at depth 2 for the time of a page of the middle type, but they are those for the
-    slowest one.
+    slowest one: its array times are too long.
     """
     names = sorted(name for name in guess.values if name.startswith("flash.read["))
     if not names or WAIT not in guess.values:
@@ -236,11 +249,12 @@ def _figures(points: Sequence[Point], types: int, noise: float) -> list[Figure]:
         crowds.setdefault(_crowd(point), []).append(point)
     rates = {crowd: _noise(each, noise) for crowd, each in crowds.items()}
     for i, point in enumerate(points):
-        alone = _crowd(point) == 1
-        found.append(Figure(i, None, rates[_crowd(point)]))
+        crowd = _crowd(point)
+        found.append(Figure(i, None, rates[crowd]))
+        shows_types = crowd == 1 and point.conditions.direction is Direction.READ
         for percent, _ in point.percentiles:
-            if percent in (by_type if alone else (50.0, 99.0)):
-                found.append(Figure(i, percent, max(noise, BUCKET if alone else JUMPS)))
+            if percent in (by_type if shows_types else (50.0, 99.0)):
+                found.append(Figure(i, percent, max(noise, BUCKET if shows_types else JUMPS)))
     return found
 
 
