@@ -1,36 +1,24 @@
-"""The search for precise data: rates count by their noise, and percentiles at depth 1 show the page types.
+"""The search for precise data: each figure counts by its noise."""
 
-Rates change smoothly with the parameters. Percentiles at other depths jump, where they lie between groups of requests
-that wait for one read or for two, and count little.
-"""
-
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nandram.fit.evaluate import PERCENTS, Modelled
-from nandram.fit.measurements.points import Direction, Measurements, Point
+from nandram.fit.evaluate import Modelled
+from nandram.fit.figures import Figure, figures, log_errors, sizes_left
+from nandram.fit.measurements.points import Point
 from nandram.fit.model import DIES, Guess, Model, cost
 from nandram.fit.problem import STEP, Problem
-from nandram.fit.search import REACH, Found, Stage, spread
+from nandram.fit.search import REACH, Found, Stage
 
 if TYPE_CHECKING:
     from nandram.fit.problem import Vector
 
 PRECISE = 0.005
 """Largest noise of rates for this search: fio's percentiles, which are counted in buckets, are not more precise."""
-RUN = 0.0007
-"""Noise of a simulated run's rate: two seeds differ by 0.02 to 0.07 %."""
-BUCKET = 0.005
-"""Noise of a percentile: fio's buckets are up to 1.6 % wide, on both sides of the comparison."""
-FEW = 8
-"""Most requests in flight whose rates are as precise as those of fewer."""
-JUMPS = 0.03
-"""Noise that the percentiles at other depths than 1 count with (assumed)."""
 WIDER = 1.5
-"""Factor of the standard deviations of the bands, for what slopes leave out (calibrated on drives 31 to 38 of the blind
-test, which has 30)."""
+"""Factor of the standard deviations of the bands, for what slopes leave out (calibrated on drives 31, 33 and 35 of the
+blind test, which has 30)."""
 SCALE = 3.0
 """Residuals beyond this many standard deviations count linearly."""
 TIGHT = 0.5
@@ -54,17 +42,6 @@ FURTHER = 2
 """Further choices that are refined."""
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A compared figure of a point."""
-
-    point: int
-    percent: float | None
-    """None for the rate."""
-    noise: float
-    """Standard deviation of its logarithmic error, if the model is right."""
-
-
 def precise_search(
     model: Model, points: Sequence[Point], guesses: Sequence[Guess], noise: float, stage: Stage
 ) -> list[Found]:
@@ -73,11 +50,11 @@ def precise_search(
     `points`: all that the search sees. `noise`: relative noise of the rates.
     """
     search = _Search(model, points, noise)
-    few = _Search(model, _few(points), noise)
+    coarse = _Search(model, _subset(points), noise)
     divided = [each for guess in guesses for each in _divisions(guess)]
     stage(f"{len(guesses)} choices at the start, with {len(DIVISIONS)} divisions of the time at depth 1")
     nearest: dict[str, Guess] = {}
-    for guess in few.ranked(divided):
+    for guess in coarse.ranked(divided):
         nearest.setdefault(str(guess.structure), guess)
     kinds: dict[str, Guess] = {}
     for guess in nearest.values():
@@ -100,7 +77,7 @@ def precise_search(
     return search.judged(found)
 
 
-def _few(points: Sequence[Point]) -> list[Point]:
+def _subset(points: Sequence[Point]) -> list[Point]:
     """Return the lowest, middle and highest depths of the smallest and the largest size."""
     sizes = sorted({point.conditions.size_bytes for point in points})
     found = []
@@ -123,22 +100,22 @@ class _Search:
         self._model = model
         self._points = points
         types = sum(name.startswith("flash.read[") for name in model.space.all)
-        self._figures = _figures(points, types, noise)
+        self._figures = figures(points, types, noise)
 
     def ranked(self, guesses: Sequence[Guess]) -> list[Guess]:
         """Return the guesses by their errors, the best first."""
         noise = [figure.noise for figure in self._figures]
-        errors = [_logs(self._points, self._figures, each) for each in self._model.evaluate(guesses, self._points)]
+        errors = [log_errors(self._points, self._figures, each) for each in self._model.evaluate(guesses, self._points)]
         order = sorted(range(len(guesses)), key=lambda i: _cost(errors[i], noise))
         return [guesses[i] for i in order]
 
     def refined(self, guess: Guess) -> Found:
         """Refine a guess in rounds, each with the sizes of the residuals that the one before left."""
         refining = _Refining(self._model, self._points, self._figures, guess)
-        sizes = _sizes(self._figures, refining.errors)
+        sizes = sizes_left(self._figures, refining.errors)
         for _ in range(ROUNDS):
             found = refining.refined(sizes)
-            sizes, before = _sizes(self._figures, found.residuals), sizes
+            sizes, before = sizes_left(self._figures, found.residuals), sizes
             if sum(sizes) > SETTLED * sum(before):
                 break
         return found
@@ -147,7 +124,7 @@ class _Search:
         """Return the optima by their costs, all with the sizes of the residuals that the best one leaves."""
         noise = [figure.noise for figure in self._figures]
         best = min(found, key=lambda each: _cost(each.residuals, noise))
-        sizes = _sizes(self._figures, best.residuals)
+        sizes = sizes_left(self._figures, best.residuals)
         wider = [WIDER * size for size in sizes]
         return sorted(
             (replace(each, sizes=wider, cost=_cost(each.residuals, sizes)) for each in found),
@@ -177,7 +154,7 @@ class _Refining:
 
     def __init__(self, model: Model, points: Sequence[Point], figures: Sequence[Figure], guess: Guess) -> None:
         def logs(of: Sequence[Point], modelled: Sequence[Modelled]) -> list[float]:
-            return _logs(of, figures, modelled)
+            return log_errors(of, figures, modelled)
 
         every = Problem(model, points, guess, list(guess.values), logs)
         self._place = every.start()
@@ -186,7 +163,7 @@ class _Refining:
         self._slopes_at = self._place
         self._slopes = every.jacobian(self._place)
         self._problem = every
-        self._all = True
+        self._whole = True
 
     def refined(self, sizes: Sequence[float]) -> Found:
         """Refine the parameters that the data see, if each figure has the standard deviation `sizes`."""
@@ -194,10 +171,9 @@ class _Refining:
         from scipy.optimize import least_squares
 
         scale = np.array(sizes)
-        if self._all:
-            self._forget(scale)
-        start = self._place
-        names = self._problem.names
+        if self._whole:
+            self._drop_unseen(scale)
+        start, names = self._place, self._problem.names
 
         def residuals(place: "Vector") -> "Vector":
             return np.concatenate([self._problem.residuals(place) / scale, (place - start) / TIGHT])
@@ -205,6 +181,9 @@ class _Refining:
         def jacobian(place: "Vector") -> "Vector":
             return np.vstack([self._slopes_near(place) / scale[:, np.newaxis], np.eye(len(names)) / TIGHT])
 
+        if not names:
+            left = list(self.errors)
+            return Found(self._problem.guess(start), _cost(left, sizes), left, [[]] * len(left), (), list(sizes))
         solution = least_squares(
             residuals,
             start,
@@ -222,14 +201,14 @@ class _Refining:
         slopes = self._slopes_near(solution.x).tolist()
         return Found(self._problem.guess(solution.x), _cost(left, sizes), left, slopes, tuple(names), list(sizes))
 
-    def _forget(self, scale: "Vector") -> None:
+    def _drop_unseen(self, scale: "Vector") -> None:
         """Leave out the parameters that the data do not see."""
         import numpy as np
 
         seen = np.max(np.abs(self._slopes) / scale[:, np.newaxis], axis=0) * STEP > INFLUENCE
         self._problem = self._problem.only([name for name, each in zip(self._problem.names, seen, strict=True) if each])
         self._place, self._slopes_at, self._slopes = self._place[seen], self._slopes_at[seen], self._slopes[:, seen]
-        self._all = False
+        self._whole = False
 
     def _slopes_near(self, place: "Vector") -> "Vector":
         """Return the slopes at a place, computed again if it is far from where they were computed."""
@@ -238,59 +217,6 @@ class _Refining:
         if np.max(np.abs(place - self._slopes_at), initial=0.0) > NEAR:
             self._slopes_at, self._slopes = place.copy(), self._problem.jacobian(place)
         return self._slopes
-
-
-def _figures(points: Sequence[Point], types: int, noise: float) -> list[Figure]:
-    """Return all rates, at depth 1 a percentile per page type, and elsewhere the median and the 99th percentile."""
-    by_type = {min(PERCENTS, key=lambda each: abs(each - 100 * (i + 0.5) / types)) for i in range(types)}
-    found = []
-    crowds: dict[int, list[Point]] = {}
-    for point in points:
-        crowds.setdefault(_crowd(point), []).append(point)
-    rates = {crowd: _noise(each, noise) for crowd, each in crowds.items()}
-    for i, point in enumerate(points):
-        crowd = _crowd(point)
-        found.append(Figure(i, None, rates[crowd]))
-        shows_types = crowd == 1 and point.conditions.direction is Direction.READ
-        for percent, _ in point.percentiles:
-            if percent in (by_type if shows_types else (50.0, 99.0)):
-                found.append(Figure(i, percent, max(noise, BUCKET if shows_types else JUMPS)))
-    return found
-
-
-def _crowd(point: Point) -> int:
-    """Return 1, 2 or 3 for one request in flight, few or many: the more there are, the noisier are rates."""
-    outstanding = point.conditions.outstanding
-    return 1 if outstanding == 1 else 2 if outstanding <= FEW else 3
-
-
-def _noise(points: Sequence[Point], noise: float) -> float:
-    """Return the noise of the difference of a simulated and a measured rate, by the repeated ones of `points`."""
-    repeated = Measurements(tuple(points)).repeated_noise()
-    return max(math.sqrt(2) * (noise if repeated is None else repeated), RUN)
-
-
-def _logs(points: Sequence[Point], figures: Sequence[Figure], modelled: Sequence[Modelled]) -> list[float]:
-    """Return the logarithmic errors."""
-    found = []
-    for figure in figures:
-        point, ours = points[figure.point], modelled[figure.point]
-        if figure.percent is None:
-            found.append(math.log(ours.iops / point.iops))
-        else:
-            measured = point.percentile(figure.percent)
-            assert measured is not None
-            found.append(math.log(ours.percentiles[figure.percent] / measured))
-    return found
-
-
-def _sizes(figures: Sequence[Figure], errors: Sequence[float]) -> list[float]:
-    """Return the standard deviation of each figure: its noise, or what the model leaves of all with this noise."""
-    alike: dict[float, list[float]] = {}
-    for figure, error in zip(figures, errors, strict=True):
-        alike.setdefault(figure.noise, []).append(error)
-    sizes = {noise: max(noise, spread(each)) for noise, each in alike.items()}
-    return [sizes[figure.noise] for figure in figures]
 
 
 def _cost(errors: Sequence[float], sizes: Sequence[float]) -> float:
