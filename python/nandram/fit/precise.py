@@ -1,5 +1,6 @@
 """The search for precise data: each figure counts by its noise."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ SETTLED = 0.95
 """Ratio of the sizes after and before a round from which a further one is not worth its runs."""
 EVALUATIONS = 5
 """Evaluations of each refinement."""
+COMMANDS = "device.max_commands"
 WAIT = "device.firmware.wait.read"
 DIVISIONS = (0.0, 0.1, 0.2)
 """Parts of the array's time that are given to the firmware."""
@@ -51,11 +53,11 @@ def precise_search(
     """
     search = _Search(model, points, noise)
     coarse = _Search(model, _subset(points), noise)
-    divided = [each for guess in guesses for each in _divisions(guess)]
+    divided = [each for guess in guesses for choice in search.accepting(guess) for each in _divisions(choice)]
     stage(f"{len(guesses)} choices at the start, with {len(DIVISIONS)} divisions of the time at depth 1")
     nearest: dict[str, Guess] = {}
     for guess in coarse.ranked(divided):
-        nearest.setdefault(str(guess.structure), guess)
+        nearest.setdefault(f"{guess.structure} {guess.values.get(COMMANDS)}", guess)
     kinds: dict[str, Guess] = {}
     for guess in nearest.values():
         kinds.setdefault(_kind(guess), guess)
@@ -90,7 +92,8 @@ def _subset(points: Sequence[Point]) -> list[Point]:
 
 def _kind(guess: Guess) -> str:
     """Return what two guesses share if they differ in the arrangement of dies alone."""
-    return str(sorted((key, str(value)) for key, value in guess.structure.items() if key not in DIES))
+    choices = sorted((key, str(value)) for key, value in guess.structure.items() if key not in DIES)
+    return f"{choices} {guess.values.get(COMMANDS)}"
 
 
 class _Search:
@@ -101,6 +104,18 @@ class _Search:
         self._points = points
         types = sum(name.startswith("flash.read[") for name in model.space.all)
         self._figures = figures(points, types, noise)
+
+    def accepting(self, guess: Guess) -> list[Guess]:
+        """Return a guess, and if its curves seem to show how many commands the drive accepts, one without that limit.
+
+        Where all dies are busy, even the fastest reads wait in the drive as well.
+        """
+        if COMMANDS not in guess.values:
+            return [guess]
+        unlimited = self._model.space.number(COMMANDS)
+        if math.isinf(unlimited) or guess.values[COMMANDS] == unlimited:
+            return [guess]
+        return [guess, Guess(guess.structure, {**guess.values, COMMANDS: unlimited})]
 
     def ranked(self, guesses: Sequence[Guess]) -> list[Guess]:
         """Return the guesses by their errors, the best first."""
