@@ -153,6 +153,43 @@ fn blocks_of_a_large_map_rest_before_they_are_collected() {
     }
 }
 
+/// A drive of which most programmed units are pages of the map is laid out with blocks full of superseded ones, and as short
+/// of space as it is in the long run.
+#[test]
+fn the_first_writes_of_a_steady_drive_with_a_large_map_do_not_pause() {
+    let lent = [("device.hmb.size", "1MiB"), ("device.hmb.use", "map"), ("ftl.map_cache.size", "16KiB")];
+    let beside_slc = [("ftl.map_cache.size", "1MiB"), ("ftl.slc_cache.size", "600MB")];
+    for part in [&lent[..], &beside_slc] {
+        let large = [("flash.blocks", "800"), ("ftl.over_provisioning", "0.08"), ("ftl.group", "drive")];
+        let system = drive(&[&large[..], part].concat());
+        let parts = Parts::new(&system, PayloadKind::None).expect("parts");
+        let streams = Streams::new(1);
+        let (store, prepared) = prepare(&system, &parts, Preparation::Steady, &streams, None).expect("a steady drive");
+        let (nand, ftl, _) = parts.mount(store, &streams).expect("it mounts");
+        let mut machine = Machine::new(&parts, ftl, nand);
+        let mut rng = streams.stream("test.writes");
+        let units = u64::from(parts.ftl.user_units);
+        let mut draw = || Request::new(Op::Write, rng.below(units) * 4096, 4096);
+        let (mut before, mut found) = (machine.ftl().stats(), Vec::new());
+        // 0.3 % of a drive-write each.
+        for _ in 0..2 {
+            let flown = fly(&mut machine, DEPTH, 25_000, &mut draw);
+            assert!(flown.silence < Time::from_ms(50), "{part:?}: no write ended for {}", flown.silence);
+            assert!(at(&flown, 0.999) < Time::from_ms(150), "{part:?}: p99.9 is {}", at(&flown, 0.999));
+            let now = machine.ftl().stats();
+            found.push(now.since(&before).write_amplification().expect("it was written to"));
+            before = now;
+        }
+        let expected = prepared.write_amplification.expect("theory has one");
+        for found in found {
+            assert!(
+                (found / expected - 1.0).abs() < 0.2,
+                "{part:?}: write amplification {found}, laid out for {expected}"
+            );
+        }
+    }
+}
+
 /// With little spare space, the last operation in progress is at times an access to host memory, while copies wait for the
 /// map and the map waits for the space that copies give.
 #[test]

@@ -71,6 +71,9 @@ impl Ftl {
         self.mark_stale(flash, &newest);
         report.mapped_units = self.mapped_units(laid.is_some());
         self.sort_blocks(flash);
+        if let Some(laid) = laid.filter(|laid| laid.highest() == newest.highest) {
+            self.rest_as_laid_out(&laid);
+        }
         report
     }
 

@@ -8,7 +8,7 @@ pub(crate) mod policy;
 pub(crate) mod refresh;
 pub(crate) mod resting;
 pub(crate) mod scan_order;
-mod share;
+pub(crate) mod share;
 pub(crate) mod short;
 pub(crate) mod victim;
 pub(crate) mod victims;

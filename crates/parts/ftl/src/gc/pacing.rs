@@ -47,12 +47,8 @@ impl Pace {
     /// Creates the pace of `config` while the host is active.
     pub(crate) fn new(config: &Config, layout: &Layout) -> Pace {
         let target = target_units(config) as i64;
-        // Below that are the blocks that host writes leave to collection, the one that they open, and one by which the
-        // space of a parallel unit falls and rises from victim to victim (calibrated: without it that space ran out).
-        let blocks = (config.collection.start + 1).saturating_sub(RESERVE as u32 + 2).max(1);
-        let depth =
-            if sizes::caches_part_of_map(config) { i64::from(blocks) * i64::from(layout.data_units) } else { 0 };
-        let mut pace = Pace { target, level: target, blocks: 0, slack: slack(config, layout), depth, idle: false };
+        let (slack, depth) = (slack(config, layout), depth(config, layout));
+        let mut pace = Pace { target, level: target, blocks: 0, slack, depth, idle: false };
         pace.set_idle(false, config, layout);
         pace
     }
@@ -105,6 +101,18 @@ pub fn programmed_before(config: &Config, units: u64) -> u64 {
 /// Returns the units by which host writes may take a parallel unit below its target.
 pub(crate) fn slack(config: &Config, layout: &Layout) -> i64 {
     i64::from(config.collection.slack.unwrap_or(layout.block_units / 8).max(2 * layout.program_units))
+}
+
+/// Returns the units beyond the slack at which host writes get the least share of gained space; 0 if the whole map is
+/// cached.
+pub(crate) fn depth(config: &Config, layout: &Layout) -> i64 {
+    if !sizes::caches_part_of_map(config) {
+        return 0;
+    }
+    // Below the target are the blocks that host writes leave to collection, the one that they open, and one by which the
+    // space of a parallel unit falls and rises from victim to victim (calibrated: without it that space ran out).
+    let blocks = (config.collection.start + 1).saturating_sub(RESERVE as u32 + 2).max(1);
+    i64::from(blocks) * i64::from(layout.data_units)
 }
 
 impl Ftl {

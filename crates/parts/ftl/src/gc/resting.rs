@@ -15,7 +15,7 @@ use crate::sizes;
 use crate::space::blocks::Use;
 
 /// Returns the number of blocks of a parallel unit that rest.
-pub(super) fn resting_blocks(config: &Config, layout: &Layout) -> usize {
+pub(crate) fn resting_blocks(config: &Config, layout: &Layout) -> usize {
     let block = u64::from(layout.parallel_units) * u64::from(layout.data_units);
     let map = u64::from(sizes::map_units(config));
     // A map that fills a small part of a block is superseded before the block is full. The quarter is calibrated: resting

@@ -19,7 +19,7 @@ use crate::{Actions, Ftl};
 const AVERAGED: u64 = 8;
 
 /// Least share of the gained space that host writes get. Assumed: they slow down, and never stop; plausible to 1/16.
-const LEAST: f64 = 1.0 / 64.0;
+pub(crate) const LEAST: f64 = 1.0 / 64.0;
 
 /// Copies that all parallel units together may have in flight while the map misses many entries, unless this is less than
 /// two programs each. Assumed: four times as many as pages of the map may wait to be programmed.
@@ -63,6 +63,20 @@ impl Share {
     }
 }
 
+/// Returns the share of host writes where a parallel unit is short of its target by the slack and the part `depth` of what
+/// is left to it then.
+fn share_at(depth: f64) -> f64 {
+    // The square is calibrated: of the linear share, the square and the cube, the square gave the presets that cache a
+    // part of their map, at 1/64 of their size, the shortest pauses for their rate.
+    let left = (1.0 - depth).max(0.0);
+    (left * left).max(LEAST)
+}
+
+/// Inverts [`share_at`] for a share of at least [`LEAST`].
+pub(crate) fn depth_of(share: f64) -> f64 {
+    1.0 - share.sqrt()
+}
+
 impl Collector {
     /// Counts `units` of host data that were programmed in `pu`.
     #[inline]
@@ -84,14 +98,12 @@ impl Ftl {
 
     fn update_share_of_short(&mut self, pu: u32) {
         let behind = (self.shortage(pu) - self.gc.pace.slack).max(0) as f64;
-        // The square is calibrated: of the linear share, the square and the cube, the square gave the presets that cache a
-        // part of their map, at 1/64 of their size, the shortest pauses for their rate.
-        let left = (1.0 - behind / self.gc.pace.depth as f64).max(0.0);
+        let share = share_at(behind / self.gc.pace.depth as f64);
         // A program on each die of the parallel unit.
         let most = f64::from(self.layout.program_units * self.layout.per_row);
         let unit = &mut self.gc.units[pu as usize];
         let block = u64::from(self.layout.data_units);
-        unit.share.update(unit.victims.totals(), (left * left).max(LEAST), block, most);
+        unit.share.update(unit.victims.totals(), share, block, most);
     }
 
     /// Returns the number of copies that a parallel unit with a quota of `quota` may have in flight at present.

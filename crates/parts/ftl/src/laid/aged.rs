@@ -8,9 +8,12 @@
 use sim::{Permutation, Rng, Streams};
 
 use crate::config::{Config, ConfigError};
-use crate::laid::{Entry, Laid, live_units};
+use crate::laid::host_blocks::{Contents, HostBlocks};
+use crate::laid::shape::{Drive, Shape, open_blocks};
+use crate::laid::{Deal, Entry, Laid, live_units};
 use crate::layout::Layout;
-use steady::{ClosedBlock, Pool};
+use crate::sizes;
+use steady::ClosedBlock;
 
 /// Properties of the steady state that an aged drive was laid out for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,9 +53,10 @@ pub fn filled(config: &Config, usable: impl Fn(u16, u32, u32) -> bool) -> Result
 /// plane, block) may be used.
 ///
 /// Each parallel unit has the free blocks that collection maintains, write points for the host and for copies, a partly
-/// collected victim, and, with an SLC cache, as many full SLC blocks as a continuous writer leaves. After a rest the
-/// SLC cache is empty and more blocks are free. The fill of the write points depends on the moment of observation, so
-/// it is drawn at random.
+/// collected victim, and, with an SLC cache, as many full SLC blocks as a continuous writer leaves. If blocks rest before
+/// they are collected, the blocks that the host filled last hold pages of the map, some superseded, and the parallel unit
+/// is as short of space as pacing leaves it. After a rest the SLC cache is empty and more blocks are free. The fill of the
+/// write points depends on the moment of observation, so it is drawn at random.
 ///
 /// # Errors
 /// If the configuration cannot work, or leaves no closed block or no spare room.
@@ -66,36 +70,66 @@ pub fn steady(
     let layout = Layout::new(config);
     let mut rng = streams.stream("ftl.aged");
     let live = u64::from(live_units(config));
-    let permutation = Permutation::new(live, &mut rng);
+    let host = HostBlocks::new(config, &layout);
+    let map = if host.is_some() { u64::from(sizes::map_units(config)) } else { 0 };
+    let units = Permutation::new(live - map, &mut rng);
+    let deal = Deal { units, map: (map > 0).then(|| Permutation::new(map, &mut rng)) };
     let (policy, approximate) = config.collection.policy.theory(config.collection.choices);
+    let drive = Drive { config, layout: &layout, policy, load, host };
     let mut aged = Aged { write_amplification: 0.0, occupancy: 0.0, approximate };
     let mut entries = vec![Entry::default(); layout.all_blocks() as usize];
-    let mut writer = Writer { sequence: 1, base: 0, entries: &mut entries };
+    let mut resting = Vec::new();
+    let mut writer = Writer { sequence: 1, base: 0, map_base: 0, entries: &mut entries };
     // Parallel units differ only in bad blocks and by a unit or so: solve again only if the number of blocks differs.
-    let mut solved: Option<(usize, (u32, steady::Steady))> = None;
+    let mut solved: Option<(usize, Shape)> = None;
     for pu in 0..layout.parallel_units {
         let mut blocks = good_blocks(config, &layout, pu, &usable);
-        let end = live * u64::from(pu + 1) / u64::from(layout.parallel_units);
-        let cached = if load == Load::Busy { slc_blocks(config, &layout, pu, &usable) } else { Vec::new() };
+        let end_of = |units: u64| units * u64::from(pu + 1) / u64::from(layout.parallel_units);
+        let (end, map_end) = (end_of(live - map), end_of(map));
+        let mut cached = if load == Load::Busy { slc_blocks(config, &layout, pu, &usable) } else { Vec::new() };
+        // Folding keeps some blocks of a full SLC cache free, but waits where collection never pauses.
+        if host.is_none() {
+            cached.truncate(cached.len().saturating_sub(config.slc.map_or(0, |slc| slc.fold as usize)));
+        }
         let slc_programs = config.slc.map_or(0, |slc| layout.pages / slc.bits * layout.per_row);
         let slc_units = layout.data_before(slc_programs) * layout.program_units;
-        let in_lane = end - u64::from(writer.base);
+        let map_in_lane = map_end - u64::from(writer.map_base);
+        let in_lane = end - u64::from(writer.base) + map_in_lane;
         let in_slc = (cached.len() as u64 * u64::from(slc_units)).min(in_lane / 2);
         if solved.as_ref().is_none_or(|(count, _)| *count != blocks.len()) {
-            solved = Some((blocks.len(), shape(config, &layout, policy, load, &blocks, in_lane - in_slc)?));
+            solved = Some((blocks.len(), drive.shape(blocks.len(), in_lane - in_slc)?));
         }
-        let (_, (kept, steady)) = solved.as_ref().expect("just solved");
+        let (_, Shape { kept, host, steady }) = solved.as_ref().expect("just solved");
         // Programs of data entail those of their parity.
         let parity = f64::from(layout.block_units) / f64::from(layout.data_units);
-        aged.write_amplification += parity * steady.write_amplification / f64::from(layout.parallel_units);
+        let amplification = host.map_or(steady.write_amplification, |host| host.write_amplification());
+        aged.write_amplification += parity * amplification / f64::from(layout.parallel_units);
         aged.occupancy += steady.occupancy / f64::from(layout.parallel_units);
-        let open: Vec<u32> =
+        let mut open: Vec<u32> =
             (0..open_blocks(config)).map(|_| rng.below(u64::from(layout.block_programs)) as u32).collect();
-        let in_open = open.iter().map(|programs| u64::from(layout.data_before(*programs))).sum::<u64>();
-        let in_open = in_open * u64::from(layout.program_units);
-        let victim = Victim::beside(&open, steady, load, config, &layout);
-        let closed = closed_blocks(config, &blocks, *kept, victim.room_blocks);
-        let in_closed = (in_lane - in_slc).saturating_sub(in_open + u64::from(victim.valid));
+        let slack = drive.slack_programs(host.as_ref());
+        if host.is_some() {
+            // A victim is about to begin. If one were partly collected, the drive would be shorter of space than it is in the
+            // long run, since a mount does not know what that victim gave back.
+            let programs = i64::from(layout.block_programs);
+            open[COPIES] = (-i64::from(open[HOST]) - slack).rem_euclid(programs) as u32;
+        }
+        let units_of = |programs: u32| layout.data_before(programs) * layout.program_units;
+        let mut in_open: Vec<Contents> = open.iter().map(|open| Contents { map: 0, data: units_of(*open) }).collect();
+        let filled = match host {
+            Some(host) => {
+                let part = f64::from(open[HOST]) / f64::from(layout.block_programs);
+                let full = host.resting + host.rested(part);
+                let mut contents = host.contents(part, full, layout.data_units, map_in_lane as u32);
+                in_open[HOST] = contents.remove(0);
+                contents
+            }
+            None => Vec::new(),
+        };
+        let victim = Victim::beside(&open, steady, slack, load, &layout);
+        let closed = closed_blocks(config, &blocks, *kept, victim.room_blocks).saturating_sub(filled.len() as u64);
+        let in_others = in_open.iter().chain(&filled).map(|of| u64::from(of.map + of.data)).sum::<u64>();
+        let in_closed = (in_lane - in_slc).saturating_sub(in_others + u64::from(victim.valid));
         let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
         let laid_out = steady.lay_out(closed, in_closed, &mut rng).map_err(failed)?;
         shuffle(&mut blocks, &mut rng);
@@ -108,14 +142,32 @@ pub fn steady(
             Entry { programs, skipped: victim.collected, valid: victim.valid, ..Entry::default() },
             &mut rng,
         );
+        // The closed blocks hold those pages of the map that are older than the host's blocks, in proportion.
+        let old_map = map_in_lane - in_open.iter().chain(&filled).map(|of| u64::from(of.map)).sum::<u64>();
+        let old_map_in = |units: u64| (old_map * units).checked_div(in_closed).unwrap_or(0);
+        let mut before = 0;
         for ClosedBlock { valid, .. } in laid_out.iter().rev() {
-            writer.block(next(), Entry { programs, valid: *valid, ..Entry::default() }, &mut rng);
+            let map = old_map_in(before + u64::from(*valid)) - old_map_in(before);
+            before += u64::from(*valid);
+            writer.block(next(), Entry { programs, valid: *valid, map: map as u32, ..Entry::default() }, &mut rng);
         }
-        let mut left = (in_lane - in_slc).saturating_sub(u64::from(victim.valid) + in_closed) as u32;
-        for programs in open {
-            let valid = (layout.data_before(programs) * layout.program_units).min(left);
-            left -= valid;
-            writer.block(next(), Entry { programs, valid, ..Entry::default() }, &mut rng);
+        for (number, Contents { map, data }) in filled.iter().enumerate().rev() {
+            let block = next();
+            writer.block(block, Entry { programs, valid: map + data, map: *map, ..Entry::default() }, &mut rng);
+            if host.is_some_and(|host| number < host.resting as usize) {
+                resting.push(block);
+            }
+        }
+        let mut left = (end - u64::from(writer.base) - in_slc) as u32;
+        let mut open_blocks: Vec<u32> = open.iter().map(|_| next()).collect();
+        if host.is_some() {
+            // A mount takes the first one for copies.
+            open_blocks.sort_unstable();
+        }
+        for ((block, programs), Contents { map, data }) in open_blocks.into_iter().zip(open).zip(in_open) {
+            let data = data.min(left);
+            left -= data;
+            writer.block(block, Entry { programs, valid: map + data, map, ..Entry::default() }, &mut rng);
         }
         let mut left = in_slc as u32;
         for block in cached {
@@ -123,10 +175,15 @@ pub fn steady(
             left -= valid;
             writer.block(block, Entry { programs: slc_programs, valid, ..Entry::default() }, &mut rng);
         }
-        assert_eq!(u64::from(writer.base), end, "every live unit of the parallel unit must be dealt");
+        let dealt = (u64::from(writer.base), u64::from(writer.map_base));
+        assert_eq!(dealt, (end, map_end), "every live unit of the parallel unit must be dealt");
     }
-    Ok((Laid::dealt(config, entries, permutation), aged))
+    Ok((Laid::dealt(config, entries, deal, resting), aged))
 }
+
+/// Index among the open blocks, if there are two, of that for copies and that for host data.
+const COPIES: usize = 0;
+const HOST: usize = 1;
 
 /// A partly collected victim.
 struct Victim {
@@ -134,19 +191,18 @@ struct Victim {
     collected: u32,
     /// Valid units in the remaining programs.
     valid: u32,
-    /// Space that the victim has given back plus the space left in the write points, less half of the slack, in blocks.
+    /// Space that the victim has given back plus the space left in the write points, less the slack, in blocks.
     room_blocks: i64,
 }
 
 impl Victim {
     /// Returns a victim collected as far as the space in the write points requires; `open` holds their numbers of
     /// programs. Pacing keeps the sum of free blocks, the rest of the write points and the space gained from the victim
-    /// between `start` + 1 blocks and that plus its slack. After a rest no victim is begun, and free blocks make up for
-    /// it.
-    fn beside(open: &[u32], steady: &steady::Steady, load: Load, config: &Config, layout: &Layout) -> Victim {
+    /// `slack` programs above `start` + 1 blocks. After a rest no victim is begun, and free blocks make up for it.
+    fn beside(open: &[u32], steady: &steady::Steady, slack: i64, load: Load, layout: &Layout) -> Victim {
         let programs = i64::from(layout.block_programs);
         let rest: i64 = open.iter().map(|written| programs - i64::from(*written)).sum();
-        let rest = rest - slack_programs(load, config, layout);
+        let rest = rest - slack;
         let whole = rest.div_euclid(programs);
         if load == Load::Rested {
             return Victim { collected: 0, valid: steady.victim_valid.round() as u32, room_blocks: whole };
@@ -158,12 +214,6 @@ impl Victim {
         let valid = ((steady.victim_valid * left).round() as u32).min(most);
         Victim { collected, valid, room_blocks }
     }
-}
-
-/// Returns the remaining slack of pacing in programs: half of it while the host writes, all of it after a rest.
-fn slack_programs(load: Load, config: &Config, layout: &Layout) -> i64 {
-    let slack = crate::gc::pacing::slack(config, layout) / i64::from(layout.program_units);
-    if load == Load::Busy { slack / 2 } else { slack }
 }
 
 /// Returns the blocks of `pu` without a bad plane, except those of the SLC cache.
@@ -188,14 +238,11 @@ fn whole_blocks(
         .collect()
 }
 
-/// Returns the blocks of the SLC cache in `pu` that are full under continuous load: all except those that folding keeps
-/// free. Blocks set aside for read copies are excluded.
+/// Returns the blocks of the SLC cache in `pu`, except those set aside for read copies.
 fn slc_blocks(config: &Config, layout: &Layout, pu: u32, usable: &impl Fn(u16, u32, u32) -> bool) -> Vec<u32> {
     let Some(slc) = config.slc else { return Vec::new() };
     let copies = config.read_copies.map_or(0, |copies| copies.blocks);
-    let mut blocks = whole_blocks(layout, pu, copies..slc.blocks, usable);
-    blocks.truncate(blocks.len().saturating_sub(slc.fold as usize));
-    blocks
+    whole_blocks(layout, pu, copies..slc.blocks, usable)
 }
 
 /// Returns the number of closed blocks of a parallel unit that are not being collected, if the write points and the
@@ -203,68 +250,6 @@ fn slc_blocks(config: &Config, layout: &Layout, pu: u32, usable: &impl Fn(u16, u
 fn closed_blocks(config: &Config, blocks: &[u32], kept: u32, room_blocks: i64) -> u64 {
     let free = (i64::from(kept) - room_blocks).max(0) as u64;
     (blocks.len() as u64).saturating_sub(free + open_blocks(config) + 1)
-}
-
-/// Returns the number of free blocks that collection maintains, and the steady state of a parallel unit. After a rest,
-/// collection has worked ahead for as long as that paid off.
-fn shape(
-    config: &Config,
-    layout: &Layout,
-    policy: steady::Policy,
-    load: Load,
-    blocks: &[u32],
-    live: u64,
-) -> Result<(u32, steady::Steady), ConfigError> {
-    let mut kept = config.collection.start + 1;
-    let mut steady = shape_with(config, layout, policy, load, blocks, live, kept)?;
-    let ahead = if load == Load::Busy { 0 } else { config.collection.ahead };
-    for _ in 0..ahead {
-        let gain = f64::from(layout.block_units) - steady.victim_valid;
-        if gain * (crate::gc::victim::AHEAD_GAIN as f64) < f64::from(layout.block_units) {
-            break;
-        }
-        let Ok(more) = shape_with(config, layout, policy, load, blocks, live, kept + 1) else { break };
-        (kept, steady) = (kept + 1, more);
-    }
-    Ok((kept, steady))
-}
-
-/// Returns the steady state of a parallel unit whose collection keeps `kept` blocks free.
-fn shape_with(
-    config: &Config,
-    layout: &Layout,
-    policy: steady::Policy,
-    load: Load,
-    blocks: &[u32],
-    live: u64,
-    kept: u32,
-) -> Result<steady::Steady, ConfigError> {
-    let open = open_blocks(config) as f64;
-    // Half of each write point and half of the victim are space; pacing keeps the rest in free blocks.
-    let slack = slack_programs(load, config, layout) as f64 / f64::from(layout.block_programs);
-    let free = f64::from(kept) + slack - 0.5 * (open + 1.0);
-    let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
-    // The victim counts as open, and is half collected on average. Its number of valid units follows from the solution,
-    // which hardly depends on it: one more iteration is enough.
-    let solve = |victim: f64| {
-        let pool = Pool {
-            blocks: blocks.len() as f64,
-            free_blocks: free,
-            open_blocks: open + 1.0,
-            open_fill: 0.5 * (open + victim) / (open + 1.0),
-            live_units: live as f64,
-            units_per_block: layout.data_units,
-        };
-        steady::solve(policy, pool.occupancy()?, layout.data_units)
-    };
-    let victim_of = |steady: &steady::Steady| steady.victim_valid / f64::from(layout.data_units);
-    solve(0.5).and_then(|first| solve(victim_of(&first))).map_err(failed)
-}
-
-/// Returns the number of blocks of a parallel unit that are being written: one for the host and copies together, or one
-/// for each.
-fn open_blocks(config: &Config) -> u64 {
-    if config.separates() { 2 } else { 1 }
 }
 
 fn shuffle(blocks: &mut [u32], rng: &mut Rng) {
@@ -277,14 +262,17 @@ fn shuffle(blocks: &mut [u32], rng: &mut Rng) {
 struct Writer<'a> {
     sequence: u64,
     base: u32,
+    map_base: u32,
     entries: &'a mut [Entry],
 }
 
 impl Writer<'_> {
     /// Adds `block` with the content `entry` as the next in order of age.
     fn block(&mut self, block: u32, entry: Entry, rng: &mut Rng) {
-        self.entries[block as usize] = Entry { sequence: self.sequence, base: self.base, key: rng.bits(), ..entry };
+        let (sequence, base, map_base) = (self.sequence, self.base, self.map_base);
+        self.entries[block as usize] = Entry { sequence, base, map_base, key: rng.bits(), ..entry };
         self.sequence += u64::from(entry.programs);
-        self.base += entry.valid;
+        self.base += entry.valid - entry.map;
+        self.map_base += entry.map;
     }
 }

@@ -16,7 +16,9 @@ use crate::sizes;
 use crate::space::placement;
 
 pub mod aged;
+mod host_blocks;
 mod mount;
+mod shape;
 mod stream;
 mod striped;
 
@@ -31,12 +33,24 @@ pub(crate) struct Entry {
     pub(crate) skipped: u32,
     /// Number of valid units in the remaining programs.
     pub(crate) valid: u32,
-    /// Number of live units dealt to earlier blocks.
+    /// Number of units dealt to earlier blocks, without those of the map if these are dealt separately.
     pub(crate) base: u32,
+    /// Number of the valid units that are units of the map, if these are dealt separately.
+    pub(crate) map: u32,
+    /// Number of units of the map dealt to earlier blocks, if they are dealt separately.
+    pub(crate) map_base: u32,
     /// Sequence number of the first program; the others follow consecutively.
     pub(crate) sequence: u64,
     /// Key of the shuffle.
     pub(crate) key: u64,
+}
+
+/// Random orders in which the live units are dealt to blocks.
+pub(crate) struct Deal {
+    /// Order of the first live units: all, or the user's if those of the map are dealt separately.
+    pub(crate) units: Permutation,
+    /// Order of the units of the map, if they are dealt separately: to the blocks that host writes filled last.
+    pub(crate) map: Option<Permutation>,
 }
 
 /// Units in random order, dealt to blocks with given numbers of valid units.
@@ -46,24 +60,63 @@ struct Dealt {
     by_base: Vec<u32>,
     buckets: Vec<u32>,
     bucket_shift: u32,
-    permutation: Permutation,
+    /// Blocks with units of the map that are dealt separately, by their map base.
+    by_map_base: Vec<u32>,
+    /// Number of units of the first order; those of the second one are numbered from here.
+    first: u32,
+    deal: Deal,
 }
 
-/// Positions of the valid units of a block, not counting parity.
+/// Positions of the valid units of a block, not counting parity. Units of the map that are dealt separately precede the
+/// others in the order of the shuffle.
 struct DealtBlock {
     first: u32,
     base: u32,
     valid: u32,
+    map: u32,
+    /// Number among all dealt units of the first unit of the map.
+    map_base: u32,
     shuffle: Shuffle,
 }
 
 impl Dealt {
     #[inline]
     fn block(&self, block: u32, layout: &Layout) -> DealtBlock {
-        let entry = &self.entries[block as usize];
-        let first = layout.data_before(entry.skipped) * layout.program_units;
-        let len = layout.data_before(entry.programs) * layout.program_units - first;
-        DealtBlock { first, base: entry.base, valid: entry.valid, shuffle: Shuffle::new(len, entry.key) }
+        let &Entry { programs, skipped, valid, base, map, map_base, key, .. } = &self.entries[block as usize];
+        let first = layout.data_before(skipped) * layout.program_units;
+        let len = layout.data_before(programs) * layout.program_units - first;
+        let map_base = self.first + map_base;
+        DealtBlock { first, base, valid, map, map_base, shuffle: Shuffle::new(len, key) }
+    }
+
+    /// Returns the live unit with number `number` among all dealt units.
+    #[inline]
+    fn live(&self, number: u32) -> u32 {
+        match &self.deal.map {
+            Some(map) if number >= self.first => self.first + map.at(u64::from(number - self.first)) as u32,
+            _ => self.deal.units.at(u64::from(number)) as u32,
+        }
+    }
+
+    /// Returns the block to which live unit `live` was dealt, and its number among the block's valid units.
+    #[inline]
+    fn dealt_to(&self, live: u32) -> (u32, u32) {
+        if let Some(map) = self.deal.map.as_ref().filter(|_| live >= self.first) {
+            let at = map.index_of(u64::from(live - self.first)) as u32;
+            let ends = |block: &u32| self.entries[*block as usize].map_base + self.entries[*block as usize].map;
+            let block = self.by_map_base[self.by_map_base.partition_point(|block| ends(block) <= at)];
+            return (block, at - self.entries[block as usize].map_base);
+        }
+        let at = self.deal.units.index_of(u64::from(live)) as u32;
+        let mut from = self.buckets[(at >> self.bucket_shift) as usize] as usize;
+        loop {
+            let block = self.by_base[from];
+            let Entry { base, valid, map, .. } = self.entries[block as usize];
+            if at < base + (valid - map) {
+                return (block, map + (at - base));
+            }
+            from += 1;
+        }
     }
 }
 
@@ -76,7 +129,10 @@ impl DealtBlock {
             return None;
         }
         let index = self.shuffle.at(at);
-        (index < self.valid).then_some(self.base + index)
+        if index < self.map {
+            return Some(self.map_base + index);
+        }
+        (index < self.valid).then_some(self.base + (index - self.map))
     }
 
     /// Returns the position of valid unit number `index` of the block.
@@ -106,6 +162,8 @@ pub struct Laid {
     stamp_bits: u32,
     by: (Divisor, Divisor),
     order: Order,
+    /// Blocks that rest before they are collected, the oldest first.
+    resting: Vec<u32>,
 }
 
 /// Returns the number of live units of a fully written drive: the user's, and the map's in flash.
@@ -129,6 +187,7 @@ impl Laid {
             by: layout.divisors(),
             layout,
             order,
+            resting: Vec::new(),
         }
     }
 
@@ -140,27 +199,37 @@ impl Laid {
         Laid::new(config, Order::Striped(striped), highest)
     }
 
-    /// Creates the rule of a drive with the blocks `entries`, whose bases number their valid units consecutively;
-    /// `permutation` maps these numbers to live units.
-    pub(crate) fn dealt(config: &Config, entries: Vec<Entry>, permutation: Permutation) -> Laid {
+    /// Creates the rule of a drive with the blocks `entries`, whose bases number their valid units consecutively; `deal`
+    /// maps these numbers to live units. The blocks `resting` rest, the oldest first.
+    pub(crate) fn dealt(config: &Config, entries: Vec<Entry>, deal: Deal, resting: Vec<u32>) -> Laid {
         let live = live_units(config);
-        let mut by_base: Vec<u32> = (0..entries.len() as u32).filter(|b| entries[*b as usize].valid > 0).collect();
+        let first = if deal.map.is_some() { config.user_units } else { live };
+        let mut by_base: Vec<u32> = (0..entries.len() as u32).collect();
+        let mut by_map_base = by_base.clone();
+        by_base.retain(|block| entries[*block as usize].valid > entries[*block as usize].map);
+        by_map_base.retain(|block| entries[*block as usize].map > 0);
         by_base.sort_unstable_by_key(|block| entries[*block as usize].base);
-        let mut next = 0;
+        by_map_base.sort_unstable_by_key(|block| entries[*block as usize].map_base);
+        let (mut next, mut next_map) = (0, 0);
         for block in &by_base {
-            let Entry { base, valid, .. } = entries[*block as usize];
+            let Entry { base, valid, map, .. } = entries[*block as usize];
             assert_eq!(base, next, "the units of consecutive blocks are contiguous");
-            next = base + valid;
+            next = base + (valid - map);
         }
-        assert_eq!(next, live, "every live unit must be dealt");
+        for block in &by_map_base {
+            let Entry { map_base, map, .. } = entries[*block as usize];
+            assert_eq!(map_base, next_map, "the units of the map of consecutive blocks are contiguous");
+            next_map = map_base + map;
+        }
+        assert_eq!((next, next_map), (first, live - first), "every live unit must be dealt");
         // One or two buckets per block.
-        let bucket_shift = (live / by_base.len() as u32).max(1).ilog2();
+        let bucket_shift = (first / by_base.len() as u32).max(1).ilog2();
         let mut at = 0;
-        let buckets = (0..=live >> bucket_shift)
+        let buckets = (0..=first >> bucket_shift)
             .map(|bucket| {
                 let ends = |at: usize| {
                     let entry = &entries[by_base[at] as usize];
-                    entry.base + entry.valid
+                    entry.base + (entry.valid - entry.map)
                 };
                 while at + 1 < by_base.len() && ends(at) <= bucket << bucket_shift {
                     at += 1;
@@ -170,7 +239,13 @@ impl Laid {
             .collect();
         let last = |entry: &Entry| (entry.sequence + u64::from(entry.programs)).saturating_sub(1);
         let highest = entries.iter().map(last).max().unwrap_or(0);
-        Laid::new(config, Order::Dealt(Dealt { entries, by_base, buckets, bucket_shift, permutation }), highest)
+        let dealt = Dealt { entries, by_base, buckets, bucket_shift, by_map_base, first, deal };
+        Laid { resting, ..Laid::new(config, Order::Dealt(dealt), highest) }
+    }
+
+    /// Returns the blocks that rest before they are collected, the oldest first.
+    pub(crate) fn resting(&self) -> &[u32] {
+        &self.resting
     }
 
     /// Returns the highest sequence number.
@@ -224,17 +299,8 @@ impl Laid {
                 self.layout.unit_of(block, number) + within
             }
             Order::Dealt(dealt) => {
-                let at = dealt.permutation.index_of(u64::from(live)) as u32;
-                let mut from = dealt.buckets[(at >> dealt.bucket_shift) as usize] as usize;
-                let (block, entry) = loop {
-                    let block = dealt.by_base[from];
-                    let entry = &dealt.entries[block as usize];
-                    if at < entry.base + entry.valid {
-                        break (block, entry);
-                    }
-                    from += 1;
-                };
-                let data = dealt.block(block, &self.layout).place(at - entry.base);
+                let (block, index) = dealt.dealt_to(live);
+                let data = dealt.block(block, &self.layout).place(index);
                 block * self.layout.block_units + self.layout.data_unit(data)
             }
         })
@@ -257,8 +323,8 @@ impl Laid {
             }
             Order::Dealt(dealt) => {
                 let Some(data) = self.layout.data_number(within) else { return PARITY };
-                let index = dealt.block(block, &self.layout).dealt(data);
-                index.map_or(NOBODY, |index| self.logical_of(dealt.permutation.at(u64::from(index)) as u32))
+                let number = dealt.block(block, &self.layout).dealt(data);
+                number.map_or(NOBODY, |number| self.logical_of(dealt.live(number)))
             }
         }
     }
@@ -331,8 +397,8 @@ impl LaidOut for Laid {
                     *unit = PARITY;
                     continue;
                 };
-                let live = dealt_block.dealt(data).map(|index| dealt.permutation.at(u64::from(index)) as u32);
-                *unit = live.map_or(NOBODY, |live| self.logical_of(live));
+                let number = dealt_block.dealt(data);
+                *unit = number.map_or(NOBODY, |number| self.logical_of(dealt.live(number)));
             }
         }
     }

@@ -28,6 +28,16 @@ impl Ftl {
         Some(rule)
     }
 
+    /// Lets the blocks rest that rest by `rule`. Only for a drive that was not written since: where the host's blocks
+    /// were filled later, the ages by the rule are void.
+    pub(crate) fn rest_as_laid_out(&mut self, rule: &Laid) {
+        for block in rule.resting() {
+            let pu = self.layout.pu_of(*block);
+            self.rest(pu, *block);
+            self.withhold_resting(pu, *block);
+        }
+    }
+
     fn take_laid_block(&mut self, block: u32, rule: &Laid, flash: &impl Flash) {
         // The block was laid out full and is still complete: its bits follow the rule.
         let mut whole = rule.programs(block) == self.programs_of(block);
