@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eight_drives import read_measured, simulate
+
 from nandram.fit import read_measurements
 from nandram.fit.evaluate import Evaluator, Modelled, smaller
 from nandram.fit.measurements.points import Point, size_text
@@ -155,6 +157,44 @@ def exceeded(found: Evaluated) -> list[str]:
     ]
 
 
+def outside_of(ranges: dict[str, list[float]], writers: int, errors: dict[str, float]) -> list[str]:
+    """Return a line for each figure of a number of writers whose error is outside of its range."""
+    return [
+        f"{writers} writers: {name} {100 * errors[name]:+.0f} %, expected {100 * low:+.0f} to {100 * high:+.0f} %"
+        for name, (low, high) in ranges.items()
+        if not low <= errors[name] <= high
+    ]
+
+
+def eight_drives(row: dict[str, Any]) -> list[str]:
+    """Print the table of a row about a reader alongside writers on eight drives. Return the bounds that it exceeds."""
+    measured = read_measured(HERE / row["data"])
+    found = simulate(HERE / row["file"], sorted([*row["fitted"], *row["held_out"]]))
+    print(f"\n## {row['title']}\n")
+    print(f"`drives/{row['file']}` on `drives/{row['data']}`; each cell has the measured and the simulated figure.\n")
+    print("| writers | points | writes per second and drive | reads per second | p50 of reads | p99 of reads |")
+    print("| ---: | --- | ---: | ---: | ---: | ---: |")
+    exceeded_bounds: list[str] = []
+    missed_aims: list[str] = []
+    for writers, simulated in found.items():
+        errors = simulated.errors(measured[writers])
+        units = ["", "", " us", " us"]
+        values = [(getattr(measured[writers], name), getattr(simulated, name)) for name in errors]
+        cells = [
+            f"{was:,.0f}{unit} → {now:,.0f}{unit} ({100 * error:+.0f} %)"
+            for (was, now), error, unit in zip(values, errors.values(), units, strict=True)
+        ]
+        print(f"| {writers} | {'fitted' if writers in row['fitted'] else 'held out'} | {' | '.join(cells)} |")
+        bounds = row["bounds"].get(str(writers), {})
+        exceeded_bounds += [f"{row['name']}: {line}" for line in outside_of(bounds, writers, errors)]
+        if writers in row["held_out"]:
+            missed_aims += outside_of(row["aims"], writers, errors)
+    if missed_aims:
+        print("\nMissed aims:\n\n" + "\n".join(f"- {line}" for line in missed_aims))
+    print(f"\n{row['note'].strip()}", flush=True)
+    return exceeded_bounds
+
+
 def refit(row: dict[str, Any], folder: Path) -> bool:
     """Repeat the fit of a row; return whether it gives the same file."""
     from nandram.fit.write import fitted_text
@@ -180,10 +220,10 @@ def main() -> int:
     parser.add_argument("--refit", action="append", default=[], metavar="NAME", help="row to fit again, or all")
     parser.add_argument("--folder", type=Path, default=Path("build/validation"), help="results of runs")
     asked = parser.parse_args()
-    rows = tomllib.loads((HERE / "validation.toml").read_text(encoding="utf-8"))["row"]
+    tables = tomllib.loads((HERE / "validation.toml").read_text(encoding="utf-8"))
     failed = False
     print(HEAD, end="")
-    for row in rows:
+    for row in tables["row"]:
         found = evaluate(row, asked.folder)
         names = [f"`drives/{each}`" if "/" in each else f"preset `{each}`" for each in row["files"].values()]
         print(f"\n## {row['title']}\n")
@@ -204,6 +244,10 @@ def main() -> int:
             same = refit(row, asked.folder)
             print(f"{row['name']}: the refitted file {'is the same' if same else 'differs'}", file=sys.stderr)
             failed = failed or not same
+    for row in tables["eight_drives"]:
+        for line in eight_drives(row):
+            failed = True
+            print(line, file=sys.stderr)
     return 1 if failed else 0
 
 
