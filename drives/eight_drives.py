@@ -21,7 +21,7 @@ CHOICES = {
     "device.write_cache.gather": ("0.5", "0.7"),
     "device.write_cache.resume": ("0.9",),
 }
-"""Values that the search tries beside those of the system file, key by key."""
+"""Values that the search tries, key by key, in addition to those of the system file."""
 
 
 @dataclass(frozen=True)
