@@ -15,6 +15,8 @@ pub(crate) struct DirtySlots {
     others: Vec<List>,
     /// Number of slots in `others`.
     elsewhere: u32,
+    /// Number of slots of units of the layer itself.
+    system: u32,
     epoch: u64,
     /// Slots up to this epoch are written without waiting for more.
     forced: u64,
@@ -26,7 +28,7 @@ impl DirtySlots {
     /// Creates empty lists for `handles` handles (0: no placement).
     pub(crate) fn new(handles: u32) -> DirtySlots {
         let others = vec![List::new(); handles as usize];
-        DirtySlots { list: List::new(), handle: 0, others, elsewhere: 0, epoch: 0, forced: 0, due: false }
+        DirtySlots { list: List::new(), handle: 0, others, elsewhere: 0, system: 0, epoch: 0, forced: 0, due: false }
     }
 
     /// Returns the handle whose data is written next.
@@ -123,6 +125,7 @@ impl DirtySlots {
     pub(crate) fn add(&mut self, slots: &mut Slots, slot: u32) {
         self.epoch += 1;
         slots[slot].epoch = self.epoch;
+        self.system += u32::from(slots[slot].owner == Owner::System);
         slots.append(self.list_to_extend(slots[slot].handle), slot);
         self.due = true;
     }
@@ -130,6 +133,7 @@ impl DirtySlots {
     /// Makes `slot` data of `handle`. It keeps its epoch, because flushes may wait for it.
     pub(crate) fn change_handle(&mut self, slots: &mut Slots, slot: u32, handle: u8) {
         self.remove(slots, slot);
+        self.system += u32::from(slots[slot].owner == Owner::System);
         slots[slot].handle = handle;
         slots.insert(self.list_to_extend(handle), slot);
         self.due = true;
@@ -137,6 +141,7 @@ impl DirtySlots {
 
     /// Removes `slot`.
     pub(crate) fn remove(&mut self, slots: &mut Slots, slot: u32) {
+        self.system -= u32::from(slots[slot].owner == Owner::System);
         let handle = slots[slot].handle;
         if handle == self.handle {
             return slots.remove(&mut self.list, slot);
@@ -148,11 +153,18 @@ impl DirtySlots {
     /// Removes and returns the first slot of the handle that is written next; there must be one.
     #[inline]
     pub(crate) fn take_first(&mut self, slots: &mut Slots) -> u32 {
-        slots.remove_first(&mut self.list)
+        let slot = slots.remove_first(&mut self.list);
+        self.system -= u32::from(slots[slot].owner == Owner::System);
+        slot
+    }
+
+    /// Returns the number of slots of units of the layer itself.
+    pub(crate) fn len_of_system(&self) -> u32 {
+        self.system
     }
 
     /// Returns the slots of units of the layer itself, in order.
-    pub(crate) fn of_system<'a>(&self, slots: &'a Slots) -> impl Iterator<Item = u32> + 'a {
+    fn of_system<'a>(&self, slots: &'a Slots) -> impl Iterator<Item = u32> + 'a {
         let some = |slot: u32| (slot != NIL).then_some(slot);
         let all = std::iter::successors(some(self.list.head), move |slot| some(slots.next(*slot)));
         all.filter(|slot| slots[*slot].owner == Owner::System)
@@ -200,6 +212,7 @@ impl DirtySlots {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::slots::Holds;
 
     #[test]
     fn only_slots_dirty_before_the_request_are_forced() {
@@ -237,13 +250,20 @@ mod tests {
     #[test]
     fn units_of_the_layer_itself_can_go_first() {
         let (mut slots, mut dirty) = (Slots::new(8), DirtySlots::new(0));
-        let all: Vec<u32> = (0..6).map(|unit| dirty.take(&mut slots, unit, Location::NOWHERE, 1, 0)).collect();
-        [1, 3, 5].iter().for_each(|at| slots[all[*at]].owner = Owner::System);
-        assert_eq!(dirty.of_system(&slots).count(), 3);
+        let owner = |unit: u32| if unit % 2 == 1 { Owner::System } else { Owner::Host };
+        let all: Vec<u32> = (0..6)
+            .map(|unit| {
+                let slot = slots.take(unit, Location::NOWHERE, Holds::Dirty, owner(unit), 1);
+                dirty.add(&mut slots, slot);
+                slot
+            })
+            .collect();
+        assert_eq!(dirty.len_of_system(), 3);
         dirty.put_system_first(&mut slots, 2);
+        assert_eq!(dirty.len_of_system(), 3);
         let order: Vec<u32> = (0..6).map(|_| dirty.take_first(&mut slots)).collect();
         assert_eq!(order, [1, 3, 0, 2, 4, 5].map(|at| all[at]));
-        assert!(dirty.is_empty());
+        assert!(dirty.is_empty() && dirty.len_of_system() == 0);
     }
 
     #[test]

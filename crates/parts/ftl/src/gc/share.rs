@@ -140,7 +140,7 @@ impl Ftl {
     pub(crate) fn write_map(&mut self, out: &mut Actions) {
         let whole = self.layout.program_units;
         while self.map.holds_writes() && self.space.host_room.is_paced() && !self.space.placement.is_on() {
-            if self.buffer.dirty.of_system(&self.buffer.slots).nth(whole as usize - 1).is_none() {
+            if self.buffer.dirty.len_of_system() < whole {
                 return;
             }
             let Some(room) = self.map_room() else { return };
