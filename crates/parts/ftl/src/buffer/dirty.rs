@@ -1,6 +1,8 @@
 //! Slots whose data is newer than flash and not in a program yet.
 
-use crate::buffer::slots::{List, NIL, Owner, Slots};
+use std::collections::VecDeque;
+
+use crate::buffer::slots::{Holds, List, NIL, Owner, Slots};
 use crate::location::Location;
 
 /// Dirty slots in the order in which they became dirty, which an epoch counts.
@@ -17,6 +19,8 @@ pub(crate) struct DirtySlots {
     elsewhere: u32,
     /// Number of slots of units of the layer itself.
     system: u32,
+    /// These slots and their epochs in order, and some that are no longer dirty.
+    system_order: VecDeque<(u32, u64)>,
     epoch: u64,
     /// Slots up to this epoch are written without waiting for more.
     forced: u64,
@@ -28,7 +32,17 @@ impl DirtySlots {
     /// Creates empty lists for `handles` handles (0: no placement).
     pub(crate) fn new(handles: u32) -> DirtySlots {
         let others = vec![List::new(); handles as usize];
-        DirtySlots { list: List::new(), handle: 0, others, elsewhere: 0, system: 0, epoch: 0, forced: 0, due: false }
+        DirtySlots {
+            list: List::new(),
+            handle: 0,
+            others,
+            elsewhere: 0,
+            system: 0,
+            system_order: VecDeque::new(),
+            epoch: 0,
+            forced: 0,
+            due: false,
+        }
     }
 
     /// Returns the handle whose data is written next.
@@ -125,7 +139,13 @@ impl DirtySlots {
     pub(crate) fn add(&mut self, slots: &mut Slots, slot: u32) {
         self.epoch += 1;
         slots[slot].epoch = self.epoch;
-        self.system += u32::from(slots[slot].owner == Owner::System);
+        if slots[slot].owner == Owner::System {
+            self.system += 1;
+            while self.system_order.front().is_some_and(|first| !is_dirty_since(slots, *first)) {
+                self.system_order.pop_front();
+            }
+            self.system_order.push_back((slot, self.epoch));
+        }
         slots.append(self.list_to_extend(slots[slot].handle), slot);
         self.due = true;
     }
@@ -163,17 +183,11 @@ impl DirtySlots {
         self.system
     }
 
-    /// Returns the slots of units of the layer itself, in order.
-    fn of_system<'a>(&self, slots: &'a Slots) -> impl Iterator<Item = u32> + 'a {
-        let some = |slot: u32| (slot != NIL).then_some(slot);
-        let all = std::iter::successors(some(self.list.head), move |slot| some(slots.next(*slot)));
-        all.filter(|slot| slots[*slot].owner == Owner::System)
-    }
-
     /// Moves the first `count` slots of units of the layer itself to the front. They must go to flash at once: the others
     /// stay in order.
     pub(crate) fn put_system_first(&mut self, slots: &mut Slots, count: u32) {
-        let found: Vec<u32> = self.of_system(slots).take(count as usize).collect();
+        let dirty = self.system_order.iter().filter(|each| is_dirty_since(slots, **each));
+        let found: Vec<u32> = dirty.take(count as usize).map(|(slot, _)| *slot).collect();
         for slot in found.into_iter().rev() {
             slots.remove(&mut self.list, slot);
             slots.prepend(&mut self.list, slot);
@@ -209,10 +223,15 @@ impl DirtySlots {
     }
 }
 
+/// Returns true if `slot` is a unit of the layer itself, and has been dirty since `epoch`.
+fn is_dirty_since(slots: &Slots, (slot, epoch): (u32, u64)) -> bool {
+    let slot = &slots[slot];
+    slot.holds == Holds::Dirty && slot.epoch == epoch && slot.owner == Owner::System
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::buffer::slots::Holds;
 
     #[test]
     fn only_slots_dirty_before_the_request_are_forced() {
@@ -259,6 +278,7 @@ mod tests {
             })
             .collect();
         assert_eq!(dirty.len_of_system(), 3);
+        dirty.put_system_first(&mut slots, 2);
         dirty.put_system_first(&mut slots, 2);
         assert_eq!(dirty.len_of_system(), 3);
         let order: Vec<u32> = (0..6).map(|_| dirty.take_first(&mut slots)).collect();
