@@ -5,6 +5,10 @@ use std::collections::VecDeque;
 use crate::buffer::slots::{Holds, List, NIL, Owner, Slots};
 use crate::location::Location;
 
+/// Number of entries that are no longer dirty, beyond as many as are, for which the order of the layer's own slots is
+/// cleaned.
+const STALE: usize = 64;
+
 /// Dirty slots in the order in which they became dirty, which an epoch counts.
 ///
 /// With placement there is a list per reclaim unit handle, because a program holds data of one handle. The list of the
@@ -141,8 +145,8 @@ impl DirtySlots {
         slots[slot].epoch = self.epoch;
         if slots[slot].owner == Owner::System {
             self.system += 1;
-            while self.system_order.front().is_some_and(|first| !is_dirty_since(slots, *first)) {
-                self.system_order.pop_front();
+            if self.system_order.len() > 2 * self.system as usize + STALE {
+                self.system_order.retain(|each| is_dirty_since(slots, *each));
             }
             self.system_order.push_back((slot, self.epoch));
         }
@@ -284,6 +288,35 @@ mod tests {
         let order: Vec<u32> = (0..6).map(|_| dirty.take_first(&mut slots)).collect();
         assert_eq!(order, [1, 3, 0, 2, 4, 5].map(|at| all[at]));
         assert!(dirty.is_empty() && dirty.len_of_system() == 0);
+    }
+
+    #[test]
+    fn programmed_units_of_the_layer_itself_are_not_put_first_again() {
+        let (mut slots, mut dirty) = (Slots::new(8), DirtySlots::new(0));
+        let mut add = |slots: &mut Slots, dirty: &mut DirtySlots, owner| {
+            let slot = slots.take(0, Location::NOWHERE, Holds::Dirty, owner, 1);
+            dirty.add(slots, slot);
+            slot
+        };
+        let programmed = add(&mut slots, &mut dirty, Owner::System);
+        let host = add(&mut slots, &mut dirty, Owner::Host);
+        let waits = add(&mut slots, &mut dirty, Owner::System);
+        assert_eq!(dirty.take_first(&mut slots), programmed);
+        slots[programmed].holds = Holds::Moving;
+        dirty.put_system_first(&mut slots, 2);
+        assert_eq!((dirty.first(), dirty.len_of_system()), (waits, 1));
+        // It becomes dirty again, after the others.
+        slots[programmed].holds = Holds::Dirty;
+        dirty.add(&mut slots, programmed);
+        dirty.put_system_first(&mut slots, 3);
+        let order: Vec<u32> = (0..3).map(|_| dirty.take_first(&mut slots)).collect();
+        assert_eq!(order, [waits, programmed, host]);
+        for _ in 0..1000 {
+            let slot = add(&mut slots, &mut dirty, Owner::System);
+            assert_eq!(dirty.take_first(&mut slots), slot);
+            slots.give(slot);
+        }
+        assert!(dirty.system_order.len() <= STALE + 3, "{} entries are kept", dirty.system_order.len());
     }
 
     #[test]

@@ -93,11 +93,11 @@ pub fn steady(
         }
         let slc_programs = config.slc.map_or(0, |slc| layout.pages / slc.bits * layout.per_row);
         let slc_units = layout.data_before(slc_programs) * layout.program_units;
-        let map_in_lane = map_end - u64::from(writer.map_base);
-        let in_lane = end - u64::from(writer.base) + map_in_lane;
-        let in_slc = (cached.len() as u64 * u64::from(slc_units)).min(in_lane / 2);
+        let map_in_pu = map_end - u64::from(writer.map_base);
+        let in_pu = end - u64::from(writer.base) + map_in_pu;
+        let in_slc = (cached.len() as u64 * u64::from(slc_units)).min(in_pu / 2);
         if solved.as_ref().is_none_or(|(count, _)| *count != blocks.len()) {
-            solved = Some((blocks.len(), drive.shape(blocks.len(), in_lane - in_slc)?));
+            solved = Some((blocks.len(), drive.shape(blocks.len(), in_pu - in_slc)?));
         }
         let (_, Shape { kept, host, steady }) = solved.as_ref().expect("just solved");
         // Programs of data entail those of their parity.
@@ -120,7 +120,7 @@ pub fn steady(
             Some(host) => {
                 let part = f64::from(open[HOST]) / f64::from(layout.block_programs);
                 let full = host.resting + host.rested(part);
-                let mut contents = host.contents(part, full, layout.data_units, map_in_lane as u32);
+                let mut contents = host.contents(part, full, layout.data_units, map_in_pu as u32);
                 in_open[HOST] = contents.remove(0);
                 contents
             }
@@ -129,7 +129,7 @@ pub fn steady(
         let victim = Victim::beside(&open, steady, slack, load, &layout);
         let closed = closed_blocks(config, &blocks, *kept, victim.room_blocks).saturating_sub(filled.len() as u64);
         let in_others = in_open.iter().chain(&filled).map(|of| u64::from(of.map + of.data)).sum::<u64>();
-        let in_closed = (in_lane - in_slc).saturating_sub(in_others + u64::from(victim.valid));
+        let in_closed = (in_pu - in_slc).saturating_sub(in_others + u64::from(victim.valid));
         let failed = |e: steady::SteadyError| ConfigError(format!("no steady state: {e}"));
         let laid_out = steady.lay_out(closed, in_closed, &mut rng).map_err(failed)?;
         shuffle(&mut blocks, &mut rng);
@@ -143,7 +143,7 @@ pub fn steady(
             &mut rng,
         );
         // The closed blocks hold those pages of the map that are older than the host's blocks, in proportion.
-        let old_map = map_in_lane - in_open.iter().chain(&filled).map(|of| u64::from(of.map)).sum::<u64>();
+        let old_map = map_in_pu - in_open.iter().chain(&filled).map(|of| u64::from(of.map)).sum::<u64>();
         let old_map_in = |units: u64| (old_map * units).checked_div(in_closed).unwrap_or(0);
         let mut before = 0;
         for ClosedBlock { valid, .. } in laid_out.iter().rev() {
