@@ -15,6 +15,7 @@ import nandram
 from nandram.fit.evaluate import job_text, smaller
 from nandram.fit.measurements.points import Conditions, Direction, Point
 from nandram.fit.parameters import quantity
+from nandram.fit.precise import WIDER
 from nandram.fit.result import Fit
 from nandram.fit.run import run_fit
 from nandram.system import System, load_system
@@ -176,8 +177,9 @@ def page(results: dict[int, dict[str, Any]]) -> str:
         f"drive's file. All have the same start, and {', '.join(map(str, CHANNELS))} channels are tried, with and",
         "without cache reads (`flash.cache_read`). Depths 16 and 128 are held out. A value is *determined* if the fit",
         "says so, *inside* if the true value lies in its band, and *near* if it lies within",
-        f"{100 * WITHIN:.0f} % of the fitted value. The number of dies is a value too. A band is 1.5 times as wide as",
-        "its linear error (calibrated on other drives). What drives 2 and 11 showed led to changes of the search.",
+        f"{100 * WITHIN:.0f} % of the fitted value. The number of dies is a value too. A band is {WIDER:g} times as",
+        "wide as its linear error (calibrated on other drives).",
+        "What drives 2 and 11 showed led to changes of the search.",
         "",
         "| drive | IOPS | p50 | p99 | dies, true | fitted | determined | inside | near |",
         "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",

@@ -10,7 +10,7 @@ from nandram.fit.evaluate import JOURNAL, Evaluator, Modelled
 from nandram.fit.measurements.points import Conditions, Direction, Point
 from nandram.fit.model import Guess, Model, dies
 from nandram.fit.parameters import Space, quantity
-from nandram.fit.precise import precise_search
+from nandram.fit.precise import COMMANDS, _Search, precise_search
 from nandram.fit.run import closed_form
 from nandram.fit.search import ensemble
 from nandram.system import System, load_system
@@ -62,6 +62,16 @@ def test_precise_data_determine_the_page_types_and_their_bands_hold_the_truth(
         assert band.high / band.low < 1.3
     assert not by_name["device.max_commands"].determined
     assert (by_name["dies"].low, by_name["dies"].value, by_name["dies"].high) == (4, 4, 4)
+
+
+def test_a_limit_of_commands_that_curves_seem_to_show_is_also_tried_without(drive: System, points: list[Point]) -> None:
+    space = Space(drive, reads=True, writes=False, engines=["spdk"])
+    model = Model(drive, space, Evaluator(drive, precondition="fill"), points)
+    search = _Search(model, points, 0.001)
+    values = space.start()
+    assert [each.values for each in search.accepting(Guess({}, values))] == [values]
+    limited = {**values, COMMANDS: 64.0}
+    assert [each.values for each in search.accepting(Guess({}, limited))] == [limited, values]
 
 
 def test_repeated_points_share_a_run(drive: System, points: list[Point]) -> None:

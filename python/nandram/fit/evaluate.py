@@ -93,7 +93,7 @@ class Evaluator:
         for line in whole.splitlines():
             row = json.loads(line)
             # Other versions of the program evaluated other figures.
-            if row.keys() == {"key", *FIGURES}:
+            if row.keys() == {"key", *JOURNALED}:
                 self._kept[row["key"]] = _modelled(row)
 
     def close(self) -> None:
@@ -153,13 +153,13 @@ class Evaluator:
 
 
 def _modelled(figures: Mapping[str, float]) -> Modelled:
-    """Return the figures of a run by `FIGURES`."""
+    """Return the figures of a run by `JOURNALED`."""
     percentiles = {percent: figures[f"p{percent:g}_ns"] for percent in PERCENTS}
     return Modelled(figures["iops"], figures["mean_ns"], percentiles)
 
 
 _TIMES = {"mean_ns": "mean", **{f"p{percent:g}_ns": f'percentile["{percent:.6f}"]' for percent in PERCENTS}}
-FIGURES = ("iops", *_TIMES)
+JOURNALED = ("iops", *_TIMES)
 """Names of a run's figures in the journal."""
 _PLACES = {"one": "jobs[0]", "all": "nandram.groups[0]"}
 """Where a job's times are: a job with clones has an entry per clone, and a group of all."""

@@ -17,7 +17,7 @@ RUN = 0.0007
 BUCKET = 0.005
 """Noise of a percentile: fio's buckets are up to 1.6 % wide, on both sides of the comparison."""
 FEW = 8
-"""Most requests in flight whose rates are as precise as those of fewer."""
+"""Most requests in flight whose rates are as precise as those of fewer (assumed)."""
 JUMPS = 0.03
 """Noise that the percentiles at other depths than 1 count with (assumed)."""
 

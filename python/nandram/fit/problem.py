@@ -19,6 +19,37 @@ STEP = 0.06
 Residuals = Callable[[Sequence[Point], Sequence[Modelled]], list[float]]
 
 
+def minimized(
+    residuals: "Callable[[Vector], Vector]",
+    jacobian: "Callable[[Vector], Vector]",
+    start: "Vector",
+    bounds: "tuple[Vector, Vector]",
+    *,
+    scale: float,
+    evaluations: int,
+    step: float,
+) -> "Vector":
+    """Return a place with smaller residuals, found in at most `evaluations`, the last with a step of at least `step`.
+
+    Residuals beyond `scale` count linearly instead of squared.
+    """
+    from scipy.optimize import least_squares
+
+    found: Vector = least_squares(
+        residuals,
+        start,
+        jac=jacobian,
+        bounds=bounds,
+        loss="soft_l1",
+        f_scale=scale,
+        x_scale=0.3,
+        max_nfev=evaluations,
+        xtol=step,
+        ftol=2e-3,
+    ).x
+    return found
+
+
 class Problem:
     """The residuals of a guess whose parameters `names` move, and their differences."""
 

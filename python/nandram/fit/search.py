@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nandram.fit.measurements.points import Point
 from nandram.fit.model import Guess, Model, cost, residuals
-from nandram.fit.problem import STEP, Problem
+from nandram.fit.problem import STEP, Problem, minimized
 
 SCALE = 0.04
 """Residuals beyond this count linearly instead of squared: mechanisms that the model lacks must not bend the rest."""
@@ -65,25 +65,14 @@ def ensemble(found: Sequence[Found]) -> list[Found]:
 
 def _refined(model: Model, points: Sequence[Point], guess: Guess, iterations: int, noise: float) -> Found:
     """Refine a guess's parameters."""
-    from scipy.optimize import least_squares
-
     names = _influential(model, points, guess)
     problem = Problem(model, points, guess, names, residuals)
     start = final = problem.start()
     if names:
-        solution = least_squares(
-            problem.residuals,
-            start,
-            jac=problem.jacobian,
-            bounds=problem.bounds(start, REACH),
-            loss="soft_l1",
-            f_scale=SCALE,
-            x_scale=0.3,
-            max_nfev=iterations,
-            xtol=2e-3,
-            ftol=2e-3,
+        bounds = problem.bounds(start, REACH)
+        final = minimized(
+            problem.residuals, problem.jacobian, start, bounds, scale=SCALE, evaluations=iterations, step=2e-3
         )
-        final = solution.x
     left = [float(each) for each in problem.residuals(final)]
     size = max(noise, spread(left))
     slopes = problem.jacobian(final).tolist()

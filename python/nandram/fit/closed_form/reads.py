@@ -344,7 +344,7 @@ class _ReadStart:
 
 
 GROWS = 1.3
-"""Growth of the highest bandwidth over size, within a page, that no path explains: the dies limit it."""
+"""Growth of the highest bandwidth over size, within a page, that no path explains: the dies limit it (assumed)."""
 ABOVE = 4.0
 """Bandwidth of the path where dies limit every plateau, as a multiple of the highest one (assumed)."""
 FLATTEST = 1.3
