@@ -158,8 +158,8 @@ fn blocks_of_a_large_map_rest_before_they_are_collected() {
 #[test]
 fn the_first_writes_of_a_steady_drive_with_a_large_map_do_not_pause() {
     let lent = [("device.hmb.size", "1MiB"), ("device.hmb.use", "map"), ("ftl.map_cache.size", "16KiB")];
-    let beside_slc = [("ftl.map_cache.size", "1MiB"), ("ftl.slc_cache.size", "600MB")];
-    for part in [&lent[..], &beside_slc] {
+    let with_slc = [("ftl.map_cache.size", "1MiB"), ("ftl.slc_cache.size", "600MB")];
+    for part in [&lent[..], &with_slc] {
         let large = [("flash.blocks", "800"), ("ftl.over_provisioning", "0.08"), ("ftl.group", "drive")];
         let system = drive(&[&large[..], part].concat());
         let parts = Parts::new(&system, PayloadKind::None).expect("parts");
