@@ -51,8 +51,8 @@ def run_fit(
     ``depth=16``; None draws them by `seed`. `share`: fraction of the other points that is held out at random, by
     default 0.2. `noise`: relative noise of the data; by default that of repeated points; up to 0.5 % the search is that
     for precise data. `jobs`: parallel runs, by default one per processor. `folder`: results of runs; a fit with the
-    same folder resumes. `start_only`: stop at the start in closed form. `told`, `stage`: called with the progress of the
-    runs, and with the name of each stage.
+    same folder resumes. `start_only`: stop at the start in closed form. `told`, `stage`: called with the progress of
+    the runs, and with the name of each stage.
 
     Raises `UserError` for a mistake in any argument or file.
     """
