@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn programmed_units_of_the_layer_itself_are_not_put_first_again() {
         let (mut slots, mut dirty) = (Slots::new(8), DirtySlots::new(0));
-        let mut add = |slots: &mut Slots, dirty: &mut DirtySlots, owner| {
+        let add = |slots: &mut Slots, dirty: &mut DirtySlots, owner| {
             let slot = slots.take(0, Location::NOWHERE, Holds::Dirty, owner, 1);
             dirty.add(slots, slot);
             slot
