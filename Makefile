@@ -15,6 +15,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
+# A worker for each core, which takes over tests that wait for another.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
 .PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
 .PHONY: clean help
 
@@ -31,7 +34,7 @@ $(BIN)/python:
 
 build: $(BIN)/python
 	$(BIN)/python -m pip install --group dev
-	PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --quiet
+	PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --strip --quiet
 	$(MAKE) --no-print-directory plugin
 
 # The plug-in that QEMU loads and the guest's probe (Linux only), where the Python package finds them. The probe needs no libraries.
@@ -72,7 +75,7 @@ test-rust:
 	cargo test --workspace --quiet --no-fail-fast
 
 test-python: build
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 # DRAMsim3's C++ interface, for other simulators: build/dramsim3/libdramsim3.so and dramsim3.h. Needs a C++ compiler.
 dramsim3:
@@ -109,7 +112,7 @@ test-system: build wheel loom nbd
 	apt-get install -y -qq nbdkit libnbd-bin qemu-utils fio fio-examples strace valgrind qemu-user gcc g++ gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
 		chromium chromium-driver
 	$(MAKE) --no-print-directory fio-engine || echo 'not tested: the fio engine, which cannot be built'
-	$(BIN)/python -m pytest -m system
+	$(PYTEST) -m system
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package sim --package ftl --lib --test histories --quiet $(VALGRIND)
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package storage --test power_cuts --quiet $(VALGRIND)
 	cargo test --package probe --lib --test block --quiet $(VALGRIND) -- block::engine requests:: files::
