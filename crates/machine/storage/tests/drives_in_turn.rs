@@ -79,6 +79,14 @@ fn repeated_addresses_cost_fewer_copies_than_own_ones() {
     assert!(common < 0.8 * own, "write amplification of {common} with common addresses, {own} with own ones");
 }
 
+/// Blocks that a writer overwrites in order empty themselves if collection leaves them alone.
+#[test]
+fn collection_that_spares_what_is_being_overwritten_copies_less() {
+    let of = |policy| number(&run(&short(2), &[("ftl.gc.policy", policy)]), "/write_amplification");
+    let (greedy, quiet) = (of("greedy"), of("quiet-greedy"));
+    assert!(quiet < 0.8 * greedy, "write amplification of {quiet}, {greedy} with greedy collection");
+}
+
 /// The reader follows the writers, so that its last page often holds its next address.
 #[test]
 fn a_reader_that_follows_the_writers_finds_pages_in_their_registers() {

@@ -23,6 +23,9 @@ pub struct Collection {
     pub policy: Policy,
     /// Number of blocks that [`Policy::DChoices`] draws.
     pub choices: u32,
+    /// Programs of its parallel unit, as a part of a block, after which [`Policy::QuietGreedy`] takes a block that lost
+    /// no unit meanwhile for quiet.
+    pub quiet: f64,
     /// A parallel unit collects while its free space is less than this many blocks plus the one being written; at least
     /// 3.
     pub start: u32,

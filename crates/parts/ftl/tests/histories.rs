@@ -63,6 +63,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         collection: Collection {
             policy: pick(rng, Policy::ALL),
             choices: 3,
+            quiet: 0.5,
             start: 3,
             separate: rng.chance(0.7),
             ahead: pick(rng, &[0, 1]),

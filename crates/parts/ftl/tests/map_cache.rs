@@ -29,6 +29,7 @@ fn drive(cache: MapCache, write: u32, group: Group) -> Config {
         collection: Collection {
             policy: Policy::ALL[0],
             choices: 3,
+            quiet: 0.0,
             start: 3,
             separate: true,
             ahead: 0,

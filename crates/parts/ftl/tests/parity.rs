@@ -32,6 +32,7 @@ fn config(parity: Option<u32>) -> Config {
         collection: Collection {
             policy: Policy::Greedy,
             choices: 1,
+            quiet: 0.0,
             start: 3,
             separate: true,
             ahead: 0,

@@ -29,6 +29,7 @@ fn config(group: Group) -> Config {
         collection: Collection {
             policy: Policy::Greedy,
             choices: 1,
+            quiet: 0.0,
             start: 3,
             separate: true,
             ahead: 0,

@@ -406,6 +406,7 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
         collection: layer::Collection {
             policy: f.gc.policy,
             choices: f.gc.choices,
+            quiet: f.gc.quiet,
             start: f.gc.start,
             separate: f.gc.streams,
             ahead: f.gc.ahead,

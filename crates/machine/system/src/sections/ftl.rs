@@ -4,7 +4,9 @@ use ftl::config::Policy;
 use sim::Time;
 
 use crate::key::value::Value;
-use crate::key::{AGE, BOOL, COUNT, FRACTION, FromValue, Kind, SIZE, TIME, assumed, from_word, given, section, words};
+use crate::key::{
+    AGE, BOOL, COUNT, FRACTION, FromValue, Kind, NUMBER, SIZE, TIME, assumed, from_word, given, section, words,
+};
 
 words! {
     /// Unit of allocation, collection and erase.
@@ -147,6 +149,12 @@ section! {
             assumed("10", "close to greedy (Van Houdt, SIGMETRICS 2013)"),
             "Number of randomly drawn blocks, of which the best is the victim.",
             when "ftl.gc.policy" is "d-choices";
+        "ftl.gc.quiet" quiet: f64 = NUMBER.within(0.0, 64.0),
+            assumed("0.5", "longer than the time between two losses of a block whose data is overwritten in order, and \
+                shorter than a block of other data goes without one; 0.1 to 4 are plausible"),
+            "A block that lost no unit to host writes while so many blocks' worth of programs went to its group is \
+             quiet, and collected before others if it frees at least an eighth.",
+            when "ftl.gc.policy" is "quiet-greedy";
         "ftl.gc.start" start: u32 = COUNT.within(3.0, 1048576.0),
             assumed("4", "few, so that over-provisioning is used for collection"),
             "Number of free groups (per plane, die or drive, according to ftl.group) below which collection runs.";

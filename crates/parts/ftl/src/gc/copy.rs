@@ -27,6 +27,7 @@ impl Ftl {
     /// units that need no copying free up room.
     #[inline]
     pub(crate) fn superseded_in(&mut self, block: u32) {
+        self.gc.losses.note(block, self.durability.sequence.next());
         if self.space.blocks.is_collectable(block) {
             return;
         }

@@ -3,6 +3,7 @@
 pub(crate) mod collection;
 pub(crate) mod copy;
 pub(crate) mod fold;
+pub(crate) mod losses;
 pub(crate) mod pacing;
 pub(crate) mod policy;
 pub(crate) mod refresh;
@@ -18,6 +19,7 @@ use sim::{Dense, Rng, Streams};
 use crate::config::Config;
 use crate::layout::Layout;
 use collection::Collection;
+use losses::Losses;
 use pacing::Pace;
 use refresh::Refresh;
 use scan_order::ScanOrder;
@@ -29,6 +31,7 @@ pub(crate) struct Collector {
     pub(crate) short: ShortUnits,
     pace: Pace,
     order: ScanOrder,
+    losses: Losses,
     pub(crate) refresh: Refresh,
     /// Number of blocks of each parallel unit that rest.
     rest: usize,
@@ -49,6 +52,7 @@ impl Collector {
             short: ShortUnits::default(),
             pace: Pace::new(config, layout),
             order: ScanOrder::new(config, layout),
+            losses: Losses::new(config, layout),
             refresh: Refresh::new(config, layout),
             rest: resting::resting_blocks(config, layout),
             waits: false,

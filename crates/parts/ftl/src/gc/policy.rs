@@ -7,6 +7,9 @@ sim::words! {
         Greedy = "greedy",
         /// The block with the greatest (1 - u) / 2u x age (Rosenblum and Ousterhout, 1992; Kawaguchi et al., 1995).
         CostBenefit = "cost-benefit",
+        /// The block with the fewest valid units among those that have lost none to host writes for a while, if its
+        /// collection pays. Blocks that are being overwritten are left to empty themselves.
+        QuietGreedy = "quiet-greedy",
         /// The block closed longest ago.
         Fifo = "fifo",
         /// The block with the fewest valid units among some drawn at random (Van Houdt, SIGMETRICS 2013).
@@ -22,7 +25,7 @@ impl Policy {
             Policy::Greedy => (steady::Policy::Greedy, false),
             Policy::Fifo => (steady::Policy::Fifo, false),
             Policy::DChoices => (steady::Policy::DChoices(choices), false),
-            Policy::CostBenefit => (steady::Policy::Greedy, true),
+            Policy::CostBenefit | Policy::QuietGreedy => (steady::Policy::Greedy, true),
         }
     }
 }

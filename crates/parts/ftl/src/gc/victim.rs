@@ -103,6 +103,15 @@ impl Ftl {
         collectable.map(|(block, _)| block).min_by_key(|block| -self.spare(*block))
     }
 
+    /// Returns the collectable block that frees the most room among those that are empty, or quiet and worth collecting.
+    fn quiet_block(&self, pu: u32) -> Option<u32> {
+        let next = self.durability.sequence.next();
+        let ranks = self.space.blocks.ranks(&self.layout, pu);
+        let collectable = (pu * self.layout.blocks..).zip(ranks).filter(|(_, rank)| Blocks::collectable(**rank));
+        let quiet = collectable.filter(|(block, rank)| **rank == 0 || self.gc.losses.is_quiet(*block, next));
+        quiet.map(|(block, _)| block).filter(|block| self.pays_ahead(*block)).min_by_key(|block| -self.spare(*block))
+    }
+
     /// Returns the collectable block with the fewest valid units.
     pub(crate) fn least_valid(&self, pu: u32) -> Option<u32> {
         let ranks = self.space.blocks.ranks(&self.layout, pu);
@@ -160,6 +169,7 @@ impl Ftl {
         let collectable = || ranks.iter().enumerate().filter(|(_, rank)| Blocks::collectable(**rank));
         let at = match self.config.collection.policy {
             Policy::Greedy => return self.most_spare(pu),
+            Policy::QuietGreedy => return self.quiet_block(pu).or_else(|| self.most_spare(pu)),
             Policy::Fifo => {
                 collectable().map(|(i, _)| i).min_by_key(|i| self.space.blocks.closed_at(first + *i as u32))?
             }
