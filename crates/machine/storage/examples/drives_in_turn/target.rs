@@ -56,9 +56,11 @@ impl Target {
             if now >= end {
                 return;
             }
+            // No drive may be ahead of the time at which the counters of all are read.
+            let limit = if now < self.from { self.from } else { end };
             if submission <= event {
                 self.submit();
-            } else if self.drives[drive].machine.advance(following.min(submission).min(end), &mut completions) {
+            } else if self.drives[drive].machine.advance(following.min(submission).min(limit), &mut completions) {
                 completions.drain(..).for_each(|completion| self.complete(drive, completion));
             }
         }
