@@ -316,7 +316,11 @@ impl Nvme {
         self.free = tag;
         self.room += 1;
         self.others -= u32::from(command.request.op != Op::Read);
-        let interrupt = self.interrupts && coalesced.is_none_or(|queue| self.is_interrupt_due(at, queue, s));
+        let interrupt = self.interrupts
+            && match (self.coalescing, coalesced) {
+                (Some(coalescing), Some(queue)) => self.coalesce(coalescing, at, queue, s),
+                _ => true,
+            };
         self.interrupts_sent += u64::from(interrupt);
         Ended { queue, cid, status, interrupt }
     }
@@ -343,10 +347,9 @@ impl Nvme {
         (place, entry)
     }
 
-    /// Counts a completion. Returns true if an interrupt is due.
-    #[inline]
-    fn is_interrupt_due(&mut self, at: Time, queue: u16, s: &mut impl Schedule<Event>) -> bool {
-        let Some(Coalescing { threshold, time }) = self.coalescing else { return true };
+    /// Counts a completion whose interrupts are coalesced. Returns true if an interrupt is due.
+    fn coalesce(&mut self, coalescing: Coalescing, at: Time, queue: u16, s: &mut impl Schedule<Event>) -> bool {
+        let Coalescing { threshold, time } = coalescing;
         let pair = &mut self.pairs[queue as usize];
         pair.untold += 1;
         if pair.untold >= threshold {
