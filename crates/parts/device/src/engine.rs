@@ -245,7 +245,7 @@ impl Engine {
     }
 
     /// Ends the command in the translation layer. Returns the time at which the host can be notified.
-    #[inline(always)]
+    #[inline]
     pub fn complete(&mut self, now: Time, tag: u16, status: Status, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
         let whole = command.left == 0 || !status.is_ok() || !command.request.op.has_data();

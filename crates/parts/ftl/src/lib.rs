@@ -118,7 +118,7 @@ impl Ftl {
     }
 
     /// Starts a host command. Its tag may be reused after the action that ends it.
-    #[inline]
+    #[inline(always)]
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
         self.requests.activity.command(now);
         if self.gc.is_idle() {
