@@ -135,7 +135,7 @@ impl Engine {
 
     /// Lets a processor decode the command, which arrives at `at`; [`Event::Decoded`] follows. If `at` is later than
     /// now, no other processor work may begin before it.
-    #[inline]
+    #[inline(always)]
     pub fn decode_at(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
         let request = self.commands[tag as usize].request;
         let decoded = if self.handler.is_some() {
@@ -156,6 +156,7 @@ impl Engine {
     }
 
     /// Lets a processor decode a request with the configured handling costs. Returns the end of decoding.
+    #[inline(never)]
     fn handles(&mut self, at: Time, request: Request, s: &mut impl Schedule<Event>) -> Time {
         let length = self.decode_length(&request);
         let Some(handler) = &mut self.handler else { return at };
@@ -244,7 +245,7 @@ impl Engine {
     }
 
     /// Ends the command in the translation layer. Returns the time at which the host can be notified.
-    #[inline(always)]
+    #[inline]
     pub fn complete(&mut self, now: Time, tag: u16, status: Status, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
         let whole = command.left == 0 || !status.is_ok() || !command.request.op.has_data();

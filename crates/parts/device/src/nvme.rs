@@ -288,12 +288,13 @@ impl Nvme {
     /// whose data leaves in order, a command that has not arrived cannot end earlier, and no command waits for the tag.
     #[inline]
     fn ends_next(&self, now: Time, end: Time) -> bool {
-        let in_order = self.others == 0 && self.unposted == 0 && self.decodes_in_order && self.room >= self.room_half;
-        end == now || (end <= now + self.horizon && in_order)
+        let in_order =
+            || self.others == 0 && self.unposted == 0 && self.decodes_in_order && self.room >= self.room_half;
+        end == now || (end <= now + self.horizon && in_order())
     }
 
     /// Frees the tag of a command whose completion is posted at `at`, now or soon.
-    #[inline(always)]
+    #[inline]
     pub fn release(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) -> Ended {
         let queue = self.engine.command(tag).queue;
         self.release_to(at, tag, Some(queue), s)
@@ -301,7 +302,7 @@ impl Nvme {
 
     /// Like [`release`](Self::release), for a completion in queue `coalesced`, whose interrupts are coalesced, or in a
     /// queue that does not coalesce.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release_to(
         &mut self,
         at: Time,
@@ -315,13 +316,17 @@ impl Nvme {
         self.free = tag;
         self.room += 1;
         self.others -= u32::from(command.request.op != Op::Read);
-        let interrupt = self.interrupts && coalesced.is_none_or(|queue| self.is_interrupt_due(at, queue, s));
+        let interrupt = self.interrupts
+            && match (self.coalescing, coalesced) {
+                (Some(coalescing), Some(queue)) => self.coalesce(coalescing, at, queue, s),
+                _ => true,
+            };
         self.interrupts_sent += u64::from(interrupt);
         Ended { queue, cid, status, interrupt }
     }
 
     /// Returns the completion queue entry of a command that has ended, and its index.
-    #[inline(always)]
+    #[inline]
     pub fn post(&mut self, queue: u16, cid: u16, status: Status) -> (u16, Completion) {
         self.post_to(queue, queue, cid, status)
     }
@@ -342,10 +347,9 @@ impl Nvme {
         (place, entry)
     }
 
-    /// Counts a completion. Returns true if an interrupt is due.
-    #[inline]
-    fn is_interrupt_due(&mut self, at: Time, queue: u16, s: &mut impl Schedule<Event>) -> bool {
-        let Some(Coalescing { threshold, time }) = self.coalescing else { return true };
+    /// Counts a completion whose interrupts are coalesced. Returns true if an interrupt is due.
+    fn coalesce(&mut self, coalescing: Coalescing, at: Time, queue: u16, s: &mut impl Schedule<Event>) -> bool {
+        let Coalescing { threshold, time } = coalescing;
         let pair = &mut self.pairs[queue as usize];
         pair.untold += 1;
         if pair.untold >= threshold {

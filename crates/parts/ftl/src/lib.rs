@@ -118,7 +118,7 @@ impl Ftl {
     }
 
     /// Starts a host command. Its tag may be reused after the action that ends it.
-    #[inline]
+    #[inline(always)]
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
         self.requests.activity.command(now);
         if self.gc.is_idle() {
@@ -142,7 +142,6 @@ impl Ftl {
     }
 
     /// Starts a command that may change data or waits for changes.
-    #[inline(never)]
     fn change(&mut self, now: Time, tag: Tag, op: Op, out: &mut Actions) {
         self.requests.activity.plan_idle();
         match op {
@@ -190,7 +189,6 @@ impl Ftl {
         }
     }
 
-    #[inline(never)]
     fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Action> {
         match self.operations[id].kind {
             Kind::HostRead | Kind::CollectRead => unreachable!("handled by the caller"),

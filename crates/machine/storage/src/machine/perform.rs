@@ -12,7 +12,7 @@ use crate::run::verify::Checker;
 
 impl Machine {
     /// Performs all pending actions of the translation layer and sets its timer. Only the event loop calls it.
-    #[inline(always)]
+    #[inline]
     pub(super) fn perform_all(&mut self, now: Time) {
         loop {
             if !self.out.moves.is_empty() {

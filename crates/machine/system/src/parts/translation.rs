@@ -95,7 +95,7 @@ impl Translation {
     }
 
     /// Starts a host command.
-    #[inline]
+    #[inline(always)]
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
         match self {
             Pages(ftl) => ftl.command(now, tag, request, out),

@@ -113,6 +113,7 @@ impl Sampler {
     }
 
     /// Draws the next block.
+    #[inline]
     pub fn draw(&mut self, rng: &mut Rng) -> u64 {
         match self {
             Sampler::Pass(pass) => pass.draw(rng),
@@ -122,6 +123,7 @@ impl Sampler {
     }
 
     /// Draws from all other distributions. Separate from [`Self::draw`] to keep the common case short.
+    #[inline(never)]
     fn draw_skewed(&mut self, rng: &mut Rng) -> u64 {
         match self {
             Sampler::Pass(_) | Sampler::Uniform(_) => unreachable!("drawn before"),

@@ -63,15 +63,14 @@ impl Ftl {
     /// Reads `units` for the command `tag`. `mapped`: their translation units were already consulted.
     pub(crate) fn read_units(&mut self, tag: Tag, units: Range<u32>, mapped: bool, out: &mut Actions) {
         let (mut run, mut at_hand) = (Run::default(), 0);
-        let mut units = units;
-        loop {
-            // Of the unit that does not continue the run, if there is one.
-            let next = units.find_map(|unit| self.read_unit(tag, unit, mapped, &mut run, &mut at_hand, out));
-            if run.count > 0 {
+        for unit in units {
+            if let Some(next) = self.read_unit(tag, unit, mapped, &mut run, &mut at_hand, out) {
                 self.issue_read(tag, run, out);
+                run = next;
             }
-            let Some(next) = next else { break };
-            run = next;
+        }
+        if run.count > 0 {
+            self.issue_read(tag, run, out);
         }
         if at_hand > 0 {
             self.deliver(tag, at_hand, out);
@@ -166,7 +165,7 @@ impl Ftl {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn issue_read(&mut self, tag: Tag, Run { unit, logical, count }: Run, out: &mut Actions) {
         let bytes = self.run_bytes(tag, logical, count);
         let id = self.operations.start_bare(Kind::HostRead, tag.0);

@@ -11,9 +11,9 @@ impl Nand {
     #[inline]
     pub(crate) fn consider_suspension<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
         let d = &self.dies[die];
-        // Usually a read occupies the array; then there is nothing to decide.
-        let works = self.tables.suspends && d.phase == Phase::Busy && self.ops[d.array].kind != Kind::Read;
-        if works && Nand::urgent_waits(d) {
+        // Usually no read waits, or another one occupies the array; then there is nothing to decide.
+        let wanted = self.tables.suspends && Nand::urgent_waits(d);
+        if wanted && d.phase == Phase::Busy && self.ops[d.array].kind != Kind::Read {
             self.suspend_for_reads(now, die, s);
         }
     }
