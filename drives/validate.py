@@ -160,7 +160,7 @@ def exceeded(found: Evaluated) -> list[str]:
 def outside_of(ranges: dict[str, list[float]], writers: int, errors: dict[str, float]) -> list[str]:
     """Return a line for each figure of a number of writers whose error is outside of its range."""
     return [
-        f"{writers} writers: {name} {100 * errors[name]:+.0f} %, expected {100 * low:+.0f} to {100 * high:+.0f} %"
+        f"{writers} writers: {name} {100 * errors[name]:+.1f} %, expected {100 * low:+.0f} to {100 * high:+.0f} %"
         for name, (low, high) in ranges.items()
         if not low <= errors[name] <= high
     ]
