@@ -15,9 +15,6 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-# A worker for each core, which takes over tests that wait for another.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
-
 .PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
 .PHONY: clean help
 
@@ -75,7 +72,7 @@ test-rust:
 	cargo test --workspace --quiet --no-fail-fast
 
 test-python: build
-	$(PYTEST)
+	$(BIN)/python -m pytest
 
 # DRAMsim3's C++ interface, for other simulators: build/dramsim3/libdramsim3.so and dramsim3.h. Needs a C++ compiler.
 dramsim3:
@@ -112,7 +109,7 @@ test-system: build wheel loom nbd
 	apt-get install -y -qq nbdkit libnbd-bin qemu-utils fio fio-examples strace valgrind qemu-user gcc g++ gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
 		chromium chromium-driver
 	$(MAKE) --no-print-directory fio-engine || echo 'not tested: the fio engine, which cannot be built'
-	$(PYTEST) -m system
+	$(BIN)/python -m pytest -m system
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package sim --package ftl --lib --test histories --quiet $(VALGRIND)
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package storage --test power_cuts --quiet $(VALGRIND)
 	cargo test --package probe --lib --test block --quiet $(VALGRIND) -- block::engine requests:: files::
