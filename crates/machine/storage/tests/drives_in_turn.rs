@@ -81,7 +81,7 @@ fn repeated_addresses_cost_fewer_copies_than_own_ones() {
 
 /// Blocks that a writer overwrites in order empty themselves if collection leaves them alone.
 #[test]
-fn collection_that_spares_what_is_being_overwritten_copies_less() {
+fn quiet_greedy_collection_copies_less_than_greedy() {
     let of = |quiet| number(&run(&short(2), &[("ftl.gc.quiet", quiet)]), "/write_amplification");
     // No block that ever lost a unit is quiet for long enough, so that collection is greedy.
     let (greedy, quiet) = (of("64"), of("0.8"));

@@ -23,8 +23,8 @@ pub struct Collection {
     pub policy: Policy,
     /// Number of blocks that [`Policy::DChoices`] draws.
     pub choices: u32,
-    /// Programs of its parallel unit, as a part of a block, after which [`Policy::QuietGreedy`] takes a block that lost
-    /// no unit meanwhile for quiet.
+    /// Blocks programmed, on average over the parallel units, after which a block that lost no unit meanwhile is quiet
+    /// ([`Policy::QuietGreedy`]).
     pub quiet: f64,
     /// A parallel unit collects while its free space is less than this many blocks plus the one being written; at least
     /// 3.

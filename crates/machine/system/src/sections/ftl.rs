@@ -152,8 +152,8 @@ section! {
         "ftl.gc.quiet" quiet: f64 = NUMBER.within(0.0, 64.0),
             assumed("0.5", "longer than the time between two losses of a block whose data is overwritten in order, and \
                 shorter than a block of other data goes without one; 0.1 to 4 are plausible"),
-            "A block that lost no unit to host writes while so many blocks' worth of programs went to its group is \
-             quiet, and collected before others if it frees at least an eighth.",
+            "A block is quiet if it lost no unit to host writes while so many blocks were programmed, on average over all \
+             groups. Quiet blocks are collected before others if they free at least an eighth.",
             when "ftl.gc.policy" is "quiet-greedy";
         "ftl.gc.start" start: u32 = COUNT.within(3.0, 1048576.0),
             assumed("4", "few, so that over-provisioning is used for collection"),

@@ -1,4 +1,4 @@
-//! When each block last lost a unit to a host write, for a policy that spares blocks that are being overwritten.
+//! When each block last lost a unit to a host write, for a policy that spares blocks while the host overwrites them.
 //!
 //! Kawaguchi et al. (1995) weigh blocks by the time since their last loss. Here it decides only whether a block is *quiet*.
 

@@ -8,7 +8,7 @@ sim::words! {
         /// The block with the greatest (1 - u) / 2u x age (Rosenblum and Ousterhout, 1992; Kawaguchi et al., 1995).
         CostBenefit = "cost-benefit",
         /// The block with the fewest valid units among those that have lost none to host writes for a while, if its
-        /// collection pays. Blocks that are being overwritten are left to empty themselves.
+        /// collection pays. Blocks that the host overwrites are left to empty themselves.
         QuietGreedy = "quiet-greedy",
         /// The block closed longest ago.
         Fifo = "fifo",
