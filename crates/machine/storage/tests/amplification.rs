@@ -75,7 +75,7 @@ fn theory(parts: &Parts, policy: Policy) -> steady::Steady {
 
 #[test]
 fn amplification_is_what_theory_says() {
-    // Under uniform writes blocks lose units at similar rates, so that it hardly matters which of them are quiet.
+    // Under uniform writes blocks lose units at similar rates, so that it hardly matters which are quiet.
     let quiet = ("quiet-greedy", Policy::Greedy);
     for (name, policy) in
         [("greedy", Policy::Greedy), quiet, ("fifo", Policy::Fifo), ("d-choices", Policy::DChoices(8))]
