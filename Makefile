@@ -110,8 +110,8 @@ test-system: build wheel loom nbd
 		chromium chromium-driver
 	$(MAKE) --no-print-directory fio-engine || echo 'not tested: the fio engine, which cannot be built'
 	$(BIN)/python -m pytest -m system
-	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package sim --package ftl --lib --test histories --quiet $(VALGRIND)
-	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=50 cargo test --release --package storage --test power_cuts --quiet $(VALGRIND)
+	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=15 cargo test --release --package sim --package ftl --lib --test histories --quiet $(VALGRIND)
+	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=15 cargo test --release --package storage --test power_cuts --quiet $(VALGRIND)
 	cargo test --package probe --lib --test block --quiet $(VALGRIND) -- block::engine requests:: files::
 	cargo test --package memory --lib --test files --test concurrent_readers --quiet $(VALGRIND) -- disk:: without_io_uring \
 		reopening_restores areas_are a_reader_keeps a_backup_is
