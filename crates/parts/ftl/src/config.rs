@@ -152,6 +152,15 @@ pub struct SlcCache {
     pub dynamic: u32,
 }
 
+/// Checkpoints of a map that the controller holds whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Checkpoint {
+    /// Changed pages of the map at which all of these are written to flash.
+    pub pages: u32,
+    /// Mapping units whose entries share a page of the map.
+    pub span: u32,
+}
+
 /// Limits at which data is rewritten in the background because of its age or of reads of its block.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Refresh {
@@ -210,6 +219,8 @@ pub struct Config {
     pub wear: Wear,
     /// Map cache, if the controller does not hold the whole map.
     pub map_cache: Option<MapCache>,
+    /// Checkpoints of the map, if there are any.
+    pub checkpoint: Option<Checkpoint>,
     /// Host memory, if the controller can use any.
     pub host_memory: Option<HostMemory>,
     /// Data RAM.

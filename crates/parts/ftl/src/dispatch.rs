@@ -98,6 +98,7 @@ impl Ftl {
 
     /// Opens the emergency reserve if no operation is in progress and host writes or a failed program have no room.
     fn use_emergency_reserve(&mut self, out: &mut Actions) {
+        self.map.checkpoint.cut_short();
         if self.space.host_room.is_paced() {
             // The copies that throttle the host cannot proceed by themselves.
             self.space.host_room.stop_pacing();

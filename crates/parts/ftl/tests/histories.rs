@@ -4,8 +4,8 @@
 mod support;
 
 use ftl::config::{
-    Axis, Buffers, Collection, Config, Eviction, Group, HostMemory, Isolation, MapCache, Placement, Policy, ReadCopies,
-    Refresh, SlcCache, Wear,
+    Axis, Buffers, Checkpoint, Collection, Config, Eviction, Group, HostMemory, Isolation, MapCache, Placement, Policy,
+    ReadCopies, Refresh, SlcCache, Wear,
 };
 use media::Geometry;
 use sim::{Rng, Streams, Time};
@@ -101,6 +101,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
             .filter(|slc| slc.blocks > 0 && rng.chance(0.5))
             .map(|_| ReadCopies { blocks: 2, units: pick(rng, &[1, 5, 40]) }),
         parity: None,
+        checkpoint: None,
         placement: None,
         tags: 8,
         moves: true,
@@ -166,6 +167,8 @@ struct Went {
     refreshed: u64,
     /// Pages rebuilt from parity.
     rebuilt: u64,
+    /// Units that the layer programmed for itself since the last mount.
+    system: u64,
 }
 
 fn history(seed: u64, injected: ftl::InjectedFault) -> Went {
@@ -246,6 +249,33 @@ fn histories_with_placement_lose_nothing() {
     }
     assert!(count < 100 || opened > 2 * count, "only {opened} blocks of handles were opened");
     assert!(count < 100 || kept > 2 * count, "only {kept} copies stayed with their handle");
+}
+
+/// Runs a history of a drive that writes its map in checkpoints. Returns the units that the layer programmed for itself.
+fn history_with_checkpoints(seed: u64) -> u64 {
+    let mut rng = Streams::new(seed).stream("test.history");
+    let (config, faults, bad) = draw(&mut rng);
+    let checkpoint = Checkpoint { pages: pick(&mut rng, &[1, 3, 10, 30]), span: pick(&mut rng, &[1, 4]) };
+    let host_memory = config.host_memory.map(|memory| HostMemory { map_frames: 0, ..memory });
+    let config = Config { map_cache: None, host_memory, parity: None, checkpoint: Some(checkpoint), ..config };
+    go_through(seed, (config, faults, bad), &mut rng, ftl::InjectedFault::None).system
+}
+
+#[test]
+fn histories_with_checkpoints_lose_nothing() {
+    let count: u64 = std::env::var("HISTORIES").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000);
+    let first: u64 = std::env::var("HISTORY").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let mut units = 0;
+    for seed in first..first + count {
+        match std::panic::catch_unwind(|| history_with_checkpoints(seed)) {
+            Ok(written) => units += written,
+            Err(cause) => {
+                eprintln!("history {seed} with checkpoints failed (run it alone: HISTORY={seed} HISTORIES=1)");
+                std::panic::resume_unwind(cause);
+            }
+        }
+    }
+    assert!(count < 100 || units > 50 * count, "only {units} units of the map were written");
 }
 
 /// Event that ends each round of a [`volatile_history`].
@@ -372,7 +402,7 @@ fn go_through(
         }
     }
     world.drain();
-    Went { cuts: world.cuts, rebuilt: world.ftl.stats().rebuilt, ..went }
+    Went { cuts: world.cuts, rebuilt: world.ftl.stats().rebuilt, system: world.ftl.stats().programmed_system, ..went }
 }
 
 #[test]

@@ -57,6 +57,7 @@ fn config(group: Group) -> Config {
         slc: None,
         read_copies: None,
         parity: None,
+        checkpoint: None,
         placement: None,
         refresh: ftl::config::Refresh::default(),
         tags: 8,

@@ -39,6 +39,8 @@ pub fn shrunk(name: &str, sets: &[(&str, &str)], part: u64) -> Result<System, Bo
         ("ftl.capacity", format!("{}B", few_units * whole.ftl.unit)),
         ("flash.erase", shorter(flash.erase)),
         ("flash.slc_erase", shorter(flash.slc_erase)),
+        // As many pages of the map as the whole drive has.
+        ("ftl.checkpoint.span", format!("{}B", (whole.ftl.checkpoint.span / part).max(whole.ftl.unit))),
     ];
     let changes = values.iter().map(|(key, value)| (*key, value.as_str()));
     let all: Vec<(&str, &str)> = sets.iter().copied().chain(changes).collect();

@@ -445,6 +445,7 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
         },
         read_copies: (system.copy_blocks > 0)
             .then(|| layer::ReadCopies { blocks: system.copy_blocks, units: units(d.read_cache.size) }),
+        checkpoint: checkpoint(system),
         slc: slc_cache(system),
         refresh: layer::Refresh {
             reads: f.refresh.reads,
@@ -466,6 +467,12 @@ fn placement(f: &system::ftl::Ftl) -> Option<layer::Placement> {
         Isolation::Persistent => layer::Isolation::Persistent,
     };
     Some(layer::Placement { handles: f.placement.handles, isolation })
+}
+
+fn checkpoint(system: &System) -> Option<layer::Checkpoint> {
+    let system::ftl::Checkpoint { pages, span } = system.ftl.checkpoint;
+    let units = (span / system.ftl.unit).max(1);
+    (pages > 0).then_some(layer::Checkpoint { pages, span: units.min(u64::from(u32::MAX)) as u32 })
 }
 
 fn slc_cache(system: &System) -> Option<layer::SlcCache> {

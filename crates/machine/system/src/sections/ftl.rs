@@ -126,6 +126,8 @@ section! {
         table gc: Gc;
         /// The cache of the map.
         table map_cache: MapCache;
+        /// Checkpoints of a map that is cached whole.
+        table checkpoint: Checkpoint;
         /// Blocks in SLC mode (one bit per cell) that take writes first.
         table slc_cache: SlcCache;
         /// Parity across dies.
@@ -210,6 +212,19 @@ section! {
             "Maximum number of updates that wait for their part of the map, so that one fetch serves many; 0: each \
              update triggers a fetch.",
             when "ftl.map_cache.place" is "sram";
+    }
+}
+
+section! {
+    /// Checkpoints of a map that is cached whole.
+    Checkpoint {
+        "ftl.checkpoint.pages" pages: u32 = COUNT.within(0.0, 16777216.0),
+            assumed("0", "no maker describes checkpoints; docs/model.md has a drive whose measured writes show them"),
+            "Changed pages of the map at which all of these are written to flash, while host data waits; 0: the map is \
+             not written. Needs the whole map in the cache (ftl.map_cache.size all), and no parity.";
+        "ftl.checkpoint.span" span: u64 = SIZE.within(512.0, 1099511627776.0),
+            assumed("4MiB", "1,024 entries of 4 bytes, each for 4 KiB"),
+            "User data whose entries share a page of the map.";
     }
 }
 

@@ -22,7 +22,11 @@ impl Ftl {
                 }
                 return;
             };
-            self.program_dirty(room, out);
+            if self.map.checkpoint.is_due() {
+                self.program_map_pages(room, out);
+            } else {
+                self.program_dirty(room, out);
+            }
             self.pace(room.pu, out);
             self.heed_marks();
         }
@@ -51,10 +55,12 @@ impl Ftl {
         }
     }
 
-    /// Returns true if a program should be filled from the head of the dirty list.
+    /// Returns true if a program should be filled from the head of the dirty list, or with pages of a checkpoint.
     #[inline]
     pub(crate) fn destages(&self) -> bool {
-        !self.space.host_room.is_stalled() && self.has_dirty_program()
+        let checkpoint = &self.map.checkpoint;
+        !self.space.host_room.is_stalled()
+            && if checkpoint.is_in_progress() { checkpoint.is_due() } else { self.has_dirty_program() }
     }
 
     /// Like [`destages`](Self::destages), whether or not host writes have room.
@@ -98,6 +104,9 @@ impl Ftl {
         if self.space.placement.is_on() {
             let host = self.stats.programmed_host - before;
             self.space.placement.programmed(self.buffer.dirty.handle(), host, room.units - taken);
+        }
+        if self.map.checkpoint.is_on() {
+            self.change_map(id, taken);
         }
         self.operations.pad(id, taken);
         self.operations[id].plain = plain;

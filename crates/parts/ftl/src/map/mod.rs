@@ -1,6 +1,7 @@
 //! The map from logical units to locations: in RAM, its copy in flash, and the cache of that copy.
 
 pub(crate) mod cache;
+pub(crate) mod checkpoint;
 pub(crate) mod contents;
 pub(crate) mod entries;
 pub(crate) mod frames;
@@ -16,6 +17,7 @@ mod wanted;
 use sim::Streams;
 
 use crate::config::Config;
+use checkpoint::Checkpoint;
 use frames::MapCache;
 use host_memory::HostMemory;
 use table::Table;
@@ -26,12 +28,18 @@ pub(crate) struct Map {
     /// `None` if the controller holds the whole map.
     cache: Option<MapCache>,
     host: HostMemory,
+    pub(crate) checkpoint: Checkpoint,
 }
 
 impl Map {
     /// Creates the map of `units` logical units, all nowhere.
     pub(crate) fn new(config: &Config, units: u32, streams: &Streams) -> Map {
-        Map { table: Table::new(units), cache: MapCache::new(config, streams), host: HostMemory::default() }
+        Map {
+            table: Table::new(units),
+            cache: MapCache::new(config, streams),
+            host: HostMemory::default(),
+            checkpoint: Checkpoint::new(config),
+        }
     }
 
     /// Returns true if the map is in flash, and the controller caches parts.

@@ -6,6 +6,8 @@ pub(crate) enum Stream {
     Host,
     Copy,
     Slc,
+    /// Pages of the map, in checkpoints.
+    Map,
     /// A stream of a reclaim unit handle, in the numbering of [`Placement`](crate::space::placement::Placement).
     Placed(u8),
 }
