@@ -26,11 +26,12 @@ CHOICES = [
     [
         ("flash.program=1.75ms", "flash.blocks=944"),
         ("flash.program=1.75ms", "flash.blocks=960"),
-        ("flash.program=1.85ms", "flash.blocks=944"),
-        ("flash.program=1.85ms", "flash.blocks=960"),
+        ("flash.program=1.75ms", "flash.blocks=976"),
+        ("flash.program=1.85ms", "flash.blocks=976"),
+        ("flash.program=1.85ms", "flash.blocks=992"),
     ],
     [("ftl.gc.quiet=0.8",)],
-    [("device.write_cache.size=6MiB",), ("device.write_cache.size=7MiB",)],
+    [("device.write_cache.size=6MiB",), ("device.write_cache.size=7MiB",), ("device.write_cache.size=8MiB",)],
 ]
 """Changes that the search tries, step by step. Program time and spare space together set how busy the dies are."""
 

@@ -71,6 +71,18 @@ fn writers_in_step_share_programs_and_writers_apart_do_not() {
     assert!((0.95..1.05).contains(&apart), "apart, {apart} of the writes are programmed");
 }
 
+/// A writer that is behind by any number of requests sends each address to the drive that the first one sent it to, in the
+/// writes before the simulated part, too.
+#[test]
+fn repeated_addresses_are_on_the_same_drive_for_any_distance() {
+    let amplification = |span| {
+        let found = run(&Arrangement { span, ..short(2) }, &[]);
+        number(&found, "/write_amplification")
+    };
+    let (even, odd) = (amplification(10_000), amplification(10_001));
+    assert!((odd / even - 1.0).abs() < 0.05, "{odd} instead of {even}");
+}
+
 /// Writers that repeat each other and an earlier run leave blocks of dead data; others do not.
 #[test]
 fn repeated_addresses_cost_fewer_copies_than_own_ones() {

@@ -53,7 +53,8 @@ impl Arrangement {
             sequence: self.seed + if self.own_addresses { number << 20 } else { 0 },
             requests: parts.user_bytes / BYTES,
         };
-        let apart = self.span / (writers - 1).max(1);
+        // In whole turns, so that each writer sends an address to the same drive.
+        let apart = (self.span / (writers - 1).max(1)).next_multiple_of(drives);
         // The first writer has written as much of its sequence when the simulated part begins; the last one has begun, too.
         let share = (BEGUN * (parts.user_bytes / BYTES) as f64 / writers as f64) as u64 * drives;
         let begun = share.max((apart * writers).next_multiple_of(drives));
