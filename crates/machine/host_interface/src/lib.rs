@@ -199,6 +199,21 @@ impl HostInterface {
         }
     }
 
+    /// Accepts the last `bytes` of a read's data, and [completes](Self::complete) the read with `status`.
+    ///
+    /// # Panics
+    /// Panics like [`data`](Self::data) and [`complete`](Self::complete).
+    #[inline]
+    pub fn last_data(&mut self, now: Time, tag: Tag, bytes: u32, status: Status, s: &mut impl Schedule<Event>) {
+        match self {
+            HostInterface::Nvme(path) => path.last_data(now, tag, bytes, status, s),
+            others => {
+                others.data_but_nvme(now, tag, bytes, s);
+                others.complete_but_nvme(now, tag, status, s);
+            }
+        }
+    }
+
     /// Ends a command on behalf of the translation layer and frees its tag. [`Output::Completed`] follows when the last
     /// command of the request has ended.
     ///

@@ -249,6 +249,19 @@ impl Engine {
     /// Ends the command in the translation layer. Returns the time at which the host can be notified.
     #[inline]
     pub fn complete(&mut self, now: Time, tag: u16, status: Status, s: &mut impl Schedule<Event>) -> Time {
+        self.complete_sent(now, tag, Time::ZERO, status, s)
+    }
+
+    /// Like [`complete`](Self::complete), for a command whose last data, not [recorded](Self::sent), leaves at `sent`.
+    #[inline]
+    pub fn complete_sent(
+        &mut self,
+        now: Time,
+        tag: u16,
+        sent: Time,
+        status: Status,
+        s: &mut impl Schedule<Event>,
+    ) -> Time {
         let command = &mut self.commands[tag as usize];
         let whole = command.left == 0 || !status.is_ok() || !command.request.op.has_data();
         if command.state != State::Running || !whole {
@@ -256,7 +269,7 @@ impl Engine {
         }
         command.state = State::Ended;
         command.status = status;
-        let sent = command.sent.max(now);
+        let sent = command.sent.max(sent).max(now);
         if self.costs.complete == Time::ZERO { sent } else { self.complete_by_firmware(now, sent, s) }
     }
 
