@@ -313,8 +313,14 @@ impl<E: Copy + Default> EventQueue<E> {
     /// Returns true if the time of the next event is at or before `until`.
     #[inline]
     pub fn is_due(&self, until: Time) -> bool {
-        // The sentinel of an empty queue never expires.
-        self.next <= until.ps().min(NEVER - 1)
+        // The sentinel of an empty queue is never before an end.
+        self.is_before(Time::from_ps(until.ps().saturating_add(1)))
+    }
+
+    /// Returns true if the time of the next event is before `end`.
+    #[inline]
+    pub fn is_before(&self, end: Time) -> bool {
+        self.next < end.ps()
     }
 
     /// Takes the next event, which [is due](Self::is_due). Only debug builds check that there is one.

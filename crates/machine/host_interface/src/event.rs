@@ -1,5 +1,6 @@
 //! The configuration, events and outputs of a path.
 
+use host::Completed;
 use media::{Request, Status, Tag};
 use sim::{Lane, Time};
 
@@ -45,6 +46,27 @@ pub enum Event {
     },
 }
 
+/// The output of an event: one of these fields, or what the event appended to the list that came with it.
+///
+/// It has a field for each common output, rather than a variant, because the fields stay in registers where variants
+/// would share memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// [`Output::Command`]: its tag, its request's number, and its operation and range.
+    pub command: Option<(Tag, u32, Request)>,
+    /// [`Output::Completed`].
+    pub completed: Option<Completed>,
+}
+
+impl Outcome {
+    /// Returns the output, if there is one.
+    pub(crate) fn output(self) -> Option<Output> {
+        let Outcome { command, completed } = self;
+        let command = command.map(|(tag, io, request)| Output::Command { tag, io, request });
+        command.or(completed.map(|Completed { io, status, submitted }| Output::Completed { io, status, submitted }))
+    }
+}
+
 /// An output of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -87,12 +109,6 @@ pub enum Output {
         /// here.
         submitted: Time,
     },
-}
-impl From<host::Completed> for Output {
-    fn from(completed: host::Completed) -> Output {
-        let host::Completed { io, status, submitted } = completed;
-        Output::Completed { io, status, submitted }
-    }
 }
 
 pub(crate) const HOST_LANE: u8 = device::LANES;

@@ -19,7 +19,7 @@ use media::{Request, Status, Tag};
 use sim::{Schedule, Time};
 
 pub use dram::strobed::StrobeStats;
-pub use event::{Config, Event, Output};
+pub use event::{Config, Event, Outcome, Output};
 
 use ahci::Ahci;
 use bridge::Bridge;
@@ -56,12 +56,9 @@ impl sim::Part for HostInterface {
     type Event = Event;
     type Output = Vec<Output>;
 
-    #[inline(always)]
     fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
-        match self {
-            HostInterface::Nvme(path) => path.handle(now, event, s, out),
-            others => others.handle_but_nvme(now, event, s, out),
-        }
+        let outcome = self.outcome_of(now, event, s, out);
+        out.extend(outcome.output());
     }
 }
 
@@ -202,6 +199,21 @@ impl HostInterface {
         }
     }
 
+    /// Accepts the last `bytes` of a read's data, and [completes](Self::complete) the read with `status`.
+    ///
+    /// # Panics
+    /// Panics like [`data`](Self::data) and [`complete`](Self::complete).
+    #[inline]
+    pub fn last_data(&mut self, now: Time, tag: Tag, bytes: u32, status: Status, s: &mut impl Schedule<Event>) {
+        match self {
+            HostInterface::Nvme(path) => path.last_data(now, tag, bytes, status, s),
+            others => {
+                others.data_but_nvme(now, tag, bytes, s);
+                others.complete_but_nvme(now, tag, status, s);
+            }
+        }
+    }
+
     /// Ends a command on behalf of the translation layer and frees its tag. [`Output::Completed`] follows when the last
     /// command of the request has ended.
     ///
@@ -215,12 +227,39 @@ impl HostInterface {
         }
     }
 
+    /// Handles an event at its time, like [`handle`](sim::Part::handle). Returns its output, unless it appends its
+    /// outputs to `out`.
+    #[inline(always)]
+    pub fn outcome_of(
+        &mut self,
+        now: Time,
+        event: Event,
+        s: &mut impl Schedule<Event>,
+        out: &mut Vec<Output>,
+    ) -> Outcome {
+        match self {
+            HostInterface::Nvme(path) => path.handle(now, event, s, out),
+            others => {
+                others.handle_but_nvme(now, event, s, out);
+                Outcome::default()
+            }
+        }
+    }
+
     // The code of NVMe alone is part of the event loop. That of all other paths would push the loop's state out of
     // registers: reads and writes over NVMe would take 100 instructions more.
 
     #[inline(never)]
     fn handle_but_nvme(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
-        each_but_nvme!(self, path => path.handle(now, event, s, out));
+        let outcome = match self {
+            HostInterface::Nvme(_) => unreachable!("an NVMe path is served by the caller"),
+            HostInterface::Ahci(path) => path.handle(now, event, s, out),
+            HostInterface::SharedBuffer(path) => path.handle(now, event, s, out),
+            HostInterface::Ufs(path) => path.handle(now, event, s, out),
+            HostInterface::Bridge(path) => path.handle(now, event, s, out),
+            HostInterface::External(path) => return path.handle(now, event, s, out),
+        };
+        out.extend(outcome.output());
     }
 
     fn submit_but_nvme(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {

@@ -154,6 +154,16 @@ impl Nvme {
     }
 
     #[inline]
+    pub(super) fn last_data(&mut self, now: Time, tag: Tag, bytes: u32, status: Status, s: &mut impl Schedule<Event>) {
+        let (tag, staged) = self.device.data(now, tag, bytes, &mut device_part(s, self.tracks));
+        let moved = self.transfer(now, Direction::ToHost, u64::from(bytes), s);
+        let sent = moved.sent.max(staged);
+        if let Some(at) = self.device.complete_read(now, tag, sent, status, &mut device_part(s, self.tracks)) {
+            self.post(now, at, tag, s);
+        }
+    }
+
+    #[inline]
     pub(super) fn complete(&mut self, now: Time, tag: Tag, status: Status, s: &mut impl Schedule<Event>) {
         if let Some((tag, at)) = self.device.complete(now, tag, status, &mut device_part(s, self.tracks)) {
             self.post(now, at, tag, s);

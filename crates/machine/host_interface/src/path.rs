@@ -6,7 +6,7 @@ use host::Completed;
 use media::{Request, Tag};
 use sim::{Schedule, Time};
 
-use crate::event::{Event, Output};
+use crate::event::{Event, Outcome, Output};
 
 /// The steps of a path. Each performs one action at `now` and schedules the next.
 pub(crate) trait Path {
@@ -28,7 +28,7 @@ pub(crate) trait Path {
     /// Returns the request that a command is, or is part of.
     fn io(&self, tag: u16, queue: u16, cid: u16) -> u32;
 
-    /// Passes a decoded command to the translation layer.
+    /// Returns a decoded command for the translation layer.
     #[inline]
     fn command(
         &mut self,
@@ -36,9 +36,9 @@ pub(crate) trait Path {
         (tag, queue, cid): (u16, u16, u16),
         request: Request,
         _s: &mut impl Schedule<Event>,
-        out: &mut Vec<Output>,
-    ) {
-        out.push(Output::Command { tag: Tag(u32::from(tag)), io: self.io(tag, queue, cid), request });
+    ) -> Outcome {
+        let command = Some((Tag(u32::from(tag)), self.io(tag, queue, cid), request));
+        Outcome { command, ..Outcome::default() }
     }
 
     /// Reports that all data of a write is in the controller.
@@ -60,23 +60,25 @@ pub(crate) trait Path {
     /// Performs a step specific to this path.
     fn step(&mut self, now: Time, step: u8, of: u32, s: &mut impl Schedule<Event>, out: &mut Vec<Output>);
 
-    /// Handles an event.
+    /// Handles an event. Returns its output, unless it appends its outputs to `out`.
     #[inline]
-    fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+    fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) -> Outcome {
         match event {
-            Event::Device(event) => {
-                if let Some(report) = self.device(now, event, s) {
-                    self.report(now, report, s, out);
+            Event::Device(event) => match self.device(now, event, s) {
+                Some(device::Output::Command { tag, queue, cid, request }) => {
+                    return self.command(now, (tag, queue, cid), request, s);
                 }
-            }
+                Some(report) => self.report(now, report, s, out),
+                None => {}
+            },
             Event::Host(event) => {
-                if let Some(completed) = self.reap(now, event, s) {
-                    out.push(completed.into());
-                }
+                let completed = self.reap(now, event, s);
                 self.issue(now, event.queue, s);
+                return Outcome { completed, ..Outcome::default() };
             }
             _ => self.handle_other(now, event, s, out),
         }
+        Outcome::default()
     }
 
     /// Handles an event that not every request has.
@@ -90,14 +92,12 @@ pub(crate) trait Path {
         }
     }
 
-    /// Handles an output of the controller.
+    /// Handles an output of the controller other than a command.
     #[inline]
     fn report(&mut self, now: Time, report: device::Output, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
         match report {
+            device::Output::Command { .. } => unreachable!("{report:?} is handled by the caller"),
             device::Output::List { tag, bytes } => self.read_list(now, tag, bytes, s),
-            device::Output::Command { tag, queue, cid, request } => {
-                self.command(now, (tag, queue, cid), request, s, out);
-            }
             device::Output::Arrived(tag) => self.arrived(now, tag, s, out),
             device::Output::Ended { tag, at } => self.post(now, at, tag, s),
             device::Output::Interrupt(queue) => self.interrupt(now, queue, s),

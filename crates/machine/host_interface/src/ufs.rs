@@ -9,7 +9,7 @@ use link::{Direction, Transfer};
 use media::{Op, Request, Status, Tag};
 use sim::{Lane, Part, Schedule, Time, Track};
 
-use super::event::{Config, DOORBELL, Event, ISSUED, Output, STEP};
+use super::event::{Config, DOORBELL, Event, ISSUED, Outcome, Output, STEP};
 use super::path::Path;
 use super::view::{Busy, Tracks, busy, device_part, host_part, rows};
 
@@ -201,18 +201,20 @@ impl Path for Ufs {
         (tag, ..): (u16, u16, u16),
         request: Request,
         s: &mut impl Schedule<Event>,
-        out: &mut Vec<Output>,
-    ) {
+    ) -> Outcome {
         let id = Tag(u32::from(tag));
         if !self.bypass {
-            return out.push(Output::Command { tag: id, io: self.host.io(tag), request });
+            return Outcome { command: Some((id, self.host.io(tag), request)), ..Outcome::default() };
         }
-        match request.op {
-            Op::Write => return self.ready(now, id, s),
-            Op::Read => self.data(now, id, request.bytes as u32, s),
-            _ => {}
+        if request.op == Op::Write {
+            self.ready(now, id, s);
+            return Outcome::default();
+        }
+        if request.op == Op::Read {
+            self.data(now, id, request.bytes as u32, s);
         }
         self.complete(now, id, Status::Ok, s);
+        Outcome::default()
     }
 
     fn arrived(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {

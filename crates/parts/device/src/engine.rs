@@ -137,12 +137,13 @@ impl Engine {
     /// now, no other processor work may begin before it.
     #[inline(always)]
     pub fn decode_at(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
-        let request = self.commands[tag as usize].request;
         let decoded = if self.handler.is_some() {
-            self.handles(at, request, s)
+            self.handles(at, tag, s)
         } else {
-            let work = self.firmware.take(at, self.decode_length(&request));
-            s.span(Track(work.server), request.op.name(), work.from, work.to);
+            let request = &self.commands[tag as usize].request;
+            let (op, length) = (request.op, self.decode_length(request));
+            let work = self.firmware.take(at, length);
+            s.span(Track(work.server), op.name(), work.from, work.to);
             work.to
         };
         s.at(DECODED, decoded, Event::Decoded(tag));
@@ -155,9 +156,10 @@ impl Engine {
         if request.op == Op::Trim { length + self.costs.trimming(request.bytes) } else { length }
     }
 
-    /// Lets a processor decode a request with the configured handling costs. Returns the end of decoding.
+    /// Lets a processor decode a command with the configured handling costs. Returns the end of decoding.
     #[inline(never)]
-    fn handles(&mut self, at: Time, request: Request, s: &mut impl Schedule<Event>) -> Time {
+    fn handles(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) -> Time {
+        let request = self.commands[tag as usize].request;
         let length = self.decode_length(&request);
         let Some(handler) = &mut self.handler else { return at };
         let behind = handler.behind(&request);
@@ -247,6 +249,19 @@ impl Engine {
     /// Ends the command in the translation layer. Returns the time at which the host can be notified.
     #[inline]
     pub fn complete(&mut self, now: Time, tag: u16, status: Status, s: &mut impl Schedule<Event>) -> Time {
+        self.complete_sent(now, tag, Time::ZERO, status, s)
+    }
+
+    /// Like [`complete`](Self::complete), for a command whose last data, not [recorded](Self::sent), leaves at `sent`.
+    #[inline]
+    pub fn complete_sent(
+        &mut self,
+        now: Time,
+        tag: u16,
+        sent: Time,
+        status: Status,
+        s: &mut impl Schedule<Event>,
+    ) -> Time {
         let command = &mut self.commands[tag as usize];
         let whole = command.left == 0 || !status.is_ok() || !command.request.op.has_data();
         if command.state != State::Running || !whole {
@@ -254,7 +269,7 @@ impl Engine {
         }
         command.state = State::Ended;
         command.status = status;
-        let sent = command.sent.max(now);
+        let sent = command.sent.max(sent).max(now);
         if self.costs.complete == Time::ZERO { sent } else { self.complete_by_firmware(now, sent, s) }
     }
 

@@ -276,12 +276,34 @@ impl Nvme {
     ) -> Option<(u16, Time)> {
         let tag = index(tag);
         let end = self.engine.complete(now, tag, status, s);
-        if self.ends_next(now, end) {
-            return Some((tag, end));
+        self.end(now, tag, end, s).then_some((tag, end))
+    }
+
+    /// Like [`complete`](Self::complete), for a read whose last data leaves at `sent`. Returns the time to post its
+    /// completion, if its position is known.
+    #[inline]
+    pub fn complete_read(
+        &mut self,
+        now: Time,
+        tag: u16,
+        sent: Time,
+        status: Status,
+        s: &mut impl Schedule<Event>,
+    ) -> Option<Time> {
+        let end = self.engine.complete_sent(now, tag, sent, status, s);
+        self.end(now, tag, end, s).then_some(end)
+    }
+
+    /// Returns true if a command that ends at `end` has a known position among the others; otherwise [`Event::Ended`]
+    /// follows.
+    #[inline]
+    fn end(&mut self, now: Time, tag: u16, end: Time, s: &mut impl Schedule<Event>) -> bool {
+        let next = self.ends_next(now, end);
+        if !next {
+            self.unposted += 1;
+            self.engine.end_at(tag, end, s);
         }
-        self.unposted += 1;
-        self.engine.end_at(tag, end, s);
-        None
+        next
     }
 
     /// Returns true if no other command can end before one that ends at `end`: the controller contains only reads,

@@ -169,16 +169,16 @@ impl Ftl {
         if !status.is_ok() && self.durability.has_parity() && self.start_rebuild(id, flash, out) {
             return;
         }
-        if let Some(data) = self.ended(id, status, flash, out) {
-            out.actions.push(data);
+        if let Some((tag, bytes)) = self.ended(id, status, flash, out) {
+            self.deliver(tag, bytes, out);
         }
         self.resume_last_copies(out);
     }
 
-    /// Like [`done`](Self::done), without an attempt to rebuild what could not be read. Returns the [`Action::Data`]
-    /// that delivers what the operation read for the host.
+    /// Like [`done`](Self::done), without an attempt to rebuild what could not be read. Returns what the operation read
+    /// for the host: the command and the number of bytes, to be [delivered](Self::deliver).
     #[inline(always)]
-    fn ended(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Action> {
+    fn ended(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<(Tag, u32)> {
         match self.operations[id].kind {
             Kind::HostRead => self.host_read_done(id, status, out),
             Kind::CollectRead => {
@@ -189,7 +189,7 @@ impl Ftl {
         }
     }
 
-    fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<Action> {
+    fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<(Tag, u32)> {
         match self.operations[id].kind {
             Kind::HostRead | Kind::CollectRead => unreachable!("handled by the caller"),
             Kind::Program if status.is_ok() => self.program_done(id, None, out),

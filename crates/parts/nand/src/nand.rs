@@ -8,7 +8,7 @@
 //!
 //! Without cache reads, a die's register is busy until its data has left, and the die starts nothing before.
 
-use media::{EraseOp, OpId, PageAddr, ProgramOp, ReadOp};
+use media::{EraseOp, OpId, PageAddr, ProgramOp, ReadOp, Status};
 use sim::{Dense, Energy, Part, Schedule, Streams, Time};
 
 use crate::channel::Channel;
@@ -18,7 +18,7 @@ use crate::log::Log;
 use crate::reliability::ecc::Engines;
 use crate::reliability::hazards::{Hazards, mark_factory_bad};
 use crate::schedule::independent::Independent;
-use crate::schedule::op::{Done, Kind, Op, Ops, REST};
+use crate::schedule::op::{Done, Kind, Op, Ops, Outcome, REST};
 use crate::store::Store;
 use crate::tables::Tables;
 
@@ -289,15 +289,21 @@ impl Nand {
     /// Handles an event. Returns the operation that it ends, if any.
     #[inline]
     pub fn handle<S: Schedule<Event>>(&mut self, now: Time, event: Event, s: &mut S) -> Option<Done> {
+        self.outcome_of(now, event, s).done()
+    }
+
+    /// Like [`handle`](Self::handle), with reads apart.
+    #[inline]
+    pub fn outcome_of<S: Schedule<Event>>(&mut self, now: Time, event: Event, s: &mut S) -> Outcome {
         match event {
-            Event::Array(die) => self.array_end(now, die as usize, s),
-            Event::Transfer(channel) => self.transferred(now, channel as usize, s),
-            _ => self.handle_other(now, event, s),
+            Event::Array(die) => Outcome { read: None, write: self.array_end(now, die as usize, s) },
+            Event::Transfer(channel) => Outcome { read: self.transferred(now, channel as usize, s), write: None },
+            _ => Outcome { read: self.handle_other(now, event, s), write: None },
         }
     }
 
-    /// Handles an event that not every operation has.
-    fn handle_other<S: Schedule<Event>>(&mut self, now: Time, event: Event, s: &mut S) -> Option<Done> {
+    /// Handles an event that not every operation has. Returns the read that it ends, if any.
+    fn handle_other<S: Schedule<Event>>(&mut self, now: Time, event: Event, s: &mut S) -> Option<(OpId, Status)> {
         match event {
             Event::Array(_) | Event::Transfer(_) => unreachable!("{event:?} is no rare event"),
             Event::Decoded(id) => self.decoded(now, id.0, s),

@@ -1,8 +1,9 @@
 //! The event loop of a drive: accepts requests, passes each event to its part and collects completions.
 
+use host::Completed;
 use media::{Request, Status, Tag};
 use nand::Done;
-use sim::{Part, Time};
+use sim::Time;
 
 use super::{Completion, Event, HostInterfaceView, Machine, NandView};
 use host_interface::Output;
@@ -31,23 +32,26 @@ impl Machine {
     /// Handles events up to `until`, stopping after the first one that completes requests. Appends the completions to
     /// `completions` and returns true if it stopped there.
     pub fn advance(&mut self, until: Time, completions: &mut Vec<Completion>) -> bool {
-        self.go_on(None, until, completions)
+        self.go_on(None, until.saturating_add(Time::from_ps(1)), completions)
     }
 
     /// Performs all pending actions of the translation layer at `now`, outside the event loop.
     pub(super) fn perform(&mut self, now: Time) {
-        self.go_on(Some(now), now, &mut Vec::new());
+        self.go_on(Some(now), Time::ZERO, &mut Vec::new());
     }
 
-    /// Like [`advance`](Self::advance), or only performs the pending actions at the time `pending`. Both are one function
-    /// because what performs actions is large: called from one place, it becomes a part of the loop.
-    fn go_on(&mut self, pending: Option<Time>, until: Time, completions: &mut Vec<Completion>) -> bool {
-        while pending.is_some() || self.world.queue.is_due(until) {
-            let (now, Handled { acts, stops }) = if let Some(now) = pending {
-                (now, Handled { acts: true, stops: true })
-            } else {
+    /// Handles events before `end`, like [`advance`](Self::advance), or performs the pending actions at the time
+    /// `pending`. Both are one function because what performs actions is large: called from one place, it becomes a part
+    /// of the loop.
+    fn go_on(&mut self, pending: Option<Time>, end: Time, completions: &mut Vec<Completion>) -> bool {
+        loop {
+            let (now, Handled { acts, stops }) = if self.world.queue.is_before(end) {
                 let (now, event) = self.world.queue.pop_due();
                 (now, self.handle(now, event, completions))
+            } else if let Some(now) = pending {
+                (now, Handled { acts: true, stops: true })
+            } else {
+                return false;
             };
             if acts {
                 self.perform_all(now);
@@ -59,23 +63,37 @@ impl Machine {
                 return true;
             }
         }
-        false
     }
 
     /// Handles an event.
-    #[inline(always)]
+    #[inline]
     fn handle(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) -> Handled {
         match event {
             Event::HostInterface(event) => {
-                self.host_interface.handle(now, event, &mut HostInterfaceView(&mut self.world), &mut self.outputs);
-                self.outputs(now, completions)
+                let Machine { host_interface, world, outputs, .. } = self;
+                let outcome = host_interface.outcome_of(now, event, &mut HostInterfaceView(world), outputs);
+                if let Some(completed) = outcome.completed {
+                    complete(now, completed, completions);
+                    Handled { acts: false, stops: true }
+                } else if let Some((tag, io, request)) = outcome.command {
+                    self.command(now, tag, io, &request);
+                    Handled { acts: true, stops: false }
+                } else if self.outputs.is_empty() {
+                    Handled { acts: false, stops: false }
+                } else {
+                    self.outputs(now, completions)
+                }
             }
             Event::Flash(event) => {
-                let done = self.nand.handle(now, event, &mut NandView(&mut self.world));
-                if let Some(done) = done {
-                    self.flash_done(done);
+                let outcome = self.nand.outcome_of(now, event, &mut NandView(&mut self.world));
+                if let Some((id, status)) = outcome.read {
+                    self.ftl.done(id, status, self.nand.store(), &mut self.out);
+                } else if let Some(done) = outcome.write {
+                    self.write_done(done);
+                } else {
+                    return Handled { acts: false, stops: false };
                 }
-                Handled { acts: done.is_some(), stops: false }
+                Handled { acts: true, stops: false }
             }
             Event::Timer => {
                 self.timer = Time::MAX;
@@ -85,25 +103,17 @@ impl Machine {
         }
     }
 
-    /// Acts on the outputs of the host interface.
-    #[inline]
+    /// Acts on the listed outputs of the host interface.
     fn outputs(&mut self, now: Time, completions: &mut Vec<Completion>) -> Handled {
         let mut handled = Handled { acts: false, stops: false };
-        let mut at = 0;
-        while let Some(output) = self.outputs.get(at) {
-            at += 1;
-            match *output {
+        for at in 0..self.outputs.len() {
+            match self.outputs[at] {
                 Output::Completed { io, status, submitted } => {
-                    completions.push(Completion { io, status, submitted, at: now });
+                    complete(now, Completed { io, status, submitted }, completions);
                     handled.stops = true;
                     continue;
                 }
-                Output::Command { tag, io, request } => {
-                    if self.checker.is_some() | self.external {
-                        self.check_command(tag, io, &request);
-                    }
-                    self.ftl.command(now, tag, &request, &mut self.out);
-                }
+                Output::Command { tag, io, request } => self.command(now, tag, io, &request),
                 Output::Arrived { tag } => self.arrived(now, tag),
                 rare => self.rare_output(now, rare),
             }
@@ -111,6 +121,15 @@ impl Machine {
         }
         self.outputs.clear();
         handled
+    }
+
+    /// Passes a command to the translation layer.
+    #[inline(always)]
+    fn command(&mut self, now: Time, tag: Tag, io: u32, request: &Request) {
+        if self.checker.is_some() | self.external {
+            self.check_command(tag, io, &{ *request });
+        }
+        self.ftl.command(now, tag, request, &mut self.out);
     }
 
     /// Acts on an output of the host interface that most requests do not have.
@@ -142,18 +161,7 @@ impl Machine {
         self.ftl.arrived(now, tag, &mut self.out);
     }
 
-    /// Handles the end of a flash operation: applies its effect to the contents, then notifies the translation layer.
-    #[inline]
-    fn flash_done(&mut self, done: Done) {
-        let Done { id, status, kind } = done;
-        if kind == nand::Kind::Read {
-            self.ftl.done(id, status, self.nand.store(), &mut self.out);
-        } else {
-            self.write_done(done);
-        }
-    }
-
-    /// Handles the end of a program or an erase.
+    /// Handles the end of a program or an erase: applies its effect to the contents, then notifies the translation layer.
     #[inline(never)]
     fn write_done(&mut self, done: Done) {
         let Done { id, status, kind } = done;
@@ -197,6 +205,13 @@ impl Machine {
             self.open_external(tag, request);
         }
     }
+}
+
+/// Appends the completion of a request.
+#[inline]
+fn complete(now: Time, completed: Completed, completions: &mut Vec<Completion>) {
+    let Completed { io, status, submitted } = completed;
+    completions.push(Completion { io, status, submitted, at: now });
 }
 
 impl sim::Machine for Machine {

@@ -66,6 +66,15 @@ impl Machine {
                 Action::Program(op) => nand.submit_program(now, op, &mut NandView(world)),
                 Action::Erase(op) => nand.submit_erase(now, op, &mut NandView(world)),
                 Action::Ready { tag } => host_interface.ready(now, tag, &mut HostInterfaceView(world)),
+                Action::Data { tag, bytes, end: Some(status) } if !*external => {
+                    host_interface.last_data(now, tag, bytes, status, &mut HostInterfaceView(world));
+                    if let Some(checker) = checker
+                        && status.is_ok()
+                    {
+                        check_end(checker, data, host_interface, tag);
+                    }
+                    continue;
+                }
                 Action::Data { tag, bytes, end: status } => {
                     host_interface.data(now, tag, bytes, &mut HostInterfaceView(world));
                     end = status.map(|status| (tag, status));

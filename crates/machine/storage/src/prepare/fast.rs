@@ -22,7 +22,6 @@ pub fn apply_program(ftl: &Translation, store: &mut Store, id: OpId, page: PageA
 }
 
 /// The general case of [`apply_program`], for pages with holes, notes or lost units.
-#[inline(never)]
 fn apply_units(ftl: &Translation, store: &mut Store, id: OpId, page: PageAddr, slc: bool) {
     let user_units = ftl.user_units();
     let mut notes = false;

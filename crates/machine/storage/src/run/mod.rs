@@ -275,8 +275,6 @@ struct Flight<'a> {
     machine: &'a mut Machine,
     player: &'a mut Player,
     recorder: &'a mut Recorder,
-    /// Completions being processed.
-    completions: Vec<Completion>,
     now: Time,
     /// Time of a user-defined warm-up cut until it is made, else `Time::MAX`.
     cut: Time,
@@ -304,7 +302,6 @@ impl<'a> Flight<'a> {
             machine,
             player,
             recorder,
-            completions: Vec::new(),
             now: Time::ZERO,
             cut,
             ramp,
@@ -341,19 +338,19 @@ impl<'a> Flight<'a> {
     }
 
     fn fly(&mut self, watch: &mut dyn FnMut(Progress) -> bool) -> Result<(), RunError> {
-        let mut watched = 0;
+        let (mut watched, mut completions) = (0, Vec::new());
         loop {
             let wake = match self.issue()? {
                 Next::Finished => return Ok(()),
                 Next::At(at) => at,
                 _ => Time::MAX,
             };
-            if self.machine.advance(wake, &mut self.completions) {
+            if self.machine.advance(wake, &mut completions) {
                 self.now = self.machine.now();
-                for at in 0..self.completions.len() {
-                    self.take(self.completions[at]);
+                for completion in &completions {
+                    self.take(*completion);
                 }
-                self.completions.clear();
+                completions.clear();
             } else {
                 assert!(wake < Time::MAX, "requests are outstanding but no event is pending");
                 self.now = wake;
@@ -373,7 +370,11 @@ impl<'a> Flight<'a> {
     /// Issues all requests that are due and returns the reason why no more can be issued.
     fn issue(&mut self) -> Result<Next, RunError> {
         loop {
-            match self.player.next(self.now)? {
+            let next = match self.player.next_at_once(self.now) {
+                Some(next) => next,
+                None => self.player.next_otherwise(self.now)?,
+            };
+            match next {
                 Next::Issue(Io { id, job, request, .. }) => self.machine.submit(self.now, id, job, request),
                 other => return Ok(other),
             }

@@ -99,8 +99,9 @@ impl Translation {
     pub fn command(&mut self, now: Time, tag: Tag, request: &Request, out: &mut Actions) {
         match self {
             Pages(ftl) => ftl.command(now, tag, request, out),
-            Zones(ftl) => ftl.command(now, tag, request, out),
-            Both(both) => both.command(now, tag, request, out),
+            // Of copies, so that a request for pages alone need not be in memory.
+            Zones(ftl) => ftl.command(now, tag, &{ *request }, out),
+            Both(both) => both.command(now, tag, &{ *request }, out),
         }
     }
 

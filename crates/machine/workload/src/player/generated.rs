@@ -207,14 +207,24 @@ impl Generated {
         self.plain > 0
     }
 
-    /// Returns a plain job's next request, and whether it is measured and verified; `None` once the job is over.
-    pub fn plain_request(&mut self, now: Time) -> Option<(Request, bool, bool)> {
+    /// Returns a plain job's next request; `None` once the job is over.
+    pub fn plain_request(&mut self, now: Time) -> Option<Request> {
         debug_assert!(self.is_plain());
         if self.requests_left == 0 || now >= self.deadline {
             return None;
         }
         self.requests_left -= 1;
-        Some((self.pattern.draw_plain(self.plain), now >= self.measured_from, self.checks_reads))
+        Some(self.pattern.draw_plain(self.plain))
+    }
+
+    /// Returns whether a request issued at `now` is measured.
+    pub fn is_measured(&self, now: Time) -> bool {
+        now >= self.measured_from
+    }
+
+    /// Returns whether the data that the job reads is verified.
+    pub fn checks_reads(&self) -> bool {
+        self.checks_reads
     }
 
     fn is_over(&self, now: Time) -> bool {
@@ -223,14 +233,14 @@ impl Generated {
 
     /// Counts a request against the job's limits. Returns whether it is measured.
     fn account(&mut self, now: Time, bytes: u64) -> bool {
-        let measured = now >= self.measured_from;
+        let measured = self.is_measured(now);
         self.bytes_left = self.bytes_left.saturating_sub(bytes);
         self.requests_left -= u64::from(measured);
         measured
     }
 
     fn draft(&self, now: Time, request: Request, verify: bool) -> Step {
-        Step::Issue(Draft { request, due: now, measured: now >= self.measured_from, verify, epoch: 0 })
+        Step::Issue(Draft { request, due: now, measured: self.is_measured(now), verify, epoch: 0 })
     }
 
     /// Returns the job's next step. `in_flight` of its requests are outstanding, fewer than its depth.

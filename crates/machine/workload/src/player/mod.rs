@@ -291,24 +291,40 @@ impl Player {
     /// # Errors
     /// If a trace cannot be read, or has changed since it was opened. The run cannot continue.
     pub fn next(&mut self, now: Time) -> Result<Next, Error> {
-        debug_assert!(now >= self.now, "time went back from {} to {now}", self.now);
-        if self.ready.first().is_none() {
-            return if now < self.next_timer { Ok(self.idle()) } else { self.next_of_expired(now) };
-        }
-        match self.next_plain(now) {
-            Some(io) => Ok(Next::Issue(io)),
-            None => self.next_general(now),
+        match self.next_at_once(now) {
+            Some(next) => Ok(next),
+            None => self.next_otherwise(now),
         }
     }
 
-    /// Common case of [`next`](Self::next): issues a request of the first job in the queue, if that job is plain.
-    /// `None` does not mean that there is nothing to do.
+    /// Common case of [`next`](Self::next), which cannot fail: a plain job issues a request, or no job can issue.
+    /// Callers that try it first need no error in memory.
+    #[inline]
+    pub fn next_at_once(&mut self, now: Time) -> Option<Next> {
+        debug_assert!(now >= self.now, "time went back from {} to {now}", self.now);
+        if self.ready.first().is_none() {
+            return (now < self.next_timer).then(|| self.idle());
+        }
+        self.next_plain(now).map(Next::Issue)
+    }
+
+    /// Like [`next`](Self::next), after [`next_at_once`](Self::next_at_once) has returned `None`.
+    ///
+    /// # Errors
+    /// Like [`next`](Self::next).
+    pub fn next_otherwise(&mut self, now: Time) -> Result<Next, Error> {
+        if self.ready.first().is_none() { self.next_of_expired(now) } else { self.next_general(now) }
+    }
+
+    /// Issues a request of the first job in the queue, if that job is plain. `None` does not mean that there is nothing
+    /// to do.
     fn next_plain(&mut self, now: Time) -> Option<Io> {
         let index = self.ready.first()?;
         self.now = now;
         let job = &mut self.jobs[index as usize];
         let Source::Plain(generated) = &mut job.source else { return None };
-        let (request, measured, verify) = generated.plain_request(now)?;
+        let request = generated.plain_request(now)?;
+        let (measured, verify) = (generated.is_measured(now), generated.checks_reads());
         job.count(&mut self.ready);
         let Request { op, bytes, .. } = request;
         let id = self.slots.take(Slot { job: index, op, measured, bytes, due: now, issued: now, epoch: 0 });

@@ -4,7 +4,7 @@
 //! other pages instead of its own. Data read by the host is rewritten elsewhere; data read by collection is already
 //! being moved. If a second page of the stripe cannot be read, the data is lost.
 
-use media::{Action, Class, Flash, Move, OpId, PARITY, PageAddr, PlaneMask, ReadOp, Status};
+use media::{Action, Class, Flash, Move, OpId, PARITY, PageAddr, PlaneMask, ReadOp, Status, Tag};
 
 use crate::buffer::slots::Owner;
 use crate::location::Location;
@@ -194,7 +194,7 @@ impl Ftl {
         status: Status,
         flash: &impl Flash,
         out: &mut Actions,
-    ) -> Option<Action> {
+    ) -> Option<(Tag, u32)> {
         let of = OpId(self.operations.end(id).subject);
         let parity = self.durability.parity.as_mut().expect("called only if parity is configured");
         let rebuild = parity.rebuilds.get_mut(&of.0).expect("a page is being rebuilt");

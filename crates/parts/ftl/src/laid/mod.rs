@@ -298,12 +298,17 @@ impl Laid {
                 let number = self.layout.data_program(number);
                 self.layout.unit_of(block, number) + within
             }
-            Order::Dealt(dealt) => {
-                let (block, index) = dealt.dealt_to(live);
-                let data = dealt.block(block, &self.layout).place(index);
-                block * self.layout.block_units + self.layout.data_unit(data)
-            }
+            Order::Dealt(dealt) => self.dealt_home(dealt, live),
         })
+    }
+
+    /// Returns the flash unit of live unit `live` under [`Order::Dealt`]. Apart, because it needs many registers, which
+    /// the other order need not save.
+    #[inline(never)]
+    fn dealt_home(&self, dealt: &Dealt, live: u32) -> u32 {
+        let (block, index) = dealt.dealt_to(live);
+        let data = dealt.block(block, &self.layout).place(index);
+        block * self.layout.block_units + self.layout.data_unit(data)
     }
 
     /// Returns the logical unit that was laid out at flash unit `physical`; [`NOBODY`] if none is valid there.

@@ -177,10 +177,10 @@ impl Ftl {
         self.host_access_done(out);
     }
 
-    pub(crate) fn host_load_done(&mut self, id: OpId, out: &mut Actions) -> Action {
+    pub(crate) fn host_load_done(&mut self, id: OpId, out: &mut Actions) -> (Tag, u32) {
         let operation = self.operations.end(id);
         self.host_access_done(out);
-        self.account(Tag(operation.subject), u64::from(operation.bytes))
+        (Tag(operation.subject), operation.bytes)
     }
 
     pub(crate) fn orphan_done(&mut self, id: OpId, out: &mut Actions) {

@@ -73,7 +73,7 @@ impl Ftl {
             self.issue_read(tag, run, out);
         }
         if at_hand > 0 {
-            self.deliver(tag, at_hand, out);
+            self.deliver(tag, at_hand as u32, out);
         }
     }
 
@@ -191,7 +191,7 @@ impl Ftl {
 
     /// Handles the end of the flash read `id` of a command, and returns the data for the host.
     #[inline(always)]
-    pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<Action> {
+    pub(crate) fn host_read_done(&mut self, id: OpId, status: Status, out: &mut Actions) -> Option<(Tag, u32)> {
         let Operation { subject, unit, logical, count, bytes, .. } = self.operations[id];
         self.operations.free(id);
         let (tag, block) = (Tag(subject), self.layout.block_of(unit));
@@ -206,7 +206,7 @@ impl Ftl {
             self.use_read_data(tag, Run { unit, logical, count }, out);
         }
         self.unpin(block, out);
-        Some(self.account(tag, u64::from(bytes)))
+        Some((tag, bytes))
     }
 
     /// Returns true if `block` holds read copies.
@@ -263,20 +263,15 @@ impl Ftl {
         }
     }
 
-    /// Delivers `bytes` more of a read.
-    fn deliver(&mut self, tag: Tag, bytes: u64, out: &mut Actions) {
-        let data = self.account(tag, bytes);
-        out.actions.push(data);
-    }
-
-    /// Accounts for `bytes` more of a read; the command ends with the last. Returns the action that delivers them.
+    /// Delivers `bytes` more of a read; the command ends with the last.
     #[inline]
-    pub(crate) fn account(&mut self, tag: Tag, bytes: u64) -> Action {
+    pub(crate) fn deliver(&mut self, tag: Tag, bytes: u32, out: &mut Actions) {
         let command = &mut self.requests.commands[tag];
         debug_assert!(command.active);
-        command.left -= bytes;
+        command.left -= u64::from(bytes);
         command.active = command.left > 0;
-        Action::Data { tag, bytes: bytes as u32, end: (command.left == 0).then_some(command.status) }
+        let end = (command.left == 0).then_some(command.status);
+        out.actions.push(Action::Data { tag, bytes, end });
     }
 }
 

@@ -41,6 +41,22 @@ pub struct Done {
     pub kind: Kind,
 }
 
+/// The operation that an event ends, if any. Reads have a field of their own, which stays in registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// A read and its result.
+    pub read: Option<(OpId, Status)>,
+    /// A program or an erase.
+    pub write: Option<Done>,
+}
+
+impl Outcome {
+    /// Returns the operation.
+    pub(crate) fn done(self) -> Option<Done> {
+        self.write.or(self.read.map(|(id, status)| Done { id, status, kind: Kind::Read }))
+    }
+}
+
 /// The queues of a die. If reads have priority, reads of the map precede reads of the host, and both precede the rest;
 /// in order of arrival, all operations wait in `REST`.
 pub(crate) const HOST: usize = 0;
@@ -118,10 +134,9 @@ impl Op {
 
     /// Ends the read `id`, which needs no further retries.
     #[inline]
-    pub(crate) fn end_read(&mut self, id: u32) -> Done {
+    pub(crate) fn end_read(&mut self, id: u32) -> (OpId, Status) {
         self.active = false;
-        let status = if self.lost { Status::Uncorrectable } else { Status::Ok };
-        Done { id: OpId(id), status, kind: Kind::Read }
+        (OpId(id), if self.lost { Status::Uncorrectable } else { Status::Ok })
     }
 
     pub(crate) fn address(&self) -> PageAddr {

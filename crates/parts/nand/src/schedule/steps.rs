@@ -161,7 +161,12 @@ impl Nand {
 
     /// Handles [`Event::Transfer`]. Returns the read that it ends, if any.
     #[inline]
-    pub(crate) fn transferred<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) -> Option<Done> {
+    pub(crate) fn transferred<S: Schedule<Event>>(
+        &mut self,
+        now: Time,
+        number: usize,
+        s: &mut S,
+    ) -> Option<(OpId, Status)> {
         let channel = &mut self.channels[number];
         let die = channel.moving as usize;
         debug_assert!(
@@ -227,7 +232,7 @@ impl Nand {
 
     /// Ends the decoding of a read that left its die earlier: the read is done, or retried.
     #[inline(never)]
-    pub(crate) fn decoded<S: Schedule<Event>>(&mut self, now: Time, id: u32, s: &mut S) -> Option<Done> {
+    pub(crate) fn decoded<S: Schedule<Event>>(&mut self, now: Time, id: u32, s: &mut S) -> Option<(OpId, Status)> {
         let op = &mut self.ops[id];
         let die = op.die as usize;
         if op.retries == 0 {
