@@ -31,7 +31,7 @@ CHOICES = [
         ("flash.program=1.85ms", "flash.blocks=992"),
     ],
     [("ftl.gc.quiet=0.8",)],
-    [("device.write_cache.size=6MiB",), ("device.write_cache.size=7MiB",), ("device.write_cache.size=8MiB",)],
+    [(f"device.write_cache.size={size}MiB",) for size in (6, 7, 8, 10)],
 ]
 """Changes that the search tries, step by step. Program time and spare space together set how busy the dies are."""
 
