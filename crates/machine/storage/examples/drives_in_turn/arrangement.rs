@@ -41,6 +41,12 @@ pub struct Arrangement {
 }
 
 impl Arrangement {
+    /// Returns the number of requests by which each writer is behind the one before it: whole turns, so that both send an
+    /// address to the same drive.
+    pub fn apart(&self) -> u64 {
+        (self.span / (self.writers - 1).max(1)).next_multiple_of(self.drives as u64)
+    }
+
     /// Prepares the drives and creates the jobs: the reader, then the writers. The reader follows the first writer's
     /// addresses from the start of the run, and finds them written.
     ///
@@ -53,8 +59,7 @@ impl Arrangement {
             sequence: self.seed + if self.own_addresses { number << 20 } else { 0 },
             requests: parts.user_bytes / BYTES,
         };
-        // In whole turns, so that each writer sends an address to the same drive.
-        let apart = (self.span / (writers - 1).max(1)).next_multiple_of(drives);
+        let apart = self.apart();
         // The first writer has written as much of its sequence when the simulated part begins; the last one has begun, too.
         let share = (BEGUN * (parts.user_bytes / BYTES) as f64 / writers as f64) as u64 * drives;
         let begun = share.max((apart * writers).next_multiple_of(drives));

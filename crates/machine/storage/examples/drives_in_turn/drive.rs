@@ -64,7 +64,7 @@ pub struct History {
 
 impl History {
     /// Returns the writes to drive `drive` of `drives`, in order.
-    fn writes(&self, (drive, drives): (usize, usize)) -> impl Iterator<Item = Request> {
+    pub fn writes(&self, (drive, drives): (usize, usize)) -> impl Iterator<Item = Request> {
         let behind = (self.before_writers - 1) * self.apart;
         let before = if self.before > 0 { self.before + behind } else { 0 };
         let runs = [(self.before_writers, before), (self.addresses.len() as u64, self.begun)];
