@@ -188,23 +188,29 @@ fn history_with_parity(seed: u64) -> Option<u64> {
     drawn.0.parity.is_some().then(|| go_through(seed, drawn, &mut rng, ftl::InjectedFault::None).rebuilt)
 }
 
-/// Runs a history in which host writes name reclaim unit handles. Returns the number of blocks opened for handles other
-/// than the first, and of copies that stayed with their handle.
-fn history_with_placement(seed: u64) -> (u64, u64) {
-    let mut rng = Streams::new(seed).stream("test.history");
-    let (config, faults, bad) = draw(&mut rng);
-    let handles = pick(&mut rng, &[2, 2, 3]);
-    let isolation = pick(&mut rng, &[Isolation::Initial, Isolation::Persistent]);
+/// Gives the drive reclaim unit handles.
+fn with_placement(config: Config, rng: &mut Rng) -> Config {
+    let handles = pick(rng, &[2, 2, 3]);
+    let isolation = pick(rng, &[Isolation::Initial, Isolation::Persistent]);
     // Each handle may hold two blocks open.
     let blocks = config.geometry.blocks + 2 * handles;
-    let config = Config {
+    Config {
         geometry: Geometry { blocks, ..config.geometry },
         slc: None,
         read_copies: None,
         host_memory: config.host_memory.map(|memory| HostMemory { write: 0, ..memory }),
         placement: Some(Placement { handles, isolation }),
         ..config
-    };
+    }
+}
+
+/// Runs a history in which host writes name reclaim unit handles. Returns the number of blocks opened for handles other
+/// than the first, and of copies that stayed with their handle.
+fn history_with_placement(seed: u64) -> (u64, u64) {
+    let mut rng = Streams::new(seed).stream("test.history");
+    let (config, faults, bad) = draw(&mut rng);
+    let config = with_placement(config, &mut rng);
+    let handles = config.placement.expect("handles").handles;
     let (mut opened, mut kept) = (0, 0);
     let mut updates = Streams::new(seed).stream("test.updates");
 
@@ -251,13 +257,15 @@ fn histories_with_placement_lose_nothing() {
     assert!(count < 100 || kept > 2 * count, "only {kept} copies stayed with their handle");
 }
 
-/// Runs a history of a drive that writes its map in checkpoints. Returns the units that the layer programmed for itself.
+/// Runs a history of a drive that writes its map in checkpoints, a third of the drives with handles. Returns the units that
+/// the layer programmed for itself.
 fn history_with_checkpoints(seed: u64) -> u64 {
     let mut rng = Streams::new(seed).stream("test.history");
     let (config, faults, bad) = draw(&mut rng);
     let checkpoint = Checkpoint { pages: pick(&mut rng, &[1, 3, 10, 30]), span: pick(&mut rng, &[1, 4]) };
     let host_memory = config.host_memory.map(|memory| HostMemory { map_frames: 0, ..memory });
     let config = Config { map_cache: None, host_memory, parity: None, checkpoint: Some(checkpoint), ..config };
+    let config = if seed.is_multiple_of(3) { with_placement(config, &mut rng) } else { config };
     go_through(seed, (config, faults, bad), &mut rng, ftl::InjectedFault::None).system
 }
 

@@ -127,6 +127,7 @@ impl Machine {
     #[inline(always)]
     fn command(&mut self, now: Time, tag: Tag, io: u32, request: &Request) {
         if self.checker.is_some() | self.external {
+            // A copy, so that the request itself need not be in memory.
             self.check_command(tag, io, &{ *request });
         }
         self.ftl.command(now, tag, request, &mut self.out);

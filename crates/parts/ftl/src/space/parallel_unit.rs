@@ -43,7 +43,7 @@ pub(crate) struct ParallelUnit {
     write_points: [Option<WritePoint>; 3],
     /// Write points of [`Stream::Placed`], then that of [`Stream::Map`] if there is one.
     placed: Box<[Option<WritePoint>]>,
-    /// Units that fit into the free blocks and the blocks open for the host and for copies, if every plane is usable.
+    /// Units that fit into the free blocks and the open ones, without those of the SLC cache, if every plane is usable.
     room: u64,
     /// Programs of blocks reopened by the mount that were already written: block and program.
     pub(super) ahead: Vec<(u32, u32)>,
@@ -69,7 +69,7 @@ impl ParallelUnit {
         self.room_changed(layout);
     }
 
-    /// Returns the units that fit into the free blocks and the blocks open for the host and for copies, if every plane
+    /// Returns the units that fit into the free blocks and the open ones, without those of the SLC cache, if every plane
     /// is usable. The number is stored, because pacing reads it more often than it changes.
     #[inline]
     pub(crate) fn units_left(&self, layout: &Layout) -> u64 {
