@@ -9,7 +9,6 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -20,20 +19,19 @@ WEIGHTS = {"writes": 1.0, "reads": 1.0, "p50": 1.0, "p99": 0.5}
 """Weights of the squared logarithms of the figures' errors in the search."""
 SEEDS = (1, 2, 3, 4)
 """Seeds of addresses and drives. A run of two seconds is short: medians differ by 40 % from seed to seed."""
-SEARCHED = SEEDS[:2]
-"""Seeds of the search."""
 CHOICES = [
+    [(f"ftl.slc_cache.batch={size}MB",) for size in (6, 9)],
+    [(f"device.write_cache.size={size}MiB",) for size in (6, 7)],
+    [(f"flash.slc_program={time}us",) for time in (900, 1200, 1500)],
+    [(f"ftl.slc_cache.size={size}GB",) for size in (12, 18, 24)],
     [
-        ("flash.program=1.75ms", "flash.blocks=944"),
         ("flash.program=1.75ms", "flash.blocks=960"),
-        ("flash.program=1.75ms", "flash.blocks=976"),
-        ("flash.program=1.85ms", "flash.blocks=976"),
-        ("flash.program=1.85ms", "flash.blocks=992"),
+        ("flash.program=1.75ms", "flash.blocks=1000"),
+        ("flash.program=1.75ms", "flash.blocks=1040"),
     ],
-    [("ftl.gc.quiet=0.8",)],
-    [(f"device.write_cache.size={size}MiB",) for size in (6, 7, 8, 10)],
+    [("ftl.gc.policy=quiet-greedy", "ftl.gc.quiet=0.8")],
 ]
-"""Changes that the search tries, step by step. Program time and spare space together set how busy the dies are."""
+"""Changes that the search tries, step by step, twice. Program time and spare space together set how busy the dies are."""
 
 
 @dataclass(frozen=True)
@@ -83,19 +81,21 @@ def simulate(
     subprocess.run(build, cwd=HERE.parent, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", HERE.parent / "target"))
     changes = [word for each in sets for word in ("--set", each)]
-    command = [target / "release/examples/drives_in_turn", system, "--drives", str(DRIVES), *changes, *options]
+    asked = list(writers)
+    numbers = ["--drives", str(DRIVES), "--writers", ",".join(map(str, asked))]
+    command = [target / "release/examples/drives_in_turn", system, *numbers, *changes, *options]
 
-    def run(writers: int, seed: int) -> Figures:
-        words = [*command, "--writers", str(writers), "--seed", str(seed)]
-        line = json.loads(subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout)
-        times = line["reader"]["percentiles"]
-        return Figures(line["writes"], line["reader"]["rate"], times["50"], times["99"])
+    def run(seed: int) -> dict[int, Figures]:
+        output = subprocess.run([*command, "--seed", str(seed)], stdout=subprocess.PIPE, text=True, check=True).stdout
+        found = {}
+        for line in map(json.loads, output.splitlines()):
+            times = line["reader"]["percentiles"]
+            found[line["writers"]] = Figures(line["writes"], line["reader"]["rate"], times["50"], times["99"])
+        return found
 
-    numbers = list(writers)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = list(pool.map(run, *zip(*product(numbers, seeds), strict=True)))
-    size = len(seeds)
-    return {each: mean(found[index * size : (index + 1) * size]) for index, each in enumerate(numbers)}
+        found = list(pool.map(run, seeds))
+    return {writers: mean([each[writers] for each in found]) for writers in asked}
 
 
 def distance(found: dict[int, Figures], measured: dict[int, Figures]) -> float:
@@ -108,31 +108,30 @@ def distance(found: dict[int, Figures], measured: dict[int, Figures]) -> float:
     return sum(weight * square for weight, square in squares) / sum(weight for weight, _ in squares)
 
 
-def fit(system: Path, base: Sequence[str], measured: dict[int, Figures], images: Path) -> tuple[str, ...]:
+def fit(system: Path, base: Sequence[str], measured: dict[int, Figures]) -> tuple[str, ...]:
     """Return the changes of `system` that are best step by step, beginning with `base`, and print each trial."""
+    tried: dict[frozenset[tuple[str, str]], float] = {}
 
-    def trial(sets: Sequence[str]) -> float:
-        found = simulate(system, FITTED, sets=sets, options=["--images", str(images)], seeds=SEARCHED)
-        away = distance(found, measured)
-        shown = " ".join(
-            f"{writers}: " + " ".join(f"{name} {100 * error:+.0f} %" for name, error in figures.items()) + ";"
-            for writers, figures in ((each, found[each].errors(measured[each])) for each in FITTED)
-        )
-        print(f"{away:.4f} {' '.join(sets)} {shown}", flush=True)
-        return away
+    def trial(values: dict[str, str]) -> float:
+        key = frozenset(values.items())
+        if key not in tried:
+            sets = [f"{name}={value}" for name, value in values.items()]
+            found = simulate(system, FITTED, sets=sets)
+            tried[key] = distance(found, measured)
+            shown = " ".join(
+                f"{writers}: " + " ".join(f"{name} {100 * error:+.0f} %" for name, error in figures.items()) + ";"
+                for writers, figures in ((each, found[each].errors(measured[each])) for each in FITTED)
+            )
+            print(f"{tried[key]:.4f} {' '.join(sets)} {shown}", flush=True)
+        return tried[key]
 
-    images.mkdir(parents=True, exist_ok=True)
-    values = tuple(base)
-    best = trial(values)
-    for choices in CHOICES:
-        before = values
-        for choice in choices:
-            if choice[0].startswith("ftl.gc.quiet") and "ftl.gc.policy=quiet-greedy" not in base:
-                continue
-            sets = (*before, *choice)
-            if (away := trial(sets)) < best:
-                values, best = sets, away
-    return values
+    def changed(values: dict[str, str], changes: Iterable[str]) -> dict[str, str]:
+        return {**values, **{name: value for name, _, value in (each.partition("=") for each in changes)}}
+
+    best = changed({}, base)
+    for choices in [*CHOICES, *CHOICES]:
+        best = min([best, *(changed(best, choice) for choice in choices)], key=trial)
+    return tuple(f"{name}={value}" for name, value in best.items())
 
 
 def main() -> None:
@@ -143,11 +142,10 @@ def main() -> None:
     parser.add_argument("--writers", default="1,2,8", help="numbers of writers (1,2,8)")
     parser.add_argument("--fit", action="store_true", help="search for better values, with 1, 2 and 8 writers")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the system")
-    parser.add_argument("--images", type=Path, default=Path("build/eight-drives"), help="folder for prepared drives")
     asked = parser.parse_args()
     measured = read_measured(asked.data)
     if asked.fit:
-        print(fit(asked.system, asked.set, {writers: measured[writers] for writers in FITTED}, asked.images))
+        print(fit(asked.system, asked.set, {writers: measured[writers] for writers in FITTED}))
         return
     for writers, figures in simulate(asked.system, map(int, asked.writers.split(",")), sets=asked.set).items():
         print(

@@ -1,7 +1,5 @@
 //! Arguments of the command.
 
-use std::path::PathBuf;
-
 use sim::Time;
 
 use crate::arrangement::Arrangement;
@@ -17,11 +15,10 @@ drives_in_turn SYSTEM [OPTION VALUE]...
   --depth N             requests that a writer keeps outstanding (128)
   --core-time NS        time of a writer's core for each request, in ns (3214)
   --addresses common    addresses of the writers: common, or own ones for each
-  --span N              requests by which the last writer is behind the first, on drives of full size (3500000)
+  --lag SHARE           share of the first writer's requests by which the last one is behind (0.02)
   --warm-up SECONDS     simulated time that is not measured (0.5)
   --seconds SECONDS     simulated time that is measured after that (2)
-  --seed N              seed of addresses and drives (1)
-  --images FOLDER       folder for prepared drives: those that exist there are not written again";
+  --seed N              seed of addresses and drives (1)";
 
 /// The arguments.
 pub struct Arguments {
@@ -33,10 +30,12 @@ pub struct Arguments {
     pub writers: Vec<u64>,
     /// Drives are simulated at 1/`part` of their size.
     pub part: u64,
-    /// The rest; its number of writers is not used.
+    /// Share of the first writer's requests by which the last one is behind.
+    pub lag: f64,
+    /// True if each writer has addresses of its own.
+    pub own_addresses: bool,
+    /// The rest.
     pub arrangement: Arrangement,
-    /// Folder for prepared drives.
-    pub images: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -50,18 +49,16 @@ impl Arguments {
             sets: Vec::new(),
             writers: vec![1, 2, 8],
             part: 64,
+            lag: 0.02,
+            own_addresses: false,
             arrangement: Arrangement {
                 drives: 8,
-                writers: 0,
                 depth: 128,
                 core_time: Time::from_ns(3214),
-                own_addresses: false,
-                span: 3_500_000,
                 warm_up: Time::from_ms(500),
                 measured: Time::from_ms(2000),
                 seed: 1,
             },
-            images: None,
         };
         let mut rest = std::env::args().skip(1);
         while let Some(name) = rest.next() {
@@ -74,7 +71,6 @@ impl Arguments {
                 return Err(format!("{name} {value}: unknown option or wrong value\n\n{HELP}"));
             }
         }
-        found.arrangement.span /= found.part;
         if found.system.is_empty() { Err(HELP.to_owned()) } else { Ok(found) }
     }
 
@@ -94,17 +90,16 @@ impl Arguments {
             "--depth" => arrangement.depth = positive()?.try_into().ok()?,
             "--core-time" => arrangement.core_time = Time::from_ns(positive()?),
             "--addresses" => {
-                arrangement.own_addresses = match value {
+                self.own_addresses = match value {
                     "common" => false,
                     "own" => true,
                     _ => return None,
                 }
             }
-            "--span" => arrangement.span = positive()?,
+            "--lag" => self.lag = value.parse().ok().filter(|share| (0.0..1.0).contains(share))?,
             "--warm-up" => arrangement.warm_up = seconds()?,
             "--seconds" => arrangement.measured = seconds()?,
             "--seed" => arrangement.seed = positive()?,
-            "--images" => self.images = Some(PathBuf::from(value)),
             _ => return None,
         }
         Some(())

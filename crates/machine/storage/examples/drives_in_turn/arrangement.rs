@@ -1,37 +1,29 @@
 //! The arrangement: which jobs visit which drives, and what was written before.
 
 use std::io;
-use std::path::Path;
 
 use media::Op;
-use nand::PayloadKind;
 use sim::Time;
 use system::System;
 use system::parts::Parts;
 
-use crate::drive::{Drive, History};
-use crate::jobs::{Addresses, BYTES, Job};
+use crate::drive::Drive;
+use crate::history::{Past, Run};
+use crate::jobs::Job;
 use crate::target::Target;
 
-/// Share of a drive that the writers together write in their run before it is simulated: about its spare space, so that
-/// collection finds the blocks that such a run leaves.
-const BEGUN: f64 = 0.06;
+/// Number of writes by which each drive has been powered up for longer than the one before it.
+const APART: u64 = 2000;
 
 /// A reader at depth 1 and writers on drives.
 #[derive(Clone, Debug)]
 pub struct Arrangement {
     /// Number of drives.
     pub drives: usize,
-    /// Number of writers.
-    pub writers: u64,
     /// Requests that a writer keeps outstanding.
     pub depth: u32,
     /// Time that a writer's core needs for a request.
     pub core_time: Time,
-    /// True if each writer has addresses of its own.
-    pub own_addresses: bool,
-    /// Requests by which the last writer is behind the first.
-    pub span: u64,
     /// Start of the measured part.
     pub warm_up: Time,
     /// Length of the measured part.
@@ -41,48 +33,41 @@ pub struct Arrangement {
 }
 
 impl Arrangement {
-    /// Returns the number of requests by which each writer is behind the one before it: whole turns, so that both send an
-    /// address to the same drive.
-    pub fn apart(&self) -> u64 {
-        (self.span / (self.writers - 1).max(1)).next_multiple_of(self.drives as u64)
+    /// Returns the number of requests of the first writer after which drive `number` is simulated: the drives are one
+    /// drive at as many moments of the run's second half, which was measured.
+    pub fn moment(&self, run: Run, number: usize) -> u64 {
+        let half = run.requests / 2;
+        half + half * (2 * number as u64 + 1) / (2 * self.drives as u64)
     }
 
-    /// Prepares the drives and creates the jobs: the reader, then the writers. The reader follows the first writer's
-    /// addresses from the start of the run, and finds them written.
+    /// Performs `run` on a drive until the last of these moments, and creates the jobs: the reader, then the writers. The
+    /// reader follows the first writer's addresses, a quarter of a run behind at least. Also returns how many requests of the
+    /// first writer `past` has performed.
     ///
     /// # Errors
-    /// If a drive cannot be prepared, or its image cannot be read or written.
-    pub fn target(&self, system: &System, images: Option<&Path>) -> io::Result<Target> {
-        let parts = Parts::new(system, PayloadKind::None).map_err(io::Error::other)?;
-        let (drives, writers) = (self.drives as u64, self.writers);
-        let sequence = |number: u64| Addresses {
-            sequence: self.seed + if self.own_addresses { number << 20 } else { 0 },
-            requests: parts.user_bytes / BYTES,
-        };
-        let apart = self.apart();
-        // The first writer has written as much of its sequence when the simulated part begins; the last one has begun, too.
-        let share = (BEGUN * (parts.user_bytes / BYTES) as f64 / writers as f64) as u64 * drives;
-        let begun = share.max((apart * writers).next_multiple_of(drives));
-        // After that it writes at most what its core allows.
-        let more = (self.end().ps() / self.core_time.ps()).next_multiple_of(drives);
-        let history = History {
-            addresses: (0..writers).map(sequence).collect(),
-            // The number of writers doubled from run to run, beginning with one.
-            before: if writers > 1 { begun + more } else { 0 },
-            before_writers: (writers / 2).max(1),
-            begun,
-            apart,
-        };
-        let drive = |number| Drive::new(system, self.seed + number as u64, (number, self.drives), &history, images);
-        let drives = (0..self.drives).map(drive).collect::<Result<_, _>>()?;
+    /// If the drive becomes read-only or cannot be mounted.
+    pub fn target(&self, system: &System, parts: &Parts, past: &mut Past, run: Run) -> io::Result<(Target, u64)> {
+        let moments: Vec<u64> = (0..self.drives).map(|number| self.moment(run, number)).collect();
+        let (mut drives, mut from) = (Vec::new(), 0);
+        for (number, moment) in (1..).zip(&moments) {
+            // Drives that power up at the same time would keep step.
+            let on = moment - APART / run.writers * number;
+            let seed = self.seed + number;
+            past.write(run.writes(past.addresses, from, on))?;
+            let mut copy = past.powered_up(parts, seed)?;
+            copy.write(run.writes(past.addresses, on, *moment))?;
+            drives.push(Drive::new(copy.machine(parts, seed)));
+            from = on;
+        }
         let cores = system.host.cores as usize;
-        let reader = Job::new(Op::Read, 1, sequence(0), 0, None);
-        let writer = |number: u64| {
-            let next = begun - number * apart;
-            Job::new(Op::Write, self.depth, sequence(number), next, Some(number as usize % cores))
+        let read_from = (0..self.drives as u64).map(|number| run.requests / 4 * number / self.drives as u64).collect();
+        let reader = Job::new(Op::Read, 1, (past.addresses, 0), read_from, None);
+        let writer = |writer: u64| {
+            let first = moments.iter().map(|moment| run.sent(writer, *moment)).collect();
+            Job::new(Op::Write, self.depth, (past.addresses, writer), first, Some(writer as usize % cores))
         };
-        let jobs = std::iter::once(reader).chain((0..writers).map(writer)).collect();
-        Ok(Target::new(drives, jobs, cores, self.core_time, self.warm_up))
+        let jobs = std::iter::once(reader).chain((0..run.writers).map(writer)).collect();
+        Ok((Target::new(drives, jobs, cores, self.core_time, self.warm_up), from))
     }
 
     /// Returns the end of the simulated time.

@@ -1,21 +1,10 @@
-//! A drive of the target, and what was written to it before the simulated part of a run.
+//! A drive of the target.
 
-use std::fs::File;
-use std::io;
-use std::path::Path;
-
-use media::{Op, Request};
-use nand::{PayloadKind, Store};
-use sha2::{Digest, Sha256};
-use sim::{Streams, Time};
+use media::Request;
+use sim::Time;
 use storage::Machine;
 use storage::counters::Counters;
-use storage::fast::Fast;
-use storage::prepare::{Preparation, prepare};
-use system::parts::Parts;
 use system::{System, SystemError};
-
-use crate::jobs::Addresses;
 
 /// Loads a system at 1/`part` of its size, with the same over-provisioning. The blocks have few pages, so that there are
 /// many superblocks, and erases are shorter by the same factor. Everything else keeps its size, such as the write cache.
@@ -37,47 +26,13 @@ pub fn shrunk(name: &str, sets: &[(&str, &str)], part: u64) -> Result<System, Bo
         ("flash.pages", few_pages.to_string()),
         ("flash.blocks", few_blocks.to_string()),
         ("ftl.capacity", format!("{}B", few_units * whole.ftl.unit)),
+        ("ftl.slc_cache.size", format!("{}B", whole.ftl.slc_cache.size / part)),
         ("flash.erase", shorter(flash.erase)),
         ("flash.slc_erase", shorter(flash.slc_erase)),
-        // As many pages of the map as the whole drive has.
-        ("ftl.checkpoint.span", format!("{}B", (whole.ftl.checkpoint.span / part).max(whole.ftl.unit))),
     ];
     let changes = values.iter().map(|(key, value)| (*key, value.as_str()));
     let all: Vec<(&str, &str)> = sets.iter().copied().chain(changes).collect();
     Ok(System::load(name, &all)?)
-}
-
-/// Writes to a drive in its steady state before the simulated part. Numbers of requests are for all drives together.
-#[derive(Debug)]
-pub struct History {
-    /// Addresses of each writer.
-    pub addresses: Vec<Addresses>,
-    /// Number of requests of each writer of the run before this one.
-    pub before: u64,
-    /// Number of writers of the run before this one.
-    pub before_writers: u64,
-    /// Number of requests of the first writer of this run.
-    pub begun: u64,
-    /// Number of requests by which each writer is behind the one before it.
-    pub apart: u64,
-}
-
-impl History {
-    /// Returns the writes to drive `drive` of `drives`, in order.
-    pub fn writes(&self, (drive, drives): (usize, usize)) -> impl Iterator<Item = Request> {
-        let behind = (self.before_writers - 1) * self.apart;
-        let before = if self.before > 0 { self.before + behind } else { 0 };
-        let runs = [(self.before_writers, before), (self.addresses.len() as u64, self.begun)];
-        runs.into_iter().flat_map(move |(writers, last)| {
-            (drive as u64..last).step_by(drives).flat_map(move |index| {
-                let of = move |writer: u64| {
-                    let index = index.checked_sub(writer * self.apart)?;
-                    Some(self.addresses[writer as usize].request(Op::Write, index))
-                };
-                (0..writers).filter_map(of)
-            })
-        })
-    }
 }
 
 /// A drive and its outstanding requests.
@@ -92,42 +47,9 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Prepares a drive, given by its number and the number of drives: steady under uniform writes, then written as in
-    /// `history`. With a folder for images, a drive that was written before is read from there.
-    ///
-    /// # Errors
-    /// If the drive cannot be prepared, or its image cannot be read or written.
-    pub fn new(
-        system: &System,
-        seed: u64,
-        number: (usize, usize),
-        history: &History,
-        images: Option<&Path>,
-    ) -> io::Result<Drive> {
-        let streams = Streams::new(seed);
-        let parts = Parts::new(system, PayloadKind::None).map_err(io::Error::other)?;
-        let path = images.map(|folder| {
-            let of = format!("{:?} {} {seed} {number:?} {history:?}", parts.nand.geometry, system.hash_of(&["ftl"]));
-            let hash: String = Sha256::digest(of).iter().map(|byte| format!("{byte:02x}")).collect();
-            folder.join(format!("written-{}.zst", &hash[..32]))
-        });
-        let store = match path {
-            Some(path) if path.exists() => {
-                let mut stream = zstd::Decoder::new(File::open(path)?)?;
-                Store::load(&mut stream, parts.nand.buffers).map_err(io::Error::other)?
-            }
-            _ => {
-                let store = written(system, &parts, &streams, history.writes(number))?;
-                if let Some(path) = path {
-                    let mut stream = zstd::Encoder::new(File::create(path)?, 1)?;
-                    store.save(&mut stream)?;
-                    stream.finish()?;
-                }
-                store
-            }
-        };
-        let (nand, ftl, _) = parts.mount(store, &streams).map_err(io::Error::other)?;
-        Ok(Drive { machine: Machine::new(&parts, ftl, nand), outstanding: Vec::new(), free: Vec::new(), begin: None })
+    /// Creates a drive without outstanding requests.
+    pub fn new(machine: Machine) -> Drive {
+        Drive { machine, outstanding: Vec::new(), free: Vec::new(), begin: None }
     }
 
     /// Submits a request of `job` at `now`.
@@ -145,24 +67,4 @@ impl Drive {
         self.free.push(io);
         self.outstanding[io as usize]
     }
-}
-
-/// Returns flash in its steady state, after `writes`.
-fn written(
-    system: &System,
-    parts: &Parts,
-    streams: &Streams,
-    writes: impl Iterator<Item = Request>,
-) -> io::Result<Store> {
-    let (store, _) = prepare(system, parts, Preparation::Steady, streams, None).map_err(io::Error::other)?;
-    let (nand, mut ftl, _) = parts.mount(store, streams).map_err(io::Error::other)?;
-    let mut store = nand.into_store();
-    let mut fast = Fast::new(&mut ftl, &mut store);
-    for request in writes.chain([Request::flush()]) {
-        if !fast.request(request).is_ok() {
-            return Err(io::Error::other("the drive became read-only while it was prepared"));
-        }
-    }
-    store.forget_rule();
-    Ok(store)
 }

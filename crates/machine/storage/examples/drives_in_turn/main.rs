@@ -5,32 +5,53 @@ mod arguments;
 mod arrangement;
 mod drive;
 mod figures;
+mod history;
 mod jobs;
 mod target;
 
+use std::error::Error;
 use std::process::ExitCode;
 
 use arguments::Arguments;
-use arrangement::Arrangement;
 use drive::shrunk;
 use figures::figures;
+use history::{Past, Run};
+use jobs::{Addresses, BYTES};
+use nand::PayloadKind;
 use system::System;
+use system::parts::Parts;
+
+/// Simulates the runs with the asked numbers of writers, after all runs before them.
+fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let sets: Vec<_> = arguments.sets.iter().map(|set| System::split_set(set)).collect::<Result<_, _>>()?;
+    let system = shrunk(&arguments.system, &sets, arguments.part)?;
+    let parts = Parts::new(&system, PayloadKind::None)?;
+    let arrangement = &arguments.arrangement;
+    let (sequence, requests) = (arrangement.seed, parts.user_bytes / BYTES);
+    let addresses = Addresses { sequence, own: arguments.own_addresses, requests };
+    let mut past = Past::begin(&system, &parts, arrangement.seed, addresses)?;
+    let mut left = arguments.writers.clone();
+    for run in Run::all(arguments.part, arguments.lag) {
+        let mut from = 0;
+        if left.contains(&run.writers) {
+            let (mut target, performed) = arrangement.target(&system, &parts, &mut past, run)?;
+            target.run(arrangement.end());
+            println!("{}", figures(&target, arrangement.measured, run.writers));
+            // Later runs with as many writers had schedulers.
+            left.retain(|writers| *writers != run.writers);
+            from = performed;
+        }
+        if left.is_empty() {
+            return Ok(());
+        }
+        past.write(run.writes(addresses, from, run.requests))?;
+    }
+    Err(format!("--writers: no run with {} writers was measured", left[0]).into())
+}
 
 fn main() -> ExitCode {
-    let run = |arguments: Arguments| -> Result<(), String> {
-        let sets: Result<Vec<_>, _> = arguments.sets.iter().map(|set| System::split_set(set)).collect();
-        let sets = sets.map_err(|error| error.to_string())?;
-        let system = shrunk(&arguments.system, &sets, arguments.part).map_err(|error| error.to_string())?;
-        for writers in &arguments.writers {
-            let arrangement = Arrangement { writers: *writers, ..arguments.arrangement.clone() };
-            let target = arrangement.target(&system, arguments.images.as_deref());
-            let mut target = target.map_err(|error| error.to_string())?;
-            target.run(arrangement.end());
-            println!("{}", figures(&target, arrangement.measured, *writers));
-        }
-        Ok(())
-    };
-    match Arguments::parse().and_then(run) {
+    let result = Arguments::parse().and_then(|arguments| run(&arguments).map_err(|error| error.to_string()));
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("{message}");

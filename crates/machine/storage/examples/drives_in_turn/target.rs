@@ -83,7 +83,7 @@ impl Target {
     /// Submits the next request that is due.
     fn submit(&mut self) {
         let Reverse((at, _, job)) = self.due.pop().expect("a submission is due");
-        let (drive, request) = self.jobs[usize::from(job)].next(self.drives.len());
+        let (drive, request) = self.jobs[usize::from(job)].next();
         self.drives[drive].submit(at, job, request);
     }
 
