@@ -230,24 +230,3 @@ fn retention_acts_on_a_drive_that_begins_worn() {
     assert_eq!(lost(&old), 0, "blocks without cycles keep what they hold");
     assert_eq!(lost(&worn), 100);
 }
-
-/// Each write changes another page of the map, which is written once more at the next checkpoint, while writes wait.
-#[test]
-fn a_checkpoint_of_the_map_holds_up_writes() {
-    let measure = |pages: &str| {
-        let sets = [
-            ("ftl.checkpoint.pages", pages),
-            ("ftl.checkpoint.span", "4KiB"),
-            ("device.write_cache.size", "1MiB"),
-            ("ftl.over_provisioning", "3"),
-        ];
-        random(&sets, Op::Write, 1, 32, 6_000)
-    };
-    let (without, with) = (measure("0"), measure("1000"));
-    let rates = with.rate / without.rate;
-    assert!((0.4..0.65).contains(&rates), "{} instead of {} writes a second", with.rate, without.rate);
-    let pause = 1000.0 / without.rate * 1e6;
-    let longest = (without.at(1.0), with.at(1.0));
-    assert!(longest.1 > longest.0 + 0.7 * pause, "{longest:?} us, and a checkpoint takes {pause} us");
-    assert!(with.at(0.5) < 2.0 * without.at(0.5), "{} us between checkpoints", with.at(0.5));
-}

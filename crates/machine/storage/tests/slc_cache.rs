@@ -144,6 +144,35 @@ fn a_full_cache_may_wait_for_a_pause() {
     assert!(beside > 0, "{beside} units folded beside writes");
 }
 
+/// In batches, folding stands still until free blocks run short; then writes wait until a batch is read.
+#[test]
+fn a_batch_of_folding_holds_up_writes() {
+    const BATCH: u64 = 4096;
+    let measure = |batch: &str| {
+        let sets = [
+            ("ftl.over_provisioning", "0.3"),
+            ("ftl.slc_cache.size", "96MiB"),
+            ("ftl.slc_cache.fold", "1"),
+            ("ftl.slc_cache.batch", batch),
+            ("device.write_cache.size", "1MiB"),
+        ];
+        let (mut machine, units) = machine(&drive(&sets), Preparation::Filled);
+        burst(&mut machine, 0, 5 * SLC_BLOCK);
+        let before = copies(&machine);
+        let mut rng = Streams::new(2).stream("test.writes");
+        let flown = fly(&mut machine, 16, 4_000, || Request::new(Op::Write, rng.below(units - 8) * UNIT, 8 * UNIT));
+        (flown.silence, copies(&machine) - before, flown.each)
+    };
+    let (alongside, batches) = (measure("0B"), measure("16MiB"));
+    // Eight dies program eight units each in half a millisecond.
+    let pause = Time::from_us(500) * (BATCH / 64);
+    println!("{} and {} without a completion, for {pause} a batch", alongside.0, batches.0);
+    assert!(alongside.0 < pause / 4 && batches.0 > pause / 2, "{} and {} without a completion", alongside.0, batches.0);
+    let held = batches.2.iter().filter(|(_, time)| *time > pause / 2).count() as u64;
+    let expected = batches.1 / BATCH * 16;
+    assert!((expected / 2..expected * 2).contains(&held), "{held} writes waited for {} units to be folded", batches.1);
+}
+
 /// Writes `units` sequentially from `first`, 32 at a time. Returns the units per second in windows of 1024 units.
 fn burst(machine: &mut Machine, first: u64, units: u64) -> Vec<f64> {
     let mut next = first * UNIT;

@@ -513,14 +513,9 @@ const CASES: &[Case] = &[
         r#"bad.toml:2:1: device.dram is "0B", but 974.9MiB are to be in it (ftl.map_cache.size 958.9MiB, device.write_cache.size 16MiB), expected as much DRAM or another place"#,
     ),
     (
-        &["ftl.checkpoint.pages = 100"],
-        &[("ftl.map_cache.size", "1MiB")],
-        "--set ftl.map_cache.size=1MiB: ftl.checkpoint.pages is 100, expected 0 where only a part of the map is cached: its pages are written when they leave the cache",
-    ),
-    (
-        &["extends = \"nvme-client-tlc\"", "ftl.checkpoint.pages = 100"],
-        &[("ftl.parity.stripe", "15"), ("flash.pages", "384")],
-        "--set ftl.parity.stripe=15: ftl.checkpoint.pages is 100, expected 0 where stripes have parity, which would not cover the pages of the map",
+        &[r#"ftl.slc_cache.batch = "9MB""#],
+        &[("ftl.slc_cache.fold", "0")],
+        r#"--set ftl.slc_cache.fold=0: ftl.slc_cache.batch is "9MB", expected 0B where ftl.slc_cache.fold is 0, since folding waits for a pause then"#,
     ),
     (
         &["[ftl]", r#"stripe = "CWDX""#],

@@ -150,15 +150,8 @@ pub struct SlcCache {
     pub keep: u32,
     /// Other blocks that a parallel unit may use in SLC mode while the drive is not full.
     pub dynamic: u32,
-}
-
-/// Checkpoints of a map that the controller holds whole.
-#[derive(Clone, Copy, Debug)]
-pub struct Checkpoint {
-    /// Changed pages of the map at which all of these are written to flash.
-    pub pages: u32,
-    /// Mapping units whose entries share a page of the map.
-    pub span: u32,
+    /// Units that folding moves at once while host data waits; 0: folding goes on alongside host writes.
+    pub batch: u32,
 }
 
 /// Limits at which data is rewritten in the background because of its age or of reads of its block.
@@ -219,8 +212,6 @@ pub struct Config {
     pub wear: Wear,
     /// Map cache, if the controller does not hold the whole map.
     pub map_cache: Option<MapCache>,
-    /// Checkpoints of the map, if there are any.
-    pub checkpoint: Option<Checkpoint>,
     /// Host memory, if the controller can use any.
     pub host_memory: Option<HostMemory>,
     /// Data RAM.

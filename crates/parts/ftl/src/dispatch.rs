@@ -27,6 +27,7 @@ impl Ftl {
         let due = self.pending.left
             | self.buffer.dirty.is_due()
             | self.gc.short.is_due()
+            | self.gc.batch.is_due()
             | self.space.host_room.is_due()
             | self.space.erase_queue.is_due()
             | self.durability.durable_queue.is_due()
@@ -39,6 +40,7 @@ impl Ftl {
         self.pending.left = false;
         self.buffer.dirty.begin_dispatch();
         self.gc.short.begin_dispatch();
+        self.gc.batch.begin_dispatch();
         self.map.begin_dispatch();
         self.space.host_room.begin_dispatch();
         self.space.erase_queue.begin_dispatch();
@@ -50,6 +52,7 @@ impl Ftl {
     /// commands whose data is durable.
     pub(crate) fn dispatch(&mut self, out: &mut Actions) {
         self.begin_dispatch();
+        self.end_batch();
         if !self.buffer.dirty.is_empty() {
             self.destage(out);
         }
@@ -98,7 +101,6 @@ impl Ftl {
 
     /// Opens the emergency reserve if no operation is in progress and host writes or a failed program have no room.
     fn use_emergency_reserve(&mut self, out: &mut Actions) {
-        self.map.checkpoint.cut_short();
         if self.space.host_room.is_paced() {
             // The copies that throttle the host cannot proceed by themselves.
             self.space.host_room.stop_pacing();

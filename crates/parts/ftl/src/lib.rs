@@ -194,7 +194,6 @@ impl Ftl {
             Kind::HostRead | Kind::CollectRead => unreachable!("handled by the caller"),
             Kind::Program if status.is_ok() => self.program_done(id, None, out),
             Kind::Program => self.program_failed(id, out),
-            Kind::Checkpoint => self.map_pages_done(id, status, out),
             Kind::Parity => self.parity_done(id, status, out),
             Kind::Rebuild => return self.rebuild_read_done(id, status, flash, out),
             Kind::Erase => self.erase_done(id, status, out),

@@ -58,7 +58,6 @@ fn drive(cache: MapCache, write: u32, group: Group) -> Config {
         refresh: Refresh::default(),
         read_copies: None,
         parity: None,
-        checkpoint: None,
         placement: None,
         tags: 32,
         moves: true,

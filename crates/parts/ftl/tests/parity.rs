@@ -60,7 +60,6 @@ fn config(parity: Option<u32>) -> Config {
         slc: None,
         read_copies: None,
         parity,
-        checkpoint: None,
         placement: None,
         refresh: ftl::config::Refresh::default(),
         tags: 8,

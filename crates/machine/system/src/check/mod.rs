@@ -1,6 +1,5 @@
 //! Checks across keys, and what follows from them: one module per table that has many.
 
-mod checkpoint;
 pub(crate) mod hmb;
 mod hybrid;
 mod kernel;
@@ -53,7 +52,6 @@ pub(crate) fn check(system: &mut System) -> Result<(), SystemError> {
     }
     hmb::check(system)?;
     parity::check(system)?;
-    checkpoint::check(system)?;
     placement::check(system)?;
     capacity(system)?;
     memory(system)
@@ -298,6 +296,9 @@ fn geometry(s: &System) -> Result<(), SystemError> {
             return s.conflict(&[key, "flash.cell"], why);
         }
     }
+    let folds = s.ftl.slc_cache.batch == 0 || s.ftl.slc_cache.fold > 0;
+    let off = "0B where ftl.slc_cache.fold is 0, since folding waits for a pause then";
+    s.expect(folds, &["ftl.slc_cache.batch", "ftl.slc_cache.fold"], off)?;
     let planes = if s.ftl.multi_plane { u64::from(flash.planes) } else { 1 };
     let program = planes * flash.page / s.ftl.unit;
     if program > 64 {
@@ -390,8 +391,7 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
     // The good blocks of a plane, minus the collection reserve, must hold the host's data.
     let blocks = (f64::from(s.flash.blocks) * (1.0 - s.flash.bad_blocks)) as u64;
     let dynamic = s.ftl.slc_cache.dynamic > 0;
-    let checkpoints = s.ftl.checkpoint.pages > 0;
-    let frontiers = if s.ftl.gc.streams { 2 } else { 1 } + u64::from(dynamic) + u64::from(checkpoints);
+    let frontiers = if s.ftl.gc.streams { 2 } else { 1 } + u64::from(dynamic);
     let block = u64::from(s.flash.pages) * s.flash.page;
     // A map that is not fully cached is also stored in flash.
     let map = if s.ftl.map_cache.size.is_some() { given / s.ftl.unit * MAP_ENTRY } else { 0 };

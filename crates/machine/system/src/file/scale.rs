@@ -117,8 +117,8 @@ fn changes(
     if whole.ftl.slc_cache.dynamic > 0 {
         bytes("ftl.slc_cache.dynamic", whole.ftl.slc_cache.dynamic / part);
     }
-    if whole.ftl.checkpoint.pages > 0 {
-        bytes("ftl.checkpoint.span", (whole.ftl.checkpoint.span / part).max(unit));
+    if whole.ftl.slc_cache.batch > 0 {
+        bytes("ftl.slc_cache.batch", size(whole.ftl.slc_cache.batch, unit));
     }
     if let Some(map) = whole.ftl.map_cache.size {
         bytes("ftl.map_cache.size", size(map, unit));

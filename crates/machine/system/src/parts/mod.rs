@@ -445,7 +445,6 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
         },
         read_copies: (system.copy_blocks > 0)
             .then(|| layer::ReadCopies { blocks: system.copy_blocks, units: units(d.read_cache.size) }),
-        checkpoint: checkpoint(system),
         slc: slc_cache(system),
         refresh: layer::Refresh {
             reads: f.refresh.reads,
@@ -469,12 +468,6 @@ fn placement(f: &system::ftl::Ftl) -> Option<layer::Placement> {
     Some(layer::Placement { handles: f.placement.handles, isolation })
 }
 
-fn checkpoint(system: &System) -> Option<layer::Checkpoint> {
-    let system::ftl::Checkpoint { pages, span } = system.ftl.checkpoint;
-    let units = (span / system.ftl.unit).max(1);
-    (pages > 0).then_some(layer::Checkpoint { pages, span: units.min(u64::from(u32::MAX)) as u32 })
-}
-
 fn slc_cache(system: &System) -> Option<layer::SlcCache> {
     let blocks = system.slc_blocks + system.copy_blocks;
     let cache = &system.ftl.slc_cache;
@@ -484,6 +477,7 @@ fn slc_cache(system: &System) -> Option<layer::SlcCache> {
         fold: cache.fold,
         keep: (cache.keep * f64::from(system.slc_blocks + system.dynamic_blocks)) as u32,
         dynamic: system.dynamic_blocks,
+        batch: u32::try_from(cache.batch.div_ceil(system.ftl.unit)).unwrap_or(u32::MAX),
     })
 }
 

@@ -126,8 +126,6 @@ section! {
         table gc: Gc;
         /// The cache of the map.
         table map_cache: MapCache;
-        /// Checkpoints of a map that is cached whole.
-        table checkpoint: Checkpoint;
         /// Blocks in SLC mode (one bit per cell) that take writes first.
         table slc_cache: SlcCache;
         /// Parity across dies.
@@ -216,19 +214,6 @@ section! {
 }
 
 section! {
-    /// Checkpoints of a map that is cached whole.
-    Checkpoint {
-        "ftl.checkpoint.pages" pages: u32 = COUNT.within(0.0, 16777216.0),
-            assumed("0", "no maker describes checkpoints; docs/model.md has a drive whose measured writes show them"),
-            "Changed pages of the map at which all of these are written to flash, while host data waits; 0: the map is \
-             not written. Needs the whole map in the cache (ftl.map_cache.size all), and no parity.";
-        "ftl.checkpoint.span" span: u64 = SIZE.within(512.0, 1099511627776.0),
-            assumed("4MiB", "1,024 entries of 4 bytes, each for 4 KiB"),
-            "User data whose entries share a page of the map.";
-    }
-}
-
-section! {
     /// Blocks in SLC mode (one bit per cell) that take host writes first.
     SlcCache {
         "ftl.slc_cache.size" size: u64 = SIZE,
@@ -243,6 +228,9 @@ section! {
         "ftl.slc_cache.dynamic" dynamic: u64 = SIZE,
             assumed("0B", "disabled by default"),
             "Maximum data in the dynamic part, which uses free capacity in SLC mode and shrinks as the drive fills.";
+        "ftl.slc_cache.batch" batch: u64 = SIZE,
+            assumed("0B", "folding keeps to the pace of the host by default"),
+            "Data that folding moves at once while host data waits in the write cache; 0B: it goes on alongside host writes.";
     }
 }
 

@@ -22,12 +22,9 @@ impl Ftl {
                 }
                 return;
             };
-            if self.map.checkpoint.is_due() {
-                self.program_map_pages(room, out);
-            } else {
-                self.program_dirty(room, out);
-            }
+            self.program_dirty(room, out);
             self.pace(room.pu, out);
+            self.begin_batch(room.pu, out);
             self.heed_marks();
         }
     }
@@ -55,12 +52,10 @@ impl Ftl {
         }
     }
 
-    /// Returns true if a program should be filled from the head of the dirty list, or with pages of a checkpoint.
+    /// Returns true if a program should be filled from the head of the dirty list.
     #[inline]
     pub(crate) fn destages(&self) -> bool {
-        let checkpoint = &self.map.checkpoint;
-        !self.space.host_room.is_stalled()
-            && if checkpoint.is_in_progress() { checkpoint.is_due() } else { self.has_dirty_program() }
+        !self.space.host_room.is_stalled() && !self.gc.batch.is_in_progress() && self.has_dirty_program()
     }
 
     /// Like [`destages`](Self::destages), whether or not host writes have room.
@@ -104,9 +99,6 @@ impl Ftl {
         if self.space.placement.is_on() {
             let host = self.stats.programmed_host - before;
             self.space.placement.programmed(self.buffer.dirty.handle(), host, room.units - taken);
-        }
-        if self.map.checkpoint.is_on() {
-            self.change_map(id, taken);
         }
         self.operations.pad(id, taken);
         self.operations[id].plain = plain;

@@ -105,7 +105,13 @@ impl Ftl {
                 self.gc.waits = true;
                 return;
             }
-            if !self.read_victim(pu, scan, self.copies_allowed(pu, scan, shortage), out) {
+            let copies = if self.gc.batch.is_in_progress() {
+                // Host data waits for the room as well.
+                self.gc.units[pu as usize].quota
+            } else {
+                self.copies_allowed(pu, scan, shortage)
+            };
+            if !self.read_victim(pu, scan, copies, out) {
                 return;
             }
             self.gc.units[pu as usize].scan = None;
@@ -149,6 +155,8 @@ impl Ftl {
         let mut batch_end = order.batch_end(scan.cursor, scan.end);
         let collection = &mut self.gc.units[pu as usize];
         let background = collection.scan.is_none_or(|of| of.block != scan.block);
+        let folded = background && self.gc.batch.is_in_progress() && self.is_slc(scan.block);
+        let collection = &mut self.gc.units[pu as usize];
         let (mut reads, mut cursor) = (0, scan.cursor);
         while cursor < scan.end {
             if cursor == batch_end {
@@ -168,6 +176,9 @@ impl Ftl {
                 }
                 collection.in_flight += count;
                 reads += 1;
+                if folded {
+                    self.gc.batch.read(count);
+                }
                 let mut page = self.layout.page_in(pu, scan.block, program);
                 if self.layout.planes > 1 {
                     page.planes = planes_of(&self.layout, page.planes, bits);

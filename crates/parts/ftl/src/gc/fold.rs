@@ -2,7 +2,7 @@
 //!
 //! While the host is active, a parallel unit folds as much as the host has written to its SLC blocks. Its *SLC level*
 //! is the sum of the free SLC blocks, the rest of the open one, and the space gained so far from the block being
-//! folded; folding maintains it at `fold` blocks. In idle time the unit continues to fold until only `keep` full blocks
+//! folded; folding maintains it at `fold` blocks, continuously or in [batches](super::batch). In idle time the unit continues to fold until only `keep` full blocks
 //! are left, and stops when a command arrives: copies in flight complete, and the rest of the block waits for the next
 //! idle period.
 //!
@@ -118,28 +118,49 @@ impl Ftl {
     /// Returns the SLC block to fold next, if one is due and its data fits elsewhere.
     fn next_folded(&self, pu: u32) -> Option<u32> {
         let (slc, l) = (self.config.slc?, &self.space.parallel_units[pu as usize]);
-        let block = l.closed_slc().front().copied()?;
         let idle = self.gc.pace.is_idle() && l.closed_slc().len() > slc.keep as usize;
+        if idle || self.is_due_to_fold(pu, slc) { self.oldest_to_fold(pu) } else { None }
+    }
+
+    /// Returns the oldest closed SLC block, if its data fits elsewhere.
+    fn oldest_to_fold(&self, pu: u32) -> Option<u32> {
+        let l = &self.space.parallel_units[pu as usize];
+        let block = l.closed_slc().front().copied()?;
         // Folding takes room in the other blocks without freeing any.
-        let due = (idle || self.slc_shortage(pu, slc) > 0) && l.free().len() > RESERVE;
-        (due && self.fits(pu, block)).then_some(block)
+        (l.free().len() > RESERVE && self.fits(pu, block)).then_some(block)
+    }
+
+    /// Returns true if `pu` is folding a block, or could fold one.
+    pub(super) fn folds(&self, pu: u32) -> bool {
+        let scan = self.gc.units[pu as usize].background.scan;
+        scan.is_some_and(|scan| self.is_slc(scan.block)) || self.oldest_to_fold(pu).is_some()
+    }
+
+    /// Returns true if folding in `pu` is due while the host is active.
+    fn is_due_to_fold(&self, pu: u32, slc: SlcCache) -> bool {
+        if slc.batch > 0 { self.gc.batch.is_in_progress() } else { self.slc_shortage(pu, slc) > 0 }
+    }
+
+    /// Returns true if `pu` has less free SLC space than folding maintains.
+    pub(super) fn lacks_slc(&self, pu: u32) -> bool {
+        self.config.slc.is_some_and(|slc| self.slc_shortage(pu, slc) > 0)
     }
 
     /// Returns true if `scan`, which was begun, is still due. A block without valid units costs nothing more, and is
     /// free space.
     fn goes_on(&self, pu: u32, scan: GcScan) -> bool {
-        let shortage = || self.config.slc.map_or(0, |slc| self.slc_shortage(pu, slc));
+        let due = || self.config.slc.is_some_and(|slc| self.is_due_to_fold(pu, slc));
         self.gc.pace.is_idle()
             || self.space.blocks.valid(scan.block) == 0
-            || if self.is_slc(scan.block) { shortage() > 0 } else { self.gc.refresh.is_urgent(scan.block) }
+            || if self.is_slc(scan.block) { due() } else { self.gc.refresh.is_urgent(scan.block) }
     }
 
-    /// Returns the number of copies that may be in flight for `scan`: in idle time as many as keep the dies busy, else
-    /// as many as folding is behind.
+    /// Returns the number of copies that may be in flight for `scan`: in idle time and in a batch as many as keep the dies
+    /// busy, else as many as folding is behind.
     fn background_copies(&self, pu: u32, scan: GcScan) -> u32 {
         let quota = self.gc.units[pu as usize].quota;
         let least = 2 * self.layout.program_units;
-        if self.gc.pace.is_idle() {
+        if self.gc.pace.is_idle() || self.gc.batch.is_in_progress() {
             return quota;
         }
         match self.config.slc {

@@ -1,5 +1,6 @@
 //! Garbage collection: victims, copies, folding of SLC blocks, refresh, wear leveling, and its pace.
 
+pub(crate) mod batch;
 pub(crate) mod collection;
 pub(crate) mod copy;
 pub(crate) mod fold;
@@ -18,6 +19,7 @@ use sim::{Dense, Rng, Streams};
 
 use crate::config::Config;
 use crate::layout::Layout;
+use batch::FoldBatch;
 use collection::Collection;
 use losses::Losses;
 use pacing::Pace;
@@ -31,6 +33,7 @@ pub(crate) struct Collector {
     pub(crate) short: ShortUnits,
     pace: Pace,
     order: ScanOrder,
+    pub(crate) batch: FoldBatch,
     losses: Losses,
     pub(crate) refresh: Refresh,
     /// Number of blocks of each parallel unit that rest.
@@ -52,6 +55,7 @@ impl Collector {
             short: ShortUnits::default(),
             pace: Pace::new(config, layout),
             order: ScanOrder::new(config, layout),
+            batch: FoldBatch::new(config),
             losses: Losses::new(config, layout),
             refresh: Refresh::new(config, layout),
             rest: resting::resting_blocks(config, layout),

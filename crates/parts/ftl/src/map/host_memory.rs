@@ -372,7 +372,7 @@ impl Ftl {
                 Kind::MapLookup | Kind::HostCopy | Kind::HostLoad | Kind::Barrier => self.operations.free(id),
                 Kind::Program | Kind::CollectRead | Kind::Erase | Kind::Orphan | Kind::Free => {}
                 Kind::Parity | Kind::Rebuild => {}
-                Kind::Checkpoint | Kind::CopiesProgram | Kind::CopiesErase => {}
+                Kind::CopiesProgram | Kind::CopiesErase => {}
             }
         }
         self.map.host.accesses = 0;

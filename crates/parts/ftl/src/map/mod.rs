@@ -1,7 +1,6 @@
 //! The map from logical units to locations: in RAM, its copy in flash, and the cache of that copy.
 
 pub(crate) mod cache;
-pub(crate) mod checkpoint;
 pub(crate) mod contents;
 pub(crate) mod entries;
 pub(crate) mod frames;
@@ -17,7 +16,6 @@ mod wanted;
 use sim::Streams;
 
 use crate::config::Config;
-use checkpoint::Checkpoint;
 use frames::MapCache;
 use host_memory::HostMemory;
 use table::Table;
@@ -28,18 +26,12 @@ pub(crate) struct Map {
     /// `None` if the controller holds the whole map.
     cache: Option<MapCache>,
     host: HostMemory,
-    pub(crate) checkpoint: Checkpoint,
 }
 
 impl Map {
     /// Creates the map of `units` logical units, all nowhere.
     pub(crate) fn new(config: &Config, units: u32, streams: &Streams) -> Map {
-        Map {
-            table: Table::new(units),
-            cache: MapCache::new(config, streams),
-            host: HostMemory::default(),
-            checkpoint: Checkpoint::new(config),
-        }
+        Map { table: Table::new(units), cache: MapCache::new(config, streams), host: HostMemory::default() }
     }
 
     /// Returns true if the map is in flash, and the controller caches parts.

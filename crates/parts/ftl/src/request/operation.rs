@@ -32,8 +32,6 @@ pub enum Kind {
     Orphan,
     /// Programs a page; `subject` is the parallel unit, and the slot table holds its slots.
     Program,
-    /// Programs pages of the map of a checkpoint; `subject` is the parallel unit.
-    Checkpoint,
     /// Programs parity; `subject` is the block, `logical` the buffer.
     Parity,
     /// Reads another page of a stripe to rebuild the read `subject`, or repeats its own page.

@@ -41,9 +41,9 @@ pub(crate) struct ParallelUnit {
     /// SLC blocks in the order in which they were filled.
     pub(super) slc_closed: VecDeque<u32>,
     write_points: [Option<WritePoint>; 3],
-    /// Write points of [`Stream::Placed`], then that of [`Stream::Map`] if there is one.
+    /// Write points of [`Stream::Placed`].
     placed: Box<[Option<WritePoint>]>,
-    /// Units that fit into the free blocks and the open ones, without those of the SLC cache, if every plane is usable.
+    /// Units that fit into the free blocks and the blocks open for the host and for copies, if every plane is usable.
     room: u64,
     /// Programs of blocks reopened by the mount that were already written: block and program.
     pub(super) ahead: Vec<(u32, u32)>,
@@ -56,8 +56,7 @@ pub(crate) struct ParallelUnit {
 impl ParallelUnit {
     /// Creates a parallel unit whose blocks are still to be found.
     pub(crate) fn new(config: &Config) -> ParallelUnit {
-        let placed = placement::write_points(config) + map_write_points(config);
-        ParallelUnit { placed: vec![None; placed as usize].into(), ..ParallelUnit::default() }
+        ParallelUnit { placed: vec![None; placement::write_points(config) as usize].into(), ..ParallelUnit::default() }
     }
 
     pub(crate) fn add_free(&mut self, block: u32, slc: bool, layout: &Layout) {
@@ -69,7 +68,7 @@ impl ParallelUnit {
         self.room_changed(layout);
     }
 
-    /// Returns the units that fit into the free blocks and the open ones, without those of the SLC cache, if every plane
+    /// Returns the units that fit into the free blocks and the blocks open for the host and for copies, if every plane
     /// is usable. The number is stored, because pacing reads it more often than it changes.
     #[inline]
     pub(crate) fn units_left(&self, layout: &Layout) -> u64 {
@@ -111,7 +110,6 @@ impl ParallelUnit {
             Stream::Host => self.write_points[0],
             Stream::Copy => self.write_points[1],
             Stream::Slc => self.write_points[2],
-            Stream::Map => *self.placed.last().expect("only drives with checkpoints write map pages"),
             Stream::Placed(n) => self.placed[n as usize],
         }
     }
@@ -123,7 +121,6 @@ impl ParallelUnit {
             Stream::Host => &mut self.write_points[0],
             Stream::Copy => &mut self.write_points[1],
             Stream::Slc => &mut self.write_points[2],
-            Stream::Map => self.placed.last_mut().expect("only drives with checkpoints write map pages"),
             Stream::Placed(n) => &mut self.placed[n as usize],
         }
     }
@@ -203,15 +200,10 @@ impl ParallelUnit {
 /// Free blocks that host writes leave to collection.
 pub(crate) const RESERVE: usize = 1;
 
-/// Returns the number of open blocks per parallel unit for checkpoints of the map.
-pub(crate) fn map_write_points(config: &Config) -> u32 {
-    u32::from(config.checkpoint.is_some())
-}
-
 /// Returns the number of open blocks per parallel unit, without those of the static SLC cache.
 pub(crate) fn write_points(config: &Config) -> u32 {
     let lent = u32::from(config.slc.is_some_and(|slc| slc.dynamic > 0));
-    lent + if config.separates() { 2 } else { 1 } + placement::write_points(config) + map_write_points(config)
+    lent + if config.separates() { 2 } else { 1 } + placement::write_points(config)
 }
 
 impl Ftl {
@@ -236,7 +228,7 @@ impl Ftl {
 
     /// Returns room for a host program, in the next parallel unit that has any. Host writes stall if none has.
     pub(crate) fn host_room(&mut self) -> Option<Room> {
-        let stream = if self.map.checkpoint.is_due() { Stream::Map } else { self.host_stream() };
+        let stream = self.host_stream();
         debug_assert!(
             (0..self.layout.parallel_units).all(|pu| !self.space.host_room.leaves_out(pu) || self.host_waits(pu))
         );
@@ -245,7 +237,6 @@ impl Ftl {
             while let Some(pu) = self.space.host_room.turns.first(from, end) {
                 from = pu + 1;
                 if self.config.slc.is_some()
-                    && stream != Stream::Map
                     && (self.space.parallel_units[pu as usize].write_point(Stream::Slc).is_some()
                         || self.takes_more(pu))
                     && let Some(room) = self.room(pu, Stream::Slc)

@@ -160,7 +160,7 @@ impl Placement {
     pub(crate) fn opened(&mut self, block: u32, stream: Stream) {
         let handle = match stream {
             Stream::Host => 0,
-            Stream::Copy | Stream::Slc | Stream::Map => SHARED,
+            Stream::Copy | Stream::Slc => SHARED,
             Stream::Placed(n) if n < self.handles - 1 => n + 1,
             Stream::Placed(n) => n - (self.handles - 1),
         };

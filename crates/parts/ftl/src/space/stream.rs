@@ -6,8 +6,6 @@ pub(crate) enum Stream {
     Host,
     Copy,
     Slc,
-    /// Pages of the map, in checkpoints.
-    Map,
     /// A stream of a reclaim unit handle, in the numbering of [`Placement`](crate::space::placement::Placement).
     Placed(u8),
 }
