@@ -209,20 +209,20 @@ impl Compact {
         self.sum_ps += other.sum_ps;
         self.sum_squares_ns += other.sum_squares_ns;
         let mut both = Vec::with_capacity(self.buckets.len() + other.buckets.len());
-        let mut rest = &self.buckets[..];
-        for (number, count) in &other.buckets {
-            let (before, from) = rest.split_at(rest.iter().take_while(|ours| ours.0 < *number).count());
-            both.extend_from_slice(before);
-            rest = from;
-            match rest.split_first() {
-                Some(((same, ours), after)) if same == number => {
-                    both.push((*number, ours + count));
-                    rest = after;
-                }
-                _ => both.push((*number, *count)),
+        let (mut ours, mut theirs) = (&self.buckets[..], &other.buckets[..]);
+        while let ([our, our_rest @ ..], [their, their_rest @ ..]) = (ours, theirs) {
+            let number = our.0.min(their.0);
+            let mut count = 0;
+            if our.0 == number {
+                (count, ours) = (our.1, our_rest);
             }
+            if their.0 == number {
+                (count, theirs) = (count + their.1, their_rest);
+            }
+            both.push((number, count));
         }
-        both.extend_from_slice(rest);
+        both.extend_from_slice(ours);
+        both.extend_from_slice(theirs);
         both.shrink_to_fit();
         self.buckets = both;
     }
@@ -243,10 +243,10 @@ impl Histogram {
         let mut buckets = Vec::with_capacity(self.count.min((range.len() * BLOCK) as u64) as usize);
         for number in range {
             let Some(block) = self.blocks.get_mut(usize::from(self.places[number])) else { continue };
-            if block.iter().any(|count| *count > 0) {
-                let first = (number * BLOCK) as u32;
-                buckets.extend((first..).zip(&*block).filter(|(_, count)| **count > 0).map(|(at, count)| (at, *count)));
-                *block = [0; BLOCK];
+            for (at, count) in ((number * BLOCK) as u32..).zip(block) {
+                if *count > 0 {
+                    buckets.push((at, std::mem::take(count)));
+                }
             }
         }
         buckets.shrink_to_fit();
