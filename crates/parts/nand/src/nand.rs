@@ -286,10 +286,17 @@ impl Nand {
         (op.address(), op.slc)
     }
 
+    /// Returns the operation `id`, which has ended with `status`. Valid until `id` is reused.
+    #[inline]
+    pub fn done(&self, id: OpId, status: Status) -> Done {
+        Done { id, status, kind: self.ops[id.0].kind }
+    }
+
     /// Handles an event. Returns the operation that it ends, if any.
     #[inline]
     pub fn handle<S: Schedule<Event>>(&mut self, now: Time, event: Event, s: &mut S) -> Option<Done> {
-        self.outcome_of(now, event, s).done()
+        let Outcome { read, write } = self.outcome_of(now, event, s);
+        read.or(write).map(|(id, status)| self.done(id, status))
     }
 
     /// Like [`handle`](Self::handle), with reads apart.

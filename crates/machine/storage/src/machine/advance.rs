@@ -88,8 +88,8 @@ impl Machine {
                 let outcome = self.nand.outcome_of(now, event, &mut NandView(&mut self.world));
                 if let Some((id, status)) = outcome.read {
                     self.ftl.done(id, status, self.nand.store(), &mut self.out);
-                } else if let Some(done) = outcome.write {
-                    self.write_done(done);
+                } else if let Some((id, status)) = outcome.write {
+                    self.write_done(self.nand.done(id, status));
                 } else {
                     return Handled { acts: false, stops: false };
                 }

@@ -41,20 +41,14 @@ pub struct Done {
     pub kind: Kind,
 }
 
-/// The operation that an event ends, if any. Reads have a field of their own, which stays in registers.
+/// The operation that an event ends, if any, and its result. Reads have a field of their own, and both fields stay in
+/// registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// A read and its result.
+    /// A read.
     pub read: Option<(OpId, Status)>,
     /// A program or an erase.
-    pub write: Option<Done>,
-}
-
-impl Outcome {
-    /// Returns the operation.
-    pub(crate) fn done(self) -> Option<Done> {
-        self.write.or(self.read.map(|(id, status)| Done { id, status, kind: Kind::Read }))
-    }
+    pub write: Option<(OpId, Status)>,
 }
 
 /// The queues of a die. If reads have priority, reads of the map precede reads of the host, and both precede the rest;

@@ -8,12 +8,12 @@ use crate::die::Phase;
 use crate::log::{Log, Step};
 use crate::nand::{Event, Nand, lane};
 use crate::reliability::hazards::SECOND;
-use crate::schedule::op::{Done, Kind, NONE, Op, REST};
+use crate::schedule::op::{Kind, NONE, Op, REST};
 use crate::tables::Tables;
 
 impl Nand {
     #[inline]
-    pub(crate) fn array_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> Option<Done> {
+    pub(crate) fn array_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> Option<(OpId, Status)> {
         let dies_at = self.channels.len() as u32;
         let Nand { tables, ops, dies, channels, log, energy, .. } = self;
         let d = &mut dies[die];
@@ -26,8 +26,7 @@ impl Nand {
         let (id, begin) = (d.array, d.begin);
         let op = &ops[id];
         if op.kind != Kind::Read {
-            let (kind, status) = self.write_end(now, die, s);
-            return Some(Done { id: OpId(id), status, kind });
+            return Some((OpId(id), self.write_end(now, die, s)));
         }
         let span = now - begin;
         d.stats.reads += 1;
@@ -75,9 +74,9 @@ impl Nand {
         }
     }
 
-    /// Ends a program or an erase in a die's array.
+    /// Ends a program or an erase in a die's array. Returns its result.
     #[inline]
-    fn write_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> (Kind, Status) {
+    fn write_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> Status {
         let dies_at = self.channels.len() as u32;
         let Nand { ops, dies, log, energy, config, .. } = self;
         let d = &mut dies[die];
@@ -116,7 +115,7 @@ impl Nand {
             }
             self.consider_suspension(now, die, s);
         }
-        (kind, status)
+        status
     }
 
     /// Advances the store's clock to another second.
