@@ -3,7 +3,7 @@
 use std::io;
 
 use media::Op;
-use sim::Time;
+use sim::{Streams, Time};
 use system::System;
 use system::parts::Parts;
 
@@ -11,9 +11,6 @@ use crate::drive::Drive;
 use crate::history::{Past, Run};
 use crate::jobs::Job;
 use crate::target::Target;
-
-/// Number of writes by which each drive has been powered up for longer than the one before it.
-const APART: u64 = 2000;
 
 /// A reader at depth 1 and writers on drives.
 #[derive(Clone, Debug)]
@@ -33,31 +30,23 @@ pub struct Arrangement {
 }
 
 impl Arrangement {
-    /// Returns the number of requests of the first writer after which drive `number` is simulated: the drives are one
-    /// drive at as many moments of the run's second half, which was measured.
-    pub fn moment(&self, run: Run, number: usize) -> u64 {
-        let half = run.requests / 2;
-        half + half * (2 * number as u64 + 1) / (2 * self.drives as u64)
-    }
-
-    /// Performs `run` on a drive until the last of these moments, and creates the jobs: the reader, then the writers. The
-    /// reader follows the first writer's addresses, a quarter of a run behind at least. Also returns how many requests of the
-    /// first writer `past` has performed.
+    /// Performs `run` on a drive and copies it at random moments of the run's second half, which was measured: once for each
+    /// drive. Creates the jobs: the reader, then the writers. The reader follows the first writer's addresses, a quarter of a
+    /// run behind at least. Also returns how many requests of the first writer `past` has performed.
     ///
     /// # Errors
     /// If the drive becomes read-only or cannot be mounted.
     pub fn target(&self, system: &System, parts: &Parts, past: &mut Past, run: Run) -> io::Result<(Target, u64)> {
-        let moments: Vec<u64> = (0..self.drives).map(|number| self.moment(run, number)).collect();
+        let half = run.requests / 2;
+        let mut rng = Streams::new(self.seed + run.writers).stream("moments");
+        // At equal distances, drives that fold whenever so much was written might all fold at the same time.
+        let mut moments: Vec<u64> = (0..self.drives).map(|_| half + rng.below(half)).collect();
+        moments.sort_unstable();
         let (mut drives, mut from) = (Vec::new(), 0);
-        for (number, moment) in (1..).zip(&moments) {
-            // Drives that power up at the same time would keep step.
-            let on = moment - APART / run.writers * number;
-            let seed = self.seed + number;
-            past.write(run.writes(past.addresses, from, on))?;
-            let mut copy = past.powered_up(parts, seed)?;
-            copy.write(run.writes(past.addresses, on, *moment))?;
-            drives.push(Drive::new(copy.machine(parts, seed)));
-            from = on;
+        for (moment, seed) in moments.iter().zip(self.seed..) {
+            past.write(run.writes(past.addresses, from, *moment))?;
+            drives.push(Drive::new(past.powered_up(parts, seed)?));
+            from = *moment;
         }
         let cores = system.host.cores as usize;
         let read_from = (0..self.drives as u64).map(|number| run.requests / 4 * number / self.drives as u64).collect();

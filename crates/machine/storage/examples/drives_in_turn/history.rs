@@ -3,7 +3,7 @@
 use std::io;
 
 use media::{Op, Request};
-use nand::{Nand, Store};
+use nand::Store;
 use sim::Streams;
 use storage::Machine;
 use storage::fast::Fast;
@@ -100,21 +100,16 @@ impl Past {
         Ok(())
     }
 
-    /// Returns a copy of the drive, which has just powered up.
+    /// Returns a copy of the drive with time, just powered up.
     ///
     /// # Errors
     /// If the drive becomes read-only or cannot be mounted.
-    pub fn powered_up(&mut self, parts: &Parts, seed: u64) -> io::Result<Past> {
+    pub fn powered_up(&mut self, parts: &Parts, seed: u64) -> io::Result<Machine> {
         self.write(std::iter::once(Request::flush()))?;
         let mut image = Vec::new();
         self.store.save(&mut image)?;
         let store = Store::load(&mut image.as_slice(), parts.nand.buffers).map_err(io::Error::other)?;
         let (nand, ftl, _) = parts.mount(store, &Streams::new(seed)).map_err(io::Error::other)?;
-        Ok(Past { ftl, store: nand.into_store(), addresses: self.addresses })
-    }
-
-    /// Returns the drive with time.
-    pub fn machine(self, parts: &Parts, seed: u64) -> Machine {
-        Machine::new(parts, self.ftl, Nand::with_store(&parts.nand, &Streams::new(seed), self.store))
+        Ok(Machine::new(parts, ftl, nand))
     }
 }
