@@ -49,7 +49,7 @@ impl Writers {
 
 /// Simulates a run of writers, after one with half as many.
 fn run(arrangement: &Arrangement, writers: &Writers, sets: &[(&str, &str)]) -> Value {
-    let system = drive::shrunk(FITTED, sets, 384).unwrap_or_else(|error| panic!("{error}"));
+    let system = drive::shrunk(FITTED, sets, 128).unwrap_or_else(|error| panic!("{error}"));
     let parts = Parts::new(&system, PayloadKind::None).expect("parts");
     let addresses = Addresses { sequence: 1, own: writers.own, requests: parts.user_bytes / BYTES };
     let mut past = Past::begin(&system, &parts, 1, addresses).expect("a steady drive");

@@ -513,6 +513,11 @@ const CASES: &[Case] = &[
         r#"bad.toml:2:1: device.dram is "0B", but 974.9MiB are to be in it (ftl.map_cache.size 958.9MiB, device.write_cache.size 16MiB), expected as much DRAM or another place"#,
     ),
     (
+        &[r#"ftl.slc_cache.size = "8MiB""#, r#"flash.cell = "tlc""#],
+        &[("flash.pages", "2")],
+        "--set flash.pages=2: flash.pages is 2, expected at least 3 with ftl.slc_cache.size, because a block in SLC mode has 1/3 of its pages",
+    ),
+    (
         &[r#"ftl.slc_cache.batch = "9MB""#],
         &[("ftl.slc_cache.fold", "0")],
         r#"--set ftl.slc_cache.fold=0: ftl.slc_cache.batch is "9MB", expected 0B where ftl.slc_cache.fold is 0, since folding waits for a pause then"#,

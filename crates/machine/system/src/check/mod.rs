@@ -295,6 +295,9 @@ fn geometry(s: &System) -> Result<(), SystemError> {
             let why = format!("{}, but {}: all of it is SLC", s.is(key), s.is("flash.cell"));
             return s.conflict(&[key, "flash.cell"], why);
         }
+        let bits = flash.cell.bits();
+        let least = format!("at least {bits} with {key}, because a block in SLC mode has 1/{bits} of its pages");
+        s.expect(size == 0 || flash.pages >= bits, &["flash.pages", key, "flash.cell"], &least)?;
     }
     let folds = s.ftl.slc_cache.batch == 0 || s.ftl.slc_cache.fold > 0;
     let off = "0B where ftl.slc_cache.fold is 0, since folding waits for a pause then";
