@@ -173,6 +173,7 @@ impl Ftl {
             self.deliver(tag, bytes, out);
         }
         self.resume_last_copies(out);
+        self.end_last_batch(out);
     }
 
     /// Like [`done`](Self::done), without an attempt to rebuild what could not be read. Returns what the operation read

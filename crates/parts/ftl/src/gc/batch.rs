@@ -73,6 +73,14 @@ impl Ftl {
         }
     }
 
+    /// Ends a batch in which nothing is in progress any more, if no other step dispatches after the last operation.
+    #[inline]
+    pub(crate) fn end_last_batch(&mut self, out: &mut Actions) {
+        if self.gc.batch.is_in_progress() && self.operations.active() <= self.durability.retries.count() {
+            self.dispatch(out);
+        }
+    }
+
     fn can_fold(&self) -> bool {
         (0..self.layout.parallel_units).any(|pu| self.folds(pu))
     }
