@@ -113,6 +113,7 @@ fn a_writer_overwrites_the_addresses_of_the_one_before() {
 fn the_runs_are_those_of_the_artefact() {
     let runs: Vec<Run> = Run::all(64, 0.02).collect();
     assert_eq!(runs.iter().map(|run| run.writers).step_by(4).collect::<Vec<_>>(), [1, 2, 4, 8, 16]);
+    assert!(Run::exists(16) && !Run::exists(3));
     for (run, thousands) in [(runs[0], 47_338), (runs[4], 90_517), (runs[19], 223_673)] {
         let sent: u64 = (0..run.writers).map(|writer| run.sent(writer, run.requests)).sum();
         let of_all = sent as f64 * 64.0 / (f64::from(thousands) * 1e3);

@@ -3,13 +3,14 @@
 use sim::Time;
 
 use crate::arrangement::Arrangement;
+use crate::history::Run;
 
 /// Help, printed if an argument is wrong.
 const HELP: &str = "\
 drives_in_turn SYSTEM [OPTION VALUE]...
 
   --set KEY=VALUE       change a key of the system; may be repeated
-  --writers N,N,...     numbers of writers, each of which is simulated (1,2,8)
+  --writers N,N,...     numbers of writers of measured runs, each of which is simulated, in order (1,2,8)
   --drives N            number of drives (8)
   --part N              simulate drives of 1/N of their size (64)
   --depth N             requests that a writer keeps outstanding (128)
@@ -82,7 +83,7 @@ impl Arguments {
         match name {
             "--set" => self.sets.push(value.to_owned()),
             "--writers" => {
-                let numbers = value.split(',').map(|each| each.parse().ok().filter(|number| *number > 0));
+                let numbers = value.split(',').map(|each| each.parse().ok().filter(|number| Run::exists(*number)));
                 self.writers = numbers.collect::<Option<_>>()?;
             }
             "--drives" => arrangement.drives = positive()? as usize,

@@ -1,4 +1,4 @@
-//! What was written to a drive before and during the runs: fio began the same sequence of addresses in each.
+//! The writes to a drive before and during the simulated run: fio began the same sequence of addresses in each run.
 
 use std::io;
 
@@ -36,6 +36,11 @@ pub struct Run {
 }
 
 impl Run {
+    /// Returns true if there was a run with this number of writers.
+    pub fn exists(writers: u64) -> bool {
+        RUNS.iter().any(|(number, _)| *number == writers)
+    }
+
     /// Returns the runs with each number of writers, in order, of a drive of 1/`part` of the size.
     pub fn all(part: u64, lag: f64) -> impl Iterator<Item = Run> {
         RUNS.into_iter().flat_map(move |(writers, all)| {

@@ -42,11 +42,11 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
             from = performed;
         }
         if left.is_empty() {
-            return Ok(());
+            break;
         }
         past.write(run.writes(addresses, from, run.requests))?;
     }
-    Err(format!("--writers: no run with {} writers was measured", left[0]).into())
+    Ok(())
 }
 
 fn main() -> ExitCode {

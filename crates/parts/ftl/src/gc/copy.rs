@@ -153,8 +153,7 @@ impl Ftl {
         let whole = self.layout.program_units;
         let order = self.gc.order;
         let mut batch_end = order.batch_end(scan.cursor, scan.end);
-        let collection = &mut self.gc.units[pu as usize];
-        let background = collection.scan.is_none_or(|of| of.block != scan.block);
+        let background = self.gc.units[pu as usize].scan.is_none_or(|of| of.block != scan.block);
         let folded = background && self.gc.batch.is_in_progress() && self.is_slc(scan.block);
         let collection = &mut self.gc.units[pu as usize];
         let (mut reads, mut cursor) = (0, scan.cursor);

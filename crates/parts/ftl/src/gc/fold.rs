@@ -2,9 +2,9 @@
 //!
 //! While the host is active, a parallel unit folds as much as the host has written to its SLC blocks. Its *SLC level*
 //! is the sum of the free SLC blocks, the rest of the open one, and the space gained so far from the block being
-//! folded; folding maintains it at `fold` blocks, continuously or in [batches](super::batch). In idle time the unit continues to fold until only `keep` full blocks
-//! are left, and stops when a command arrives: copies in flight complete, and the rest of the block waits for the next
-//! idle period.
+//! folded; folding maintains it at `fold` blocks, continuously or in [batches](super::batch). In idle time the unit
+//! continues to fold until only `keep` full blocks are left, and stops when a command arrives: copies in flight complete,
+//! and the rest of the block waits for the next idle period.
 //!
 //! Sequential host data is striped over all dies, and folding preserves the order: background copies are programmed in
 //! the order in which their reads were issued, although the dies and channels complete these reads out of order.
