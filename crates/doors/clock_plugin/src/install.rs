@@ -5,6 +5,7 @@ use std::path::Path;
 
 use guest_clock::Channel;
 
+use crate::halts;
 use crate::qemu::Functions;
 use crate::registers;
 use crate::timer::Plugin;
@@ -34,7 +35,7 @@ pub struct Info {
 /// QEMU calls this once, with `argc` strings in `argv`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn qemu_plugin_install(
-    _: u64,
+    id: u64,
     info: *const Info,
     argc: c_int,
     argv: *const *const c_char,
@@ -45,7 +46,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         // SAFETY: `argv` has `argc` strings, each with a zero at its end.
         unsafe { CStr::from_ptr(*argv.add(at)) }.to_string_lossy().into_owned()
     });
-    match start(info, arguments) {
+    match start(id, info, arguments) {
         Ok(()) => 0,
         Err(message) => {
             eprintln!("nandram clock plug-in: {message}");
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
 }
 
 /// Checks the arguments and the emulator, and starts.
-fn start(info: &Info, arguments: impl Iterator<Item = String>) -> Result<(), String> {
+fn start(id: u64, info: &Info, arguments: impl Iterator<Item = String>) -> Result<(), String> {
     let mut channel = None;
     for argument in arguments {
         match argument.split_once('=') {
@@ -74,6 +75,9 @@ fn start(info: &Info, arguments: impl Iterator<Item = String>) -> Result<(), Str
         |absent: Vec<&str>| format!("this QEMU does not export {}: expected QEMU 11.1.3 of Debian", absent.join(", "));
     let functions = Functions::find().map_err(refuse)?;
     let regions = registers::Functions::find().map_err(refuse)?;
+    let halts = halts::Functions::find().map_err(refuse)?;
     let channel = Channel::open(Path::new(&channel)).map_err(|error| format!("channel {error}"))?;
-    Plugin::start(functions, regions, channel)
+    Plugin::start(functions, regions, channel)?;
+    halts.install(id);
+    Ok(())
 }

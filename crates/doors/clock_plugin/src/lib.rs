@@ -6,10 +6,11 @@
 //! timer again.
 //!
 //! The plug-in interface of QEMU has neither timers nor a clock that can be read, nor devices. The functions used instead
-//! are those that QEMU's own modules link to; [`qemu::Functions`] and [`registers::Functions`] check at the start that all
-//! exist.
+//! are those that QEMU's own modules link to; [`qemu::Functions`], [`registers::Functions`] and [`halts::Functions`] check at
+//! the start that all exist.
 #![cfg(target_os = "linux")]
 
+mod halts;
 mod install;
 mod qemu;
 mod registers;
