@@ -10,7 +10,7 @@ use std::mem::transmute;
 use std::ptr;
 use std::sync::OnceLock;
 
-use crate::qemu::symbol;
+use crate::qemu::symbols;
 
 /// Bytes of the longer instruction.
 const BYTES: usize = 3;
@@ -51,7 +51,7 @@ impl Functions {
     /// # Errors
     /// Fails with the names of the functions that this QEMU does not export.
     pub fn find() -> Result<Functions, Vec<&'static str>> {
-        let names = [
+        let [get, run, translated, count, at, data, executed] = symbols([
             c"qemu_get_cpu",
             c"async_run_on_cpu",
             c"qemu_plugin_register_vcpu_tb_trans_cb",
@@ -59,12 +59,7 @@ impl Functions {
             c"qemu_plugin_tb_get_insn",
             c"qemu_plugin_insn_data",
             c"qemu_plugin_register_vcpu_insn_exec_cb",
-        ];
-        let absent: Vec<_> = names.iter().filter(|name| symbol(name).is_none()).collect();
-        if !absent.is_empty() {
-            return Err(absent.into_iter().map(|name| name.to_str().expect("a name in ASCII")).collect());
-        }
-        let [get, run, translated, count, at, data, executed] = names.map(|name| symbol(name).expect("found above"));
+        ])?;
         // SAFETY: QEMU 11.1 exports functions with these names and types, and none of the addresses is zero.
         unsafe {
             Ok(Functions {

@@ -45,11 +45,16 @@ unsafe impl Send for Device {}
 // SAFETY: as above.
 unsafe impl Sync for Device {}
 
-/// Looks a symbol up in the running program.
-pub(crate) fn symbol(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the name ends with a zero.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!address.is_null()).then_some(address)
+/// Looks symbols up in the running program.
+///
+/// # Errors
+/// Fails with the names of those that are absent.
+pub(crate) fn symbols<const N: usize>(names: [&'static CStr; N]) -> Result<[*mut c_void; N], Vec<&'static str>> {
+    // SAFETY: a name ends with a zero.
+    let found = names.map(|name| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) });
+    let absent = names.iter().zip(found).filter(|(_, address)| address.is_null());
+    let absent: Vec<_> = absent.map(|(name, _)| name.to_str().expect("a name in ASCII")).collect();
+    if absent.is_empty() { Ok(found) } else { Err(absent) }
 }
 
 impl Functions {
@@ -58,14 +63,7 @@ impl Functions {
     /// # Errors
     /// Fails with the names of the functions that this QEMU does not export.
     pub fn find() -> Result<Functions, Vec<&'static str>> {
-        let mut absent = Vec::new();
-        let mut find = |name: &'static CStr| {
-            symbol(name).unwrap_or_else(|| {
-                absent.push(name.to_str().expect("a name in ASCII"));
-                ptr::null_mut()
-            })
-        };
-        let addresses = [
+        let [clock, init, modify, delete, resolve, notify, idle, deadline] = symbols([
             c"qemu_clock_get_ns",
             c"timer_init_full",
             c"timer_mod_ns",
@@ -74,12 +72,7 @@ impl Functions {
             c"msix_notify",
             c"all_cpu_threads_idle",
             c"qemu_clock_deadline_ns_all",
-        ]
-        .map(&mut find);
-        if !absent.is_empty() {
-            return Err(absent);
-        }
-        let [clock, init, modify, delete, resolve, notify, idle, deadline] = addresses;
+        ])?;
         // SAFETY: QEMU 11.1 exports functions with these names and types, and none of the addresses is zero.
         unsafe {
             Ok(Functions {

@@ -9,7 +9,7 @@ use std::ptr;
 
 use guest_clock::REGISTER_BYTES;
 
-use crate::qemu::{Device, symbol};
+use crate::qemu::{Device, symbols};
 
 /// The end of the name of the region for BAR 0, among the children of the device.
 const BAR_0: &[u8] = b" base BAR 0[0]";
@@ -110,19 +110,14 @@ impl Functions {
     /// # Errors
     /// Fails with the names of the functions that this QEMU does not export.
     pub fn find() -> Result<Functions, Vec<&'static str>> {
-        let names = [
+        let [init, add, dispatch, each, component, done] = symbols([
             c"memory_region_init_io",
             c"memory_region_add_subregion_overlap",
             c"memory_region_dispatch_read",
             c"object_child_foreach",
             c"object_get_canonical_path_component",
             c"qemu_add_machine_init_done_notifier",
-        ];
-        let absent: Vec<_> = names.iter().filter(|name| symbol(name).is_none()).collect();
-        if !absent.is_empty() {
-            return Err(absent.into_iter().map(|name| name.to_str().expect("a name in ASCII")).collect());
-        }
-        let [init, add, dispatch, each, component, done] = names.map(|name| symbol(name).expect("found above"));
+        ])?;
         // SAFETY: QEMU 11.1 exports functions with these names and types, and none of the addresses is zero.
         unsafe {
             Ok(Functions {
