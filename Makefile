@@ -71,8 +71,11 @@ test: test-rust test-python
 test-rust:
 	cargo test --workspace --quiet --no-fail-fast
 
+# A process for each processor; the tests of a file share what was prepared for them.
+PYTEST := $(BIN)/python -m pytest -n logical --dist loadfile
+
 test-python: build
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 # DRAMsim3's C++ interface, for other simulators: build/dramsim3/libdramsim3.so and dramsim3.h. Needs a C++ compiler.
 dramsim3:
@@ -99,9 +102,8 @@ fuzz-controller:
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)/loom" cargo test --package shared_buffer --test loom --quiet
 
-# Code that uses io_uring and ioctl, and code that indexes without bounds checks in optimized builds, with every memory access
-# checked.
-VALGRIND := --config 'target."cfg(unix)".runner = ["valgrind", "--quiet", "--error-exitcode=9"]'
+# Every memory access is checked, of the tests that the script names.
+VALGRIND := --config 'target."cfg(unix)".runner = ["$(CURDIR)/tests/valgrind.sh"]'
 
 # Installs the requirements of the remaining tests (as root, on Debian), and runs them.
 test-system: build wheel loom nbd
@@ -109,17 +111,14 @@ test-system: build wheel loom nbd
 	apt-get install -y -qq nbdkit libnbd-bin qemu-utils fio fio-examples strace valgrind qemu-user gcc g++ gcc-arm-linux-gnueabi libc6-dev e2fsprogs mount util-linux \
 		chromium chromium-driver
 	$(MAKE) --no-print-directory fio-engine || echo 'not tested: the fio engine, which cannot be built'
-	$(BIN)/python -m pytest -m system
-	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=15 cargo test --release --package sim --package ftl --lib --test histories --quiet $(VALGRIND)
-	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=15 cargo test --release --package storage --test power_cuts --quiet $(VALGRIND)
-	cargo test --package probe --lib --test block --quiet $(VALGRIND) -- block::engine requests:: files::
-	cargo test --package memory --lib --test files --test concurrent_readers --quiet $(VALGRIND) -- disk:: without_io_uring \
-		reopening_restores areas_are a_reader_keeps a_backup_is
-	cargo test --package direct --lib --quiet $(VALGRIND)
+	$(PYTEST) -m system
+	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=15 cargo test --release --package sim --package ftl --package storage --lib \
+		--test histories --test power_cuts --quiet $(VALGRIND)
+	cargo test --workspace --lib --test block --test files --test concurrent_readers --quiet $(VALGRIND)
 	MEMCHECK='valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite' \
-		cargo test --package capi --quiet every_call
-	cargo test --package dramsim3 --quiet -- --ignored
-	if [ -w /dev/loop-control ]; then cargo test --package probe --test loop_device --quiet $(VALGRIND) -- --ignored; \
+		cargo test --workspace --test c --quiet every_call
+	cargo test --workspace --test host --quiet -- --ignored
+	if [ -w /dev/loop-control ]; then cargo test --workspace --test loop_device --quiet $(VALGRIND) -- --ignored; \
 	else echo 'not tested: block devices, because there are no loop devices (/dev/loop-control)'; fi
 
 # The programs of examples/xip, for ARM and x86-64, each at five optimization levels (as root, on Debian 12).

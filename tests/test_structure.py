@@ -3,7 +3,6 @@
 import ast
 import importlib
 import importlib.util
-import itertools
 import pkgutil
 import re
 from pathlib import Path
@@ -82,34 +81,31 @@ def test_no_circle_of_imports_has_more_than_3_files() -> None:
     assert [sorted(each) for each in circles(graph) if len(each) > CIRCLE_MAX] == []
 
 
-CARGO_TEST = re.compile(r"cargo test (?P<options>.*?)\$\(VALGRIND\)(?: -- (?P<filters>[^;\n]*))?")
+VALGRIND_CASE = re.compile(r"^(?P<names>[\w*/ |-]+)\)\s*(?:set -- \"\$@\" (?P<filters>[^;]*))?;;", re.MULTILINE)
 
 
-def valgrind_runs() -> list[tuple[list[str], list[str], list[str]]]:
-    """Return the packages, test files and filters of each run of tests under valgrind in the Makefile."""
-    text = (ROOT / "Makefile").read_text().replace("\\\n", " ")
-    runs = []
-    for found in CARGO_TEST.finditer(text):
-        options = found["options"].split()
-        values: dict[str, list[str]] = {"--package": [], "--test": []}
-        for flag, value in itertools.pairwise(options):
-            values.get(flag, []).append(value)
-        filters = [word for word in (found["filters"] or "").split() if not word.startswith("--")]
-        runs.append((values["--package"], values["--test"], filters))
-    return runs
+def valgrind_cases() -> list[tuple[list[str], list[str]]]:
+    """Return the executables and filters of each case of the script that runs tests under valgrind."""
+    text = (ROOT / "tests/valgrind.sh").read_text()
+    return [
+        (re.findall(r"/(\w+)-", found["names"]), (found["filters"] or "").split())
+        for found in VALGRIND_CASE.finditer(text)
+    ]
 
 
-def test_the_makefile_names_tests_that_exist() -> None:
-    runs = valgrind_runs()
-    assert len(runs) >= 5
+def test_valgrind_runs_tests_that_exist() -> None:
     crates = {path.parent.name: path.parent for path in ROOT.glob("crates/*/*/Cargo.toml")}
-    for packages, tests, filters in runs:
-        folders = [crates[name] for name in packages]
-        for name in tests:
-            assert any(
-                (each / "tests" / f"{name}.rs").exists() or (each / "tests" / name).is_dir() for each in folders
-            ), name
-        sources = [path for each in folders for path in each.rglob("*.rs")]
+    makefile = (ROOT / "Makefile").read_text()
+    cases = valgrind_cases()
+    assert sum(len(names) for names, _ in cases) >= 10
+    for names, filters in cases:
+        sources: list[Path] = []
+        for name in names:
+            # A crate's unit tests, or an integration test.
+            found = list(ROOT.glob(f"crates/*/*/tests/{name}.rs")) or list(ROOT.glob(f"crates/*/*/tests/{name}/*.rs"))
+            assert name in crates or found, name
+            assert name in crates or f"--test {name} " in makefile, name
+            sources += [*found, *(crates[name].rglob("src/**/*.rs") if name in crates else [])]
         text = "\n".join(path.read_text() for path in sources)
         for word in filters:
             *modules, function = word.split("::")

@@ -1,5 +1,6 @@
 """A test paper about a drive of a few megabytes."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -174,3 +175,12 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("claims/tiny.toml").write_text(CLAIMS)
     Path("tiny.toml").write_text(EXPERIMENT)
     return Path("tiny.toml")
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Keep the runs of bundled papers in a folder for all processes that test, so that none is made twice."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "papers"
+    monkeypatch.setenv("NANDRAM_CACHE", str(folder))
+    return folder

@@ -13,7 +13,7 @@ TOP = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("paper", [paper for paper in library.papers() if library.load(paper).experiment is not None])
-def test_verdicts(paper: str, snapshot: SnapshotAssertion) -> None:
+def test_verdicts(paper: str, snapshot: SnapshotAssertion, runs: Path) -> None:
     found = nandram.reproduce(paper, quick=True)
     shown = {row.id: [row.verdict, None if row.ours is None else float(f"{row.ours:.4g}")] for row in found}
     assert shown == snapshot
@@ -32,7 +32,7 @@ PERTURBED = [
 
 @pytest.mark.parametrize(("paper", "run", "key", "value", "claims"), PERTURBED, ids=[each[0] for each in PERTURBED])
 def test_a_given_parameter_moves_the_claims_that_rest_on_it(
-    paper: str, run: str, key: str, value: str, claims: str, tmp_path: Path
+    paper: str, run: str, key: str, value: str, claims: str, tmp_path: Path, runs: Path
 ) -> None:
     text = (TOP / "experiments" / f"{paper}.toml").read_text()
     assert run in text

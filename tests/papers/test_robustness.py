@@ -22,11 +22,11 @@ BUNDLED = [paper for paper in library.papers() if library.load(paper).experiment
 
 
 @cache
-def evaluated(paper: str) -> tuple[tuple[int, ...], table.PaperRobustness]:
+def evaluated(paper: str, runs: Path) -> tuple[tuple[int, ...], table.PaperRobustness]:
     """Evaluate a paper's claims, counter-models and two of its kept draws, if any. Return these draws, too."""
     kept = table.load().get(paper)
     drawn = () if kept is None else tuple(random.Random(kept.key).sample(range(table.DRAWS), 2))
-    return drawn, table.evaluate(library.load(paper, quick=True), quick=True, jobs=2, cache=None, only=drawn)
+    return drawn, table.evaluate(library.load(paper, quick=True), quick=True, jobs=2, cache=runs, only=drawn)
 
 
 def points(variant: Variant, paper: library.Paper) -> dict[str, dict[str, object]]:
@@ -234,15 +234,15 @@ def test_a_variant_names_what_it_changes(tiny: Path) -> None:
 
 
 @pytest.mark.parametrize("paper", BUNDLED)
-def test_no_held_claim_holds_in_its_counter_models(paper: str) -> None:
-    _, found = evaluated(paper)
+def test_no_held_claim_holds_in_its_counter_models(paper: str, runs: Path) -> None:
+    _, found = evaluated(paper, runs)
     for claim in (row.id for row in nandram.reproduce(paper, quick=True) if row.verdict == "held"):
         assert found.shares[claim].counters, claim
         assert found.shares[claim].can_fail, claim
 
 
 @pytest.mark.parametrize("paper", table.load())
-def test_the_kept_table_is_of_this_model(paper: str) -> None:
+def test_the_kept_table_is_of_this_model(paper: str, runs: Path) -> None:
     kept = table.load()
     loaded = library.load(paper, quick=True)
     assert kept[paper].key == table.key_of(loaded)
@@ -251,9 +251,9 @@ def test_the_kept_table_is_of_this_model(paper: str) -> None:
 
 
 @pytest.mark.parametrize("paper", table.load())
-def test_a_sample_of_the_kept_draws_comes_out_again(paper: str) -> None:
+def test_a_sample_of_the_kept_draws_comes_out_again(paper: str, runs: Path) -> None:
     kept = table.load()[paper]
-    drawn, found = evaluated(paper)
+    drawn, found = evaluated(paper, runs)
     for claim, share in found.shares.items():
         assert share.failed == tuple(index for index in drawn if index in kept.shares[claim].failed), claim
 
