@@ -102,7 +102,7 @@ fuzz-controller:
 loom:
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)/loom" cargo test --package shared_buffer --test loom --quiet
 
-# Every memory access is checked, of the tests that the script names.
+# Checks every memory access of the tests that the script names.
 VALGRIND := --config 'target."cfg(unix)".runner = ["$(CURDIR)/tests/valgrind.sh"]'
 
 # Installs the requirements of the remaining tests (as root, on Debian), and runs them.

@@ -84,11 +84,11 @@ def test_no_circle_of_imports_has_more_than_3_files() -> None:
 VALGRIND_CASE = re.compile(r"^(?P<names>[\w*/ |-]+)\)\s*(?:set -- \"\$@\" (?P<filters>[^;]*))?;;", re.MULTILINE)
 
 
-def valgrind_cases() -> list[tuple[list[str], list[str]]]:
-    """Return the executables and filters of each case of the script that runs tests under valgrind."""
+def valgrind_cases() -> list[tuple[list[tuple[str, str]], list[str]]]:
+    """Return the executables, each after its profile, and filters of each case of the script that runs valgrind."""
     text = (ROOT / "tests/valgrind.sh").read_text()
     return [
-        (re.findall(r"/(\w+)-", found["names"]), (found["filters"] or "").split())
+        (re.findall(r"(\w+)/(\w+)-", found["names"]), (found["filters"] or "").split())
         for found in VALGRIND_CASE.finditer(text)
     ]
 
@@ -100,11 +100,13 @@ def test_valgrind_runs_tests_that_exist() -> None:
     assert sum(len(names) for names, _ in cases) >= 10
     for names, filters in cases:
         sources: list[Path] = []
-        for name in names:
+        for profile, name in names:
             # A crate's unit tests, or an integration test.
             found = list(ROOT.glob(f"crates/*/*/tests/{name}.rs")) or list(ROOT.glob(f"crates/*/*/tests/{name}/*.rs"))
             assert name in crates or found, name
-            assert name in crates or f"--test {name} " in makefile, name
+            # Debug builds are of all crates, release builds of the named ones.
+            unit_tests = "--workspace --lib --test " if profile == "debug" else f"--package {name} "
+            assert f"--test {name} " in makefile or (name in crates and unit_tests in makefile), name
             sources += [*found, *(crates[name].rglob("src/**/*.rs") if name in crates else [])]
         text = "\n".join(path.read_text() for path in sources)
         for word in filters:

@@ -1,4 +1,4 @@
-"""Processes that interrupt all others 10,000 times a second, so that threads meet as they do on a busy machine."""
+"""Processes that interrupt all others thousands of times a second: threads then meet as they do on a busy machine."""
 
 import os
 import subprocess

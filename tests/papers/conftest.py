@@ -1,4 +1,4 @@
-"""A test paper about a drive of a few megabytes."""
+"""A test paper about a drive of a few megabytes, and a folder for the runs of bundled papers."""
 
 import os
 import shutil
