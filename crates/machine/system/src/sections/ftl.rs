@@ -168,7 +168,7 @@ section! {
             "Time without a command after which the drive counts as idle.";
         "ftl.gc.streams" streams: bool = BOOL,
             assumed("true", "copied data is colder than newly written data"),
-            "Host writes and copies use separate blocks; data folded in batches goes to those of host writes.";
+            "Host writes and copies use separate blocks.";
         "ftl.gc.batch" batch: u32 = COUNT.within(1.0, 64.0),
             assumed("1", "needs the least memory for copies"),
             "Pages that collection reads from each die in a row before it programs their data; each change from \
