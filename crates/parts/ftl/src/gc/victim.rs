@@ -245,9 +245,11 @@ impl Ftl {
         }
         collection.since_wear = 0;
         let from = pu * self.layout.blocks;
-        let closed = |b: &u32| self.space.blocks.usage(*b) == Use::Closed && !self.is_slc(*b);
-        let least = (from..from + self.layout.blocks).filter(closed).min_by_key(|b| self.space.blocks.erases(*b));
-        let most = (from..from + self.layout.blocks).map(|b| self.space.blocks.erases(b)).max();
+        // Blocks of the SLC cache wear by themselves: no data that moves would make room for theirs.
+        let blocks = || (from..from + self.layout.blocks).filter(|b| !self.is_slc(*b));
+        let closed = |b: &u32| self.space.blocks.usage(*b) == Use::Closed;
+        let least = blocks().filter(closed).min_by_key(|b| self.space.blocks.erases(*b));
+        let most = blocks().map(|b| self.space.blocks.erases(b)).max();
         if let (Some(least), Some(most)) = (least, most)
             && most - self.space.blocks.erases(least) > threshold
         {

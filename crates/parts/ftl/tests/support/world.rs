@@ -2,7 +2,9 @@
 
 use ftl::config::Config;
 use ftl::{Actions, Ftl, InjectedFault};
-use media::{Action, Class, EraseOp, Move, Op, OpId, PageAddr, ProgramOp, ReadOp, Request, SECTOR, Status, Tag};
+use media::{
+    Action, Class, EraseOp, Move, NOBODY, Op, OpId, PageAddr, ProgramOp, ReadOp, Request, SECTOR, Status, Tag,
+};
 use sim::{Rng, Streams, Time};
 use testkit::flash::{SimpleFlash, Unit};
 use testkit::oracle::Oracle;
@@ -45,6 +47,15 @@ enum Pending {
     Arrived(Tag),
 }
 
+/// A unit that was copied from one block to another.
+#[derive(Clone, Copy, Debug)]
+pub struct Copied {
+    pub from: u32,
+    pub to: u32,
+    /// Erases of the block that it went to.
+    pub erases: u32,
+}
+
 pub struct World {
     config: Config,
     pub ftl: Ftl,
@@ -68,6 +79,10 @@ pub struct World {
     probe: Option<Option<Status>>,
     /// The host has requested its memory back and not received it yet.
     releasing: bool,
+    /// Block from which the data of each buffer was read, if from flash.
+    sources: Vec<Option<u32>>,
+    /// Units copied so far from one block to another.
+    pub copies: Vec<Copied>,
 }
 
 /// Event before a read of the whole drive.
@@ -96,6 +111,8 @@ impl World {
         let sectors = config.user_units as usize * unit_sectors;
         World {
             ram: vec![vec![u64::MAX; unit_sectors]; ftl.buffer_count() as usize],
+            sources: vec![None; ftl.buffer_count() as usize],
+            copies: Vec::new(),
             ftl,
             flash,
             oracle: Oracle::new(sectors),
@@ -159,11 +176,16 @@ impl World {
 
     /// Performs one random step of a host that only overwrites whole units.
     pub fn step_writing(&mut self) {
+        self.step_overwriting(u64::from(self.config.user_units));
+    }
+
+    /// Performs one random step of a host that only overwrites whole units, the first `units`.
+    pub fn step_overwriting(&mut self, units: u64) {
         self.clock += 1;
         let tag = self.commands.iter().position(Option::is_none).filter(|_| self.rng.chance(0.5));
         if let Some(tag) = tag {
             let unit = u64::from(self.config.geometry.unit_bytes);
-            let at = self.rng.below(u64::from(self.config.user_units));
+            let at = self.rng.below(units);
             self.submit(Tag(tag as u32), Request::new(Op::Write, at * unit, unit));
         } else if !self.end_one() {
             self.idle();
@@ -328,6 +350,7 @@ impl World {
                 let command = self.commands[tag.0 as usize].as_ref().expect("a write in progress");
                 let data = &command.data[from as usize..(from + sectors) as usize];
                 self.ram[buffer as usize][to as usize..(to + sectors) as usize].copy_from_slice(data);
+                self.sources[buffer as usize] = None;
             }
             Move::BufferToHost { buffer, from, sectors, tag, to } => {
                 let data = self.ram[buffer as usize][from as usize..(from + sectors) as usize].to_vec();
@@ -340,6 +363,7 @@ impl World {
             Move::FlashToBuffer { page, unit, buffer, keep } => {
                 let data = self.unit_data(page, unit);
                 self.merge(buffer, keep, &data);
+                self.sources[buffer as usize] = Some(page.block);
             }
             Move::BufferToBuffer { from, to, keep } => {
                 let data = self.ram[from as usize].clone();
@@ -475,6 +499,11 @@ impl World {
                 let dead = self.faults.die == Some(op.page.die);
                 let fails = self.rng.chance(self.faults.program) || worn || dead;
                 let units = self.units_of(op.id);
+                if op.class == Class::Collection {
+                    let sources = self.ftl.program_units(op.id).filter(|unit| unit.logical != NOBODY);
+                    let sources = sources.filter_map(|unit| self.sources[unit.buffer as usize]);
+                    self.copies.extend(sources.map(|from| Copied { from, to: op.page.block, erases }));
+                }
                 // A page whose program failed cannot be read.
                 self.flash.program(op.page, op.sequence, op.slc, &units, false);
                 if fails {

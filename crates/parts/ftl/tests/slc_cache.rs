@@ -1,0 +1,90 @@
+//! Wear of the SLC cache, whose blocks wear faster than others.
+
+mod support;
+
+use ftl::config::{Axis, Buffers, Collection, Config, Group, Policy, SlcCache, Wear};
+use media::Geometry;
+use sim::Time;
+use support::world::{Faults, World};
+
+const SLC_BLOCKS: u32 = 6;
+
+/// Returns a drive of two dies, of whose blocks six are in SLC mode and ten are spare.
+fn config(threshold: u32) -> Config {
+    let geometry = Geometry {
+        channels: 2,
+        chips: 1,
+        dies: 1,
+        planes: 1,
+        blocks: 48,
+        pages: 24,
+        page_bytes: 4096,
+        unit_bytes: 1024,
+    };
+    Config {
+        user_units: 32 * 24 * 4 * 2,
+        group: Group::Drive,
+        stripe: [Axis::Channel, Axis::Way, Axis::Die, Axis::Plane],
+        multi_plane: false,
+        collection: Collection {
+            policy: Policy::Greedy,
+            choices: 1,
+            quiet: 0.0,
+            start: 3,
+            separate: true,
+            ahead: 0,
+            idle: Time::from_ms(50),
+            copies: None,
+            batch: 1,
+            slack: None,
+        },
+        wear: Wear { dynamic: true, static_threshold: Some(threshold) },
+        map_cache: None,
+        host_memory: None,
+        buffers: Buffers {
+            write: 64,
+            read: 0,
+            shared: false,
+            write_back: true,
+            protected: false,
+            high: 8,
+            low: 0,
+            resume: 0,
+            gather: 0,
+            holds_reads: false,
+            idle: Time::from_us(20),
+        },
+        slc: Some(SlcCache { blocks: SLC_BLOCKS, bits: 3, fold: 2, keep: 0, dynamic: 0, batch: 0 }),
+        read_copies: None,
+        parity: None,
+        placement: None,
+        refresh: ftl::config::Refresh::default(),
+        tags: 8,
+        moves: true,
+        geometry,
+    }
+}
+
+#[test]
+fn wear_of_the_slc_cache_moves_no_cold_data() {
+    // Returns the erases, and the units that are collected, while the host overwrites the first `written` units.
+    let overwrite = |written, threshold| {
+        let mut world = World::new(config(threshold), Faults::default(), &[], 1);
+        world.fill();
+        world.copies.clear();
+        let erases = world.ftl.stats().erases;
+        for _ in 0..100_000 {
+            world.step_overwriting(written);
+        }
+        world.drain();
+        let collected = world.copies.iter().filter(|copy| copy.from >= SLC_BLOCKS).count();
+        (world.ftl.stats().erases - erases, collected)
+    };
+    // The host overwrites its data before it is folded: the blocks of the SLC cache wear alone.
+    let (erases, collected) = overwrite(64, 10);
+    assert!(erases > 40 * u64::from(SLC_BLOCKS), "{erases} erases");
+    assert_eq!(collected, 0);
+    // Where folded data wears some of the other blocks, cold data does move.
+    let (levelled, not) = (overwrite(800, 4).1, overwrite(800, u32::MAX).1);
+    assert!(levelled > 4 * not, "{levelled} and {not} units");
+}
