@@ -54,7 +54,7 @@ fn config(threshold: u32) -> Config {
             holds_reads: false,
             idle: Time::from_us(20),
         },
-        slc: Some(SlcCache { blocks: SLC_BLOCKS, bits: 3, fold: 2, keep: 0, dynamic: 0, batch: 0, copies: None }),
+        slc: Some(SlcCache { blocks: SLC_BLOCKS, bits: 3, fold: 2, keep: 0, dynamic: 0, batch: 0 }),
         read_copies: None,
         parity: None,
         placement: None,
