@@ -283,6 +283,6 @@ section! {
         "ftl.wear_levelling.static" static_threshold: Option<u32> = COUNT.within(1.0, 4294967295.0).or("off"),
             assumed("100", "small compared with the endurance, and large compared with the spread caused by \
                 collection"),
-            "Erase count difference from the most worn block at which a block's data is moved; off: never.";
+            "Erase count difference from the most worn block outside of the SLC cache at which a block's data is moved; off: never.";
     }
 }
