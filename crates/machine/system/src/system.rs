@@ -98,6 +98,7 @@ impl System {
                 ("ftl.placement.isolation", "off"),
                 ("flash.failures.die", "none"),
                 ("device.namespace", "conventional"),
+                ("ftl.slc_cache.copies", "auto"),
             ];
             let is_absent = |(key, word)| setting.key.name == key && setting.value == Value::Word(word);
             // Neither does `ftl.gc.batch`, added later, at one page per batch.

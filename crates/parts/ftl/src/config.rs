@@ -152,6 +152,9 @@ pub struct SlcCache {
     pub dynamic: u32,
     /// Units that folding moves at once while host data waits; 0: folding goes on alongside host writes.
     pub batch: u32,
+    /// Units of a parallel unit that may be being copied at once while a batch is folded; `None`: as many as of
+    /// [`Collection`].
+    pub copies: Option<u32>,
 }
 
 /// Limits at which data is rewritten in the background because of its age or of reads of its block.

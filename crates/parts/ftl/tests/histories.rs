@@ -36,6 +36,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         keep: pick(rng, &[0, 0, 1]),
         dynamic: pick(rng, &[0, 2, 32]),
         batch: 0,
+        copies: None,
     });
     let slc = slc.filter(|slc| slc.blocks + slc.dynamic > 0);
     let faulty = rng.chance(0.5);
@@ -254,7 +255,7 @@ fn history_with_batches(seed: u64) -> bool {
     let mut rng = Streams::new(seed).stream("test.history");
     let (config, faults, bad) = draw(&mut rng);
     let Some(slc) = config.slc else { return false };
-    let slc = SlcCache { batch: pick(&mut rng, &[1, 5, 40, 1000]), ..slc };
+    let slc = SlcCache { batch: pick(&mut rng, &[1, 5, 40, 1000]), copies: pick(&mut rng, &[None, Some(1), Some(20)]), ..slc };
     go_through(seed, (Config { slc: Some(slc), ..config }, faults, bad), &mut rng, ftl::InjectedFault::None);
     true
 }

@@ -98,7 +98,7 @@ fn retired_part(group: Group, cuts: bool, seed: u64) -> f64 {
 
 /// Overwrites a drive with an SLC cache until its SLC blocks are worn out, and continues without the cache.
 fn outlives_its_cache(group: Group) {
-    let (slc, cycles) = (SlcCache { blocks: 6, bits: 3, fold: 1, dynamic: 0, keep: 0, batch: 0 }, 30);
+    let (slc, cycles) = (SlcCache { blocks: 6, bits: 3, fold: 1, dynamic: 0, keep: 0, batch: 0, copies: None }, 30);
     let config = config(group);
     let main = f64::from(geometry(group).blocks - slc.blocks) / f64::from(geometry(group).blocks);
     let config = Config { user_units: (f64::from(config.user_units) * main) as u32, slc: Some(slc), ..config };

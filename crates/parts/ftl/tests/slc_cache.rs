@@ -54,7 +54,7 @@ fn config(threshold: u32) -> Config {
             holds_reads: false,
             idle: Time::from_us(20),
         },
-        slc: Some(SlcCache { blocks: SLC_BLOCKS, bits: 3, fold: 2, keep: 0, dynamic: 0, batch: 0 }),
+        slc: Some(SlcCache { blocks: SLC_BLOCKS, bits: 3, fold: 2, keep: 0, dynamic: 0, batch: 0, copies: None }),
         read_copies: None,
         parity: None,
         placement: None,
@@ -71,13 +71,13 @@ fn wear_of_the_slc_cache_moves_no_cold_data() {
     let overwrite = |written, threshold| {
         let mut world = World::new(config(threshold), Faults::default(), &[], 1);
         world.fill();
-        world.copied_from.clear();
+        world.copies.clear();
         let erases = world.ftl.stats().erases;
         for _ in 0..100_000 {
             world.step_overwriting(written);
         }
         world.drain();
-        let collected = world.copied_from.iter().filter(|block| **block >= SLC_BLOCKS).count();
+        let collected = world.copies.iter().filter(|copy| copy.from >= SLC_BLOCKS).count();
         (world.ftl.stats().erases - erases, collected)
     };
     // The host overwrites its data before it is folded: the blocks of the SLC cache wear alone.

@@ -478,6 +478,7 @@ fn slc_cache(system: &System) -> Option<layer::SlcCache> {
         keep: (cache.keep * f64::from(system.slc_blocks + system.dynamic_blocks)) as u32,
         dynamic: system.dynamic_blocks,
         batch: u32::try_from(cache.batch.div_ceil(system.ftl.unit)).unwrap_or(u32::MAX),
+        copies: cache.copies,
     })
 }
 

@@ -168,7 +168,7 @@ section! {
             "Time without a command after which the drive counts as idle.";
         "ftl.gc.streams" streams: bool = BOOL,
             assumed("true", "copied data is colder than newly written data"),
-            "Host writes and copies use separate blocks.";
+            "Host writes and copies use separate blocks; data folded in batches goes to those of host writes.";
         "ftl.gc.batch" batch: u32 = COUNT.within(1.0, 64.0),
             assumed("1", "needs the least memory for copies"),
             "Pages that collection reads from each die in a row before it programs their data; each change from \
@@ -231,6 +231,10 @@ section! {
         "ftl.slc_cache.batch" batch: u64 = SIZE,
             assumed("0B", "folding keeps to the pace of the host by default"),
             "Data that folding moves at once while host data waits in the write cache; 0B: it goes on alongside host writes.";
+        "ftl.slc_cache.copies" copies: Option<u32> = COUNT.within(1.0, 65536.0).or("auto"),
+            assumed("auto", "folding is copying, and as fast; 100 to 3,000 are plausible, since drives fold at different rates"),
+            "Maximum number of units of a group that are being copied at once while ftl.slc_cache.batch is folded, at least \
+             two programs; auto: as many as ftl.gc.copies.";
     }
 }
 

@@ -1,8 +1,7 @@
 //! The state of garbage collection in one parallel unit.
 
-use std::collections::VecDeque;
-
 use crate::gc::fold::ReadOrder;
+use crate::gc::pending::{Pending, Purpose};
 use crate::gc::resting::Resting;
 use crate::gc::share::Share;
 use crate::gc::victims::Victims;
@@ -28,6 +27,8 @@ pub(crate) struct Background {
     pub(super) waits: bool,
     /// Its reads, in order of issue.
     pub(super) order: ReadOrder,
+    /// Purpose of its copies.
+    pub(super) purpose: Purpose,
 }
 
 impl Background {
@@ -36,14 +37,6 @@ impl Background {
     pub(super) fn is_active(&self) -> bool {
         self.scan.is_some() && !self.waits
     }
-}
-
-/// Copies that are read and not yet in a program.
-pub(crate) struct Pending {
-    /// Their slots, to be programmed in read order: neighbors stay neighbors.
-    pub(super) slots: VecDeque<u32>,
-    /// The unit of some slot may be superseded.
-    pub(super) superseded: bool,
 }
 
 /// Garbage collection in one parallel unit.
@@ -58,12 +51,10 @@ pub(crate) struct Collection {
     pub(super) resting: Resting,
     /// No block could be collected; opening or erasing a block may change that.
     pub(super) barren: bool,
-    pub(super) pending: Pending,
+    pending: [Pending; 2],
     /// Units being read, pending or being programmed.
     pub(super) in_flight: u32,
     pub(super) quota: u32,
-    /// Reads in progress.
-    pub(super) reading: u32,
     /// Block chosen by the policy, until it is collected.
     pub(super) chosen: Option<u32>,
     /// Blocks to collect regardless of the policy.
@@ -82,19 +73,19 @@ pub(crate) struct Collection {
 
 impl Collection {
     /// Creates the state of a parallel unit with `block_units` units per block, which may have `quota` units in flight.
-    pub(super) fn new(quota: u32, block_units: u32) -> Collection {
+    /// Work in the background has the purpose `background`.
+    pub(super) fn new(quota: u32, block_units: u32, background: Purpose) -> Collection {
         Collection {
             scan: None,
-            background: Background::default(),
+            background: Background { purpose: background, ..Background::default() },
             victims: Victims::new(block_units),
             short_by: 0,
             share: Share::default(),
             resting: Resting::default(),
             barren: false,
-            pending: Pending { slots: VecDeque::with_capacity(quota as usize), superseded: false },
+            pending: Default::default(),
             in_flight: 0,
             quota,
-            reading: 0,
             chosen: None,
             forced: Vec::new(),
             emergency: false,
@@ -104,6 +95,41 @@ impl Collection {
             since_wear: 0,
         }
     }
+
+    #[inline]
+    pub(super) fn pending(&self, purpose: Purpose) -> &Pending {
+        &self.pending[purpose as usize]
+    }
+
+    #[inline]
+    pub(super) fn pending_mut(&mut self, purpose: Purpose) -> &mut Pending {
+        &mut self.pending[purpose as usize]
+    }
+
+    /// Returns true if reads for some purpose are in progress.
+    pub(super) fn is_reading_any(&self) -> bool {
+        self.pending.iter().any(|pending| pending.reading > 0)
+    }
+
+    /// Returns the number of copies that were read and are not yet in a program.
+    pub(super) fn count_pending(&self) -> u32 {
+        self.pending.iter().map(|pending| pending.slots.len() as u32).sum()
+    }
+
+    /// Returns true if more copies for `purpose` are about to arrive.
+    #[inline]
+    pub(super) fn will_add(&self, purpose: Purpose) -> bool {
+        let collects = purpose == Purpose::Collection && self.scan.is_some();
+        let in_background = purpose == self.background.purpose && self.background.is_active();
+        self.pending(purpose).reading > 0 || (collects || in_background) && !self.is_stuck()
+    }
+
+    /// Returns true if copies for both purposes wait for more of their kind, and hold the slots that these would need.
+    fn is_stuck(&self) -> bool {
+        self.pending.iter().all(|pending| !pending.slots.is_empty() && pending.reading == 0)
+            && self.count_pending() == self.in_flight
+    }
+
     /// Returns true if copies are in flight or will follow.
     #[inline]
     pub(crate) fn is_copying(&self) -> bool {

@@ -5,11 +5,11 @@ use media::{Action, Class, Flash, Move, NOBODY, OpId, PageAddr, PlaneMask, ReadO
 use crate::buffer::slots::{Holds, Owner, Slot};
 use crate::gc::collection::GcScan;
 use crate::gc::fold::UNORDERED;
+use crate::gc::pending::Purpose;
 use crate::layout::Layout;
 use crate::location::{Location, Place};
 use crate::request::operation::{Kind, Operation};
 use crate::space::blocks::Use;
-use crate::space::parallel_unit::Room;
 use crate::{Actions, Ftl};
 
 impl Ftl {
@@ -34,7 +34,9 @@ impl Ftl {
         let pu = self.layout.pu_of(block);
         self.space.host_room.rejoin(pu);
         if self.space.blocks.pins(block) > 0 {
-            self.gc.units[pu as usize].pending.superseded = true;
+            for purpose in Purpose::ALL {
+                self.gc.units[pu as usize].pending_mut(purpose).superseded = true;
+            }
         }
     }
 
@@ -42,13 +44,15 @@ impl Ftl {
     /// makes the blocks they came from available for selection again.
     pub(crate) fn back_out(&mut self, pu: u32, out: &mut Actions) {
         self.space.host_room.rejoin(pu);
-        while let Some(slot) = self.gc.units[pu as usize].pending.slots.pop_front() {
-            let home = self.buffer.slots[slot].home;
-            self.gc.units[pu as usize].in_flight -= 1;
-            self.buffer.slots.give(slot);
-            self.unpin_home(home, out);
+        for purpose in Purpose::ALL {
+            while let Some(slot) = self.gc.units[pu as usize].pending_mut(purpose).slots.pop_front() {
+                let home = self.buffer.slots[slot].home;
+                self.gc.units[pu as usize].in_flight -= 1;
+                self.buffer.slots.give(slot);
+                self.unpin_home(home, out);
+            }
         }
-        if self.gc.units[pu as usize].reading > 0 {
+        if self.gc.units[pu as usize].is_reading_any() {
             return;
         }
         (self.gc.units[pu as usize].scan, self.gc.units[pu as usize].background.scan) = (None, None);
@@ -85,7 +89,10 @@ impl Ftl {
         let before = self.progress();
         let shortage = self.shortage(pu);
         self.read_victims(pu, shortage, out);
-        self.program_pending(pu, out);
+        self.program_pending(pu, Purpose::Collection, out);
+        if self.gc.batch.is_on() {
+            self.program_batch(pu, out);
+        }
         self.update_share(pu);
         self.release_host(pu, before);
     }
@@ -140,7 +147,7 @@ impl Ftl {
     /// would separate them from those that follow.
     fn drains(&self, pu: u32) -> bool {
         let collection = &self.gc.units[pu as usize];
-        collection.reading > 0 || !collection.pending.slots.is_empty()
+        collection.is_reading_any() || collection.count_pending() > 0
     }
 
     /// Continues to read the victim `scan` of `pu`, with at most `copies` units in flight; returns true at its end.
@@ -196,11 +203,15 @@ impl Ftl {
             // Nothing was read.
             return cursor == scan.end;
         }
-        let current = if background { &mut collection.background.scan } else { &mut collection.scan };
+        let (current, purpose) = if background {
+            (&mut collection.background.scan, collection.background.purpose)
+        } else {
+            (&mut collection.scan, Purpose::Collection)
+        };
         if let Some(current) = current {
             current.cursor = cursor;
         }
-        collection.reading += reads;
+        collection.pending_mut(purpose).reading += reads;
         self.space.blocks.pin_reads(scan.block, reads);
         self.stats.copy_reads += u64::from(reads);
         cursor == scan.end
@@ -212,7 +223,8 @@ impl Ftl {
         self.operations.free(id);
         let block = self.layout.block_of(unit);
         let collection = &mut self.gc.units[pu as usize];
-        collection.reading -= 1;
+        let purpose = if number == UNORDERED { Purpose::Collection } else { collection.background.purpose };
+        collection.pending_mut(purpose).reading -= 1;
         // Units superseded in the meantime are not copied.
         let bits = mask & self.space.blocks.valid_bits(unit, self.layout.program_units);
         if bits != mask {
@@ -220,7 +232,7 @@ impl Ftl {
         }
         if bits != 0 {
             let page = self.layout.page_in(pu, block, program);
-            self.copy_units(pu, page, unit, bits, status, flash, out);
+            self.copy_units(pu, purpose, page, unit, bits, status, flash, out);
             // The source block must not be erased, and written with the same unit again, until each copy is issued or
             // dropped. The pin of the completed read covers one copy.
             self.space.blocks.pin_reads(block, ones(bits) - 1);
@@ -240,6 +252,7 @@ impl Ftl {
     fn copy_units(
         &mut self,
         pu: u32,
+        purpose: Purpose,
         page: PageAddr,
         first: u32,
         bits: u64,
@@ -249,7 +262,7 @@ impl Ftl {
     ) {
         if self.layout.planes == 1 {
             let units = flash.logical(page, page.planes.0.trailing_zeros());
-            return self.copy_page(pu, units, first, bits, status, flash, out);
+            return self.copy_page(pu, purpose, units, first, bits, status, flash, out);
         }
         let per_page = self.layout.page_units;
         let in_page = u64::MAX >> (64 - per_page);
@@ -257,7 +270,7 @@ impl Ftl {
             let of_page = bits >> (number * per_page) & in_page;
             if of_page != 0 {
                 let units = flash.logical(page, plane);
-                self.copy_page_of_several(pu, units, first + number * per_page, of_page, status, flash, out);
+                self.copy_page_of_several(pu, purpose, units, first + number * per_page, of_page, status, flash, out);
             }
         }
     }
@@ -266,6 +279,7 @@ impl Ftl {
     fn copy_page_of_several(
         &mut self,
         pu: u32,
+        purpose: Purpose,
         units: &[u32],
         first: u32,
         bits: u64,
@@ -273,7 +287,7 @@ impl Ftl {
         flash: &impl Flash,
         out: &mut Actions,
     ) {
-        self.copy_page(pu, units, first, bits, status, flash, out);
+        self.copy_page(pu, purpose, units, first, bits, status, flash, out);
     }
 
     /// Takes slots for the units in `bits` of a single-plane page that holds the logical `units`, beginning at flash
@@ -283,6 +297,7 @@ impl Ftl {
     fn copy_page(
         &mut self,
         pu: u32,
+        purpose: Purpose,
         units: &[u32],
         first: u32,
         mut bits: u64,
@@ -304,7 +319,7 @@ impl Ftl {
             if !plain || !self.map.table.is_at(unit, home) {
                 self.copy_content(slot, status, flash, out);
             }
-            self.gc.units[pu as usize].pending.slots.push_back(slot);
+            self.gc.units[pu as usize].pending_mut(purpose).slots.push_back(slot);
         }
     }
 
@@ -344,120 +359,6 @@ impl Ftl {
                 self.lose(unit);
             }
         }
-    }
-
-    /// Programs pending copies: whole programs, and the rest once nothing more is being read.
-    #[inline(always)]
-    fn program_pending(&mut self, pu: u32, out: &mut Actions) {
-        let whole = self.layout.program_units;
-        loop {
-            let collection = &self.gc.units[pu as usize];
-            let all = collection.pending.slots.len() as u32;
-            let pending = if self.space.placement.is_on() { self.pending_together(pu) } else { all };
-            if pending < whole
-                && pending == all
-                && (pending == 0
-                    || collection.scan.is_some()
-                    || collection.background.is_active()
-                    || collection.reading > 0)
-            {
-                return;
-            }
-            if collection.pending.superseded && self.drop_superseded(pu, out) {
-                continue;
-            }
-            let own = if self.space.placement.is_on() { self.placed_room(pu) } else { self.copy_room(pu) };
-            let room = own.or_else(|| self.copy_room_elsewhere(pu));
-            let Some(room) = room else { return };
-            let id = self.operations.start_bare(Kind::Program, room.pu);
-            let sequence = self.begin_program(id, room, Class::Collection);
-            let (taken, mut plain) = (room.units.min(pending), true);
-            if self.space.placement.is_on() {
-                self.count_sources(pu, taken);
-            }
-            for i in 0..taken {
-                let Some(slot) = self.gc.units[pu as usize].pending.slots.pop_front() else {
-                    unreachable!("{pending} slots are pending")
-                };
-                self.operations.set_slot(id, i, slot);
-                debug_assert_eq!(
-                    self.home(self.buffer.slots[slot].unit),
-                    self.buffer.slots[slot].home,
-                    "a pending copy is superseded"
-                );
-                plain &= self.settle_copy(slot, self.physical(room, i), out);
-            }
-            if room.pu != pu {
-                self.gc.move_copies(pu, room.pu, taken);
-            }
-            self.stats.programmed_copy += u64::from(taken);
-            if self.space.placement.is_on() {
-                self.count_moved(id, taken, room);
-            }
-            self.operations.pad(id, taken);
-            self.operations[id].plain = plain;
-            self.end_issue(id, room, taken, (sequence, Class::Collection), out);
-        }
-    }
-
-    /// Returns how many pending copies, from the first on, one program may hold: all, or those of one handle.
-    fn pending_together(&self, pu: u32) -> u32 {
-        let slots = &self.gc.units[pu as usize].pending.slots;
-        let Some(first) = slots.front().filter(|_| self.space.placement.is_persistent()) else {
-            return slots.len() as u32;
-        };
-        let handle = self.buffer.slots[*first].handle;
-        slots.iter().take_while(|slot| self.buffer.slots[**slot].handle == handle).count() as u32
-    }
-
-    /// Returns room for the first pending copies in `pu`, in a block of their handle if there is any.
-    fn placed_room(&mut self, pu: u32) -> Option<Room> {
-        let first = self.gc.units[pu as usize].pending.slots.front().copied();
-        let placed = first.and_then(|first| self.placed_copy_room(pu, self.buffer.slots[first].handle));
-        placed.or_else(|| self.copy_room(pu))
-    }
-
-    /// Counts the first `count` pending copies of `pu` for the blocks that they leave.
-    fn count_sources(&mut self, pu: u32, count: u32) {
-        for slot in self.gc.units[pu as usize].pending.slots.iter().take(count as usize) {
-            let block = self.layout.block_of(self.buffer.slots[*slot].home.flash_unit());
-            self.space.placement.copied_out(block);
-        }
-    }
-
-    /// Counts the copies in the program `id`, of which there are `taken`, for the handles whose blocks they leave.
-    fn count_moved(&mut self, id: OpId, taken: u32, room: Room) {
-        let to = self.space.placement.handle_of(room.block);
-        if self.space.placement.is_persistent() {
-            let handle = self.buffer.slots[self.operations.slot(id, 0)].handle;
-            return self.space.placement.moved(handle, taken, room.units - taken, to != handle);
-        }
-        for i in 0..taken {
-            let handle = self.buffer.slots[self.operations.slot(id, i)].handle;
-            self.space.placement.moved(handle, 1, 0, to != handle);
-        }
-    }
-
-    /// Returns pending slots whose unit was written elsewhere to the free list; returns true if there were any.
-    fn drop_superseded(&mut self, pu: u32, out: &mut Actions) -> bool {
-        self.gc.units[pu as usize].pending.superseded = false;
-        let mut dropped = false;
-        // Unpinning may erase a block, and its room may be used at once: the list can change on each iteration.
-        while let Some(at) = self.first_superseded(pu) {
-            let slot = self.gc.units[pu as usize].pending.slots.remove(at).expect("just found");
-            let home = self.buffer.slots[slot].home;
-            self.gc.units[pu as usize].in_flight -= 1;
-            self.buffer.slots.give(slot);
-            self.unpin_home(home, out);
-            dropped = true;
-        }
-        dropped
-    }
-
-    /// Returns the index of the first pending slot of `pu` whose unit was written elsewhere since it was read.
-    fn first_superseded(&self, pu: u32) -> Option<usize> {
-        let mut pending = self.gc.units[pu as usize].pending.slots.iter();
-        pending.position(|slot| self.home(self.buffer.slots[*slot].unit) != self.buffer.slots[*slot].home)
     }
 }
 

@@ -8,6 +8,10 @@
 //!
 //! Sequential host data is striped over all dies, and folding preserves the order: background copies are programmed in
 //! the order in which their reads were issued, although the dies and channels complete these reads out of order.
+//!
+//! Data folded in batches goes to the blocks of host data rather than to those of collection's copies, which are older:
+//! what was written together dies together. Without batches it shares programs with these copies, since host data that
+//! finds the SLC blocks full is written to its own blocks at the same time, and the two would break each other's stripes.
 
 use std::collections::VecDeque;
 
@@ -48,22 +52,26 @@ impl Ftl {
     /// ones. They stay there if all earlier reads have completed, and are otherwise held until then.
     pub(crate) fn put_in_order(&mut self, pu: u32, number: u64, units: u32) {
         let collection = &mut self.gc.units[pu as usize];
-        if number != collection.background.order.first {
+        let order = &collection.background.order;
+        if number != order.first {
+            let at = (number - order.first) as usize;
+            let slots = &mut collection.pending_mut(collection.background.purpose).slots;
             let mut held = List::new();
-            for slot in collection.pending.slots.drain(collection.pending.slots.len() - units as usize..) {
+            for slot in slots.drain(slots.len() - units as usize..) {
                 self.buffer.slots.append(&mut held, slot);
             }
-            collection.background.order.reads[(number - collection.background.order.first) as usize] = Some(held);
+            collection.background.order.reads[at] = Some(held);
             return;
         }
         collection.background.order.advance();
         while let Some(mut held) = collection.background.order.reads.front().copied().flatten() {
             collection.background.order.advance();
+            let pending = collection.pending_mut(collection.background.purpose);
             while held.head != NIL {
-                collection.pending.slots.push_back(self.buffer.slots.remove_first(&mut held));
+                pending.slots.push_back(self.buffer.slots.remove_first(&mut held));
             }
             // Units may have been superseded while their slots were held.
-            collection.pending.superseded = true;
+            pending.superseded = true;
         }
     }
 
@@ -155,12 +163,15 @@ impl Ftl {
             || if self.is_slc(scan.block) { due() } else { self.gc.refresh.is_urgent(scan.block) }
     }
 
-    /// Returns the number of copies that may be in flight for `scan`: in idle time and in a batch as many as keep the dies
-    /// busy, else as many as folding is behind.
+    /// Returns the number of copies that may be in flight for `scan`: in a batch the configured number, in idle time as many
+    /// as keep the dies busy, else as many as folding is behind.
     fn background_copies(&self, pu: u32, scan: GcScan) -> u32 {
         let quota = self.gc.units[pu as usize].quota;
         let least = 2 * self.layout.program_units;
-        if self.gc.pace.is_idle() || self.gc.batch.is_in_progress() {
+        if self.gc.batch.is_in_progress() {
+            return self.config.slc.and_then(|slc| slc.copies).map_or(quota, |copies| copies.clamp(least, quota));
+        }
+        if self.gc.pace.is_idle() {
             return quota;
         }
         match self.config.slc {

@@ -4,8 +4,8 @@ pub(crate) mod batch;
 pub(crate) mod collection;
 pub(crate) mod copy;
 pub(crate) mod fold;
-pub(crate) mod losses;
 pub(crate) mod pacing;
+pub(crate) mod pending;
 pub(crate) mod policy;
 pub(crate) mod refresh;
 pub(crate) mod resting;
@@ -21,8 +21,9 @@ use crate::config::Config;
 use crate::layout::Layout;
 use batch::FoldBatch;
 use collection::Collection;
-use losses::Losses;
 use pacing::Pace;
+use pending::Purpose;
+use policy::Losses;
 use refresh::Refresh;
 use scan_order::ScanOrder;
 use short::ShortUnits;
@@ -47,15 +48,16 @@ pub(crate) struct Collector {
 impl Collector {
     /// Creates a collector that has nothing to collect; a parallel unit has at most `quota` units in flight.
     pub(crate) fn new(config: &Config, layout: &Layout, quota: u32, streams: &Streams) -> Collector {
+        let batch = FoldBatch::new(config);
+        let background = if batch.is_on() { Purpose::Batch } else { Purpose::Collection };
+        let unit = |_| Collection::new(quota, layout.data_units, background);
         Collector {
             // SAFETY: parallel unit numbers come from the layout, or from operations that carry such a number.
-            units: unsafe {
-                Dense::new((0..layout.parallel_units).map(|_| Collection::new(quota, layout.data_units)).collect())
-            },
+            units: unsafe { Dense::new((0..layout.parallel_units).map(unit).collect()) },
             short: ShortUnits::default(),
             pace: Pace::new(config, layout),
             order: ScanOrder::new(config, layout),
-            batch: FoldBatch::new(config),
+            batch,
             losses: Losses::new(config, layout),
             refresh: Refresh::new(config, layout),
             rest: resting::resting_blocks(config, layout),

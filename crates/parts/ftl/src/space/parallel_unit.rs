@@ -297,7 +297,7 @@ impl Ftl {
 
     /// Returns true if host writes may go to the open block of `stream` in `pu`, or to a free one.
     #[inline(always)]
-    fn is_open_to_host(&self, pu: u32, stream: Stream) -> bool {
+    pub(crate) fn is_open_to_host(&self, pu: u32, stream: Stream) -> bool {
         let l = &self.space.parallel_units[pu as usize];
         // A shared block that was opened for copies as the last free one is reserved for them.
         let open = l.write_point(stream).is_some() && (stream != Stream::Copy || self.is_reserved(pu, 0));

@@ -2,7 +2,9 @@
 
 use ftl::config::Config;
 use ftl::{Actions, Ftl, InjectedFault};
-use media::{Action, Class, EraseOp, Move, Op, OpId, PageAddr, ProgramOp, ReadOp, Request, SECTOR, Status, Tag};
+use media::{
+    Action, Class, EraseOp, Move, NOBODY, Op, OpId, PageAddr, ProgramOp, ReadOp, Request, SECTOR, Status, Tag,
+};
 use sim::{Rng, Streams, Time};
 use testkit::flash::{SimpleFlash, Unit};
 use testkit::oracle::Oracle;
@@ -45,6 +47,15 @@ enum Pending {
     Arrived(Tag),
 }
 
+/// A unit that was copied from one block to another.
+#[derive(Clone, Copy, Debug)]
+pub struct Copied {
+    pub from: u32,
+    pub to: u32,
+    /// Erases of the block that it went to.
+    pub erases: u32,
+}
+
 pub struct World {
     config: Config,
     pub ftl: Ftl,
@@ -70,8 +81,8 @@ pub struct World {
     releasing: bool,
     /// Block from which the data of each buffer was read, if from flash.
     sources: Vec<Option<u32>>,
-    /// Block that each unit copied so far came from.
-    pub copied_from: Vec<u32>,
+    /// Units copied so far from one block to another.
+    pub copies: Vec<Copied>,
 }
 
 /// Event before a read of the whole drive.
@@ -101,7 +112,7 @@ impl World {
         World {
             ram: vec![vec![u64::MAX; unit_sectors]; ftl.buffer_count() as usize],
             sources: vec![None; ftl.buffer_count() as usize],
-            copied_from: Vec::new(),
+            copies: Vec::new(),
             ftl,
             flash,
             oracle: Oracle::new(sectors),
@@ -489,8 +500,9 @@ impl World {
                 let fails = self.rng.chance(self.faults.program) || worn || dead;
                 let units = self.units_of(op.id);
                 if op.class == Class::Collection {
-                    let copied = self.ftl.program_units(op.id).filter(|unit| unit.logical != media::NOBODY);
-                    self.copied_from.extend(copied.filter_map(|unit| self.sources[unit.buffer as usize]));
+                    let sources = self.ftl.program_units(op.id).filter(|unit| unit.logical != NOBODY);
+                    let sources = sources.filter_map(|unit| self.sources[unit.buffer as usize]);
+                    self.copies.extend(sources.map(|from| Copied { from, to: op.page.block, erases }));
                 }
                 // A page whose program failed cannot be read.
                 self.flash.program(op.page, op.sequence, op.slc, &units, false);

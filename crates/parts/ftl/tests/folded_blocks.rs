@@ -1,0 +1,95 @@
+//! Data that is folded in batches goes to other blocks than what collection copies.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use ftl::config::{Axis, Buffers, Collection, Config, Group, Policy, SlcCache, Wear};
+use media::Geometry;
+use sim::Time;
+use support::world::{Faults, World};
+
+const SLC_BLOCKS: u32 = 6;
+
+/// Returns a drive of two dies, of whose blocks six are in SLC mode and ten are spare.
+fn config(separate: bool, batch: u32) -> Config {
+    let geometry = Geometry {
+        channels: 2,
+        chips: 1,
+        dies: 1,
+        planes: 1,
+        blocks: 48,
+        pages: 24,
+        page_bytes: 4096,
+        unit_bytes: 1024,
+    };
+    Config {
+        user_units: 32 * 24 * 4 * 2,
+        group: Group::Drive,
+        stripe: [Axis::Channel, Axis::Way, Axis::Die, Axis::Plane],
+        multi_plane: false,
+        collection: Collection {
+            policy: Policy::Greedy,
+            choices: 1,
+            quiet: 0.0,
+            start: 3,
+            separate,
+            ahead: 0,
+            idle: Time::from_ms(50),
+            copies: None,
+            batch: 1,
+            slack: None,
+        },
+        wear: Wear { dynamic: true, static_threshold: None },
+        map_cache: None,
+        host_memory: None,
+        buffers: Buffers {
+            write: 64,
+            read: 0,
+            shared: false,
+            write_back: true,
+            protected: false,
+            high: 8,
+            low: 0,
+            resume: 0,
+            gather: 0,
+            holds_reads: false,
+            idle: Time::from_us(20),
+        },
+        slc: Some(SlcCache { blocks: SLC_BLOCKS, bits: 3, fold: 2, keep: 0, dynamic: 0, batch, copies: None }),
+        read_copies: None,
+        parity: None,
+        placement: None,
+        refresh: ftl::config::Refresh::default(),
+        tags: 8,
+        moves: true,
+        geometry,
+    }
+}
+
+/// Returns the number of blocks that copies went to, and how many hold both folded data and what collection copied.
+fn blocks_of_copies(config: Config) -> (usize, usize) {
+    let mut world = World::new(config, Faults::default(), &[], 1);
+    world.fill();
+    for _ in 0..40_000 {
+        world.step_writing();
+    }
+    world.drain();
+    // Folded and collected units in each block between two erases.
+    let mut blocks: BTreeMap<(u32, u32), [u32; 2]> = BTreeMap::new();
+    for copy in &world.copies {
+        blocks.entry((copy.to, copy.erases)).or_default()[usize::from(copy.from >= SLC_BLOCKS)] += 1;
+    }
+    (blocks.len(), blocks.values().filter(|[folded, collected]| *folded > 0 && *collected > 0).count())
+}
+
+#[test]
+fn batches_of_folded_data_and_copies_of_collection_are_apart() {
+    let (blocks, mixed) = blocks_of_copies(config(true, 200));
+    assert!(blocks > 100 && mixed == 0, "{mixed} of {blocks} blocks are mixed");
+    // Not without batches, and not if collection shares its blocks with the host anyway.
+    for other in [config(true, 0), config(false, 200)] {
+        let (blocks, mixed) = blocks_of_copies(other);
+        assert!(2 * mixed > blocks, "{mixed} of {blocks} blocks are mixed");
+    }
+}
