@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use ftl::config::{Axis, Buffers, Collection, Config, Group, Policy, SlcCache, Wear};
 use media::Geometry;
 use sim::Time;
-use support::world::{Faults, World};
+use support::world::{Copied, Faults, World};
 
 const SLC_BLOCKS: u32 = 6;
 
@@ -67,18 +67,27 @@ fn config(separate: bool, batch: u32) -> Config {
     }
 }
 
-/// Returns the number of blocks that copies went to, and how many hold both folded data and what collection copied.
-fn blocks_of_copies(config: Config) -> (usize, usize) {
+/// Returns the copies of a full drive that a host overwrites at random.
+fn copies(config: Config) -> Vec<Copied> {
     let mut world = World::new(config, Faults::default(), &[], 1);
     world.fill();
     for _ in 0..40_000 {
         world.step_writing();
     }
     world.drain();
+    world.copies
+}
+
+fn is_folded(copy: &Copied) -> bool {
+    copy.from < SLC_BLOCKS
+}
+
+/// Returns the number of blocks that copies went to, and how many hold both folded data and what collection copied.
+fn blocks_of_copies(config: Config) -> (usize, usize) {
     // Folded and collected units in each block between two erases.
     let mut blocks: BTreeMap<(u32, u32), [u32; 2]> = BTreeMap::new();
-    for copy in &world.copies {
-        blocks.entry((copy.to, copy.erases)).or_default()[usize::from(copy.from >= SLC_BLOCKS)] += 1;
+    for copy in copies(config) {
+        blocks.entry((copy.to, copy.erases)).or_default()[usize::from(!is_folded(&copy))] += 1;
     }
     (blocks.len(), blocks.values().filter(|[folded, collected]| *folded > 0 && *collected > 0).count())
 }
@@ -92,4 +101,16 @@ fn batches_of_folded_data_and_copies_of_collection_are_apart() {
         let (blocks, mixed) = blocks_of_copies(other);
         assert!(2 * mixed > blocks, "{mixed} of {blocks} blocks are mixed");
     }
+}
+
+/// Host data waits for a batch, and collection waits with it: what it reads before shares the time of the first copies.
+#[test]
+fn a_batch_goes_ahead_of_collection() {
+    const BATCH: u32 = 200;
+    let copies = copies(config(true, BATCH));
+    let folded = copies.iter().filter(|copy| is_folded(copy)).count();
+    let changes = copies.windows(2).filter(|pair| is_folded(&pair[0]) != is_folded(&pair[1])).count();
+    let batches = folded / BATCH as usize;
+    println!("{changes} changes between {folded} folded units and the others, in {batches} batches");
+    assert!(batches > 20 && changes < 10 * batches, "{changes} changes in {batches} batches");
 }

@@ -255,7 +255,11 @@ fn history_with_batches(seed: u64) -> bool {
     let mut rng = Streams::new(seed).stream("test.history");
     let (config, faults, bad) = draw(&mut rng);
     let Some(slc) = config.slc else { return false };
-    let slc = SlcCache { batch: pick(&mut rng, &[1, 5, 40, 1000]), copies: pick(&mut rng, &[None, Some(1), Some(20)]), ..slc };
+    let slc = SlcCache {
+        batch: pick(&mut rng, &[1, 5, 40, 1000]),
+        copies: pick(&mut rng, &[None, Some(1), Some(20)]),
+        ..slc
+    };
     go_through(seed, (Config { slc: Some(slc), ..config }, faults, bad), &mut rng, ftl::InjectedFault::None);
     true
 }

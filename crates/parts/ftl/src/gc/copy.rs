@@ -100,7 +100,8 @@ impl Ftl {
     #[inline(always)]
     fn read_victims(&mut self, pu: u32, mut shortage: i64, out: &mut Actions) {
         loop {
-            let short = shortage > 0 || self.lacks_room(pu);
+            // In a batch, folding goes first: it is what host data waits for.
+            let short = shortage > 0 && !self.gc.batch.is_in_progress() || self.lacks_room(pu);
             let collection = &self.gc.units[pu as usize];
             let Some(scan) = collection.scan.filter(|scan| short || scan.forced) else {
                 if collection.scan.is_some() || !self.next_scan(pu, short) {
