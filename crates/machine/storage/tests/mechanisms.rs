@@ -99,6 +99,18 @@ fn independent_reads_raise_the_rate_of_random_reads() {
 }
 
 #[test]
+fn a_limit_of_programs_limits_the_rate_of_saturated_writes() {
+    let rate = |programs| {
+        let small = [("device.write_cache.size", "2MiB"), ("flash.cache_program", "false")];
+        let sets: Vec<(&str, &str)> = small.into_iter().chain([("flash.concurrent_programs", programs)]).collect();
+        random(&sets, Op::Write, 1, 32, 6000).rate
+    };
+    let (one, two) = (rate("1"), rate("2"));
+    assert!((1.9..2.1).contains(&(two / one)), "{two} with two programs at once, {one} with one");
+    assert_eq!(rate("64"), rate("auto"), "the drive has fewer dies");
+}
+
+#[test]
 fn random_reads_differ_by_page_type_and_place() {
     let spread = |sets: &[(&str, &str)]| {
         let m = random(sets, Op::Read, 1, 1, 3000);

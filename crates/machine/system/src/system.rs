@@ -99,6 +99,7 @@ impl System {
                 ("flash.failures.die", "none"),
                 ("device.namespace", "conventional"),
                 ("ftl.slc_cache.copies", "auto"),
+                ("flash.concurrent_programs", "auto"),
             ];
             let is_absent = |(key, word)| setting.key.name == key && setting.value == Value::Word(word);
             // Neither does `ftl.gc.batch`, added later, at one page per batch.

@@ -108,6 +108,9 @@ pub struct Scheduling {
     pub resume_overhead: Time,
     /// Maximum number of suspensions of one operation.
     pub suspensions_max: u32,
+    /// Maximum number of programs under way at once on all dies, from their submission to their end; `None`: any. Those
+    /// beyond it wait in order of submission, while their dies can read and erase.
+    pub programs_max: Option<u32>,
 }
 
 impl Default for Scheduling {
@@ -127,6 +130,7 @@ impl Default for Scheduling {
             suspend_latency: Time::from_us(20),
             resume_overhead: Time::from_us(10),
             suspensions_max: 8,
+            programs_max: None,
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::die::{Die, NOWHERE};
 use crate::log::Log;
 use crate::reliability::ecc::Engines;
 use crate::reliability::hazards::{Hazards, mark_factory_bad};
+use crate::schedule::budget::ProgramBudget;
 use crate::schedule::independent::Independent;
 use crate::schedule::op::{Done, Kind, Op, Ops, Outcome, REST};
 use crate::store::Store;
@@ -72,6 +73,7 @@ pub struct Nand {
     pub(crate) energy: [Energy; 3],
     /// State of independent plane reads.
     pub(crate) independent: Independent,
+    pub(crate) budget: ProgramBudget,
     pub(crate) config: Config,
 }
 
@@ -127,6 +129,7 @@ impl Nand {
             ecc: Engines::new(&config.ecc),
             energy: [Energy::ZERO; 3],
             independent,
+            budget: ProgramBudget::new(config.scheduling.programs_max),
             config: *config,
         }
     }
@@ -194,7 +197,7 @@ impl Nand {
         self.submit(now, op.id, Op { bytes, ..Op::new(Kind::Read, op.page, planes, queue) }, s);
     }
 
-    /// Submits a program.
+    /// Submits a program. It waits while as many as [`programs_max`](crate::Scheduling::programs_max) are under way.
     ///
     /// # Panics
     /// If its address does not fit the flash (in SLC mode a block has fewer pages), or its id is in use.
@@ -204,7 +207,10 @@ impl Nand {
         if op.slc && op.page.page >= self.tables.slc_pages {
             self.refuse(op.page, 0);
         }
-        self.submit(now, op.id, Op { slc: op.slc, ..Op::new(Kind::Program, op.page, planes, REST as u8) }, s);
+        *self.ops.place(op.id) = Op { slc: op.slc, ..Op::new(Kind::Program, op.page, planes, REST as u8) };
+        if self.budget.begins(op.id) {
+            self.enter(now, op.id, s);
+        }
     }
 
     /// Submits an erase.
@@ -242,11 +248,18 @@ impl Nand {
         )
     }
 
-    /// Accepts an operation. If its die is idle and its channel free, it starts at once without queuing.
+    /// Accepts an operation other than a program. If its die is idle and its channel free, it starts at once without queuing.
     #[inline(always)]
     fn submit<S: Schedule<Event>>(&mut self, now: Time, id: OpId, op: Op, s: &mut S) {
-        let (die, queue, kind) = (op.die as usize, op.queue as usize, op.kind);
         *self.ops.place(id) = op;
+        self.enter(now, id, s);
+    }
+
+    /// Queues an operation for its die or starts it.
+    #[inline(always)]
+    pub(crate) fn enter<S: Schedule<Event>>(&mut self, now: Time, id: OpId, s: &mut S) {
+        let Op { die, queue, kind, .. } = self.ops[id.0];
+        let (die, queue) = (die as usize, queue as usize);
         if self.tables.independent {
             return self.submit_to_planes(now, die, id.0, s);
         }

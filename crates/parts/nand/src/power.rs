@@ -7,6 +7,7 @@ use crate::channel::{Channel, ChannelStats};
 use crate::die::{Die, DieStats, Phase};
 use crate::nand::Nand;
 use crate::reliability::ecc::EccStats;
+use crate::schedule::budget::ProgramBudget;
 use crate::schedule::op::{Kind, NONE, Op};
 use crate::store::Store;
 
@@ -75,6 +76,7 @@ impl Nand {
         self.independent.power_cut(now);
         self.channels.iter_mut().for_each(|channel| channel.reset(now));
         self.ops.forget_all();
+        self.budget = ProgramBudget::new(self.config.scheduling.programs_max);
         self.ecc.power_cut(now);
         self.store.clear_buffers();
         torn

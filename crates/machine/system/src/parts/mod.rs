@@ -550,6 +550,7 @@ pub fn flash(system: &System, geometry: Geometry, payload: PayloadKind, buffers:
             suspend_latency: f.suspend.latency,
             resume_overhead: f.suspend.resume,
             suspensions_max: f.suspend.max,
+            programs_max: f.concurrent_programs,
         },
         wear: nand::Wear {
             endurance: f.endurance.mean.map(|mean| nand::Endurance {

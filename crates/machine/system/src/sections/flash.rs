@@ -181,6 +181,10 @@ section! {
             assumed("false", "many dies read one plane at a time, or all planes at the same address"),
             "Planes of a die read different pages at the same time (independent plane reads) while the die neither \
              programs nor erases.";
+        "flash.concurrent_programs" concurrent_programs: Option<u32> = COUNT.within(1.0, 65536.0).or("auto"),
+            assumed("auto", "makers of drives rarely say how many dies program at once; half of them to all are plausible"),
+            "Maximum number of programs under way at once on all dies, such as for want of power; others wait, while \
+             their dies can read and erase. auto: any number.";
         "flash.reuse_page" reuse_page: Reuse = Kind::words(Reuse::WORDS),
             assumed("queued", "controllers combine waiting reads of a page; read data is kept in the controller's own \
                 memory, if at all"),

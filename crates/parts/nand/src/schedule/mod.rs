@@ -1,5 +1,6 @@
 //! Scheduling: the queues of the dies and the lists of the channels.
 
+pub(crate) mod budget;
 pub(crate) mod independent;
 pub(crate) mod op;
 pub(crate) mod start;

@@ -115,6 +115,11 @@ impl Nand {
             }
             self.consider_suspension(now, die, s);
         }
+        if kind == Kind::Program
+            && let Some(next) = self.budget.ended()
+        {
+            self.enter(now, next, s);
+        }
         status
     }
 
