@@ -16,6 +16,7 @@ mod target;
 use std::collections::BTreeSet;
 
 use arrangement::Arrangement;
+use figures::Figures;
 use history::{Past, Run};
 use jobs::{Addresses, BYTES};
 use nand::PayloadKind;
@@ -49,6 +50,10 @@ impl Writers {
 
 /// Simulates a run of writers, after one with half as many.
 fn run(arrangement: &Arrangement, writers: &Writers, sets: &[(&str, &str)]) -> Value {
+    measured(arrangement, writers, sets).json()
+}
+
+fn measured(arrangement: &Arrangement, writers: &Writers, sets: &[(&str, &str)]) -> Figures {
     let system = drive::shrunk(FITTED, sets, 128).unwrap_or_else(|error| panic!("{error}"));
     let parts = Parts::new(&system, PayloadKind::None).expect("parts");
     let addresses = Addresses { sequence: 1, own: writers.own, requests: parts.user_bytes / BYTES };
@@ -58,7 +63,7 @@ fn run(arrangement: &Arrangement, writers: &Writers, sets: &[(&str, &str)]) -> V
     past.write(before.writes(addresses, 0, before.requests)).expect("writes");
     let (mut target, _) = arrangement.target(&system, &parts, &mut past, now).expect("drives");
     target.run(arrangement.end());
-    figures::figures(&target, arrangement.measured, writers.number)
+    Figures::new(target, arrangement.measured)
 }
 
 fn number(found: &Value, path: &str) -> f64 {
@@ -69,6 +74,22 @@ fn number(found: &Value, path: &str) -> f64 {
 fn the_same_run_gives_the_same_figures() {
     let of = || run(&SHORT, &Writers::new(2), &[]);
     assert_eq!(of(), of());
+}
+
+/// Pooled figures are those of one run that does both: equal runs have the figures of either.
+#[test]
+fn pooled_runs_count_together() {
+    let mut pooled = measured(&SHORT, &Writers::new(2), &[]);
+    pooled.add(measured(&SHORT, &Writers::new(2), &[]));
+    assert_eq!(pooled.json(), run(&SHORT, &Writers::new(2), &[]));
+    let mut pooled = measured(&SHORT, &Writers::new(2), &[]);
+    let other = Arrangement { seed: 2, ..SHORT };
+    pooled.add(measured(&other, &Writers::new(2), &[]));
+    let (pooled, runs) = (pooled.json(), [SHORT, other].map(|each| run(&each, &Writers::new(2), &[])));
+    for path in ["/reader/rate", "/writes", "/programmed", "/dies_busy"] {
+        let mean = runs.iter().map(|run| number(run, path)).sum::<f64>() / 2.0;
+        assert!((number(&pooled, path) / mean - 1.0).abs() < 1e-9, "{path}");
+    }
 }
 
 /// One core limits its writer on all drives together.

@@ -19,7 +19,7 @@ drives_in_turn SYSTEM [OPTION VALUE]...
   --lag SHARE           share of the first writer's requests by which the last one is behind (0.02)
   --warm-up SECONDS     simulated time that is not measured (0.5)
   --seconds SECONDS     simulated time that is measured after that (2)
-  --seed N              seed of addresses and drives (1)";
+  --seeds N,N,...       seeds of addresses and drives, whose figures are pooled (1)";
 
 /// The arguments.
 pub struct Arguments {
@@ -35,6 +35,8 @@ pub struct Arguments {
     pub lag: f64,
     /// True if each writer has addresses of its own.
     pub own_addresses: bool,
+    /// Seeds of addresses and drives, whose figures are pooled.
+    pub seeds: Vec<u64>,
     /// The rest.
     pub arrangement: Arrangement,
 }
@@ -52,6 +54,7 @@ impl Arguments {
             part: 64,
             lag: 0.02,
             own_addresses: false,
+            seeds: vec![1],
             arrangement: Arrangement {
                 drives: 8,
                 depth: 128,
@@ -100,7 +103,7 @@ impl Arguments {
             "--lag" => self.lag = value.parse().ok().filter(|share| (0.0..1.0).contains(share))?,
             "--warm-up" => arrangement.warm_up = seconds()?,
             "--seconds" => arrangement.measured = seconds()?,
-            "--seed" => arrangement.seed = positive()?,
+            "--seeds" => self.seeds = value.split(',').map(|seed| seed.parse().ok()).collect::<Option<_>>()?,
             _ => return None,
         }
         Some(())
