@@ -194,7 +194,8 @@ impl Nand {
         }
         let queue = self.tables.read_queues[op.class as usize];
         let bytes = self.tables.whole_codewords(op.bytes, planes);
-        self.submit(now, op.id, Op { bytes, ..Op::new(Kind::Read, op.page, planes, queue) }, s);
+        *self.ops.place(op.id) = Op { bytes, ..Op::new(Kind::Read, op.page, planes, queue) };
+        self.enter(now, op.id, s);
     }
 
     /// Submits a program. It waits while as many as [`programs_max`](crate::Scheduling::programs_max) are under way.
@@ -222,7 +223,8 @@ impl Nand {
         let media::BlockAddr { die, planes, block } = op.block;
         let page = PageAddr { die, planes, block, page: 0 };
         let planes = self.check(page);
-        self.submit(now, op.id, Op::new(Kind::Erase, page, planes, REST as u8), s);
+        *self.ops.place(op.id) = Op::new(Kind::Erase, page, planes, REST as u8);
+        self.enter(now, op.id, s);
     }
 
     /// Asserts that planes and block exist; returns the number of planes.
@@ -248,14 +250,7 @@ impl Nand {
         )
     }
 
-    /// Accepts an operation other than a program. If its die is idle and its channel free, it starts at once without queuing.
-    #[inline(always)]
-    fn submit<S: Schedule<Event>>(&mut self, now: Time, id: OpId, op: Op, s: &mut S) {
-        *self.ops.place(id) = op;
-        self.enter(now, id, s);
-    }
-
-    /// Queues an operation for its die or starts it.
+    /// Lets an operation begin. If its die is idle and its channel free, it starts at once without queuing.
     #[inline(always)]
     pub(crate) fn enter<S: Schedule<Event>>(&mut self, now: Time, id: OpId, s: &mut S) {
         let Op { die, queue, kind, .. } = self.ops[id.0];
