@@ -13,7 +13,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 DRIVES = 8
 SEEDS = tuple(range(1, 9))
-"""Seeds of addresses and drives. A run of two seconds is short: medians differ by 40 % from seed to seed, so that only those of all are compared."""
+"""Seeds of addresses and drives. A run of two seconds is short: medians differ by 40 % from seed to seed."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ def simulate(
 ) -> dict[int, Figures]:
     """Return the simulated figures by number of writers, over all requests of the runs with the seeds."""
     numbers = ["--writers", ",".join(map(str, writers)), "--seeds", ",".join(map(str, seeds))]
-    command = [simulator, system, "--drives", str(DRIVES), *numbers, *(word for each in sets for word in ("--set", each))]
+    changes = [word for each in sets for word in ("--set", each)]
+    command = [simulator, system, "--drives", str(DRIVES), *numbers, *changes]
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     found = {}
     for line in map(json.loads, output.splitlines()):
