@@ -86,7 +86,7 @@ RANGES = {
     "device.write_cache.resume": Range(0.2, 0.67, 1, ""),
     "device.write_cache.gather": Range(0.05, 0.32, 1, ""),
 }
-"""What is searched. The first values are from the same figures, by hand and in some 170 trials."""
+"""Keys that the search changes. Their first values are from the same figures, by hand and in some 170 trials."""
 
 
 def distance(found: dict[int, Figures], measured: dict[int, Figures]) -> float:

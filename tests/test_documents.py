@@ -60,5 +60,11 @@ def test_tests_of_the_specification_exist(files: list[str]) -> None:
     assert missing == []
 
 
+def test_no_file_has_marks_of_a_conflict() -> None:
+    command = ["git", "grep", "-lE", "^(<<<<<<<|>>>>>>>) "]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (1, "")
+
+
 def test_the_architecture_fits_in_150_lines() -> None:
     assert len((ROOT / "ARCHITECTURE.md").read_text().splitlines()) <= 150

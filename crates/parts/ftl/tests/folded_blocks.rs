@@ -1,4 +1,4 @@
-//! Data that is folded in batches goes to other blocks than what collection copies.
+//! Data that is folded in batches goes to other blocks than what collection copies, and goes first.
 
 mod support;
 
@@ -103,7 +103,7 @@ fn batches_of_folded_data_and_copies_of_collection_are_apart() {
     }
 }
 
-/// Host data waits for a batch, and collection waits with it: what it reads before shares the time of the first copies.
+/// Collection waits for a batch, as host data does: only copies that it has read already are programmed meanwhile.
 #[test]
 fn a_batch_goes_ahead_of_collection() {
     const BATCH: u32 = 200;
