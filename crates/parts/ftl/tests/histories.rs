@@ -29,8 +29,11 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         page_bytes: sectors * 512 * per_page,
         unit_bytes: sectors * 512,
     };
-    let slc = rng.chance(0.3).then(|| SlcCache {
-        blocks: pick(rng, &[0, 3, 3]),
+    let has_slc = rng.chance(0.3);
+    // Outside the option, since the compiler may test an option's contents before its presence, which valgrind reports.
+    let slc_blocks = if has_slc { pick(rng, &[0, 3, 3]) } else { 0 };
+    let slc = has_slc.then(|| SlcCache {
+        blocks: slc_blocks,
         bits: 3,
         fold: 1,
         keep: pick(rng, &[0, 0, 1]),
@@ -99,9 +102,8 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         },
         slc,
         refresh: draw_refresh(rng),
-        read_copies: slc
-            .filter(|slc| slc.blocks > 0 && rng.chance(0.5))
-            .map(|_| ReadCopies { blocks: 2, units: pick(rng, &[1, 5, 40]) }),
+        read_copies: (slc_blocks > 0 && rng.chance(0.5))
+            .then(|| ReadCopies { blocks: 2, units: pick(rng, &[1, 5, 40]) }),
         parity: None,
         placement: None,
         tags: 8,
