@@ -2,15 +2,16 @@
 
 mod support;
 
-use ftl::config::{Axis, Buffers, Collection, Config, Eviction, Group, HostMemory, MapCache, Policy, Refresh, Wear};
+use ftl::config::{Buffers, Collection, Config, Eviction, Group, HostMemory, MapCache, Wear};
 use media::{Geometry, Op, Request, Tag};
 use proptest::prelude::*;
-use sim::{Rng, Streams, Time};
+use sim::{Rng, Streams};
+use support::drive::drive;
 use support::world::{After, Faults, World};
 
 /// A drive with 110 map pages of 128 entries, and a write cache that holds more units than the map may have waiting to be
 /// programmed.
-fn drive(cache: MapCache, write: u32, group: Group) -> Config {
+fn config(cache: MapCache, write: u32, group: Group) -> Config {
     let geometry = Geometry {
         channels: 2,
         chips: 1,
@@ -21,47 +22,15 @@ fn drive(cache: MapCache, write: u32, group: Group) -> Config {
         page_bytes: 2048,
         unit_bytes: 512,
     };
+    let plain = drive(geometry, 14_000);
     Config {
-        user_units: 14_000,
         group,
-        stripe: [Axis::Channel, Axis::Way, Axis::Die, Axis::Plane],
-        multi_plane: false,
-        collection: Collection {
-            policy: Policy::ALL[0],
-            choices: 3,
-            quiet: 0.0,
-            start: 3,
-            separate: true,
-            ahead: 0,
-            idle: Time::from_us(50),
-            batch: 1,
-            copies: None,
-            slack: None,
-        },
-        wear: Wear { dynamic: false, static_threshold: None },
+        collection: Collection { choices: 3, ..plain.collection },
+        wear: Wear { dynamic: false, ..plain.wear },
         map_cache: Some(cache),
-        host_memory: None,
-        buffers: Buffers {
-            write,
-            read: 0,
-            shared: false,
-            write_back: true,
-            protected: false,
-            high: 0,
-            low: 0,
-            resume: 0,
-            gather: 0,
-            holds_reads: false,
-            idle: Time::from_us(20),
-        },
-        slc: None,
-        refresh: Refresh::default(),
-        read_copies: None,
-        parity: None,
-        placement: None,
+        buffers: Buffers { write, high: 0, ..plain.buffers },
         tags: 32,
-        moves: true,
-        geometry,
+        ..plain
     }
 }
 
@@ -96,7 +65,7 @@ fn most_beyond(config: Config, reads: f64, steps: u32, seed: u64) -> i64 {
 
 #[test]
 fn random_writes_never_enlarge_the_cache() {
-    let config = drive(frames(2, 0, Eviction::Lru), 400, Group::Die);
+    let config = config(frames(2, 0, Eviction::Lru), 400, Group::Die);
     assert_eq!(most_beyond(config, 0.0, 60_000, 1), 0, "the cache was meant to be full, and not more than full");
 }
 
@@ -105,7 +74,7 @@ fn random_writes_never_enlarge_the_cache() {
 #[test]
 fn random_writes_enlarge_a_cache_of_entries_by_what_was_admitted() {
     let cache = MapCache { entries: Some(100), ..frames(1, 0, Eviction::Lru) };
-    let config = drive(cache, 100, Group::Die);
+    let config = config(cache, 100, Group::Die);
     let geometry = Geometry { blocks: 128, ..config.geometry };
     let beyond = most_beyond(Config { user_units: 56_000, geometry, ..config }, 0.2, 60_000, 1);
     assert!((0..=64 + 100).contains(&beyond), "{beyond} entries more than fit");
@@ -131,7 +100,7 @@ proptest! {
         let cache = MapCache { entries, ..frames(size, updates, eviction) };
         let host_memory = lent.filter(|_| entries.is_none());
         let host_memory = host_memory.map(|map_frames| HostMemory { map_frames, read: 0, write: 0, check: 2 });
-        let config = Config { host_memory, ..drive(cache, write, group) };
+        let config = Config { host_memory, ..config(cache, write, group) };
         let beyond = most_beyond(config, reads, 6_000, seed);
         prop_assert!(entries.is_some() || beyond <= 0, "{} translation units more than fit", beyond);
     }

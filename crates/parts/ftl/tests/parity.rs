@@ -3,9 +3,9 @@
 
 mod support;
 
-use ftl::config::{Axis, Buffers, Collection, Config, Group, Policy, Wear};
+use ftl::config::{Config, Group};
 use media::{Geometry, Op, Request, SECTOR, Tag};
-use sim::Time;
+use support::drive::drive;
 use support::world::{After, Faults, World};
 
 const DIES: u32 = 4;
@@ -23,49 +23,8 @@ fn config(parity: Option<u32>) -> Config {
         page_bytes: 2048,
         unit_bytes: UNIT as u32,
     };
-    Config {
-        // The data of ten superblocks, with three data dies each.
-        user_units: 10 * 16 * 3 * 4,
-        group: Group::Drive,
-        stripe: [Axis::Channel, Axis::Way, Axis::Die, Axis::Plane],
-        multi_plane: true,
-        collection: Collection {
-            policy: Policy::Greedy,
-            choices: 1,
-            quiet: 0.0,
-            start: 3,
-            separate: true,
-            ahead: 0,
-            idle: Time::from_us(50),
-            copies: None,
-            batch: 1,
-            slack: None,
-        },
-        wear: Wear { dynamic: true, static_threshold: None },
-        map_cache: None,
-        host_memory: None,
-        buffers: Buffers {
-            write: 64,
-            read: 0,
-            shared: false,
-            write_back: true,
-            protected: false,
-            high: 8,
-            low: 0,
-            resume: 0,
-            gather: 0,
-            holds_reads: false,
-            idle: Time::from_us(20),
-        },
-        slc: None,
-        read_copies: None,
-        parity,
-        placement: None,
-        refresh: ftl::config::Refresh::default(),
-        tags: 8,
-        moves: true,
-        geometry,
-    }
+    // The data of ten superblocks, with three data dies each.
+    Config { parity, ..drive(geometry, 10 * 16 * 3 * 4) }
 }
 
 /// Creates a drive that was written once, in order.

@@ -3,9 +3,10 @@
 
 mod support;
 
-use ftl::config::{Axis, Buffers, Collection, Config, Group, Policy, SlcCache, Wear};
+use ftl::config::{Buffers, Config, Group, SlcCache};
 use media::Geometry;
-use sim::{Streams, Time};
+use sim::Streams;
+use support::drive::drive;
 use support::world::{After, Faults, World};
 
 /// Ratio of spare space to user data.
@@ -21,48 +22,8 @@ fn geometry(group: Group) -> Geometry {
 /// Returns a drive with 28 % spare space.
 fn config(group: Group) -> Config {
     let geometry = geometry(group);
-    Config {
-        user_units: (geometry.units() as f64 / (1.0 + SPARE)) as u32,
-        group,
-        stripe: [Axis::Channel, Axis::Way, Axis::Die, Axis::Plane],
-        multi_plane: true,
-        collection: Collection {
-            policy: Policy::Greedy,
-            choices: 1,
-            quiet: 0.0,
-            start: 3,
-            separate: true,
-            ahead: 0,
-            idle: Time::from_us(50),
-            copies: None,
-            batch: 1,
-            slack: None,
-        },
-        wear: Wear { dynamic: true, static_threshold: None },
-        map_cache: None,
-        host_memory: None,
-        buffers: Buffers {
-            write: 16,
-            read: 0,
-            shared: false,
-            write_back: true,
-            protected: false,
-            high: 8,
-            low: 0,
-            resume: 0,
-            gather: 0,
-            holds_reads: false,
-            idle: Time::from_us(20),
-        },
-        slc: None,
-        read_copies: None,
-        parity: None,
-        placement: None,
-        refresh: ftl::config::Refresh::default(),
-        tags: 8,
-        moves: true,
-        geometry,
-    }
+    let plain = drive(geometry, (geometry.units() as f64 / (1.0 + SPARE)) as u32);
+    Config { group, buffers: Buffers { write: 16, ..plain.buffers }, ..plain }
 }
 
 /// Overwrites a drive at random until it becomes read-only; returns the retired fraction of its spare space.

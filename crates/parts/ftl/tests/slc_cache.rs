@@ -2,9 +2,10 @@
 
 mod support;
 
-use ftl::config::{Axis, Buffers, Collection, Config, Group, Policy, SlcCache, Wear};
+use ftl::config::{Collection, Config, SlcCache, Wear};
 use media::Geometry;
 use sim::Time;
+use support::drive::drive;
 use support::world::{Faults, World};
 
 const SLC_BLOCKS: u32 = 6;
@@ -21,47 +22,12 @@ fn config(threshold: u32) -> Config {
         page_bytes: 4096,
         unit_bytes: 1024,
     };
+    let plain = drive(geometry, 32 * 24 * 4 * 2);
     Config {
-        user_units: 32 * 24 * 4 * 2,
-        group: Group::Drive,
-        stripe: [Axis::Channel, Axis::Way, Axis::Die, Axis::Plane],
-        multi_plane: false,
-        collection: Collection {
-            policy: Policy::Greedy,
-            choices: 1,
-            quiet: 0.0,
-            start: 3,
-            separate: true,
-            ahead: 0,
-            idle: Time::from_ms(50),
-            copies: None,
-            batch: 1,
-            slack: None,
-        },
-        wear: Wear { dynamic: true, static_threshold: Some(threshold) },
-        map_cache: None,
-        host_memory: None,
-        buffers: Buffers {
-            write: 64,
-            read: 0,
-            shared: false,
-            write_back: true,
-            protected: false,
-            high: 8,
-            low: 0,
-            resume: 0,
-            gather: 0,
-            holds_reads: false,
-            idle: Time::from_us(20),
-        },
+        collection: Collection { idle: Time::from_ms(50), ..plain.collection },
+        wear: Wear { static_threshold: Some(threshold), ..plain.wear },
         slc: Some(SlcCache { blocks: SLC_BLOCKS, bits: 3, fold: 2, keep: 0, dynamic: 0, batch: 0, copies: None }),
-        read_copies: None,
-        parity: None,
-        placement: None,
-        refresh: ftl::config::Refresh::default(),
-        tags: 8,
-        moves: true,
-        geometry,
+        ..plain
     }
 }
 

@@ -1,4 +1,5 @@
-//! An environment over simple flash that completes the layer's operations in random order.
+//! Drives for tests, and an environment over simple flash that completes their operations in random order.
 #![allow(dead_code)]
 
+pub mod drive;
 pub mod world;
