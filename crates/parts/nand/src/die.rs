@@ -27,6 +27,8 @@ pub(crate) struct Die {
     pub channel: u32,
     /// Operations waiting for the die or running on it; at 0, all other state is idle.
     pub load: u32,
+    /// Programs for it that wait because as many as allowed are under way.
+    pub held_back: u32,
     pub phase: Phase,
     /// The operation in the array.
     pub array: u32,
@@ -139,6 +141,7 @@ impl Die {
         Die {
             channel,
             load: 0,
+            held_back: 0,
             phase: Phase::Idle,
             array: NONE,
             begin: Time::ZERO,

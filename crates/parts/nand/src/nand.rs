@@ -166,9 +166,10 @@ impl Nand {
         channels.chain(dies).chain(self.independent.tracks(g)).collect()
     }
 
-    /// Returns the number of operations waiting for the die or running on it.
+    /// Returns the number of operations waiting for the die, or for the limit of programs, or running on it.
     pub fn die_load(&self, die: u16) -> u32 {
-        self.dies[die as usize].load
+        let d = &self.dies[die as usize];
+        d.load + d.held_back
     }
 
     /// Logs every step from now on; the log grows without bound.
@@ -211,7 +212,16 @@ impl Nand {
         *self.ops.place(op.id) = Op { slc: op.slc, ..Op::new(Kind::Program, op.page, planes, REST as u8) };
         if self.budget.begins(op.id) {
             self.enter(now, op.id, s);
+        } else {
+            self.dies[op.page.die as usize].held_back += 1;
         }
+    }
+
+    /// Lets the program `id` begin, which waited for another one to end.
+    pub(crate) fn begin_held_back<S: Schedule<Event>>(&mut self, now: Time, id: OpId, s: &mut S) {
+        let die = self.ops[id.0].die;
+        self.dies[die as usize].held_back -= 1;
+        self.enter(now, id, s);
     }
 
     /// Submits an erase.

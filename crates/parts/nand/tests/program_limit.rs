@@ -25,11 +25,13 @@ fn a_program_waits_for_the_end_of_another_while_its_die_reads() {
     w.program(Time::ZERO, 0, page(0, 1, 0, 0), false);
     w.program(Time::ZERO, 1, page(1, 1, 0, 0), false);
     w.run_until(Time::from_us(100));
+    assert_eq!(w.nand.die_load(1), 1, "the waiting program counts for its die");
     w.read(Time::from_us(100), 2, page(1, 1, 1, 0), 4096, Class::Host);
     w.run();
     assert_eq!(w.end(0), PROGRAM);
     assert_eq!(w.end(2), Time::from_us(100) + READ, "the die reads at once");
     assert_eq!(w.end(1), PROGRAM * 2);
+    assert_eq!(w.nand.die_load(1), 0);
 }
 
 #[test]
@@ -40,6 +42,7 @@ fn a_power_cut_ends_the_wait() {
     let at = Time::from_us(100);
     w.run_until(at);
     assert_eq!(w.nand.power_cut(at).len(), 1, "the other program had not begun");
+    assert_eq!(w.nand.die_load(1), 0, "nothing waits any more");
     w.queue = Queue(EventQueue::new(Nand::LANES));
     w.program(at, 2, page(1, 1, 0, 0), false);
     w.run();

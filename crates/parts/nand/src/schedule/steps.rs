@@ -118,7 +118,7 @@ impl Nand {
         if kind == Kind::Program
             && let Some(next) = self.budget.ended()
         {
-            self.enter(now, next, s);
+            self.begin_held_back(now, next, s);
         }
         status
     }
