@@ -38,9 +38,15 @@ impl HybridMemory {
         match event {
             Event::Translated => self.translated(now),
             Event::Flash(event) => {
-                if let Some(done) = self.nand.handle(now, event, &mut View(&mut self.queue)) {
-                    self.flash_done(now, done);
+                let outcome = self.nand.outcome_of(now, event, &mut View(&mut self.queue));
+                if let Some((id, status)) = outcome.read {
+                    self.read_done(now, self.nand.place_of(id).0, id, status);
+                } else if let Some((id, status)) = outcome.write {
+                    self.write_done(now, self.nand.place_of(id).0, self.nand.done(id, status));
+                } else {
+                    return;
                 }
+                self.perform(now);
             }
         }
     }
@@ -58,29 +64,23 @@ impl HybridMemory {
         self.perform(now);
     }
 
-    /// A flash operation has ended: its effect on the contents, then the page table's controller.
-    fn flash_done(&mut self, now: Time, done: nand::Done) {
-        let (page, _) = self.nand.place_of(done.id);
-        self.apply(page, done);
-        self.complete_operation(now, page, done);
-        self.perform(now);
-    }
-
-    fn complete_operation(&mut self, now: Time, page: PageAddr, done: nand::Done) {
+    /// A read of `page` has ended: the page table's controller gets its contents.
+    fn read_done(&mut self, now: Time, page: PageAddr, id: OpId, status: Status) {
         let plane = page.planes.0.trailing_zeros();
         let store = self.nand.store();
-        let readable = done.kind == nand::Kind::Read && store.readable(page, plane);
-        let content = if readable { media::Flash::note(store, page, plane, 0) } else { &[] };
-        self.nvmm.handle(now, Input::Done { id: done.id, status: done.status, content }, &mut self.flash);
+        let content = if store.readable(page, plane) { media::Flash::note(store, page, plane, 0) } else { &[] };
+        self.nvmm.handle(now, Input::Done { id, status, content }, &mut self.flash);
     }
 
-    fn apply(&mut self, page: PageAddr, done: nand::Done) {
-        match (done.kind, done.status) {
-            (nand::Kind::Read, _) => {}
-            (nand::Kind::Program, status) => self.program(page, done.id, status),
-            (nand::Kind::Erase, Status::Ok) => self.nand.store_mut().erase(page.block()),
-            (nand::Kind::Erase, _) => self.nand.store_mut().tear_erase(page.block()),
+    /// A program or an erase at `page` has ended: its effect on the contents, then the page table's controller.
+    fn write_done(&mut self, now: Time, page: PageAddr, done: nand::Done) {
+        let nand::Done { id, status, kind } = done;
+        match (kind, status) {
+            (nand::Kind::Program, status) => self.program(page, id, status),
+            (_, Status::Ok) => self.nand.store_mut().erase(page.block()),
+            _ => self.nand.store_mut().tear_erase(page.block()),
         }
+        self.nvmm.handle(now, Input::Done { id, status, content: &[] }, &mut self.flash);
     }
 
     fn program(&mut self, page: PageAddr, id: OpId, status: Status) {
@@ -341,7 +341,10 @@ impl HybridMemory {
             }
             for action in actions {
                 let (id, kind, page) = match action {
-                    Action::Read(op) => (op.id, nand::Kind::Read, op.page),
+                    Action::Read(op) => {
+                        self.read_done(Time::ZERO, op.page, op.id, Status::Ok);
+                        continue;
+                    }
                     Action::Program(op) => {
                         self.note_sequence(op);
                         (op.id, nand::Kind::Program, op.page)
@@ -361,9 +364,7 @@ impl HybridMemory {
                     }
                     other => unreachable!("{other:?} is none of the page table's"),
                 };
-                let done = nand::Done { id, status: Status::Ok, kind };
-                self.apply(page, done);
-                self.complete_operation(Time::ZERO, page, done);
+                self.write_done(Time::ZERO, page, nand::Done { id, status: Status::Ok, kind });
             }
         }
     }
