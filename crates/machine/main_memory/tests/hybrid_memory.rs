@@ -167,6 +167,22 @@ fn prefetching_loses_nothing_either() {
 }
 
 #[test]
+fn a_limit_of_programs_delays_writes_and_loses_nothing() {
+    let ends = [None, Some(1)].map(|most| {
+        let mut config = small(4096);
+        config.nand.scheduling.programs_max = most;
+        let mut memory = MainMemory::Hybrid(Box::new(made(&config, 6)));
+        let mut rng = Streams::new(6).stream("test");
+        let end = play(&mut memory, &mut rng, 20_000, config.cache.pages * 64, 60, 24);
+        let MainMemory::Hybrid(hybrid) = &memory else { unreachable!("it is one") };
+        assert_eq!(hybrid.fault(), None);
+        assert!(hybrid.cache().is_idle());
+        end
+    });
+    assert!(ends[0] < ends[1], "{ends:?}");
+}
+
+#[test]
 fn worn_pages_lose_nothing_and_shrink_the_memory() {
     let mut config = small(8192);
     config.nand.wear.endurance =

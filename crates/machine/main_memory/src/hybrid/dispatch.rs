@@ -77,8 +77,9 @@ impl HybridMemory {
         let nand::Done { id, status, kind } = done;
         match (kind, status) {
             (nand::Kind::Program, status) => self.program(page, id, status),
-            (_, Status::Ok) => self.nand.store_mut().erase(page.block()),
-            _ => self.nand.store_mut().tear_erase(page.block()),
+            (nand::Kind::Erase, Status::Ok) => self.nand.store_mut().erase(page.block()),
+            (nand::Kind::Erase, _) => self.nand.store_mut().tear_erase(page.block()),
+            (nand::Kind::Read, _) => unreachable!("{id:?} is a read"),
         }
         self.nvmm.handle(now, Input::Done { id, status, content: &[] }, &mut self.flash);
     }
