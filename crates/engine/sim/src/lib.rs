@@ -14,7 +14,6 @@ pub mod serial;
 pub mod time;
 pub mod timeline;
 pub mod units;
-mod words;
 
 pub use contract::{Machine, Part, Timer};
 pub use dense::Dense;

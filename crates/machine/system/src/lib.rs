@@ -18,8 +18,7 @@ mod system;
 pub use error::{Place, SystemError};
 pub use file::presets::{preset, presets};
 pub use key::table::keys;
-pub use key::value::Value;
-pub use key::{Basis, Choice, Fallback, Key, Kind, Shape};
+pub use keys::{Basis, Choice, Fallback, Key, Kind, Shape, Value};
 pub use sections::device::Device;
 pub use sections::flash::Flash;
 pub use sections::ftl::Ftl;
@@ -28,6 +27,8 @@ pub use sections::link::{Link, LinkType};
 pub use sections::{device, flash, ftl, host, hybrid, kernel, link, memory, onenand};
 pub use setting::Setting;
 pub use system::System;
+
+use keys::{Section, Values};
 
 impl System {
     /// Loads a preset or a file with everything that it extends, and applies `sets` (dotted key, TOML value or plain
@@ -69,18 +70,19 @@ impl System {
 
     fn plain(chain: file::chain::Chain, sets: &[(&str, &str)]) -> Result<System, SystemError> {
         let settings = file::resolve::resolve(chain, file::layer::Layer::from_sets(sets)?)?;
-        let mut values = key::Values(settings.iter());
+        let value = |key: &str| &settings[key::table::row(key)].value;
+        let values = Values(&value);
         let mut system = System {
-            title: values.next("title"),
-            host: Host::read(&mut values),
-            link: Link::read(&mut values),
-            device: Device::read(&mut values),
-            flash: Flash::read(&mut values),
-            ftl: Ftl::read(&mut values),
-            cpu: memory::Cpu::read(&mut values),
-            memory: memory::Memory::read(&mut values),
-            nvmm: hybrid::Nvmm::read(&mut values),
-            kernel: kernel::Kernel::read(&mut values),
+            title: values.get("title"),
+            host: Section::read(&values),
+            link: Section::read(&values),
+            device: Section::read(&values),
+            flash: Section::read(&values),
+            ftl: Section::read(&values),
+            cpu: Section::read(&values),
+            memory: Section::read(&values),
+            nvmm: Section::read(&values),
+            kernel: Section::read(&values),
             raw_bytes: 0,
             user_bytes: 0,
             slc_blocks: 0,
@@ -88,7 +90,6 @@ impl System {
             copy_blocks: 0,
             settings: Vec::new(),
         };
-        assert!(values.0.next().is_none(), "every row of the table is read into a field");
         system.settings = settings;
         check::check(&mut system)?;
         Ok(system)

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::key::age;
 use crate::key::table::keys;
-use crate::key::{Fallback, Key, Kind, Shape};
+use keys::age;
+use keys::{Fallback, Key, Kind, Shape};
 
 const NUMBER: &str = r"[0-9_]+(\.[0-9_]+)?\s*";
 

@@ -1,8 +1,7 @@
 //! Values of keys, with where they come from.
 
 use crate::error::Place;
-use crate::key::value::Value;
-use crate::key::{Basis, Key};
+use keys::{Basis, Key, Value};
 
 /// The value of a key, the position that sets it, and its basis.
 #[derive(Clone, Debug, PartialEq)]

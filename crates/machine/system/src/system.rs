@@ -2,9 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
-use crate::key::Key;
 use crate::key::table::{TITLE, keys, row};
-use crate::key::value::Value;
 use crate::sections::device::{Device, Namespace};
 use crate::sections::flash::Flash;
 use crate::sections::ftl::Ftl;
@@ -14,6 +12,8 @@ use crate::sections::kernel::Kernel;
 use crate::sections::link::Link;
 use crate::sections::memory::{Cpu, MainMemory, Memory};
 use crate::setting::Setting;
+use keys::Key;
+use keys::Value;
 
 /// A complete, validated description of a machine, defaults included.
 ///

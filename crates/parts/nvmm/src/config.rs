@@ -14,7 +14,7 @@ pub enum Order {
     Ascending,
 }
 
-sim::words! {
+keys::words! {
     /// The policy that chooses the next block to collect.
     Policy {
         /// The block with a part of the longest chain of versions (NVMM, "Use of the Bit Vector's Sub-Page Valid

@@ -1,10 +1,10 @@
 //! Flash as main memory: checks across its keys, and derived values.
 
 use crate::error::SystemError;
-use crate::key::value::Value;
 use crate::parts::HybridConfig;
 use crate::sections::hybrid::PrefetchType;
 use crate::system::System;
+use keys::Value;
 
 /// Checks rules that involve several keys, and computes derived values.
 pub(super) fn check(s: &mut System) -> Result<(), SystemError> {

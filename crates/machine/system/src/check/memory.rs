@@ -2,9 +2,9 @@
 
 use super::kernel;
 use crate::error::SystemError;
-use crate::key::value::Value;
 use crate::sections::memory::{Files, MainMemory, Refresh, Scheduler, Standard};
 use crate::system::System;
+use keys::Value;
 
 /// Checks rules that involve several keys.
 pub(super) fn check(s: &System) -> Result<(), SystemError> {

@@ -8,6 +8,7 @@ mod parity;
 mod placement;
 mod zones;
 
+use keys::{Conflict, Section, Why};
 use media::{Geometry, SECTOR};
 use sim::Time;
 
@@ -24,6 +25,7 @@ const MAP_ENTRY: u64 = 4;
 
 /// Checks a system after all its values have been parsed, and computes derived values.
 pub(crate) fn check(system: &mut System) -> Result<(), SystemError> {
+    sections(system)?;
     if system.memory.kind != crate::sections::memory::MainMemory::None {
         memory::check(system)?;
     }
@@ -55,6 +57,29 @@ pub(crate) fn check(system: &mut System) -> Result<(), SystemError> {
     placement::check(system)?;
     capacity(system)?;
     memory(system)
+}
+
+/// Checks the keys of each section against each other.
+fn sections(s: &System) -> Result<(), SystemError> {
+    let checks = [
+        s.host.check(),
+        s.link.check(),
+        s.device.check(),
+        s.flash.check(),
+        s.ftl.check(),
+        s.cpu.check(),
+        s.memory.check(),
+        s.nvmm.check(),
+        s.kernel.check(),
+    ];
+    let Some(Conflict { keys, why }) = checks.into_iter().find_map(Result::err) else { return Ok(()) };
+    let (first, second) = (|| s.is(keys[0]), || s.is(keys[1]));
+    let why = match why {
+        Why::Expected(expected) => format!("{}, expected {expected}", first()),
+        Why::But(reason) => format!("{}, but {}: {reason}", first(), second()),
+        Why::And(expected) => format!("{} and {}, expected {expected}", first(), second()),
+    };
+    s.conflict(&keys, why)
 }
 
 impl System {
@@ -313,9 +338,9 @@ fn geometry(s: &System) -> Result<(), SystemError> {
 
 /// Checks that there are as many times as page types, or one.
 fn times(s: &System) -> Result<(), SystemError> {
-    let flash = &s.flash;
-    let types = flash.cell.bits() as usize;
-    for (key, times) in [("flash.read", &flash.read), ("flash.program", &flash.program)] {
+    let types = s.flash.cell.bits() as usize;
+    for key in ["flash.read", "flash.program"] {
+        let Value::Times(times) = &s.setting(key).value else { unreachable!("{key} has times") };
         if times.len() != 1 && times.len() != types {
             let cell = s.is("flash.cell");
             let why = format!("{key} has {} times, expected 1 or {types} ({cell})", times.len());

@@ -7,10 +7,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Place, SystemError, one_line};
-use crate::key::Basis;
 use crate::key::nearest::nearest;
+use crate::key::read::{self, describe};
 use crate::key::table::{self, Entry};
-use crate::key::value::{Value, describe};
+use keys::{Basis, Value};
 
 /// Values and bases of a layer, by row of the table.
 #[derive(Clone, Debug, Default)]
@@ -166,7 +166,7 @@ fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<(&'t Spanned<std::borrow::Cow
 
 fn read(row: usize, found: &DeValue<'_>, place: &Place) -> Result<Value, SystemError> {
     let key = &table::keys()[row];
-    key.kind.read(found).map_err(|why| SystemError::value(place, key.name, why))
+    read::read(&key.kind, found).map_err(|why| SystemError::value(place, key.name, why))
 }
 
 fn unknown(name: &str, place: &Place) -> SystemError {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::file::layer::Layer;
 use crate::key::table::TITLE;
-use crate::key::value::Value;
+use keys::Value;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {

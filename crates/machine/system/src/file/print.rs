@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use crate::error::Place;
-use crate::key::Key;
-use crate::key::show::quote;
 use crate::{Setting, System, Value};
+use keys::Key;
+use keys::quote;
 
 /// Column of comments, if the values leave enough space.
 const COMMENT: usize = 34;

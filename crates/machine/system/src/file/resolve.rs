@@ -4,9 +4,9 @@ use crate::Setting;
 use crate::error::{Place, SystemError};
 use crate::file::chain::Chain;
 use crate::file::layer::{self, Layer};
+use crate::key::read::read;
 use crate::key::table::{TITLE, keys, row};
-use crate::key::value::Value;
-use crate::key::{Basis, Choice, Fallback, Key};
+use keys::{Basis, Choice, Fallback, Key, Value};
 
 /// Keys of which exactly one is set; the other is `"auto"`.
 const EITHER: (&str, &str) = ("ftl.capacity", "ftl.over_provisioning");
@@ -153,6 +153,6 @@ impl Resolver<'_> {
 }
 
 fn read_default(key: &Key, choice: Choice) -> Value {
-    let read = layer::with_value(choice.text, |value| key.kind.read(value));
+    let read = layer::with_value(choice.text, |value| read(&key.kind, value));
     read.unwrap_or_else(|why| panic!("the default of {}: {why}", key.name))
 }

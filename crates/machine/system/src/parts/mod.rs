@@ -401,7 +401,7 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
             s::Group::Die => layer::Group::Die,
             s::Group::Drive => layer::Group::Drive,
         },
-        stripe: std::array::from_fn(|i| axis(&f.stripe[i])),
+        stripe: std::array::from_fn(|i| axis(&f.stripe.0[i])),
         multi_plane: f.multi_plane,
         collection: layer::Collection {
             policy: f.gc.policy,
@@ -482,11 +482,6 @@ fn slc_cache(system: &System) -> Option<layer::SlcCache> {
     })
 }
 
-/// Expands times to one per page type, whether the file gives one or all.
-fn by_type(times: &[Time]) -> [Time; 4] {
-    std::array::from_fn(|i| times.get(i).copied().unwrap_or(times[0]))
-}
-
 /// Returns the configuration of the flash, with `buffers` page buffers for payload.
 pub fn flash(system: &System, geometry: Geometry, payload: PayloadKind, buffers: u32) -> nand::Config {
     use system::flash as s;
@@ -519,8 +514,8 @@ pub fn flash(system: &System, geometry: Geometry, payload: PayloadKind, buffers:
         payload,
         buffers,
         timing: nand::Timing {
-            read: by_type(&f.read),
-            program: by_type(&f.program),
+            read: f.read,
+            program: f.program,
             erase: f.erase,
             slc_read: f.slc_read,
             slc_program: f.slc_program,

@@ -2,7 +2,7 @@
 
 use sim::Time;
 
-use crate::key::{
+use keys::{
     BOOL, COUNT, ENERGY, FRACTION, FREQUENCY, Fallback, Kind, POWER, RATE, SIZE, Shape, TIME, assumed, by_assumed,
     by_given, given, section, words,
 };
@@ -80,13 +80,6 @@ words! {
         ReadCache = "read-cache",
         /// A part of the write cache.
         WriteBuffer = "write-buffer",
-    }
-}
-
-impl crate::key::FromValue for Vec<HmbUse> {
-    fn from_value(value: &crate::key::value::Value) -> Option<Vec<HmbUse>> {
-        let crate::key::value::Value::Words(words) = value else { return None };
-        words.iter().map(|word| HmbUse::from_value(&crate::key::value::Value::Word(word))).collect()
     }
 }
 

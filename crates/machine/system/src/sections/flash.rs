@@ -2,7 +2,7 @@
 
 use sim::Time;
 
-use crate::key::{
+use keys::{
     AGE, BOOL, COUNT, ENERGY, FRACTION, Fallback, Kind, NUMBER, POWER, RATE, SIZE, TIME, TIMES, TRANSFERS, assumed,
     by_assumed, by_given, given, section, words,
 };
@@ -125,7 +125,7 @@ section! {
         "flash.cell" cell: Cell = Kind::words(Cell::WORDS),
             assumed("tlc", "most current drives"),
             "Bits per cell: slc, mlc (2), tlc (3), qlc (4); page p of a block has type p modulo the bits.";
-        "flash.read" read: Vec<Time> = TIMES,
+        "flash.read" read: [Time; 4] = TIMES,
             Fallback::By("flash.cell", &[
                 by_given("slc", "35us", SLC_SHEET),
                 by_given("mlc", "75us", MLC_SHEET),
@@ -134,7 +134,7 @@ section! {
             ]),
             "Array time to read a page (tR): one value, or a list with one per page type; stored as one if all are \
              equal.";
-        "flash.program" program: Vec<Time> = TIMES,
+        "flash.program" program: [Time; 4] = TIMES,
             Fallback::By("flash.cell", &[
                 by_given("slc", "350us", SLC_SHEET),
                 by_given("mlc", "1.3ms", MLC_SHEET),

@@ -3,10 +3,7 @@
 use ftl::config::Policy;
 use sim::Time;
 
-use crate::key::value::Value;
-use crate::key::{
-    AGE, BOOL, COUNT, FRACTION, FromValue, Kind, NUMBER, SIZE, TIME, assumed, from_word, given, section, words,
-};
+use keys::{AGE, BOOL, COUNT, FRACTION, FromValue, Kind, NUMBER, SIZE, TIME, Value, assumed, given, section, words};
 
 words! {
     /// Unit of allocation, collection and erase.
@@ -19,8 +16,6 @@ words! {
         Drive = "drive",
     }
 }
-
-from_word!(Policy);
 
 words! {
     /// Location of the controller's map cache, apart from the part that device.hmb keeps in host memory.
@@ -84,18 +79,16 @@ const STRIPES: &[&str] = &[
     "DWCP", "DWPC", "DPCW", "DPWC", "PCWD", "PCDW", "PWCD", "PWDC", "PDCW", "PDWC",
 ];
 
-impl FromValue for [Axis; 4] {
-    fn from_value(value: &Value) -> Option<[Axis; 4]> {
+/// Order in which consecutive programs are spread over the flash, fastest-changing dimension first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stripe(pub [Axis; 4]);
+
+impl FromValue for Stripe {
+    fn from_value(value: &Value) -> Option<Stripe> {
         let Value::Word(order) = value else { return None };
-        let axis = |letter| match letter {
-            b'C' => Some(Axis::Channel),
-            b'W' => Some(Axis::Way),
-            b'D' => Some(Axis::Die),
-            b'P' => Some(Axis::Plane),
-            _ => None,
-        };
+        let axis = |letter: u8| Axis::named(std::str::from_utf8(&[letter]).ok()?);
         let [a, b, c, d] = order.as_bytes() else { return None };
-        Some([axis(*a)?, axis(*b)?, axis(*c)?, axis(*d)?])
+        Some(Stripe([axis(*a)?, axis(*b)?, axis(*c)?, axis(*d)?]))
     }
 }
 
@@ -114,7 +107,7 @@ section! {
         "ftl.group" group: Group = Kind::words(Group::WORDS),
             assumed("drive", "superblocks keep the metadata of large drives small"),
             "Unit of allocation, collection and erase: a block, the blocks of a die, or the blocks of all dies.";
-        "ftl.stripe" stripe: [Axis; 4] = Kind::words(STRIPES),
+        "ftl.stripe" stripe: Stripe = Kind::words(STRIPES),
             assumed("CWDP", "channels first, which minimizes waiting for a bus"),
             "Order in which consecutive programs are spread over channels, ways, dies and planes, fastest-changing \
              letter first.";

@@ -2,7 +2,7 @@
 
 use sim::Time;
 
-use crate::key::{
+use keys::{
     BOOL, COUNT, Fallback, Kind, RATE, SIZE, Shape, TIME, assumed, by_assumed, by_given, given, section, words,
 };
 
@@ -52,17 +52,6 @@ words! {
         Medium = "medium",
         /// Served by the weight of its class.
         Low = "low",
-    }
-}
-
-impl crate::key::FromValue for Vec<QueuePriority> {
-    fn from_value(value: &crate::Value) -> Option<Vec<QueuePriority>> {
-        match value {
-            crate::Value::Words(words) => {
-                words.iter().map(|word| QueuePriority::from_value(&crate::Value::Word(word))).collect()
-            }
-            _ => None,
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use nvmm::Policy;
 use sim::Time;
 
-use crate::key::{BOOL, COUNT, Kind, RATE, SIZE, TIME, assumed, from_word, given, section, words};
+use keys::{BOOL, COUNT, Kind, RATE, SIZE, TIME, assumed, given, section, words};
 
 words! {
     /// Selection of prefetched pages.
@@ -18,8 +18,6 @@ words! {
         Ahead = "ahead",
     }
 }
-
-from_word!(Policy);
 
 section! {
     /// The link between the last-level cache and the memory controller.

@@ -3,7 +3,7 @@
 use host::linux::{Cost, LinuxConfig};
 use sim::Time;
 
-use crate::key::{BOOL, COUNT, FRACTION, SIZE, TIME, assumed, given, section};
+use keys::{BOOL, COUNT, FRACTION, SIZE, TIME, assumed, given, section};
 
 const STEPS: &str =
     "step times of Linux in 2012 on a 2.5 GHz core, as far as papers on fast drives break them down; only sums matter";
@@ -51,7 +51,7 @@ section! {
             assumed("3us", STEPS),
             "Wake-up of the waiting thread, with the context switch.",
             when "memory.files" is "drive";
-        "kernel.spread" spread: f64 = crate::key::NUMBER.within(0.0, 10.0),
+        "kernel.spread" spread: f64 = keys::NUMBER.within(0.0, 10.0),
             assumed("0.5", SPREAD),
             "Standard deviation of each step, as a fraction of its mean.",
             when "memory.type" is "dram" | "hybrid";

@@ -2,7 +2,7 @@
 
 use sim::Time;
 
-use crate::key::{
+use keys::{
     BOOL, COUNT, Fallback, Kind, POWER, RATE, SIZE, TIME, TRANSFERS, assumed, by_assumed, by_given, given, section,
     words,
 };

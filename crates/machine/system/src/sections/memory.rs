@@ -2,8 +2,8 @@
 
 use sim::Time;
 
-use crate::key::{BOOL, COUNT, FREQUENCY, Kind, SIZE, TIME, assumed, given, section, words};
 use crate::sections::hybrid::{Cache, LineLink, Prefetching};
+use keys::{BOOL, COUNT, FREQUENCY, Kind, SIZE, TIME, assumed, given, section, words};
 
 const CORE: &str = "a four-wide core of the DDR3 era, with its caches and latencies; the paper does not specify it";
 

@@ -3,7 +3,7 @@
 use pager::policy::{Name, Promotion, Reading, Test, Window};
 use sim::Time;
 
-use crate::key::{BOOL, COUNT, Kind, POWER, SIZE, TIME, given, section, words};
+use keys::{BOOL, COUNT, Kind, POWER, SIZE, TIME, given, section, words};
 
 const SRAM: &str = "xip: Table 3, a line of 16 bytes from SRAM in 40 ns at 100 MHz";
 const FIGURE_5: &str = "xip: consistent with Figure 5, line by line; the text does not specify it";

@@ -3,7 +3,7 @@
 use crate::config::Config;
 use crate::layout::Layout;
 
-sim::words! {
+keys::words! {
     /// Policy by which garbage collection chooses a victim among the closed blocks of a parallel unit.
     Policy {
         /// The block with the fewest valid units.

@@ -3,12 +3,15 @@
 const UNITS: [(&str, u64); 5] = [("y", 365 * 86400), ("d", 86400), ("h", 3600), ("min", 60), ("s", 1)];
 
 /// Returns the names of the units, largest first. A year has 365 days.
-pub(crate) fn units() -> impl Iterator<Item = &'static str> {
+pub fn units() -> impl Iterator<Item = &'static str> {
     UNITS.iter().map(|(name, _)| *name)
 }
 
 /// Parses an age in seconds: `"90d"`, `"1.5y"`, `"0s"`.
-pub(crate) fn parse(text: &str) -> Result<u64, String> {
+///
+/// # Errors
+/// Describes what was found and what was expected.
+pub fn parse(text: &str) -> Result<u64, String> {
     const EXPECTED: &str = "expected a long time such as \"90d\" (y, d, h, min, s)";
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, unit) = (&text[..end], text[end..].trim());
@@ -27,7 +30,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
 }
 
 /// Formats an age in the largest unit that divides it evenly: `90d`.
-pub(crate) fn show(seconds: u64) -> String {
+pub fn show(seconds: u64) -> String {
     let (name, scale) =
         UNITS.iter().find(|(_, scale)| seconds >= *scale && seconds.is_multiple_of(*scale)).unwrap_or(&("s", 1));
     format!("{}{name}", seconds / scale)

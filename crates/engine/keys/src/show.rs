@@ -4,8 +4,7 @@ use std::fmt;
 
 use sim::{Time, units};
 
-use crate::key::age;
-use crate::key::value::Value;
+use crate::{Value, age};
 
 /// Formats `scaled` in the largest of `units` that represents it exactly with up to three decimals. The last unit must
 /// be 1.
@@ -34,7 +33,7 @@ const POWERS: [(u64, &str); 3] = [(1_000_000, "W"), (1000, "mW"), (1, "uW")];
 
 impl Value {
     /// Formats the value without quotes.
-    pub(crate) fn plain(&self) -> String {
+    pub fn plain(&self) -> String {
         match self {
             Value::Time(time) if *time == Time::ZERO => "0s".to_owned(),
             Value::Time(time) => exact(time.ps(), &TIMES),
@@ -87,9 +86,19 @@ impl fmt::Display for Value {
     }
 }
 
-/// Formats a string in TOML syntax.
-pub(crate) fn quote(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
+/// Formats a string in TOML syntax, in double quotes.
+pub fn quote(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 #[cfg(test)]

@@ -1,117 +1,29 @@
-//! Values: parsed from TOML according to their key's kind, stored in base units, and printed in readable units.
+//! Values of system files: TOML, parsed according to a key's kind.
 
 use std::fmt;
 
+use keys::{Kind, Shape, Value, age};
 use sim::{Time, units};
 use toml::de::DeValue;
 
-use crate::key::age;
 use crate::key::nearest::nearest;
-use crate::key::{FromValue, Kind, Shape};
 
-/// The value of a key.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// A time.
-    Time(Time),
-    /// One time per page type, or a single one if all are equal.
-    Times(Vec<Time>),
-    /// Whole seconds.
-    Age(u64),
-    /// Bytes.
-    Size(u64),
-    /// Bytes per second.
-    Rate(u64),
-    /// Transfers per second.
-    Transfers(u64),
-    /// Cycles per second.
-    Frequency(u64),
-    /// Microwatts.
-    Power(u64),
-    /// Picojoules.
-    Energy(u64),
-    /// A whole number.
-    Count(u64),
-    /// A fraction or another number.
-    Number(f64),
-    /// A boolean.
-    Bool(bool),
-    /// A word of the key's choice, or the word that replaces a value.
-    Word(&'static str),
-    /// Several words of the key's choice.
-    Words(Vec<&'static str>),
-    /// Any text.
-    Text(String),
+/// Parses a value of `kind`. The error states what was found and what was expected.
+pub(crate) fn read(kind: &Kind, found: &DeValue<'_>) -> Result<Value, String> {
+    Reader(kind).read(found)
 }
 
-impl Kind {
-    /// Describes valid values, for messages.
-    pub fn expected(&self) -> String {
-        let plain = match self.shape {
-            Shape::Time => "a time such as \"25us\"".to_owned(),
-            Shape::Times => "a time such as \"25us\", or a list with one per page type".to_owned(),
-            Shape::Age => "a long time such as \"90d\"".to_owned(),
-            Shape::Size => "a size such as \"8KiB\"".to_owned(),
-            Shape::Rate => "a bandwidth such as \"400MB/s\"".to_owned(),
-            Shape::Transfers => "a transfer rate such as \"333MT/s\"".to_owned(),
-            Shape::Frequency => "a frequency such as \"266MHz\"".to_owned(),
-            Shape::Power => "a power such as \"60mW\"".to_owned(),
-            Shape::Energy => "an energy such as \"7.2nJ\"".to_owned(),
-            Shape::Count => format!("a whole number{}", self.range_after(" of", " from")),
-            Shape::Fraction => "a fraction such as 0.07 or \"7%\"".to_owned(),
-            Shape::Number => format!("a number{}", self.range_after(" of", " from")),
-            Shape::Bool => "true or false".to_owned(),
-            Shape::Word(words) => choice(words),
-            Shape::Words(words) => format!("one or more of {}", choice(words)),
-            Shape::Text => "a string in quotes".to_owned(),
-        };
-        match self.or {
-            Some(word) => format!("{plain}, or \"{word}\""),
-            None => plain,
-        }
-    }
+/// Reads the values of one kind.
+struct Reader<'a>(&'a Kind);
 
-    fn range_after(&self, of: &str, from: &str) -> String {
-        match self.max.is_finite() {
-            true => format!("{from} {}", self.range()),
-            false => format!("{of} {}", self.range()),
-        }
-    }
-
-    /// Returns the range of a value: `1 to 64`, `at least 512B`.
-    pub fn range(&self) -> String {
-        match self.max.is_finite() {
-            true => format!("{} to {}", self.show(self.min), self.show(self.max)),
-            false => format!("at least {}", self.show(self.min)),
-        }
-    }
-
-    fn show(&self, bound: f64) -> String {
-        let whole = bound as u64;
-        let value = match self.shape {
-            Shape::Time | Shape::Times => Value::Time(Time::from_ps(whole)),
-            Shape::Age => Value::Age(whole),
-            Shape::Size => Value::Size(whole),
-            Shape::Rate => Value::Rate(whole),
-            Shape::Transfers => Value::Transfers(whole),
-            Shape::Frequency => Value::Frequency(whole),
-            Shape::Power => Value::Power(whole),
-            Shape::Energy => Value::Energy(whole),
-            Shape::Count => Value::Count(whole),
-            Shape::Fraction | Shape::Number => Value::Number(bound),
-            Shape::Bool | Shape::Word(_) | Shape::Words(_) | Shape::Text => unreachable!("this shape has no range"),
-        };
-        value.plain()
-    }
-
-    /// Parses a value. The error states what was found and what was expected.
-    pub(crate) fn read(&self, found: &DeValue<'_>) -> Result<Value, String> {
-        if let (DeValue::String(text), Some(word)) = (found, self.or)
+impl Reader<'_> {
+    fn read(&self, found: &DeValue<'_>) -> Result<Value, String> {
+        if let (DeValue::String(text), Some(word)) = (found, self.0.or)
             && text == word
         {
             return Ok(Value::Word(word));
         }
-        let value = match self.shape {
+        let value = match self.0.shape {
             Shape::Time => Value::Time(self.quantity(found, units::time)?),
             Shape::Age => Value::Age(self.quantity(found, age::parse)?),
             Shape::Size => Value::Size(self.quantity(found, units::size)?),
@@ -143,7 +55,7 @@ impl Kind {
     }
 
     fn within_range(&self, found: &DeValue<'_>, value: Value) -> Result<Value, String> {
-        let inside = |x: f64| x >= self.min && x <= self.max;
+        let inside = |x: f64| x >= self.0.min && x <= self.0.max;
         let fits = match &value {
             Value::Time(time) => inside(time.ps() as f64),
             Value::Times(times) => times.iter().all(|time| inside(time.ps() as f64)),
@@ -160,7 +72,7 @@ impl Kind {
         };
         match fits {
             true => Ok(value),
-            false => Err(format!("found {}, expected {}", describe(found), self.range())),
+            false => Err(format!("found {}, expected {}", describe(found), self.0.range())),
         }
     }
 
@@ -170,12 +82,12 @@ impl Kind {
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Result<T, String> {
         match found {
-            DeValue::String(text) => parse(text).map_err(|error| match self.or {
+            DeValue::String(text) => parse(text).map_err(|error| match self.0.or {
                 Some(word) => format!("{error}, or \"{word}\""),
                 None => error.to_string(),
             }),
             DeValue::Integer(_) | DeValue::Float(_) => {
-                Err(format!("found {} without a unit, expected {}", describe(found), self.expected()))
+                Err(format!("found {} without a unit, expected {}", describe(found), self.0.expected()))
             }
             _ => Err(self.mismatch(found)),
         }
@@ -207,7 +119,7 @@ impl Kind {
         let number = match found {
             DeValue::Integer(integer) if integer.radix() == 10 => parse(integer.as_str()),
             DeValue::Float(float) => parse(float.as_str()),
-            DeValue::String(text) if self.shape == Shape::Fraction => {
+            DeValue::String(text) if self.0.shape == Shape::Fraction => {
                 text.strip_suffix('%').and_then(|percent| parse(percent.trim())).map(|percent| percent / 100.0)
             }
             _ => None,
@@ -219,24 +131,12 @@ impl Kind {
         let DeValue::String(text) = found else { return Err(self.mismatch(found)) };
         words.iter().find(|word| **word == *text).copied().ok_or_else(|| {
             let nearest = nearest(text, words.iter().copied());
-            format!("found \"{text}\", expected {}; the nearest is \"{nearest}\"", self.expected())
+            format!("found \"{text}\", expected {}; the nearest is \"{nearest}\"", self.0.expected())
         })
     }
 
     fn mismatch(&self, found: &DeValue<'_>) -> String {
-        format!("found {}, expected {}", describe(found), self.expected())
-    }
-}
-
-/// Formats a choice: `"pcie" or "sata"`. Long lists are shortened.
-fn choice(words: &[&str]) -> String {
-    const SHOWN: usize = 6;
-    let quoted: Vec<String> = words.iter().take(SHOWN).map(|word| format!("\"{word}\"")).collect();
-    match quoted.as_slice() {
-        _ if words.len() > SHOWN => format!("one of {}, … ({} in total)", quoted.join(", "), words.len()),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
-        [] => unreachable!("a choice has words"),
+        format!("found {}, expected {}", describe(found), self.0.expected())
     }
 }
 
@@ -254,45 +154,9 @@ pub(crate) fn describe(found: &DeValue<'_>) -> String {
     }
 }
 
-macro_rules! from_value {
-    ($($type:ty: $($pattern:pat => $value:expr),+;)*) => {$(
-        impl FromValue for $type {
-            fn from_value(value: &Value) -> Option<$type> {
-                match value {
-                    $($pattern => $value,)+
-                    _ => None,
-                }
-            }
-        }
-    )*};
-}
-
-from_value! {
-    Time: Value::Time(time) => Some(*time);
-    Vec<Time>: Value::Times(times) => Some(times.clone());
-    u32: Value::Count(n) => u32::try_from(*n).ok();
-    u64: Value::Size(n) | Value::Rate(n) | Value::Transfers(n) | Value::Frequency(n) | Value::Power(n)
-        | Value::Energy(n) | Value::Age(n) | Value::Count(n)
-        => Some(*n);
-    f64: Value::Number(x) => Some(*x);
-    bool: Value::Bool(yes) => Some(*yes);
-    String: Value::Text(text) => Some(text.clone());
-}
-
-/// A word that replaces a value becomes `None`.
-impl<T: FromValue> FromValue for Option<T> {
-    fn from_value(value: &Value) -> Option<Option<T>> {
-        match value {
-            Value::Word(_) => Some(None),
-            _ => T::from_value(value).map(Some),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::key::show::quote;
+    use keys::{Shape, quote};
 
     /// Every key's printed values parse back to the same value, at both ends of the range.
     #[test]
@@ -310,7 +174,7 @@ mod tests {
             };
             for text in values.into_iter().chain(kind.or.map(quote)) {
                 let read = |text: &str| {
-                    crate::file::layer::with_value(text, |value| kind.read(value))
+                    crate::file::layer::with_value(text, |value| super::read(&kind, value))
                         .unwrap_or_else(|why| panic!("{}: {why}", key.name))
                 };
                 let value = read(&text);

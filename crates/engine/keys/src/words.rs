@@ -1,9 +1,15 @@
 //! Choices by name.
 
+/// A choice that system files name by a word, as [`words!`](crate::words) declares it.
+pub trait Word: Copy + 'static {
+    /// Returns the choice with this word.
+    fn named(word: &str) -> Option<Self>;
+}
+
 /// Declares an enum of choices, each with its word in system files.
 ///
 /// ```
-/// sim::words! {
+/// keys::words! {
 ///     /// Order of service.
 ///     Order {
 ///         /// In order of arrival.
@@ -43,6 +49,21 @@ macro_rules! words {
             pub fn named(word: &str) -> Option<$enum> {
                 match word {
                     $( $word => Some($enum::$variant), )*
+                    _ => None,
+                }
+            }
+        }
+
+        impl $crate::Word for $enum {
+            fn named(word: &str) -> Option<$enum> {
+                <$enum>::named(word)
+            }
+        }
+
+        impl $crate::FromValue for $enum {
+            fn from_value(value: &$crate::Value) -> Option<$enum> {
+                match value {
+                    $crate::Value::Word(word) => <$enum>::named(word),
                     _ => None,
                 }
             }
