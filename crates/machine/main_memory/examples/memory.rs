@@ -90,6 +90,7 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32, scheduler: Scheduler
             scheduling: nand::Scheduling { cache_read: true, ..nand::Scheduling::default() },
             wear: nand::Wear::default(),
             errors: None,
+            modes: false,
             ecc: nand::Ecc::default(),
             age_s: 0,
             cycles: 0,

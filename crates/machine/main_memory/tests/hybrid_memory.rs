@@ -78,6 +78,7 @@ fn small(page_bytes: u32) -> HybridConfig {
             scheduling: nand::Scheduling::default(),
             wear: nand::Wear::default(),
             errors: None,
+            modes: false,
             ecc: nand::Ecc::default(),
             age_s: 0,
             cycles: 0,

@@ -38,8 +38,8 @@ pub fn slice(system: &System, sample: u64) -> Result<System, String> {
     let divide = |bytes: u64| if bytes == 0 { 0 } else { (bytes / sample / unit).max(1) * unit };
     part.user_bytes = divide(part.user_bytes);
     part.raw_bytes /= sample;
-    part.device.write_cache.size = divide(part.device.write_cache.size);
-    part.device.read_cache.size = divide(part.device.read_cache.size);
+    part.caches.write.size = divide(part.caches.write.size);
+    part.caches.read.size = divide(part.caches.read.size);
     part.device.dram_bandwidth = part.device.dram_bandwidth.map(|rate| (rate / sample).max(1));
     part.ftl.map_cache.size = part.ftl.map_cache.size.map(divide);
     part.host.max_transfer = (part.host.max_transfer / sample).max(4096) / 4096 * 4096;

@@ -124,7 +124,7 @@ fn overwriting_takes_no_more() {
 
 fn machines_take_no_more(idle: &str) {
     let ((mut system, _), streams) = (steady(), Streams::new(3));
-    system.device.write_cache.idle = (idle != "never").then(|| sim::Time::from_ms(1));
+    system.caches.write.idle = (idle != "never").then(|| sim::Time::from_ms(1));
     let parts = Parts::new(&system, PayloadKind::None).expect("parts");
     let (store, _) = prepare(&system, &parts, Preparation::Steady, &streams, None).expect("a steady drive");
     let (nand, ftl, _) = parts.mount(store, &streams).expect("it mounts");

@@ -19,12 +19,11 @@ pub use error::{Place, SystemError};
 pub use file::presets::{preset, presets};
 pub use key::table::keys;
 pub use keys::{Basis, Choice, Fallback, Key, Kind, Shape, Value};
+pub use nand::Flash;
 pub use sections::device::Device;
-pub use sections::flash::Flash;
-pub use sections::ftl::Ftl;
 pub use sections::host::Host;
 pub use sections::link::{Link, LinkType};
-pub use sections::{device, flash, ftl, host, hybrid, kernel, link, memory, onenand};
+pub use sections::{device, host, hybrid, kernel, link, memory, onenand};
 pub use setting::Setting;
 pub use system::System;
 
@@ -79,6 +78,8 @@ impl System {
             device: Section::read(&values),
             flash: Section::read(&values),
             ftl: Section::read(&values),
+            caches: Section::read(&values),
+            zones: Section::read(&values),
             cpu: Section::read(&values),
             memory: Section::read(&values),
             nvmm: Section::read(&values),

@@ -4,16 +4,17 @@ use sha2::{Digest, Sha256};
 
 use crate::key::table::{TITLE, keys, row};
 use crate::sections::device::{Device, Namespace};
-use crate::sections::flash::Flash;
-use crate::sections::ftl::Ftl;
 use crate::sections::host::Host;
 use crate::sections::hybrid::Nvmm;
 use crate::sections::kernel::Kernel;
 use crate::sections::link::Link;
 use crate::sections::memory::{Cpu, MainMemory, Memory};
 use crate::setting::Setting;
+use ftl::section::{Caches, Layer};
 use keys::Key;
 use keys::Value;
+use nand::Flash;
+use zones::section::Zones;
 
 /// A complete, validated description of a machine, defaults included.
 ///
@@ -31,7 +32,11 @@ pub struct System {
     /// `[flash]`
     pub flash: Flash,
     /// `[ftl]`
-    pub ftl: Ftl,
+    pub ftl: Layer,
+    /// `[device.read_cache]`, `[device.write_cache]`, and the use of host memory in `[device.hmb]`
+    pub caches: Caches,
+    /// `[device.zones]`
+    pub zones: Zones,
     /// `[cpu]`
     pub cpu: Cpu,
     /// `[memory]`

@@ -1,8 +1,7 @@
 //! Precedence of files, and the reported origin of values.
 
+use ftl::section::{Axis, Stripe, WriteMode};
 use sim::Time;
-use system::device::WriteMode;
-use system::ftl::Axis;
 use system::host::QueuePriority;
 use system::link::LinkType;
 use system::{Basis, Place, System};
@@ -43,11 +42,11 @@ fn sets_are_toml_or_plain_words() {
     ];
     let s = system("", &sets);
     assert_eq!(s.link.kind, LinkType::Sata);
-    assert_eq!(s.flash.read, [40, 60, 80].map(Time::from_us));
-    assert_eq!(s.flash.erase, Time::from_us(4000));
-    assert_eq!((s.device.write_cache.mode, s.device.write_cache.size), (WriteMode::Through, 4 << 20));
-    assert_eq!(s.ftl.stripe, [Axis::Plane, Axis::Die, Axis::Way, Axis::Channel]);
-    assert_eq!(s.flash.rate, 1_200_000_000);
+    assert_eq!(s.flash.timing.read, [40, 60, 80, 40].map(Time::from_us));
+    assert_eq!(s.flash.timing.erase, Time::from_us(4000));
+    assert_eq!((s.caches.write.mode, s.caches.write.size), (WriteMode::Through, 4 << 20));
+    assert_eq!(s.ftl.stripe, Stripe([Axis::Plane, Axis::Die, Axis::Way, Axis::Channel]));
+    assert_eq!(s.flash.timing.transfers_per_s, 1_200_000_000);
 }
 
 #[test]
@@ -70,9 +69,9 @@ fn defaults_follow_the_keys_they_depend_on() {
     assert_eq!((depth(""), depth("[link]\ntype = \"sata\"\n")), (1024, 32));
     let lanes = |text| system(text, &[]).link.lanes;
     assert_eq!((lanes(""), lanes("[link]\ntype = \"ufs\"\n")), (4, 2));
-    let program = |text| system(text, &[]).flash.program;
+    let program = |text| system(text, &[]).flash.timing.program;
     assert_eq!(program("[flash]\ncell = \"slc\"\n"), [Time::from_us(350)]);
-    assert_eq!(program("[flash]\ncell = \"mlc\"\n"), [Time::from_us(1300)]);
+    assert_eq!(program("[flash]\ncell = \"mlc\"\n"), [Time::from_us(1300); 4]);
 }
 
 #[test]
@@ -109,7 +108,7 @@ fn a_basis_applies_to_the_value_of_its_file() {
     assert!(s.resolved_toml().contains("# drive.toml:3, no basis stated"));
     let s = system("extends = \"sata-mlc\"\n[basis]\n\"flash.read\" = { calibrated = \"a.claim\" }\n", &[]);
     assert_eq!(basis(&s, "flash.read"), Some(Basis::Calibrated("a.claim".into())));
-    assert_eq!(s.flash.read, [Time::from_us(75)]);
+    assert_eq!(s.flash.timing.read, [Time::from_us(75); 4]);
     // A table's basis applies to the keys set in it by that file, except those with their own basis.
     let text = "[flash]\nread = \"60us\"\necc = { decode = \"1us\", retries = 3 }\n\
                 [basis]\nflash = { given = \"a sheet\" }\n\"flash.ecc\" = { assumed = \"a guess\" }\n\
@@ -131,6 +130,6 @@ fn extended_files_are_relative_to_the_extending_file() {
     let path = folder.join("sub/top.toml");
     let s = System::load(&path.display().to_string(), &[]).unwrap_or_else(|error| panic!("{error}"));
     let _ = std::fs::remove_dir_all(&folder);
-    assert_eq!((s.flash.rate, s.flash.erase, s.flash.page), (400_000_000, Time::from_us(5000), 8192));
+    assert_eq!((s.flash.timing.transfers_per_s, s.flash.timing.erase, s.flash.page), (400_000_000, Time::from_us(5000), 8192));
     assert_eq!(s.title, "top");
 }

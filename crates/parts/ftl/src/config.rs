@@ -4,67 +4,7 @@ use media::Geometry;
 use sim::Time;
 
 pub use crate::gc::policy::Policy;
-
-/// The unit in which flash is opened, collected and erased.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
-    /// A block of one plane: every plane has its own write point and collects independently.
-    Plane,
-    /// The blocks with the same number on all planes of a die.
-    Die,
-    /// The blocks with the same number on all dies: a superblock, as large drives use.
-    Drive,
-}
-
-/// Garbage collection.
-#[derive(Clone, Copy, Debug)]
-pub struct Collection {
-    /// Victim selection.
-    pub policy: Policy,
-    /// Number of blocks that [`Policy::DChoices`] draws.
-    pub choices: u32,
-    /// Blocks programmed, on average over the parallel units, after which a block that lost no unit meanwhile is quiet
-    /// ([`Policy::QuietGreedy`]).
-    pub quiet: f64,
-    /// A parallel unit collects while its free space is less than this many blocks plus the one being written; at least
-    /// 3.
-    pub start: u32,
-    /// Additional blocks of free space that idle time collects.
-    pub ahead: u32,
-    /// Idle time after which collection works ahead.
-    pub idle: Time,
-    /// Host writes and copies go to separate blocks.
-    pub separate: bool,
-    /// Pages of each die that are read in a batch before their valid units are programmed; at least 1.
-    pub batch: u32,
-    /// Maximum number of units in flight in a parallel unit, raised to at least two programs' worth; `None`: enough to
-    /// keep its dies busy.
-    pub copies: Option<u32>,
-    /// Units by which host writes may take a parallel unit below its target before they are throttled, raised to at
-    /// least two programs' worth; `None`: an eighth of a block.
-    pub slack: Option<u32>,
-}
-
-/// Wear levelling.
-#[derive(Clone, Copy, Debug)]
-pub struct Wear {
-    /// Opens the free block with the fewest erases next.
-    pub dynamic: bool,
-    /// Moves the data of the least worn closed block of a parallel unit if its erase count lags behind that of the most
-    /// worn block by more than this.
-    pub static_threshold: Option<u32>,
-}
-
-/// Replacement policy of the map cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Eviction {
-    /// The least recently used.
-    Lru,
-    /// The first loaded.
-    Fifo,
-    /// The first loaded that was not used since it was last passed over (Corbato, 1968).
-    Clock,
-}
+pub use crate::section::{Axis, Collection, Eviction, Group, Refresh, Wear};
 
 /// A cache of translation units over the map in flash.
 #[derive(Clone, Copy, Debug)]
@@ -157,17 +97,6 @@ pub struct SlcCache {
     pub copies: Option<u32>,
 }
 
-/// Limits at which data is rewritten in the background because of its age or of reads of its block.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Refresh {
-    /// Reads of a physical block since its erase.
-    pub reads: Option<u32>,
-    /// Seconds since the first program of a block.
-    pub age_s: Option<u32>,
-    /// Age of the drive in seconds at the start.
-    pub drive_age_s: u32,
-}
-
 /// A read cache in flash: copies of data that was read, in SLC blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadCopies {
@@ -211,7 +140,7 @@ pub struct Config {
     pub multi_plane: bool,
     /// Garbage collection.
     pub collection: Collection,
-    /// Wear levelling.
+    /// Wear leveling.
     pub wear: Wear,
     /// Map cache, if the controller does not hold the whole map.
     pub map_cache: Option<MapCache>,
@@ -233,19 +162,6 @@ pub struct Config {
     pub tags: u32,
     /// Payload is kept: emits [`media::Move`]s.
     pub moves: bool,
-}
-
-/// A dimension to stripe over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Axis {
-    /// Channels.
-    Channel,
-    /// Chips of a channel.
-    Way,
-    /// Dies of a chip.
-    Die,
-    /// Planes of a die.
-    Plane,
 }
 
 /// Reason why a configuration cannot work, in terms of its fields.

@@ -30,6 +30,7 @@ mod location;
 mod map;
 mod occupancy;
 mod request;
+pub mod section;
 mod sizes;
 mod space;
 mod stats;

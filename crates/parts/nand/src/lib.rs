@@ -18,7 +18,8 @@ mod variation;
 
 pub use channel::ChannelStats;
 pub use config::{
-    Cell, Config, Ecc, Endurance, Errors, Faults, Policy, Power, Reuse, Scheduling, Spread, Timing, Variation, Wear,
+    Cell, Config, Ecc, Endurance, ErrorLaw, Errors, Faults, Flash, Order, Policy, Power, Reuse, Scheduling, Spread,
+    Timing, Variation, Wear,
 };
 pub use die::DieStats;
 pub use log::{LogEntry, Step};
@@ -27,6 +28,6 @@ pub use power::{EnergyByPart, Torn};
 pub use reliability::ecc::EccStats;
 pub use schedule::op::{Done, Kind, Outcome};
 pub use store::{
-    BlockRecord, BlockView, HostData, IMAGE_VERSION, ImageError, Order, PageRecord, PageView, Pages, PayloadKind,
-    Store, TagBuffers, UnitWrite,
+    BlockRecord, BlockView, HostData, IMAGE_VERSION, ImageError, PageRecord, PageView, Pages, PayloadKind, Store,
+    TagBuffers, UnitWrite,
 };

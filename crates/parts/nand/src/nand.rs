@@ -107,7 +107,7 @@ impl Nand {
         if config.errors.is_some() {
             store.count_reads();
         }
-        if config.wear.modes {
+        if config.modes {
             store.count_modes();
         }
         let g = &config.geometry;

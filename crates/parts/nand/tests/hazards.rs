@@ -3,9 +3,23 @@
 mod support;
 
 use media::{Class, Status};
-use nand::{Endurance, Errors, Nand, Spread};
+use nand::{Endurance, ErrorLaw, Errors, Nand, Spread};
 use sim::{Streams, Time};
 use support::{World, config, page};
+
+/// Of the order measured on 3D TLC of about 3,000 cycles.
+const TLC: Errors = Errors {
+    law: ErrorLaw::PowerLaw,
+    base: 1e-5,
+    reference_cycles: 3000.0,
+    wear: 2e-4,
+    wear_exponent: 1.5,
+    retention: 1e-4,
+    retention_exponent: 0.6,
+    disturb: 3e-9,
+    disturb_exponent: 1.5,
+    slc_factor: 0.01,
+};
 
 #[test]
 fn factory_bad_blocks_are_as_many_as_declared_and_always_the_same() {
@@ -44,7 +58,7 @@ fn wear_out(w: &mut World) -> (u32, nand::Kind) {
 #[test]
 fn a_block_fails_when_it_is_worn() {
     let mut config = config();
-    config.wear.endurance = Some(Endurance { spread: Spread::LogNormal, mean: 50.0, deviation: 5.0, slc_factor: 1.0 });
+    config.wear.endurance = Endurance { spread: Spread::LogNormal, mean: Some(50), deviation: 0.1, slc_factor: 1.0 };
     let mut w = World::new(&config);
     let (erases, _) = wear_out(&mut w);
     // The weakest of six pages and a block.
@@ -60,7 +74,7 @@ fn a_block_fails_when_it_is_worn() {
 fn a_block_endures_the_cycles_it_is_given_and_no_more() {
     let mut config = config();
     config.geometry.blocks = 12;
-    config.wear.endurance = Some(Endurance { spread: Spread::Normal, mean: 10.0, deviation: 0.0, slc_factor: 1.0 });
+    config.wear.endurance = Endurance { spread: Spread::Normal, mean: Some(10), deviation: 0.0, slc_factor: 1.0 };
     let mut w = World::new(&config);
     let (erases, kind) = wear_out(&mut w);
     // Ten erases; the eleventh fails.
@@ -80,7 +94,7 @@ fn a_block_of_one_bit_a_cell_endures_more() {
     let mut config = config();
     config.geometry.blocks = 120;
     config.cell = nand::Cell::Tlc;
-    config.wear.endurance = Some(Endurance { spread: Spread::Normal, mean: 10.0, deviation: 0.0, slc_factor: 10.0 });
+    config.wear.endurance = Endurance { spread: Spread::Normal, mean: Some(10), deviation: 0.0, slc_factor: 10.0 };
     for (slc, erases, expected) in [
         (false, 10, Status::Ok),
         (false, 11, Status::Failed),
@@ -99,7 +113,7 @@ fn a_block_of_one_bit_a_cell_endures_more() {
 #[test]
 fn reads_of_a_block_are_counted_until_its_erase() {
     let mut config = config();
-    config.errors = Some(Errors::TLC);
+    config.errors = Some(TLC);
     let mut w = World::new(&config);
     for id in 0..5 {
         w.read(Time::ZERO, id, page(0, 3, 2, 0), 4096, Class::Host);
@@ -129,9 +143,9 @@ fn nothing_fails_where_nothing_is_declared() {
 }
 
 #[test]
-fn injected_faults_come_as_often_as_asked_and_disturb_no_other_stream() {
+fn failures_are_as_frequent_as_declared_and_disturb_no_other_stream() {
     let mut config = config();
-    config.faults.program = 0.25;
+    config.wear.program_failure = 0.25;
     let failures = |config: &nand::Config| {
         let mut w = World::new(config);
         let mut now = Time::ZERO;
@@ -148,14 +162,14 @@ fn injected_faults_come_as_often_as_asked_and_disturb_no_other_stream() {
     };
     let found = failures(&config);
     assert!((240..360).contains(&found.len()), "{} of 1200", found.len());
-    config.errors = Some(Errors::TLC);
+    config.errors = Some(TLC);
     assert_eq!(failures(&config), found);
 }
 
 #[test]
 fn a_worn_old_much_read_block_needs_retries() {
     let mut config = config();
-    config.errors = Some(Errors::TLC);
+    config.errors = Some(TLC);
     config.ecc.codeword_bytes = 1024;
     let retries = |erases: u32, age_s: u32| {
         let mut config = config;
@@ -227,8 +241,5 @@ fn a_configuration_says_what_is_wrong_with_it() {
         said(&|c| c.scheduling.overtakes_max = 0),
         "overtakes_max is 0, expected at least 1 where reads go first"
     );
-    assert_eq!(
-        said(&|c| c.errors = Some(Errors { base: f64::NAN, ..Errors::TLC })),
-        "base is NaN, expected zero or more"
-    );
+    assert_eq!(said(&|c| c.errors = Some(Errors { base: f64::NAN, ..TLC })), "base is NaN, expected zero or more");
 }

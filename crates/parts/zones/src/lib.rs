@@ -26,6 +26,7 @@ mod config;
 pub mod ftl;
 mod manage;
 mod report;
+pub mod section;
 mod state;
 mod write;
 

@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use classes::{CLASSES, Class, MARGIN, class_of};
+use ftl::section::Group;
 use jobs::{CURVES, DEPTHS, JOBS, Job, Measured, falls, measure};
 use presets::drives;
 use reasons::{Reason, Reasons};
 use storage::prepare::Preparation;
 use system::System;
-use system::ftl::Group;
 
 /// Number of requests of a job, of a point of a curve, and of a sequential job.
 const REQUESTS: u64 = 20_000;

@@ -292,7 +292,7 @@ fn inside(system: &System, figures: &Figures<'_>) -> Value {
             "torn_pages": mounted.torn_pages,
             "mapped_units": mounted.mapped_units,
             "bad_blocks": mounted.bad_blocks,
-            "scan_s": mounted.time(system.flash.read[0] + system.flash.command.read).secs_f64(),
+            "scan_s": mounted.time(system.flash.timing.read[0] + system.flash.timing.read_command).secs_f64(),
         },
         "warm_up": {
             "cut_s": measured.warm_up.secs_f64(),
@@ -336,7 +336,7 @@ fn inside(system: &System, figures: &Figures<'_>) -> Value {
     if ftl.uses_host_memory() {
         all["host_memory"] = host_memory(machine, stats);
     }
-    if system.ftl.parity.stripe.is_some() {
+    if system.ftl.parity.is_some() {
         all["parity"] = json!({
             "programs": stats.parity_programs,
             "share_of_programs": ratio(stats.parity_programs, stats.programs),
@@ -351,7 +351,7 @@ fn inside(system: &System, figures: &Figures<'_>) -> Value {
         all["ftl"]["read_copies"] = json!(stats.read_copies);
         all["ftl"]["read_copy_hits"] = json!(stats.read_copy_hits);
     }
-    if system.ftl.refresh.reads.is_some() || system.ftl.refresh.age.is_some() {
+    if system.ftl.refresh.reads.is_some() || system.ftl.refresh.age_s.is_some() {
         all["ftl"]["refreshed"] = json!(stats.refreshed);
     }
     if let Some(checker) = machine.checker() {

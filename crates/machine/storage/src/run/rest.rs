@@ -30,7 +30,8 @@ pub(crate) fn rests(system: &System, workload: &Workload, replay: Replay) -> boo
 /// Returns the bytes per second that the dies program at their full number of bits per cell.
 fn copy_bandwidth(system: &System) -> f64 {
     let flash = &system.flash;
-    let program = flash.program.iter().map(|time| time.secs_f64()).sum::<f64>() / flash.program.len() as f64;
+    let types = flash.cell.bits() as usize;
+    let program = flash.timing.program[..types].iter().map(|time| time.secs_f64()).sum::<f64>() / types as f64;
     let planes = if system.ftl.multi_plane { u64::from(flash.planes) } else { 1 };
     (u64::from(system.geometry().all_dies()) * planes * flash.page) as f64 / program
 }

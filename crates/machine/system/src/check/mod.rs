@@ -13,12 +13,12 @@ use media::{Geometry, SECTOR};
 use sim::Time;
 
 use crate::error::SystemError;
-use crate::sections::device::{CacheSharing, Memory, ReadPlace};
-use crate::sections::flash::Cell;
-use crate::sections::ftl::{Group, MapGrain, MapPlace};
 use crate::sections::host::{Chipset, Completion};
 use crate::sections::link::{LinkType, Strobe};
 use crate::{System, Value};
+use ftl::section::{Group, MapPlace};
+use ftl::section::{Memory, ReadPlace};
+use nand::Cell;
 
 /// Bytes of map per mapping unit.
 const MAP_ENTRY: u64 = 4;
@@ -67,6 +67,8 @@ fn sections(s: &System) -> Result<(), SystemError> {
         s.device.check(),
         s.flash.check(),
         s.ftl.check(),
+        s.caches.check(),
+        s.zones.check(),
         s.cpu.check(),
         s.memory.check(),
         s.nvmm.check(),
@@ -274,9 +276,7 @@ fn device(s: &System) -> Result<(), SystemError> {
         let why = format!("{}, but {}: there are no interrupts to coalesce", s.is(threshold), s.is("host.completion"));
         return s.conflict(&[threshold, "host.completion"], why);
     }
-    let cache = &s.device.write_cache;
-    let (high, low) = ("device.write_cache.high", "device.write_cache.low");
-    s.expect(cache.low <= cache.high, &[low, high], &format!("at most {high} ({})", s.setting(high).value))?;
+    let cache = &s.caches.write;
     let largest = format!("at least host.max_transfer ({}), or 0B", s.setting("host.max_transfer").value.plain());
     s.expect(
         cache.size == 0 || cache.size >= s.host.max_transfer,
@@ -284,28 +284,18 @@ fn device(s: &System) -> Result<(), SystemError> {
         &largest,
     )?;
     s.multiple("device.write_cache.size", cache.size, "ftl.unit", s.ftl.unit)?;
-    s.multiple("device.read_cache.size", s.device.read_cache.size, "ftl.unit", s.ftl.unit)?;
-    s.multiple("ftl.map_cache.size", s.ftl.map_cache.size.unwrap_or(0), "ftl.unit", s.ftl.unit)?;
-    let (grain, updates) = ("ftl.map_cache.grain", "ftl.map_cache.updates");
-    if s.ftl.map_cache.grain == MapGrain::Entry && s.setting(updates).applies && s.ftl.map_cache.updates > 0 {
-        let why = format!("{}, but {}: a changed entry waits in the cache itself", s.is(updates), s.is(grain));
-        return s.conflict(&[updates, grain], why);
-    }
-    Ok(())
+    s.multiple("device.read_cache.size", s.caches.read.size, "ftl.unit", s.ftl.unit)?;
+    s.multiple("ftl.map_cache.size", s.ftl.map_cache.size.unwrap_or(0), "ftl.unit", s.ftl.unit)
 }
 
 fn geometry(s: &System) -> Result<(), SystemError> {
     let flash = &s.flash;
     s.power_of_two("ftl.unit", s.ftl.unit)?;
     s.multiple("flash.page", flash.page, "ftl.unit", s.ftl.unit)?;
-    s.multiple("flash.page", flash.page, "flash.ecc.codeword", flash.ecc.codeword)?;
-    let bits = flash.ecc.codeword * 8;
-    let codeword = format!("fewer than the {bits} bits of flash.ecc.codeword");
-    let (correctable, of) = ("flash.ecc.correctable", "flash.ecc.codeword");
-    s.expect(u64::from(flash.ecc.correctable) < bits, &[correctable, of], &codeword)?;
+    s.multiple("flash.page", flash.page, "flash.ecc.codeword", u64::from(flash.ecc.codeword_bytes))?;
     times(s)?;
-    let cache = &s.device.read_cache;
-    if cache.place == ReadPlace::Slc && cache.size > 0 && (flash.cell == Cell::Slc || s.shares_cache()) {
+    let cache = &s.caches.read;
+    if cache.place == ReadPlace::Slc && cache.size > 0 && (flash.cell == Cell::Slc || s.caches.are_shared()) {
         let (other, why) = match flash.cell {
             Cell::Slc => ("flash.cell", "all of it is SLC"),
             _ => ("device.cache_sharing", "written data is in memory"),
@@ -324,9 +314,6 @@ fn geometry(s: &System) -> Result<(), SystemError> {
         let least = format!("at least {bits} with {key}, because a block in SLC mode has 1/{bits} of its pages");
         s.expect(size == 0 || flash.pages >= bits, &["flash.pages", key, "flash.cell"], &least)?;
     }
-    let folds = s.ftl.slc_cache.batch == 0 || s.ftl.slc_cache.fold > 0;
-    let off = "0B where ftl.slc_cache.fold is 0, since folding waits for a pause then";
-    s.expect(folds, &["ftl.slc_cache.batch", "ftl.slc_cache.fold"], off)?;
     let planes = if s.ftl.multi_plane { u64::from(flash.planes) } else { 1 };
     let program = planes * flash.page / s.ftl.unit;
     if program > 64 {
@@ -372,11 +359,6 @@ fn onenand(s: &mut System) -> Result<(), SystemError> {
 }
 
 impl System {
-    /// Returns whether the read and write caches share one pool of memory.
-    pub fn shares_cache(&self) -> bool {
-        self.device.cache_sharing == CacheSharing::Shared && self.device.read_cache.size > 0
-    }
-
     /// Returns the geometry that the translation layer sees. Without a translation layer, units are pages.
     pub fn geometry(&self) -> Geometry {
         // Without a translation layer, units are pages.
@@ -417,9 +399,9 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
     let slc_blocks = s.ftl.slc_cache.size.div_ceil(s.without_parity(planes * slc_block));
     let copy_blocks = copy_blocks(s, planes, slc_block);
     // The good blocks of a plane, minus the collection reserve, must hold the host's data.
-    let blocks = (f64::from(s.flash.blocks) * (1.0 - s.flash.bad_blocks)) as u64;
+    let blocks = (f64::from(s.flash.blocks) * (1.0 - s.flash.wear.factory_bad)) as u64;
     let dynamic = s.ftl.slc_cache.dynamic > 0;
-    let frontiers = if s.ftl.gc.streams { 2 } else { 1 } + u64::from(dynamic);
+    let frontiers = if s.ftl.gc.separate { 2 } else { 1 } + u64::from(dynamic);
     let block = u64::from(s.flash.pages) * s.flash.page;
     // A map that is not fully cached is also stored in flash.
     let map = if s.ftl.map_cache.size.is_some() { given / s.ftl.unit * MAP_ENTRY } else { 0 };
@@ -447,7 +429,7 @@ fn capacity(s: &mut System) -> Result<(), SystemError> {
 /// Returns the blocks per plane for the read cache in flash: twice its size, because programs of copies may be partial,
 /// plus two groups, one being written while the other is erased.
 fn copy_blocks(s: &System, planes: u64, slc_block: u64) -> u64 {
-    let cache = &s.device.read_cache;
+    let cache = &s.caches.read;
     if cache.place != ReadPlace::Slc || cache.size == 0 {
         return 0;
     }
@@ -464,8 +446,8 @@ fn memory(s: &System) -> Result<(), SystemError> {
     let map = s.ftl.map_cache.size.unwrap_or(units * MAP_ENTRY);
     let in_dram = [
         ("ftl.map_cache.size", s.ftl.map_cache.place == MapPlace::Dram, map),
-        ("device.write_cache.size", s.device.write_cache.place == Memory::Dram, s.device.write_cache.size),
-        ("device.read_cache.size", s.device.read_cache.place == ReadPlace::Dram, s.device.read_cache.size),
+        ("device.write_cache.size", s.caches.write.place == Memory::Dram, s.caches.write.size),
+        ("device.read_cache.size", s.caches.read.place == ReadPlace::Dram, s.caches.read.size),
     ];
     let needed: u64 = in_dram.iter().filter(|(_, there, _)| *there).map(|(_, _, bytes)| bytes).sum();
     if needed <= s.device.dram {

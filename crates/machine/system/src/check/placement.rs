@@ -2,9 +2,9 @@
 
 use crate::System;
 use crate::error::SystemError;
-use crate::sections::device::ReadPlace;
-use crate::sections::ftl::Isolation;
 use crate::sections::link::LinkType;
+use ftl::section::Isolation;
+use ftl::section::ReadPlace;
 
 const ISOLATION: &str = "ftl.placement.isolation";
 
@@ -19,9 +19,9 @@ pub(super) fn check(s: &System) -> Result<(), SystemError> {
     let slc = s.ftl.slc_cache.size > 0 || s.ftl.slc_cache.dynamic > 0;
     let off = "off where an SLC cache takes host data first, which would mix the data of handles";
     s.expect(!slc, &[ISOLATION, "ftl.slc_cache.size", "ftl.slc_cache.dynamic"], off)?;
-    let copies = s.device.read_cache.place == ReadPlace::Slc && s.device.read_cache.size > 0;
+    let copies = s.caches.read.place == ReadPlace::Slc && s.caches.read.size > 0;
     let off = "off where the read cache has blocks in SLC mode";
     s.expect(!copies, &[ISOLATION, "device.read_cache.place", "device.read_cache.size"], off)?;
-    let away = s.device.hmb.size > 0 && s.hmb_shares().write > 0.0;
+    let away = s.device.hmb.size > 0 && s.caches.host_memory.shares().write > 0.0;
     s.expect(!away, &[ISOLATION, "device.hmb.use"], "off where written data waits in host memory")
 }

@@ -9,8 +9,8 @@ use nand::PayloadKind;
 use crate::error::{Place, SystemError, one_line};
 use crate::file::chain::Chain;
 use crate::parts::Parts;
-use crate::sections::device::ReadPlace;
 use crate::{LinkType, System};
+use ftl::section::ReadPlace;
 
 /// Name of the option.
 pub(crate) const KEY: &str = "scale";
@@ -106,8 +106,8 @@ fn changes(
         found.push(("ftl.capacity", format!("{capacity}B")));
     }
     let mut bytes = |key, bytes: u64| found.push((key, format!("{bytes}B")));
-    bytes("device.write_cache.size", size(whole.device.write_cache.size, programs.max(whole.host.max_transfer + unit)));
-    let read_cache = &whole.device.read_cache;
+    bytes("device.write_cache.size", size(whole.caches.write.size, programs.max(whole.host.max_transfer + unit)));
+    let read_cache = &whole.caches.read;
     if read_cache.size > 0 && read_cache.place != ReadPlace::Slc {
         bytes("device.read_cache.size", size(read_cache.size, unit));
     }
@@ -125,7 +125,11 @@ fn changes(
     }
     let hmb = &whole.device.hmb;
     if with_hmb && hmb.size > 0 {
-        let least = hmb.minimum.max(hmb.min_descriptor).max(whole.host.hmb.contiguous).max(hmb.unit.unwrap_or(0));
+        let least = hmb
+            .minimum
+            .max(hmb.min_descriptor)
+            .max(whole.host.hmb.contiguous)
+            .max(whole.caches.host_memory.unit.unwrap_or(0));
         let scaled = (hmb.size / part).max(least).min(hmb.size).next_multiple_of(whole.host.page);
         found.push(("device.hmb.size", format!("{scaled}B")));
     }

@@ -7,13 +7,14 @@ use keys::{Fallback, Key, Section, TEXT, given};
 
 use crate::key::nearest::nearest;
 use crate::sections::device::Device;
-use crate::sections::flash::Flash;
-use crate::sections::ftl::Ftl;
 use crate::sections::host::Host;
 use crate::sections::hybrid::Nvmm;
 use crate::sections::kernel::Kernel;
 use crate::sections::link::Link;
 use crate::sections::memory::{Cpu, Memory};
+use ftl::section::{Caches, Layer};
+use nand::Flash;
+use zones::section::Zones;
 
 /// Link types of block storage. A OneNAND has no driver, controller or translation layer.
 const STORAGE: &[&str] = &["pcie", "sata", "ufs", "ddr", "shared-buffer"];
@@ -33,8 +34,10 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     Host::keys(&mut keys);
     Link::keys(&mut keys);
     Device::keys(&mut keys);
+    Caches::keys(&mut keys);
+    Zones::keys(&mut keys);
     Flash::keys(&mut keys);
-    Ftl::keys(&mut keys);
+    Layer::keys(&mut keys);
     Cpu::keys(&mut keys);
     Memory::keys(&mut keys);
     Nvmm::keys(&mut keys);

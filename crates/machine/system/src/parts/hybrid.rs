@@ -85,8 +85,8 @@ impl HybridConfig {
                 pages,
                 versions: n.versions.unwrap_or(all),
                 order: match system.flash.order {
-                    crate::sections::flash::Order::InOrder => nvmm::Order::Ascending,
-                    crate::sections::flash::Order::Any => nvmm::Order::Any,
+                    nand::Order::InOrder => nvmm::Order::Ascending,
+                    nand::Order::Any => nvmm::Order::Any,
                 },
                 policy: n.policy,
                 consolidate: n.consolidate,

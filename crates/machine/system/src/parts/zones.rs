@@ -3,7 +3,7 @@
 use ftl::config::ConfigError;
 use media::Geometry;
 use nand::PayloadKind;
-use zones::ftl::{Config, Times};
+use zones::ftl::Config;
 
 /// Mapping blocks of a plane that a conventional part may need beyond its capacity: for collection and the journal.
 const SPARE_MAX: u32 = 64;
@@ -12,11 +12,11 @@ const SPARE_MAX: u32 = 64;
 const BUFFER_SHARE: u64 = 8;
 
 use crate::System;
-use crate::sections::device::WriteMode;
+use ftl::section::WriteMode;
 
 /// Returns the configuration of the zones of `system`, if it has some.
 pub(super) fn zones(system: &System, geometry: Geometry, payload: PayloadKind) -> Option<Config> {
-    let (z, d, unit) = (&system.device.zones, &system.device, system.ftl.unit);
+    let (z, d, unit) = (&system.zones, &system.caches, system.ftl.unit);
     if !system.has_zones() {
         return None;
     }
@@ -33,19 +33,12 @@ pub(super) fn zones(system: &System, geometry: Geometry, payload: PayloadKind) -
         },
         geometry,
         dies,
-        write: (d.write_cache.size / unit).min(u64::from(u32::MAX / 4)) as u32,
-        write_back: d.write_cache.mode == WriteMode::Back,
-        protected: d.power_loss_protection,
+        write: (d.write.size / unit).min(u64::from(u32::MAX / 4)) as u32,
+        write_back: d.write.mode == WriteMode::Back,
+        protected: d.protected,
         finish_depth: z.finish_depth.unwrap_or(dies),
-        times: Times {
-            open: z.open_time,
-            finish: z.finish_time,
-            reset: z.reset_time,
-            reset_written: z.reset_written,
-            reset_active: z.reset_active,
-            yields: z.yields,
-        },
-        tags: d.max_commands,
+        times: z.times,
+        tags: system.device.max_commands,
         moves: payload != PayloadKind::None,
     })
 }
@@ -60,13 +53,13 @@ pub(super) fn conventional(
     geometry: Geometry,
     page_mapped: impl Fn(&System, Geometry) -> ftl::config::Config,
 ) -> Result<Option<ftl::config::Config>, ConfigError> {
-    let bytes = system.device.zones.conventional;
+    let bytes = system.zones.conventional;
     if !system.has_zones() || bytes == 0 {
         return Ok(None);
     }
     let mut own = system.clone();
     own.user_bytes = bytes;
-    own.device.write_cache.size = (system.device.write_cache.size / BUFFER_SHARE).max(2 * system.host.max_transfer);
+    own.caches.write.size = (system.caches.write.size / BUFFER_SHARE).max(2 * system.host.max_transfer);
     let row = u64::try_from(geometry.bytes()).expect("2^32 units of 32 KiB fit") / u64::from(geometry.blocks);
     let least = bytes.div_ceil(row).min(u64::from(geometry.blocks)) as u32;
     let mut fault = ConfigError("device.zones.conventional: the flash has no block for it".to_owned());

@@ -1,8 +1,6 @@
 //! The tables of a system file: one module per table, with its keys.
 
 pub mod device;
-pub mod flash;
-pub mod ftl;
 pub mod host;
 pub mod hybrid;
 pub mod kernel;

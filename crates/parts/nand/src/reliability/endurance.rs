@@ -19,8 +19,10 @@ pub(crate) struct Endurances {
 const BLOCK: u32 = u32::MAX;
 
 impl Endurances {
-    pub(crate) fn new(endurance: &Endurance, seed: u64) -> Endurances {
-        let Endurance { spread, mean, deviation, slc_factor } = *endurance;
+    /// Creates the draws of `endurance`; `None` for flash that never wears out.
+    pub(crate) fn new(endurance: &Endurance, seed: u64) -> Option<Endurances> {
+        let Endurance { spread, slc_factor, .. } = *endurance;
+        let (mean, deviation) = endurance.moments()?;
         let (centre, width) = match spread {
             Spread::Normal => (mean, deviation),
             Spread::LogNormal => {
@@ -31,7 +33,7 @@ impl Endurances {
         let mut endurances = Endurances { seed, spread, centre, width, least: 0, slc_factor };
         // The lowest draw of a 53-bit hash.
         endurances.least = endurances.cycles(inverse_normal(0.5 / (1u64 << 53) as f64));
-        endurances
+        Some(endurances)
     }
 
     fn cycles(&self, z: f64) -> u32 {
@@ -104,7 +106,8 @@ mod tests {
     use super::*;
 
     fn moments(spread: Spread) -> (f64, f64) {
-        let e = Endurances::new(&Endurance { spread, mean: 3000.0, deviation: 300.0, slc_factor: 1.0 }, 7);
+        let e =
+            Endurances::new(&Endurance { spread, mean: Some(3000), deviation: 0.1, slc_factor: 1.0 }, 7).expect("wear");
         let draws: Vec<f64> =
             (0..200).flat_map(|b| (0..50).map(move |p| (b, p))).map(|(b, p)| f64::from(e.of(b, p))).collect();
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;
@@ -131,10 +134,8 @@ mod tests {
 
     #[test]
     fn a_page_is_worn_beyond_its_draw_and_not_before() {
-        let e = Endurances::new(
-            &Endurance { spread: Spread::LogNormal, mean: 100.0, deviation: 20.0, slc_factor: 10.0 },
-            3,
-        );
+        let drawn = Endurance { spread: Spread::LogNormal, mean: Some(100), deviation: 0.2, slc_factor: 10.0 };
+        let e = Endurances::new(&drawn, 3).expect("wear");
         for (block, page) in [(0, 0), (5, 1), (77, 300)] {
             let limit = e.of(block, page);
             assert!(limit >= e.least);

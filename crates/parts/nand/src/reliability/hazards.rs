@@ -36,12 +36,12 @@ impl Hazards {
         let seed = streams.stream("nand.endurance").bits();
         Hazards {
             reads: config.errors.is_some() || faults.read > 0.0 || faults.die.is_some(),
-            writes: wear.endurance.is_some()
+            writes: wear.endurance.mean.is_some()
                 || faults.die.is_some()
-                || wear.program_failure.max(wear.erase_failure).max(faults.program).max(faults.erase) > 0.0,
+                || wear.program_failure.max(wear.erase_failure) > 0.0,
             faults,
             wear,
-            endurances: wear.endurance.map(|e| Endurances::new(&e, seed)),
+            endurances: Endurances::new(&wear.endurance, seed),
             errors: config.errors.map(|e| ErrorModel::new(&e, &config.ecc)),
             retries_max: config.ecc.retries_max,
             fault_draws: streams.stream("nand.faults"),
@@ -113,13 +113,13 @@ impl Hazards {
                 }
             })
         });
-        let (fault, failure) = match op.kind {
-            Kind::Program => (self.faults.program, self.wear.program_failure),
-            _ => (self.faults.erase, self.wear.erase_failure),
+        let failure = match op.kind {
+            Kind::Program => self.wear.program_failure,
+            _ => self.wear.erase_failure,
         };
-        // Each stream draws independently of the other's outcome.
-        let (fault, failure) = (self.fault_draws.chance(fault), self.failure_draws.chance(failure));
-        worn || fault || failure || self.faults.die == Some(op.address().die)
+        // Drawn whatever the wear, so that the stream is independent of it.
+        let failure = self.failure_draws.chance(failure);
+        worn || failure || self.faults.die == Some(op.address().die)
     }
 }
 

@@ -16,8 +16,9 @@ use media::Geometry;
 
 use super::rare::{NONE, What};
 use super::{
-    ERASE_TORN, Entry, FLAGS, LAID, LONG, LOST, NOTED, Order, PAGE, PayloadKind, SLC, SLOT, STATE, Store, TORN, slots,
+    ERASE_TORN, Entry, FLAGS, LAID, LONG, LOST, NOTED, PAGE, PayloadKind, SLC, SLOT, STATE, Store, TORN, slots,
 };
+use crate::config::Order;
 
 /// Version of the byte stream.
 pub const IMAGE_VERSION: u16 = 1;

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use media::{Geometry, LaidOut, PageAddr, PlaneMask};
 
-use super::{BAD, LAID, Order, PAGE, SLC, SLOT, STATE, Store};
+use super::{BAD, LAID, PAGE, SLC, SLOT, STATE, Store};
+use crate::config::Order;
 
 /// The rule, and the blocks that still follow it.
 pub(super) struct Laid {

@@ -17,6 +17,7 @@ mod record;
 mod slots;
 mod view;
 
+use crate::config::Order;
 use std::borrow::Borrow;
 
 use media::{BlockAddr, Geometry, PageAddr};
@@ -28,15 +29,6 @@ use rare::{Rares, What};
 pub use record::{BlockRecord, PageRecord};
 use slots::{Slots, anchor, set_anchor, set_rare, set_step, step};
 pub use view::{BlockView, PageView, Pages};
-
-/// The order in which the pages of a block may be programmed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Ascending without gaps, as all multi-bit and all of today's NAND requires.
-    InOrder,
-    /// Any order, as the earliest single-level cells allowed.
-    Any,
-}
 
 /// Content of one mapping unit of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

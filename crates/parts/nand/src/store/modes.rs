@@ -32,7 +32,8 @@ mod tests {
     use media::{BlockAddr, Geometry, NOBODY, PageAddr, PlaneMask};
 
     use super::*;
-    use crate::store::{Order, PayloadKind, UnitWrite};
+    use crate::config::Order;
+    use crate::store::{PayloadKind, UnitWrite};
 
     #[test]
     fn erases_are_counted_by_the_mode_that_they_end() {

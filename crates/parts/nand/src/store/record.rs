@@ -2,7 +2,8 @@
 
 use media::{Flash, PageAddr, PlaneMask};
 
-use super::{BAD, ERASE_TORN, ERASES, Order, PAGE, SLC, SLOT, STATE, Store, UnitWrite, slots};
+use super::{BAD, ERASE_TORN, ERASES, PAGE, SLC, SLOT, STATE, Store, UnitWrite, slots};
+use crate::config::Order;
 
 /// State of a block apart from its pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

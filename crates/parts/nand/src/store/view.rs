@@ -5,7 +5,8 @@ use std::sync::Arc;
 use media::{BlockInfo, Flash, Geometry, LaidOut, PageAddr};
 
 use super::rare::What;
-use super::{BAD, ERASE_TORN, ERASES, FAR, LAID, LONG, LOST, NOTED, Order, PAGE, SLC, SLOT, STATE, Store, TORN, slots};
+use super::{BAD, ERASE_TORN, ERASES, FAR, LAID, LONG, LOST, NOTED, PAGE, SLC, SLOT, STATE, Store, TORN, slots};
+use crate::config::Order;
 
 /// The state of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

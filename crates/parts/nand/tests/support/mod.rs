@@ -79,6 +79,7 @@ pub fn config() -> Config {
         scheduling: Scheduling::default(),
         wear: Wear::default(),
         errors: None,
+        modes: false,
         ecc: Ecc::default(),
         age_s: 0,
         cycles: 0,

@@ -1,9 +1,8 @@
 //! Configuration of the translation layer of a zoned drive.
 
-use media::Geometry;
-use sim::Time;
-
 use crate::Config as ZonesConfig;
+use crate::section::Times;
+use media::Geometry;
 
 /// Configuration of a zoned drive's translation layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,23 +27,6 @@ pub struct Config {
     pub tags: u32,
     /// Payload is kept, so that data must be moved.
     pub moves: bool,
-}
-
-/// Controller time of zone management, which is done one command at a time, in addition to flash operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// Opening or closing a zone.
-    pub open: Time,
-    /// Finishing a zone.
-    pub finish: Time,
-    /// Resetting a zone.
-    pub reset: Time,
-    /// Added to a reset for a full zone written to its capacity by the host, less in proportion for others.
-    pub reset_written: Time,
-    /// Added to a reset of a zone that is not full and has data in flash.
-    pub reset_active: Time,
-    /// Delay of zone management by each read, write or append that arrives meanwhile.
-    pub yields: Time,
 }
 
 /// Reason why a zoned drive cannot be configured as requested.

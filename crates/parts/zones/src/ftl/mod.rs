@@ -35,7 +35,8 @@ use space::extent::Extent;
 use space::layout::Layout;
 use space::relocate::Relocations;
 
-pub use config::{Config, ConfigError, Times};
+pub use crate::section::Times;
+pub use config::{Config, ConfigError};
 pub use durability::mount::MountReport;
 #[cfg(feature = "injected-faults")]
 pub use injected::InjectedFault;

@@ -1,49 +1,22 @@
-//! `[ftl]`: the flash translation layer.
-
-use ftl::config::Policy;
-use sim::Time;
+//! `[ftl]`: mapping, striping, collection and the upkeep of data.
 
 use keys::{AGE, BOOL, COUNT, FRACTION, FromValue, Kind, NUMBER, SIZE, TIME, Value, assumed, given, section, words};
+use sim::Time;
+
+use super::map_cache::MapCache;
+use super::slc_cache::SlcCache;
+use crate::config;
+use crate::gc::policy::Policy;
 
 words! {
-    /// Unit of allocation, collection and erase.
+    /// The unit in which flash is opened, collected and erased.
     Group {
-        /// A single block of one plane.
+        /// A block of one plane: every plane has its own write point and collects independently.
         Plane = "plane",
         /// The blocks with the same number on all planes of a die.
         Die = "die",
-        /// The blocks with the same number on all dies: a superblock.
+        /// The blocks with the same number on all dies: a superblock, as large drives use.
         Drive = "drive",
-    }
-}
-
-words! {
-    /// Location of the controller's map cache, apart from the part that device.hmb keeps in host memory.
-    MapPlace {
-        /// In the controller's SRAM.
-        Sram = "sram",
-        /// In the controller's DRAM.
-        Dram = "dram",
-    }
-}
-
-words! {
-    /// Granularity of the map cache.
-    MapGrain {
-        /// Map pages: the entries of all consecutive units that fit in one.
-        Page = "page",
-        /// Single entries, each with its unit number.
-        Entry = "entry",
-    }
-}
-
-words! {
-    /// Contents of the map cache at the start.
-    MapStart {
-        /// Empty.
-        Cold = "cold",
-        /// Full, with random parts of the map.
-        Warm = "warm",
     }
 }
 
@@ -58,18 +31,6 @@ words! {
         Die = "D",
         /// Planes of a die.
         Plane = "P",
-    }
-}
-
-words! {
-    /// Reclaim unit handles, and what collection does with their data (NVMe Flexible Data Placement).
-    Isolation {
-        /// No handles.
-        Off = "off",
-        /// Initially isolated: collection may mix the data of handles.
-        Initial = "initial",
-        /// Persistently isolated: collection keeps the data of handles apart.
-        Persistent = "persistent",
     }
 }
 
@@ -94,7 +55,7 @@ impl FromValue for Stripe {
 
 section! {
     /// The flash translation layer.
-    Ftl {
+    Layer {
         "ftl.unit" unit: u64 = SIZE.within(512.0, 32768.0),
             assumed("4KiB", "the page size of host file systems"),
             "Data bytes covered by one map entry: a power of two that divides flash.page.";
@@ -114,27 +75,31 @@ section! {
         "ftl.multi_plane" multi_plane: bool = BOOL,
             assumed("true", "doubles program bandwidth"),
             "Programs and erases cover all planes of a die at once.";
+        "ftl.parity.stripe" parity: Option<u32> = COUNT.within(1.0, 65535.0).or("off"),
+            assumed("off", "unknown for most drives; Micron's P320h has 7, its P400m and the Crucial M500 have 15"),
+            "Data programs per stripe, each on a different die, followed by one program of their parity; off: no \
+             parity.",
+            when "ftl.group" is "drive";
 
         /// Garbage collection.
-        table gc: Gc;
+        table gc: Collection;
         /// The cache of the map.
         table map_cache: MapCache;
         /// Blocks in SLC mode (one bit per cell) that take writes first.
         table slc_cache: SlcCache;
-        /// Parity across dies.
-        table parity: Parity;
         /// Flexible Data Placement.
         table placement: Placement;
         /// Background refresh.
         table refresh: Refresh;
         /// Wear leveling.
-        table wear_levelling: WearLevelling;
+        table wear: Wear;
     }
 }
 
 section! {
     /// Garbage collection.
-    Gc {
+    #[derive(Copy)]
+    Collection {
         "ftl.gc.policy" policy: Policy = Kind::words(Policy::WORDS),
             assumed("greedy", "best for uniform traffic, and simple"),
             "Selection of the victim.";
@@ -159,7 +124,7 @@ section! {
         "ftl.gc.idle" idle: Time = TIME,
             assumed("10ms", "longer than the gaps between requests of a busy host; products wait 1 ms to 1 s"),
             "Time without a command after which the drive counts as idle.";
-        "ftl.gc.streams" streams: bool = BOOL,
+        "ftl.gc.streams" separate: bool = BOOL,
             assumed("true", "copied data is colder than newly written data"),
             "Host writes and copies use separate blocks; data folded in batches goes to those of host writes.";
         "ftl.gc.batch" batch: u32 = COUNT.within(1.0, 64.0),
@@ -179,85 +144,36 @@ section! {
 }
 
 section! {
-    /// The cache of the map.
-    MapCache {
-        "ftl.map_cache.size" size: Option<u64> = SIZE.least(4096.0).or("all"),
-            assumed("all", "drives with DRAM hold their entire map in it"),
-            "Cached part of the map in bytes, at 4 per unit; all: the entire map is cached, and none of it is stored \
-             in flash.";
-        "ftl.map_cache.grain" grain: MapGrain = Kind::words(MapGrain::WORDS),
-            assumed("page", "one flash read fetches a whole page of the map"),
-            "Granularity of the cache: pages of the map, or single entries, of which a miss fetches one.";
-        "ftl.map_cache.entry" entry: u64 = SIZE.within(4.0, 64.0),
-            assumed("8B", "4 bytes for the unit number and 4 for its address"),
-            "Size of a cached entry in bytes.",
-            when "ftl.map_cache.grain" is "entry";
-        "ftl.map_cache.start" start: MapStart = Kind::words(MapStart::WORDS),
-            assumed("cold", "the state after power-on"),
-            "Contents at the start of a run: empty, or random parts of the map, as after uniform traffic.";
-        "ftl.map_cache.place" place: MapPlace = Kind::words(MapPlace::WORDS),
-            assumed("dram", "drives with DRAM hold their map in it"),
-            "Location of the cache.";
-        "ftl.map_cache.updates" updates: u32 = COUNT.within(0.0, 1048576.0),
-            assumed("0", "as in DFTL, which keeps no list of pending updates"),
-            "Maximum number of updates that wait for their part of the map, so that one fetch serves many; 0: each \
-             update triggers a fetch.",
-            when "ftl.map_cache.place" is "sram";
-    }
-}
-
-section! {
-    /// Blocks in SLC mode (one bit per cell) that take host writes first.
-    SlcCache {
-        "ftl.slc_cache.size" size: u64 = SIZE,
-            assumed("0B", "disabled by default"),
-            "Capacity for data, rounded up to whole blocks of every plane; 0B: none.";
-        "ftl.slc_cache.fold" fold: u32 = COUNT.within(0.0, 1048576.0),
-            assumed("2", "few, so that the cache is used before it is emptied"),
-            "Free space, in SLC groups, that folding into the other blocks maintains while the host writes.";
-        "ftl.slc_cache.keep" keep: f64 = FRACTION,
-            assumed("0", "after a pause the next burst finds the whole cache free; products differ"),
-            "Fraction of the cache that idle time leaves unfolded.";
-        "ftl.slc_cache.dynamic" dynamic: u64 = SIZE,
-            assumed("0B", "disabled by default"),
-            "Maximum data in the dynamic part, which uses free capacity in SLC mode and shrinks as the drive fills.";
-        "ftl.slc_cache.batch" batch: u64 = SIZE,
-            assumed("0B", "folding keeps to the pace of the host by default"),
-            "Data that folding moves at once while host data waits in the write cache; 0B: it goes on alongside host writes.";
-        "ftl.slc_cache.copies" copies: Option<u32> = COUNT.within(1.0, 65536.0).or("auto"),
-            assumed("auto", "folding is copying, and as fast; 100 to 3,000 are plausible, since drives fold at different rates"),
-            "Maximum number of units of a group that are being copied at once while ftl.slc_cache.batch is folded, at least \
-             two programs; auto: as many as ftl.gc.copies.";
-    }
-}
-
-section! {
-    /// Background refresh.
+    /// Limits at which data is rewritten in the background because of its age or of reads of its block.
+    #[derive(Copy, Default)]
     Refresh {
         "ftl.refresh.reads" reads: Option<u32> = COUNT.within(4.0, 4294967295.0).or("off"),
             assumed("off", "flash.errors is also off, so there is no need to refresh"),
             "Reads of a block since its erase after which idle time rewrites its data; after a quarter more, it is \
              rewritten under load as well.";
-        "ftl.refresh.age" age: Option<u64> = AGE.within(4.0, 4294967295.0).or("off"),
+        "ftl.refresh.age" age_s: Option<u32> = AGE.within(4.0, 4294967295.0).or("off"),
             assumed("off", "flash.errors is also off, so there is no need to refresh"),
             "Age of a block's data after which idle time rewrites it; after a quarter more, it is rewritten under load as \
              well.";
+        "flash.age" drive_age_s: u32;
+    }
+}
+
+words! {
+    /// Reclaim unit handles, and what collection does with their data (NVMe Flexible Data Placement).
+    Isolation {
+        /// No handles.
+        Off = "off",
+        /// Initially isolated: collection may mix the data of handles.
+        Initial = "initial",
+        /// Persistently isolated: collection keeps the data of handles apart.
+        Persistent = "persistent",
     }
 }
 
 section! {
-    /// Parity across dies.
-    Parity {
-        "ftl.parity.stripe" stripe: Option<u32> = COUNT.within(1.0, 65535.0).or("off"),
-            assumed("off", "unknown for most drives; Micron's P320h has 7, its P400m and the Crucial M500 have 15"),
-            "Data programs per stripe, each on a different die, followed by one program of their parity; off: no \
-             parity.",
-            when "ftl.group" is "drive";
-    }
-}
-
-section! {
-    /// Flexible Data Placement.
+    /// Flexible Data Placement: host writes choose the blocks that they share.
+    #[derive(Copy)]
     Placement {
         "ftl.placement.isolation" isolation: Isolation = Kind::words(Isolation::WORDS),
             assumed("off", "few drives offer it"),
@@ -271,9 +187,22 @@ section! {
     }
 }
 
+impl Placement {
+    /// Returns the configuration of the reclaim unit handles, if there are any.
+    pub fn handles(&self) -> Option<config::Placement> {
+        let isolation = match self.isolation {
+            Isolation::Off => return None,
+            Isolation::Initial => config::Isolation::Initial,
+            Isolation::Persistent => config::Isolation::Persistent,
+        };
+        Some(config::Placement { handles: self.handles, isolation })
+    }
+}
+
 section! {
     /// Wear leveling.
-    WearLevelling {
+    #[derive(Copy)]
+    Wear {
         "ftl.wear_levelling.dynamic" dynamic: bool = BOOL,
             assumed("true", "it has no cost"),
             "Allocate the free block with the fewest erases first.";

@@ -1,0 +1,161 @@
+//! Memory of the controller for data: the read and write caches.
+
+use keys::{BOOL, Conflict, FRACTION, Kind, SIZE, TIME, assumed, expect, given, section, words};
+use sim::Time;
+
+use super::map_cache::{HostMemory, units};
+use crate::config;
+
+words! {
+    /// Memory of the controller.
+    Memory {
+        /// DRAM of the controller.
+        Dram = "dram",
+        /// On-chip SRAM.
+        Sram = "sram",
+    }
+}
+
+words! {
+    /// Location of the read cache.
+    ReadPlace {
+        /// DRAM of the controller.
+        Dram = "dram",
+        /// On-chip SRAM.
+        Sram = "sram",
+        /// Flash blocks in SLC mode, to which read data is copied.
+        Slc = "slc",
+    }
+}
+
+words! {
+    /// Whether the read and write caches share memory.
+    CacheSharing {
+        /// Separate memory.
+        Separate = "separate",
+        /// One pool, as large as both together.
+        Shared = "shared",
+    }
+}
+
+words! {
+    /// Point at which a write is acknowledged.
+    WriteMode {
+        /// Its data is in the controller.
+        Back = "write-back",
+        /// Its data is in flash.
+        Through = "write-through",
+    }
+}
+
+section! {
+    /// Memory of the controller for data.
+    Caches {
+        "device.cache_sharing" sharing: CacheSharing = Kind::words(CacheSharing::WORDS),
+            assumed("shared", "controllers use their memory as a single pool of buffers"),
+            "Whether the read and write caches share memory.";
+        "device.power_loss_protection" protected: bool = BOOL,
+            assumed("false", "client drives have no capacitors for it"),
+            "Written data in the controller survives a power cut, so flush and FUA need not wait for flash.";
+
+        /// Memory for read data.
+        table read: ReadCache;
+        /// Memory for data on its way to flash.
+        table write: WriteCache;
+        /// Use of the memory that the host lends.
+        table host_memory: HostMemory;
+    }
+}
+
+section! {
+    /// Cache of read data.
+    #[derive(Copy)]
+    ReadCache {
+        "device.read_cache.size" size: u64 = SIZE,
+            assumed("0B", "few drives are known to cache read data; hosts have their page cache"),
+            "Size of the read cache; 0B: none.";
+        "device.read_cache.place" place: ReadPlace = Kind::words(ReadPlace::WORDS),
+            assumed("dram", "where space is available"),
+            "Location of the read cache; slc: data is copied to flash in SLC mode, by separate programs, and read from \
+             there.";
+    }
+}
+
+section! {
+    /// Cache of data on its way to flash. It holds at least the largest command.
+    #[derive(Copy)]
+    WriteCache {
+        "device.write_cache.size" size: u64 = SIZE,
+            assumed("16MiB", "several programs for each die of a drive"),
+            "Size of the write cache; at least the largest command. 0B: none, so that writes always end in flash, \
+             through a transfer buffer.";
+        "device.write_cache.place" place: Memory = Kind::words(Memory::WORDS),
+            assumed("dram", "where space is available"),
+            "Location of the write cache.";
+        "device.write_cache.mode" mode: WriteMode = Kind::words(WriteMode::WORDS),
+            given("write-back", "NVMe and ATA drives enable their volatile write cache by default"),
+            "When a write is acknowledged.";
+        "device.write_cache.high" high: f64 = FRACTION,
+            assumed("0", "data goes to flash as soon as it fills a program"),
+            "Dirty fraction of the cache at which writing to flash starts.";
+        "device.write_cache.low" low: f64 = FRACTION,
+            assumed("0", "data goes to flash as soon as it fills a program"),
+            "Dirty fraction of the cache at which writing to flash stops; at most high.";
+        "device.write_cache.resume" resume: f64 = FRACTION,
+            assumed("0", "writes continue as soon as there is free space"),
+            "Free fraction of the cache at which writes that found it full continue; 0: as soon as there is space for \
+             them.";
+        "device.write_cache.gather" gather: f64 = FRACTION,
+            assumed("0", "programs continue as soon as there is data for them"),
+            "Dirty fraction of the cache at which writing to flash continues once writes that waited for \
+             device.write_cache.resume came in; 0: at high.";
+        "device.write_cache.holds_reads" holds_reads: bool = BOOL,
+            assumed("false", "reads and writes are separate queues within most controllers"),
+            "Reads wait behind writes that wait for space in the cache: commands are handled in order there.";
+        "device.write_cache.idle" idle: Option<Time> = TIME.or("never"),
+            assumed("1ms", "longer than the gaps within a burst, short compared with the time to a power cut"),
+            "Time without a write after which the entire cache is written to flash.";
+
+        check marks;
+    }
+}
+
+impl WriteCache {
+    fn marks(&self) -> Result<(), Conflict> {
+        let (low, high) = ("device.write_cache.low", "device.write_cache.high");
+        expect(self.low <= self.high, &[low, high], format!("at most {high} ({})", self.high))
+    }
+}
+
+impl Caches {
+    /// Returns whether the read and write caches share one pool of memory.
+    pub fn are_shared(&self) -> bool {
+        self.sharing == CacheSharing::Shared && self.read.size > 0
+    }
+
+    /// Returns the configuration of the buffers over mapping units of `unit` bytes. A drive without a write cache has
+    /// `transfer` units instead.
+    pub fn buffers(&self, unit: u64, transfer: u32) -> config::Buffers {
+        let cached = self.write.size > 0;
+        let write = if cached { units(self.write.size, unit) } else { transfer };
+        let part = |fraction: f64| (fraction * f64::from(write)) as u32;
+        config::Buffers {
+            write,
+            read: if self.read_copies(unit).is_some() { 0 } else { units(self.read.size, unit) },
+            shared: self.are_shared() && cached,
+            write_back: self.write.mode == WriteMode::Back && cached,
+            protected: self.protected && cached,
+            high: part(self.write.high),
+            low: part(self.write.low),
+            resume: part(self.write.resume),
+            gather: part(self.write.gather),
+            holds_reads: self.write.holds_reads,
+            idle: self.write.idle.unwrap_or(Time::MAX),
+        }
+    }
+
+    /// Returns the mapping units of the read cache in flash, if it is there.
+    pub fn read_copies(&self, unit: u64) -> Option<u32> {
+        (self.read.place == ReadPlace::Slc && self.read.size > 0).then(|| units(self.read.size, unit))
+    }
+}

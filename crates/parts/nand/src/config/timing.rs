@@ -1,0 +1,66 @@
+//! Times of the array, the commands and the bus.
+
+use keys::{Fallback, TIME, TIMES, TRANSFERS, assumed, by_assumed, by_given, given, section};
+use sim::Time;
+
+/// One hour in picoseconds, far longer than any flash operation.
+pub(super) const HOUR: f64 = 3600e12;
+const SLC_SHEET: &str = "Micron MT29F32G08ABAAA data sheet (32 Gb SLC, ONFI 2.2)";
+const MLC_SHEET: &str = "Micron MT29F64G08CBAAA data sheet, Rev. G (L74A, 64 Gb MLC, ONFI 2.2)";
+const TLC_RELEASE: &str = "Samsung, fifth-generation V-NAND (press release, July 2018)";
+const QLC: &str = "about three times TLC: sixteen states are distinguished instead of eight";
+const ONFI_COMMAND: &str = "command and address cycles of 25 ns, then tWB of 100 ns, as in ONFI chips";
+
+section! {
+    /// Times of the array, the commands and the bus.
+    #[derive(Copy, Eq)]
+    Timing {
+        "flash.read" read: [Time; 4] = TIMES,
+            Fallback::By("flash.cell", &[
+                by_given("slc", "35us", SLC_SHEET),
+                by_given("mlc", "75us", MLC_SHEET),
+                by_given("tlc", "50us", TLC_RELEASE),
+                by_assumed("qlc", "150us", QLC),
+            ]),
+            "Array time to read a page (tR): one value, or a list with one per page type; stored as one if all are \
+             equal.";
+        "flash.program" program: [Time; 4] = TIMES,
+            Fallback::By("flash.cell", &[
+                by_given("slc", "350us", SLC_SHEET),
+                by_given("mlc", "1.3ms", MLC_SHEET),
+                by_given("tlc", "500us", TLC_RELEASE),
+                by_assumed("qlc", "1.5ms", QLC),
+            ]),
+            "Array time to program a page (tPROG): one value, or a list with one per page type; stored as one if all \
+             are equal.";
+        "flash.erase" erase: Time = TIME.within(1.0, HOUR),
+            Fallback::By("flash.cell", &[
+                by_given("slc", "1.5ms", SLC_SHEET),
+                by_given("mlc", "3.8ms", MLC_SHEET),
+                by_given("tlc", "3.5ms", "Cho et al., AERO (ASPLOS 2024): 3.5 ms and more for 3D NAND"),
+                by_given("qlc", "3.5ms", "Cho et al., AERO (ASPLOS 2024): 3.5 ms and more for 3D NAND"),
+            ]),
+            "Array time to erase a block (tBERS).";
+        "flash.slc_read" slc_read: Time = TIME.within(1.0, HOUR),
+            assumed("30us", "a one-bit page needs one comparison"),
+            "Array time to read a page of a block in SLC mode.";
+        "flash.slc_program" slc_program: Time = TIME.within(1.0, HOUR),
+            assumed("200us", "a one-bit page needs few programming pulses"),
+            "Array time to program a page of a block in SLC mode.";
+        "flash.slc_erase" slc_erase: Time = TIME.within(1.0, HOUR),
+            assumed("3.5ms", "as long as in any other mode"),
+            "Array time to erase a block in SLC mode.";
+        "flash.rate" transfers_per_s: u64 = TRANSFERS,
+            given("1400MT/s", TLC_RELEASE),
+            "Transfers per second on a channel, of eight bits each.";
+        "flash.command.read" read_command: Time = TIME,
+            assumed("275ns", ONFI_COMMAND),
+            "Read command and address, per plane: seven cycles.";
+        "flash.command.program" program_command: Time = TIME,
+            assumed("275ns", ONFI_COMMAND),
+            "Program command and address, per plane: seven cycles.";
+        "flash.command.erase" erase_command: Time = TIME,
+            assumed("225ns", ONFI_COMMAND),
+            "Erase command and address, per plane: five cycles.";
+    }
+}
