@@ -437,7 +437,7 @@ impl Drive {
 
     fn health(&self) -> Health {
         let (_, mean, _) = self.machine.ftl().wear();
-        let used = self.parts.nand.wear.endurance.map_or(0.0, |endurance| 100.0 * mean / endurance.mean);
+        let used = self.parts.nand.wear.endurance.mean.map_or(0.0, |cycles| 100.0 * mean / f64::from(cycles));
         Health {
             spare: (100 * self.spare() / self.spare_blocks).min(100) as u8,
             used: used.min(255.0) as u8,

@@ -63,8 +63,10 @@ fn a_read_at_depth_one_takes_as_long_as_in_a_simulated_run() {
         for (i, (guest, run)) in latencies.iter().enumerate() {
             assert_eq!(guest, run, "request {i} with flash.read {time}: {:?}", requests[i]);
         }
-        let flash =
-            latencies.iter().rev().filter(|(guest, _)| *guest > system("", &[("flash.read", time)]).flash.read[0]);
+        let flash = latencies
+            .iter()
+            .rev()
+            .filter(|(guest, _)| *guest > system("", &[("flash.read", time)]).flash.timing.read[0]);
         assert!(flash.count() > 16, "most reads go to flash");
     }
 }

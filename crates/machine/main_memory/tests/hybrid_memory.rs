@@ -187,7 +187,7 @@ fn a_limit_of_programs_delays_writes_and_loses_nothing() {
 fn worn_pages_lose_nothing_and_shrink_the_memory() {
     let mut config = small(8192);
     config.nand.wear.endurance =
-        Some(nand::Endurance { spread: nand::Spread::Normal, mean: 12.0, deviation: 4.0, slc_factor: 1.0 });
+        nand::Endurance { spread: nand::Spread::Normal, mean: Some(12), deviation: 1.0 / 3.0, slc_factor: 1.0 };
     config.nand.geometry.blocks = 20;
     config.nvmm.geometry.blocks = 20;
     let mut memory = MainMemory::Hybrid(Box::new(made(&config, 4)));

@@ -34,7 +34,7 @@ fn every_preset_opens_whole_and_reads_at_both_ends() {
         assert_eq!((memory.bytes(), system.user_bytes), (system.nvmm.capacity, system.nvmm.capacity));
         let end = memory.bytes() - 64;
         let (first, last) = read(&mut memory, Time::ZERO, &[0, end]);
-        let array = *system.flash.read.iter().min().expect("a time");
+        let array = *system.flash.timing.read.iter().min().expect("a time");
         assert!(first > array && last < array * 2 + Time::from_us(60), "{name}: {first} and {last}");
         assert!(memory.fault().is_none());
     }

@@ -409,7 +409,7 @@ fn every_flash_main_memory_says_how_long_it_lasts_and_why() {
         if system.memory.kind != Kind::Hybrid {
             continue;
         }
-        assert!(system.flash.endurance.mean.is_some(), "{name} has no endurance");
+        assert!(system.flash.wear.endurance.mean.is_some(), "{name} has no endurance");
         let resolved = system.resolved_toml();
         let endurance = resolved.split_once("[flash.endurance]").expect("a table").1;
         let mean = endurance.lines().find(|line| line.starts_with("mean")).expect("a key");

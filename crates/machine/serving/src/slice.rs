@@ -14,7 +14,7 @@ use system::{LinkType, System};
 /// Describes the key that cannot be divided.
 pub fn slice(system: &System, sample: u64) -> Result<System, String> {
     let mut part = system.clone();
-    part.flash.endurance.mean = None;
+    part.flash.wear.endurance.mean = None;
     if sample == 1 {
         return Ok(part);
     }

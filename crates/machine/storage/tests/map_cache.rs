@@ -98,8 +98,8 @@ fn the_size_of_the_cache_decides_the_rate_of_random_writes() {
         let host = stats.programmed_host as f64;
         let (programs, reads) = (stats.programmed_system as f64 / host, stats.map_reads as f64 / host);
         // Time of a die per unit of the host.
-        let program = system.flash.program[0].secs_f64() / 4.0;
-        let busy = program * (1.0 + programs) + system.flash.read[0].secs_f64() * reads;
+        let program = system.flash.timing.program[0].secs_f64() / 4.0;
+        let busy = program * (1.0 + programs) + system.flash.timing.read[0].secs_f64() * reads;
         (20_000.0 / outcome.end.secs_f64(), programs, 8.0 / busy, outcome.machine.ftl().map_cache_use())
     };
     for (size, frames) in [("64KiB", 16), ("512KiB", 128), ("1MiB", 256)] {

@@ -27,7 +27,7 @@ fn every_drive_has_a_copy_at_a_sixty_fourth() {
         assert!((spare(&small) - spare(&whole)).abs() < 0.002, "{name}: {} and {}", spare(&small), spare(&whole));
         let shape = |s: &System| (s.flash.channels, s.flash.chips, s.flash.dies, s.flash.planes);
         assert_eq!(shape(&small), shape(&whole), "{name}: as parallel as before");
-        assert_eq!((small.flash.read.clone(), small.link.kind), (whole.flash.read.clone(), whole.link.kind));
+        assert_eq!((small.flash.timing.read, small.link.kind), (whole.flash.timing.read, whole.link.kind));
         assert!(small.caches.write.size <= whole.caches.write.size);
         // The copy works: it can be filled, and read and written at random.
         let job = "rw=randrw\nbs=4k\niodepth=8\nnumber_ios=2000\nnorandommap";

@@ -81,7 +81,7 @@ fn a_drive_without_a_write_cache_ends_writes_in_flash() {
     let one = "rw=randwrite\nbs=4k\niodepth=1\nnumber_ios=100";
     let none = [("device.write_cache.size", "0B")];
     let outcome = run(&none, one);
-    let program = system("", &DRIVE).flash.program.iter().copied().min().expect("a program time");
+    let program = system("", &DRIVE).flash.timing.program.into_iter().min().expect("a program time");
     assert!(requests(&outcome).1 > program.secs_f64(), "a write ended before its program");
     // A write costs the same as with a write-through cache.
     let through = [("device.write_cache.mode", "write-through")];

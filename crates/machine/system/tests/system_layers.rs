@@ -70,7 +70,7 @@ fn defaults_follow_the_keys_they_depend_on() {
     let lanes = |text| system(text, &[]).link.lanes;
     assert_eq!((lanes(""), lanes("[link]\ntype = \"ufs\"\n")), (4, 2));
     let program = |text| system(text, &[]).flash.timing.program;
-    assert_eq!(program("[flash]\ncell = \"slc\"\n"), [Time::from_us(350)]);
+    assert_eq!(program("[flash]\ncell = \"slc\"\n"), [Time::from_us(350); 4]);
     assert_eq!(program("[flash]\ncell = \"mlc\"\n"), [Time::from_us(1300); 4]);
 }
 
@@ -130,6 +130,9 @@ fn extended_files_are_relative_to_the_extending_file() {
     let path = folder.join("sub/top.toml");
     let s = System::load(&path.display().to_string(), &[]).unwrap_or_else(|error| panic!("{error}"));
     let _ = std::fs::remove_dir_all(&folder);
-    assert_eq!((s.flash.timing.transfers_per_s, s.flash.timing.erase, s.flash.page), (400_000_000, Time::from_us(5000), 8192));
+    assert_eq!(
+        (s.flash.timing.transfers_per_s, s.flash.timing.erase, s.flash.page),
+        (400_000_000, Time::from_us(5000), 8192)
+    );
     assert_eq!(s.title, "top");
 }

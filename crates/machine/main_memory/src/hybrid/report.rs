@@ -57,8 +57,8 @@ impl HybridMemory {
         let wear = Wear::of(&table);
         let endurance = self.config.nand.wear.endurance;
         let lifetime = |part: f64| {
-            let days = endurance.as_ref().map(|endurance| wear.lifetime_s(at, endurance, part) / 86400.0);
-            days.filter(|days| days.is_finite())
+            let days = wear.lifetime_s(at, &endurance, part) / 86400.0;
+            days.is_finite().then_some(days)
         };
         let report = json!({
             "cache": {

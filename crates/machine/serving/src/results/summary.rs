@@ -194,7 +194,7 @@ fn tiers(system: &System, outcome: &Outcome) -> Value {
     let count = config.drive.count as f64;
     let (capacity, raw) = (system.user_bytes as f64 * count, system.raw_bytes as f64 * count);
     let per_day = |bytes: u64| if span > 0.0 { bytes as f64 / span * DAY_S } else { 0.0 };
-    let endurance = system.flash.endurance.mean.map(f64::from);
+    let endurance = system.flash.wear.endurance.mean.map(f64::from);
     // Every program counts as one of the native cells, those of an SLC cache too.
     let years = endurance.filter(|_| programmed > 0).map(|cycles| cycles * raw / per_day(programmed) / 365.0);
     json!({

@@ -27,8 +27,8 @@ pub fn shrunk(name: &str, sets: &[(&str, &str)], part: u64) -> Result<System, Bo
         ("flash.blocks", few_blocks.to_string()),
         ("ftl.capacity", format!("{}B", few_units * whole.ftl.unit)),
         ("ftl.slc_cache.size", format!("{}B", whole.ftl.slc_cache.size / part)),
-        ("flash.erase", shorter(flash.erase)),
-        ("flash.slc_erase", shorter(flash.slc_erase)),
+        ("flash.erase", shorter(flash.timing.erase)),
+        ("flash.slc_erase", shorter(flash.timing.slc_erase)),
     ];
     let changes = values.iter().map(|(key, value)| (*key, value.as_str()));
     let all: Vec<(&str, &str)> = sets.iter().copied().chain(changes).collect();

@@ -58,7 +58,7 @@ pub struct Measured {
 /// Plays `job` at `depth` for `requests` requests, or more if a write cache would absorb most of them or returns room
 /// in batches, of which the measured part must contain many.
 pub fn measure(system: &System, job: &Job, depth: u32, requests: u64) -> Measured {
-    let cache = &system.device.write_cache;
+    let cache = &system.caches.write;
     let fills = if cache.resume > 0.0 { 250 } else { 3 };
     let cached = if job.rw.contains("write") { fills * cache.size / job.bytes } else { 0 };
     let requests = requests.max(cached);

@@ -31,10 +31,10 @@ pub fn draw(rng: &mut Rng) -> Drawn {
         let borrowed: Vec<(&str, &str)> = sets.iter().map(|(key, value)| (*key, value.as_str())).collect();
         let Ok(system) = System::from_toml("drawn", "title = \"drawn\"", &borrowed) else { continue };
         let Ok(parts) = Parts::new(&system, PayloadKind::Stamp) else { continue };
-        let f = &system.flash.failures;
+        let (wear, faults) = (&system.flash.wear, &system.flash.faults);
         return Drawn {
-            faulty_reads: f.read > 0.0,
-            faulty_writes: f.program + f.erase + system.flash.bad_blocks > 0.0,
+            faulty_reads: faults.read > 0.0,
+            faulty_writes: wear.program_failure + wear.erase_failure + wear.factory_bad > 0.0,
             sets,
             parts,
             system,
