@@ -99,6 +99,11 @@ impl Kind {
         }
     }
 
+    /// Returns true if values have a range: not words, text and booleans.
+    pub const fn has_range(&self) -> bool {
+        !matches!(self.shape, Shape::Bool | Shape::Word(_) | Shape::Words(_) | Shape::Text)
+    }
+
     /// Returns the range of a value: `1 to 64`, `at least 512B`.
     pub fn range(&self) -> String {
         match self.max.is_finite() {

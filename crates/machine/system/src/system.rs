@@ -11,8 +11,6 @@ use crate::sections::link::Link;
 use crate::sections::memory::{Cpu, MainMemory, Memory};
 use crate::setting::Setting;
 use ftl::section::{Caches, Layer};
-use keys::Key;
-use keys::Value;
 use nand::Flash;
 use zones::section::Zones;
 
@@ -93,27 +91,13 @@ impl System {
 
     /// Like [`System::content_hash`], restricted to `tables`: a prepared drive is the same whatever link it is behind.
     pub fn hash_of(&self, tables: &[&str]) -> String {
-        let inside = |key: &Key| tables.iter().any(|table| key.table().starts_with(table));
-        let mut hash = Sha256::new();
-        for setting in self.settings.iter().filter(|s| s.applies && !std::ptr::eq(s.key, &keys()[TITLE])) {
-            // Keys added later do not change the hash while they are off.
-            let absent = [
-                ("memory.type", "none"),
-                ("ftl.parity.stripe", "off"),
-                ("ftl.placement.isolation", "off"),
-                ("flash.failures.die", "none"),
-                ("device.namespace", "conventional"),
-                ("ftl.slc_cache.copies", "auto"),
-                ("flash.concurrent_programs", "auto"),
-            ];
-            let is_absent = |(key, word)| setting.key.name == key && setting.value == Value::Word(word);
-            // Neither does `ftl.gc.batch`, added later, at one page per batch.
-            let no_batches = setting.key.name == "ftl.gc.batch" && setting.value == Value::Count(1);
-            if inside(setting.key) && !absent.into_iter().any(is_absent) && !no_batches {
-                hash.update(format!("{} = {}\n", setting.key.name, setting.value));
-            }
-        }
-        hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        let inside = |setting: &&Setting| tables.iter().any(|table| setting.key.table().starts_with(table));
+        let apply = self.settings.iter().filter(|s| s.applies && !std::ptr::eq(s.key, &keys()[TITLE]));
+        let mut lines: Vec<String> =
+            apply.filter(inside).map(|setting| format!("{} = {}\n", setting.key.name, setting.value)).collect();
+        // By name, so that the order of declarations does not matter.
+        lines.sort_unstable();
+        Sha256::digest(lines.concat()).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

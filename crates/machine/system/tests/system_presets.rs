@@ -1,7 +1,10 @@
 //! Pinned results of all presets, so that a change of any value is detected.
 
+use std::collections::BTreeSet;
+
 use insta::assert_snapshot;
-use system::{System, keys, preset, presets};
+use sha2::{Digest, Sha256};
+use system::{Choice, Fallback, Shape, System, keys, preset, presets};
 
 fn load(name: &str) -> System {
     System::load(name, &[]).unwrap_or_else(|error| panic!("{error}"))
@@ -48,18 +51,52 @@ fn the_presets_are_listed_with_their_titles() {
     ");
 }
 
+/// A preset is pinned by what differs from the defaults; `keys.snap` pins those, once for all presets.
 #[test]
-fn presets_resolve_as_pinned() {
+fn presets_differ_from_the_defaults_as_pinned() {
     for (name, _) in presets() {
-        assert_snapshot!(*name, load(name).resolved_toml());
+        assert_snapshot!(*name, difference(&load(name)));
     }
 }
 
+/// Returns the values that files set, with their bases, and what follows from all values.
+fn difference(system: &System) -> String {
+    let mut out = String::new();
+    for setting in system.settings().iter().filter(|setting| setting.applies && setting.place.is_some()) {
+        let basis = setting.basis.as_ref().map_or(String::new(), |basis| format!("{}: {}", basis.kind(), basis.text()));
+        let value = format!("{} = {}", setting.key.name, setting.value);
+        out += format!("{value:44} # {basis}").trim_end_matches([' ', '#']);
+        out.push('\n');
+    }
+    let blocks = (system.slc_blocks, system.dynamic_blocks, system.copy_blocks);
+    out + &format!("raw, user bytes: {}, {}; blocks in SLC mode: {blocks:?}\n", system.raw_bytes, system.user_bytes)
+}
+
+/// Every key with its values, condition, default and help: the one place where a new key is pinned.
 #[test]
-fn defaults_resolve_as_pinned() {
-    let system = System::from_toml("defaults.toml", "", &[]).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(system.title, "defaults");
-    assert_snapshot!("defaults", system.resolved_toml());
+fn keys_are_as_pinned() {
+    let quoted = |words: &[&str]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" | ");
+    let mut out = String::new();
+    for key in keys() {
+        out += &format!("{}: {}", key.name, key.kind.expected());
+        if key.kind.has_range() {
+            out += &format!("; {}", key.kind.range());
+        }
+        if let Some((other, words)) = key.when {
+            out += &format!("; where {other} is {}", quoted(words));
+        }
+        out += &format!("\n    {}\n", key.help);
+        let default = |choice: Choice| format!("    default {} ({}: {})\n", choice.text, choice.kind, choice.why);
+        match key.default {
+            Fallback::Is(choice) => out += &default(choice),
+            Fallback::By(other, choices) => {
+                for (word, choice) in choices {
+                    out += &format!("    {other} {word}:{}", default(*choice).trim_start_matches("   "));
+                }
+            }
+        }
+    }
+    assert_snapshot!("keys", out);
 }
 
 /// A printed system parses back to the same system, bases included.
@@ -118,11 +155,24 @@ fn presets_have_the_capacity_they_are_sold_with() {
     assert_eq!(load("nvme-client-tlc").slc_blocks, 15);
 }
 
-/// A hash changes only with a value (or a key) that affects results. Explain changed pins in the change log.
+/// The hash is that of the values that apply, by name, so that anyone can compute it from a printed system.
 #[test]
-fn content_hashes_are_pinned() {
-    let list: String = presets().iter().map(|(name, _)| format!("{name:22}{}\n", load(name).content_hash())).collect();
-    assert_snapshot!("hashes", list);
+fn a_hash_is_that_of_the_values_that_apply() {
+    for (name, _) in presets() {
+        let system = load(name);
+        let apply = system.settings().iter().filter(|setting| setting.applies && setting.key.name != "title");
+        let mut lines: Vec<String> = apply.map(|setting| format!("{} = {}\n", setting.key.name, setting.value)).collect();
+        lines.sort();
+        let digest = Sha256::digest(lines.concat());
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(system.content_hash(), hex, "{name}");
+    }
+}
+
+#[test]
+fn presets_have_different_hashes() {
+    let hashes: BTreeSet<String> = presets().iter().map(|(name, _)| load(name).content_hash()).collect();
+    assert_eq!(hashes.len(), presets().len());
 }
 
 #[test]
@@ -149,6 +199,25 @@ fn the_schema_contains_exactly_the_keys() {
         let description = at["description"].as_str().unwrap_or_else(|| panic!("{} is not in the schema", key.name));
         assert!(description.starts_with(key.help), "{}", key.name);
     }
-    assert_snapshot!("schema", format!("{schema:#}\n"));
     assert!(preset("nvme-client-tlc").is_some_and(|text| text.contains("title")));
+}
+
+/// One key of every shape, with and without a word in place of a value.
+#[test]
+fn the_schema_describes_every_shape() {
+    let schema = System::schema();
+    let mut shapes: Vec<(std::mem::Discriminant<Shape>, bool)> = Vec::new();
+    let mut out = String::new();
+    for key in keys() {
+        let shape = (std::mem::discriminant(&key.kind.shape), key.kind.or.is_some());
+        if shapes.contains(&shape) {
+            continue;
+        }
+        shapes.push(shape);
+        let property = key.name.split('.').fold(&schema, |at, part| &at["properties"][part]);
+        let mut property = property.clone();
+        property.as_object_mut().expect("a property").remove("description");
+        out += &format!("{}: {property}\n", key.name);
+    }
+    assert_snapshot!("schema", out);
 }
