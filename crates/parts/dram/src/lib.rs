@@ -35,7 +35,6 @@
 //! While nothing is requested there are no events: refresh, power-down and self-refresh of idle time are computed at
 //! the next request or query, such as [`Channel::energy`].
 
-mod audit;
 mod controller;
 mod device;
 mod interleave;
@@ -46,7 +45,6 @@ mod state;
 mod stats;
 pub mod strobed;
 
-pub use audit::{Checker, Rule, Violation};
 pub use controller::{Channel, Config, ConfigError, PagePolicy, Ranks, RefreshMode};
 pub use device::{Basis, Clock, Device, DeviceError, Field, Order, OrderError, Place, Rail, Timing};
 pub use interleave::{Local, Region};

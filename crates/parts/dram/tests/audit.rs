@@ -7,11 +7,9 @@ mod support;
 use std::collections::BTreeMap;
 use std::mem::discriminant;
 
-use dram::{
-    Ack, Channel, Checker, CommandKind, Config, Device, Kind, PagePolicy, RankKind, Ranks, RefreshMode, Request,
-    Violation,
-};
+use dram::{Ack, Channel, CommandKind, Config, Device, Kind, PagePolicy, RankKind, Ranks, RefreshMode, Request};
 use sim::{Rng, Streams, Time};
+use support::audit::{Checker, Violation};
 
 /// Returns the policies for the audit of a preset, each of which gets a share of the commands.
 fn configs(device: &Device) -> Vec<Config> {

@@ -1,6 +1,8 @@
 //! Traffic for the tests: patterns of requests, and drivers that keep a number of them outstanding.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod audit;
+
 use dram::{Channel, Completion, Kind, Request};
 use sim::{Rng, Time};
 
