@@ -42,29 +42,27 @@ cat <<'TABLE'
 Written by `make bench` (`bench/nvmm.sh`): callgrind's count, the difference of runs of 10,000 and 30,000 random reads of 64
 bytes over that of their reads (`crates/machine/main_memory/examples/memory.rs`): 8 GiB of SLC on eight channels, full, behind 512 MiB of
 DDR3-1600 on two, 16 ways, tags of 1,024 sets in the controller. All DRAM commands, the page table, the flash and who asks are
-in it. `memory.scheduler` says how DRAM is served: in order, or by first-ready scheduling, which searches its queues.
+in it.
 
-| read | outstanding | page | in order | first ready |
-| --- | ---: | ---: | ---: | ---: |
+| read | outstanding | page | instructions |
+| --- | ---: | ---: | ---: |
 TABLE
 
-# line KIND READS PAGE [SCHEDULER]: instructions of one run.
+# line KIND READS PAGE: instructions of one run.
 line() {
     valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='*measured*' "$memory" "$@" 2>&1 >/dev/null |
         sed -n 's/.*Collected : //p'
 }
 
-# each KIND PAGE [SCHEDULER]: instructions per read.
+# each KIND PAGE: instructions per read.
 each() {
-    kind="$1"
-    shift
-    from="$(line "$kind" 10000 "$@")" to="$(line "$kind" 30000 "$@")"
+    from="$(line "$1" 10000 "$2")" to="$(line "$1" 30000 "$2")"
     echo "$(((to - from) / 20000))"
 }
 
 # line_row NAME KIND OUTSTANDING PAGE
 line_row() {
-    echo "| $1 | $3 | $4 B | $(each "$2" "$4") | $(each "$2" "$4" first-ready) |"
+    echo "| $1 | $3 | $4 B | $(each "$2" "$4") |"
 }
 
 line_row "in DRAM, its tags in the controller" lone 1 4096

@@ -1,11 +1,10 @@
-//! Cost of a line from flash behind DRAM: `memory KIND REQUESTS PAGE [SCHEDULER]`, for callgrind with
+//! Cost of a line from flash behind DRAM: `memory KIND REQUESTS PAGE`, for callgrind with
 //! `--toggle-collect='*measured*'` (`bench/nvmm.sh`): random reads of 64 bytes, 8 GiB of flash behind 512 MiB. `memory open`
 //! opens a tebibyte.
 //!
 //! Kinds: `miss` (anywhere, 32 outstanding), `hit` (in DRAM, their tags in the controller, 32 outstanding), `lone` (the
 //! same, one outstanding), `tags` (in DRAM, their tags mostly there too, 32 outstanding).
 
-use dram::Scheduler;
 use dram_cache::Prefetch;
 use link::LineLinkConfig;
 use main_memory::{DramConfig, HybridConfig, HybridMemory, MainMemory};
@@ -13,10 +12,10 @@ use media::Geometry;
 use media::line::{LineKind, LineRequest};
 use sim::{Streams, Time};
 
-const USAGE: &str = "expected miss, hit, lone or tags, a number of requests, bytes of a page, and first-ready where DRAM is not served in order; or open";
+const USAGE: &str = "expected miss, hit, lone or tags, a number of requests and bytes of a page; or open";
 
 /// So many bytes of SLC flash behind so many of DRAM.
-fn config(bytes: u64, cache: u64, page: u32, channels: u32, scheduler: Scheduler) -> HybridConfig {
+fn config(bytes: u64, cache: u64, page: u32, channels: u32) -> HybridConfig {
     let dies = channels * 4;
     let block = u64::from(page) * 128;
     let geometry = Geometry {
@@ -45,7 +44,6 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32, scheduler: Scheduler
         erase_command: Time::from_ns(225),
     };
     let mut dram = DramConfig::new(dram::Device::preset("DDR3-1600").expect("a preset"));
-    dram.scheduler = scheduler;
     (dram.channels, dram.ranks, dram.interleave) = (2, if bytes > 1 << 38 { 8 } else { 1 }, u64::from(page));
     HybridConfig {
         link: LineLinkConfig { latency: Time::from_ns(10), bandwidth: None, header: 0 },
@@ -142,18 +140,13 @@ fn main() -> Result<(), String> {
     let make = |config: &HybridConfig| HybridMemory::new(config, &Streams::new(1)).map_err(|error| error.to_string());
     match arguments.first().map(String::as_str) {
         Some("open") => {
-            let memory = make(&config(1 << 40, 32 << 30, 8192, 16, Scheduler::InOrder))?;
+            let memory = make(&config(1 << 40, 32 << 30, 8192, 16))?;
             println!("{} bytes, of which nothing is touched", memory.bytes());
         }
         Some(kind @ ("miss" | "hit" | "lone" | "tags")) => {
             let (Some(requests), Some(page)) = (number(1), number(2)) else { return Err(USAGE.to_owned()) };
-            let scheduler = match arguments.get(3).map(String::as_str) {
-                None => Scheduler::InOrder,
-                Some("first-ready") => Scheduler::FirstReady,
-                Some(_) => return Err(USAGE.to_owned()),
-            };
             let (bytes, cache) = (8 << 30, 512 << 20);
-            let mut memory = MainMemory::Hybrid(Box::new(make(&config(bytes, cache, page as u32, 8, scheduler))?));
+            let mut memory = MainMemory::Hybrid(Box::new(make(&config(bytes, cache, page as u32, 8))?));
             let mut rng = Streams::new(1).stream("lines");
             let room = match kind {
                 "miss" => bytes,

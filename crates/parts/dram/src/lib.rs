@@ -4,9 +4,8 @@
 //!   `Device::preset("LPDDR3-1600")`. Every value has a [`Basis`].
 //! * [`Config`]: a channel's ranks ([`RankKind::Dram`], or a device's [`RankKind::Buffer`] that answers like DRAM), its
 //!   queues and policies. `Config::new(device)` is a simple configuration.
-//! * [`Channel`]: one channel with a controller that searches for open rows; [`InOrder`]: one that serves requests in
-//!   order, for a fraction of the work; [`Memory`]: several of either behind one address space, with interleaved
-//!   [`Region`]s.
+//! * [`Channel`]: one channel with a controller that searches for open rows; [`Memory`]: several behind one address
+//!   space, with interleaved [`Region`]s.
 //! * [`strobed`]: a rank of variable latency, which raises the data strobe when its data is ready.
 //!
 //! A memory is a state machine, like every part. Requests have any length and carry their port; the controller splits
@@ -36,7 +35,6 @@
 //! While nothing is requested there are no events: refresh, power-down and self-refresh of idle time are computed at
 //! the next request or query, such as [`Channel::energy`].
 
-mod audit;
 mod controller;
 mod device;
 mod interleave;
@@ -47,8 +45,7 @@ mod state;
 mod stats;
 pub mod strobed;
 
-pub use audit::{Checker, Rule, Violation};
-pub use controller::{Channel, Config, ConfigError, Controller, InOrder, PagePolicy, Ranks, RefreshMode, Scheduler};
+pub use controller::{Channel, Config, ConfigError, PagePolicy, Ranks, RefreshMode};
 pub use device::{Basis, Clock, Device, DeviceError, Field, Order, OrderError, Place, Rail, Timing};
 pub use interleave::{Local, Region};
 pub use memory::{Memory, Wake};

@@ -2,7 +2,7 @@
 
 use sim::{Dense, Energy, Lane, Schedule, Time};
 
-use crate::controller::{Config, ConfigError, Controller};
+use crate::controller::{Channel, Config, ConfigError};
 use crate::interleave::Region;
 use crate::merge::Merge;
 use crate::request::{Completion, Kind, RankKind, Request};
@@ -25,7 +25,7 @@ const PART: u64 = 1 << 63;
 
 /// Channels behind one address space.
 pub struct Memory {
-    channels: Dense<Controller>,
+    channels: Dense<Channel>,
     regions: Vec<Region>,
     wholes: Vec<Whole>,
     free: Vec<u32>,
@@ -67,7 +67,7 @@ impl Memory {
         let ports = configs.iter().map(|config| config.ports).max().unwrap_or(1);
         Ok(Memory {
             // SAFETY: regions name channels that exist, which is checked above.
-            channels: unsafe { Dense::new(configs.iter().map(Controller::new).collect::<Result<_, _>>()?) },
+            channels: unsafe { Dense::new(configs.iter().map(Channel::new).collect::<Result<_, _>>()?) },
             regions,
             wholes: Vec::new(),
             free: Vec::new(),
@@ -104,21 +104,17 @@ impl Memory {
         match self.regions[region].whole(address, bytes) {
             Some(part) => {
                 request.address = part.address;
-                self.submit_part(now, part.channel, &request);
+                self.submit_part(now, part.channel, request);
             }
             None => self.submit_parts(now, &request, region),
         }
     }
 
     #[inline(always)]
-    fn submit_part(&mut self, now: Time, channel: u32, request: &Request) {
-        let is_silent = request.is_silent() && matches!(self.channels[channel as usize], Controller::InOrder(_));
-        if let Some(done) = self.channels[channel as usize].submit(now, request) {
-            self.known.insert(channel as usize, done);
-        } else if !is_silent {
-            self.due[channel as usize] = Time::ZERO;
-            self.first_due = Time::ZERO;
-        }
+    fn submit_part(&mut self, now: Time, channel: u32, request: Request) {
+        self.channels[channel as usize].submit(now, request);
+        self.due[channel as usize] = Time::ZERO;
+        self.first_due = Time::ZERO;
     }
 
     #[inline(never)]
@@ -134,7 +130,7 @@ impl Memory {
                 self.wholes[(id & !PART) as usize].parts += 1;
             }
             let request = Request { id, address: part.address, bytes: part.bytes as u32, ..*request };
-            self.submit_part(now, part.channel, &request);
+            self.submit_part(now, part.channel, request);
         }
     }
 
@@ -152,7 +148,7 @@ impl Memory {
     /// Returns the latest time at which [`Memory::advance`] must be called next; see
     /// [`Channel::next_event`](crate::Channel::next_event).
     pub fn next_event(&mut self) -> Option<Time> {
-        let next = self.channels.iter_mut().filter_map(Controller::next_event).min();
+        let next = self.channels.iter_mut().filter_map(Channel::next_event).min();
         let next = next.unwrap_or(Time::MAX).min(self.known.first());
         (next != Time::MAX).then_some(next)
     }
@@ -252,7 +248,7 @@ impl Memory {
     }
 
     /// Returns the channels, for their configuration and counters.
-    pub fn channels(&self) -> impl ExactSizeIterator<Item = &Controller> {
+    pub fn channels(&self) -> impl ExactSizeIterator<Item = &Channel> {
         self.channels.iter()
     }
 

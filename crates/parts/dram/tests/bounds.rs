@@ -1,22 +1,22 @@
-//! Properties of any controller: Little's law, the peak bandwidth of the bus, no starvation, and no cost for idle time.
+//! Properties of a channel: Little's law, the peak bandwidth of the bus, no starvation, and no cost for idle time.
 
 mod support;
 
-use dram::{Ack, Channel, CommandKind, Config, Device, InOrder, Kind, RankKind, Ranks, Request};
+use dram::{Ack, Channel, CommandKind, Config, Device, Kind, RankKind, Ranks, Request};
 use sim::{Streams, Time};
-use support::controller::Controller;
 use support::{Pattern, Traffic, run};
 
 fn plain(preset: &str) -> Config {
     Config::new(Device::preset(preset).expect("a preset"))
 }
 
-fn littles_law_and_the_peak<C: Controller>() {
+#[test]
+fn littles_law_and_the_peak_hold() {
     for preset in Device::presets() {
         for pattern in [Pattern::RandomRead, Pattern::SequentialRead] {
             for outstanding in [1, 7, 80] {
                 let config = plain(preset);
-                let mut channel = C::new(&config).expect("a channel");
+                let mut channel = Channel::new(&config).expect("a channel");
                 let mut traffic = Traffic::new(pattern, config.bytes(), Streams::new(5).stream("traffic"));
                 let o = run(&mut channel, &mut traffic, 20_000, outstanding);
                 // Mean number in the system = throughput x mean time in it; each request is out of the system for a
@@ -34,20 +34,14 @@ fn littles_law_and_the_peak<C: Controller>() {
     }
 }
 
-#[test]
-fn littles_law_and_the_peak_hold() {
-    littles_law_and_the_peak::<Channel>();
-    littles_law_and_the_peak::<InOrder>();
-}
-
 /// Returns the longest wait of single requests for another row or the other rank, amid a flood of row hits on one rank.
-fn worst_wait<C: Controller>(config: &Config, flood: Kind, victim: Kind, victims_served: u64) -> Time {
-    let mut channel = C::new(config).expect("a channel");
+fn worst_wait(config: &Config, flood: Kind, victim: Kind, victims_served: u64) -> Time {
+    let mut channel = Channel::new(config).expect("a channel");
     let (mut done, mut worst, mut now) = (Vec::new(), Time::ZERO, Time::ZERO);
     let row = u64::from(config.device.row_bytes);
     let burst = config.device.burst_bytes();
     let (mut floods, mut waits) = (0u64, 0u64);
-    let ask = |channel: &mut C, now: Time, port: u8, kind: Kind, address: u64| {
+    let ask = |channel: &mut Channel, now: Time, port: u8, kind: Kind, address: u64| {
         channel.submit(now, Request { id: 0, port, kind, address, bytes: burst, ack: Ack::Written });
     };
     for _ in 0..200 {
@@ -80,7 +74,7 @@ fn nobody_starves() {
         let config =
             Config { ranks, ports: 2, order: "rank:row:bank:group:column".parse().expect("an order"), ..plain(preset) };
         for (flood, victim) in [(Kind::Read, Kind::Read), (Kind::Write, Kind::Read), (Kind::Read, Kind::Write)] {
-            let worst = worst_wait::<Channel>(&config, flood, victim, 60);
+            let worst = worst_wait(&config, flood, victim, 60);
             let bound = config.wait_max();
             assert!(worst <= bound, "{preset}: a {victim:?} among {flood:?}s waited for {worst}, bound {bound}");
         }
@@ -88,45 +82,20 @@ fn nobody_starves() {
         // forever.
         let [capped, patient] = [1, 20].map(|times| {
             let age_max = config.age_max * times;
-            worst_wait::<Channel>(&Config { age_max, refresh: false, ..config.clone() }, Kind::Read, Kind::Read, 4)
+            worst_wait(&Config { age_max, refresh: false, ..config.clone() }, Kind::Read, Kind::Read, 4)
         });
         assert!(capped < config.age_max * 2 && patient > config.age_max * 10, "{preset}: {capped}, {patient}");
     }
 }
 
 #[test]
-fn nobody_starves_in_order() {
-    for preset in ["DDR3-1600", "DDR4-2400", "LPDDR5-6400"] {
-        let ranks = vec![Ranks { kind: RankKind::Dram, count: 2 }];
-        let config =
-            Config { ranks, ports: 2, order: "rank:row:bank:group:column".parse().expect("an order"), ..plain(preset) };
-        let t = &config.device.timing;
-        // The commands that may come before it: one burst each that closes and opens a row, and refreshes in the
-        // meantime, a tenth of the time.
-        let one = u64::from(t.cl + config.device.burst_clocks() + t.rtw + t.rc + t.wr + t.cwl);
-        let bound = |ahead: u64| config.device.clock.time(ahead * one * 11 / 10);
-        for (flood, victim) in [(Kind::Read, Kind::Read), (Kind::Write, Kind::Read), (Kind::Read, Kind::Write)] {
-            let worst = worst_wait::<InOrder>(&config, flood, victim, 60);
-            // 201 bursts requested before, and as many reads as a write lets pass.
-            let bound = bound(201 + u64::from(config.turn_min));
-            assert!(worst <= bound, "{preset}: a {victim:?} among {flood:?}s waited for {worst}, bound {bound}");
-        }
-        // The turns bound the wait: a write amid reads waits for as many bursts as one turn has.
-        let [short, long] = [16, 1600].map(|turn_min| {
-            let config = Config { turn_min, refresh: false, ..config.clone() };
-            worst_wait::<InOrder>(&config, Kind::Read, Kind::Write, 4)
-        });
-        assert!(long > short * 5, "{preset}: {short}, {long}");
-    }
-}
-
-fn idle_time_is_free<C: Controller>() {
+fn idle_time_costs_nothing() {
     for (power_down, self_refresh) in [(None, None), (Some(1), None), (Some(1), Some(100)), (None, Some(100))] {
         let mut config = plain("DDR4-2400");
         config.ranks = vec![Ranks { kind: RankKind::Dram, count: 4 }];
         config.power_down_after = power_down.map(Time::from_us);
         config.self_refresh_after = self_refresh.map(Time::from_us);
-        let mut channel = C::new(&config).expect("a channel");
+        let mut channel = Channel::new(&config).expect("a channel");
         let mut done = Vec::new();
         let (mut events, mut now) = (0, Time::ZERO);
         for hour in 1..=3u64 {
@@ -153,12 +122,6 @@ fn idle_time_is_free<C: Controller>() {
             assert_eq!(rank.clocks.iter().sum::<u64>(), config.device.clock.at_or_before(now));
         }
     }
-}
-
-#[test]
-fn idle_time_costs_nothing() {
-    idle_time_is_free::<Channel>();
-    idle_time_is_free::<InOrder>();
 }
 
 /// Runs sequential read streams side by side in four ranks with `outstanding` reads each. Returns the bursts, the

@@ -1,9 +1,7 @@
 //! Several channels behind one address space, driven by an event queue like in a machine.
 
-use dram::{Ack, Completion, Config, Device, Kind, Memory, RankKind, Ranks, Region, Request, Scheduler, Wake};
+use dram::{Ack, Completion, Config, Device, Kind, Memory, RankKind, Ranks, Region, Request, Wake};
 use sim::{EventQueue, Lane, Schedule, Streams, Time};
-
-const SCHEDULERS: [Scheduler; 2] = [Scheduler::FirstReady, Scheduler::InOrder];
 
 struct World(EventQueue<Wake>);
 
@@ -43,31 +41,29 @@ fn a_large_request_uses_all_channels_and_is_done_once() {
 
 #[test]
 fn events_come_in_order_and_stale_ones_do_no_harm() {
-    for scheduler in SCHEDULERS {
-        let device = Device::preset("LPDDR4X-4266").expect("a preset");
-        let config = Config { ports: 2, scheduler, ..Config::new(device) };
-        let mut memory = Memory::interleaved(&config, 4, 4096).expect("a memory");
-        let mut world = World(EventQueue::new(Memory::LANES));
-        let mut done = Vec::new();
-        for id in 0..500u64 {
-            let kind = if id % 5 == 0 { Kind::Write } else { Kind::Read };
-            let now = Time::from_ns(7 * id);
-            while let Some((now, wake)) = world.0.pop_until(now) {
-                memory.handle(now, wake, &mut world, &mut done);
-            }
-            let address = id * 0x9e37_79b9 % (1 << 30) / 64 * 64;
-            memory.submit(now, Request { id, kind, address, bytes: 64, port: (id % 2) as u8, ..Request::default() });
-            memory.arm(&mut world);
+    let device = Device::preset("LPDDR4X-4266").expect("a preset");
+    let config = Config { ports: 2, ..Config::new(device) };
+    let mut memory = Memory::interleaved(&config, 4, 4096).expect("a memory");
+    let mut world = World(EventQueue::new(Memory::LANES));
+    let mut done = Vec::new();
+    for id in 0..500u64 {
+        let kind = if id % 5 == 0 { Kind::Write } else { Kind::Read };
+        let now = Time::from_ns(7 * id);
+        while let Some((now, wake)) = world.0.pop_until(now) {
+            memory.handle(now, wake, &mut world, &mut done);
         }
-        done.extend(settle(&mut memory, &mut world));
-        assert!(done.windows(2).all(|pair| pair[0].at <= pair[1].at), "in order of time");
-        let mut ids: Vec<u64> = done.iter().map(|completion| completion.id).collect();
-        ids.sort_unstable();
-        assert_eq!(ids, (0..500).collect::<Vec<_>>());
-        let requests = [0, 1].map(|port| memory.port_stats(port).requests.iter().sum::<u64>());
-        assert_eq!(requests, [250, 250]);
-        assert!(memory.energy(Time::from_ms(1)) > sim::Energy::ZERO);
+        let address = id * 0x9e37_79b9 % (1 << 30) / 64 * 64;
+        memory.submit(now, Request { id, kind, address, bytes: 64, port: (id % 2) as u8, ..Request::default() });
+        memory.arm(&mut world);
     }
+    done.extend(settle(&mut memory, &mut world));
+    assert!(done.windows(2).all(|pair| pair[0].at <= pair[1].at), "in order of time");
+    let mut ids: Vec<u64> = done.iter().map(|completion| completion.id).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..500).collect::<Vec<_>>());
+    let requests = [0, 1].map(|port| memory.port_stats(port).requests.iter().sum::<u64>());
+    assert_eq!(requests, [250, 250]);
+    assert!(memory.energy(Time::from_ms(1)) > sim::Energy::ZERO);
 }
 
 /// Returns requests of a line, a page, or more than a channel's stripe: reads, and writes with each acknowledgment.
@@ -88,8 +84,8 @@ fn mixed(seed: u64) -> Vec<(Time, Request)> {
 /// too; silent writes have none.
 #[test]
 fn what_is_done_is_told_at_its_time() {
-    for (scheduler, seed) in [(Scheduler::FirstReady, 1), (Scheduler::InOrder, 2), (Scheduler::InOrder, 3)] {
-        let config = Config { scheduler, ..Config::new(Device::preset("DDR3-1600").expect("a preset")) };
+    for seed in 1..=3 {
+        let config = Config::new(Device::preset("DDR3-1600").expect("a preset"));
         let requests = mixed(seed);
         let mut told = [true, false].map(|far| {
             let mut memory = Memory::interleaved(&config, 2, 4096).expect("a memory");
@@ -108,7 +104,7 @@ fn what_is_done_is_told_at_its_time() {
                         memory.advance(now, &mut done);
                     }
                     let late = done[seen..].iter().find(|completion| completion.at != now);
-                    assert_eq!(late, None, "told at {now} by {scheduler:?}");
+                    assert_eq!(late, None, "told at {now}, seed {seed}");
                 }
                 if let Some(request) = request {
                     memory.submit(at, request);
@@ -121,7 +117,7 @@ fn what_is_done_is_told_at_its_time() {
         let awaited = |request: &Request| request.kind == Kind::Read || request.ack != Ack::Silent;
         let ids: Vec<u64> = requests.iter().filter(|(_, request)| awaited(request)).map(|(_, r)| r.id).collect();
         assert_eq!(near.iter().map(|completion| completion.id).collect::<Vec<_>>(), ids);
-        assert_eq!(far, near, "{scheduler:?}");
+        assert_eq!(far, near, "seed {seed}");
     }
 }
 

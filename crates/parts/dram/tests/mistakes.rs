@@ -1,10 +1,7 @@
 //! Mistakes in a device file or a configuration must be reported in one line.
 
-mod support;
-
-use dram::{Channel, Config, Device, InOrder, PagePolicy, Ranks};
+use dram::{Channel, Config, Device, Ranks};
 use sim::Time;
-use support::controller::Controller;
 
 const DDR3: &str = include_str!("../presets/ddr3-1600.toml");
 
@@ -58,42 +55,9 @@ fn mistakes_in_a_configuration_are_told() {
 }
 
 #[test]
-fn what_is_not_served_in_order_is_told() {
-    let plain = Config::new(Device::parse(DDR3).expect("a device"));
-    let cases = [
-        (
-            Config { page: PagePolicy::Closed, ..plain.clone() },
-            "page: found Closed, expected Open where requests are served in order",
-        ),
-        (
-            Config { refresh_postpone: 1, ..plain.clone() },
-            "refresh_postpone: found 1, expected 0 where requests are served in order",
-        ),
-        (
-            Config { turn_min: 0, ..plain.clone() },
-            "turn_min: found 0, expected 1 or more where requests are served in order",
-        ),
-        (Config { ports: 0, ..plain }, "ports: found 0, expected 1 to 16"),
-    ];
-    for (config, expected) in cases {
-        assert_eq!(InOrder::new(&config).err().expect(expected).to_string(), expected);
-    }
-}
-
-fn ask_beyond_the_end<C: Controller>() {
-    let config = Config::new(Device::parse(DDR3).expect("a device"));
-    let mut channel = C::new(&config).expect("a channel");
-    channel.submit(Time::ZERO, dram::Request { address: config.bytes() - 32, bytes: 64, ..Default::default() });
-}
-
-#[test]
 #[should_panic(expected = "is not within one of the groups of ranks")]
 fn a_request_beyond_the_end_is_refused() {
-    ask_beyond_the_end::<Channel>();
-}
-
-#[test]
-#[should_panic(expected = "is not within one of the groups of ranks")]
-fn a_request_beyond_the_end_is_refused_in_order() {
-    ask_beyond_the_end::<InOrder>();
+    let config = Config::new(Device::parse(DDR3).expect("a device"));
+    let mut channel = Channel::new(&config).expect("a channel");
+    channel.submit(Time::ZERO, dram::Request { address: config.bytes() - 32, bytes: 64, ..Default::default() });
 }

@@ -4,7 +4,11 @@
 //! exactly that rule must be reported. The timing is DDR4-2400's, changed where another rule would require the same
 //! gap.
 
-use dram::{Checker, Command, CommandKind as K, Device, Rule, Timing, Violation};
+mod support;
+
+use dram::{Command, CommandKind as K, Device, Timing};
+use support::audit::rule::Rule;
+use support::audit::{Checker, Violation};
 
 /// A command: clocks after the previous one, kind, rank, group, bank, row.
 type Step = (u32, K, u8, u8, u8, u32);

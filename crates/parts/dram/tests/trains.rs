@@ -1,12 +1,15 @@
 //! Burst trains amid other requests: commands, cycles, completions and counters must equal those of a channel that is
 //! called at every clock and therefore decides one step at a time.
 
+mod support;
+
 use dram::{
-    Ack, Channel, ChannelStats, Checker, Command, CommandKind, Completion, Config, Device, Kind, PagePolicy, RankKind,
-    Ranks, RefreshMode, Request,
+    Ack, Channel, ChannelStats, Command, CommandKind, Completion, Config, Device, Kind, PagePolicy, RankKind, Ranks,
+    RefreshMode, Request,
 };
 use proptest::prelude::*;
 use sim::Time;
+use support::audit::{Checker, Violation};
 
 const PORTS: u8 = 3;
 
@@ -137,7 +140,7 @@ fn drive(config: &Config, requests: &[(Time, Request)], call: Call, log: bool) -
     }
 }
 
-fn rules(config: &Config, log: &[Command]) -> Vec<dram::Violation> {
+fn rules(config: &Config, log: &[Command]) -> Vec<Violation> {
     let refreshed = vec![true; config.rank_count()];
     let (mut checker, mut violations) = (Checker::new(&config.device, &refreshed), Vec::new());
     for command in log {

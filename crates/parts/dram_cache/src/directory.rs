@@ -178,26 +178,14 @@ impl Directory {
 
     /// Makes room for `page`, whose set has `used` ways in use: takes an unused frame, or evicts the least recently
     /// used page that is not on its way. Returns the frame and the evicted page; `None` if the whole set is on its way.
-    /// With `keeps`, an injected fault, the evicted page's tag stays and another one is lost.
-    pub fn insert(
-        &mut self,
-        page: u64,
-        used: usize,
-        fetch: u32,
-        prefetched: bool,
-        keeps: bool,
-    ) -> Option<(u64, Option<Victim>)> {
+    pub fn insert(&mut self, page: u64, used: usize, fetch: u32, prefetched: bool) -> Option<(u64, Option<Victim>)> {
         let set = self.set_mut(page);
         // Unused entries are last; the first of them has its position as its way.
         let at = if used < set.len() { used } else { set.iter().rposition(|entry| entry & FILLING == 0)? };
         let old = set[at];
         let way = if old == 0 { at as u64 } else { old >> PAGE_BITS & (u64::from(WAYS) - 1) };
         let flags = FILLING | if prefetched { PREFETCHED } else { 0 };
-        let lost = if keeps && old != 0 { (0..at).rev().find(|at| set[*at] & (FILLING | DIRTY) == 0) } else { None };
-        if lost.is_some() {
-            set[at] &= !DIRTY;
-        }
-        set.copy_within(..lost.unwrap_or(at), 1);
+        set.copy_within(..at, 1);
         set[0] = (page + 1) | way << PAGE_BITS | u64::from(fetch) << FETCH | flags;
         let victim = (old != 0).then_some(Victim {
             page: (old & PAGE).wrapping_sub(1),
@@ -205,6 +193,16 @@ impl Directory {
             unused: old & PREFETCHED != 0,
         });
         Some((self.frame(page, way << PAGE_BITS), victim))
+    }
+
+    /// Injects a fault: the tag of the evicted page stays, next to that of `page` in its frame, and another one is lost.
+    #[cfg(feature = "injected-faults")]
+    pub fn keep_tag(&mut self, page: u64, evicted: u64) {
+        let set = self.set_mut(page);
+        let way = set[0] & u64::from(WAYS - 1) << PAGE_BITS;
+        if let Some(lost) = set.iter().rposition(|entry| *entry & (FILLING | DIRTY) == 0) {
+            set[lost] = (evicted + 1) | way;
+        }
     }
 
     /// Marks `page` as arrived, and dirty if `dirty`.
@@ -328,7 +326,7 @@ mod tests {
                     }
                     Found::Absent(used) => {
                         let mut before = obvious.access(page, false);
-                        let got = directory.insert(page, used, 7, false, false);
+                        let got = directory.insert(page, used, 7, false);
                         if let Some((frame, victim)) = got {
                             assert_eq!(frames.insert(frame, page), victim.map(|v| v.page), "step {step}");
                             coming.push((page, write));
@@ -346,7 +344,7 @@ mod tests {
     fn the_coldest_changed_page_is_cleaned_once() {
         let mut directory = Directory::new(1, 4);
         for page in 0..4 {
-            directory.insert(page, page as usize, 0, false, false).expect("room");
+            directory.insert(page, page as usize, 0, false).expect("room");
             directory.filled(page, page < 2);
         }
         // In order of recency: 3, 2, 1, 0.
@@ -354,7 +352,7 @@ mod tests {
         assert_eq!(directory.clean_cold(0, 1), None);
         assert_eq!(directory.clean_cold(0, 4), Some((1, 1)));
         assert_eq!(directory.clean_cold(0, 4), None);
-        let (_, victim) = directory.insert(9, 4, 0, false, false).expect("room");
+        let (_, victim) = directory.insert(9, 4, 0, false).expect("room");
         assert_eq!(victim, Some(Victim { page: 0, dirty: false, unused: false }));
     }
 }

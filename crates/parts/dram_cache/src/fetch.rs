@@ -61,10 +61,7 @@ impl Hybrid {
         let prefetch = line.kind == Kind::Prefetch;
         let free = !prefetch || self.stalled.is_empty() && (!self.reads_once() || self.directory.has_room(page));
         let number = self.free_fetches.last().copied().filter(|_| free && !self.free_write_backs.is_empty());
-        let inserted = number.and_then(|number| {
-            let keeps = self.injected.strikes(InjectedFault::TagKept);
-            self.directory.insert(page, used, number, prefetch, keeps)
-        });
+        let inserted = number.and_then(|number| self.directory.insert(page, used, number, prefetch));
         let (Some(number), Some((frame, victim))) = (number, inserted) else {
             return self.stall(line);
         };
@@ -79,6 +76,10 @@ impl Hybrid {
         }
         if let Some(Victim { page: leaves, dirty, unused }) = victim {
             self.stats.evictions += 1;
+            #[cfg(feature = "injected-faults")]
+            if self.injected.strikes(InjectedFault::TagKept) {
+                self.directory.keep_tag(page, leaves);
+            }
             if unused {
                 self.stats.prefetches_unused += 1;
                 self.prefetcher.unused();

@@ -13,5 +13,6 @@ pub enum InjectedFault {
     /// Sometimes a read of a page on its way is answered before the page has arrived.
     MergedEarly,
     /// Sometimes the tag of an evicted page stays, next to the tag of the page in its frame.
+    #[cfg(feature = "injected-faults")]
     TagKept,
 }

@@ -152,7 +152,7 @@ impl Hybrid {
         let kept = pages.end.saturating_sub(self.config.frames()).max(pages.start);
         for page in kept..pages.end {
             let Found::Absent(used) = self.directory.find(page) else { continue };
-            self.directory.insert(page, used, 0, false, false).expect("nothing is on its way");
+            self.directory.insert(page, used, 0, false).expect("nothing is on its way");
             self.directory.filled(page, !synced);
             if kept > pages.start && !synced {
                 self.directory.clean_cold(page, self.config.cold);

@@ -60,11 +60,6 @@ use table::epochs::Epochs;
 use table::lookup::Lookup;
 use table::{Data, Fault, NOWHERE, Table};
 
-/// Returns the epochs whose versions are kept, newest first.
-fn retained<'a>(epochs: &'a Epochs, injected: &Injected<InjectedFault>) -> &'a [u32] {
-    if injected.is(InjectedFault::VersionDropped) { &epochs.views()[..1] } else { epochs.views() }
-}
-
 /// Outcome of an attempt to serve a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tried {

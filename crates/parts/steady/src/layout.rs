@@ -78,17 +78,6 @@ impl Steady {
         ages
     }
 
-    /// Returns the fraction of the closed blocks at `position` in FIFO order that have `i` valid units, for `i` in
-    /// `0..=units_per_block`: binomial. `position` runs from 0, the block just closed, to 1, the next victim.
-    ///
-    /// # Panics
-    /// If the policy is not FIFO, or `position` is not in `0..=1`.
-    pub fn valid_at(&self, position: f64) -> Vec<f64> {
-        assert!(self.policy == Policy::Fifo, "position determines the age only for FIFO");
-        assert!((0.0..=1.0).contains(&position), "position {position} is not in 0..=1");
-        fifo::survivors(self.units_per_block, position / self.turnover())
-    }
-
     /// Returns the age of the FIFO block at `position` (0 is the newest) of `blocks`.
     fn fifo_age(&self, position: u64, blocks: u64) -> f64 {
         (position as f64 + 0.5) / blocks as f64 / self.turnover()
@@ -151,14 +140,6 @@ mod tests {
         let random = solve(Policy::DChoices(1), 0.8, 100).unwrap();
         let mean: f64 = random.mean_age().iter().zip(&random.valid).map(|(age, p)| age * p).sum();
         assert!((mean * random.turnover() - 1.0).abs() < 1e-6, "{mean}");
-    }
-
-    #[test]
-    fn the_last_fifo_position_matches_the_victims() {
-        let steady = solve(Policy::Fifo, 0.8, 100).unwrap();
-        assert_eq!(steady.valid_at(0.0)[100], 1.0);
-        let differences = steady.valid_at(1.0).into_iter().zip(&steady.victim).map(|(a, b)| (a - b).abs());
-        assert!(differences.fold(0.0, f64::max) < 1e-12);
     }
 
     #[test]

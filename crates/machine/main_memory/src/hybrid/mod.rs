@@ -23,7 +23,6 @@ use sim::{EventQueue, Streams, Time};
 use super::dram::Modules;
 use calls::Calls;
 use data::Contents;
-pub use dispatch_queue::DispatchStats;
 use dispatch_queue::{Blank, DispatchQueue};
 pub use energy::{EnergyByMemory, Wear};
 pub use error::HybridError;
@@ -255,11 +254,6 @@ impl HybridMemory {
         &self.hybrid
     }
 
-    /// Returns the cache, to log its decisions.
-    pub fn cache_mut(&mut self) -> &mut Hybrid {
-        &mut self.hybrid
-    }
-
     /// Returns the page table.
     pub fn table(&self) -> &Nvmm {
         &self.nvmm
@@ -273,11 +267,6 @@ impl HybridMemory {
     /// Returns the DRAM of the cache.
     pub fn dram(&self) -> &dram::Memory {
         &self.environment.modules.memory
-    }
-
-    /// Returns the counters of the queues in front of the flash.
-    pub fn dispatch_stats(&self) -> DispatchStats {
-        self.environment.dispatch.stats()
     }
 
     /// Returns the configuration.

@@ -2,7 +2,7 @@
 
 use super::kernel;
 use crate::error::SystemError;
-use crate::sections::memory::{Files, MainMemory, Refresh, Scheduler, Standard};
+use crate::sections::memory::{Files, MainMemory, Refresh, Standard};
 use crate::system::System;
 use keys::Value;
 
@@ -29,12 +29,6 @@ pub(super) fn check(s: &System) -> Result<(), SystemError> {
     let same_bank = memory.refresh == Refresh::SameBank;
     let is_ddr5 = memory.standard == Standard::Ddr5x4800;
     s.expect(!same_bank || is_ddr5, &["memory.refresh", "memory.standard"], "all-bank but for ddr5-4800")?;
-    let searches = memory.scheduler == Scheduler::FirstReady;
-    s.expect(
-        !same_bank || searches,
-        &["memory.refresh", "memory.scheduler"],
-        "all-bank where the scheduler is in-order",
-    )?;
     if let Some(frame) = memory.frames {
         s.expect(frame.is_power_of_two(), &["memory.frames"], "a power of two")?;
         let whole = memory.kind != MainMemory::Hybrid || frame >= 65536;

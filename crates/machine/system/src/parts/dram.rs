@@ -1,6 +1,6 @@
 //! Configuration of DRAM as main memory, or as a cache in front of flash.
 
-use dram::{Config, Device, Ranks, RefreshMode, Scheduler};
+use dram::{Config, Device, Ranks, RefreshMode};
 use sim::Time;
 
 /// Number of ranks per channel between which addresses alternate. Assumed: server firmware offers 1, 2, 4 or 8. With
@@ -24,8 +24,6 @@ pub struct DramConfig {
     pub stack: u32,
     /// Granularity in bytes at which addresses alternate between channels.
     pub interleave: u64,
-    /// Scheduling policy.
-    pub scheduler: Scheduler,
     /// Refresh of all banks of a rank, or of one bank per bank group.
     pub refresh: RefreshMode,
     /// Latency that the path to the DRAM and back adds to a read.
@@ -50,7 +48,6 @@ impl DramConfig {
             ranks: 1,
             stack: 1,
             interleave: 256,
-            scheduler: Scheduler::FirstReady,
             refresh: RefreshMode::AllBank,
             latency: Time::ZERO,
             hash: true,
@@ -73,7 +70,6 @@ impl DramConfig {
         let interleaved = self.ranks.min(RANK_INTERLEAVE);
         config.ranks = vec![Ranks { count: interleaved, ..config.ranks[0] }; (self.ranks / interleaved) as usize];
         config.read_queue = READ_QUEUE;
-        config.scheduler = self.scheduler;
         config.refresh_mode = self.refresh;
         config.hash = self.hash;
         config.ports = ports;

@@ -58,8 +58,6 @@ words! {
     Scheduler {
         /// Requests to open rows first, then in order of arrival (FR-FCFS).
         FirstReady = "first-ready",
-        /// Short reads first, everything else in order.
-        InOrder = "in-order",
     }
 }
 
@@ -218,14 +216,12 @@ section! {
             when "memory.type" is "dram" | "hybrid";
         "memory.scheduler" scheduler: Scheduler = Kind::words(Scheduler::WORDS),
             assumed("first-ready", "common in DRAM controllers (Rixner et al., ISCA 2000)"),
-            "Order in which requests are served: first-ready, open rows before closed ones; in-order, short reads in \
-             order of arrival and everything else behind them, which simulates several times as fast but reaches less \
-             bandwidth with many short requests.",
+            "Order in which requests are served: first-ready, open rows before closed ones.",
             when "memory.type" is "dram" | "hybrid";
         "memory.refresh" refresh: Refresh = Kind::words(Refresh::WORDS),
             assumed("all-bank", "the default of memory controllers; same-bank refresh is an option of DDR5"),
             "How DRAM is refreshed: all-bank, a rank serves nothing meanwhile; same-bank, one bank of every group at a time, \
-             the others are served (DDR5, with scheduler first-ready).",
+             the others are served (DDR5).",
             when "memory.type" is "dram" | "hybrid";
         "memory.latency" latency: Time = TIME,
             assumed("20ns", "from the last cache over the ring and the controller, and back"),
@@ -265,10 +261,6 @@ impl Memory {
             ranks: self.ranks,
             stack: self.stack,
             interleave: self.interleave,
-            scheduler: match self.scheduler {
-                Scheduler::FirstReady => dram::Scheduler::FirstReady,
-                Scheduler::InOrder => dram::Scheduler::InOrder,
-            },
             refresh: match self.refresh {
                 Refresh::AllBank => dram::RefreshMode::AllBank,
                 Refresh::SameBank => dram::RefreshMode::SameBank,

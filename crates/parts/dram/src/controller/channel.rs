@@ -165,11 +165,6 @@ impl Channel {
     /// # Panics
     /// Panics if it is empty, its port does not exist, or it is not within one group of ranks.
     pub fn submit(&mut self, now: Time, request: Request) {
-        self.accept(now, &request);
-    }
-
-    /// See [`Channel::submit`].
-    pub(crate) fn accept(&mut self, now: Time, request: &Request) {
         let arrival = self.state.clock.at_or_after(now);
         if arrival == 0 {
             self.settle_train(0);
@@ -177,12 +172,12 @@ impl Channel {
             self.run(arrival - 1);
         }
         let arrival = arrival.max(self.state.now);
-        let span = self.requests.locate(request);
+        let span = self.requests.locate(&request);
         let may_be_train = self.goes_far || (span.bursts == 1 && request.kind == Kind::Read);
-        if may_be_train && !self.has_work() && self.train.is_none() && self.start_train(now, arrival, request, span) {
+        if may_be_train && !self.has_work() && self.train.is_none() && self.start_train(now, arrival, &request, span) {
             return;
         }
-        self.admit(now, arrival, request, span);
+        self.admit(now, arrival, &request, span);
     }
 
     /// Returns true if no work is left before `cycle`, as far as is known without computation.

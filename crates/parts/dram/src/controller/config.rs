@@ -22,16 +22,6 @@ impl ConfigError {
     }
 }
 
-/// Order in which requests are served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scheduler {
-    /// Open rows first, then by age (FR-FCFS): [`Channel`](crate::Channel).
-    #[default]
-    FirstReady,
-    /// Short reads first, all else in order of arrival: [`InOrder`](crate::InOrder).
-    InOrder,
-}
-
 /// A group of identical ranks of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
@@ -54,8 +44,6 @@ pub struct Config {
     ///
     /// [`Memory::interleaved`]: crate::Memory::interleaved
     pub hash: bool,
-    /// Scheduler used by [`Memory`](crate::Memory).
-    pub scheduler: Scheduler,
     /// Number of ports for requests.
     pub ports: u8,
     /// Entries of the read queue in bursts, 1 to 64.
@@ -97,7 +85,6 @@ impl Config {
             order: device.order,
             device,
             hash: false,
-            scheduler: Scheduler::default(),
             ports: 1,
             read_queue: 32,
             write_queue: 32,

@@ -103,22 +103,13 @@ impl Requests {
         self.ports[port as usize]
     }
 
-    /// Returns the completion of a request.
-    pub(crate) fn completion(&self, request: &Request, group: u32, submitted: Time, at: Time) -> Completion {
-        let Request { id, port, kind, .. } = *request;
-        Completion { id, port, kind, rank_kind: self.groups[group as usize].kind, submitted, at }
-    }
-
-    /// Completes a request. Silent writes have no completion.
+    /// Completes a request: counts its completion and keeps it until its time. Silent writes have none.
     pub(crate) fn finish(&mut self, request: &Request, group: u32, submitted: Time, at: Time) {
-        if !request.is_silent() {
-            self.complete(self.completion(request, group, submitted, at));
+        if request.is_silent() {
+            return;
         }
-    }
-
-    /// Counts a completion and keeps it until its time.
-    pub(crate) fn complete(&mut self, done: Completion) {
-        self.ports[done.port as usize].note(done.kind, done.at - done.submitted);
-        self.done.insert(done);
+        let Request { id, port, kind, .. } = *request;
+        self.ports[port as usize].note(kind, at - submitted);
+        self.done.insert(Completion { id, port, kind, rank_kind: self.groups[group as usize].kind, submitted, at });
     }
 }

@@ -1,11 +1,9 @@
 //! Traffic for the tests: patterns of requests, and drivers that keep a number of them outstanding.
 #![allow(dead_code, reason = "each test uses its part")]
 
-pub mod controller;
-pub mod streams;
+pub mod audit;
 
-use controller::Controller;
-use dram::{Completion, Kind, Request};
+use dram::{Channel, Completion, Kind, Request};
 use sim::{Rng, Time};
 
 /// A pattern of requests.
@@ -85,7 +83,7 @@ impl Outcome {
 
 /// Runs `requests` requests with `outstanding` in progress: each completion is followed by the next request one clock
 /// later.
-pub fn run(channel: &mut impl Controller, traffic: &mut Traffic, requests: u64, outstanding: u64) -> Outcome {
+pub fn run(channel: &mut Channel, traffic: &mut Traffic, requests: u64, outstanding: u64) -> Outcome {
     let gap = channel.config().device.clock.time(1);
     let mut outcome = Outcome::default();
     let mut done: Vec<Completion> = Vec::new();
@@ -114,7 +112,7 @@ pub fn run(channel: &mut impl Controller, traffic: &mut Traffic, requests: u64, 
 }
 
 /// Runs `requests` requests, one every `cycles` clocks.
-pub fn run_paced(channel: &mut impl Controller, traffic: &mut Traffic, requests: u64, cycles: u64) -> Outcome {
+pub fn run_paced(channel: &mut Channel, traffic: &mut Traffic, requests: u64, cycles: u64) -> Outcome {
     let mut outcome = Outcome::default();
     let mut done = Vec::new();
     let clock = channel.config().device.clock;

@@ -42,12 +42,7 @@ pub struct PageRecord<'a> {
 }
 
 impl Store {
-    /// Returns the number of blocks. They are numbered by die, then plane, then block.
-    pub fn block_count(&self) -> usize {
-        self.blocks.len()
-    }
-
-    /// Returns the number of the block of `page` on `plane`.
+    /// Returns the number of the block of `page` on `plane`. Blocks are numbered by die, then plane, then block.
     pub fn number_of(&self, page: PageAddr, plane: u32) -> usize {
         self.geometry.block_index(page, plane)
     }

@@ -8,7 +8,7 @@ use crate::request::{Answer, Application, Error};
 use crate::table::entry::Entry;
 use crate::table::status::State;
 use crate::table::{Chunk, Data, Fault};
-use crate::{Nvmm, Token, retained};
+use crate::{Nvmm, Token};
 
 impl Nvmm {
     /// Applies the change of the commit's cause. Returns false if there is nothing to write.
@@ -151,7 +151,7 @@ impl Nvmm {
             |entry| entry.time > epoch,
             |nvmm| {
                 nvmm.chain.roll_back(epoch);
-                nvmm.chain.prune(retained(&nvmm.epochs, &nvmm.injected), nvmm.config.segments);
+                nvmm.prune();
                 nvmm.chain.store(&mut nvmm.table, &mut nvmm.blocks, &nvmm.layout);
                 nvmm.stats.rolled_back += 1;
             },
@@ -198,7 +198,7 @@ impl Nvmm {
             |chunk| chunk.used > 0,
             |_| true,
             |nvmm| {
-                if nvmm.chain.prune(retained(&nvmm.epochs, &nvmm.injected), nvmm.config.segments) {
+                if nvmm.prune() {
                     nvmm.chain.store(&mut nvmm.table, &mut nvmm.blocks, &nvmm.layout);
                 }
             },

@@ -10,7 +10,7 @@ use crate::table::chain::Node;
 use crate::table::entry::Entry;
 use crate::table::status::{Permissions, State, Status as PageStatus};
 use crate::table::vector::Vector;
-use crate::{Actions, Move, Nvmm, Tried, retained};
+use crate::{Actions, InjectedFault, Move, Nvmm, Tried};
 
 impl Nvmm {
     /// Checks that the segments exist.
@@ -146,9 +146,16 @@ impl Nvmm {
         });
     }
 
+    /// Removes what no epoch needs from the chain. Returns whether anything was removed.
+    pub(crate) fn prune(&mut self) -> bool {
+        let views = self.epochs.views();
+        let views = if self.injected.is(InjectedFault::VersionDropped) { &views[..1] } else { views };
+        self.chain.prune(views, self.config.segments)
+    }
+
     /// Prunes the chain and stores it in the table. Free entries were confirmed before.
     pub(crate) fn put_back(&mut self) {
-        self.chain.prune(retained(&self.epochs, &self.injected), self.config.segments);
+        self.prune();
         self.chain.store(&mut self.table, &mut self.blocks, &self.layout);
         let longest = self.chain.nodes.len().min(usize::from(u16::MAX)) as u16;
         for Node { entry, .. } in self.chain.nodes.iter().filter(|node| node.entry.has_data()) {

@@ -9,7 +9,7 @@ use crate::table::Fault;
 use crate::table::chain::{NEW, Node};
 use crate::table::entry::Entry;
 use crate::table::vector::Vector;
-use crate::{Actions, Move, Nvmm, Policy, retained};
+use crate::{Actions, Move, Nvmm, Policy};
 
 /// The block under collection.
 #[derive(Clone, Debug, Default)]
@@ -173,11 +173,10 @@ impl Nvmm {
         let victim = self.collector.victim.expect("a block under collection");
         self.chain.fetch(page, &self.table)?;
         let segments = self.config.segments;
-        let views = retained(&self.epochs, &self.injected);
-        let pruned = self.chain.prune(views, segments);
+        let pruned = self.prune();
         let mut classes = [0u32; 64];
         let count = self.chain.nodes.len().min(64);
-        classes[..count].copy_from_slice(&self.chain.classes(views)[..count]);
+        classes[..count].copy_from_slice(&self.chain.classes(self.epochs.views())[..count]);
         if pruned {
             self.chain.store(&mut self.table, &mut self.blocks, &self.layout);
             self.wake = true;

@@ -15,8 +15,8 @@ pub use row_policy::PagePolicy;
 use sim::{Dense, Time};
 
 use crate::controller::Config;
-use crate::state::{CommandKind, NEVER, PowerMode, State};
-use need::{RankUse, with_all_closed};
+use crate::state::{CommandKind, PowerMode, State};
+use need::RankUse;
 use power_management::PowerManagement;
 use refresh::Refresh;
 use row_policy::RowPolicy;
@@ -24,7 +24,7 @@ use row_policy::RowPolicy;
 /// Refresh, power management and row policy of a channel.
 pub(crate) struct Maintenance {
     refresh: Refresh,
-    pub(super) power: PowerManagement,
+    power: PowerManagement,
     pub(crate) rows: RowPolicy,
     pub(crate) ranks: Dense<RankUse>,
     /// No maintenance is due before this cycle. Every change of state that makes maintenance due earlier lowers it.
@@ -113,32 +113,5 @@ impl Maintenance {
             let rest = self.power.due_after(cycle);
             self.next_at = self.next_at.min(state.ranks[rank].refresh_due()).min(rest);
         }
-    }
-
-    /// Performs a rank's refresh when it is due, with the commands required before it. No request waits for the rank.
-    pub(crate) fn refresh_now(&mut self, state: &mut State, number: usize) {
-        let due = state.ranks[number].refresh_due();
-        assert!(due != NEVER, "no refresh is due in self-refresh");
-        let refreshes = state.ranks[number].activity.refreshes;
-        while state.ranks[number].activity.refreshes == refreshes {
-            let rank = &state.ranks[number];
-            let need = if rank.state == PowerMode::Down {
-                Need::rank(state.exit_at(number, due), CommandKind::PowerUp, number)
-            } else {
-                with_all_closed(state, number, state.bus_free.max(rank.ready).max(due), CommandKind::Refresh)
-            };
-            self.perform(state, need);
-        }
-    }
-
-    /// Wakes a rank that a request needs from `cycle` on.
-    pub(crate) fn wake(&mut self, state: &mut State, cycle: u64, rank: usize) {
-        state.bus_free = state.bus_free.max(cycle);
-        self.ranks[rank].demand = 1;
-        while state.ranks[rank].state != PowerMode::Up {
-            let need = self.need(state, rank, &|_| 0);
-            self.perform(state, need);
-        }
-        self.ranks[rank].demand = 0;
     }
 }

@@ -23,11 +23,6 @@ impl PowerManagement {
         }
     }
 
-    /// Returns true if ranks ever rest.
-    pub(crate) fn rests(&self) -> bool {
-        self.power_down_after.min(self.self_refresh_after) != NEVER
-    }
-
     /// Returns the first cycle in which a rank idle since `cycle` may rest.
     pub(crate) fn due_after(&self, cycle: u64) -> u64 {
         cycle.saturating_add(self.power_down_after.min(self.self_refresh_after))

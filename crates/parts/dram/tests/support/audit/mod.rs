@@ -2,15 +2,13 @@
 //! controller.
 //!
 //! It receives one command after another and reports every rule that a command violates. Apart from the timing table,
-//! it shares no code with the controllers it audits: it records the times of past events and looks back from each
+//! it shares no code with the controller it audits: it records the times of past events and looks back from each
 //! command.
 
-mod rule;
+pub mod rule;
 
-pub use rule::Rule;
-
-use crate::device::{Device, Timing};
-use crate::state::{Command, CommandKind};
+use dram::{Command, CommandKind, Device, Timing};
+use rule::Rule;
 
 /// A command that violates a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
