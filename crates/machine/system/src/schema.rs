@@ -136,6 +136,7 @@ mod tests {
     use toml::de::DeValue;
 
     use super::*;
+    use crate::key::read::read;
 
     /// This file lists units a second time; the loader must know each of them.
     #[test]
@@ -147,7 +148,7 @@ mod tests {
                 let free = Kind { min: 0.0, max: f64::INFINITY, ..key.kind };
                 for unit in units.split('|').filter(|unit| !unit.contains('%')) {
                     let text = format!("0{unit}");
-                    assert!(free.read(&DeValue::String(text.as_str().into())).is_ok(), "{}: {text}", key.name);
+                    assert!(read(&free, &DeValue::String(text.as_str().into())).is_ok(), "{}: {text}", key.name);
                 }
             }
         }

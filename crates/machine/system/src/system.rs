@@ -6,11 +6,10 @@ use crate::key::table::{TITLE, keys, row};
 use crate::sections::device::{Device, Namespace};
 use crate::sections::flash::Flash;
 use crate::sections::ftl::Ftl;
-use crate::sections::host::Host;
 use crate::sections::hybrid::Nvmm;
 use crate::sections::kernel::Kernel;
-use crate::sections::link::Link;
 use crate::sections::memory::{Cpu, MainMemory, Memory};
+use crate::sections::onenand::{DemandPaging, Sram};
 use crate::setting::Setting;
 use keys::Key;
 use keys::Value;
@@ -23,10 +22,16 @@ pub struct System {
     /// One-line description.
     pub title: String,
     /// `[host]`
-    pub host: Host,
+    pub host: host::Config,
+    /// `[host.paging]`
+    pub paging: DemandPaging,
+    /// `[host.sram]`
+    pub sram: Sram,
     /// `[link]`
-    pub link: Link,
-    /// `[device]`
+    pub link: link::Keys,
+    /// `[device]`: the controller's front end
+    pub controller: ::device::Config,
+    /// `[device]`: the rest of the controller
     pub device: Device,
     /// `[flash]`
     pub flash: Flash,

@@ -27,8 +27,8 @@ pub mod vector;
 use media::{Request, Status};
 use sim::{Lane, Time};
 
-pub use ahci::Ahci;
 pub use adapter::{Aggregation, AhciConfig, UfshciConfig};
+pub use ahci::Ahci;
 pub use chipset::{Chipset, ChipsetModel};
 pub use completion::{Completion, Detection};
 pub use config::Config;

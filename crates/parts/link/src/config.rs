@@ -2,7 +2,6 @@
 
 use keys::{Conflict, Kind, assumed, expect, section, words};
 
-use crate::onenand::OneNandConfig;
 use crate::{DdrConfig, PcieConfig, SataConfig, SharedBufferConfig, UfsConfig};
 
 words! {
@@ -41,8 +40,6 @@ section! {
         table ufs: UfsConfig;
         /// A DDR port of the memory controller.
         table ddr: DdrConfig;
-        /// The bus of a OneNAND.
-        table onenand: OneNandConfig;
         /// A buffer on the memory bus.
         table shared_buffer: SharedBufferConfig;
 

@@ -5,7 +5,8 @@
 //! both directions one after another. Column commands have their own wires.
 
 use keys::{
-    COUNT, Conflict, Fallback, Kind, SIZE, TIME, TRANSFERS, assumed, by_given, expect, given, power_of_two, section, words,
+    COUNT, Conflict, Fallback, Kind, SIZE, TIME, TRANSFERS, assumed, by_given, expect, given, power_of_two, section,
+    words,
 };
 use sim::{Serial, Span, Time};
 
@@ -91,8 +92,7 @@ impl DdrConfig {
             Strobe::Dqs => (self.timeout, "link.timeout"),
             Strobe::Fixed => (self.fixed_latency, "link.fixed_latency"),
         };
-        let least =
-            format!("at least the {} clocks of link.cas_latency ({} ns)", self.cas_latency, cas.ps() / 1000);
+        let least = format!("at least the {} clocks of link.cas_latency ({} ns)", self.cas_latency, cas.ps() / 1000);
         expect(waits >= cas, &[key, "link.cas_latency"], least)
     }
 }

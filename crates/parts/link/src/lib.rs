@@ -7,7 +7,6 @@ mod config;
 pub mod ddr;
 pub mod dmi;
 pub mod line;
-pub mod onenand;
 pub mod pcie;
 pub mod rate;
 pub mod sata;

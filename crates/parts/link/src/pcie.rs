@@ -7,7 +7,8 @@
 //! %).
 
 use keys::{
-    COUNT, Conflict, Fallback, RATE, SIZE, TIME, Value, assumed, by_assumed, by_given, expect, given, power_of_two, section,
+    COUNT, Conflict, Fallback, RATE, SIZE, TIME, Value, assumed, by_assumed, by_given, expect, given, power_of_two,
+    section,
 };
 use sim::Time;
 

@@ -5,9 +5,6 @@ use crate::sections::device::{HmbUse, WriteMode};
 use crate::sections::ftl::MapGrain;
 use crate::{System, Value};
 
-/// The unit of HMPRE, HMMIN and HMMINDS.
-const PAGE: u64 = 4096;
-
 /// Fractions of the Host Memory Buffer by use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
@@ -21,7 +18,7 @@ pub struct Shares {
 
 impl System {
     fn uses_hmb(&self, what: HmbUse) -> bool {
-        self.device.hmb.size > 0 && self.device.hmb.uses.contains(&what)
+        self.controller.hmb.size > 0 && self.device.hmb.uses.contains(&what)
     }
 
     /// Returns the share of each use in the Host Memory Buffer.
@@ -42,14 +39,6 @@ impl System {
 pub(crate) fn check(s: &System) -> Result<(), SystemError> {
     let h = &s.device.hmb;
     let (size, uses, unit) = ("device.hmb.size", "device.hmb.use", "device.hmb.unit");
-    for (key, bytes) in [
-        (size, h.size),
-        ("device.hmb.minimum", h.minimum),
-        ("device.hmb.min_descriptor", h.min_descriptor),
-        ("host.hmb.contiguous", s.host.hmb.contiguous),
-    ] {
-        s.expect(bytes.is_multiple_of(PAGE), &[key], "a multiple of 4KiB")?;
-    }
     if let Some(bytes) = h.unit {
         let expected = format!("ftl.unit ({}) times a power of two", Value::Size(s.ftl.unit).plain());
         let fits = bytes.is_multiple_of(s.ftl.unit) && (bytes / s.ftl.unit).is_power_of_two();
@@ -57,11 +46,9 @@ pub(crate) fn check(s: &System) -> Result<(), SystemError> {
     }
     let once = (1..h.uses.len()).all(|i| !h.uses[..i].contains(&h.uses[i]));
     s.expect(once, &[uses], "each use once")?;
-    if h.size == 0 {
+    if s.controller.hmb.size == 0 {
         return Ok(());
     }
-    let most = format!("at most {size} ({})", Value::Size(h.size).plain());
-    s.expect(h.minimum <= h.size, &["device.hmb.minimum", size], &most)?;
     if s.uses_hmb(HmbUse::Map) && s.ftl.map_cache.size.is_none() {
         let map = "ftl.map_cache.size";
         let why = format!(

@@ -1,10 +1,10 @@
 //! Flexible Data Placement: checks that writes can name a handle, and that their data goes to its blocks.
 
+use crate::LinkType;
 use crate::System;
 use crate::error::SystemError;
 use crate::sections::device::ReadPlace;
 use crate::sections::ftl::Isolation;
-use crate::sections::link::LinkType;
 
 const ISOLATION: &str = "ftl.placement.isolation";
 
@@ -22,6 +22,6 @@ pub(super) fn check(s: &System) -> Result<(), SystemError> {
     let copies = s.device.read_cache.place == ReadPlace::Slc && s.device.read_cache.size > 0;
     let off = "off where the read cache has blocks in SLC mode";
     s.expect(!copies, &[ISOLATION, "device.read_cache.place", "device.read_cache.size"], off)?;
-    let away = s.device.hmb.size > 0 && s.hmb_shares().write > 0.0;
+    let away = s.controller.hmb.size > 0 && s.hmb_shares().write > 0.0;
     s.expect(!away, &[ISOLATION, "device.hmb.use"], "off where written data waits in host memory")
 }

@@ -9,11 +9,10 @@ use crate::key::nearest::nearest;
 use crate::sections::device::Device;
 use crate::sections::flash::Flash;
 use crate::sections::ftl::Ftl;
-use crate::sections::host::Host;
 use crate::sections::hybrid::Nvmm;
 use crate::sections::kernel::Kernel;
-use crate::sections::link::Link;
 use crate::sections::memory::{Cpu, Memory};
+use crate::sections::onenand::{DemandPaging, Sram};
 
 /// Link types of block storage. A OneNAND has no driver, controller or translation layer.
 const STORAGE: &[&str] = &["pcie", "sata", "ufs", "ddr", "shared-buffer"];
@@ -30,8 +29,11 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         when: None,
         help: "One-line description of a system.",
     }];
-    Host::keys(&mut keys);
-    Link::keys(&mut keys);
+    host::Config::keys(&mut keys);
+    DemandPaging::keys(&mut keys);
+    Sram::keys(&mut keys);
+    link::Keys::keys(&mut keys);
+    device::Config::keys(&mut keys);
     Device::keys(&mut keys);
     Flash::keys(&mut keys);
     Ftl::keys(&mut keys);

@@ -45,7 +45,7 @@ pub(super) fn zones(system: &System, geometry: Geometry, payload: PayloadKind) -
             reset_active: z.reset_active,
             yields: z.yields,
         },
-        tags: d.max_commands,
+        tags: system.controller.max_commands,
         moves: payload != PayloadKind::None,
     })
 }

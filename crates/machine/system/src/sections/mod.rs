@@ -3,9 +3,7 @@
 pub mod device;
 pub mod flash;
 pub mod ftl;
-pub mod host;
 pub mod hybrid;
 pub mod kernel;
-pub mod link;
 pub mod memory;
 pub mod onenand;

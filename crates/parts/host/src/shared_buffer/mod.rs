@@ -148,7 +148,9 @@ fn new_driver(config: &Config, layout: &Layout) -> Driver {
         db_sectors: sizes.db_sectors,
         split_sectors: (config.max_transfer / SECTOR as u64) as u32,
         extents_max: own.extents,
-        shortage: own.shrink.map_or(Shortage::Wait, |bytes| Shortage::Shrink { sectors_min: (bytes / SECTOR as u64) as u32 }),
+        shortage: own
+            .shrink
+            .map_or(Shortage::Wait, |bytes| Shortage::Shrink { sectors_min: (bytes / SECTOR as u64) as u32 }),
         requests_max: REQUESTS,
         commands_max: u32::from(sizes.queue_pairs) * sizes.sq_entries,
     })
