@@ -2,6 +2,7 @@
 
 use ftl::config::HostMemory;
 use host_interface::external::External;
+use host_interface::shared_buffer::emulated_dram;
 use nand::{PayloadKind, Store};
 use sim::{Schedule, Streams, Time};
 use storage::prepare::{Preparation, prepare};
@@ -132,7 +133,7 @@ impl Drive {
     ) -> Result<Drive, DriveError> {
         let streams = Streams::new(options.seed);
         let (nand, ftl, _) = parts.mount(flash.store, &streams)?;
-        let host_memory = parts.ftl.host_memory.map(|memory| (system.device.hmb.size, memory));
+        let host_memory = parts.ftl.host_memory.map(|memory| (system.controller.hmb.size, memory));
         if let Some(state) = flash.state.as_deref().filter(|state| !state.is_empty()) {
             controller.restore_state(state)?;
         }
@@ -497,12 +498,13 @@ fn has_write_cache(parts: &Parts) -> bool {
 /// Returns the configuration of a shared buffer.
 fn bus_config(parts: &Parts, own: &link::SharedBufferConfig) -> Result<BusConfig, DriveError> {
     let interface = &parts.host_interface;
-    let delivery = match interface.host.completion {
-        host::Completion::Interrupt { delivery, .. } => delivery,
-        host::Completion::Polling { .. } => Time::ZERO,
+    let delivery = match interface.host.completion.is_polling() {
+        true => Time::ZERO,
+        false => interface.host.completion.delivery,
     };
     Ok(BusConfig {
         device: interface.device.clone(),
+        buffer: emulated_dram(&interface.device.shared_buffer, own),
         layout: bus::layout(interface, own)?,
         capacity: parts.user_bytes,
         write_cache: has_write_cache(parts),
@@ -546,20 +548,20 @@ fn controller_config(
 /// arbitration (the guest chooses priorities otherwise), and room for all the host memory that the drive prefers.
 fn parts(system: &System) -> Result<Parts, DriveError> {
     match system.link.kind {
-        system::link::LinkType::Pcie => {}
-        system::link::LinkType::SharedBuffer => return Ok(Parts::new(system, PayloadKind::Bytes)?),
+        system::LinkType::Pcie => {}
+        system::LinkType::SharedBuffer => return Ok(Parts::new(system, PayloadKind::Bytes)?),
         _ => return Err(DriveError::Link),
     }
     let mut system = system.clone();
-    system.host.hmb.limit = system.device.hmb.size;
-    system.host.hmb.contiguous = system.host.hmb.contiguous.max(system.device.hmb.size);
+    system.host.hmb.limit = system.controller.hmb.size;
+    system.host.hmb.contiguous = system.host.hmb.contiguous.max(system.controller.hmb.size);
     let mut parts = Parts::new(&system, PayloadKind::Bytes)?;
     parts.ftl.tags += 1;
     parts.zones.iter_mut().for_each(|ftl| ftl.tags += 1);
     parts.conventional.iter_mut().for_each(|ftl| ftl.tags += 1);
     parts.host_interface.device.arbitration = device::Arbitration::RoundRobin;
     parts.host_interface.device.priorities.clear();
-    parts.host_interface.device.coalescing = None;
+    parts.host_interface.device.coalescing = device::Coalescing::OFF;
     Ok(parts)
 }
 

@@ -31,7 +31,7 @@ impl Ahci {
             device: device::Sata::new(&config.device),
             tracks: Tracks::behind(&host.tracks()),
             interrupts: 0,
-            polling: matches!(config.host.completion, host::Completion::Polling { .. }),
+            polling: config.host.completion.is_polling(),
             host,
         }
     }

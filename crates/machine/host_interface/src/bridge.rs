@@ -9,9 +9,9 @@
 mod north;
 mod south;
 
+use host::Submission;
 use host::dma::{DataPath, Walk};
 use host::memory::Memory;
-use host::{Chipset, Submission};
 use link::{Direction, Transfer};
 use media::{Op, Request, Status, Tag};
 use sim::{Part as _, Schedule, Time};
@@ -75,7 +75,8 @@ pub struct Bridge {
 }
 
 impl Bridge {
-    pub(super) fn new(config: &Config, chipset: &Chipset) -> Bridge {
+    pub(super) fn new(config: &Config) -> Bridge {
+        let chipset = &config.host.chipset;
         let host = host::Ahci::new(&config.host);
         let (slots, tags) = (config.host.queue_depth, config.device.max_commands);
         assert!(slots <= tags, "{slots} command slots for a drive of {tags} commands");
@@ -101,7 +102,7 @@ impl Bridge {
             front_side_bus: chipset.front_side_bus,
             landed: [Time::ZERO; host::slots::SLOTS as usize],
             interrupts: 0,
-            polling: matches!(config.host.completion, host::Completion::Polling { .. }),
+            polling: config.host.completion.is_polling(),
             host,
         }
     }

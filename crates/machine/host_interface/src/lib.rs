@@ -25,6 +25,7 @@ use ahci::Ahci;
 use bridge::Bridge;
 use event::{STEP, STEPS};
 use external::External;
+use host::ChipsetModel;
 use nvme::Nvme;
 use path::Path;
 use shared_buffer::SharedBuffer;
@@ -100,14 +101,14 @@ impl HostInterface {
     /// # Panics
     /// Panics if a part does not support the configuration; see the parts.
     pub fn new(config: &Config) -> HostInterface {
-        match (&config.link, &config.host.chipset) {
+        match (&config.link, config.host.chipset.model) {
             (link::Config::Pcie(_), _) => HostInterface::Nvme(Box::new(Nvme::new(config))),
-            (link::Config::Sata(_), None) => HostInterface::Ahci(Box::new(Ahci::new(config))),
+            (link::Config::Sata(_), ChipsetModel::Hidden) => HostInterface::Ahci(Box::new(Ahci::new(config))),
             (link::Config::Ufs(link), _) => HostInterface::Ufs(Box::new(Ufs::new(config, link))),
-            (link::Config::Sata(_) | link::Config::Ddr(_), Some(chipset)) => {
-                HostInterface::Bridge(Box::new(Bridge::new(config, chipset)))
+            (link::Config::Sata(_) | link::Config::Ddr(_), ChipsetModel::Bridges) => {
+                HostInterface::Bridge(Box::new(Bridge::new(config)))
             }
-            (link::Config::Ddr(_), None) => panic!("a DDR port without a North Bridge"),
+            (link::Config::Ddr(_), ChipsetModel::Hidden) => panic!("a DDR port without a North Bridge"),
             (link::Config::SharedBuffer(own), _) => {
                 HostInterface::SharedBuffer(Box::new(SharedBuffer::new(config, own)))
             }

@@ -27,7 +27,7 @@ pub struct Nvme {
 impl Nvme {
     pub(super) fn new(config: &Config) -> Nvme {
         let host = host::Nvme::new(&config.host);
-        let interrupts = matches!(config.host.completion, host::Completion::Interrupt { .. });
+        let interrupts = !config.host.completion.is_polling();
         let depth = config.host.queue_depth as u16;
         let link::Config::Pcie(pcie) = &config.link else { panic!("NVMe over {:?}", config.link) };
         let link = Pcie::new(pcie);
@@ -37,7 +37,7 @@ impl Nvme {
             tracks: Tracks::behind(&host.tracks()),
             host,
             ringing: 0,
-            memory: HostMemory::new(config.host.hmb, config.device.hmb, u64::from(config.device.host_page)),
+            memory: HostMemory::new(config.host.hmb, config.device.hmb.identify(), u64::from(config.device.host_page)),
         }
     }
 

@@ -18,8 +18,8 @@ use sim::{Lane, Part as _, Schedule, Time, Track};
 use super::event::{Config, Event, Output, STEP};
 use super::path::Path;
 use super::view::{Busy, Part};
-pub use memory::BusReport;
 use memory::Buses;
+pub use memory::{BusReport, dram_device, emulated_dram};
 
 /// Host, bus, buffer and device.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ impl host::shared_buffer::Memory for Reach<'_> {
 impl SharedBuffer {
     pub(super) fn new(config: &Config, own: &link::SharedBufferConfig) -> SharedBuffer {
         let sizes = ::shared_buffer::Config {
-            queue_pairs: config.host.queue_pairs.min(config.host.cores) as u16,
+            queue_pairs: config.host.pairs().min(config.host.cores) as u16,
             sq_entries: config.host.queue_depth,
             cq_entries: config.host.queue_depth,
             extents_max: config.host.shared_buffer.extents,
@@ -131,8 +131,9 @@ impl SharedBuffer {
         let region: Box<[Cell<u64>]> = vec![Cell::new(0); layout.words()].into();
         layout.format(&*region);
         let host = host::SharedBuffer::new(&config.host, &layout);
+        let buffer = emulated_dram(&config.device.shared_buffer, own);
         SharedBuffer {
-            device: device::SharedBuffer::new(&config.device, &layout),
+            device: device::SharedBuffer::new(&config.device, &layout, &buffer),
             buses: Buses::new(own),
             tracks: host.tracks().len() as u32,
             host,
@@ -146,9 +147,9 @@ impl SharedBuffer {
     }
 
     pub(super) fn interrupts(&self) -> u64 {
-        match self.config.completion {
-            host::Completion::Interrupt { .. } => self.device.interrupts(),
-            host::Completion::Polling { .. } => 0,
+        match self.config.completion.is_polling() {
+            true => 0,
+            false => self.device.interrupts(),
         }
     }
 

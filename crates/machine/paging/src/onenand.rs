@@ -116,26 +116,19 @@ impl PagingParts {
     /// # Panics
     /// If the system has no OneNAND; callers must check first.
     pub fn new(system: &System) -> PagingParts {
-        assert_eq!(system.link.kind, system::link::LinkType::OneNand, "expected a OneNAND link");
-        let (l, s) = (&system.link, &system.host.sram);
+        assert_eq!(system.link.kind, system::LinkType::OneNand, "expected a OneNAND link");
+        let s = &system.sram;
         PagingParts {
             nand: parts::flash(system, system.geometry(), PayloadKind::None, 0),
-            onenand: OneNandConfig {
-                buffers: system.device.onenand.buffers,
-                word_bytes: l.width,
-                words_per_s: l.rate,
-                burst_latency: l.burst_latency,
-                latency_uw: l.latency_power,
-                transfer_uw: l.transfer_power,
-            },
+            onenand: system.device.onenand,
             sram: SramConfig {
                 frames: u32::try_from(s.size / system.flash.page).expect("SRAM is at most 1 GiB"),
                 access: s.access,
                 width: s.width,
                 power_uw: s.power,
             },
-            line: system.host.paging.line,
-            overlap: system.host.paging.overlap,
+            line: system.paging.line,
+            overlap: system.paging.overlap,
         }
     }
 
@@ -250,7 +243,7 @@ impl OneNandMachine {
 
     /// Creates the policy named by `system`.
     pub fn policy(system: &System, parts: &PagingParts) -> Online {
-        let paging = &system.host.paging;
+        let paging = &system.paging;
         let weights = Weights::time(&parts.costs());
         let policy = Online::new(paging.name(), parts.sram.frames, parts.onenand.buffers, paging.reading(), &weights);
         policy.expect("systems name online policies")

@@ -30,7 +30,7 @@ pub fn slice(system: &System, sample: u64) -> Result<System, String> {
         return refuse("flash.channels", channels);
     }
     part.flash.channels = (channels / sample) as _;
-    match &mut part.link.bandwidth {
+    match &mut part.link.pcie.bandwidth {
         Some(bandwidth) => *bandwidth = (*bandwidth / sample).max(1),
         None => narrow(&mut part, sample)?,
     }
@@ -40,10 +40,10 @@ pub fn slice(system: &System, sample: u64) -> Result<System, String> {
     part.raw_bytes /= sample;
     part.caches.write.size = divide(part.caches.write.size);
     part.caches.read.size = divide(part.caches.read.size);
-    part.device.dram_bandwidth = part.device.dram_bandwidth.map(|rate| (rate / sample).max(1));
+    part.controller.dram_bandwidth = part.controller.dram_bandwidth.map(|rate| (rate / sample).max(1));
     part.ftl.map_cache.size = part.ftl.map_cache.size.map(divide);
     part.host.max_transfer = (part.host.max_transfer / sample).max(4096) / 4096 * 4096;
-    if part.device.hmb.size > 0 {
+    if part.controller.hmb.size > 0 {
         return Err(format!("drive.sample: found {sample} with device.hmb.size, expected 1"));
     }
     Ok(part)
@@ -51,10 +51,10 @@ pub fn slice(system: &System, sample: u64) -> Result<System, String> {
 
 /// Divides the rate of a PCIe link: fewer lanes, then earlier generations, each of which has half the rate from 5 to 3.
 fn narrow(part: &mut System, sample: u64) -> Result<(), String> {
-    let (lanes, generation) = (part.link.lanes, part.link.generation);
+    let (lanes, generation) = (part.link.pcie.lanes, part.link.pcie.generation);
     let mut left = sample;
     while left > 1 {
-        let link = &mut part.link;
+        let link = &mut part.link.pcie;
         if !left.is_multiple_of(2) {
             return Err(format!("drive.sample: found {sample}, expected a power of two on a link of lanes"));
         }

@@ -209,7 +209,7 @@ fn counters_can_be_read_midway_on_every_drive() {
     for (name, _) in presets() {
         let system = system(name, &[]);
         let kinds = (system.memory.kind, system.link.kind);
-        let other = kinds.0 != system::memory::MainMemory::None || kinds.1 == system::link::LinkType::OneNand;
+        let other = kinds.0 != system::memory::MainMemory::None || kinds.1 == system::LinkType::OneNand;
         // Zones are not written at random.
         if other || system.has_zones() {
             continue;

@@ -1,7 +1,7 @@
 //! System files: the parts of a machine and their parameters.
 //!
 //! A system is a TOML file. It may extend a preset or another file, and `--set key=value` overrides both. Each key is
-//! one row of a table (the `section!`s of [`host`], [`link`], [`device`], [`flash`], [`ftl`]): name, kind of value,
+//! one row of a table (the [`keys::section!`]s of the parts, and of [`device`], [`flash`], [`ftl`]): name, kind of value,
 //! default with its basis, help, and the field it is read into. The loader, range checks, resolved files, JSON Schema
 //! and suggestions for misspelled names all use that table.
 
@@ -15,15 +15,14 @@ mod sections;
 mod setting;
 mod system;
 
+pub use ::link::LinkType;
 pub use error::{Place, SystemError};
 pub use file::presets::{preset, presets};
 pub use key::table::keys;
 pub use keys::{Basis, Choice, Fallback, Key, Kind, Shape, Value};
 pub use nand::Flash;
 pub use sections::device::Device;
-pub use sections::host::Host;
-pub use sections::link::{Link, LinkType};
-pub use sections::{device, host, hybrid, kernel, link, memory, onenand};
+pub use sections::{device, hybrid, kernel, memory, onenand};
 pub use setting::Setting;
 pub use system::System;
 
@@ -74,7 +73,10 @@ impl System {
         let mut system = System {
             title: values.get("title"),
             host: Section::read(&values),
+            paging: Section::read(&values),
+            sram: Section::read(&values),
             link: Section::read(&values),
+            controller: Section::read(&values),
             device: Section::read(&values),
             flash: Section::read(&values),
             ftl: Section::read(&values),

@@ -3,16 +3,15 @@
 use sha2::{Digest, Sha256};
 
 use crate::key::table::{TITLE, keys, row};
-use crate::sections::device::{Device, Namespace};
-use crate::sections::host::Host;
+use crate::sections::device::Device;
 use crate::sections::hybrid::Nvmm;
 use crate::sections::kernel::Kernel;
-use crate::sections::link::Link;
 use crate::sections::memory::{Cpu, MainMemory, Memory};
+use crate::sections::onenand::{DemandPaging, Sram};
 use crate::setting::Setting;
 use ftl::section::{Caches, Layer};
 use nand::Flash;
-use zones::section::Zones;
+use zones::section::{Namespace, Zones};
 
 /// A complete, validated description of a machine, defaults included.
 ///
@@ -22,10 +21,16 @@ pub struct System {
     /// One-line description.
     pub title: String,
     /// `[host]`
-    pub host: Host,
+    pub host: host::Config,
+    /// `[host.paging]`
+    pub paging: DemandPaging,
+    /// `[host.sram]`
+    pub sram: Sram,
     /// `[link]`
-    pub link: Link,
-    /// `[device]`
+    pub link: link::Keys,
+    /// `[device]`: the controller's front end
+    pub controller: ::device::Config,
+    /// `[device]`: the rest of the controller
     pub device: Device,
     /// `[flash]`
     pub flash: Flash,
@@ -73,7 +78,7 @@ impl System {
 
     /// Returns true if the drive has zones.
     pub fn has_zones(&self) -> bool {
-        self.device.namespace == Namespace::Zoned
+        self.zones.namespace == Namespace::Zoned
     }
 
     /// Returns the bytes of main memory available to programs and files.

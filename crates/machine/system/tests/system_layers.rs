@@ -1,9 +1,9 @@
 //! Precedence of files, and the reported origin of values.
 
+use device::Priority;
 use ftl::section::{Axis, Stripe, WriteMode};
 use sim::Time;
-use system::host::QueuePriority;
-use system::link::LinkType;
+use system::LinkType;
 use system::{Basis, Place, System};
 
 fn system(text: &str, sets: &[(&str, &str)]) -> System {
@@ -67,7 +67,7 @@ fn every_toml_syntax_for_tables_is_accepted() {
 fn defaults_follow_the_keys_they_depend_on() {
     let depth = |text| system(text, &[]).host.queue_depth;
     assert_eq!((depth(""), depth("[link]\ntype = \"sata\"\n")), (1024, 32));
-    let lanes = |text| system(text, &[]).link.lanes;
+    let lanes = |text| system(text, &[]).link.pcie.lanes;
     assert_eq!((lanes(""), lanes("[link]\ntype = \"ufs\"\n")), (4, 2));
     let program = |text| system(text, &[]).flash.timing.program;
     assert_eq!(program("[flash]\ncell = \"slc\"\n"), [Time::from_us(350); 4]);
@@ -84,7 +84,7 @@ fn inapplicable_keys_of_an_extended_file_are_dropped() {
     assert!(inactive.contains("# only where link.type is \"pcie\" or \"ufs\":\n#   link.lanes"), "{inactive}");
     let weighted = "[device]\narbitration = \"weighted-round-robin\"\n[host]\nqueue_priority = [\"urgent\", \"low\"]\n";
     let s = system(weighted, &[]);
-    assert_eq!(s.host.queue_priority, [QueuePriority::Urgent, QueuePriority::Low]);
+    assert_eq!(s.controller.priorities, [Priority::Urgent, Priority::Low]);
     assert!(s.setting("device.weights.low").applies);
 }
 

@@ -115,6 +115,7 @@ fn a_resolved_system_parses_back() {
         assert_eq!(again.title, system.title);
         assert_eq!(again.host, system.host);
         assert_eq!(again.link, system.link);
+        assert_eq!(again.controller, system.controller);
         assert_eq!(again.device, system.device);
         assert_eq!(again.flash, system.flash);
         assert_eq!(again.ftl, system.ftl);

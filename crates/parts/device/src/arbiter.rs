@@ -1,6 +1,6 @@
 //! Arbitration among submission queues (NVM Express Base Specification 2.0, 3.4.4).
 
-use crate::{Arbitration, Priority};
+use crate::{Arbitration, Priority, Weights};
 
 /// Queues of one priority class, served in turn.
 #[derive(Clone, Debug, Default)]
@@ -39,19 +39,23 @@ impl Arbiter {
     ///
     /// # Panics
     /// Panics if the burst or a weight is outside the specification's range.
-    pub fn new(arbitration: Arbitration, burst: Option<u32>, priorities: &[Priority], queues: u16) -> Arbiter {
+    pub fn new(
+        arbitration: Arbitration,
+        weights: Weights,
+        burst: Option<u32>,
+        priorities: &[Priority],
+        queues: u16,
+    ) -> Arbiter {
         let fits = burst.is_none_or(|burst| burst.is_power_of_two() && burst <= 64);
         assert!(fits, "an arbitration burst of {burst:?} commands, expected a power of two up to 64");
         let class_of = |queue: u16| match arbitration {
             // All queues are in one class, the medium one, whose weight then has no effect.
             Arbitration::RoundRobin => Priority::Medium,
-            Arbitration::WeightedRoundRobin { .. } => {
-                priorities.get(queue as usize).copied().unwrap_or(Priority::Medium)
-            }
+            Arbitration::WeightedRoundRobin => priorities.get(queue as usize).copied().unwrap_or(Priority::Medium),
         };
         let weights = match arbitration {
             Arbitration::RoundRobin => [1, u32::MAX, 1],
-            Arbitration::WeightedRoundRobin { high, medium, low } => [high, medium, low],
+            Arbitration::WeightedRoundRobin => [weights.high, weights.medium, weights.low],
         };
         if arbitration != Arbitration::RoundRobin {
             assert!(weights.iter().all(|w| (1..=256).contains(w)), "weights {weights:?}, expected 1 to 256 each");
@@ -153,6 +157,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const WEIGHTS: Weights = Weights { high: 8, medium: 4, low: 2 };
+
     /// Returns the commands taken from each queue over `turns` single-command turns, with all queues always full.
     fn shares(arbiter: &mut Arbiter, queues: u16, turns: usize) -> Vec<u32> {
         let mut got = vec![0; queues as usize];
@@ -170,14 +176,14 @@ mod tests {
     #[test]
     fn round_robin_is_fair_whatever_the_burst() {
         for burst in [Some(1), Some(4), Some(64)] {
-            let mut arbiter = Arbiter::new(Arbitration::RoundRobin, burst, &[], 3);
+            let mut arbiter = Arbiter::new(Arbitration::RoundRobin, WEIGHTS, burst, &[], 3);
             assert_eq!(shares(&mut arbiter, 3, 3 * 64 * 4), [256, 256, 256]);
         }
     }
 
     #[test]
     fn a_burst_is_taken_from_one_queue() {
-        let mut arbiter = Arbiter::new(Arbitration::RoundRobin, Some(2), &[], 3);
+        let mut arbiter = Arbiter::new(Arbitration::RoundRobin, WEIGHTS, Some(2), &[], 3);
         for queue in 0..3 {
             arbiter.add(queue, 3);
         }
@@ -187,7 +193,7 @@ mod tests {
 
     #[test]
     fn without_a_limit_a_queue_is_emptied_first() {
-        let mut arbiter = Arbiter::new(Arbitration::RoundRobin, None, &[], 2);
+        let mut arbiter = Arbiter::new(Arbitration::RoundRobin, WEIGHTS, None, &[], 2);
         arbiter.add(0, 100);
         arbiter.add(1, 100);
         assert_eq!(arbiter.next(70), Some((0, 70)));
@@ -198,11 +204,11 @@ mod tests {
     #[test]
     fn classes_share_by_weight_and_urgent_goes_first() {
         use Priority::{High, Low, Medium, Urgent};
-        let weighted = Arbitration::WeightedRoundRobin { high: 8, medium: 4, low: 2 };
+        let weighted = Arbitration::WeightedRoundRobin;
         // Two high-priority queues share the weight of their class.
-        let mut arbiter = Arbiter::new(weighted, Some(2), &[High, Medium, Low, High], 4);
+        let mut arbiter = Arbiter::new(weighted, WEIGHTS, Some(2), &[High, Medium, Low, High], 4);
         assert_eq!(shares(&mut arbiter, 4, 14 * 100), [400, 400, 200, 400]);
-        let mut arbiter = Arbiter::new(weighted, Some(2), &[High, Urgent, Low, High], 4);
+        let mut arbiter = Arbiter::new(weighted, WEIGHTS, Some(2), &[High, Urgent, Low, High], 4);
         for queue in 0..4 {
             arbiter.add(queue, 10);
         }
@@ -218,8 +224,8 @@ mod tests {
     #[test]
     fn an_idle_class_leaves_its_share_to_the_others() {
         use Priority::{High, Low};
-        let weighted = Arbitration::WeightedRoundRobin { high: 3, medium: 200, low: 1 };
-        let mut arbiter = Arbiter::new(weighted, None, &[High, Low], 2);
+        let weights = Weights { high: 3, medium: 200, low: 1 };
+        let mut arbiter = Arbiter::new(Arbitration::WeightedRoundRobin, weights, None, &[High, Low], 2);
         assert_eq!(shares(&mut arbiter, 2, 400), [300, 100]);
     }
 
@@ -234,13 +240,10 @@ mod tests {
             limit in 1u32..9,
         ) {
             use Priority::{High, Low, Medium, Urgent};
-            let arbitration = if weighted {
-                Arbitration::WeightedRoundRobin { high: 3, medium: 2, low: 1 }
-            } else {
-                Arbitration::RoundRobin
-            };
+            let arbitration = if weighted { Arbitration::WeightedRoundRobin } else { Arbitration::RoundRobin };
+            let weights = Weights { high: 3, medium: 2, low: 1 };
             let burst = 1 << burst;
-            let mut arbiter = Arbiter::new(arbitration, Some(burst), &[Low, High, Urgent, Medium], 5);
+            let mut arbiter = Arbiter::new(arbitration, weights, Some(burst), &[Low, High, Urgent, Medium], 5);
             let mut pending = [0u32; 5];
             for (queue, count) in adds {
                 arbiter.add(queue, count);

@@ -143,6 +143,11 @@ impl EmulatedDram {
         }
     }
 
+    /// Returns the bytes per line.
+    pub fn line(&self) -> u32 {
+        self.config.line
+    }
+
     /// Returns the bank and row of byte `offset`. Consecutive rows are in consecutive banks.
     pub fn place(&self, offset: u64) -> (u32, u32) {
         let row = offset / u64::from(self.config.row);

@@ -3,44 +3,70 @@
 //!
 //! Everything is off unless configured. These costs describe measured behavior, not its cause inside a drive.
 
+use keys::{RATE, TIME, assumed, section};
 use media::{Op, Request};
 use sim::Time;
 
 use crate::pool::{Pool, Taken};
 
-/// Command costs other than processor time; all off by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Handling {
-    /// Bytes of a mapping unit; a request counts every unit that it touches.
-    pub unit: u64,
-    /// Waits that occupy no processor, between a command's decoding and its start.
-    pub waits: Waits,
-    /// Bytes per second of the staging path for reads of more than one unit; `None` is no limit.
-    pub staging_read: Option<u64>,
-    /// Bytes per second of the staging path for writes of more than one unit; `None` is no limit.
-    pub staging_write: Option<u64>,
-    /// Processor time after the decoding of a write that continues none of the last [`STREAMS`] sequential streams. The
-    /// write itself does not wait for it.
-    pub jump: Time,
+section! {
+    /// Command costs other than processor time; all off by default. A request counts every mapping unit that it touches. The
+    /// staging paths carry the data of requests that touch more than one.
+    #[derive(Copy, Default, Eq)]
+    Handling {
+        "ftl.unit" unit: u64;
+        "device.firmware.jump" jump: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Core time after a write that continues none of the last 16 sequential streams; the write itself does not \
+             wait for it.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.staging.read" staging_read: Option<u64> = RATE.or("unlimited"),
+            assumed("unlimited", "no effect unless a measured drive shows one"),
+            "Bytes per second of the staging path for reads.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.staging.write" staging_write: Option<u64> = RATE.or("unlimited"),
+            assumed("unlimited", "no effect unless a measured drive shows one"),
+            "Bytes per second of the staging path for writes.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+
+        /// Waits that occupy no processor.
+        table waits: Waits;
+    }
 }
 
-/// Waits that occupy no processor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waits {
-    /// Wait of a read.
-    pub read: Time,
-    /// Wait of a write.
-    pub write: Time,
-    /// Wait of a trim.
-    pub trim: Time,
-    /// Wait of a flush.
-    pub flush: Time,
-    /// Zone append.
-    pub append: Time,
-    /// Additional wait of a read or write of more than one mapping unit.
-    pub split: Time,
-    /// Additional wait per mapping unit of a read or write beyond the first.
-    pub unit: Time,
+section! {
+    /// Waits that occupy no processor, between a command's decoding and its start.
+    #[derive(Copy, Default, Eq)]
+    Waits {
+        "device.firmware.wait.read" read: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Wait of a read.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.write" write: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Wait of a write.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.trim" trim: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Wait of a trim.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.flush" flush: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Wait of a flush.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.append" append: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Wait of a zone append.",
+            when "device.namespace" is "zoned";
+        "device.firmware.wait.split" split: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Additional wait of a read or write that touches more than one ftl.unit.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+        "device.firmware.wait.unit" unit: Time = TIME,
+            assumed("0s", "no effect unless a measured drive shows one"),
+            "Additional wait for each ftl.unit beyond the first that a read or write touches.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+    }
 }
 
 /// Number of sequential write streams that are tracked.

@@ -8,10 +8,64 @@
 
 use std::fmt;
 
+use keys::{COUNT, Conflict, SIZE, Value, assumed, expect, given, section};
+
 /// The unit of HMPRE, HMMIN and HMMINDS in bytes.
 pub const UNIT: u64 = 4096;
 /// Bytes of an entry of the Host Memory Descriptor List.
 pub const DESCRIPTOR: u32 = 16;
+
+section! {
+    /// The controller's preferences about the buffer.
+    #[derive(Copy, Default, Eq)]
+    HmbKeys {
+        "device.hmb.size" size: u64 = SIZE,
+            assumed("0B", "drives with DRAM do not need it"),
+            "Preferred size (HMPRE), a multiple of 4KiB; the host lends at most host.hmb.limit. 0B: none.",
+            when "link.type" is "pcie";
+        "device.hmb.minimum" minimum: u64 = SIZE,
+            given("0B", "NVMe Base Specification: HMMIN is 0 if any size is acceptable"),
+            "Minimum usable size (HMMIN), a multiple of 4KiB; at most device.hmb.size, if that is set.",
+            when "link.type" is "pcie";
+        "device.hmb.min_descriptor" min_descriptor: u64 = SIZE,
+            given("0B", "NVMe Base Specification: HMMINDS is 0 if any size is acceptable"),
+            "Minimum usable size of a contiguous region (HMMINDS), a multiple of 4KiB.",
+            when "link.type" is "pcie";
+        "device.hmb.max_descriptors" max_descriptors: Option<u16> = COUNT.within(1.0, 65535.0).or("any"),
+            given("any", "NVMe Base Specification: HMMAXD is 0 if any number is acceptable"),
+            "Maximum number of usable regions (HMMAXD).",
+            when "link.type" is "pcie";
+
+        check pages;
+    }
+}
+
+impl HmbKeys {
+    /// Returns the fields of Identify Controller, all zero without a buffer.
+    pub fn identify(&self) -> Identify {
+        let units = |bytes: u64| (bytes / UNIT).min(u64::from(u32::MAX)) as u32;
+        match self.size {
+            0 => Identify::default(),
+            size => Identify {
+                hmpre: units(size),
+                hmmin: units(self.minimum),
+                hmminds: units(self.min_descriptor),
+                hmmaxd: self.max_descriptors.unwrap_or(0),
+            },
+        }
+    }
+
+    fn pages(&self) -> Result<(), Conflict> {
+        let (size, minimum) = ("device.hmb.size", "device.hmb.minimum");
+        for (key, bytes) in
+            [(size, self.size), (minimum, self.minimum), ("device.hmb.min_descriptor", self.min_descriptor)]
+        {
+            expect(bytes.is_multiple_of(UNIT), &[key], "a multiple of 4KiB")?;
+        }
+        let most = format!("at most {size} ({})", Value::Size(self.size).plain());
+        expect(self.size == 0 || self.minimum <= self.size, &[minimum, size], most)
+    }
+}
 
 /// The fields of Identify Controller about the buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -62,7 +62,8 @@ impl Nvme {
         assert!(depth >= 2, "a queue of {depth} entries, expected 2 and more");
         assert!(config.fetch_burst > 0, "a fetch burst of no entries");
         assert!(config.host_page.is_power_of_two(), "a memory page of {} bytes", config.host_page);
-        if let Some(Coalescing { threshold, time }) = config.coalescing {
+        let coalescing = config.coalescing.is_on().then_some(config.coalescing);
+        if let Some(Coalescing { threshold, time }) = coalescing {
             let fits = (2..=256).contains(&threshold) && time > Time::ZERO;
             assert!(fits, "coalescing of {threshold} completions in {time}, expected 2 to 256 in more than 0s");
         }
@@ -71,10 +72,16 @@ impl Nvme {
             pairs: vec![Pair::new(depth); pairs as usize],
             free: NONE,
             room: 0,
-            arbiter: Arbiter::new(config.arbitration, config.arbitration_burst, &config.priorities, pairs),
+            arbiter: Arbiter::new(
+                config.arbitration,
+                config.weights,
+                config.arbitration_burst,
+                &config.priorities,
+                pairs,
+            ),
             fetch_burst: config.fetch_burst,
             interrupts,
-            coalescing: config.coalescing,
+            coalescing,
             host_page: u64::from(config.host_page),
             unlisted: 2 * u64::from(config.host_page),
             interrupts_sent: 0,

@@ -1,23 +1,38 @@
 //! The buffers of a OneNAND: SRAM on the flash chip, filled from its array page by page and read by the host like
 //! memory.
 
+use keys::{COUNT, POWER, TIME, given, section};
 use sim::{Energy, Time};
 
-/// Configuration of a OneNAND's buffers and its bus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OneNandConfig {
-    /// Number of buffers, one page each.
-    pub buffers: u32,
-    /// Bytes per word on the bus.
-    pub word_bytes: u64,
-    /// Words per second.
-    pub words_per_s: u64,
-    /// Time from the address of a burst to its first word.
-    pub burst_latency: Time,
-    /// Power during that latency, in microwatts.
-    pub latency_uw: u64,
-    /// Power while words are transferred, in microwatts.
-    pub transfer_uw: u64,
+const BURST: &str = "xip: Table 3, a 16-byte line takes 220 ns, which is eight transfers plus this; likewise a 1 KiB \
+    page, with its writes to SRAM, takes 12.86 us";
+const BURST_POWER: &str = "xip: Table 3, the two powers that reproduce the energy of a line (15.24 nJ) and of a page \
+    (1056.21 nJ, with writes to SRAM at the power of reads)";
+
+section! {
+    /// The SRAM buffers of a OneNAND, through which all pages pass, and its bus: words of `word_bytes` at `words_per_s`
+    /// after a `burst_latency`. The power during that latency, and during the transfer of words, is in microwatts.
+    #[derive(Copy, Eq)]
+    OneNandConfig {
+        "device.onenand.buffers" buffers: u32 = COUNT.within(1.0, 16.0),
+            given("2", "xip: 3.1"),
+            "Number of page buffers, which the host can read in place.",
+            when "link.type" is "onenand";
+        "link.width" word_bytes: u64;
+        "link.rate" words_per_s: u64;
+        "link.burst_latency" burst_latency: Time = TIME,
+            given("60ns", BURST),
+            "Time from the address to the first word of a burst from a OneNAND's buffer.",
+            when "link.type" is "onenand";
+        "link.latency_power" latency_uw: u64 = POWER,
+            given("8.917mW", BURST_POWER),
+            "Power of a OneNAND's bus and buffer during a burst's latency.",
+            when "link.type" is "onenand";
+        "link.transfer_power" transfer_uw: u64 = POWER,
+            given("91.906mW", BURST_POWER),
+            "Power of a OneNAND's bus and buffer during transfers.",
+            when "link.type" is "onenand";
+    }
 }
 
 /// State of a buffer.

@@ -6,7 +6,7 @@ use media::{Op, Request, SECTOR, Status, Tag};
 use sim::{Part, Schedule, Time};
 
 use crate::engine::{Engine, NONE, index};
-use crate::{ARRIVED, Config, DECODED, Event, FETCHED, Output};
+use crate::{ARRIVED, Buffering, Config, DECODED, Event, FETCHED, Output};
 
 /// Tags of native command queuing.
 pub const TAGS: u32 = 32;
@@ -37,8 +37,7 @@ impl Sata {
     /// Panics if the drive is configured for more commands than there are tags.
     pub fn new(config: &Config) -> Sata {
         assert!(config.max_commands <= TAGS, "{} commands, but SATA has {TAGS} tags", config.max_commands);
-        let turn = config
-            .single_buffer
+        let turn = (config.buffering == Buffering::Single)
             .then(|| Turn { holder: NONE, line: VecDeque::with_capacity(config.max_commands as usize) });
         Sata { engine: Engine::new(config), turn }
     }

@@ -12,72 +12,10 @@ use ::shared_buffer::{
 use media::{Op, Request, SECTOR as BYTES, Status, Tag};
 use sim::{Energy, Part, Schedule, Time};
 
+use crate::emulated::SharedBufferConfig;
 use crate::emulated_dram::{EmulatedDram, EmulatedDramConfig};
 use crate::engine::{Engine, index};
 use crate::{ARRIVED, Config, DECODED, Event, Firmware, Output};
-
-/// Configuration specific to a device behind a shared buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SharedBufferConfig {
-    /// Configuration of the buffer.
-    pub buffer: EmulatedDramConfig,
-    /// Clock frequency of the cores in Hz.
-    pub clock: u64,
-    /// Costs of the firmware.
-    pub cycles: Cycles,
-    /// Bytes per mapping unit.
-    pub unit: u32,
-    /// Bytes that the flash reads or programs at once.
-    pub page: u32,
-    /// Power consumption.
-    pub power: ControllerPower,
-}
-
-impl Default for SharedBufferConfig {
-    /// Assumed: see the table of keys.
-    fn default() -> Self {
-        SharedBufferConfig {
-            buffer: EmulatedDramConfig::default(),
-            clock: 266_000_000,
-            cycles: Cycles { fetch: 2000, complete: 1500, unit: 100, command: 500, page: 500 },
-            unit: 4096,
-            page: 16384,
-            power: ControllerPower::default(),
-        }
-    }
-}
-
-/// Firmware costs in cycles of a core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cycles {
-    /// HIL: noticing, fetching and interpreting an entry.
-    pub fetch: u64,
-    /// HIL: preparing and posting a completion.
-    pub complete: u64,
-    /// FTL: looking up or allocating a mapping unit.
-    pub unit: u64,
-    /// FTL: fixed cost per command.
-    pub command: u64,
-    /// FIL: a transfer with a chip, from its request to the check of its end.
-    pub page: u64,
-}
-
-/// Power consumption of the controller: power in microwatts, energy in picojoules per byte.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ControllerPower {
-    /// Constant power.
-    pub always_uw: u64,
-    /// Power of a working core.
-    pub core_uw: u64,
-    /// Energy per byte that the host reads or writes.
-    pub interface_pj: u64,
-    /// Energy per byte between the data buffer and the flash interface.
-    pub buffer_pj: u64,
-    /// Energy per byte decoded.
-    pub decode_pj: u64,
-    /// Energy per byte encoded.
-    pub encode_pj: u64,
-}
 
 /// Energy of the controller by consumer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -166,11 +104,11 @@ pub struct Posted {
 }
 
 impl SharedBuffer {
-    /// Creates an idle device with a formatted buffer.
+    /// Creates an idle device with a formatted `buffer`.
     ///
     /// # Panics
     /// Panics if the device is configured for no commands or more than 65,535.
-    pub fn new(config: &Config, layout: &Layout) -> SharedBuffer {
+    pub fn new(config: &Config, layout: &Layout, buffer: &EmulatedDramConfig) -> SharedBuffer {
         let own = &config.shared_buffer;
         // Decoding time is computed per command; completions are prepared once the data has passed.
         let none = Time::ZERO;
@@ -185,7 +123,7 @@ impl SharedBuffer {
             config: *own,
             bypass: config.bypass_flash,
             identity: None,
-            buffer: EmulatedDram::new(&own.buffer),
+            buffer: EmulatedDram::new(buffer),
             interrupts: 0,
         }
     }
@@ -416,7 +354,7 @@ impl SharedBuffer {
     /// processed.
     pub fn energy(&self, now: Time, decoded: u64, encoded: u64) -> ControllerEnergy {
         let (power, stats) = (&self.config.power, self.buffer.stats(now));
-        let line = u64::from(self.config.buffer.line);
+        let line = u64::from(self.buffer.line());
         let cores = self.engine.busy(now).into_iter().fold(Time::ZERO, |sum, (_, busy)| sum + busy);
         ControllerEnergy {
             always: Energy::of_power(power.always_uw, now),

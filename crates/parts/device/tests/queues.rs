@@ -59,9 +59,9 @@ proptest! {
         let mut device = Nvme::new(&config, 1, depth, true, ROUND_TRIP);
         let mut driver = host::Nvme::new(&host::Config {
             cores: 1,
-            queue_pairs: 1,
+            queue_pairs: Some(1),
             queue_depth: u32::from(depth),
-            completion: host::Completion::Interrupt { delivery: Time::ZERO, handler: Time::ZERO },
+            completion: host::Completion::interrupts(Time::ZERO, Time::ZERO),
             ..host::Config::default()
         });
         // Requests without an entry, in the submission queue, and in the controller.
@@ -158,7 +158,7 @@ proptest! {
     ) {
         let time = Time::from_us(time * 100);
         let config = Config {
-            coalescing: Some(Coalescing { threshold, time }),
+            coalescing: Coalescing { threshold, time },
             firmware: instant(),
             ..Config::default()
         };

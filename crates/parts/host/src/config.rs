@@ -1,172 +1,120 @@
 //! Configuration of a host.
 
+use keys::{COUNT, Conflict, Fallback, SIZE, TIME, Why, assumed, by_assumed, by_given, expect, given, section};
+use media::SECTOR;
 use sim::Time;
 
+use crate::hmb::HmbConfig;
 use crate::shared_buffer::SharedBufferConfig;
-use crate::{DmaConfig, MemoryConfig};
+use crate::{AhciConfig, Chipset, Completion, UfshciConfig};
 
-/// A host: its processors, its driver, and their costs. Costs are processor time on one core.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Cores that submit. Job `j` runs on core `j` modulo this.
-    pub cores: u32,
-    /// NVMe: queue pairs, 1 to 65,535. Core `c` uses queue pair `c` modulo this.
-    pub queue_pairs: u32,
-    /// Entries per queue, all but one of which NVMe can use (2 to 65,535); AHCI, UFSHCI: command slots, 1 to 32.
-    pub queue_depth: u32,
-    /// Time to submit a command: block layer, driver, doorbell.
-    pub submit: Time,
-    /// Time to complete a command on the core that submitted it: driver, block layer, waking the submitter.
-    pub complete: Time,
-    /// Notification of the driver about completions.
-    pub completion: Completion,
-    /// Largest transfer of a command in bytes (NVMe: MDTS and the block layer's limit); larger requests are split.
-    pub max_transfer: u64,
-    /// NVMe: memory that the host is willing to lend to the controller.
-    pub hmb: crate::hmb::HmbConfig,
-    /// Configuration specific to a SATA drive's host.
-    pub ahci: AhciConfig,
-    /// Configuration specific to the host of a device with a shared buffer.
-    pub shared_buffer: SharedBufferConfig,
-    /// Configuration specific to a UFS device's host.
-    pub ufshci: UfshciConfig,
-    /// North and South Bridge as separate parts; `None` if their costs are included in the adapter's times.
-    pub chipset: Option<Chipset>,
+const URING: &str = "a current core handles close to a million 4 KiB requests per second through io_uring and nvme-pci";
+const AHCI_PATH: &str = "half of Intel's 6.0 us for the path through AHCI (AnandTech, Testing SATA Express, 2014)";
+const UFS_PATH: &str = "half of the 6.0 us of AHCI, with which it shares SCSI and interrupt handling, on a phone core \
+    that takes two and a half times as long as a desktop core";
+const PHONE: &str = "block layer, driver and wake-up of the waiting thread, on a 1.7 GHz core with a kernel of 2012";
+const DMA_PATH: &str = "the same driver, with the registers of a different DMA engine";
+
+section! {
+    /// A host: its processors, its driver, and their costs. Costs are processor time on one core. The link determines the
+    /// driver: nvme-pci over PCIe, AHCI over SATA, ufshcd over UFS.
+    #[derive(Eq)]
+    Config {
+        "host.cores" cores: u32 = COUNT.within(1.0, 1024.0),
+            assumed("8", "a current desktop"),
+            "CPU cores that submit requests; job j runs on core j modulo this number.";
+        "host.queue_pairs" queue_pairs: Option<u32> = COUNT.within(1.0, 65535.0).or("auto"),
+            given("auto", "the Linux NVMe driver creates one pair of I/O queues per core"),
+            "Submission and completion queue pairs; auto: one per core.",
+            when "link.type" is "pcie" | "shared-buffer";
+        "host.queue_depth" queue_depth: u32 = COUNT.within(1.0, 65535.0),
+            Fallback::By("link.type", &[
+                by_given("pcie", "1024", "the default of the Linux NVMe driver"),
+                by_given("sata", "32", "Serial ATA native command queuing: 32 tags"),
+                by_given("ufs", "32", "UFSHCI 2.0 (JESD223B): a list of 32 transfer requests"),
+                by_assumed("ddr", "32", "its DMA engine imitates that of SATA"),
+                by_assumed("shared-buffer", "32", "like other phone storage"),
+            ]),
+            "Entries of an NVMe queue, of which all but one are usable, or of a shared buffer's queue; command slots \
+             of AHCI, UFSHCI or a DDR port's DMA engine.";
+        "host.submit" submit: Time = TIME,
+            Fallback::By("link.type", &[
+                by_assumed("pcie", "700ns", URING),
+                by_assumed("sata", "3us", AHCI_PATH),
+                by_assumed("ufs", "7.5us", UFS_PATH),
+                by_assumed("ddr", "3us", DMA_PATH),
+                by_assumed("shared-buffer", "8us", PHONE),
+            ]),
+            "CPU time per command from the program's call to the doorbell.";
+        "host.complete" complete: Time = TIME,
+            Fallback::By("link.type", &[
+                by_assumed("pcie", "400ns", URING),
+                by_assumed("sata", "3us", AHCI_PATH),
+                by_assumed("ufs", "7.5us", UFS_PATH),
+                by_assumed("ddr", "3us", DMA_PATH),
+                by_assumed("shared-buffer", "12us", PHONE),
+            ]),
+            "CPU time per command from detecting the completion to notifying the program.";
+        "host.max_transfer" max_transfer: u64 = SIZE.within(4096.0, 1073741824.0),
+            Fallback::By("link.type", &[
+                by_assumed("pcie", "512KiB", "an MDTS of 7 with pages of 4 KiB, as client drives have"),
+                by_given("sata", "1280KiB", "Linux: BLK_DEF_MAX_SECTORS, 2560 sectors"),
+                by_given("ufs", "512KiB", "Linux: SCSI_DEFAULT_MAX_SECTORS, 1024 sectors, and 128 pages of 4 KiB \
+                    (SG_ALL)"),
+                by_given("ddr", "1280KiB", "Linux: BLK_DEF_MAX_SECTORS, 2560 sectors"),
+                by_assumed("shared-buffer", "128KiB", "one program on each plane of four chips"),
+            ]),
+            "Maximum command size in bytes; the driver splits larger requests.";
+
+        /// Notification of the driver about completions.
+        table completion: Completion;
+        /// The AHCI host adapter of a SATA link.
+        table ahci: AhciConfig;
+        /// The host controller of a UFS link.
+        table ufshci: UfshciConfig;
+        /// The parts between processors and storage.
+        table chipset: Chipset;
+        /// NVMe: memory that the host is willing to lend to the controller.
+        table hmb: HmbConfig;
+        /// The driver of a shared buffer, and its means of moving data.
+        table shared_buffer: SharedBufferConfig;
+
+        check driver;
+    }
 }
 
-/// The parts between processors and storage: front-side bus, North Bridge with main memory, South Bridge.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Chipset {
-    /// Time from a processor's register write to its arrival at the North Bridge, over the front-side bus.
-    pub front_side_bus: Time,
-    /// Bandwidth between the bridges in bytes per second, each way.
-    pub dmi_bandwidth: u64,
-    /// Latency from one bridge to the other.
-    pub dmi_latency: Time,
-    /// Main memory.
-    pub memory: MemoryConfig,
-    /// The DMA: in the South Bridge for SATA, in the DRAM controller for a DDR port.
-    pub dma: DmaConfig,
+impl Config {
+    /// Returns the number of NVMe queue pairs. Core `c` uses queue pair `c` modulo this.
+    pub fn pairs(&self) -> u32 {
+        self.queue_pairs.unwrap_or(self.cores)
+    }
+
+    fn driver(&self) -> Result<(), Conflict> {
+        let (threshold, completion) = ("host.ufshci.aggregation", "host.completion");
+        if self.ufshci.aggregation.threshold > 1 && self.completion.is_polling() {
+            let why = Why::But("there are no interrupts to aggregate");
+            return Err(Conflict { keys: vec![threshold, completion], why });
+        }
+        expect(self.max_transfer.is_multiple_of(SECTOR), &["host.max_transfer"], "a multiple of 512B")
+    }
 }
 
 impl Default for Config {
+    /// An NVMe driver of Linux, with smaller commands.
     fn default() -> Self {
         Config {
             cores: 8,
-            queue_pairs: 8,
-            // Linux's default for a PCIe NVMe queue.
+            queue_pairs: Some(8),
             queue_depth: 1024,
-            // Assumed: a current core completes close to a million 4 KiB requests per second through io_uring and
-            // nvme-pci, submission and completion together.
             submit: Time::from_ns(700),
             complete: Time::from_ns(400),
             completion: Completion::default(),
-            // Assumed: Linux's max_sectors_kb on many drives.
             max_transfer: 128 << 10,
-            hmb: crate::hmb::HmbConfig::default(),
+            hmb: HmbConfig::default(),
             ahci: AhciConfig::default(),
             shared_buffer: SharedBufferConfig::default(),
             ufshci: UfshciConfig::default(),
-            chipset: None,
-        }
-    }
-}
-
-/// Notification of a driver about completions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Completion {
-    /// The device interrupts a core, which suspends its current work.
-    Interrupt {
-        /// Time from the interrupt's arrival at the host to the first instruction of the driver's handler.
-        delivery: Time,
-        /// Time to enter and leave the handler, without completions.
-        handler: Time,
-    },
-    /// Cores poll for completions whenever they have no other work: there are no interrupts and no idle cores.
-    Polling {
-        /// Time from an entry's arrival in memory until the driver sees it.
-        delay: Time,
-    },
-}
-
-impl Default for Completion {
-    /// Assumed: an interrupt costs about 2 us before the completion, in line with "When poll is better than interrupt"
-    /// (Yang, Minturn and Hady, FAST 2012).
-    fn default() -> Self {
-        Completion::Interrupt { delivery: Time::from_ns(800), handler: Time::from_ns(1000) }
-    }
-}
-
-/// An AHCI host bus adapter and its driver.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AhciConfig {
-    /// Time from the driver's write of a port register (PxCI) until the adapter sees it.
-    pub register_write: Time,
-    /// Time in which the adapter reads a command's header and table from memory (AHCI 1.3.1, 4.2.2 and 4.2.3), one
-    /// command at a time.
-    pub command_fetch: Time,
-    /// Time in which the adapter reads an entry of the table's list of memory regions (PRDT).
-    pub region_fetch: Time,
-    /// Bytes per memory region: a page if the buffer is scattered, at most 4 MiB.
-    pub region: u64,
-    /// True if the drive queues trims (SEND FPDMA QUEUED); otherwise they are issued alone, like flushes.
-    pub queued_trim: bool,
-}
-
-impl Default for AhciConfig {
-    fn default() -> Self {
-        AhciConfig {
-            // Assumed: a chipset's adapter is a few hundred nanoseconds from cores and memory.
-            register_write: Time::from_ns(300),
-            command_fetch: Time::from_ns(800),
-            region_fetch: Time::from_ns(20),
-            region: 4096,
-            // Linux keeps queued trims off for many drives.
-            queued_trim: false,
-        }
-    }
-}
-
-/// A UFS host controller and its driver.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UfshciConfig {
-    /// Time from the driver's write of the doorbell register (UTRLDBR) until the controller sees it.
-    pub register_write: Time,
-    /// Memory latency: from a read request leaving the controller until its data arrives, and from a write leaving it
-    /// until the data is visible.
-    pub memory_latency: Time,
-    /// Bandwidth in bytes per second at which the controller reads memory and, at the same time, writes it.
-    pub dma: u64,
-    /// Bytes per memory region: a page if the buffer is scattered, at most 256 KiB.
-    pub region: u64,
-    /// Interrupt aggregation; `None` if each completion interrupts.
-    pub aggregation: Option<Aggregation>,
-    /// CPU time to maintain 512 KiB of caches that are not coherent with the controller: before a transfer, and after
-    /// one into memory. Zero if they are coherent.
-    pub invalidation_512kib: Time,
-}
-
-/// Aggregation of a UFS host controller's interrupts (JESD223B, UTRIACR).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Aggregation {
-    /// Completions that trigger an interrupt, 1 to 31.
-    pub threshold: u32,
-    /// Maximum delay of an interrupt: up to 255 of the controller's units, 40 us each in the standard.
-    pub time: Time,
-}
-
-impl Default for UfshciConfig {
-    fn default() -> Self {
-        UfshciConfig {
-            // Assumed: a posted write over the buses of a system on a chip, which a core does not wait for.
-            register_write: Time::from_ns(150),
-            // Assumed: LPDDR behind the buses of a system on a chip.
-            memory_latency: Time::from_ns(200),
-            // Assumed: a 64-bit AXI bus at 200 MHz, with one channel each way.
-            dma: 1_600_000_000,
-            region: 4096,
-            aggregation: None,
-            invalidation_512kib: Time::ZERO,
+            chipset: Chipset::default(),
         }
     }
 }

@@ -4,22 +4,39 @@
 //! the location of the buffer's next region. The DMA reads several entries at a time and cannot continue without the
 //! next.
 
+use keys::{COUNT, Conflict, SIZE, assumed, expect, given, section};
+use media::SECTOR;
 use sim::Time;
 
 use crate::slots::SLOTS;
 
-/// Configuration of a DMA.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DmaConfig {
-    /// Bytes per memory region.
-    pub region: u64,
-    /// Entries of the table read at once.
-    pub entries: u32,
-    /// South Bridge: fragments of a write fetched ahead of the one on the wire. With zero, the next is requested when
-    /// the last has been sent.
-    pub read_ahead: u32,
-    /// South Bridge: bytes of read data buffered on their way to memory. When the buffer is full, the wire stops.
-    pub buffer: u64,
+section! {
+    /// The DMA engine of a chipset: in the South Bridge for SATA, in the DRAM controller for a DDR port. It walks the
+    /// list of memory regions one sector or one burst at a time.
+    #[derive(Eq)]
+    DmaConfig {
+        "host.ahci.region" region: u64;
+        "host.dma.entries" entries: u32 = COUNT.within(1.0, 8.0),
+            assumed("4", "a 64-byte read fetches four 16-byte entries"),
+            "Entries of the list of memory regions (PRD table) that the DMA engine reads at once.",
+            when "host.chipset" is "bridges";
+        "host.dma.read_ahead" read_ahead: u32 = COUNT.within(0.0, 64.0),
+            given("0", "ddrssd, 3.3: each piece of a write is fetched, sent and written before the next"),
+            "Sectors of a write that the DMA engine requests from memory ahead of the one being sent.",
+            when "host.chipset" is "bridges";
+        "host.dma.buffer" buffer: u64 = SIZE.within(512.0, 1048576.0),
+            assumed("4KiB", "a few sectors, so that reads are posted: DMI is three times as fast as SATA"),
+            "Read data that can wait in the South Bridge for DMI; while it is full, the SATA link stalls.",
+            when "host.chipset" is "bridges";
+
+        check sectors;
+    }
+}
+
+impl DmaConfig {
+    fn sectors(&self) -> Result<(), Conflict> {
+        expect(self.buffer.is_multiple_of(SECTOR), &["host.dma.buffer"], "a multiple of 512B")
+    }
 }
 
 impl Default for DmaConfig {

@@ -2,6 +2,8 @@
 //! `nvme_setup_host_mem`): as much memory as the controller prefers and the administrator allows, in the largest
 //! contiguous extents available.
 
+use keys::{Conflict, SIZE, expect, given, section};
+
 /// The controller's preferences from Identify Controller, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
@@ -15,13 +17,27 @@ pub struct Wish {
     pub extents_max: u32,
 }
 
-/// Memory that the host is willing to lend, and its fragmentation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HmbConfig {
-    /// Maximum bytes (the module's parameter `max_host_mem_size_mb`); 0 for none.
-    pub limit: u64,
-    /// Largest contiguous allocation: 4 MiB if memory is not fragmented (4 KiB pages, order 10), less if it is.
-    pub contiguous: u64,
+section! {
+    /// Memory that the host is willing to lend, and its fragmentation.
+    #[derive(Copy, Eq)]
+    HmbConfig {
+        "host.hmb.limit" limit: u64 = SIZE,
+            given("128MiB", "the default of the Linux NVMe driver (max_host_mem_size_mb)"),
+            "Maximum memory that the driver lends; 0B: none.",
+            when "link.type" is "pcie";
+        "host.hmb.contiguous" contiguous: u64 = SIZE.least(4096.0),
+            given("4MiB", "the largest order of Linux's page allocator, as long as memory is not fragmented"),
+            "Largest contiguous region of memory that the host can lend.",
+            when "link.type" is "pcie";
+
+        check pages;
+    }
+}
+
+impl HmbConfig {
+    fn pages(&self) -> Result<(), Conflict> {
+        expect(self.contiguous.is_multiple_of(PAGE), &["host.hmb.contiguous"], "a multiple of 4KiB")
+    }
 }
 
 impl Default for HmbConfig {

@@ -5,19 +5,46 @@
 //! proceeds while all banks are refreshed. A DMA that accesses memory in order cannot see more of a DRAM channel than
 //! this; a channel with several competing streams needs a controller with banks.
 
+use keys::{Conflict, RATE, TIME, assumed, expect, given, section};
+use media::SECTOR;
 use sim::{Serial, Span, Time};
 
-/// Configuration of a main memory channel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemoryConfig {
-    /// Bandwidth of the data bus in bytes per second.
-    pub bandwidth: u64,
-    /// Time from a first access at the controller to its first data: row, column and controller.
-    pub latency: Time,
-    /// Time between refreshes (tREFI); zero for no refresh.
-    pub refresh_interval: Time,
-    /// Duration of a refresh, during which the channel is blocked (tRFC).
-    pub refresh: Time,
+section! {
+    /// Main memory as seen by the chipset's DMA engine: an in-order channel with refresh.
+    #[derive(Eq)]
+    MemoryConfig {
+        "host.memory.bandwidth" bandwidth: u64 = RATE,
+            given("6.4GB/s", "ddrssd, 5: DDR2-800, x64"),
+            "Bandwidth of its data bus.",
+            when "host.chipset" is "bridges";
+        "host.memory.latency" latency: Time = TIME,
+            assumed("60ns", "precharge, row and column access of DDR2-800 at 12.5 ns each, and about as much in the \
+                controller"),
+            "Time from a first access to its first data.",
+            when "host.chipset" is "bridges";
+        "host.memory.refresh_interval" refresh_interval: Time = TIME,
+            given("7.8us", "JESD79-2: tREFI up to 85 C"),
+            "Time between refreshes; 0s: none.",
+            when "host.chipset" is "bridges";
+        "host.memory.refresh" refresh: Time = TIME,
+            given("127.5ns", "JESD79-2: tRFC of 1 Gb"),
+            "Duration of a refresh.",
+            when "host.chipset" is "bridges";
+
+        check refreshes;
+    }
+}
+
+impl MemoryConfig {
+    fn refreshes(&self) -> Result<(), Conflict> {
+        let (interval, refresh) = ("host.memory.refresh_interval", "host.memory.refresh");
+        let works = self.refresh_interval == Time::ZERO || self.refresh * 2 <= self.refresh_interval;
+        expect(works, &[refresh, interval], format!("at most half of {interval}"))?;
+        // A refresh does not interrupt the transfer of a sector, so a sector must fit between two refreshes.
+        let sector = Time::of_transfer(SECTOR, self.bandwidth) + self.refresh;
+        let fits = self.refresh_interval == Time::ZERO || sector <= self.refresh_interval;
+        expect(fits, &["host.memory.bandwidth", interval], "a sector between two refreshes")
+    }
 }
 
 impl Default for MemoryConfig {

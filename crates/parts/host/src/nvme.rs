@@ -7,7 +7,7 @@ use sim::{Dense, Part, Schedule, Time};
 use crate::cores::Cores;
 use crate::requests::{NOBODY, Requests, Waiting};
 use crate::vector::{Run, Vector};
-use crate::{Completed, Completion, Config, Event, REAPED, Submission};
+use crate::{Completed, Completion, Config, Detection, Event, REAPED, Submission};
 
 /// A completion queue entry, as the controller writes it into the host's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,12 +193,11 @@ impl Nvme {
     /// # Panics
     /// Panics if the configuration is outside the specification's range.
     pub fn new(config: &Config) -> Nvme {
-        let (pairs, depth, cores) = (config.queue_pairs, config.queue_depth, config.cores);
+        let (pairs, depth, cores) = (config.pairs(), config.queue_depth, config.cores);
         assert!((1..=65_535).contains(&pairs), "{pairs} queue pairs, expected 1 to 65535");
         assert!((2..=65_535).contains(&depth), "queues of {depth} entries, expected 2 to 65535");
-        let polling = matches!(config.completion, Completion::Polling { .. });
         Nvme {
-            cores: Cores::new(cores, polling),
+            cores: Cores::new(cores, config.completion.is_polling()),
             requests: Requests::new(config.max_transfer),
             // Pairs beyond the number of cores would have no user. SAFETY: `submit` derives the index from the core,
             // modulo their number if there are fewer pairs; the index is returned with each command.
@@ -287,9 +286,10 @@ impl Nvme {
         *place = Place { entry, visible };
         pair.unread += 1;
         // The run that processes the entry.
-        let run = match self.completion {
-            Completion::Polling { delay } => Run { at: visible + delay, entry: Time::ZERO },
-            Completion::Interrupt { delivery, handler } => {
+        let Completion { by, poll, delivery, handler } = self.completion;
+        let run = match by {
+            Detection::Polling => Run { at: visible + poll, entry: Time::ZERO },
+            Detection::Interrupt => {
                 let raised = interrupt.and_then(|at| pair.vector.raised(at + delivery, handler));
                 match (pair.vector.looks(visible), raised) {
                     (false, None) => return None,
@@ -320,7 +320,7 @@ impl Nvme {
     /// Handles an interrupt of `queue` that arrives at `at`. Returns the new head of the queue, like
     /// [`completion`](Self::completion).
     pub fn interrupt(&mut self, now: Time, queue: u16, at: Time, s: &mut impl Schedule<Event>) -> Option<u16> {
-        let Completion::Interrupt { delivery, handler } = self.completion else {
+        let Completion { by: Detection::Interrupt, delivery, handler, .. } = self.completion else {
             panic!("queue {queue} is polled and interrupts")
         };
         let run = self.pairs[queue as usize].vector.raised(at + delivery, handler)?;

@@ -8,7 +8,7 @@ use crate::caches::maintenance;
 use crate::cores::Cores;
 use crate::requests::{NOBODY, Requests, Waiting};
 use crate::vector::{Run, Vector};
-use crate::{Completed, Completion, Config, Event, REAPED, Submission};
+use crate::{Completed, Completion, Config, Detection, Event, REAPED, Submission};
 
 /// Maximum number of slots: a register has 32 bits (AHCI 1.3.1, 1.1; UFSHCI 2.0, JESD223B, UTRLDBR).
 pub const SLOTS: u32 = 32;
@@ -56,9 +56,8 @@ impl Slots {
         assert!((1..=SLOTS).contains(&depth), "{depth} command slots, expected 1 to {SLOTS}");
         let all = u32::MAX >> (SLOTS - depth);
         let command = Command { request: Request::flush(), io: 0, core: 0, status: Status::Ok, visible: Time::ZERO };
-        let polling = matches!(config.completion, Completion::Polling { .. });
         Slots {
-            cores: Cores::new(config.cores, polling),
+            cores: Cores::new(config.cores, config.completion.is_polling()),
             requests: Requests::new(config.max_transfer),
             waiting: NOBODY,
             commands: [command; SLOTS as usize],
@@ -143,12 +142,13 @@ impl Slots {
         self.ended |= 1 << slot;
         let command = &mut self.commands[slot as usize];
         (command.status, command.visible) = (status, visible);
-        match self.completion {
-            Completion::Polling { delay } => {
-                self.reap(now, Run { at: visible + delay, entry: Time::ZERO }, s);
+        let Completion { by, poll, delivery, handler } = self.completion;
+        match by {
+            Detection::Polling => {
+                self.reap(now, Run { at: visible + poll, entry: Time::ZERO }, s);
                 true
             }
-            Completion::Interrupt { delivery, handler } => {
+            Detection::Interrupt => {
                 let raised = if interrupts { self.vector.raised(visible + delivery, handler) } else { None };
                 let looks = self.vector.looks(visible);
                 if looks {
@@ -167,7 +167,7 @@ impl Slots {
     /// # Panics
     /// Panics if the driver polls.
     pub fn interrupt(&mut self, now: Time, at: Time, s: &mut impl Schedule<Event>) {
-        let Completion::Interrupt { delivery, handler } = self.completion else {
+        let Completion { by: Detection::Interrupt, delivery, handler, .. } = self.completion else {
             panic!("an interrupt to a driver that polls")
         };
         if let Some(run) = self.vector.raised(at + delivery, handler) {

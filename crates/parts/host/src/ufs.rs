@@ -5,7 +5,7 @@ use media::{Op, Request, Status};
 use sim::{Part, Schedule, Time, Track};
 
 use crate::slots::Slots;
-use crate::{Aggregation, Completed, Completion, Config, Event, Submission, UfshciConfig};
+use crate::{Aggregation, Completed, Config, Event, Submission, UfshciConfig};
 
 /// Bytes of a UTP transfer request descriptor, the entry of the list (JESD223B, 6.1.1).
 const DESCRIPTOR: u64 = 32;
@@ -68,13 +68,14 @@ impl Ufshci {
     pub fn new(config: &Config) -> Ufshci {
         assert!(config.ufshci.region > 0, "memory regions of no bytes");
         assert!(config.ufshci.dma > 0, "a DMA that moves nothing");
-        let interrupting = matches!(config.completion, Completion::Interrupt { .. });
+        let interrupting = !config.completion.is_polling();
+        let aggregation = config.ufshci.aggregation;
         Ufshci {
             slots: Slots::new(config, config.ufshci.invalidation_512kib),
             read: Channel::default(),
             write: Channel::default(),
             // A polling driver needs no aggregation, and a threshold of one is none.
-            aggregation: config.ufshci.aggregation.filter(|a| interrupting && a.threshold > 1),
+            aggregation: (interrupting && aggregation.threshold > 1).then_some(aggregation),
             controller: config.ufshci.clone(),
             untold: 0,
             epoch: 0,

@@ -4,27 +4,97 @@
 //! High-Performance PCs, IEICE Trans. E92-D, 2009, 4.2); `dram::strobed` decides when. This is the data bus: bursts of
 //! both directions one after another. Column commands have their own wires.
 
+use keys::{
+    COUNT, Conflict, Fallback, Kind, SIZE, TIME, TRANSFERS, assumed, by_given, expect, given, power_of_two, section,
+    words,
+};
 use sim::{Serial, Span, Time};
 
 use crate::{Direction, Utilisation};
 
-/// Configuration of a DDR port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DdrConfig {
-    /// Transfers per second: 800 million on DDR2-800.
-    pub transfers_per_s: u64,
-    /// Bytes per transfer: 8 on a 64-bit port.
-    pub width: u32,
-    /// Transfers per burst: 4 or 8.
-    pub burst_length: u32,
-    /// Clocks from a READ to its first data if that is ready.
-    pub cas_latency: u32,
-    /// Time after each READ at which data is sampled if there is no strobe. `None`: the device raises DQS.
-    pub fixed_latency: Option<Time>,
-    /// Whether the bus stays reserved for the answer of a waiting READ.
-    pub held: bool,
-    /// Time after which a waiting READ is given up and issued again.
-    pub timeout: Time,
+words! {
+    /// Ways in which the controller of a DDR port learns that data is ready.
+    Strobe {
+        /// The device raises the data strobe.
+        Dqs = "dqs",
+        /// Data follows each READ after a fixed time.
+        Fixed = "fixed",
+    }
+}
+
+words! {
+    /// Data bus while a READ waits.
+    Waiting {
+        /// Reserved for the answer.
+        Held = "held",
+        /// Open to other transfers.
+        Released = "released",
+    }
+}
+
+section! {
+    /// Configuration of a DDR port.
+    #[derive(Eq)]
+    DdrConfig {
+        "link.rate" transfers_per_s: u64 = TRANSFERS,
+            Fallback::By("link.type", &[
+                by_given("ddr", "800MT/s", "JESD79-2: DDR2-800"),
+                by_given("onenand", "50MT/s", "xip: 5.1, 50 MHz"),
+            ]),
+            "Transfers per second of a DDR port, or of a OneNAND's bus.",
+            when "link.type" is "ddr" | "onenand";
+        "link.width" width: u32 = SIZE.within(1.0, 64.0),
+            Fallback::By("link.type", &[
+                by_given("ddr", "8B", "a DIMM's 64 data bits"),
+                by_given("onenand", "2B", "xip: reference 4, the specification of the x16 KFG5616x1A"),
+            ]),
+            "Bytes per transfer of a DDR port, or of a OneNAND's bus.",
+            when "link.type" is "ddr" | "onenand";
+        "link.burst_length" burst_length: u32 = COUNT.within(4.0, 8.0),
+            given("8", "JESD79-2: 4 or 8"),
+            "Transfers per burst of a DDR port, 4 or 8; its DMA engine moves data in bursts.",
+            when "link.type" is "ddr";
+        "link.cas_latency" cas_latency: u32 = COUNT.within(1.0, 64.0),
+            given("5", "JESD79-2F: DDR2-800D, 5-5-5"),
+            "Clocks from a READ on a DDR port to its first data, if the device has that ready.",
+            when "link.type" is "ddr";
+        "link.strobe" strobe: Strobe = Kind::words(Strobe::WORDS),
+            given("dqs", "ddrssd, 4.2"),
+            "How a DDR port's controller learns that data is ready.",
+            when "link.type" is "ddr";
+        "link.fixed_latency" fixed_latency: Time = TIME,
+            assumed("2ms", "a memory controller that waits a fixed time must wait for the slowest read: 64 KiB from \
+                flash take 1.2 ms in a drive of 2007"),
+            "Without DQS: time from a READ to its data. A READ that finds none is repeated.",
+            when "link.strobe" is "fixed";
+        "link.waiting" waiting: Waiting = Kind::words(Waiting::WORDS),
+            assumed("held", "the paper's only signal is DQS: the device could not tell when a bus in use is free"),
+            "Data bus of a DDR port while a READ waits for DQS.",
+            when "link.strobe" is "dqs";
+        "link.timeout" timeout: Time = TIME,
+            assumed("10ms", "longer than a block erase and any queue of reads before it"),
+            "Time after which a DDR port's controller gives up a READ that waits for DQS, lets other transfers use the \
+             bus, and issues it again.",
+            when "link.strobe" is "dqs";
+    }
+}
+
+impl DdrConfig {
+    /// Checks the keys of a DDR port, some of which a OneNAND's bus shares.
+    pub(crate) fn port(&self) -> Result<(), Conflict> {
+        expect(matches!(self.burst_length, 4 | 8), &["link.burst_length"], "4 or 8")?;
+        power_of_two("link.width", u64::from(self.width))?;
+        // Clock edges at least a picosecond apart.
+        expect(self.transfers_per_s <= 2_000_000_000_000, &["link.rate"], "at most 2000GT/s")?;
+        // Two transfers per clock.
+        let cas = Time::of_transfer(2 * u64::from(self.cas_latency), self.transfers_per_s);
+        let (waits, key) = match self.strobe {
+            Strobe::Dqs => (self.timeout, "link.timeout"),
+            Strobe::Fixed => (self.fixed_latency, "link.fixed_latency"),
+        };
+        let least = format!("at least the {} clocks of link.cas_latency ({} ns)", self.cas_latency, cas.ps() / 1000);
+        expect(waits >= cas, &[key, "link.cas_latency"], least)
+    }
 }
 
 impl Default for DdrConfig {
@@ -35,8 +105,9 @@ impl Default for DdrConfig {
             width: 8,
             burst_length: 8,
             cas_latency: 5,
-            fixed_latency: None,
-            held: true,
+            strobe: Strobe::Dqs,
+            fixed_latency: Time::from_ms(2),
+            waiting: Waiting::Held,
             timeout: Time::from_ms(10),
         }
     }

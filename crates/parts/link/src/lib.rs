@@ -3,6 +3,7 @@
 //! A link generates no events of its own: the caller reports each transmission, and the link returns its arrival time.
 //! Every kind of link has the messages of its protocol. [`Link::data`] moves a command's data over PCI Express or SATA.
 
+mod config;
 pub mod ddr;
 pub mod dmi;
 pub mod line;
@@ -15,6 +16,7 @@ pub mod ufs;
 
 use sim::Time;
 
+pub use config::{Config, Keys, LinkType};
 pub use ddr::{Ddr, DdrConfig};
 pub use dmi::{Dmi, DmiConfig};
 pub use line::{LineLink, LineLinkConfig};
@@ -25,21 +27,6 @@ pub use shared_buffer::SharedBufferConfig;
 pub use sim::{Serial, Span};
 pub use transfer::{Direction, Transfer, Utilisation};
 pub use ufs::{Ufs, UfsConfig};
-
-/// Configuration of a link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Config {
-    /// PCI Express.
-    Pcie(PcieConfig),
-    /// Serial ATA.
-    Sata(SataConfig),
-    /// A buffer on the memory bus. It has no [`Link`]; the memory model times the bus.
-    SharedBuffer(SharedBufferConfig),
-    /// UniPro over M-PHY. Its messages go through [`Ufs`].
-    Ufs(UfsConfig),
-    /// A DDR port of the memory controller.
-    Ddr(DdrConfig),
-}
 
 /// A link whose data moves through [`Link::data`].
 #[expect(clippy::large_enum_variant, reason = "each machine has only one")]

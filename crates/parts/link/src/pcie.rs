@@ -6,35 +6,89 @@
 //! in one direction and completions in the other. The model omits retraining, replays and skip ordered sets (under 0.3
 //! %).
 
+use keys::{
+    COUNT, Conflict, Fallback, RATE, SIZE, TIME, Value, assumed, by_assumed, by_given, expect, given, power_of_two,
+    section,
+};
 use sim::Time;
 
 use crate::{ByteTime, Direction, Serial, Span, Transfer, Utilisation};
 
-/// Configuration of a PCI Express link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PcieConfig {
-    /// Generation, 1 to 6: 2.5, 5, 8, 16, 32 or 64 GT/s per lane.
-    pub generation: u8,
-    /// Lanes: 1, 2, 4, 8, 12, 16 or 32 (32 up to generation 5).
-    pub lanes: u8,
-    /// For simple models: bytes per second in each direction, without packet overhead. Replaces generation, lanes,
-    /// packet sizes and `dllp`.
-    pub bandwidth: Option<u64>,
-    /// Largest payload of a write TLP in bytes (Max_Payload_Size: 128 to 4096; hosts commonly set 128, 256 or 512).
-    pub max_payload: u32,
-    /// Largest read request in bytes (Max_Read_Request_Size: 128 to 4096; 512 after reset).
-    pub max_read_request: u32,
-    /// Payload of each read completion in bytes: 64 or 128 if the root complex splits at every read completion
-    /// boundary, up to `max_payload` if it combines completions.
-    pub read_completion_boundary: u32,
-    /// Average bytes of DLLPs (Ack and UpdateFC, 8 bytes each with framing) that a TLP causes in the other direction.
-    /// Zero in generation 6, where DLLPs have a fixed place in every flit.
-    pub dllp: u32,
-    /// Time from sending the last bit until the packet is usable at the other end: both physical layers, switches, root
-    /// complex.
-    pub latency: Time,
-    /// Host memory latency: time from a read request's arrival at the root complex until the first completion leaves.
-    pub host_memory: Time,
+section! {
+    /// Configuration of a PCI Express link. Generations 1 to 6 have 2.5, 5, 8, 16, 32 or 64 GT/s per lane; 32 lanes exist
+    /// up to generation 5. In generation 6, DLLPs have a fixed place in every flit.
+    #[derive(Eq)]
+    PcieConfig {
+        "link.generation" generation: u8 = COUNT.within(1.0, 6.0),
+            Fallback::By("link.type", &[
+                by_assumed("pcie", "4", "used by client drives since 2020"),
+                by_given("sata", "3", "Serial ATA Revision 3: 6 Gb/s"),
+            ]),
+            "PCIe generation (1 to 6) or SATA revision (1 to 3).",
+            when "link.type" is "pcie" | "sata";
+        "link.lanes" lanes: u8 = COUNT.within(1.0, 32.0),
+            Fallback::By("link.type", &[
+                by_given("pcie", "4", "an M.2 (socket 3) or U.2 drive has up to four lanes"),
+                by_given("ufs", "2", "UFS 2.0 (JESD220B): up to two lanes in each direction"),
+            ]),
+            "PCIe lanes: 1, 2, 4, 8, 12, 16 or 32; UFS lanes in each direction: 1 or 2.",
+            when "link.type" is "pcie" | "ufs";
+        "link.bandwidth" bandwidth: Option<u64> = RATE.or("auto"),
+            given("auto", "follows from generation, lanes, encoding and packets"),
+            "For simple models: bytes per second in each direction, without packet overhead, in place of generation \
+             and lanes.",
+            when "link.type" is "pcie";
+        "link.latency" latency: Time = TIME,
+            Fallback::By("link.type", &[
+                by_assumed("pcie", "150ns", "with the host's memory, a 64-byte read takes half a microsecond, as on \
+                    servers (Neugebauer et al., Understanding PCIe performance, SIGCOMM 2018)"),
+                by_assumed("ufs", "400ns", "about thirty cycles of a 167 MHz UniPro clock in each of host and device, \
+                    and both M-PHYs"),
+            ]),
+            "Time from the last bit leaving to its use at the other end.",
+            when "link.type" is "pcie" | "ufs";
+        "link.max_payload" max_payload: u32 = SIZE.within(128.0, 4096.0),
+            assumed("256B", "common to most hosts and drives"),
+            "Maximum data bytes of a PCIe packet (Max_Payload_Size), a power of two.",
+            when "link.type" is "pcie";
+        "link.max_read_request" max_read_request: u32 = SIZE.within(128.0, 4096.0),
+            given("512B", "PCI Express Base Specification: the default of Max_Read_Request_Size"),
+            "Maximum bytes of a PCIe read request (Max_Read_Request_Size), a power of two.",
+            when "link.type" is "pcie";
+        "link.read_completion_boundary" read_completion_boundary: Option<u32> = SIZE.within(64.0, 4096.0).or("max_payload"),
+            assumed("max_payload", "products write 6.9 GB/s on PCIe 4.0 x4, more than packets of 64 bytes (5.9) or 128 \
+                bytes (6.7) allow"),
+            "Bytes per completion packet of a PCIe read, a power of two; at most max_payload.",
+            when "link.type" is "pcie";
+        "link.dllp" dllp: u32 = SIZE.within(0.0, 64.0),
+            assumed("8B", "an Ack and an UpdateFC for every second packet"),
+            "Average bytes of link-layer packets (Ack, UpdateFC) that a packet causes in the other direction.",
+            when "link.type" is "pcie";
+        "host.memory_latency" host_memory: Time = TIME,
+            assumed("200ns", "with the link's latency, a 64-byte read takes half a microsecond, as on servers \
+                (Neugebauer et al., Understanding PCIe performance, SIGCOMM 2018)"),
+            "Time from a PCIe read's arrival at the host until its first byte leaves.",
+            when "link.type" is "pcie";
+
+        check packets;
+    }
+}
+
+impl PcieConfig {
+    /// Returns the payload of each read completion in bytes.
+    pub fn completion_payload(&self) -> u32 {
+        self.read_completion_boundary.unwrap_or(self.max_payload)
+    }
+
+    fn packets(&self) -> Result<(), Conflict> {
+        power_of_two("link.max_payload", u64::from(self.max_payload))?;
+        power_of_two("link.max_read_request", u64::from(self.max_read_request))?;
+        let (boundary, payload) = ("link.read_completion_boundary", "link.max_payload");
+        let bytes = self.completion_payload();
+        power_of_two(boundary, u64::from(bytes))?;
+        let most = format!("at most {payload} ({})", Value::Size(u64::from(self.max_payload)).plain());
+        expect(bytes <= self.max_payload, &[boundary, payload], most)
+    }
 }
 
 impl Default for PcieConfig {
@@ -47,7 +101,7 @@ impl Default for PcieConfig {
             max_read_request: 512,
             // Assumed: many root complexes split every read at 64 bytes (Neugebauer et al., "Understanding PCIe
             // performance for end host networking", SIGCOMM 2018, model it so).
-            read_completion_boundary: 64,
+            read_completion_boundary: Some(64),
             // Assumed: one Ack and one UpdateFC for every second TLP; the base specification's AckFactor lets a
             // receiver wait for 1 to 3 full packets.
             dllp: 8,
@@ -200,7 +254,7 @@ impl Pcie {
                 (byte, overhead, u64::from(config.dllp))
             }
         };
-        let (read, write) = (config.read_completion_boundary, config.max_payload);
+        let (read, write) = (config.completion_payload(), config.max_payload);
         assert!(read <= write, "read_completion_boundary is {read}, more than max_payload ({write})");
         let time = |payload: u32, header: u32| byte.of_bytes(u64::from(payload + header));
         let completion_shift = size(read, 64, "read_completion_boundary");

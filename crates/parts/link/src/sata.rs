@@ -5,6 +5,8 @@
 //! CRC and end, where all but the FIS take one dword each. The encoding is 8b/10b, with two ALIGN primitives in every
 //! 256 dwords (Serial ATA Revision 3.0, 9.4 and 9.5).
 
+use keys::{BOOL, Conflict, SIZE, TIME, assumed, expect, given, section};
+use media::SECTOR;
 use sim::Time;
 
 use crate::{ByteTime, Direction, Serial, Span, Transfer, Utilisation};
@@ -35,18 +37,33 @@ pub trait Pace {
     fn passed(&mut self, at: Time, bytes: u64);
 }
 
-/// Configuration of a Serial ATA link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SataConfig {
-    /// Generation, 1 to 3: 1.5, 3 or 6 Gb/s.
-    pub generation: u8,
-    /// Maximum data of a Data FIS in bytes, a multiple of 4 up to 8192.
-    pub data_fis: u32,
-    /// Whether the DMA Setup FIS of a write activates its first Data FIS (DMA Setup Auto-Activate).
-    pub auto_activate: bool,
-    /// Time of a frame's handshakes: X_RDY to R_RDY before the frame and WTRM to R_OK after it, each a round trip
-    /// through both link and physical layers.
-    pub handshake: Time,
+section! {
+    /// Configuration of a Serial ATA link. Generations 1 to 3 have 1.5, 3 or 6 Gb/s. A frame's handshakes are X_RDY to R_RDY
+    /// before the frame and WTRM to R_OK after it, each a round trip through both link and physical layers.
+    #[derive(Eq)]
+    SataConfig {
+        "link.generation" generation: u8;
+        "link.handshake" handshake: Time = TIME,
+            assumed("400ns", "makes sequential reads of a 6 Gb/s drive reach 560 to 570 MB/s"),
+            "Time of a SATA frame's handshakes, before and after it.",
+            when "link.type" is "sata";
+        "link.data_fis" data_fis: u32 = SIZE.within(512.0, 8192.0),
+            given("8KiB", "Serial ATA Revision 3.0: at most 2,048 dwords"),
+            "Maximum data bytes of a SATA Data FIS, a multiple of 512.",
+            when "link.type" is "sata";
+        "link.auto_activate" auto_activate: bool = BOOL,
+            assumed("true", "supported by drives and hosts that queue commands"),
+            "The DMA Setup FIS of a write activates its first Data FIS (DMA Setup Auto-Activate).",
+            when "link.type" is "sata";
+
+        check sectors;
+    }
+}
+
+impl SataConfig {
+    fn sectors(&self) -> Result<(), Conflict> {
+        expect(u64::from(self.data_fis).is_multiple_of(SECTOR), &["link.data_fis"], "a multiple of 512B")
+    }
 }
 
 impl Default for SataConfig {

@@ -9,6 +9,7 @@
 //! In fast mode the wires carry filler between frames, so a frame starts without delay. The model omits the exit from
 //! power-saving states, retransmission, and the padding of a frame's end to two lanes (under 1 %).
 
+use keys::{COUNT, Kind, SIZE, assumed, given, section, words};
 use sim::Time;
 
 use crate::{ByteTime, Direction, Serial, Span, Transfer, Utilisation};
@@ -26,31 +27,40 @@ const AFC: u64 = 6;
 /// Bytes of the receiver's buffer that a full frame takes, in credits of 32 bytes.
 const FRAME_CREDITS: u64 = (SEGMENT + 2).div_ceil(32) * 32;
 
-/// Rate series of M-PHY. Each gear has two rates, so that a host can choose the one that interferes less with its
-/// radio.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Series {
-    /// 1248 Mb/s in gear 1.
-    A,
-    /// 1457.6 Mb/s in gear 1.
-    B,
+words! {
+    /// Rate series of M-PHY. Each gear has two rates, so that a host can choose the one that interferes less with its
+    /// radio.
+    Series {
+        /// 1248 Mb/s in gear 1.
+        A = "a",
+        /// 1457.6 Mb/s in gear 1.
+        B = "b",
+    }
 }
 
-/// Configuration of a UFS link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UfsConfig {
-    /// High-speed gear, 1 to 3; each doubles the rate.
-    pub gear: u8,
-    /// Rate series.
-    pub series: Series,
-    /// Lanes in each direction, 1 or 2.
-    pub lanes: u8,
-    /// Time from a frame's last bit leaving to its use at the other end: M-PHY and the UniPro layers of both ends.
-    pub latency: Time,
-    /// The receiver's buffer in bytes, which holds unacknowledged frames; at least 288 (one frame).
-    pub credits: u32,
-    /// Frames that the receiver answers with one AFC frame, 1 to 16.
-    pub frames_per_afc: u32,
+section! {
+    /// Configuration of a UFS link.
+    #[derive(Eq)]
+    UfsConfig {
+        "link.gear" gear: u8 = COUNT.within(1.0, 3.0),
+            given("3", "UFS 2.0 (JESD220B): HS-G3, the fastest"),
+            "M-PHY high-speed gear: 1.25 (series B: 1.46) Gb/s per lane, doubled by each gear.",
+            when "link.type" is "ufs";
+        "link.series" series: Series = Kind::words(Series::WORDS),
+            assumed("b", "the faster one, which drivers request"),
+            "M-PHY rate series.",
+            when "link.type" is "ufs";
+        "link.lanes" lanes: u8;
+        "link.latency" latency: Time;
+        "link.credits" credits: u32 = SIZE.within(288.0, 16777216.0),
+            assumed("4KiB", "large enough that the sender never waits"),
+            "A UFS receiver's buffer, which holds unacknowledged frames.",
+            when "link.type" is "ufs";
+        "link.frames_per_afc" frames_per_afc: u32 = COUNT.within(1.0, 16.0),
+            given("1", "Linux: drivers of host controllers set DL_TC0OutAckThreshold and DL_AFC0CreditThreshold to 0"),
+            "Number of UniPro data frames answered by one acknowledgement and flow-control frame.",
+            when "link.type" is "ufs";
+    }
 }
 
 impl Default for UfsConfig {

@@ -1,12 +1,27 @@
 //! `[device.zones]`: the zones of a namespace, as system files describe them.
 
-use keys::{COUNT, SIZE, TIME, assumed, section};
+use keys::{COUNT, Kind, SIZE, TIME, assumed, section, words};
 use sim::Time;
+
+words! {
+    /// Command set of the namespace.
+    Namespace {
+        /// Logical blocks that can be written in any order.
+        Conventional = "conventional",
+        /// Zones (NVMe Zoned Namespace Command Set).
+        Zoned = "zoned",
+    }
+}
 
 section! {
     /// Zones of the namespace (NVMe Zoned Namespace Command Set): ranges that are written in order, and reset as a whole. The
     /// drive maps them to whole blocks, and collects no garbage.
     Zones {
+        "device.namespace" namespace: Namespace = Kind::words(Namespace::WORDS),
+            assumed("conventional", "most drives have no other"),
+            "Command set of the namespace. Zoned: it consists of zones (device.zones), which are written in order and \
+             reset as a whole.",
+            when "link.type" is "pcie";
         "device.zones.size" size: u64 = SIZE.least(4096.0),
             assumed("2GiB", "a ZN540, the drive most measured"),
             "Bytes from the start of a zone to that of the next, a multiple of ftl.unit.",

@@ -51,6 +51,8 @@ pub(crate) struct Bus {
 pub(crate) struct BusConfig {
     /// The front end.
     pub device: device::Config,
+    /// The buffer, which looks like a DRAM.
+    pub buffer: device::EmulatedDramConfig,
     /// The layout of the region.
     pub layout: Layout,
     /// Capacity in bytes.
@@ -63,7 +65,7 @@ pub(crate) struct BusConfig {
 
 /// Returns the layout of the region of `config`, as of a simulated run.
 pub(crate) fn layout(config: &host_interface::Config, own: &link::SharedBufferConfig) -> Result<Layout, DriveError> {
-    let pairs = config.host.queue_pairs;
+    let pairs = config.host.pairs();
     let queue_pairs = u16::try_from(pairs).ok().filter(|pairs| *pairs <= PAIRS_MAX);
     let sizes = Sizes {
         queue_pairs: queue_pairs.ok_or(DriveError::QueuePairs { found: pairs, most: PAIRS_MAX })?,
@@ -92,7 +94,7 @@ impl Bus {
     /// Creates an idle function over a formatted region in `buffer`.
     pub fn new(config: &BusConfig, buffer: Arc<dyn Buffer>) -> Bus {
         let db_sectors = config.layout.config().db_sectors;
-        let mut device = device::SharedBuffer::new(&config.device, &config.layout);
+        let mut device = device::SharedBuffer::new(&config.device, &config.layout, &config.buffer);
         let capacity = config.capacity / SECTOR as u64;
         device.identify_as(Identity::new(capacity, &Opcode::ALL, db_sectors, config.write_cache));
         let mut bus = Bus {

@@ -199,7 +199,7 @@ impl Controller {
             placement: config.placement.map(Placement::new),
             logs: Logs::new(),
             events: Events::default(),
-            host_memory: HostMemory::new(config.device.hmb, page, config.lent),
+            host_memory: HostMemory::new(config.device.hmb.identify(), page, config.lent),
             background: Background::default(),
             doorbell_buffer: None,
             needs: Vec::new(),

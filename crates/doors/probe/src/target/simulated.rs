@@ -62,7 +62,7 @@ impl Simulated {
             ("system".to_owned(), system.content_hash()),
             ("title".to_owned(), system.title.clone()),
         ]);
-        environment.extend(Wire::of(&system.link).map(|wire| ("link".to_owned(), wire.to_string())));
+        environment.extend(Wire::of(system).map(|wire| ("link".to_owned(), wire.to_string())));
         let machine = Machine::new(&parts, ftl, nand);
         Ok(Simulated {
             facts: Facts {

@@ -127,7 +127,8 @@ impl Subject {
 
 /// Returns whether the host lends memory to the drive of `system`.
 fn lends(system: &System) -> bool {
-    system.device.hmb.size > 0 && system.host.hmb.limit.min(system.device.hmb.size) >= system.device.hmb.minimum.max(1)
+    let wanted = &system.controller.hmb;
+    wanted.size > 0 && system.host.hmb.limit.min(wanted.size) >= wanted.minimum.max(1)
 }
 
 #[cfg(target_os = "linux")]

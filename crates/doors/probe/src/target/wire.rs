@@ -1,6 +1,6 @@
 //! The host link of a target: from sysfs for a drive, from the system file for a simulated one.
 
-use system::{Link, LinkType};
+use system::{LinkType, System};
 
 /// Gigatransfers per second and lane, by PCI Express generation (PCIe Base Specification 6.0).
 const GIGATRANSFERS: [&str; 6] = ["2.5", "5.0", "8.0", "16.0", "32.0", "64.0"];
@@ -16,12 +16,13 @@ pub(crate) enum Wire {
 
 impl Wire {
     /// Returns the link of a simulated machine; `None` for link types that a model cannot have.
-    pub(crate) fn of(link: &Link) -> Option<Wire> {
+    pub(crate) fn of(system: &System) -> Option<Wire> {
+        let link = &system.link;
         match link.kind {
-            LinkType::Pcie if link.bandwidth.is_none() => {
-                Some(Wire::Pcie { generation: link.generation as usize, lanes: link.lanes })
+            LinkType::Pcie if link.pcie.bandwidth.is_none() => {
+                Some(Wire::Pcie { generation: usize::from(link.pcie.generation), lanes: link.pcie.lanes.into() })
             }
-            LinkType::Sata => Some(Wire::Sata { revision: link.generation }),
+            LinkType::Sata => Some(Wire::Sata { revision: link.sata.generation.into() }),
             _ => None,
         }
     }

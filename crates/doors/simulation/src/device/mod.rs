@@ -6,7 +6,7 @@ pub(crate) mod memory;
 
 use sim::{Streams, Time};
 use storage::record::{Ended, Recorder};
-use system::link::LinkType;
+use system::LinkType;
 use system::memory::{Files, MainMemory as MemoryType};
 
 use crate::error::Error;

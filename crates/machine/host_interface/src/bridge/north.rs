@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use dram::strobed::{Answer, StrobeStats, StrobedConfig, StrobedRank, Waiting};
 use host::slots::SLOTS;
-use link::{Ddr, DdrConfig, Direction, Transfer, Utilisation};
+use link::{Ddr, DdrConfig, Direction, Transfer, Utilisation, ddr};
 use sim::{Schedule, Span, Time};
 
 use super::{Shared, Spans};
@@ -44,9 +44,15 @@ pub(super) enum Blocked {
 
 impl North {
     pub fn new(config: &DdrConfig) -> North {
-        let DdrConfig { transfers_per_s, cas_latency, fixed_latency, held, timeout, .. } = *config;
-        let answer = fixed_latency.map_or(Answer::Strobe, Answer::Fixed);
-        let waiting = if held { Waiting::Held } else { Waiting::Released };
+        let DdrConfig { transfers_per_s, cas_latency, timeout, .. } = *config;
+        let answer = match config.strobe {
+            ddr::Strobe::Dqs => Answer::Strobe,
+            ddr::Strobe::Fixed => Answer::Fixed(config.fixed_latency),
+        };
+        let waiting = match config.waiting {
+            ddr::Waiting::Held => Waiting::Held,
+            ddr::Waiting::Released => Waiting::Released,
+        };
         let rank = StrobedRank::new(&StrobedConfig { transfers_per_s, cas_latency, answer, waiting, timeout });
         North { port: Ddr::new(config), rank, owed: [0; SLOTS as usize], blocked: VecDeque::new() }
     }

@@ -13,7 +13,9 @@
 
 use std::collections::VecDeque;
 
+use device::EmulatedDramConfig;
 use dram::{Ack, Channel, Completion, Config, Device, Kind, RankKind, Ranks, Request};
+use link::shared_buffer::{self, Memory};
 use sim::Time;
 
 /// Bytes per burst of the DMA engine: sixteen beats of a 64-bit bus, as on a PL330.
@@ -250,20 +252,39 @@ fn word_time(device: &Device, kind: Kind, hit: bool) -> Time {
     time
 }
 
+/// Returns the DRAM device of a memory standard.
+///
+/// # Panics
+/// If `dram` has no such preset, which cannot happen because the words are its names.
+pub fn dram_device(memory: Memory) -> Device {
+    Device::preset(memory.word()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Returns the configuration of the buffer behind the link `own`, which looks like a DRAM of the link's standard.
+pub fn emulated_dram(device: &device::SharedBufferConfig, own: &link::SharedBufferConfig) -> EmulatedDramConfig {
+    let dram = dram_device(own.memory);
+    EmulatedDramConfig {
+        banks: device.banks,
+        line: dram.burst_bytes(),
+        burst: dram.clock.time(u64::from(dram.burst_clocks())),
+        bandwidth: device.bandwidth(),
+        dram_banks: dram.banks(),
+        row: dram.row_bytes,
+    }
+}
+
 impl Buses {
     /// Creates idle channels.
-    ///
-    /// # Panics
-    /// Panics if the memory standard does not exist.
     pub fn new(config: &link::SharedBufferConfig) -> Buses {
-        let device = Device::preset(&config.memory).unwrap_or_else(|error| panic!("{error}"));
+        let device = dram_device(config.memory);
+        let shared = config.channel == shared_buffer::Channel::Shared;
         let words = [Kind::Read, Kind::Write].map(|kind| [true, false].map(|hit| word_time(&device, kind, hit)));
         Buses {
-            shared: config.shared,
+            shared,
             traffic: config.traffic,
             words,
             known: Vec::new(),
-            live: Live::new(&device, config.shared, config.traffic),
+            live: Live::new(&device, shared, config.traffic),
             counts: Counts::default(),
             device,
         }

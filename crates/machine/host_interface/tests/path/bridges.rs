@@ -1,6 +1,8 @@
 //! Compares a drive behind bridges with a second implementation. In it, every sector, burst, table read and message is
 //! a task on a part, parts serve tasks first come first served, and tasks are processed in order of time.
 
+use device::Buffering;
+use link::ddr::{Strobe, Waiting};
 use media::{Op, Request};
 use proptest::prelude::*;
 use sim::Time;
@@ -48,7 +50,7 @@ impl Slow<'_> {
     }
 
     fn chipset(&self) -> &host::Chipset {
-        self.config.host.chipset.as_ref().expect("bridges")
+        &self.config.host.chipset
     }
 
     fn dmi(&self, bytes: f64) -> f64 {
@@ -215,8 +217,8 @@ impl Slow<'_> {
 
 fn bridged(link: link::Config, chipset: host::Chipset) -> Config {
     let mut config = Config { link, ..sata() };
-    config.host.chipset = Some(chipset);
-    config.device.single_buffer = true;
+    config.host.chipset = chipset;
+    config.device.buffering = Buffering::Single;
     config
 }
 
@@ -225,6 +227,7 @@ pub fn chipset() -> impl Strategy<Value = host::Chipset> {
     let dma = (prop_oneof![Just(512u64), Just(4096), Just(65_536)], 1u32..9, 0u32..4, 1u64..9);
     (times, dma, 100u64..3_000, 500u64..8_000, any::<bool>()).prop_map(|(times, dma, dmi, memory, refreshed)| {
         host::Chipset {
+            model: host::ChipsetModel::Bridges,
             front_side_bus: ns(times.0),
             dmi_bandwidth: dmi * 1_000_000,
             dmi_latency: ns(times.1),
@@ -254,7 +257,7 @@ pub fn link_config() -> impl Strategy<Value = link::Config> {
             width: 8,
             burst_length: if eight { 8 } else { 4 },
             cas_latency,
-            held: false,
+            waiting: Waiting::Released,
             ..link::DdrConfig::default()
         })
     });
@@ -266,8 +269,11 @@ pub fn any_link_config() -> impl Strategy<Value = link::Config> {
     let waits = (any::<bool>(), 1u64..200, prop::option::of(1u64..200));
     (link_config(), waits).prop_map(|(mut link, (held, timeout, fixed))| {
         if let link::Config::Ddr(ddr) = &mut link {
-            (ddr.held, ddr.timeout) = (held, Time::from_us(timeout));
-            ddr.fixed_latency = fixed.map(Time::from_us);
+            ddr.waiting = if held { Waiting::Held } else { Waiting::Released };
+            ddr.timeout = Time::from_us(timeout);
+            if let Some(fixed) = fixed {
+                (ddr.strobe, ddr.fixed_latency) = (Strobe::Fixed, Time::from_us(fixed));
+            }
         }
         link
     })
@@ -385,6 +391,7 @@ impl Slow<'_> {
 /// The host of `plain` with round numbers, so that every step can be computed by hand.
 fn round() -> host::Chipset {
     host::Chipset {
+        model: host::ChipsetModel::Bridges,
         front_side_bus: ns(100),
         dmi_bandwidth: 1_000_000_000,
         dmi_latency: ns(150),
@@ -420,7 +427,7 @@ fn a_read_on_a_ddr_port() {
 /// command reached the translation layer.
 fn write_behind_a_read(ddr: link::DdrConfig) -> (Time, u64) {
     let mut config = bridged(link::Config::Ddr(ddr), round());
-    config.device.single_buffer = false;
+    config.device.buffering = Buffering::Streamed;
     let mut bench = Bench::new(&config, Back::constant(ns(200_000)));
     let (read, write) = (Request::new(Op::Read, 0, 4096), Request::new(Op::Write, 1 << 20, 4096));
     bench.run(&[(Time::ZERO, 0, read), (ns(10_000), 0, write)]);
@@ -434,7 +441,7 @@ fn a_waiting_read_blocks_a_write_until_data_comes_or_time_is_out() {
     let ddr = link::DdrConfig::default;
     let decoded = ns(10_000 + 1000 + 100 + 10 + 1000);
     // Released, the write's command passes the waiting READ.
-    let (at, blocked) = write_behind_a_read(link::DdrConfig { held: false, ..ddr() });
+    let (at, blocked) = write_behind_a_read(link::DdrConfig { waiting: Waiting::Released, ..ddr() });
     assert_eq!((at, blocked), (decoded, 0));
     // Held, it waits for the read's data, 200 us after its command.
     let (at, blocked) = write_behind_a_read(ddr());
@@ -445,13 +452,14 @@ fn a_waiting_read_blocks_a_write_until_data_comes_or_time_is_out() {
     let (at, blocked) = write_behind_a_read(link::DdrConfig { timeout: ns(50_000), ..ddr() });
     assert_eq!((at, blocked), (ns(1_110 + 50_000 + 10 + 1000), 2));
     // Without a strobe nothing is held, and data is sampled every 50 us.
-    let (at, blocked) = write_behind_a_read(link::DdrConfig { fixed_latency: Some(ns(50_000)), ..ddr() });
+    let (at, blocked) =
+        write_behind_a_read(link::DdrConfig { strobe: Strobe::Fixed, fixed_latency: ns(50_000), ..ddr() });
     assert_eq!((at, blocked), (decoded, 0));
 }
 
 #[test]
 fn without_a_strobe_a_read_waits_for_the_slowest() {
-    let fixed = link::DdrConfig { fixed_latency: Some(ns(300_000)), ..link::DdrConfig::default() };
+    let fixed = link::DdrConfig { strobe: Strobe::Fixed, fixed_latency: ns(300_000), ..link::DdrConfig::default() };
     for (flash, reads) in [(1_000, 1), (250_000, 1), (350_000, 2)] {
         let mut bench = Bench::new(&bridged(link::Config::Ddr(fixed.clone()), round()), Back::constant(ns(flash)));
         bench.run(&[(Time::ZERO, 0, Request::new(Op::Read, 0, 4096))]);

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use device::Buffering;
+use host::shared_buffer::Transfer;
+use link::shared_buffer::Channel;
 use media::{Op, Request, Status};
 use proptest::prelude::*;
 use sim::Time;
@@ -46,23 +49,24 @@ fn nvme() -> impl Strategy<Value = Config> {
         let (commands, fetch, burst, weighted, complete, coalescing, dram) = device;
         let mut config = plain();
         config.link = link::Config::Pcie(link::PcieConfig { generation: 3, lanes: 1, ..Default::default() });
-        (config.host.cores, config.host.queue_pairs, config.host.queue_depth) = (cores, pairs, depth);
+        (config.host.cores, config.host.queue_pairs, config.host.queue_depth) = (cores, Some(pairs), depth);
         config.host.max_transfer = max * 1024;
         if polling {
-            config.host.completion = host::Completion::Polling { delay: ns(100) };
+            config.host.completion = host::Completion::polling(ns(100));
         }
         config.device.max_commands = commands;
         config.device.fetch_burst = fetch;
         config.device.arbitration_burst = (burst < 4).then_some(1 << burst);
         if weighted {
-            config.device.arbitration = device::Arbitration::WeightedRoundRobin { high: 4, medium: 2, low: 1 };
+            config.device.arbitration = device::Arbitration::WeightedRoundRobin;
+            config.device.weights = device::Weights { high: 4, medium: 2, low: 1 };
             use device::Priority::{High, Low, Medium, Urgent};
             config.device.priorities = vec![Low, Urgent, High, Medium];
         }
         config.device.firmware.complete = ns(complete * 300);
         config.device.coalescing = match coalescing {
-            0 => None,
-            _ => Some(device::Coalescing { threshold: 4, time: Time::from_us(100) }),
+            0 => device::Coalescing::OFF,
+            _ => device::Coalescing { threshold: 4, time: Time::from_us(100) },
         };
         config.device.dram_bandwidth = dram.then_some(2_000_000_000);
         config
@@ -75,7 +79,7 @@ fn ahci() -> impl Strategy<Value = Config> {
         (config.host.cores, config.host.queue_depth, config.host.max_transfer) = (cores, slots, max * 1024);
         config.host.ahci.queued_trim = queued_trim;
         if polling {
-            config.host.completion = host::Completion::Polling { delay: ns(100) };
+            config.host.completion = host::Completion::polling(ns(100));
         }
         config
     })
@@ -92,8 +96,8 @@ fn ufshci() -> impl Strategy<Value = Config> {
             link::Config::Ufs(link::UfsConfig { gear, lanes, credits, frames_per_afc: per_afc, ..Default::default() });
         (config.host.cores, config.host.queue_depth, config.host.max_transfer) = (cores, slots, max * 1024);
         match completion {
-            0 => config.host.completion = host::Completion::Polling { delay: ns(100) },
-            1 => config.host.ufshci.aggregation = Some(host::Aggregation { threshold, time: Time::from_us(40) }),
+            0 => config.host.completion = host::Completion::polling(ns(100)),
+            1 => config.host.ufshci.aggregation = host::Aggregation { threshold, time: Time::from_us(40) },
             _ => {}
         }
         config.device.utp = device::Utp { segment: sectors * 512, ready_to_transfers: calls };
@@ -104,7 +108,8 @@ fn ufshci() -> impl Strategy<Value = Config> {
 fn bridged() -> impl Strategy<Value = Config> {
     (ahci(), bridges::chipset(), bridges::any_link_config(), any::<bool>()).prop_map(
         |(mut config, chipset, link, single)| {
-            (config.link, config.host.chipset, config.device.single_buffer) = (link, Some(chipset), single);
+            (config.link, config.host.chipset) = (link, chipset);
+            config.device.buffering = if single { Buffering::Single } else { Buffering::Streamed };
             config
         },
     )
@@ -117,19 +122,21 @@ fn shared() -> impl Strategy<Value = Config> {
         let (cores, pairs, depth, split, polling, on_one) = host;
         let (extents, shrink, piece, copy) = mover;
         let mut config = shared_buffer();
-        let link = link::SharedBufferConfig { data_buffer: sectors * 512, shared: on_one, ..Default::default() };
+        let channel = if on_one { Channel::Shared } else { Channel::Own };
+        let link = link::SharedBufferConfig { data_buffer: sectors * 512, channel, ..Default::default() };
         config.link = link::Config::SharedBuffer(link);
-        (config.host.cores, config.host.queue_pairs, config.host.queue_depth) = (cores, pairs, 1 << depth);
+        (config.host.cores, config.host.queue_pairs, config.host.queue_depth) = (cores, Some(pairs), 1 << depth);
         config.host.max_transfer = split * 1024;
         if polling {
-            config.host.completion = host::Completion::Polling { delay: ns(100) };
+            config.host.completion = host::Completion::polling(ns(100));
         }
         let own = &mut config.host.shared_buffer;
-        (own.extents, own.shrink, own.boot) = (extents, shrink, boot * 5120);
+        (own.extents, own.shrink) = (extents, shrink.map(|sectors: u32| u64::from(sectors) * 512));
+        own.boot = (boot > 0).then_some(boot * 5120);
         if copy {
-            own.transfer = host::shared_buffer::Transfer::Copy { word: 8 };
-        } else if let host::shared_buffer::Transfer::Dma(dma) = &mut own.transfer {
-            dma.piece = piece * 4096;
+            (own.transfer, own.word) = (Transfer::Copy, 8);
+        } else {
+            own.dma.piece = piece * 4096;
         }
         config.device.max_commands = commands;
         config
@@ -154,7 +161,7 @@ fn check(bench: &Bench, asked: &[Asked], config: &Config, failing: bool) -> Resu
         }
         let end = bench.ends[io].expect("every request ends");
         let boots = matches!(config.link, link::Config::SharedBuffer(_)) && request.op == Op::Read;
-        if boots && request.end() <= config.host.shared_buffer.boot && end.status != Status::Ok {
+        if boots && request.end() <= config.host.shared_buffer.boot_bytes() && end.status != Status::Ok {
             // In boot mode, nothing beyond a failed read is requested.
             prop_assert!(next > request.offset && next <= request.end());
         } else {
@@ -239,8 +246,8 @@ proptest! {
             let [down, up] = bench.front.link(bench.now());
             prop_assert_eq!(down.payload, 32 * (commands + calls) + data(&asked, Op::Write) + 24 * trims);
             prop_assert_eq!(up.payload, 32 * (commands + calls + ins) + data(&asked, Op::Read));
-            let polls = matches!(config.host.completion, host::Completion::Polling { .. });
-            let aggregates = config.host.ufshci.aggregation.is_some_and(|a| a.threshold > 1);
+            let polls = config.host.completion.is_polling();
+            let aggregates = config.host.ufshci.aggregation.threshold > 1;
             let interrupts = bench.front.interrupts();
             prop_assert!(interrupts <= commands && (interrupts == 0) == polls);
             prop_assert!(polls || aggregates || interrupts == commands);
@@ -262,7 +269,7 @@ proptest! {
         let mut bench = Bench::new(&config, back.clone());
         bench.run(&asked);
         check(&bench, &asked, &config, back.failing.is_some())?;
-        let most = if config.device.single_buffer { 1 } else { config.host.queue_depth as usize };
+        let most = if config.device.buffering == Buffering::Single { 1 } else { config.host.queue_depth as usize };
         prop_assert!(bench.most <= most);
         if back.failing.is_none() {
             let (commands, trims) = (bench.commands.len() as u64, bench.commands.len() as u64 * 2048);
@@ -282,7 +289,7 @@ proptest! {
         let report = bench.front.shared_buffer(bench.now(), 0, 0).expect("it is one");
         if back.failing.is_none() {
             let [down, up] = bench.front.link(bench.now());
-            let copies = matches!(config.host.shared_buffer.transfer, host::shared_buffer::Transfer::Copy { .. });
+            let copies = config.host.shared_buffer.transfer == Transfer::Copy;
             let (read, written) = (data(&asked, Op::Read), data(&asked, Op::Write));
             // Data goes by DMA or as words of the processor; entries and registers come on top.
             prop_assert!(down.payload >= written && up.payload >= read);

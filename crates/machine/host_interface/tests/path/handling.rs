@@ -90,7 +90,7 @@ fn a_write_that_continues_none_costs_time_behind_it() {
     config.device.firmware.write = ns(3280);
     // Make the host's own time negligible.
     (config.host.submit, config.host.complete, config.host.cores) = (ns(10), ns(10), 4);
-    config.host.completion = host::Completion::Polling { delay: Time::ZERO };
+    config.host.completion = host::Completion::polling(Time::ZERO);
     let rate = |config: &Config, stride: u64| {
         let asked: Vec<Asked> =
             (0..2000).map(|n| (Time::ZERO, 0, Request::new(Op::Write, n * stride % (1 << 30), 4096))).collect();

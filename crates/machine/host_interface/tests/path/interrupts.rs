@@ -13,7 +13,7 @@ fn reads(count: u64, apart: Time) -> Vec<Asked> {
 #[test]
 fn coalescing_by_threshold_and_by_time() {
     let mut config = plain();
-    config.device.coalescing = Some(device::Coalescing { threshold: 4, time: Time::from_us(100) });
+    config.device.coalescing = device::Coalescing { threshold: 4, time: Time::from_us(100) };
     let mut bench = Bench::new(&config, Back::constant(ns(50_000)));
     bench.run(&reads(4, Time::from_us(10)));
     assert_eq!(bench.front.interrupts(), 1);
@@ -46,7 +46,7 @@ fn a_running_handler_takes_what_has_come() {
     let mut config = plain();
     // Two cores submit at once, so that the reads are only a data transfer apart; with one queue pair, core 0 gets the
     // interrupts.
-    (config.host.cores, config.host.queue_pairs) = (2, 1);
+    (config.host.cores, config.host.queue_pairs) = (2, Some(1));
     config.device.firmware.cores = 2;
     let mut bench = Bench::new(&config, Back::constant(ns(50_000)));
     let asked: Vec<Asked> = (0..2).map(|job| (Time::ZERO, job, Request::new(Op::Read, 0, 400))).collect();
@@ -68,7 +68,7 @@ fn a_running_handler_takes_what_has_come() {
 fn polled_entries_wait_for_the_poll() {
     let end = |delay| {
         let mut config = plain();
-        config.host.completion = host::Completion::Polling { delay };
+        config.host.completion = host::Completion::polling(delay);
         let mut bench = Bench::new(&config, Back::constant(ns(50_000)));
         bench.run(&reads(1, Time::ZERO));
         bench.ends[0].unwrap().at

@@ -77,7 +77,7 @@ fn the_controllers_memory_can_be_the_bottleneck() {
 #[test]
 fn polling_needs_no_interrupt_and_all_of_a_core() {
     let mut config = plain();
-    config.host.completion = host::Completion::Polling { delay: ns(50) };
+    config.host.completion = host::Completion::polling(ns(50));
     let (end, _, bench) = alone(&config, Request::new(Op::Read, 0, 4096));
     // The entry takes 4 + 100, is seen 50 later, and its completion takes 500.
     assert_eq!(end, ns(DECODED + 50_000 + 1024 + 104 + 50 + 500));

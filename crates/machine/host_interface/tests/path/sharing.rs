@@ -9,7 +9,7 @@ use host_interface::Config;
 /// Four jobs on four queue pairs keep more commands waiting than the controller accepts. Returns each queue's share of
 /// the commands executed while all queues were full.
 fn shares(config: &mut Config) -> Vec<u32> {
-    (config.host.cores, config.host.queue_pairs, config.host.queue_depth) = (4, 4, 512);
+    (config.host.cores, config.host.queue_pairs, config.host.queue_depth) = (4, Some(4), 512);
     config.host.submit = ns(10);
     config.device.max_commands = 8;
     config.device.firmware.cores = 8;
@@ -39,7 +39,7 @@ fn round_robin_is_fair() {
 fn weights_are_kept_and_urgent_comes_first() {
     use device::Priority::{High, Low, Medium, Urgent};
     let mut config = plain();
-    config.device.arbitration = device::Arbitration::WeightedRoundRobin { high: 8, medium: 4, low: 2 };
+    config.device.arbitration = device::Arbitration::WeightedRoundRobin;
     config.device.arbitration_burst = Some(2);
     config.device.priorities = vec![High, Medium, Low, High];
     let got = shares(&mut config);
@@ -87,8 +87,8 @@ fn a_saturated_core_reaches_its_bound() {
         let mut config = plain();
         config.host.queue_depth = 257;
         config.host.completion = match polling {
-            true => host::Completion::Polling { delay: ns(0) },
-            false => host::Completion::Interrupt { delivery: ns(100), handler: ns(0) },
+            true => host::Completion::polling(ns(0)),
+            false => host::Completion::interrupts(ns(100), ns(0)),
         };
         config.device.firmware.cores = 8;
         let asked: Vec<Asked> = (0..6000).map(|n| (Time::ZERO, 0, Request::new(Op::Read, n * 4096, 512))).collect();
@@ -109,7 +109,7 @@ fn a_full_queue_keeps_its_depth() {
     let mut config = plain();
     config.host.queue_depth = 17;
     (config.host.submit, config.host.complete) = (ns(1), ns(1));
-    config.host.completion = host::Completion::Interrupt { delivery: ns(0), handler: ns(0) };
+    config.host.completion = host::Completion::interrupts(ns(0), ns(0));
     config.device.firmware.cores = 8;
     let asked: Vec<Asked> = (0..1600).map(|n| (Time::ZERO, 0, Request::new(Op::Read, n * 4096, 512))).collect();
     let mut bench = Bench::new(&config, Back::constant(Time::from_us(100)));

@@ -228,15 +228,15 @@ pub fn plain() -> Config {
         host: host::Config {
             hmb: host::HmbConfig::default(),
             cores: 1,
-            queue_pairs: 1,
+            queue_pairs: Some(1),
             queue_depth: 64,
             submit: ns(1000),
             complete: ns(500),
-            completion: host::Completion::Interrupt { delivery: ns(300), handler: ns(700) },
+            completion: host::Completion::interrupts(ns(300), ns(700)),
             max_transfer: 128 << 10,
             ahci: host::AhciConfig::default(),
             ufshci: host::UfshciConfig::default(),
-            chipset: None,
+            chipset: host::Chipset::default(),
             shared_buffer: host::SharedBufferConfig::default(),
         },
         link: link::Config::Pcie(link::PcieConfig {

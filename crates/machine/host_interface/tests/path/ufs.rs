@@ -146,7 +146,7 @@ fn reads_do_not_wait_for_writes() {
 #[test]
 fn interrupts_wait_for_each_other() {
     let mut config = ufs();
-    config.host.ufshci.aggregation = Some(host::Aggregation { threshold: 4, time: Time::from_us(80) });
+    config.host.ufshci.aggregation = host::Aggregation { threshold: 4, time: Time::from_us(80) };
     let flush = |at: u64| (Time::from_us(at), 0, Request::flush());
     let run = |asked: &[_]| {
         let mut bench = Bench::new(&config, Back::constant(ns(50_000)));

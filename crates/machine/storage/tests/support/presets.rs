@@ -1,7 +1,7 @@
 //! The presets that describe drives.
 
+use system::LinkType;
 use system::System;
-use system::link::LinkType;
 use system::memory::MainMemory;
 
 /// Returns the presets that are a drive behind a link, without main memory of their own, and without zones, which no job

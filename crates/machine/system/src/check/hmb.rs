@@ -5,36 +5,22 @@ use crate::{System, Value};
 use ftl::section::MapGrain;
 use ftl::section::{HostMemoryUse, WriteMode};
 
-/// The unit of HMPRE, HMMIN and HMMINDS.
-const PAGE: u64 = 4096;
-
 impl System {
     fn uses_hmb(&self, what: HostMemoryUse) -> bool {
-        self.device.hmb.size > 0 && self.caches.host_memory.uses.contains(&what)
+        self.controller.hmb.size > 0 && self.caches.host_memory.uses.contains(&what)
     }
 }
 
 pub(crate) fn check(s: &System) -> Result<(), SystemError> {
-    let h = &s.device.hmb;
     let (size, uses, unit) = ("device.hmb.size", "device.hmb.use", "device.hmb.unit");
-    for (key, bytes) in [
-        (size, h.size),
-        ("device.hmb.minimum", h.minimum),
-        ("device.hmb.min_descriptor", h.min_descriptor),
-        ("host.hmb.contiguous", s.host.hmb.contiguous),
-    ] {
-        s.expect(bytes.is_multiple_of(PAGE), &[key], "a multiple of 4KiB")?;
-    }
     if let Some(bytes) = s.caches.host_memory.unit {
         let expected = format!("ftl.unit ({}) times a power of two", Value::Size(s.ftl.unit).plain());
         let fits = bytes.is_multiple_of(s.ftl.unit) && (bytes / s.ftl.unit).is_power_of_two();
         s.expect(fits, &[unit, "ftl.unit"], &expected)?;
     }
-    if h.size == 0 {
+    if s.controller.hmb.size == 0 {
         return Ok(());
     }
-    let most = format!("at most {size} ({})", Value::Size(h.size).plain());
-    s.expect(h.minimum <= h.size, &["device.hmb.minimum", size], &most)?;
     if s.uses_hmb(HostMemoryUse::Map) && s.ftl.map_cache.size.is_none() {
         let map = "ftl.map_cache.size";
         let why = format!(

@@ -1,7 +1,7 @@
 //! `[kernel]`: checks across its keys.
 
+use crate::LinkType;
 use crate::error::SystemError;
-use crate::sections::link::LinkType;
 use crate::system::System;
 
 /// Checks rules that involve several keys.

@@ -8,16 +8,13 @@ mod parity;
 mod placement;
 mod zones;
 
+use host::ChipsetModel;
 use keys::{Conflict, Section, Why};
-use media::{Geometry, SECTOR};
-use sim::Time;
+use media::Geometry;
 
 use crate::error::SystemError;
-use crate::sections::host::{Chipset, Completion};
-use crate::sections::link::{LinkType, Strobe};
-use crate::{System, Value};
-use ftl::section::{Group, MapPlace};
-use ftl::section::{Memory, ReadPlace};
+use crate::{LinkType, System, Value};
+use ftl::section::{Group, MapPlace, Memory, ReadPlace};
 use nand::Cell;
 
 /// Bytes of map per mapping unit.
@@ -63,7 +60,10 @@ pub(crate) fn check(system: &mut System) -> Result<(), SystemError> {
 fn sections(s: &System) -> Result<(), SystemError> {
     let checks = [
         s.host.check(),
+        s.paging.check(),
+        s.sram.check(),
         s.link.check(),
+        s.controller.check(),
         s.device.check(),
         s.flash.check(),
         s.ftl.check(),
@@ -137,142 +137,53 @@ fn about(bytes: u64) -> String {
     }
 }
 
+/// Checks the keys of host, link and controller against each other.
 fn link(s: &System) -> Result<(), SystemError> {
-    if s.link.kind == LinkType::Sata {
-        s.expect(s.link.generation <= 3, &["link.generation", "link.type"], "1 to 3 where link.type is \"sata\"")?;
+    let (kind, word) = (s.link.kind, s.link.kind.word());
+    let (depth, commands) = (s.host.queue_depth, s.controller.max_commands);
+    if matches!(kind, LinkType::Sata | LinkType::Ddr | LinkType::Ufs) {
+        let most = format!("1 to 32 where link.type is \"{word}\"");
+        s.expect(depth <= 32, &["host.queue_depth", "link.type"], &most)?;
+        s.expect(commands <= 32, &["device.max_commands", "link.type"], &most)?;
     }
-    if matches!(s.link.kind, LinkType::Sata | LinkType::Ddr) {
-        let most = format!("1 to 32 where {}", s.is("link.type"));
-        s.expect(s.host.queue_depth <= 32, &["host.queue_depth", "link.type"], &most)?;
-        s.expect(s.device.max_commands <= 32, &["device.max_commands", "link.type"], &most)?;
-        let largest = format!("at most 32MiB where {}", s.is("link.type"));
+    if matches!(kind, LinkType::Sata | LinkType::Ddr) {
+        let largest = format!("at most 32MiB where link.type is \"{word}\"");
         s.expect(s.host.max_transfer <= 32 << 20, &["host.max_transfer", "link.type"], &largest)?;
-        chipset(s)?;
     }
-    if s.link.kind == LinkType::Pcie {
-        s.expect(
-            s.host.queue_depth >= 2,
-            &["host.queue_depth", "link.type"],
-            "at least 2 where link.type is \"pcie\"",
-        )?;
-    }
-    if s.link.kind == LinkType::Ufs {
-        s.expect(s.link.lanes <= 2, &["link.lanes", "link.type"], "1 or 2 where link.type is \"ufs\"")?;
-        let slots = "1 to 32 where link.type is \"ufs\"";
-        s.expect(s.host.queue_depth <= 32, &["host.queue_depth", "link.type"], slots)?;
-        s.expect(s.device.max_commands <= 32, &["device.max_commands", "link.type"], slots)?;
-        s.expect(s.device.utp.segment.is_multiple_of(SECTOR), &["device.utp.segment"], "a multiple of 512B")?;
-        s.expect(s.host.ufshci.region.is_multiple_of(SECTOR), &["host.ufshci.region"], "a multiple of 512B")?;
-        let time = s.host.ufshci.aggregation_time.ps();
-        let key = "host.ufshci.aggregation_time";
-        s.expect(time > 0, &[key], "more than 0s")?;
-        let (threshold, completion) = ("host.ufshci.aggregation", "host.completion");
-        if s.host.ufshci.aggregation > 1 && s.host.completion == Completion::Polling {
-            let why = format!("{}, but {}: there are no interrupts to aggregate", s.is(threshold), s.is(completion));
-            return s.conflict(&[threshold, completion], why);
-        }
-    }
-    if s.link.kind != LinkType::Pcie {
-        let (slots, tags) = ("host.queue_depth", "device.max_commands");
-        let most = format!("at most {tags} ({}) where link.type is \"{}\"", s.device.max_commands, s.link.kind.word());
-        s.expect(s.host.queue_depth <= s.device.max_commands, &[slots, tags], &most)?;
-    }
-    if s.link.kind == LinkType::SharedBuffer {
-        shared_buffer(s)?;
-    }
-    let lanes = [1, 2, 4, 8, 12, 16, 32].contains(&s.link.lanes);
-    s.expect(lanes, &["link.lanes"], "1, 2, 4, 8, 12, 16 or 32")?;
-    let wide = s.link.lanes < 32 || s.link.generation < 6;
-    s.expect(wide, &["link.lanes", "link.generation"], "at most 16 where link.generation is 6")?;
-    s.power_of_two("link.max_payload", s.link.max_payload)?;
-    s.power_of_two("link.max_read_request", s.link.max_read_request)?;
-    let (boundary, payload) = ("link.read_completion_boundary", "link.max_payload");
-    let bytes = s.link.read_completion_boundary.unwrap_or(s.link.max_payload);
-    s.power_of_two(boundary, bytes)?;
-    let most = format!("at most {payload} ({})", s.setting(payload).value.plain());
-    s.expect(bytes <= s.link.max_payload, &[boundary, payload], &most)?;
-    s.expect(s.link.data_fis.is_multiple_of(SECTOR), &["link.data_fis"], "a multiple of 512B")?;
-    s.power_of_two("host.page", s.host.page)?;
-    s.expect(s.host.ahci.region.is_multiple_of(SECTOR), &["host.ahci.region"], "a multiple of 512B")?;
-    s.expect(s.host.max_transfer.is_multiple_of(SECTOR), &["host.max_transfer"], "a multiple of 512B")
-}
-
-fn chipset(s: &System) -> Result<(), SystemError> {
-    if s.link.kind == LinkType::Ddr {
+    if kind == LinkType::Ddr {
         let bridges = "\"bridges\" where link.type is \"ddr\": the port belongs to the North Bridge";
-        s.expect(s.host.chipset == Chipset::Bridges, &["host.chipset", "link.type"], bridges)?;
-        s.expect(matches!(s.link.burst_length, 4 | 8), &["link.burst_length"], "4 or 8")?;
-        s.power_of_two("link.width", s.link.width)?;
-        // Clock edges at least a picosecond apart.
-        s.expect(s.link.rate <= 2_000_000_000_000, &["link.rate"], "at most 2000GT/s")?;
-        // Two transfers per clock.
-        let cas = Time::of_transfer(2 * u64::from(s.link.cas_latency), s.link.rate);
-        let (waits, key) = match s.link.strobe {
-            Strobe::Dqs => (s.link.timeout, "link.timeout"),
-            Strobe::Fixed => (s.link.fixed_latency, "link.fixed_latency"),
-        };
-        let least = format!("at least the {} clocks of link.cas_latency ({} ns)", s.link.cas_latency, cas.ps() / 1000);
-        s.expect(waits >= cas, &[key, "link.cas_latency"], &least)?;
+        s.expect(s.host.chipset.model == ChipsetModel::Bridges, &["host.chipset", "link.type"], bridges)?;
     }
-    s.expect(s.host.dma.buffer.is_multiple_of(SECTOR), &["host.dma.buffer"], "a multiple of 512B")?;
-    let memory = &s.host.memory;
-    let (interval, refresh) = ("host.memory.refresh_interval", "host.memory.refresh");
-    let works = memory.refresh_interval == Time::ZERO || memory.refresh * 2 <= memory.refresh_interval;
-    s.expect(works, &[refresh, interval], &format!("at most half of {interval}"))?;
-    // A refresh does not interrupt the transfer of a sector, so a sector must fit between two refreshes.
-    let sector = Time::of_transfer(SECTOR, memory.bandwidth) + memory.refresh;
-    let fits = memory.refresh_interval == Time::ZERO || sector <= memory.refresh_interval;
-    s.expect(fits, &["host.memory.bandwidth", interval], "a sector between two refreshes")
-}
-
-fn shared_buffer(s: &System) -> Result<(), SystemError> {
-    s.expect(s.link.data_buffer.is_multiple_of(SECTOR), &["link.data_buffer"], "a multiple of 512B")?;
-    s.expect(s.host.mover.piece.is_multiple_of(SECTOR), &["host.mover.piece"], "a multiple of 512B")?;
-    s.expect(
-        s.host.mover.shrink.is_none_or(|b| b.is_multiple_of(SECTOR)),
-        &["host.mover.shrink"],
-        "a multiple of 512B",
-    )?;
-    let boot = s.device.emulated.boot.is_none_or(|bytes| bytes.is_multiple_of(SECTOR));
-    s.expect(boot, &["device.emulated.boot"], "a multiple of 512B")?;
-    s.power_of_two("device.emulated.width", s.device.emulated.width)?;
-    s.power_of_two("device.emulated.banks", u64::from(s.device.emulated.banks))?;
-    let (depth, link) = ("host.queue_depth", "link.type");
-    let most = "a power of two up to 32768 where link.type is \"shared-buffer\"";
-    let fits = s.host.queue_depth.is_power_of_two() && s.host.queue_depth <= 32768;
-    s.expect(fits, &[depth, link], most)?;
-    let pairs = s.host.queue_pairs.unwrap_or(s.host.cores);
-    let most = "at most 256 where link.type is \"shared-buffer\"";
-    s.expect(pairs <= 256, &["host.queue_pairs", "host.cores", link], most)?;
-    let peak = s.link.memory.device().peak_bandwidth() as u64;
-    let traffic = "host.mover.traffic";
-    let most = format!("less than the {} that {} carries", Value::Rate(peak).plain(), s.link.memory.word());
-    s.expect(s.host.mover.traffic < peak, &[traffic, "link.memory", link], &most)?;
-    if let Some(granule) = s.link.interleave {
-        s.power_of_two("link.interleave", granule)?;
-        let sector = "at least 512B, a sector, of which the data buffer is made";
-        s.expect(granule >= SECTOR, &["link.interleave"], sector)?;
+    if kind == LinkType::Pcie {
+        s.expect(depth >= 2, &["host.queue_depth", "link.type"], "at least 2 where link.type is \"pcie\"")?;
+    } else {
+        let (slots, tags) = ("host.queue_depth", "device.max_commands");
+        let most = format!("at most {tags} ({commands}) where link.type is \"{word}\"");
+        s.expect(depth <= commands, &[slots, tags], &most)?;
+    }
+    if kind == LinkType::SharedBuffer {
+        shared_buffer(s)?;
     }
     Ok(())
 }
 
+fn shared_buffer(s: &System) -> Result<(), SystemError> {
+    let (depth, link) = ("host.queue_depth", "link.type");
+    let most = "a power of two up to 32768 where link.type is \"shared-buffer\"";
+    let fits = s.host.queue_depth.is_power_of_two() && s.host.queue_depth <= 32768;
+    s.expect(fits, &[depth, link], most)?;
+    let most = "at most 256 where link.type is \"shared-buffer\"";
+    s.expect(s.host.pairs() <= 256, &["host.queue_pairs", "host.cores", link], most)?;
+    let own = &s.link.shared_buffer;
+    let peak = host_interface::shared_buffer::dram_device(own.memory).peak_bandwidth() as u64;
+    let traffic = "host.mover.traffic";
+    let most = format!("less than the {} that {} carries", Value::Rate(peak).plain(), own.memory.word());
+    s.expect(own.traffic < peak, &[traffic, "link.memory", link], &most)
+}
+
 fn device(s: &System) -> Result<(), SystemError> {
-    if let Some(burst) = s.device.arbitration_burst {
-        s.power_of_two("device.arbitration_burst", u64::from(burst))?;
-    }
-    let (threshold, time) = ("device.coalescing.threshold", "device.coalescing.time");
-    let coalescing = &s.device.coalescing;
-    let waits = coalescing.time.ps() > 0;
-    s.expect(coalescing.time.ps().is_multiple_of(100_000_000), &[time], "a multiple of 100us")?;
-    if coalescing.threshold > 1 && !waits {
-        let why = format!("{} and {}, expected a time too", s.is(threshold), s.is(time));
-        return s.conflict(&[threshold, time], why);
-    }
-    if coalescing.threshold == 1 && waits {
-        let why = format!("{} and {}, expected a threshold of at least 2", s.is(time), s.is(threshold));
-        return s.conflict(&[time, threshold], why);
-    }
-    if coalescing.threshold > 1 && s.host.completion == Completion::Polling {
+    let threshold = "device.coalescing.threshold";
+    if s.controller.coalescing.is_on() && s.host.completion.is_polling() {
         let why = format!("{}, but {}: there are no interrupts to coalesce", s.is(threshold), s.is("host.completion"));
         return s.conflict(&[threshold, "host.completion"], why);
     }
@@ -349,10 +260,10 @@ fn shape(s: &System) -> Result<(), SystemError> {
 fn onenand(s: &mut System) -> Result<(), SystemError> {
     times(s)?;
     shape(s)?;
-    s.multiple("host.sram.size", s.host.sram.size, "flash.page", s.flash.page)?;
-    s.multiple("flash.page", s.flash.page, "host.paging.line", s.host.paging.line)?;
-    s.multiple("host.paging.line", s.host.paging.line, "link.width", s.link.width)?;
-    s.multiple("host.paging.line", s.host.paging.line, "host.sram.width", s.host.sram.width)?;
+    s.multiple("host.sram.size", s.sram.size, "flash.page", s.flash.page)?;
+    s.multiple("flash.page", s.flash.page, "host.paging.line", s.paging.line)?;
+    s.multiple("host.paging.line", s.paging.line, "link.width", s.device.onenand.word_bytes)?;
+    s.multiple("host.paging.line", s.paging.line, "host.sram.width", s.sram.width)?;
     s.raw_bytes = u64::try_from(s.geometry().bytes()).expect("2^32 pages of 64 KiB fit");
     s.user_bytes = s.raw_bytes;
     Ok(())
@@ -450,7 +361,7 @@ fn memory(s: &System) -> Result<(), SystemError> {
         ("device.read_cache.size", s.caches.read.place == ReadPlace::Dram, s.caches.read.size),
     ];
     let needed: u64 = in_dram.iter().filter(|(_, there, _)| *there).map(|(_, _, bytes)| bytes).sum();
-    if needed <= s.device.dram {
+    if needed <= s.caches.dram {
         return Ok(());
     }
     let parts: Vec<String> = in_dram

@@ -7,11 +7,10 @@ use keys::{Fallback, Key, Section, TEXT, given};
 
 use crate::key::nearest::nearest;
 use crate::sections::device::Device;
-use crate::sections::host::Host;
 use crate::sections::hybrid::Nvmm;
 use crate::sections::kernel::Kernel;
-use crate::sections::link::Link;
 use crate::sections::memory::{Cpu, Memory};
+use crate::sections::onenand::{DemandPaging, Sram};
 use ftl::section::{Caches, Layer};
 use nand::Flash;
 use zones::section::Zones;
@@ -31,8 +30,11 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         when: None,
         help: "One-line description of a system.",
     }];
-    Host::keys(&mut keys);
-    Link::keys(&mut keys);
+    host::Config::keys(&mut keys);
+    DemandPaging::keys(&mut keys);
+    Sram::keys(&mut keys);
+    link::Keys::keys(&mut keys);
+    device::Config::keys(&mut keys);
     Device::keys(&mut keys);
     Caches::keys(&mut keys);
     Zones::keys(&mut keys);

@@ -1,9 +1,7 @@
 //! The tables of a system file: one module per table, with its keys.
 
 pub mod device;
-pub mod host;
 pub mod hybrid;
 pub mod kernel;
-pub mod link;
 pub mod memory;
 pub mod onenand;

@@ -1,4 +1,4 @@
-//! Demand paging from a OneNAND: the tables `[host.paging]`, `[host.sram]` and `[device.onenand]`.
+//! Demand paging from a OneNAND: the tables `[host.paging]` and `[host.sram]`.
 
 use pager::policy::{Name, Promotion, Reading, Test, Window};
 use sim::Time;
@@ -116,16 +116,6 @@ section! {
         "host.sram.power" power: u64 = POWER,
             given("44.75mW", "xip: Table 3, 1.79 nJ per line"),
             "Power during accesses.",
-            when "link.type" is "onenand";
-    }
-}
-
-section! {
-    /// The SRAM buffers of a OneNAND, through which all pages pass.
-    OneNand {
-        "device.onenand.buffers" buffers: u32 = COUNT.within(1.0, 16.0),
-            given("2", "xip: 3.1"),
-            "Number of page buffers, which the host can read in place.",
             when "link.type" is "onenand";
     }
 }

@@ -51,6 +51,9 @@ words! {
 section! {
     /// Memory of the controller for data.
     Caches {
+        "device.dram" dram: u64 = SIZE,
+            assumed("1GiB", "about a thousandth of a 1 TB drive, for its map and data"),
+            "DRAM of the controller; 0B: none.";
         "device.cache_sharing" sharing: CacheSharing = Kind::words(CacheSharing::WORDS),
             assumed("shared", "controllers use their memory as a single pool of buffers"),
             "Whether the read and write caches share memory.";

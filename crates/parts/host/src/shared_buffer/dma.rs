@@ -1,35 +1,65 @@
 //! A memory-to-memory DMA engine of the host, the general-purpose kind found in mobile processors.
 
+use keys::{Conflict, RATE, SIZE, TIME, assumed, expect, given, section};
+use media::SECTOR;
 use sim::{Schedule, Time, Track};
 
-/// Configuration of a DMA engine and its processor costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DmaConfig {
-    /// Maximum bandwidth in bytes per second; `None` if only the memory bus limits it.
-    pub bandwidth: Option<u64>,
-    /// Maximum bytes per transfer, a multiple of a sector. A longer transfer is a chain of such fragments, so that
-    /// cache maintenance for one overlaps with the transfer of another.
-    pub piece: u64,
-    /// Maximum bytes per descriptor, the contiguous run in memory. Each further descriptor of a fragment costs
-    /// [`descriptor`](Self::descriptor).
-    pub run: u64,
-    /// Processor time to set up and start a transfer, including its first descriptor.
-    pub setup: Time,
-    /// Processor time per further descriptor.
-    pub descriptor: Time,
-    /// Time from a transfer's end to the first instruction of the interrupt handler.
-    pub delivery: Time,
-    /// Processor time of the handler.
-    pub handler: Time,
+const ENGINE: &str = "a general DMA engine that runs programs (PL330), behind the DMA framework of a kernel of 2012, \
+    which runs callbacks in a tasklet";
+
+section! {
+    /// A DMA engine and its processor costs. A transfer longer than a piece is a chain of pieces, so that cache maintenance
+    /// for one overlaps with the transfer of another.
+    #[derive(Copy, Eq)]
+    DmaConfig {
+        "host.mover.bandwidth" bandwidth: Option<u64> = RATE.or("unlimited"),
+            given("450MB/s", "Seo et al., A Mobile Storage Leveraging the DRAM Interface, 6.2"),
+            "Maximum bytes per second of the DMA engine; unlimited: only the bus limits it.",
+            when "host.mover.transfer" is "dma";
+        "host.mover.piece" piece: u64 = SIZE.within(4096.0, 1073741824.0),
+            assumed("64KiB", "the power of two with the least total wait of a 512 KiB request for invalidations and \
+                transfer setup"),
+            "Maximum size of a DMA transfer; larger ones are split, so that cache maintenance overlaps with them.",
+            when "host.mover.transfer" is "dma";
+        "host.mover.setup" setup: Time = TIME,
+            assumed("5us", ENGINE),
+            "CPU time to set up and start a DMA transfer.",
+            when "host.mover.transfer" is "dma";
+        "host.mover.descriptor" descriptor: Time = TIME,
+            assumed("300ns", "about 32 bytes of program, written uncached for the PL330 engine"),
+            "CPU time for each further part of a transfer that is not contiguous in the buffer.",
+            when "host.mover.transfer" is "dma";
+        "host.mover.delivery" delivery: Time = TIME,
+            assumed("4us", ENGINE),
+            "Time from a transfer's end to the first instruction of its interrupt handler.",
+            when "host.mover.transfer" is "dma";
+        "host.mover.handler" handler: Time = TIME,
+            assumed("5us", ENGINE),
+            "CPU time of the transfer's interrupt handler.",
+            when "host.mover.transfer" is "dma";
+        "link.interleave" run: Option<u64>;
+
+        check sectors;
+    }
+}
+
+impl DmaConfig {
+    /// Returns the number of further descriptors for `bytes`, of which runs are contiguous in the buffer.
+    pub(super) fn further_descriptors(&self, bytes: u64) -> u64 {
+        self.run.map_or(0, |run| bytes.div_ceil(run) - 1)
+    }
+
+    fn sectors(&self) -> Result<(), Conflict> {
+        expect(self.piece.is_multiple_of(SECTOR), &["host.mover.piece"], "a multiple of 512B")
+    }
 }
 
 impl Default for DmaConfig {
-    /// Assumed: see the table of keys.
     fn default() -> Self {
         DmaConfig {
             bandwidth: Some(450_000_000),
             piece: 64 << 10,
-            run: u64::MAX,
+            run: None,
             setup: Time::from_us(5),
             descriptor: Time::from_ns(200),
             delivery: Time::from_us(4),

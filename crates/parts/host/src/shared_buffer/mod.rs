@@ -26,7 +26,7 @@ use media::{Op, Request, Status};
 use sim::{Schedule, Time, Track};
 
 use crate::cores::Cores;
-use crate::{Completed, Completion, Config};
+use crate::{Completed, Completion, Config, Detection};
 
 use boot::Boot;
 pub use config::{SharedBufferConfig, Transfer};
@@ -148,7 +148,9 @@ fn new_driver(config: &Config, layout: &Layout) -> Driver {
         db_sectors: sizes.db_sectors,
         split_sectors: (config.max_transfer / SECTOR as u64) as u32,
         extents_max: own.extents,
-        shortage: own.shrink.map_or(Shortage::Wait, |sectors_min| Shortage::Shrink { sectors_min }),
+        shortage: own
+            .shrink
+            .map_or(Shortage::Wait, |bytes| Shortage::Shrink { sectors_min: (bytes / SECTOR as u64) as u32 }),
         requests_max: REQUESTS,
         commands_max: u32::from(sizes.queue_pairs) * sizes.sq_entries,
     })
@@ -174,12 +176,7 @@ impl SharedBuffer {
     pub fn new(config: &Config, layout: &Layout) -> SharedBuffer {
         let own = config.shared_buffer.clone();
         assert_eq!(own.extents, layout.config().extents_max, "the driver's extents and the layout's");
-        let polling = matches!(config.completion, Completion::Polling { .. });
-        let cores = Cores::new(config.cores, polling);
-        let dma = match &own.transfer {
-            Transfer::Dma(dma) => Dma::new(dma),
-            Transfer::Copy { .. } => Dma::new(&DmaConfig::default()),
-        };
+        let cores = Cores::new(config.cores, config.completion.is_polling());
         let driver = new_driver(config, layout);
         SharedBuffer {
             queues: new_pairs(layout, cores.count()),
@@ -190,8 +187,8 @@ impl SharedBuffer {
             ios: Vec::new(),
             backlog: VecDeque::new(),
             waiting: VecDeque::new(),
-            dma,
-            boot: Boot::new(own.boot),
+            dma: Dma::new(&own.dma),
+            boot: Boot::new(own.boot_bytes()),
             config: own,
             submit: config.submit,
             complete: config.complete,
@@ -345,9 +342,10 @@ impl SharedBuffer {
         if std::mem::replace(&mut pair.raised, true) {
             return;
         }
-        let (delay, length) = match self.completion {
-            Completion::Interrupt { delivery, handler } => (delivery, handler),
-            Completion::Polling { delay } => (delay, Time::ZERO),
+        let Completion { by, poll, delivery, handler } = self.completion;
+        let (delay, length) = match by {
+            Detection::Interrupt => (delivery, handler),
+            Detection::Polling => (poll, Time::ZERO),
         };
         let span = self.cores.interrupt(now, pair.core, now + delay, length, s);
         self.counts.handled += 1;
@@ -367,9 +365,9 @@ impl SharedBuffer {
         let pair = &mut self.queues[number as usize];
         pair.raised = false;
         let logged = self.log.over(region);
-        let news = match self.completion {
-            Completion::Interrupt { .. } => pair.queue.announced(&logged),
-            Completion::Polling { .. } => u32::MAX,
+        let news = match self.completion.by {
+            Detection::Interrupt => pair.queue.announced(&logged),
+            Detection::Polling => u32::MAX,
         };
         for _ in 0..news {
             match pair.queue.take(&logged) {
@@ -516,7 +514,7 @@ impl SharedBuffer {
         self.ios.clear();
         self.backlog.clear();
         self.waiting.clear();
-        self.boot = Boot::new(self.config.boot);
+        self.boot = Boot::new(self.config.boot_bytes());
         open
     }
 }

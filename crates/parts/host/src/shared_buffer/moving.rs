@@ -9,7 +9,7 @@ use crate::caches::maintenance;
 
 use super::event::push;
 use super::mover::Chunk;
-use super::{Event, Issued, Memory, Said, SharedBuffer, Transfer};
+use super::{DmaConfig, Event, Issued, Memory, Said, SharedBuffer, Transfer};
 
 impl SharedBuffer {
     /// Starts to move the data of a command.
@@ -32,32 +32,37 @@ impl SharedBuffer {
 
     /// Prepares the caches for the next fragment, if none is being prepared.
     pub(super) fn prepare(&mut self, now: Time, io: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
-        let most = match &self.config.transfer {
-            Transfer::Dma(dma) => dma.piece,
-            Transfer::Copy { .. } => u64::MAX,
+        let most = match self.config.transfer {
+            Transfer::Dma => self.config.dma.piece,
+            Transfer::Copy => u64::MAX,
         };
         let place = &mut self.ios[io as usize];
         // The processor copies one fragment at a time.
-        if matches!(self.config.transfer, Transfer::Copy { .. }) && place.mover.is_moving() {
+        if self.config.transfer == Transfer::Copy && place.mover.is_moving() {
             return;
         }
         let Some(chunk) = place.mover.prepare(most) else { return };
         let core = place.core;
         match self.config.transfer {
-            Transfer::Dma(_) => {
+            Transfer::Dma => {
                 let at = self.cores.submit(now, core, self.invalidation(chunk.bytes), s);
                 push(s, at, Event::Prepared(io));
             }
-            Transfer::Copy { word } => {
+            Transfer::Copy => {
                 place.mover.prepared();
                 place.mover.start();
                 let store = place.request.op == Op::Write;
                 let offset = self.offset(&chunk);
-                let length = memory.copy(now, offset, chunk.bytes, word, store, self.config.uncached);
+                let length = memory.copy(now, offset, chunk.bytes, self.config.word, store, self.config.uncached);
                 let at = self.cores.submit(now, core, length, s);
                 push(s, at, Event::Settled(io));
             }
         }
+    }
+
+    fn dma_config(&self) -> DmaConfig {
+        assert_eq!(self.config.transfer, Transfer::Dma, "a copy has no transfers");
+        self.config.dma
     }
 
     fn invalidation(&self, bytes: u64) -> Time {
@@ -79,11 +84,10 @@ impl SharedBuffer {
 
     /// Sets up the next transfer if a fragment is ready, in the handler or as other work.
     pub(super) fn start(&mut self, now: Time, at: Time, io: u32, handler: bool, s: &mut impl Schedule<Event>) {
-        let Transfer::Dma(dma) = self.config.transfer else { unreachable!("a copy has no transfers") };
+        let dma = self.dma_config();
         let place = &mut self.ios[io as usize];
         let Some(chunk) = place.mover.start() else { return };
-        let runs = chunk.bytes.div_ceil(dma.run);
-        let length = dma.setup + dma.descriptor * (runs - 1);
+        let length = dma.setup + dma.descriptor * dma.further_descriptors(chunk.bytes);
         let core = place.core;
         let at = if handler {
             self.cores.interrupt(now, core, at, length, s).to
@@ -95,7 +99,7 @@ impl SharedBuffer {
 
     /// Passes a transfer that has been set up to the engine, and prepares the caches for the next.
     pub(super) fn transfer(&mut self, now: Time, io: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
-        let Transfer::Dma(dma) = self.config.transfer else { unreachable!("a copy has no transfers") };
+        let dma = self.dma_config();
         let place = &self.ios[io as usize];
         let store = place.request.op == Op::Write;
         let chunk = place.mover.in_flight();
@@ -108,7 +112,7 @@ impl SharedBuffer {
 
     /// Handles the interrupt of a transfer: starts the next, and maintains the caches.
     pub(super) fn moved(&mut self, now: Time, io: u32, s: &mut impl Schedule<Event>) {
-        let Transfer::Dma(dma) = self.config.transfer else { unreachable!("a copy has no transfers") };
+        let dma = self.dma_config();
         let core = self.ios[io as usize].core;
         let handled = self.cores.interrupt(now, core, now, dma.handler, s).to;
         let chunk = self.ios[io as usize].mover.moved();
@@ -127,7 +131,7 @@ impl SharedBuffer {
         said: &mut Vec<Said>,
     ) {
         let place = &mut self.ios[io as usize];
-        if matches!(self.config.transfer, Transfer::Copy { .. }) {
+        if self.config.transfer == Transfer::Copy {
             place.mover.moved();
         }
         let chunk = place.mover.settled();

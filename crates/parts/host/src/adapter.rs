@@ -1,0 +1,134 @@
+//! Host controllers: the AHCI adapter of a SATA link, and the UFS host controller.
+
+use keys::{BOOL, COUNT, Conflict, RATE, SIZE, TIME, assumed, expect, given, section};
+use media::SECTOR;
+use sim::Time;
+
+const SOC: &str = "a few hundred nanoseconds through the buses of a system on a chip";
+const ADAPTER: &str = "a chipset's adapter is a few hundred nanoseconds from cores and memory";
+
+section! {
+    /// An AHCI host bus adapter and its driver (AHCI 1.3.1, 4.2.2 and 4.2.3).
+    #[derive(Eq)]
+    AhciConfig {
+        "host.ahci.register_write" register_write: Time = TIME,
+            assumed("300ns", ADAPTER),
+            "Time from the driver's write of a port register until the adapter sees it.",
+            when "host.chipset" is "hidden";
+        "host.ahci.command_fetch" command_fetch: Time = TIME,
+            assumed("800ns", ADAPTER),
+            "Time to read a command's header and table from memory, one command at a time.",
+            when "host.chipset" is "hidden";
+        "host.ahci.region_fetch" region_fetch: Time = TIME,
+            assumed("20ns", "several 16-byte entries are read at a time"),
+            "Time to read an entry of the list of memory regions.",
+            when "host.chipset" is "hidden";
+        "host.ahci.region" region: u64 = SIZE.within(512.0, 4194304.0),
+            assumed("4KiB", "buffers are scattered over pages"),
+            "Size of a memory region in bytes.",
+            when "link.type" is "sata" | "ddr";
+        "host.ahci.queued_trim" queued_trim: bool = BOOL,
+            assumed("false", "Linux disables queued trims for many drives"),
+            "Queue trims with the other commands; otherwise they are issued alone, like flushes.",
+            when "link.type" is "sata" | "ddr";
+
+        check sectors;
+    }
+}
+
+impl AhciConfig {
+    fn sectors(&self) -> Result<(), Conflict> {
+        expect(self.region.is_multiple_of(SECTOR), &["host.ahci.region"], "a multiple of 512B")
+    }
+}
+
+impl Default for AhciConfig {
+    fn default() -> Self {
+        AhciConfig {
+            register_write: Time::from_ns(300),
+            command_fetch: Time::from_ns(800),
+            region_fetch: Time::from_ns(20),
+            region: 4096,
+            queued_trim: false,
+        }
+    }
+}
+
+section! {
+    /// A UFS host controller and its driver. The controller fetches commands and moves data for the device.
+    #[derive(Eq)]
+    UfshciConfig {
+        "host.ufshci.register_write" register_write: Time = TIME,
+            assumed("150ns", SOC),
+            "Time from the driver's write of the doorbell register until the controller sees it.",
+            when "link.type" is "ufs";
+        "host.ufshci.memory_latency" memory_latency: Time = TIME,
+            assumed("200ns", SOC),
+            "Time from a memory read leaving the controller until its data arrives, and from a write until it is \
+             visible.",
+            when "link.type" is "ufs";
+        "host.ufshci.dma" dma: u64 = RATE,
+            assumed("1.6GB/s", "a 64-bit AXI bus at 200 MHz, with one channel per direction"),
+            "Bytes per second that the controller can read from memory, and write at the same time.",
+            when "link.type" is "ufs";
+        "host.ufshci.region" region: u64 = SIZE.within(512.0, 262144.0),
+            assumed("4KiB", "buffers are scattered over pages"),
+            "Size in bytes of a memory region, an entry of the PRDT.",
+            when "link.type" is "ufs";
+        "host.ufshci.invalidation" invalidation_512kib: Time = TIME,
+            assumed("0us", "the caches are coherent with the controller's accesses"),
+            "CPU time to maintain 512 KiB of non-coherent caches, for each command before its transfer, and for reads \
+             also after it.",
+            when "link.type" is "ufs";
+
+        /// Aggregation of interrupts.
+        table aggregation: Aggregation;
+
+        check sectors;
+    }
+}
+
+impl UfshciConfig {
+    fn sectors(&self) -> Result<(), Conflict> {
+        expect(self.region.is_multiple_of(SECTOR), &["host.ufshci.region"], "a multiple of 512B")
+    }
+}
+
+impl Default for UfshciConfig {
+    fn default() -> Self {
+        UfshciConfig {
+            register_write: Time::from_ns(150),
+            memory_latency: Time::from_ns(200),
+            dma: 1_600_000_000,
+            region: 4096,
+            aggregation: Aggregation::OFF,
+            invalidation_512kib: Time::ZERO,
+        }
+    }
+}
+
+section! {
+    /// Aggregation of a UFS host controller's interrupts (JESD223B, UTRIACR).
+    #[derive(Copy, Eq)]
+    Aggregation {
+        "host.ufshci.aggregation" threshold: u32 = COUNT.within(1.0, 31.0),
+            given("1", "Linux: off unless a controller's driver requests it"),
+            "Number of command completions that an interrupt waits for (UTRIACR); 1: none.",
+            when "link.type" is "ufs";
+        "host.ufshci.aggregation_time" time: Time = TIME.within(0.0, 1.02e10),
+            given("80us", "Linux: INT_AGGR_DEF_TO, twice 40 us"),
+            "Maximum time for which an interrupt waits, in units of the controller, 40us by the standard.",
+            when "link.type" is "ufs";
+
+        check waits;
+    }
+}
+
+impl Aggregation {
+    /// Each completion interrupts.
+    pub const OFF: Aggregation = Aggregation { threshold: 1, time: Time::from_us(80) };
+
+    fn waits(&self) -> Result<(), Conflict> {
+        expect(self.time > Time::ZERO, &["host.ufshci.aggregation_time"], "more than 0s")
+    }
+}
