@@ -104,7 +104,7 @@ fn every_latency_is_that_of_the_machine_to_the_clock() {
         let found = transactions(&succeed(&mut host(&[name, folder.path(), "paced", "1200", cycles])));
         assert_eq!(found.len(), 1200, "{name}");
         let system = System::load(name, &[]).expect("a preset");
-        let clock = system.memory.dram().device.clock;
+        let clock = system.memory.dram.device().clock;
         let mut memory = MainMemory::new(&system, &Streams::new(1)).expect("a memory");
         memory.is_set_up();
         let mut ordered = found.clone();

@@ -8,7 +8,7 @@
 use dram::Scheduler;
 use dram_cache::Prefetch;
 use link::LineLinkConfig;
-use main_memory::{DramConfig, HybridConfig, HybridMemory, MainMemory};
+use main_memory::{HybridConfig, HybridMemory, MainMemory};
 use media::Geometry;
 use media::line::{LineKind, LineRequest};
 use sim::{Streams, Time};
@@ -44,7 +44,7 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32, scheduler: Scheduler
         program_command: Time::from_ns(275),
         erase_command: Time::from_ns(225),
     };
-    let mut dram = DramConfig::new(dram::Device::preset("DDR3-1600").expect("a preset"));
+    let mut dram = dram::MemoryConfig::new(dram::Standard::Ddr3x1600);
     dram.scheduler = scheduler;
     (dram.channels, dram.ranks, dram.interleave) = (2, if bytes > 1 << 38 { 8 } else { 1 }, u64::from(page));
     HybridConfig {

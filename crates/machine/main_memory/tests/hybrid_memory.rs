@@ -3,7 +3,7 @@
 use dram::Scheduler;
 use dram_cache::Prefetch;
 use link::LineLinkConfig;
-use main_memory::{DramConfig, DramMemory, HybridConfig, HybridMemory, MainMemory, MemoryCall};
+use main_memory::{DramMemory, HybridConfig, HybridMemory, MainMemory, MemoryCall};
 use media::Geometry;
 use media::line::{LineKind, LineRequest};
 use sim::{Rng, Streams, Time};
@@ -33,7 +33,7 @@ fn small(page_bytes: u32) -> HybridConfig {
         program_command: Time::from_ns(275),
         erase_command: Time::from_ns(225),
     };
-    let mut dram = DramConfig::new(dram::Device::preset("DDR3-1600").expect("a preset"));
+    let mut dram = dram::MemoryConfig::new(dram::Standard::Ddr3x1600);
     dram.interleave = page_bytes.into();
     HybridConfig {
         link: LineLinkConfig { latency: Time::ZERO, bandwidth: None, header: 0 },

@@ -59,7 +59,7 @@ pub fn run(
         return Err(PagingError::Page { file, found: reader.page_bytes(), expected: system.flash.page });
     }
     let policy = OneNandMachine::policy(system, &parts);
-    let (line, room) = (parts.line, parts.pages());
+    let (line, room) = (parts.lines.bytes, parts.pages());
     let mut machine = OneNandMachine::new(parts, policy, &Streams::new(options.seed));
     if let Some(limit) = options.timeline {
         machine.keep_timeline(limit);
@@ -145,10 +145,10 @@ fn inside(system: &System, outcome: &PagingOutcome) -> Value {
         "warm_up": { "cut_s": 0.0, "rule": "as asked" },
         "paging": {
             "policy": system.host.paging.name().to_string(),
-            "reading": system.host.paging.reading().words(),
-            "overlap": system.host.paging.overlap,
+            "reading": system.host.paging.reading.words(),
+            "overlap": system.host.paging.lines.overlap,
             "pages": outcome.pages,
-            "frames": system.host.sram.size / system.flash.page,
+            "frames": system.host.sram.frames(system.flash.page),
             "buffers": system.device.onenand.buffers,
             "flash_to_buffer": counts.flash_to_buffer,
             "buffer_to_sram": counts.buffer_to_sram,

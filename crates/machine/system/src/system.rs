@@ -6,11 +6,12 @@ use crate::key::table::{TITLE, keys, row};
 use crate::sections::device::{Device, Namespace};
 use crate::sections::host::Host;
 use crate::sections::hybrid::Nvmm;
-use crate::sections::kernel::Kernel;
 use crate::sections::link::Link;
-use crate::sections::memory::{Cpu, MainMemory, Memory};
+use crate::sections::memory::{MainMemory, Memory};
 use crate::setting::Setting;
 use ftl::section::{Caches, Layer};
+use host::cpu::CpuConfig;
+use host::linux::LinuxConfig;
 use keys::Key;
 use keys::Value;
 use nand::Flash;
@@ -38,13 +39,13 @@ pub struct System {
     /// `[device.zones]`
     pub zones: Zones,
     /// `[cpu]`
-    pub cpu: Cpu,
+    pub cpu: CpuConfig,
     /// `[memory]`
     pub memory: Memory,
     /// `[nvmm]`
     pub nvmm: Nvmm,
     /// `[kernel]`
-    pub kernel: Kernel,
+    pub kernel: LinuxConfig,
     /// Raw capacity of the flash in bytes.
     pub raw_bytes: u64,
     /// Capacity visible to the host in bytes: `ftl.capacity`, or the result of `ftl.over_provisioning` in whole mapping
@@ -82,7 +83,7 @@ impl System {
     pub fn usable_memory(&self) -> u64 {
         self.memory.size.unwrap_or_else(|| match self.memory.kind {
             MainMemory::Hybrid => self.nvmm.capacity,
-            MainMemory::Dram | MainMemory::None => self.memory.dram().bytes(),
+            MainMemory::Dram | MainMemory::None => self.memory.dram.bytes(),
         })
     }
 

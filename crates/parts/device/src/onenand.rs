@@ -1,23 +1,24 @@
 //! The buffers of a OneNAND: SRAM on the flash chip, filled from its array page by page and read by the host like
 //! memory.
 
+use keys::{COUNT, given, section};
 use sim::{Energy, Time};
 
-/// Configuration of a OneNAND's buffers and its bus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OneNandConfig {
-    /// Number of buffers, one page each.
-    pub buffers: u32,
-    /// Bytes per word on the bus.
-    pub word_bytes: u64,
-    /// Words per second.
-    pub words_per_s: u64,
-    /// Time from the address of a burst to its first word.
-    pub burst_latency: Time,
-    /// Power during that latency, in microwatts.
-    pub latency_uw: u64,
-    /// Power while words are transferred, in microwatts.
-    pub transfer_uw: u64,
+section! {
+    /// The SRAM buffers of a OneNAND, through which all pages pass, and its bus: words of `word_bytes` at `words_per_s`
+    /// after a `burst_latency`. The power during that latency, and during the transfer of words, is in microwatts.
+    #[derive(Copy, Eq)]
+    OneNandConfig {
+        "device.onenand.buffers" buffers: u32 = COUNT.within(1.0, 16.0),
+            given("2", "xip: 3.1"),
+            "Number of page buffers, which the host can read in place.",
+            when "link.type" is "onenand";
+        "link.width" word_bytes: u64;
+        "link.rate" words_per_s: u64;
+        "link.burst_latency" burst_latency: Time;
+        "link.latency_power" latency_uw: u64;
+        "link.transfer_power" transfer_uw: u64;
+    }
 }
 
 /// State of a buffer.

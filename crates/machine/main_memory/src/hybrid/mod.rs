@@ -72,7 +72,6 @@ impl HybridMemory {
         let mut config = config.clone();
         let slots = config.cache.write_backs();
         config.cache.moves = config.verify;
-        config.dram.populated = Some(wanted);
         config.nvmm.controller = CONTROLLER;
         config.nvmm.tags = config.cache.fetches + slots + 1;
         config.nand.payload = if config.verify { PayloadKind::Bytes } else { PayloadKind::None };
@@ -89,7 +88,7 @@ impl HybridMemory {
             hybrid: Hybrid::new(&config.cache),
             environment: Environment {
                 now: Time::ZERO,
-                modules: Modules::new(&config.dram, PORTS)?,
+                modules: Modules::new(&config.dram, PORTS, wanted)?,
                 dram_changed: false,
                 dispatch: DispatchQueue::new(config.cache.fetches, &config.nvmm),
                 link: LineLink::new(&config.link),

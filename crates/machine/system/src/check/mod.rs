@@ -2,7 +2,6 @@
 
 pub(crate) mod hmb;
 mod hybrid;
-mod kernel;
 mod memory;
 mod parity;
 mod placement;
@@ -26,9 +25,7 @@ const MAP_ENTRY: u64 = 4;
 /// Checks a system after all its values have been parsed, and computes derived values.
 pub(crate) fn check(system: &mut System) -> Result<(), SystemError> {
     sections(system)?;
-    if system.memory.kind != crate::sections::memory::MainMemory::None {
-        memory::check(system)?;
-    }
+    memory::check(system)?;
     if system.memory.kind == crate::sections::memory::MainMemory::Hybrid {
         // The flash behind DRAM is not that of a drive.
         system.expect(
@@ -350,9 +347,9 @@ fn onenand(s: &mut System) -> Result<(), SystemError> {
     times(s)?;
     shape(s)?;
     s.multiple("host.sram.size", s.host.sram.size, "flash.page", s.flash.page)?;
-    s.multiple("flash.page", s.flash.page, "host.paging.line", s.host.paging.line)?;
-    s.multiple("host.paging.line", s.host.paging.line, "link.width", s.link.width)?;
-    s.multiple("host.paging.line", s.host.paging.line, "host.sram.width", s.host.sram.width)?;
+    s.multiple("flash.page", s.flash.page, "host.paging.line", s.host.paging.lines.bytes)?;
+    s.multiple("host.paging.line", s.host.paging.lines.bytes, "link.width", s.link.width)?;
+    s.multiple("host.paging.line", s.host.paging.lines.bytes, "host.sram.width", s.host.sram.width)?;
     s.raw_bytes = u64::try_from(s.geometry().bytes()).expect("2^32 pages of 64 KiB fit");
     s.user_bytes = s.raw_bytes;
     Ok(())

@@ -9,12 +9,13 @@ use crate::key::nearest::nearest;
 use crate::sections::device::Device;
 use crate::sections::host::Host;
 use crate::sections::hybrid::Nvmm;
-use crate::sections::kernel::Kernel;
 use crate::sections::link::Link;
-use crate::sections::memory::{Cpu, Memory};
 use ftl::section::{Caches, Layer};
 use nand::Flash;
 use zones::section::Zones;
+use crate::sections::memory::Memory;
+use host::cpu::CpuConfig;
+use host::linux::LinuxConfig;
 
 /// Link types of block storage. A OneNAND has no driver, controller or translation layer.
 const STORAGE: &[&str] = &["pcie", "sata", "ufs", "ddr", "shared-buffer"];
@@ -38,10 +39,10 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     Zones::keys(&mut keys);
     Flash::keys(&mut keys);
     Layer::keys(&mut keys);
-    Cpu::keys(&mut keys);
+    CpuConfig::keys(&mut keys);
     Memory::keys(&mut keys);
     Nvmm::keys(&mut keys);
-    Kernel::keys(&mut keys);
+    LinuxConfig::keys(&mut keys);
     for key in &mut keys {
         let of_storage = ["host.", "device.", "ftl."].iter().any(|table| key.name.starts_with(table));
         if of_storage && key.when.is_none() {

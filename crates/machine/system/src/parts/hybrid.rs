@@ -6,7 +6,6 @@ use nand::PayloadKind;
 use nvmm::Controller;
 use sim::Time;
 
-use super::DramConfig;
 use crate::System;
 use crate::sections::hybrid::PrefetchType;
 
@@ -19,7 +18,7 @@ pub struct HybridConfig {
     /// The link between the last-level cache and the controller.
     pub link: LineLinkConfig,
     /// The DRAM of the cache. Its latency is that of the controller.
-    pub dram: DramConfig,
+    pub dram: dram::MemoryConfig,
     /// The DRAM cache.
     pub cache: dram_cache::Config,
     /// The page table.
@@ -53,12 +52,8 @@ impl HybridConfig {
         let buffers = cache.buffers.unwrap_or_else(|| (open_blocks + 64).min(1 << 16));
         let all = pages.saturating_mul(segments + 4).saturating_add(4 * segments);
         HybridConfig {
-            link: LineLinkConfig {
-                latency: memory.link.latency,
-                bandwidth: memory.link.bandwidth,
-                header: memory.link.header,
-            },
-            dram: memory.dram(),
+            link: memory.link,
+            dram: memory.dram,
             cache: dram_cache::Config {
                 sets: (cache.size / system.flash.page / u64::from(cache.ways)) as u32,
                 ways: cache.ways,

@@ -1,7 +1,6 @@
 //! Converts a system to the configurations of its parts.
 
 mod both;
-mod dram;
 mod hybrid;
 mod translation;
 mod zones;
@@ -17,7 +16,6 @@ use sim::Streams;
 use crate as system;
 use crate::System;
 
-pub use dram::DramConfig;
 pub use hybrid::{CONTROLLER, HybridConfig};
 pub use translation::Translation;
 

@@ -7,7 +7,7 @@ use keys::{
     section, words,
 };
 
-use crate::sections::onenand::OneNand;
+use ::device::OneNandConfig;
 
 words! {
     /// Selection of the next submission queue (NVMe Base Specification, Command Arbitration).
@@ -96,7 +96,7 @@ section! {
         /// The controller behind a shared buffer.
         table emulated: Emulated;
         /// The buffers of a OneNAND.
-        table onenand: OneNand;
+        table onenand: OneNandConfig;
         /// Power of the controller behind a shared buffer.
         table power: ControllerPower;
         /// Cost of the firmware.

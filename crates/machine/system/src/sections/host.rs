@@ -6,7 +6,8 @@ use keys::{
     BOOL, COUNT, Fallback, Kind, RATE, SIZE, Shape, TIME, assumed, by_assumed, by_given, given, section, words,
 };
 
-use crate::sections::onenand::{DemandPaging, Sram};
+use ::host::SramConfig;
+use pager::policy::PagingConfig;
 
 const URING: &str = "a current core handles close to a million 4 KiB requests per second through io_uring and nvme-pci";
 const AHCI_PATH: &str = "half of Intel's 6.0 us for the path through AHCI (AnandTech, Testing SATA Express, 2014)";
@@ -154,9 +155,9 @@ section! {
         /// Main memory as seen by the chipset's DMA engine.
         table memory: Memory;
         /// Demand paging.
-        table paging: DemandPaging;
+        table paging: PagingConfig;
         /// On-chip SRAM.
-        table sram: Sram;
+        table sram: SramConfig;
     }
 }
 

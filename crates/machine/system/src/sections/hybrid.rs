@@ -3,7 +3,7 @@
 use nvmm::Policy;
 use sim::Time;
 
-use keys::{BOOL, COUNT, Kind, RATE, SIZE, TIME, assumed, given, section, words};
+use keys::{BOOL, COUNT, Kind, SIZE, TIME, assumed, given, section, words};
 
 words! {
     /// Selection of prefetched pages.
@@ -16,24 +16,6 @@ words! {
         Adaptive = "adaptive",
         /// A fixed number of pages ahead of sequential streams; pages are read once (a latency-hiding buffer).
         Ahead = "ahead",
-    }
-}
-
-section! {
-    /// The link between the last-level cache and the memory controller.
-    LineLink {
-        "memory.link.latency" latency: Time = TIME.within(0.0, 1e9),
-            assumed("10ns", "a link between packages on a board, without a multi-layer protocol"),
-            "Latency in one direction.",
-            when "memory.type" is "hybrid";
-        "memory.link.bandwidth" bandwidth: Option<u64> = RATE.within(1e6, 1e15).or("unlimited"),
-            assumed("51.2GB/s", "equal to four channels of DDR3-1600"),
-            "Bytes per second in each direction.",
-            when "memory.type" is "hybrid";
-        "memory.link.header" header: u64 = SIZE.within(0.0, 256.0),
-            assumed("8B", "a command and an address"),
-            "Bytes of a message in addition to its line.",
-            when "memory.type" is "hybrid";
     }
 }
 

@@ -3,7 +3,5 @@
 pub mod device;
 pub mod host;
 pub mod hybrid;
-pub mod kernel;
 pub mod link;
 pub mod memory;
-pub mod onenand;

@@ -22,14 +22,16 @@ impl ConfigError {
     }
 }
 
-/// Order in which requests are served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scheduler {
-    /// Open rows first, then by age (FR-FCFS): [`Channel`](crate::Channel).
-    #[default]
-    FirstReady,
-    /// Short reads first, all else in order of arrival: [`InOrder`](crate::InOrder).
-    InOrder,
+keys::words! {
+    /// Order in which requests are served.
+    #[derive(Default)]
+    Scheduler {
+        /// Open rows first, then by age (FR-FCFS): [`Channel`](crate::Channel).
+        #[default]
+        FirstReady = "first-ready",
+        /// Short reads first, all else in order of arrival: [`InOrder`](crate::InOrder).
+        InOrder = "in-order",
+    }
 }
 
 /// A group of identical ranks of a channel.
