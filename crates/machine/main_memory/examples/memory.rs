@@ -6,7 +6,7 @@
 //! same, one outstanding), `tags` (in DRAM, their tags mostly there too, 32 outstanding).
 
 use dram::Scheduler;
-use dram_cache::Prefetch;
+use dram_cache::{Keys, Prefetch, PrefetchKind};
 use link::LineLinkConfig;
 use main_memory::{HybridConfig, HybridMemory, MainMemory};
 use media::Geometry;
@@ -51,17 +51,19 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32, scheduler: Scheduler
         link: LineLinkConfig { latency: Time::from_ns(10), bandwidth: None, header: 0 },
         dram,
         cache: dram_cache::Config {
-            sets: (cache / u64::from(page) / 16) as u32,
-            ways: 16,
+            keys: Keys {
+                size: cache / (16 * u64::from(page)) * 16 * u64::from(page),
+                ways: 16,
+                tag_buffer: 1024,
+                tag_reads: 32,
+                fetches: 64,
+                buffers: None,
+                cold: 4,
+                prefetch: Prefetch { kind: PrefetchKind::None, window: 1, fetches: 32 },
+            },
             page_bytes: page,
             pages: bytes / u64::from(page),
-            tag_buffer: 1024,
-            tag_reads: 32,
-            fetches: 64,
-            prefetches: 32,
             buffers: 16,
-            cold: 4,
-            prefetch: Prefetch::None,
             moves: false,
         },
         nvmm: nvmm::Config {
@@ -71,14 +73,16 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32, scheduler: Scheduler
             pages,
             versions: pages * (segments + 4),
             order: nvmm::Order::Ascending,
-            policy: nvmm::Policy::LongestChain,
-            consolidate: false,
-            collect_start: 4,
             open_blocks: dies,
-            tokens: 4,
             tags: 1,
-            journal_pages: 64,
             time_bits: 24,
+            management: nvmm::Management {
+                policy: nvmm::Policy::LongestChain,
+                consolidate: false,
+                collect_start: 4,
+                tokens: 4,
+                journal_pages: 64,
+            },
         },
         nand: nand::Config {
             geometry,
@@ -98,10 +102,7 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32, scheduler: Scheduler
             faults: nand::Faults::default(),
             power: nand::Power::default(),
         },
-        translation: Time::from_ns(50),
-        die_queue: 16,
-        full: true,
-        synced: false,
+        environment: nvmm::Environment { full: true, synced: false, translation: Time::from_ns(50), die_queue: 16 },
         verify: false,
     }
 }

@@ -23,8 +23,7 @@ pub use nand::Flash;
 pub use sections::device::Device;
 pub use sections::host::Host;
 pub use sections::link::{Link, LinkType};
-
-pub use sections::{device, host, hybrid, link, memory};
+pub use sections::{device, host, link, memory};
 pub use setting::Setting;
 pub use system::System;
 

@@ -5,7 +5,6 @@ use sha2::{Digest, Sha256};
 use crate::key::table::{TITLE, keys, row};
 use crate::sections::device::{Device, Namespace};
 use crate::sections::host::Host;
-use crate::sections::hybrid::Nvmm;
 use crate::sections::link::Link;
 use crate::sections::memory::{MainMemory, Memory};
 use crate::setting::Setting;
@@ -43,7 +42,7 @@ pub struct System {
     /// `[memory]`
     pub memory: Memory,
     /// `[nvmm]`
-    pub nvmm: Nvmm,
+    pub nvmm: nvmm::Keys,
     /// `[kernel]`
     pub kernel: LinuxConfig,
     /// Raw capacity of the flash in bytes.

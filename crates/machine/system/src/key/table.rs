@@ -8,7 +8,6 @@ use keys::{Fallback, Key, Section, TEXT, given};
 use crate::key::nearest::nearest;
 use crate::sections::device::Device;
 use crate::sections::host::Host;
-use crate::sections::hybrid::Nvmm;
 use crate::sections::link::Link;
 use ftl::section::{Caches, Layer};
 use nand::Flash;
@@ -41,7 +40,7 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     Layer::keys(&mut keys);
     CpuConfig::keys(&mut keys);
     Memory::keys(&mut keys);
-    Nvmm::keys(&mut keys);
+    nvmm::Keys::keys(&mut keys);
     LinuxConfig::keys(&mut keys);
     for key in &mut keys {
         let of_storage = ["host.", "device.", "ftl."].iter().any(|table| key.name.starts_with(table));

@@ -5,8 +5,6 @@ use keys::{Conflict, Kind, SIZE, Value, assumed, expect, given, power_of_two, se
 
 use link::LineLinkConfig;
 
-use crate::sections::hybrid::{Cache, Prefetching};
-
 words! {
     /// Type of main memory.
     MainMemory {
@@ -55,9 +53,7 @@ section! {
         /// The link to flash behind DRAM.
         table link: LineLinkConfig;
         /// DRAM as a cache of flash.
-        table cache: Cache;
-        /// Prefetching into the DRAM cache.
-        table prefetch: Prefetching;
+        table cache: dram_cache::Keys;
 
         check several;
     }

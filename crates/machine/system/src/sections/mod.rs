@@ -2,6 +2,5 @@
 
 pub mod device;
 pub mod host;
-pub mod hybrid;
 pub mod link;
 pub mod memory;
