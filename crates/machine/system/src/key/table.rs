@@ -9,12 +9,12 @@ use crate::key::nearest::nearest;
 use crate::sections::device::Device;
 use crate::sections::host::Host;
 use crate::sections::link::Link;
-use ftl::section::{Caches, Layer};
-use nand::Flash;
-use zones::section::Zones;
 use crate::sections::memory::Memory;
+use ftl::section::{Caches, Layer};
 use host::cpu::CpuConfig;
 use host::linux::LinuxConfig;
+use nand::Flash;
+use zones::section::Zones;
 
 /// Link types of block storage. A OneNAND has no driver, controller or translation layer.
 const STORAGE: &[&str] = &["pcie", "sata", "ufs", "ddr", "shared-buffer"];
