@@ -51,7 +51,7 @@ impl Memory {
         if system.memory.kind == MainMemory::None {
             return Err(format!("{config}: memory.type: found none, expected dram or hybrid"));
         }
-        let (clock, queue) = (system.memory.dram().device.clock, QUEUE * system.memory.channels);
+        let (clock, queue) = (system.memory.dram.device().clock, QUEUE * system.memory.dram.channels);
         let device = DeviceOptions { outstanding: queue, ..DeviceOptions::new("memory", system) };
         // A history would grow with every transaction.
         let options = Options { history: 0, ..Options::default() };

@@ -104,7 +104,7 @@ fn every_latency_is_that_of_the_machine_to_the_clock() {
         let found = transactions(&succeed(&mut host(&[name, folder.path(), "paced", "1200", cycles])));
         assert_eq!(found.len(), 1200, "{name}");
         let system = System::load(name, &[]).expect("a preset");
-        let clock = system.memory.dram().device.clock;
+        let clock = system.memory.dram.device().clock;
         let mut memory = MainMemory::new(&system, &Streams::new(1)).expect("a memory");
         memory.is_set_up();
         let mut ordered = found.clone();
@@ -186,7 +186,7 @@ fn ran(name: &str, count: u64) -> f64 {
 fn saturated_bandwidth_is_that_of_a_run() {
     let (folder, lines) = (Folder::new("saturated"), LINES.to_string());
     for (name, count) in [("dram-ddr5", 1_000_000), ("cxl-ssd", 30_000), ("hbf", 100_000)] {
-        let queue = 256 * u64::from(System::load(name, &[]).expect("a preset").memory.channels);
+        let queue = 256 * u64::from(System::load(name, &[]).expect("a preset").memory.dram.channels);
         let printed = succeed(&mut host(&[name, folder.path(), "saturate", &count.to_string(), "0", &lines]));
         let numbers: Vec<f64> = printed.split_whitespace().map(|number| number.parse().expect("a number")).collect();
         let bandwidth = count as f64 * 64.0 / (numbers[0] * numbers[2] * 1e-9);

@@ -133,7 +133,7 @@ impl Drive {
     ) -> Result<Drive, DriveError> {
         let streams = Streams::new(options.seed);
         let (nand, ftl, _) = parts.mount(flash.store, &streams)?;
-        let host_memory = parts.ftl.host_memory.map(|memory| (system.controller.hmb.size, memory));
+        let host_memory = parts.ftl.host_memory.map(|memory| (system.device.hmb.size, memory));
         if let Some(state) = flash.state.as_deref().filter(|state| !state.is_empty()) {
             controller.restore_state(state)?;
         }
@@ -553,8 +553,8 @@ fn parts(system: &System) -> Result<Parts, DriveError> {
         _ => return Err(DriveError::Link),
     }
     let mut system = system.clone();
-    system.host.hmb.limit = system.controller.hmb.size;
-    system.host.hmb.contiguous = system.host.hmb.contiguous.max(system.controller.hmb.size);
+    system.host.hmb.limit = system.device.hmb.size;
+    system.host.hmb.contiguous = system.host.hmb.contiguous.max(system.device.hmb.size);
     let mut parts = Parts::new(&system, PayloadKind::Bytes)?;
     parts.ftl.tags += 1;
     parts.zones.iter_mut().for_each(|ftl| ftl.tags += 1);

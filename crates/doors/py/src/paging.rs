@@ -37,7 +37,7 @@ fn cost(costs: &Costs, counts: &Counts) -> [f64; 2] {
 }
 
 fn reading_of(py: Python<'_>, system: &System, words: Option<&str>) -> PyResult<Reading> {
-    let Some(words) = words else { return Ok(system.paging.reading()) };
+    let Some(words) = words else { return Ok(system.paging.reading) };
     let known: Vec<String> = Reading::all().iter().map(Reading::words).collect();
     let unknown = || user_error(py, format!("reading: found `{words}`, expected one of {}", known.join(", ")));
     Reading::from_words(words).ok_or_else(unknown)

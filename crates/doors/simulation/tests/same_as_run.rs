@@ -149,8 +149,8 @@ fn compute_outside(system: &System, file: &File, seed: u64) -> (Vec<(Time, Time)
         .iter()
         .map(|region| Area { first: region.base / PAGE, pages: region.bytes.div_ceil(PAGE), kind: AreaKind::Anonymous })
         .collect();
-    let mut kernel = Resident::new(system.kernel.config(system.usable_memory()), &areas, &streams);
-    let mut cpu = Cpu::new(system.cpu.config(programs.threads(), programs.uncached()));
+    let mut kernel = Resident::new(system.kernel, &areas, &streams);
+    let mut cpu = Cpu::new(system.cpu, programs.threads(), programs.uncached());
     let frames = Frames::of(system, &streams);
     let device = DeviceOptions::new("memory", system.clone());
     let mut simulation = Simulation::new(vec![device], Options { seed, ..Options::default() }).expect("memory");

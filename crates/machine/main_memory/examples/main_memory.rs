@@ -150,8 +150,8 @@ const STREAM_BESIDE: &str = "A page of the cache lies in one channel: contexts t
 /// Bytes a second that a machine's parts allow, whatever is asked: of DRAM; of the link, both ways together for a program that
 /// reads `read` of its lines.
 fn peak(system: &System, read: f64) -> f64 {
-    let dram = system.memory.dram();
-    let peak = dram.device.peak_bandwidth() * f64::from(dram.channels);
+    let dram = system.memory.dram;
+    let peak = dram.device().peak_bandwidth() * f64::from(dram.channels);
     let link = match (system.memory.kind, system.memory.link.bandwidth) {
         (Kind::Hybrid, Some(each)) => {
             let bytes = 64.0 / (64.0 + system.memory.link.header as f64);

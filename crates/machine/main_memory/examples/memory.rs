@@ -5,9 +5,9 @@
 //! Kinds: `miss` (anywhere, 32 outstanding), `hit` (in DRAM, their tags in the controller, 32 outstanding), `lone` (the
 //! same, one outstanding), `tags` (in DRAM, their tags mostly there too, 32 outstanding).
 
-use dram_cache::Prefetch;
+use dram_cache::{Keys, Prefetch, PrefetchKind};
 use link::LineLinkConfig;
-use main_memory::{DramConfig, HybridConfig, HybridMemory, MainMemory};
+use main_memory::{HybridConfig, HybridMemory, MainMemory};
 use media::Geometry;
 use media::line::{LineKind, LineRequest};
 use sim::{Streams, Time};
@@ -43,23 +43,25 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32) -> HybridConfig {
         program_command: Time::from_ns(275),
         erase_command: Time::from_ns(225),
     };
-    let mut dram = DramConfig::new(dram::Device::preset("DDR3-1600").expect("a preset"));
+    let mut dram = dram::MemoryConfig::new(dram::Standard::Ddr3x1600);
     (dram.channels, dram.ranks, dram.interleave) = (2, if bytes > 1 << 38 { 8 } else { 1 }, u64::from(page));
     HybridConfig {
         link: LineLinkConfig { latency: Time::from_ns(10), bandwidth: None, header: 0 },
         dram,
         cache: dram_cache::Config {
-            sets: (cache / u64::from(page) / 16) as u32,
-            ways: 16,
+            keys: Keys {
+                size: cache / (16 * u64::from(page)) * 16 * u64::from(page),
+                ways: 16,
+                tag_buffer: 1024,
+                tag_reads: 32,
+                fetches: 64,
+                buffers: None,
+                cold: 4,
+                prefetch: Prefetch { kind: PrefetchKind::None, window: 1, fetches: 32 },
+            },
             page_bytes: page,
             pages: bytes / u64::from(page),
-            tag_buffer: 1024,
-            tag_reads: 32,
-            fetches: 64,
-            prefetches: 32,
             buffers: 16,
-            cold: 4,
-            prefetch: Prefetch::None,
             moves: false,
         },
         nvmm: nvmm::Config {
@@ -69,14 +71,16 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32) -> HybridConfig {
             pages,
             versions: pages * (segments + 4),
             order: nvmm::Order::Ascending,
-            policy: nvmm::Policy::LongestChain,
-            consolidate: false,
-            collect_start: 4,
             open_blocks: dies,
-            tokens: 4,
             tags: 1,
-            journal_pages: 64,
             time_bits: 24,
+            management: nvmm::Management {
+                policy: nvmm::Policy::LongestChain,
+                consolidate: false,
+                collect_start: 4,
+                tokens: 4,
+                journal_pages: 64,
+            },
         },
         nand: nand::Config {
             geometry,
@@ -96,10 +100,7 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32) -> HybridConfig {
             faults: nand::Faults::default(),
             power: nand::Power::default(),
         },
-        translation: Time::from_ns(50),
-        die_queue: 16,
-        full: true,
-        synced: false,
+        environment: nvmm::Environment { full: true, synced: false, translation: Time::from_ns(50), die_queue: 16 },
         verify: false,
     }
 }

@@ -1,9 +1,8 @@
 //! Main memory built from DRAM alone.
 
-use dram::{Ack, Channel, Completion, Config, ConfigError, Kind, Memory, Ranks, Request};
+use dram::{Ack, Channel, Completion, Config, ConfigError, Kind, Memory, MemoryConfig, Ranks, Request};
 use media::line::{LINE, LineKind, LineRequest};
 use sim::{Energy, Time};
-use system::parts::DramConfig;
 
 /// DRAM channels and the ranks that are populated but never addressed.
 pub(crate) struct Modules {
@@ -17,7 +16,9 @@ pub(crate) struct Modules {
 }
 
 impl Modules {
-    pub(crate) fn new(config: &DramConfig, ports: u8) -> Result<Modules, ConfigError> {
+    /// Creates idle modules, of which `populated` bytes are present and draw power: the cache and its tags, where the
+    /// address space is a power of two.
+    pub(crate) fn new(config: &MemoryConfig, ports: u8, populated: u64) -> Result<Modules, ConfigError> {
         let channel = config.channel(ports);
         let idle = if config.stack > 1 {
             let mut one = Config { ranks: vec![Ranks { count: 1, ..channel.ranks[0] }], ..channel.clone() };
@@ -29,7 +30,7 @@ impl Modules {
         Ok(Modules {
             memory: Memory::interleaved(&channel, config.channels, config.interleave)?,
             idle,
-            populated: (config.populated.unwrap_or(config.bytes()).min(config.bytes()), config.bytes()),
+            populated: (populated.min(config.bytes()), config.bytes()),
             others: u64::from(config.channels) * u64::from(config.ranks) * u64::from(config.stack - 1),
         })
     }
@@ -61,8 +62,9 @@ impl DramMemory {
     ///
     /// # Errors
     /// If the configuration is invalid.
-    pub fn new(config: &DramConfig) -> Result<DramMemory, ConfigError> {
-        Ok(DramMemory { modules: Modules::new(config, 1)?, bytes: config.bytes(), done: Vec::new(), next: None })
+    pub fn new(config: &MemoryConfig) -> Result<DramMemory, ConfigError> {
+        let bytes = config.bytes();
+        Ok(DramMemory { modules: Modules::new(config, 1, bytes)?, bytes, done: Vec::new(), next: None })
     }
 
     /// See [`super::MainMemory::submit`].
@@ -133,9 +135,8 @@ impl DramMemory {
 mod tests {
     use super::*;
 
-    fn config() -> DramConfig {
-        let device = dram::Device::preset("DDR3-1600").expect("a preset");
-        DramConfig { channels: 4, ranks: 16, stack: 4, ..DramConfig::new(device) }
+    fn config() -> MemoryConfig {
+        MemoryConfig { channels: 4, ranks: 16, stack: 4, ..MemoryConfig::new(dram::Standard::Ddr3x1600) }
     }
 
     #[test]
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn ranks_that_share_a_chip_select_draw_power_too() {
         let stacked = config();
-        let plain = DramConfig { stack: 1, ..stacked.clone() };
+        let plain = MemoryConfig { stack: 1, ..stacked };
         let second = Time::from_ms(1000);
         let of = |config| DramMemory::new(config).expect("it can work").energy(second).joules();
         let (four, one) = (of(&stacked), of(&plain));

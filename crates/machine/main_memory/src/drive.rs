@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use host::cpu::{Effects, Kernel, PAGE};
-use host::linux::{Area, AreaKind, Linux, LinuxConfig};
+use host::linux::{Area, AreaKind, Linux};
 use media::{Op, Request, Status, Step};
 use nand::PayloadKind;
 use serde_json::{Map, Value, json};
@@ -48,11 +48,11 @@ impl Drive {
     pub fn new(
         system: &System,
         programs: &Programs,
-        config: LinuxConfig,
         streams: &Streams,
         cache: Option<&Path>,
     ) -> Result<Drive, MemoryError> {
-        let mut linux = Linux::new(config, areas(programs), programs.threads(), streams);
+        let frames = (system.usable_memory() / PAGE) as u32;
+        let mut linux = Linux::new(system.kernel, frames, areas(programs), programs.threads(), streams);
         for region in programs.regions() {
             let (first, pages) = (region.base / PAGE, region.bytes.div_ceil(PAGE));
             match region.initial {

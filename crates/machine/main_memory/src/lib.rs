@@ -21,7 +21,7 @@ use system::memory::MainMemory as Kind;
 pub use self::dram::DramMemory;
 pub use self::hybrid::{HybridError, HybridMemory};
 pub use self::memory_call::MemoryCall;
-pub use system::parts::{DramConfig, HybridConfig};
+pub use system::parts::HybridConfig;
 
 /// The counters of main memory at one point in time.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ impl MainMemory {
     pub fn new(system: &System, streams: &Streams) -> Result<MainMemory, HybridError> {
         Ok(match system.memory.kind {
             Kind::None => panic!("this system simulates no main memory"),
-            Kind::Dram => MainMemory::Dram(DramMemory::new(&system.memory.dram())?),
+            Kind::Dram => MainMemory::Dram(DramMemory::new(&system.memory.dram)?),
             Kind::Hybrid => MainMemory::Hybrid(Box::new(HybridMemory::new(&HybridConfig::new(system), streams)?)),
         })
     }

@@ -137,9 +137,8 @@ pub fn run(
     let programs = Programs::open(path, &streams)?;
     let file = path.display().to_string();
     let mut memory = MainMemory::new(system, &streams)?;
-    let kernel = system.kernel.config(system.usable_memory());
     if system.memory.files == Files::Drive {
-        let world = Drive::new(system, &programs, kernel, &streams, options.cache.as_deref())?;
+        let world = Drive::new(system, &programs, &streams, options.cache.as_deref())?;
         let flight = Flight::new(system, programs, memory, Frames::of(system, &streams), world);
         return flight.logging(options.log).fly(system, &file, watch);
     }
@@ -166,7 +165,7 @@ pub fn run(
     memory.is_set_up();
     let keeps = matches!(memory, MainMemory::Hybrid(_));
     let structures = structures.map(|structures| (structures, frames.clone()));
-    let world = InMemory::new(&programs, kernel, keeps, structures, &streams);
+    let world = InMemory::new(&programs, system.kernel, keeps, structures, &streams);
     Flight::new(system, programs, memory, frames, world).logging(options.log).fly(system, &file, watch)
 }
 
@@ -206,7 +205,7 @@ impl<W: World> Flight<W> {
         frames: Option<Frames>,
         world: W,
     ) -> Flight<W> {
-        let cpu = Cpu::new(system.cpu.config(programs.threads(), programs.uncached()));
+        let cpu = Cpu::new(system.cpu, programs.threads(), programs.uncached());
         let program_of = programs
             .programs()
             .iter()
@@ -390,7 +389,7 @@ impl<W: World> Flight<W> {
         let begun = self.cpu.begun();
         let end = threads.iter().map(|thread| thread.end).max().unwrap_or(Time::ZERO);
         let span = end.saturating_sub(begun);
-        let cycle = self.cpu.config().cycle;
+        let cycle = self.cpu.config().cycle();
         let sum = |of: fn(&ThreadStats) -> u64| threads.iter().map(of).sum::<u64>();
         let instructions = sum(|thread| thread.instructions);
         let cycles = span.ps() as f64 / cycle.ps() as f64;

@@ -1,11 +1,16 @@
 //! Flash as main memory, whole: a link, the cache and its DRAM, the page table, flash with what it holds.
 
-use dram_cache::Prefetch;
+use dram_cache::{Keys, Prefetch, PrefetchKind};
 use link::LineLinkConfig;
-use main_memory::{DramConfig, DramMemory, HybridConfig, HybridMemory, MainMemory, MemoryCall};
+use main_memory::{DramMemory, HybridConfig, HybridMemory, MainMemory, MemoryCall};
 use media::Geometry;
 use media::line::{LineKind, LineRequest};
 use sim::{Rng, Streams, Time};
+
+/// Bytes of a cache of so many sets of four pages.
+fn cache_bytes(sets: u64, page_bytes: u32) -> u64 {
+    sets * 4 * u64::from(page_bytes)
+}
 
 fn small(page_bytes: u32) -> HybridConfig {
     let geometry = Geometry {
@@ -32,23 +37,25 @@ fn small(page_bytes: u32) -> HybridConfig {
         program_command: Time::from_ns(275),
         erase_command: Time::from_ns(225),
     };
-    let mut dram = DramConfig::new(dram::Device::preset("DDR3-1600").expect("a preset"));
+    let mut dram = dram::MemoryConfig::new(dram::Standard::Ddr3x1600);
     dram.interleave = page_bytes.into();
     HybridConfig {
         link: LineLinkConfig { latency: Time::ZERO, bandwidth: None, header: 0 },
         dram,
         cache: dram_cache::Config {
-            sets: 16,
-            ways: 4,
+            keys: Keys {
+                size: cache_bytes(16, page_bytes),
+                ways: 4,
+                tag_buffer: 4,
+                tag_reads: 4,
+                fetches: 8,
+                buffers: None,
+                cold: 1,
+                prefetch: Prefetch { kind: PrefetchKind::None, window: 1, fetches: 4 },
+            },
             page_bytes,
             pages: u64::from(pages * segments),
-            tag_buffer: 4,
-            tag_reads: 4,
-            fetches: 8,
-            prefetches: 4,
             buffers: 4,
-            cold: 1,
-            prefetch: Prefetch::None,
             moves: false,
         },
         nvmm: nvmm::Config {
@@ -58,14 +65,16 @@ fn small(page_bytes: u32) -> HybridConfig {
             pages,
             versions: pages * (segments + 4),
             order: nvmm::Order::Ascending,
-            policy: nvmm::Policy::LongestChain,
-            consolidate: false,
-            collect_start: 2,
             open_blocks: 4,
-            tokens: 4,
             tags: 1,
-            journal_pages: 16,
             time_bits: 24,
+            management: nvmm::Management {
+                policy: nvmm::Policy::LongestChain,
+                consolidate: false,
+                collect_start: 2,
+                tokens: 4,
+                journal_pages: 16,
+            },
         },
         nand: nand::Config {
             geometry,
@@ -85,10 +94,7 @@ fn small(page_bytes: u32) -> HybridConfig {
             faults: nand::Faults::default(),
             power: nand::Power::default(),
         },
-        translation: Time::from_ns(50),
-        die_queue: 4,
-        full: false,
-        synced: false,
+        environment: nvmm::Environment { full: false, synced: false, translation: Time::from_ns(50), die_queue: 4 },
         verify: true,
     }
 }
@@ -144,10 +150,10 @@ fn no_line_is_lost_between_cache_collection_and_flash() {
 
 #[test]
 fn prefetching_loses_nothing_either() {
-    for prefetch in [Prefetch::Sequential(4), Prefetch::Adaptive(8)] {
+    for (kind, window) in [(PrefetchKind::Sequential, 4), (PrefetchKind::Adaptive, 8)] {
         let mut config = small(4096);
-        config.cache.prefetch = prefetch;
-        config.full = true;
+        config.cache.keys.prefetch = Prefetch { kind, window, fetches: 4 };
+        config.environment.full = true;
         config.nvmm.pages = 80;
         config.cache.pages = 80 * 16;
         config.nvmm.versions = 80 * 20;
@@ -279,7 +285,7 @@ fn answers(memory: &mut MainMemory, seed: u64, goes_on: bool) -> Vec<(u32, Time)
 fn going_on_to_the_next_answer_is_going_from_event_to_event() {
     for (seed, latency, full) in [(1, 0, false), (2, 30, false), (3, 7, false), (4, 7, true), (5, 100, true)] {
         let mut config = small(4096);
-        (config.link.latency, config.full) = (Time::from_ns(latency), full);
+        (config.link.latency, config.environment.full) = (Time::from_ns(latency), full);
         config.nand.scheduling.cache_read = full;
         (config.nvmm.pages, config.cache.pages, config.nvmm.versions) = (80, 80 * 16, 80 * 20);
         let make = || MainMemory::Hybrid(Box::new(made(&config, seed)));
@@ -302,10 +308,10 @@ fn what_cannot_work_says_why() {
         Err(error) => error.to_string(),
     };
     let mut config = small(8192);
-    config.cache.sets = 5;
+    config.cache.keys.size = cache_bytes(5, 8192);
     assert_eq!(error(&config), "memory.cache: sets is 5, expected a power of two");
     let mut config = small(8192);
-    config.cache.sets = 1 << 20;
+    config.cache.keys.size = cache_bytes(1 << 20, 8192);
     let found = error(&config);
     assert!(found.starts_with("memory.dram: found 4294967296 bytes, expected at least 34426847232"), "{found}");
     let mut config = small(8192);

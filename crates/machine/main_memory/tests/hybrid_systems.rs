@@ -170,7 +170,7 @@ fn a_file_without_the_kind_has_none_of_its_keys() {
 #[test]
 fn the_cache_has_the_sets_that_the_file_says() {
     let config = HybridConfig::new(&load("nvmm", &[]));
-    assert_eq!((config.cache.sets, config.cache.ways, config.cache.page_bytes), (1 << 18, 16, 8192));
+    assert_eq!((config.cache.sets(), config.cache.keys.ways, config.cache.page_bytes), (1 << 18, 16, 8192));
     assert_eq!((config.nvmm.segments, config.nvmm.pages, config.nvmm.open_blocks), (8, 1 << 24, 1024));
     assert_eq!(config.dram.bytes(), 64 << 30);
 }

@@ -87,7 +87,7 @@ fn the_knee_is_where_bandwidth_times_latency_puts_it() {
 #[test]
 fn without_reading_ahead_the_latency_shows() {
     let mut system = sixteenth(640, 20);
-    system.memory.prefetch.kind = system::hybrid::PrefetchType::None;
+    system.memory.cache.prefetch.kind = dram_cache::PrefetchKind::None;
     // 1,024 lines of 16 pages are outstanding, and each waits for the flash.
     let found = streamed_by(&system, 640);
     assert!(found < 10e9, "{found} B/s");

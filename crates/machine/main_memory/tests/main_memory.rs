@@ -74,8 +74,8 @@ fn random(memory: &mut MainMemory, now: Time, bytes: u64, agents: u32, count: u3
 #[test]
 fn sequential_streams_of_any_power_of_two_keep_up_with_random_reads() {
     for name in ["dram-only", "dram-ddr5"] {
-        let config = load(name, &[]).memory.dram();
-        let peak = config.device.peak_bandwidth() * f64::from(config.channels) / 1e9;
+        let config = load(name, &[]).memory.dram;
+        let peak = config.device().peak_bandwidth() * f64::from(config.channels) / 1e9;
         for shift in [24, 26, 28, 30, 34] {
             let mut before = 0.0;
             for agents in [1, 2, 4, 8, 16, 32] {

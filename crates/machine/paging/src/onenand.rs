@@ -12,7 +12,7 @@ use device::{OneNand, OneNandConfig};
 use host::{Sram, SramConfig};
 use media::{Class, OpId, PageAddr, PlaneMask, ReadOp};
 use nand::{Nand, PayloadKind};
-use pager::policy::Online;
+use pager::policy::{Lines, Online};
 use pager::{Cost, Costs, Counts, Memory, Weights};
 use sim::{Energy, EventQueue, Lane, Schedule, Streams, Time, Timeline, Track};
 
@@ -104,10 +104,8 @@ pub struct PagingParts {
     pub onenand: OneNandConfig,
     /// The SRAM frames.
     pub sram: SramConfig,
-    /// Bytes fetched per request.
-    pub line: u64,
-    /// Whether moves overlap with the program.
-    pub overlap: bool,
+    /// The requests of the instruction cache.
+    pub lines: Lines,
 }
 
 impl PagingParts {
@@ -117,19 +115,17 @@ impl PagingParts {
     /// If the system has no OneNAND; callers must check first.
     pub fn new(system: &System) -> PagingParts {
         assert_eq!(system.link.kind, system::LinkType::OneNand, "expected a OneNAND link");
-        let s = &system.sram;
         PagingParts {
             nand: parts::flash(system, system.geometry(), PayloadKind::None, 0),
-            onenand: system.device.onenand,
-            sram: SramConfig {
-                frames: u32::try_from(s.size / system.flash.page).expect("SRAM is at most 1 GiB"),
-                access: s.access,
-                width: s.width,
-                power_uw: s.power,
-            },
-            line: system.paging.line,
-            overlap: system.paging.overlap,
+            onenand: system.onenand,
+            sram: system.sram,
+            lines: system.paging.lines,
         }
+    }
+
+    /// Returns the number of SRAM frames.
+    pub fn frames(&self) -> u32 {
+        self.sram.frames(self.page_bytes())
     }
 
     /// Returns the cost of one operation of each kind without overlap, measured by executing each once on the parts.
@@ -141,7 +137,7 @@ impl PagingParts {
             Cost { time, energy: onenand.energy() }
         };
         let sram = |bytes| {
-            let mut sram = Sram::new(&self.sram);
+            let mut sram = Sram::new(&self.sram, page);
             let time = sram.access(bytes);
             Cost { time, energy: sram.energy() }
         };
@@ -149,8 +145,8 @@ impl PagingParts {
         Costs {
             flash_to_buffer: self.load(),
             buffer_to_sram: Cost { time: out.time + into.time, energy: out.energy + into.energy },
-            buffer_read: read(self.line),
-            sram_read: sram(self.line),
+            buffer_read: read(self.lines.bytes),
+            sram_read: sram(self.lines.bytes),
         }
     }
 
@@ -229,7 +225,7 @@ impl OneNandMachine {
             world: World { queue: EventQueue::new(MOVED.0 as usize + 1), events: 0, timeline: None },
             nand: Nand::new(&parts.nand, streams),
             onenand: OneNand::new(&parts.onenand),
-            sram: Sram::new(&parts.sram),
+            sram: Sram::new(&parts.sram, parts.page_bytes()),
             policy,
             parts,
             steps: Steps::default(),
@@ -245,7 +241,7 @@ impl OneNandMachine {
     pub fn policy(system: &System, parts: &PagingParts) -> Online {
         let paging = &system.paging;
         let weights = Weights::time(&parts.costs());
-        let policy = Online::new(paging.name(), parts.sram.frames, parts.onenand.buffers, paging.reading(), &weights);
+        let policy = Online::new(paging.name(), parts.frames(), parts.onenand.buffers, paging.reading, &weights);
         policy.expect("systems name online policies")
     }
 
@@ -281,7 +277,7 @@ impl OneNandMachine {
         self.policy.request(page, &mut self.steps);
         for number in 0..self.steps.0.len() {
             let step = self.steps.0[number];
-            if self.parts.overlap { self.overlapped(step) } else { self.sequential(step) }
+            if self.parts.lines.overlap { self.overlapped(step) } else { self.sequential(step) }
         }
         self.now()
     }
@@ -378,7 +374,7 @@ impl OneNandMachine {
 
     fn read_buffer(&mut self, page: u32) {
         assert!(self.onenand.is_ready(page), "page {page} is read from a buffer but is not in one");
-        let time = self.onenand.burst(self.parts.line);
+        let time = self.onenand.burst(self.parts.lines.bytes);
         self.counts.buffer_reads += 1;
         let now = self.now();
         self.world.note(BUS, "fetch", now, now + time);
@@ -387,7 +383,7 @@ impl OneNandMachine {
 
     fn read_sram(&mut self, page: u32) {
         assert!(self.sram.holds(page), "page {page} is read from SRAM but is not there");
-        let time = self.sram.access(self.parts.line);
+        let time = self.sram.access(self.parts.lines.bytes);
         self.hold_up(time);
         self.counts.sram_reads += 1;
         let now = self.now();

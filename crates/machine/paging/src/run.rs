@@ -59,7 +59,7 @@ pub fn run(
         return Err(PagingError::Page { file, found: reader.page_bytes(), expected: system.flash.page });
     }
     let policy = OneNandMachine::policy(system, &parts);
-    let (line, room) = (parts.line, parts.pages());
+    let (line, room) = (parts.lines.bytes, parts.pages());
     let mut machine = OneNandMachine::new(parts, policy, &Streams::new(options.seed));
     if let Some(limit) = options.timeline {
         machine.keep_timeline(limit);
@@ -145,11 +145,11 @@ fn inside(system: &System, outcome: &PagingOutcome) -> Value {
         "warm_up": { "cut_s": 0.0, "rule": "as asked" },
         "paging": {
             "policy": system.paging.name().to_string(),
-            "reading": system.paging.reading().words(),
-            "overlap": system.paging.overlap,
+            "reading": system.paging.reading.words(),
+            "overlap": system.paging.lines.overlap,
             "pages": outcome.pages,
-            "frames": system.sram.size / system.flash.page,
-            "buffers": system.device.onenand.buffers,
+            "frames": system.sram.frames(system.flash.page),
+            "buffers": system.onenand.buffers,
             "flash_to_buffer": counts.flash_to_buffer,
             "buffer_to_sram": counts.buffer_to_sram,
             "buffer_reads": counts.buffer_reads,

@@ -16,7 +16,7 @@ fn parts(sets: &[(&str, &str)]) -> PagingParts {
 /// Serves a trace event by event. Returns counts, time and energy, and the counts of the policy alone.
 fn serve(parts: &PagingParts, name: Name, reading: Reading, pages: u32, trace: &[u32]) -> (Counts, Cost, Counts) {
     let weights = Weights::time(&parts.costs());
-    let policy = || Online::new(name, parts.sram.frames, parts.onenand.buffers, reading, &weights).unwrap();
+    let policy = || Online::new(name, parts.frames(), parts.onenand.buffers, reading, &weights).unwrap();
     let mut machine = OneNandMachine::new(parts.clone(), policy(), &Streams::new(1));
     machine.grow(pages);
     let mut before = Time::ZERO;

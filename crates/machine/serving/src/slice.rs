@@ -40,10 +40,10 @@ pub fn slice(system: &System, sample: u64) -> Result<System, String> {
     part.raw_bytes /= sample;
     part.caches.write.size = divide(part.caches.write.size);
     part.caches.read.size = divide(part.caches.read.size);
-    part.controller.dram_bandwidth = part.controller.dram_bandwidth.map(|rate| (rate / sample).max(1));
+    part.device.dram_bandwidth = part.device.dram_bandwidth.map(|rate| (rate / sample).max(1));
     part.ftl.map_cache.size = part.ftl.map_cache.size.map(divide);
     part.host.max_transfer = (part.host.max_transfer / sample).max(4096) / 4096 * 4096;
-    if part.controller.hmb.size > 0 {
+    if part.device.hmb.size > 0 {
         return Err(format!("drive.sample: found {sample} with device.hmb.size, expected 1"));
     }
     Ok(part)

@@ -21,8 +21,7 @@ pub use file::presets::{preset, presets};
 pub use key::table::keys;
 pub use keys::{Basis, Choice, Fallback, Key, Kind, Shape, Value};
 pub use nand::Flash;
-pub use sections::device::Device;
-pub use sections::{device, hybrid, kernel, memory, onenand};
+pub use sections::memory;
 pub use setting::Setting;
 pub use system::System;
 
@@ -76,8 +75,8 @@ impl System {
             paging: Section::read(&values),
             sram: Section::read(&values),
             link: Section::read(&values),
-            controller: Section::read(&values),
             device: Section::read(&values),
+            onenand: Section::read(&values),
             flash: Section::read(&values),
             ftl: Section::read(&values),
             caches: Section::read(&values),

@@ -3,14 +3,15 @@
 use sha2::{Digest, Sha256};
 
 use crate::key::table::{TITLE, keys, row};
-use crate::sections::device::Device;
-use crate::sections::hybrid::Nvmm;
-use crate::sections::kernel::Kernel;
-use crate::sections::memory::{Cpu, MainMemory, Memory};
-use crate::sections::onenand::{DemandPaging, Sram};
+use crate::sections::memory::{MainMemory, Memory};
 use crate::setting::Setting;
+use device::OneNandConfig;
 use ftl::section::{Caches, Layer};
+use host::SramConfig;
+use host::cpu::CpuConfig;
+use host::linux::LinuxConfig;
 use nand::Flash;
+use pager::policy::PagingConfig;
 use zones::section::{Namespace, Zones};
 
 /// A complete, validated description of a machine, defaults included.
@@ -23,15 +24,15 @@ pub struct System {
     /// `[host]`
     pub host: host::Config,
     /// `[host.paging]`
-    pub paging: DemandPaging,
+    pub paging: PagingConfig,
     /// `[host.sram]`
-    pub sram: Sram,
+    pub sram: SramConfig,
     /// `[link]`
     pub link: link::Keys,
     /// `[device]`: the controller's front end
-    pub controller: ::device::Config,
-    /// `[device]`: the rest of the controller
-    pub device: Device,
+    pub device: device::Config,
+    /// `[device.onenand]`
+    pub onenand: OneNandConfig,
     /// `[flash]`
     pub flash: Flash,
     /// `[ftl]`
@@ -41,13 +42,13 @@ pub struct System {
     /// `[device.zones]`
     pub zones: Zones,
     /// `[cpu]`
-    pub cpu: Cpu,
+    pub cpu: CpuConfig,
     /// `[memory]`
     pub memory: Memory,
     /// `[nvmm]`
-    pub nvmm: Nvmm,
+    pub nvmm: nvmm::Keys,
     /// `[kernel]`
-    pub kernel: Kernel,
+    pub kernel: LinuxConfig,
     /// Raw capacity of the flash in bytes.
     pub raw_bytes: u64,
     /// Capacity visible to the host in bytes: `ftl.capacity`, or the result of `ftl.over_provisioning` in whole mapping
@@ -85,7 +86,7 @@ impl System {
     pub fn usable_memory(&self) -> u64 {
         self.memory.size.unwrap_or_else(|| match self.memory.kind {
             MainMemory::Hybrid => self.nvmm.capacity,
-            MainMemory::Dram | MainMemory::None => self.memory.dram().bytes(),
+            MainMemory::Dram | MainMemory::None => self.memory.dram.bytes(),
         })
     }
 

@@ -84,7 +84,7 @@ fn inapplicable_keys_of_an_extended_file_are_dropped() {
     assert!(inactive.contains("# only where link.type is \"pcie\" or \"ufs\":\n#   link.lanes"), "{inactive}");
     let weighted = "[device]\narbitration = \"weighted-round-robin\"\n[host]\nqueue_priority = [\"urgent\", \"low\"]\n";
     let s = system(weighted, &[]);
-    assert_eq!(s.controller.priorities, [Priority::Urgent, Priority::Low]);
+    assert_eq!(s.device.priorities, [Priority::Urgent, Priority::Low]);
     assert!(s.setting("device.weights.low").applies);
 }
 

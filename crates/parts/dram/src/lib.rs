@@ -6,6 +6,7 @@
 //!   queues and policies. `Config::new(device)` is a simple configuration.
 //! * [`Channel`]: one channel with a controller that searches for open rows; [`Memory`]: several behind one address
 //!   space, with interleaved [`Region`]s.
+//! * [`MemoryConfig`]: the keys of DRAM as main memory or as a cache, from which the configuration of a channel follows.
 //! * [`strobed`]: a rank of variable latency, which raises the data strobe when its data is ready.
 //!
 //! A memory is a state machine, like every part. Requests have any length and carry their port; the controller splits
@@ -39,6 +40,7 @@ mod controller;
 mod device;
 mod interleave;
 mod memory;
+mod memory_config;
 mod merge;
 mod request;
 mod state;
@@ -49,6 +51,7 @@ pub use controller::{Channel, Config, ConfigError, PagePolicy, Ranks, RefreshMod
 pub use device::{Basis, Clock, Device, DeviceError, Field, Order, OrderError, Place, Rail, Timing};
 pub use interleave::{Local, Region};
 pub use memory::{Memory, Wake};
+pub use memory_config::{MemoryConfig, Standard};
 pub use request::{Ack, Completion, Kind, RankKind, Request};
 pub use state::{Command, CommandKind, EnergyByUse, PowerState, RankActivity};
 pub use stats::{ChannelStats, PortStats};

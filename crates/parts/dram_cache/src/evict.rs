@@ -131,11 +131,11 @@ impl Hybrid {
     /// use than there are fetches: evictions and reads have priority.
     pub(super) fn clean_cold(&mut self, page: u64, out: &mut impl Port) -> Option<u64> {
         let busy = self.config.buffers - self.free_buffers;
-        let full = self.free_buffers == 0 || busy >= self.config.fetches;
-        if self.config.cold == 0 || full || self.free_write_backs.is_empty() {
+        let full = self.free_buffers == 0 || busy >= self.config.keys.fetches;
+        if self.config.keys.cold == 0 || full || self.free_write_backs.is_empty() {
             return None;
         }
-        let (cold, frame) = self.directory.clean_cold(page, self.config.cold)?;
+        let (cold, frame) = self.directory.clean_cold(page, self.config.keys.cold)?;
         self.stats.cleaned += 1;
         self.write_back(cold, frame, out);
         Some(cold)

@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 
 use media::line::{LINE, LineKind, LineRequest};
 
-pub use config::{Config, Prefetch};
+pub use config::{Config, Keys, Prefetch, PrefetchKind};
 pub use directory::Victim;
 #[cfg(feature = "injected-faults")]
 pub use injected::InjectedFault;
@@ -110,14 +110,14 @@ impl Hybrid {
             page_shift: config.page_bytes.trailing_zeros(),
             tags_at: config.frames() * u64::from(config.page_bytes),
             tag_bytes: config.tag_bytes() as u32,
-            directory: Directory::new(config.sets, config.ways),
-            tags: TagBuffer::new(config.tag_buffer),
+            directory: Directory::new(config.sets(), config.keys.ways),
+            tags: TagBuffer::new(config.keys.tag_buffer),
             waiting: Waiting::new(),
             lines: 0,
-            tag_reads: vec![(0, List::EMPTY); config.tag_reads as usize],
-            free_tag_reads: (0..config.tag_reads).rev().collect(),
-            fetches: vec![Fetch::IDLE; config.fetches as usize],
-            free_fetches: (0..config.fetches).rev().collect(),
+            tag_reads: vec![(0, List::EMPTY); config.keys.tag_reads as usize],
+            free_tag_reads: (0..config.keys.tag_reads).rev().collect(),
+            fetches: vec![Fetch::IDLE; config.keys.fetches as usize],
+            free_fetches: (0..config.keys.fetches).rev().collect(),
             write_backs: vec![WriteBack::IDLE; slots as usize],
             free_write_backs: (0..slots).rev().collect(),
             by_page: Index::new(slots),
@@ -129,7 +129,7 @@ impl Hybrid {
             freed: false,
             tagless: VecDeque::new(),
             freed_tags: false,
-            prefetcher: Prefetcher::new(&config.prefetch, config.frames()),
+            prefetcher: Prefetcher::new(&config.keys.prefetch, config.frames()),
             cleaning: None,
             to_clean: Vec::new(),
             awaited_write_backs: 0,
@@ -155,7 +155,7 @@ impl Hybrid {
             self.directory.insert(page, used, 0, false).expect("nothing is on its way");
             self.directory.filled(page, !synced);
             if kept > pages.start && !synced {
-                self.directory.clean_cold(page, self.config.cold);
+                self.directory.clean_cold(page, self.config.keys.cold);
             }
         }
     }
@@ -284,7 +284,7 @@ impl Hybrid {
 
     /// Returns whether pages are read once: the cache is a buffer of streams.
     fn reads_once(&self) -> bool {
-        matches!(self.config.prefetch, Prefetch::Ahead(_))
+        self.config.keys.prefetch.kind == PrefetchKind::Ahead
     }
 
     fn is_last_of_page(&self, line: Line) -> bool {
@@ -341,7 +341,7 @@ impl Hybrid {
         for set in self.directory.forget() {
             self.write_tags(set, out);
         }
-        self.tags = TagBuffer::new(self.config.tag_buffer);
+        self.tags = TagBuffer::new(self.config.keys.tag_buffer);
         self.follow_up(out);
     }
 

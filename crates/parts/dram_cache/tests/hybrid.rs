@@ -4,28 +4,39 @@
 use std::collections::BTreeMap;
 
 use dram_cache::{
-    Action, Actions, Config, Decision, Hybrid, InjectedFault, Input, Move, Prefetch, Purpose, Stats, Victim,
+    Action, Actions, Config, Decision, Hybrid, InjectedFault, Input, Keys, Move, Prefetch, PrefetchKind, Purpose,
+    Stats, Victim,
 };
 use media::line::{LineKind, LineRequest};
 use sim::{Rng, Streams};
 
 const LINES: usize = 8;
+/// Bytes of a page.
+const PAGE: u32 = LINES as u32 * 64;
 
-fn config() -> Config {
-    Config {
-        sets: 4,
+fn keys() -> Keys {
+    Keys {
+        size: cache_bytes(4, 4),
         ways: 4,
-        page_bytes: LINES as u32 * 64,
-        pages: 96,
         tag_buffer: 2,
         tag_reads: 2,
         fetches: 5,
-        prefetches: 2,
-        buffers: 2,
+        buffers: None,
         cold: 2,
-        prefetch: Prefetch::None,
-        moves: true,
+        prefetch: Prefetch { kind: PrefetchKind::None, window: 1, fetches: 2 },
     }
+}
+
+fn config() -> Config {
+    Config { keys: keys(), page_bytes: PAGE, pages: 96, buffers: 2, moves: true }
+}
+
+fn cache_bytes(sets: u64, ways: u32) -> u64 {
+    sets * u64::from(ways) * u64::from(PAGE)
+}
+
+fn without_early_write_backs() -> Config {
+    Config { keys: Keys { cold: 0, ..keys() }, ..config() }
 }
 
 /// A page's lines: each is the number of its last write.
@@ -208,12 +219,12 @@ impl Obvious {
     }
 
     fn set(&mut self, page: u64) -> &mut Vec<Held> {
-        self.sets.entry(page % u64::from(self.config.sets)).or_default()
+        self.sets.entry(page % u64::from(self.config.sets())).or_default()
     }
 
     /// Returns the outcome of a request, as far as it does not depend on free resources.
     fn access(&mut self, page: u64, write: bool, cleans: bool) -> Decision {
-        let (ways, cold) = (self.config.ways as usize, self.config.cold as usize);
+        let (ways, cold) = (self.config.keys.ways as usize, self.config.keys.cold as usize);
         let set = self.set(page);
         if let Some(at) = set.iter().position(|held| held.page == page) {
             let held = set.remove(at);
@@ -295,17 +306,12 @@ fn history(seed: u64, injected: InjectedFault) {
     let mut rng = Streams::new(seed).stream("configs");
     let ways = 1 + rng.below(5) as u32;
     let fetches = 1 + rng.below(6) as u32;
-    let config = Config {
-        sets: 1 << rng.below(4),
-        ways,
-        tag_buffer: 1 << rng.below(4),
-        tag_reads: 1 + rng.below(3) as u32,
-        fetches,
-        prefetches: 0,
-        buffers: 1 + rng.below(3) as u32,
-        cold: rng.below(u64::from(ways) + 1) as u32,
-        ..config()
-    };
+    let sets = 1 << rng.below(4);
+    let (tag_buffer, tag_reads) = (1 << rng.below(4), 1 + rng.below(3) as u32);
+    let buffers = 1 + rng.below(3) as u32;
+    let cold = rng.below(u64::from(ways) + 1) as u32;
+    let keys = Keys { size: cache_bytes(sets, ways), ways, tag_buffer, tag_reads, fetches, cold, ..keys() };
+    let config = Config { keys, buffers, ..config() };
     let mut world = World::new(&config, seed);
     world.hybrid.inject(injected);
     let pages = 8 + rng.below(80);
@@ -338,7 +344,7 @@ fn planted_bugs_are_caught() {
 #[test]
 fn one_at_a_time_it_is_the_obvious_cache_without_any_log() {
     for seed in 0..20 {
-        let config = Config { cold: 0, ..config() };
+        let config = without_early_write_backs();
         let mut world = World::new(&config, seed);
         let mut obvious = Obvious::new(config);
         for id in 0..3000 {
@@ -359,7 +365,7 @@ fn one_at_a_time_it_is_the_obvious_cache_without_any_log() {
 #[test]
 fn what_was_written_before_is_there_as_writing_it_would_have_left_it() {
     for (seed, cold, pages) in [(1, 0, 40), (2, 2, 40), (3, 1, 10)] {
-        let config = Config { cold, prefetch: Prefetch::None, prefetches: 0, ..config() };
+        let config = Config { keys: Keys { cold, ..keys() }, ..config() };
         let (mut made, mut rule) = (World::new(&config, seed), World::new(&config, seed));
         for page in 0..pages {
             made.ask(0, page * u64::from(config.page_bytes), LineKind::WriteBack);
@@ -388,9 +394,11 @@ fn what_was_written_before_is_there_as_writing_it_would_have_left_it() {
 #[test]
 fn with_prefetching_no_line_is_lost_and_every_prefetch_is_accounted_for() {
     for seed in 0..200 {
-        let prefetch = [Prefetch::Sequential(3), Prefetch::Adaptive(8), Prefetch::Ahead(8)][seed as usize % 3];
-        let config =
-            Config { prefetch, sets: 8, tag_buffer: 4, fetches: 6, prefetches: 1 + seed as u32 % 5, ..config() };
+        let (kind, window) =
+            [(PrefetchKind::Sequential, 3), (PrefetchKind::Adaptive, 8), (PrefetchKind::Ahead, 8)][seed as usize % 3];
+        let prefetch = Prefetch { kind, window, fetches: 1 + seed as u32 % 5 };
+        let keys = Keys { size: cache_bytes(8, 4), tag_buffer: 4, fetches: 6, prefetch, ..keys() };
+        let config = Config { keys, ..config() };
         let mut world = World::new(&config, seed);
         run(&mut world, 600, 90, 6);
         // A sequential walk, which suits all prefetchers.
@@ -410,9 +418,10 @@ fn adaptive_prefetching_saves_misses_and_never_costs_the_cache_many() {
     let (mut none, mut adaptive) = (0, 0);
     for seed in 0..60 {
         let (sequential, random, length) = (seed % 4, 1 + seed % 3, 1 << (seed % 6));
-        let [without, with] = [Prefetch::None, Prefetch::Adaptive(16)].map(|prefetch| {
-            let prefetches = if prefetch == Prefetch::None { 0 } else { 4 };
-            let config = Config { prefetch, prefetches, sets: 16, fetches: 6, tag_buffer: 4, pages: 4096, ..config() };
+        let [without, with] = [PrefetchKind::None, PrefetchKind::Adaptive].map(|kind| {
+            let prefetch = Prefetch { kind, window: 16, fetches: 4 };
+            let keys = Keys { size: cache_bytes(16, 4), fetches: 6, tag_buffer: 4, prefetch, ..keys() };
+            let config = Config { keys, pages: 4096, ..config() };
             let mut world = World::new(&config, seed);
             let mut rng = Streams::new(seed).stream("what is asked");
             let mut readers = [(0, 0); 4];
@@ -482,7 +491,7 @@ fn hits_pass_misses() {
 #[test]
 fn cleaning_leaves_nothing_changed() {
     for seed in 0..20 {
-        let mut world = World::new(&Config { cold: 0, ..config() }, seed);
+        let mut world = World::new(&without_early_write_backs(), seed);
         run(&mut world, 500, 60, 4);
         world.handle(Input::Clean);
         world.settle();
@@ -499,7 +508,7 @@ fn cleaning_leaves_nothing_changed() {
 fn a_clean_covers_every_earlier_write_while_requests_go_on() {
     let (mut cleans, mut under_way) = (0, 0);
     for seed in 0..40 {
-        let config = Config { cold: 0, ..config() };
+        let config = without_early_write_backs();
         let mut world = World::new(&config, seed);
         for id in 0..4_000 {
             while world.asked.len() >= 6 {
@@ -549,7 +558,7 @@ fn a_clean_covers_every_earlier_write_while_requests_go_on() {
 #[test]
 fn a_cache_that_forgot_its_pages_reads_them_from_flash_again() {
     for seed in 0..20 {
-        let config = Config { cold: 0, ..config() };
+        let config = without_early_write_backs();
         let mut world = World::new(&config, seed);
         run(&mut world, 300, 60, 4);
         let tags = world.hybrid.stats().tag_writes;
@@ -568,9 +577,11 @@ fn a_cache_that_forgot_its_pages_reads_them_from_flash_again() {
 #[test]
 fn configurations_that_cannot_work_say_why() {
     let fault = |config: Config| config.fault().expect("a fault");
-    assert_eq!(fault(Config { sets: 3, ..config() }), "sets is 3, expected a power of two");
-    assert_eq!(fault(Config { ways: 0, ..config() }), "ways is 0, expected 1 to 256");
-    assert_eq!(fault(Config { prefetches: 5, ..config() }), "prefetches is 5, expected 0 to 4");
-    assert_eq!(fault(Config { cold: 9, ..config() }), "cold is 9, expected 0 to 4");
+    let with = |keys| fault(Config { keys, ..config() });
+    let prefetch = Prefetch { kind: PrefetchKind::Sequential, window: 1, fetches: 5 };
+    assert_eq!(with(Keys { size: cache_bytes(3, 4), ..keys() }), "sets is 3, expected a power of two");
+    assert_eq!(with(Keys { ways: 0, ..keys() }), "ways is 0, expected 1 to 256");
+    assert_eq!(with(Keys { prefetch, ..keys() }), "prefetches is 5, expected 0 to 4");
+    assert_eq!(with(Keys { cold: 9, ..keys() }), "cold is 9, expected 0 to 4");
     assert_eq!(fault(Config { page_bytes: 32, ..config() }), "page_bytes is 32, expected 64 to 1048576");
 }

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use host::cpu::{Bare, Cpu, CpuConfig};
+use host::cpu::{Bare, Cpu, CpuConfig, L1, L2, Llc};
 use media::{Act, Step, Steps};
 use sim::{Streams, Time};
 
@@ -67,7 +67,20 @@ fn main() {
             Step { instructions, act, bytes: 8, address: rng.below(bytes / 8) * 8 }
         })
         .collect();
-    let mut cpu = Cpu::new(CpuConfig::default());
+    let config = CpuConfig {
+        clock: 2_500_000_000,
+        cores: None,
+        width: 4,
+        window: 128,
+        stores: 32,
+        misses: 10,
+        write_backs: 32,
+        caches: true,
+        l1: L1 { size: 32 << 10, ways: 8, latency: 4 },
+        l2: L2 { size: 256 << 10, ways: 8, latency: 12 },
+        llc: Llc { size: 8 << 20, ways: 16, latency: 36 },
+    };
+    let mut cpu = Cpu::new(config, 1, 0);
     measured(&mut cpu, &mut Repeated { steps, left });
     let end = cpu.thread_stats()[0].end;
     println!("{} instructions in {end}, {:?}", cpu.instructions(), cpu.stats());

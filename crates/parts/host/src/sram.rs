@@ -1,24 +1,45 @@
 //! On-chip SRAM whose frames hold pages of code.
 
+use keys::{POWER, SIZE, TIME, given, section};
 use sim::{Energy, Time};
 
-/// Configuration of an SRAM with one port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SramConfig {
-    /// Number of page frames.
-    pub frames: u32,
-    /// Time per access.
-    pub access: Time,
-    /// Bytes per access.
-    pub width: u64,
-    /// Power while it is accessed, in microwatts.
-    pub power_uw: u64,
+const SRAM: &str = "xip: Table 3, a line of 16 bytes from SRAM in 40 ns at 100 MHz";
+
+section! {
+    /// On-chip SRAM with one port, into which pages are moved.
+    #[derive(Copy, Eq)]
+    SramConfig {
+        "host.sram.size" size: u64 = SIZE.within(512.0, 1073741824.0),
+            given("4KiB", "xip: 5.1, the smallest of 4, 8, 16 and 32 KB"),
+            "Total size of the page frames in bytes.",
+            when "link.type" is "onenand";
+        "host.sram.access" access: Time = TIME.within(1.0, 1e9),
+            given("10ns", SRAM),
+            "Access time.",
+            when "link.type" is "onenand";
+        "host.sram.width" width: u64 = SIZE.within(1.0, 64.0),
+            given("4B", SRAM),
+            "Bytes per access.",
+            when "link.type" is "onenand";
+        "host.sram.power" power_uw: u64 = POWER,
+            given("44.75mW", "xip: Table 3, 1.79 nJ per line"),
+            "Power during accesses.",
+            when "link.type" is "onenand";
+    }
+}
+
+impl SramConfig {
+    /// Returns the number of frames for pages of `page` bytes.
+    pub fn frames(&self, page: u64) -> u32 {
+        u32::try_from(self.size / page).expect("SRAM is at most 1 GiB")
+    }
 }
 
 /// The frames and the cost of accesses to them.
 #[derive(Clone, Debug)]
 pub struct Sram {
     config: SramConfig,
+    frames: u32,
     /// True for pages that have a frame.
     holds: Vec<bool>,
     used: u32,
@@ -26,13 +47,14 @@ pub struct Sram {
 }
 
 impl Sram {
-    /// Creates empty frames.
+    /// Creates empty frames for pages of `page` bytes.
     ///
     /// # Panics
     /// Panics if there are no frames or the width is zero.
-    pub fn new(config: &SramConfig) -> Sram {
-        assert!(config.frames > 0 && config.width > 0, "no SRAM: {config:?}");
-        Sram { config: *config, holds: Vec::new(), used: 0, busy: Time::ZERO }
+    pub fn new(config: &SramConfig, page: u64) -> Sram {
+        let frames = config.frames(page);
+        assert!(frames > 0 && config.width > 0, "no SRAM: {config:?}");
+        Sram { config: *config, frames, holds: Vec::new(), used: 0, busy: Time::ZERO }
     }
 
     /// Returns true if `page` is in a frame.
@@ -46,7 +68,7 @@ impl Sram {
     /// Panics if the page already has one, or none is free.
     pub fn put(&mut self, page: u32) {
         assert!(!self.holds(page), "page {page} is in SRAM twice");
-        assert!(self.used < self.config.frames, "no frame is free for page {page}");
+        assert!(self.used < self.frames, "no frame is free for page {page}");
         if page as usize >= self.holds.len() {
             self.holds.resize(page as usize + 1, false);
         }
@@ -88,7 +110,7 @@ mod tests {
 
     #[test]
     fn frames_are_taken_and_freed_and_accesses_add_up() {
-        let mut sram = Sram::new(&SramConfig { frames: 1, access: Time::from_ns(10), width: 4, power_uw: 44_750 });
+        let mut sram = Sram::new(&SramConfig { size: 512, access: Time::from_ns(10), width: 4, power_uw: 44_750 }, 512);
         assert!(!sram.holds(3));
         sram.put(3);
         assert!(sram.holds(3));
@@ -104,7 +126,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "no frame is free for page 1")]
     fn a_full_sram_takes_nothing() {
-        let mut sram = Sram::new(&SramConfig { frames: 1, access: Time::from_ns(10), width: 4, power_uw: 0 });
+        let mut sram = Sram::new(&SramConfig { size: 512, access: Time::from_ns(10), width: 4, power_uw: 0 }, 512);
         sram.put(0);
         sram.put(1);
     }

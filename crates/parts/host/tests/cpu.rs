@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use host::cpu::{Bare, CacheConfig, Cpu, CpuConfig, Kernel};
+use host::cpu::{Bare, Cpu, CpuConfig, Kernel, L1, L2, Llc};
 use media::{Act, LineKind, LineRequest, Step, Steps};
 use proptest::prelude::*;
 use sim::{Rng, Streams, Time};
@@ -41,17 +41,20 @@ fn run<K: Kernel>(cpu: &mut Cpu, kernel: &mut K, mut steps: Listed, latency: Tim
     requested
 }
 
+/// Cycles of 400 ps.
 fn config() -> CpuConfig {
-    let cache = |bytes, ways, ps| CacheConfig { bytes, ways, latency: Time::from_ps(ps) };
     CpuConfig {
+        clock: 2_500_000_000,
+        cores: None,
+        width: 4,
         window: 32,
         stores: 4,
         misses: 3,
         write_backs: 1000,
-        l1: cache(512, 2, 1600),
-        l2: cache(2048, 4, 4800),
-        llc: cache(8192, 4, 14400),
-        ..CpuConfig::default()
+        caches: true,
+        l1: L1 { size: 512, ways: 2, latency: 4 },
+        l2: L2 { size: 2048, ways: 4, latency: 12 },
+        llc: Llc { size: 8192, ways: 4, latency: 36 },
     }
 }
 
@@ -78,8 +81,8 @@ struct List {
 }
 
 impl List {
-    fn new(config: &CacheConfig) -> List {
-        List { sets: vec![Vec::new(); config.sets() as usize], ways: config.ways as usize }
+    fn new(bytes: u64, ways: u32) -> List {
+        List { sets: vec![Vec::new(); (bytes / 64 / u64::from(ways)) as usize], ways: ways as usize }
     }
 
     fn use_line(&mut self, line: u64, dirty: bool) -> bool {
@@ -115,9 +118,9 @@ struct Lists {
 impl Lists {
     fn new(config: &CpuConfig) -> Lists {
         Lists {
-            l1: List::new(&config.l1),
-            l2: List::new(&config.l2),
-            llc: List::new(&config.llc),
+            l1: List::new(config.l1.size, config.l1.ways),
+            l2: List::new(config.l2.size, config.l2.ways),
+            llc: List::new(config.llc.size, config.llc.ways),
             requested: Vec::new(),
         }
     }
@@ -194,8 +197,8 @@ fn window(config: &CpuConfig, steps: &[Step], latency: u64) -> u64 {
                 }
                 done = now;
                 let level = caches.access(line, store);
-                let to_l2 = (config.l1.latency + config.l2.latency).ps();
-                let to_llc = to_l2 + config.llc.latency.ps();
+                let to_l2 = 400 * u64::from(config.l1.latency + config.l2.latency);
+                let to_llc = to_l2 + 400 * u64::from(config.llc.latency);
                 let pending = fills.iter().rev().find(|(hit, _)| *hit == line).map_or(0, |(_, at)| *at);
                 match level {
                     0 => {
@@ -244,7 +247,7 @@ proptest! {
         for step in &steps {
             hits[lists.access(step.address / 64, step.act == Act::Store) as usize] += 1;
         }
-        let mut cpu = Cpu::new(config);
+        let mut cpu = Cpu::new(config, 1, 0);
         let requested = run(&mut cpu, &mut Bare, Listed(vec![steps]), Time::from_ns(latency));
         let requested: Vec<_> = requested.iter().map(|(_, request)| (request.kind, request.address / 64)).collect();
         prop_assert_eq!(requested, lists.requested);
@@ -267,7 +270,7 @@ fn end_times(seed: u64, lines: u64, latency: u64, length: usize) -> (u64, u64) {
     let steps: Vec<Step> = (0..length).map(|_| draw(&mut rng, lines, true)).collect();
     let config = config();
     let expected = window(&config, &steps, latency * 1000);
-    let mut cpu = Cpu::new(config);
+    let mut cpu = Cpu::new(config, 1, 0);
     run(&mut cpu, &mut Bare, Listed(vec![steps]), Time::from_ns(latency));
     (cpu.thread_stats()[0].end.ps(), expected)
 }
@@ -283,7 +286,7 @@ fn step(instructions: u32, act: Act, line: u64) -> Step {
 }
 
 fn end_of(config: CpuConfig, threads: Vec<Vec<Step>>) -> (Cpu, Vec<(Time, LineRequest)>) {
-    let mut cpu = Cpu::new(CpuConfig { threads: threads.len() as u16, ..config });
+    let mut cpu = Cpu::new(config, threads.len() as u16, 0);
     let requested = run(&mut cpu, &mut Bare, Listed(threads), Time::from_us(1));
     (cpu, requested)
 }
@@ -364,7 +367,7 @@ fn faults_and_calls_take_the_kernels_time() {
         step(0, Act::Store, 64 * 1000),
     ];
     let mut kernel = Faults(Vec::new(), Vec::new());
-    let mut cpu = Cpu::new(config());
+    let mut cpu = Cpu::new(config(), 1, 0);
     let requested = run(&mut cpu, &mut kernel, Listed(vec![steps]), Time::from_us(1));
     assert_eq!(requested.iter().map(|(_, request)| request.address).collect::<Vec<_>>(), [0, 64, 4096]);
     assert_eq!((kernel.0, kernel.1), (vec![1000, 77], vec![1000]));
@@ -411,7 +414,7 @@ impl Kernel for Device {
 
 /// Returns when the last of four threads ends that share `cores`, with memory that takes a microsecond.
 fn end_with(cores: u16, steps: &[Step]) -> Time {
-    let mut cpu = Cpu::new(CpuConfig { threads: 4, cores, ..config() });
+    let mut cpu = Cpu::new(CpuConfig { cores: Some(cores), ..config() }, 4, 0);
     let (mut kernel, mut listed) = (Device::default(), Listed(vec![steps.to_vec(); 4]));
     let (mut requests, mut in_flight) = (Vec::new(), VecDeque::new());
     while !cpu.ended() {

@@ -4,32 +4,34 @@
 use std::collections::BTreeMap;
 
 use host::cpu::Kernel;
-use host::linux::{Area, AreaKind, Cost, Linux, LinuxConfig, Resident};
+use host::linux::{Area, AreaKind, Linux, LinuxConfig, Resident};
 use media::{Act, Op, Step};
 use proptest::prelude::*;
 use sim::{Streams, Time};
 
 const PAGE: u64 = 4096;
 
-fn config(frames: u32) -> LinuxConfig {
-    let cost = |ns| Cost { mean: Time::from_ns(ns), deviation: Time::from_ns(ns / 2) };
+fn config() -> LinuxConfig {
     LinuxConfig {
-        frames,
-        fault: cost(1000),
-        map: cost(500),
-        call: cost(800),
-        page: cost(300),
-        submit: cost(4000),
-        lock: Cost::fixed(Time::ZERO),
-        complete: cost(3000),
+        fault: Time::from_ns(1000),
+        map: Time::from_ns(500),
+        call: Time::from_ns(800),
+        page: Time::from_ns(300),
+        submit: Time::from_ns(4000),
+        lock: Time::ZERO,
+        complete: Time::from_ns(3000),
         vectors: 64,
-        wake: cost(2000),
-        readahead: (4, 32),
+        wake: Time::from_ns(2000),
+        spread: 0.5,
+        structures: false,
+        readahead: 32 * PAGE,
+        readahead_initial: 4 * PAGE,
         mapped_misses: 100,
         swap_cluster: 8,
-        dirty: (102, 204),
-        command_pages: 32,
-        journal_pages: 2,
+        dirty_background: 0.1,
+        dirty: 0.2,
+        command: 32 * PAGE,
+        journal: 2 * PAGE,
     }
 }
 
@@ -46,7 +48,7 @@ impl Bench {
     fn new(frames: u32, areas: Vec<Area>, threads: u16, seed: u64) -> Bench {
         let streams = Streams::new(seed);
         Bench {
-            linux: Linux::new(config(frames), areas, threads, &streams),
+            linux: Linux::new(config(), frames, areas, threads, &streams),
             rng: streams.stream("bench"),
             in_flight: BTreeMap::new(),
             free: vec![true; usize::from(threads)],
@@ -271,9 +273,9 @@ fn after_a_restart_files_are_read_again_and_other_memory_is_lost() {
 fn submissions_wait_for_the_lock_of_the_queue() {
     let end = |lock: u64| {
         let areas = vec![Area { first: 0, pages: 1000, kind: AreaKind::Mapped }];
-        let config = LinuxConfig { lock: Cost::fixed(Time::from_us(lock)), mapped_misses: 0, ..config(4096) };
+        let config = LinuxConfig { lock: Time::from_us(lock), mapped_misses: 0, ..config() };
         let mut bench = Bench::new(4096, areas.clone(), 8, 1);
-        bench.linux = Linux::new(config, areas, 8, &Streams::new(1));
+        bench.linux = Linux::new(config, 4096, areas, 8, &Streams::new(1));
         for thread in 0..8 {
             let at = bench.linux.fault(Time::ZERO, thread, 100 * u64::from(thread), false);
             bench.free[usize::from(thread)] = at.is_some();
@@ -346,10 +348,8 @@ fn memory_set_up_as_written_matches_memory_that_was_written() {
 fn completions_of_one_vector_are_serialized() {
     let spans = [1, 64].map(|vectors| {
         let areas = vec![Area { first: 0, pages: 100_000, kind: AreaKind::Mapped }];
-        let cost = Cost::fixed;
-        let complete = cost(Time::from_us(500));
-        let config = LinuxConfig { vectors, complete, mapped_misses: 0, ..config(8192) };
-        let mut linux = Linux::new(config, areas, 8, &Streams::new(1));
+        let config = LinuxConfig { vectors, complete: Time::from_us(500), spread: 0.0, mapped_misses: 0, ..config() };
+        let mut linux = Linux::new(config, 8192, areas, 8, &Streams::new(1));
         for thread in 0..8 {
             assert_eq!(linux.fault(Time::ZERO, thread, 1000 * u64::from(thread), false), None);
         }
@@ -375,9 +375,7 @@ fn a_resident_kernel_charges_only_calls_and_first_uses() {
         Area { first: 16, pages: 10, kind: AreaKind::Mapped },
         Area { first: 32, pages: 10, kind: AreaKind::File },
     ];
-    let fixed = |ns| Cost::fixed(Time::from_ns(ns));
-    let config = LinuxConfig { fault: fixed(1000), map: fixed(500), call: fixed(800), page: fixed(300), ..config(64) };
-    let mut kernel = Resident::new(config, &areas, &Streams::new(1));
+    let mut kernel = Resident::new(LinuxConfig { spread: 0.0, ..config() }, &areas, &Streams::new(1));
     kernel.was_written(4, 6);
     let now = Time::from_us(7);
     for (page, took) in [(0, Some(1800)), (3, Some(1800)), (4, None), (16, Some(1500)), (25, Some(1500)), (32, None)] {

@@ -1,5 +1,6 @@
 //! Link between a processor's last-level cache and remote memory: 64-byte lines, full duplex.
 
+use keys::{RATE, SIZE, TIME, assumed, section};
 use sim::{Serial, Time};
 
 use crate::rate::ByteTime;
@@ -7,15 +8,24 @@ use crate::rate::ByteTime;
 /// Bytes per line.
 const LINE: u64 = 64;
 
-/// Configuration of a link that carries cache lines (CXL.mem, a memory controller in another package).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LineLinkConfig {
-    /// Propagation delay from one end to the other, in addition to the time on the wire.
-    pub latency: Time,
-    /// Bytes per second in each direction; `None` for unlimited bandwidth.
-    pub bandwidth: Option<u64>,
-    /// Bytes of a message besides its line: command, address, CRC.
-    pub header: u64,
+section! {
+    /// The link between the last-level cache and the memory controller, which carries cache lines (CXL.mem, a memory
+    /// controller in another package).
+    #[derive(Copy, Eq)]
+    LineLinkConfig {
+        "memory.link.latency" latency: Time = TIME.within(0.0, 1e9),
+            assumed("10ns", "a link between packages on a board, without a multi-layer protocol"),
+            "Latency in one direction.",
+            when "memory.type" is "hybrid";
+        "memory.link.bandwidth" bandwidth: Option<u64> = RATE.within(1e6, 1e15).or("unlimited"),
+            assumed("51.2GB/s", "equal to four channels of DDR3-1600"),
+            "Bytes per second in each direction.",
+            when "memory.type" is "hybrid";
+        "memory.link.header" header: u64 = SIZE.within(0.0, 256.0),
+            assumed("8B", "a command and an address"),
+            "Bytes of a message in addition to its line.",
+            when "memory.type" is "hybrid";
+    }
 }
 
 /// A link that carries cache lines.

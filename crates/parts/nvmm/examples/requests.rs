@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use media::{Action, BlockAddr, Geometry, PageAddr, Status, Tag};
-use nvmm::{Actions, Address, Application, Config, Content, Controller, Input, Medium, Nvmm, Order, Policy, Request};
+use nvmm::{
+    Actions, Address, Application, Config, Content, Controller, Input, Management, Medium, Nvmm, Order, Policy, Request,
+};
 use sim::{Streams, Time};
 
 struct Flash(Geometry);
@@ -102,14 +104,16 @@ fn main() -> Result<(), String> {
         pages,
         versions: 3 * pages,
         order: Order::Ascending,
-        policy: Policy::Greedy,
-        consolidate: false,
-        collect_start: 2,
         open_blocks: 4,
-        tokens: 8,
         tags: 1,
-        journal_pages: 64,
         time_bits: 24,
+        management: Management {
+            policy: Policy::Greedy,
+            consolidate: false,
+            collect_start: 2,
+            tokens: 8,
+            journal_pages: 64,
+        },
     };
     let nvmm = Nvmm::format(config, &Flash(geometry)).map_err(|error| error.to_string())?;
     let mut world = World { nvmm, own: BTreeMap::new(), out: Actions::default() };

@@ -1,6 +1,8 @@
-//! The controller's configuration.
+//! Keys of the controller, table `[nvmm]`, and its configuration.
 
+use keys::{BOOL, COUNT, Conflict, Kind, SIZE, TIME, assumed, expect, given, section};
 use media::Geometry;
+use sim::Time;
 
 use crate::address::{CONTROLLER_BITS, Controller, PAGE_BITS};
 use crate::table::entry::{ENTRY_BYTES, INDEX_BITS, MAPPING_BITS, TIME_BITS};
@@ -28,6 +30,116 @@ keys::words! {
     }
 }
 
+section! {
+    /// Page table and controller of flash used as main memory.
+    #[derive(Copy, Eq)]
+    Keys {
+        "nvmm.capacity" capacity: u64 = SIZE.within(65536.0, 17592186044416.0),
+            given("1TiB", "nvmm: Performance Studies"),
+            "Addressable bytes, whole pages of 64 KiB.",
+            when "memory.type" is "hybrid";
+        "nvmm.versions" versions: Option<u32> = COUNT.within(1.0, 1073741824.0).or("auto"),
+            assumed("auto", "what a full memory needs, and four more per page"),
+            "Entries for older versions in the top level of the table.",
+            when "memory.type" is "hybrid";
+        "nvmm.open_blocks" open_blocks: Option<u32> = COUNT.within(1.0, 65535.0).or("auto"),
+            assumed("auto", "one per die, so that all dies are written in parallel"),
+            "Number of blocks that are written in parallel.",
+            when "memory.type" is "hybrid";
+        /// Collection, tokens and journal.
+        table management: Management;
+        /// Content before the first request, and what surrounds the controller.
+        table environment: Environment;
+
+        check whole_pages;
+    }
+}
+
+section! {
+    /// Management of the space and of the table.
+    #[derive(Copy, Eq)]
+    Management {
+        "nvmm.policy" policy: Policy = Kind::words(Policy::WORDS),
+            given("longest-chain", "nvmm: Use of the Bit Vector's Sub-Page Valid Bits"),
+            "Selection of the block that is collected next.",
+            when "memory.type" is "hybrid";
+        "nvmm.consolidate" consolidate: bool = BOOL,
+            given("true", "nvmm: Use of the Bit Vector's Sub-Page Valid Bits"),
+            "Collection gathers all segments of a page with the same version in one place.",
+            when "memory.type" is "hybrid";
+        "nvmm.collect_start" collect_start: u32 = COUNT.within(2.0, 1048576.0),
+            assumed("16", "enough that a burst of writes does not wait for collection"),
+            "Number of free blocks at or below which collection runs.",
+            when "memory.type" is "hybrid";
+        "nvmm.tokens" tokens: u32 = COUNT.within(1.0, 4096.0),
+            assumed("64", "checkpoints that a program keeps"),
+            "Maximum number of states that can be kept at the same time.",
+            when "memory.type" is "hybrid";
+        "nvmm.journal" journal_pages: u32 = COUNT.within(8.0, 65536.0),
+            assumed("256", "the whole table is written so rarely that the cost is negligible"),
+            "Flash pages of journal after which the table itself is written.",
+            when "memory.type" is "hybrid";
+    }
+}
+
+section! {
+    /// Content before the first request, and what surrounds the controller: the DRAM of its table, and the queues of dies.
+    #[derive(Copy, Eq)]
+    Environment {
+        "nvmm.full" full: bool = BOOL,
+            assumed("true", "programs find existing data"),
+            "Start with all pages written, each flash page separately; otherwise memory is empty, and reading it needs \
+             no flash access.",
+            when "memory.type" is "hybrid";
+        "nvmm.synced" synced: bool = BOOL,
+            assumed("false", "a program begins right after it has written its tables"),
+            "Tables that programs created before the run were synced since: the cache begins with clean pages.",
+            when "memory.type" is "hybrid";
+        "nvmm.translation" translation: Time = TIME.within(0.0, 1e9),
+            assumed("50ns", "an access to the DRAM of the table (nvmm: DDR3 SDRAM, 50 ns); nvmm calls it very low"),
+            "Time to translate a page number to its location; translations are serialized.",
+            when "memory.type" is "hybrid";
+        "nvmm.die_queue" die_queue: u32 = COUNT.within(1.0, 65535.0),
+            given("4", "nvmm: queues of only a few entries prevent most queuing delays"),
+            "Maximum number of operations that wait for a die, in addition to the active one.",
+            when "memory.type" is "hybrid";
+    }
+}
+
+/// Bytes of a page of a memory that a system file describes.
+pub const PAGE: u64 = 65536;
+
+impl Keys {
+    fn whole_pages(&self) -> Result<(), Conflict> {
+        expect(self.capacity.is_multiple_of(PAGE), &["nvmm.capacity"], "a multiple of 64KiB")
+    }
+
+    /// Returns the configuration of the only controller of a memory, whose number is `controller`, on flash of this
+    /// geometry and programming order, with at most `tags` outstanding requests.
+    pub fn config(&self, controller: Controller, geometry: Geometry, order: Order, tags: u32) -> Config {
+        let segments = (PAGE / u64::from(geometry.page_bytes)) as u32;
+        let pages = (self.capacity / PAGE) as u32;
+        let all = pages.saturating_mul(segments + 4).saturating_add(4 * segments);
+        Config {
+            controller,
+            geometry,
+            segments,
+            pages,
+            versions: self.versions.unwrap_or(all),
+            order,
+            open_blocks: self.open_blocks_on(geometry),
+            tags,
+            time_bits: 24,
+            management: self.management,
+        }
+    }
+
+    /// Returns the number of blocks that are written in parallel on flash of this geometry.
+    pub fn open_blocks_on(&self, geometry: Geometry) -> u32 {
+        self.open_blocks.unwrap_or_else(|| geometry.all_dies() * geometry.planes)
+    }
+}
+
 /// Configuration of one controller of main memory on flash.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -43,23 +155,15 @@ pub struct Config {
     pub versions: u32,
     /// Programming order.
     pub order: Order,
-    /// Collection policy.
-    pub policy: Policy,
-    /// Collection gathers all segments of a page that belong to the same time from their entries into one, as the paper
-    /// describes; otherwise it moves only what lies in the victim.
-    pub consolidate: bool,
-    /// Collection runs while at most this many blocks are free; at least 2.
-    pub collect_start: u32,
     /// Blocks written in parallel.
     pub open_blocks: u32,
-    /// Maximum number of live tokens.
-    pub tokens: u32,
     /// Maximum number of outstanding requests; tags are below this.
     pub tags: u32,
-    /// Flash pages of journal after which the table is checkpointed.
-    pub journal_pages: u32,
     /// Bits of the time in use: 24, except in tests of its wrap-around.
     pub time_bits: u32,
+    /// Collection, tokens and journal. Collection that does not consolidate moves only what lies in the victim; one that
+    /// does gathers all segments of a page that belong to the same time from their entries into one.
+    pub management: Management,
 }
 
 /// A configuration error, in terms of the configuration's fields.
@@ -95,10 +199,10 @@ impl Config {
         let chunks = u64::from(self.table_chunks() + self.owner_chunks());
         let directory = chunks * 20
             + u64::from(self.all_blocks()) * (13 + u64::from(self.geometry.pages) / 8)
-            + u64::from(self.tokens) * 12
+            + u64::from(self.management.tokens) * 12
             + 256;
         let directory = directory.div_ceil(u64::from(self.geometry.page_bytes) - 64);
-        let pages = 3 * chunks + 3 * directory + 3 * u64::from(self.journal_pages);
+        let pages = 3 * chunks + 3 * directory + 3 * u64::from(self.management.journal_pages);
         pages.div_ceil(u64::from(self.geometry.pages)) as u32 + MAPPING_SPARE
     }
 
@@ -149,23 +253,26 @@ impl Config {
                 self.versions, self.pages
             ));
         }
-        if self.collect_start < 2 {
-            return fail(format!("collection starts at {} free blocks, expected at least 2", self.collect_start));
+        if self.management.collect_start < 2 {
+            return fail(format!(
+                "collection starts at {} free blocks, expected at least 2",
+                self.management.collect_start
+            ));
         }
-        if self.open_blocks == 0 || self.tags == 0 || self.tokens == 0 || self.tokens > 4096 {
+        if self.open_blocks == 0 || self.tags == 0 || self.management.tokens == 0 || self.management.tokens > 4096 {
             return fail(format!(
                 "{} open blocks, {} tags and {} tokens, expected at least 1 of each, and at most 4096 tokens",
-                self.open_blocks, self.tags, self.tokens
+                self.open_blocks, self.tags, self.management.tokens
             ));
         }
-        if !(3..=TIME_BITS).contains(&self.time_bits) || self.tokens + 3 >= 1 << self.time_bits {
+        if !(3..=TIME_BITS).contains(&self.time_bits) || self.management.tokens + 3 >= 1 << self.time_bits {
             return fail(format!(
                 "{} bits of time for {} tokens, expected at most {TIME_BITS}, and more times than tokens",
-                self.time_bits, self.tokens
+                self.time_bits, self.management.tokens
             ));
         }
-        if self.journal_pages < 8 {
-            return fail(format!("{} pages of journal, expected at least 8", self.journal_pages));
+        if self.management.journal_pages < 8 {
+            return fail(format!("{} pages of journal, expected at least 8", self.management.journal_pages));
         }
         if self.all_blocks() <= self.overhead_blocks() {
             return fail(format!(

@@ -33,7 +33,7 @@ use sim::{Injected, Time};
 
 pub use action::{Actions, Content, Input, Move};
 pub use address::{Address, Controller};
-pub use config::{Config, ConfigError, Order, Policy};
+pub use config::{Config, ConfigError, Environment, Keys, Management, Order, PAGE, Policy};
 pub use durability::medium::{Medium, OpenError, OpenReport};
 #[cfg(feature = "injected-faults")]
 pub use injected::InjectedFault;

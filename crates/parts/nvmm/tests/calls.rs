@@ -52,7 +52,7 @@ fn only_dirty_segments_are_written() {
 #[test]
 fn worn_pages_take_capacity_and_nothing_else() {
     let mut config = config();
-    config.tokens = 2;
+    config.management.tokens = 2;
     let mut flash = Flash::new(config.geometry, config.order, false);
     flash.endurance = Some((20, 80));
     let mut world = World::new(config, flash, 3, InjectedFault::None);
@@ -95,7 +95,7 @@ fn a_terabyte_opens_without_being_looked_through() {
         unit_bytes: 8192,
     };
     assert_eq!(config.geometry.bytes(), 1 << 40);
-    (config.pages, config.versions, config.journal_pages) = (12 << 20, 36 << 20, 512);
+    (config.pages, config.versions, config.management.journal_pages) = (12 << 20, 36 << 20, 512);
     let mut world = world(config);
     let mut reads = Vec::new();
     for pages in [0, 100, 200] {

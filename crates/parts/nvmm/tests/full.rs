@@ -28,14 +28,16 @@ fn config() -> Config {
         pages: 200,
         versions: 200 * 8 + 200,
         order: nvmm::Order::Ascending,
-        policy: nvmm::Policy::LongestChain,
-        consolidate: false,
-        collect_start: 2,
         open_blocks: 3,
-        tokens: 4,
         tags: 1,
-        journal_pages: 16,
         time_bits: 24,
+        management: nvmm::Management {
+            policy: nvmm::Policy::LongestChain,
+            consolidate: false,
+            collect_start: 2,
+            tokens: 4,
+            journal_pages: 16,
+        },
     }
 }
 

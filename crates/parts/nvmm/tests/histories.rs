@@ -4,7 +4,7 @@
 mod support;
 
 use media::Geometry;
-use nvmm::{Config, Controller, InjectedFault, Order, Policy};
+use nvmm::{Config, Controller, InjectedFault, Management, Order, Policy};
 use sim::{Rng, Streams};
 use support::flash::Flash;
 use support::world::World;
@@ -17,30 +17,33 @@ fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
 fn draw(rng: &mut Rng) -> Config {
     let segments = pick(rng, &[4, 8, 16]);
     let pages = pick(rng, &[6, 20, 40]);
+    let geometry = Geometry {
+        channels: pick(rng, &[1, 2]),
+        chips: 1,
+        dies: pick(rng, &[1, 2]),
+        planes: pick(rng, &[1, 2]),
+        blocks: 0,
+        pages: pick(rng, &[32, 40]),
+        page_bytes: 512,
+        unit_bytes: 512,
+    };
+    let versions = (pages * 3).max(4 * segments) * pick(rng, &[1, 4, 8]);
+    let order = pick(rng, &[Order::Any, Order::Ascending]);
+    let (policy, consolidate) = (pick(rng, Policy::ALL), rng.chance(0.7));
+    let (collect_start, open_blocks) = (pick(rng, &[2, 3]), pick(rng, &[1, 2]));
+    let (tokens, tags) = (pick(rng, &[1, 3, 6]), pick(rng, &[1, 4, 8]));
+    let (journal_pages, time_bits) = (pick(rng, &[8, 24]), pick(rng, &[4, 5, 24]));
     let mut config = Config {
         controller: Controller(0x1234),
-        geometry: Geometry {
-            channels: pick(rng, &[1, 2]),
-            chips: 1,
-            dies: pick(rng, &[1, 2]),
-            planes: pick(rng, &[1, 2]),
-            blocks: 0,
-            pages: pick(rng, &[32, 40]),
-            page_bytes: 512,
-            unit_bytes: 512,
-        },
+        geometry,
         segments,
         pages,
-        versions: (pages * 3).max(4 * segments) * pick(rng, &[1, 4, 8]),
-        order: pick(rng, &[Order::Any, Order::Ascending]),
-        policy: pick(rng, Policy::ALL),
-        consolidate: rng.chance(0.7),
-        collect_start: pick(rng, &[2, 3]),
-        open_blocks: pick(rng, &[1, 2]),
-        tokens: pick(rng, &[1, 3, 6]),
-        tags: pick(rng, &[1, 4, 8]),
-        journal_pages: pick(rng, &[8, 24]),
-        time_bits: pick(rng, &[4, 5, 24]),
+        versions,
+        order,
+        open_blocks,
+        tags,
+        time_bits,
+        management: Management { policy, consolidate, collect_start, tokens, journal_pages },
     };
     // As few blocks as possible, or a few more, to create pressure.
     let lanes = config.geometry.all_dies() * config.geometry.planes;

@@ -129,8 +129,8 @@ fn a_memory_is_opened_only_as_what_it_is() {
         ),
         (|c| c.pages = 0, "0 pages, expected 1 to 2^28"),
         (|c| c.versions = 31, "31 version entries, expected 32 to 2^30 - 32 pages"),
-        (|c| c.collect_start = 1, "collection starts at 1 free blocks, expected at least 2"),
-        (|c| c.journal_pages = 7, "7 pages of journal, expected at least 8"),
+        (|c| c.management.collect_start = 1, "collection starts at 1 free blocks, expected at least 2"),
+        (|c| c.management.journal_pages = 7, "7 pages of journal, expected at least 8"),
         (|c| c.geometry.planes = 17, "planes is 17, expected at most 16"),
         (|c| c.geometry.dies = 0, "dies is 0, expected at least 1"),
         (|c| c.geometry.unit_bytes = 500, "unit is 500 bytes, expected a multiple of 512"),
@@ -140,7 +140,7 @@ fn a_memory_is_opened_only_as_what_it_is() {
         ),
         (|c| c.tags = 0, "1 open blocks, 0 tags and 3 tokens, expected at least 1 of each, and at most 4096 tokens"),
         (
-            |c| c.tokens = 4097,
+            |c| c.management.tokens = 4097,
             "1 open blocks, 4 tags and 4097 tokens, expected at least 1 of each, and at most 4096 tokens",
         ),
         (|c| c.pages = (1 << 28) + 1, "268435457 pages, expected 1 to 2^28"),
@@ -197,7 +197,7 @@ fn what_cannot_be_read_is_named_and_the_rest_stays_readable() {
 #[test]
 fn too_few_entries_for_versions_are_told() {
     let mut small = config();
-    (small.versions, small.tokens) = (40, 3);
+    (small.versions, small.management.tokens) = (40, 3);
     let mut world = world(small);
     let mut writes = 0;
     let words = loop {

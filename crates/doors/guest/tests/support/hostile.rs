@@ -87,7 +87,7 @@ impl Hostile {
     fn new(seed: u64, system: &System) -> Hostile {
         let (ram, moved, hole) = (Ram::new(MEMORY), Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(HOLE)));
         // With host memory, the second namespace has many translation units.
-        let blocks = if system.controller.hmb.size > 0 { 40 << 10 } else { 512 };
+        let blocks = if system.device.hmb.size > 0 { 40 << 10 } else { 512 };
         let zoned = system.has_zones();
         let two =
             vec![NamespaceConfig { bytes: 1 << 20, block: 512 }, NamespaceConfig { bytes: blocks << 12, block: 4096 }];

@@ -13,7 +13,7 @@
 //! the content of the blocks ([`nvmm`]).
 
 use media::Geometry;
-use nvmm::{Config, Controller, Order, Policy};
+use nvmm::{Config, Controller, Management, Order, Policy};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::PAGE_BYTES;
@@ -165,14 +165,16 @@ impl Shape {
             pages: self.pages,
             versions: self.versions,
             order: Order::Ascending,
-            policy: Policy::Greedy,
-            consolidate: true,
-            collect_start: 2,
             open_blocks: 1,
-            tokens: self.tokens,
             tags: 64,
-            journal_pages: self.journal,
             time_bits: 24,
+            management: Management {
+                policy: Policy::Greedy,
+                consolidate: true,
+                collect_start: 2,
+                tokens: self.tokens,
+                journal_pages: self.journal,
+            },
         }
     }
 

@@ -127,7 +127,7 @@ impl Subject {
 
 /// Returns whether the host lends memory to the drive of `system`.
 fn lends(system: &System) -> bool {
-    let wanted = &system.controller.hmb;
+    let wanted = &system.device.hmb;
     wanted.size > 0 && system.host.hmb.limit.min(wanted.size) >= wanted.minimum.max(1)
 }
 

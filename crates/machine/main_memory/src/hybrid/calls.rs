@@ -2,7 +2,7 @@
 //!
 //! A sync writes all dirty pages of the cache to flash and then commits the page table, which keeps this state under a
 //! token. Line requests go on meanwhile. Syncs that wait together are served by one. The memory keeps as many tokens as
-//! [`nvmm::Config::tokens`] allows, or fewer if that would leave too little room for further writes; it releases the oldest in
+//! [`nvmm::Management::tokens`] allows, or fewer if that would leave too little room for further writes; it releases the oldest in
 //! the commit of the next. A rollback holds line requests back, empties the cache, and restores the state of the newest token.
 
 use std::collections::VecDeque;
@@ -107,7 +107,7 @@ impl HybridMemory {
     fn keeps_another_state(&self) -> bool {
         let (config, stats) = (&self.config.nvmm, self.nvmm.stats());
         let for_versions = stats.capacity - u64::from(config.pages).min(stats.capacity);
-        self.calls.tokens.len() < config.tokens as usize
+        self.calls.tokens.len() < config.management.tokens as usize
             && stats.free_versions >= config.versions / 4
             && stats.capacity - stats.needed >= for_versions / 4
     }

@@ -40,7 +40,7 @@ impl Contents {
         Contents {
             lines,
             frames: BTreeMap::new(),
-            fetches: vec![buffer; config.fetches as usize],
+            fetches: vec![buffer; config.keys.fetches as usize],
             buffers: vec![vec![0; lines]; config.write_backs() as usize],
             newest: BTreeMap::new(),
             asked: BTreeMap::new(),

@@ -30,7 +30,7 @@ impl HybridMemory {
     #[inline(never)]
     fn begin_translation(&mut self, now: Time) {
         self.environment.dispatch.is_translating = true;
-        self.queue.push(TRANSLATED, now + self.config.translation, Event::Translated);
+        self.queue.push(TRANSLATED, now + self.config.environment.translation, Event::Translated);
     }
 
     /// Handles an event of the translation or of the flash.
@@ -212,7 +212,7 @@ impl HybridMemory {
 
     /// Returns whether the queue of `die` has room.
     fn has_room(&mut self, die: u16) -> bool {
-        let has_room = self.nand.die_load(die) <= self.config.die_queue;
+        let has_room = self.nand.die_load(die) <= self.config.environment.die_queue;
         self.environment.dispatch.stats.blocked += u64::from(!has_room);
         has_room
     }
@@ -300,7 +300,7 @@ impl HybridMemory {
     /// See [`MainMemory::is_allocated`](crate::MainMemory::is_allocated). Deletes the pages of 64 KB in this range, so
     /// that first use creates them, as after an `alloc`.
     pub fn is_allocated(&mut self, address: u64, bytes: u64) {
-        if !self.config.full {
+        if !self.config.environment.full {
             return;
         }
         let (segment, segments) = (u64::from(self.config.cache.page_bytes), u64::from(self.config.nvmm.segments));
@@ -314,7 +314,7 @@ impl HybridMemory {
     /// See [`MainMemory::is_set_up`](crate::MainMemory::is_set_up). Commits the table by a sync, whose state is not
     /// kept.
     pub fn is_set_up(&mut self) {
-        if !self.config.full {
+        if !self.config.environment.full {
             return;
         }
         self.request_at_once(Request::Sync);

@@ -71,14 +71,13 @@ impl HybridMemory {
         let mut config = config.clone();
         let slots = config.cache.write_backs();
         config.cache.moves = config.verify;
-        config.dram.populated = Some(wanted);
         config.nvmm.controller = CONTROLLER;
-        config.nvmm.tags = config.cache.fetches + slots + 1;
+        config.nvmm.tags = config.cache.keys.fetches + slots + 1;
         config.nand.payload = if config.verify { PayloadKind::Bytes } else { PayloadKind::None };
         config.nand.buffers = if config.verify { slots + config.nvmm.segments } else { 0 };
         let nand = Nand::new(&config.nand, streams);
         let blank = Blank(nand.store());
-        let nvmm = match config.full {
+        let nvmm = match config.environment.full {
             true => Nvmm::format_full(config.nvmm.clone(), &blank)?,
             false => Nvmm::format(config.nvmm.clone(), &blank)?,
         };
@@ -88,9 +87,9 @@ impl HybridMemory {
             hybrid: Hybrid::new(&config.cache),
             environment: Environment {
                 now: Time::ZERO,
-                modules: Modules::new(&config.dram, PORTS)?,
+                modules: Modules::new(&config.dram, PORTS, wanted)?,
                 dram_changed: false,
-                dispatch: DispatchQueue::new(config.cache.fetches, &config.nvmm),
+                dispatch: DispatchQueue::new(config.cache.keys.fetches, &config.nvmm),
                 link: LineLink::new(&config.link),
                 answers: LinkFifo::new(),
                 contents: config.verify.then(|| Box::new(Contents::new(&config.cache))),
@@ -106,7 +105,7 @@ impl HybridMemory {
             config,
         };
         memory.set_up();
-        if memory.config.full {
+        if memory.config.environment.full {
             memory.nvmm.open_points();
         }
         memory.before = memory.nvmm.stats();
@@ -246,7 +245,7 @@ impl HybridMemory {
     /// See [`MainMemory::was_written`](crate::MainMemory::was_written).
     pub fn was_written(&mut self, address: u64, bytes: u64) {
         let page = u64::from(self.config.cache.page_bytes);
-        self.hybrid.was_written(address / page..(address + bytes).div_ceil(page), self.config.synced);
+        self.hybrid.was_written(address / page..(address + bytes).div_ceil(page), self.config.environment.synced);
     }
 
     /// Returns the cache, for its counters and decisions.

@@ -15,7 +15,7 @@ pub(super) struct TableDram {
 
 impl TableDram {
     pub fn new(config: &HybridConfig) -> Result<TableDram, HybridError> {
-        let device = config.dram.device.clone();
+        let device = config.dram.device();
         let entries = u64::from(config.nvmm.pages) + u64::from(config.nvmm.versions);
         let ranks = (entries * nvmm::entry::ENTRY_BYTES as u64).div_ceil(device.rank_bytes());
         let access = RankActivity { activates: 1, reads: 1, ..RankActivity::default() }.energy(&device).total();

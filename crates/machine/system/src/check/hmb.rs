@@ -7,7 +7,7 @@ use ftl::section::{HostMemoryUse, WriteMode};
 
 impl System {
     fn uses_hmb(&self, what: HostMemoryUse) -> bool {
-        self.controller.hmb.size > 0 && self.caches.host_memory.uses.contains(&what)
+        self.device.hmb.size > 0 && self.caches.host_memory.uses.contains(&what)
     }
 }
 
@@ -18,7 +18,7 @@ pub(crate) fn check(s: &System) -> Result<(), SystemError> {
         let fits = bytes.is_multiple_of(s.ftl.unit) && (bytes / s.ftl.unit).is_power_of_two();
         s.expect(fits, &[unit, "ftl.unit"], &expected)?;
     }
-    if s.controller.hmb.size == 0 {
+    if s.device.hmb.size == 0 {
         return Ok(());
     }
     if s.uses_hmb(HostMemoryUse::Map) && s.ftl.map_cache.size.is_none() {

@@ -2,7 +2,6 @@
 
 use crate::error::SystemError;
 use crate::parts::HybridConfig;
-use crate::sections::hybrid::PrefetchType;
 use crate::system::System;
 use keys::Value;
 
@@ -10,17 +9,10 @@ use keys::Value;
 pub(super) fn check(s: &mut System) -> Result<(), SystemError> {
     let (page, cache) = (s.flash.page, &s.memory.cache);
     s.expect([4096, 8192, 16384].contains(&page), &["flash.page", "memory.type"], "4KiB, 8KiB or 16KiB")?;
-    s.expect(s.nvmm.capacity.is_multiple_of(65536), &["nvmm.capacity"], "a multiple of 64KiB")?;
-    s.expect(cache.tag_buffer.is_power_of_two(), &["memory.cache.tag_buffer"], "a power of two")?;
     let set = page * u64::from(cache.ways);
     let sets = cache.size.is_multiple_of(set) && (cache.size / set).is_power_of_two();
     let keys = ["memory.cache.size", "memory.cache.ways", "flash.page"];
     s.expect(sets && cache.size / set <= 1 << 31, &keys, "a power of two of sets")?;
-    s.expect(cache.cold <= cache.ways, &["memory.cache.cold", "memory.cache.ways"], "at most memory.cache.ways")?;
-    if s.memory.prefetch.kind != PrefetchType::None {
-        let keys = ["memory.prefetch.fetches", "memory.cache.fetches"];
-        s.expect(s.memory.prefetch.fetches < cache.fetches, &keys, "fewer than memory.cache.fetches")?;
-    }
     let config = HybridConfig::new(s);
     let (found, wanted) = (config.dram.bytes(), config.cache.dram_bytes());
     let room =
@@ -38,7 +30,7 @@ pub(super) fn check(s: &mut System) -> Result<(), SystemError> {
     let pages = u64::from(config.nvmm.pages) * u64::from(config.nvmm.segments);
     let most = format!("at most {}, the data capacity of the flash", Value::Size(config.nvmm.room() * page).plain());
     s.expect(pages <= config.nvmm.room(), &keys, &most)?;
-    if s.nvmm.full {
+    if s.nvmm.environment.full {
         let least = u64::from(config.nvmm.pages + 4) * u64::from(config.nvmm.segments);
         let keys = ["nvmm.versions", "nvmm.full", "nvmm.capacity"];
         let enough = u64::from(config.nvmm.versions) >= least;

@@ -2,7 +2,6 @@
 
 pub(crate) mod hmb;
 mod hybrid;
-mod kernel;
 mod memory;
 mod parity;
 mod placement;
@@ -23,9 +22,7 @@ const MAP_ENTRY: u64 = 4;
 /// Checks a system after all its values have been parsed, and computes derived values.
 pub(crate) fn check(system: &mut System) -> Result<(), SystemError> {
     sections(system)?;
-    if system.memory.kind != crate::sections::memory::MainMemory::None {
-        memory::check(system)?;
-    }
+    memory::check(system)?;
     if system.memory.kind == crate::sections::memory::MainMemory::Hybrid {
         // The flash behind DRAM is not that of a drive.
         system.expect(
@@ -63,7 +60,7 @@ fn sections(s: &System) -> Result<(), SystemError> {
         s.paging.check(),
         s.sram.check(),
         s.link.check(),
-        s.controller.check(),
+        s.device.check(),
         s.device.check(),
         s.flash.check(),
         s.ftl.check(),
@@ -140,7 +137,7 @@ fn about(bytes: u64) -> String {
 /// Checks the keys of host, link and controller against each other.
 fn link(s: &System) -> Result<(), SystemError> {
     let (kind, word) = (s.link.kind, s.link.kind.word());
-    let (depth, commands) = (s.host.queue_depth, s.controller.max_commands);
+    let (depth, commands) = (s.host.queue_depth, s.device.max_commands);
     if matches!(kind, LinkType::Sata | LinkType::Ddr | LinkType::Ufs) {
         let most = format!("1 to 32 where link.type is \"{word}\"");
         s.expect(depth <= 32, &["host.queue_depth", "link.type"], &most)?;
@@ -183,7 +180,7 @@ fn shared_buffer(s: &System) -> Result<(), SystemError> {
 
 fn device(s: &System) -> Result<(), SystemError> {
     let threshold = "device.coalescing.threshold";
-    if s.controller.coalescing.is_on() && s.host.completion.is_polling() {
+    if s.device.coalescing.is_on() && s.host.completion.is_polling() {
         let why = format!("{}, but {}: there are no interrupts to coalesce", s.is(threshold), s.is("host.completion"));
         return s.conflict(&[threshold, "host.completion"], why);
     }
@@ -261,9 +258,9 @@ fn onenand(s: &mut System) -> Result<(), SystemError> {
     times(s)?;
     shape(s)?;
     s.multiple("host.sram.size", s.sram.size, "flash.page", s.flash.page)?;
-    s.multiple("flash.page", s.flash.page, "host.paging.line", s.paging.line)?;
-    s.multiple("host.paging.line", s.paging.line, "link.width", s.device.onenand.word_bytes)?;
-    s.multiple("host.paging.line", s.paging.line, "host.sram.width", s.sram.width)?;
+    s.multiple("flash.page", s.flash.page, "host.paging.line", s.paging.lines.bytes)?;
+    s.multiple("host.paging.line", s.paging.lines.bytes, "link.width", s.onenand.word_bytes)?;
+    s.multiple("host.paging.line", s.paging.lines.bytes, "host.sram.width", s.sram.width)?;
     s.raw_bytes = u64::try_from(s.geometry().bytes()).expect("2^32 pages of 64 KiB fit");
     s.user_bytes = s.raw_bytes;
     Ok(())

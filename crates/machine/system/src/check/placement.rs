@@ -21,6 +21,6 @@ pub(super) fn check(s: &System) -> Result<(), SystemError> {
     let copies = s.caches.read.place == ReadPlace::Slc && s.caches.read.size > 0;
     let off = "off where the read cache has blocks in SLC mode";
     s.expect(!copies, &[ISOLATION, "device.read_cache.place", "device.read_cache.size"], off)?;
-    let away = s.controller.hmb.size > 0 && s.caches.host_memory.shares().write > 0.0;
+    let away = s.device.hmb.size > 0 && s.caches.host_memory.shares().write > 0.0;
     s.expect(!away, &[ISOLATION, "device.hmb.use"], "off where written data waits in host memory")
 }

@@ -48,7 +48,7 @@ fn excluded(s: &System) -> Result<(), SystemError> {
     let caches = s.ftl.slc_cache.size > 0 || s.ftl.slc_cache.dynamic > 0;
     s.expect(!caches, &["ftl.slc_cache.size", "ftl.slc_cache.dynamic", KIND], none)?;
     s.expect(s.caches.read.size == 0, &["device.read_cache.size", KIND], none)?;
-    s.expect(s.controller.hmb.size == 0, &["device.hmb.size", KIND], none)?;
+    s.expect(s.device.hmb.size == 0, &["device.hmb.size", KIND], none)?;
     s.expect(s.ftl.map_cache.size.is_none(), &["ftl.map_cache.size", KIND], none)?;
     s.expect(s.ftl.parity.is_none(), &["ftl.parity.stripe", KIND], none)?;
     s.expect(s.ftl.placement.isolation == Isolation::Off, &["ftl.placement.isolation", KIND], none)?;

@@ -123,14 +123,14 @@ fn changes(
     if let Some(map) = whole.ftl.map_cache.size {
         bytes("ftl.map_cache.size", size(map, unit));
     }
-    let hmb = &whole.controller.hmb;
+    let hmb = &whole.device.hmb;
     if with_hmb && hmb.size > 0 {
         let least = hmb
             .minimum
             .max(hmb.min_descriptor)
             .max(whole.host.hmb.contiguous)
             .max(whole.caches.host_memory.unit.unwrap_or(0));
-        let page = u64::from(whole.controller.host_page);
+        let page = u64::from(whole.device.host_page);
         let scaled = (hmb.size / part).max(least).min(hmb.size).next_multiple_of(page);
         found.push(("device.hmb.size", format!("{scaled}B")));
     }

@@ -6,13 +6,14 @@ use std::sync::LazyLock;
 use keys::{Fallback, Key, Section, TEXT, given};
 
 use crate::key::nearest::nearest;
-use crate::sections::device::Device;
-use crate::sections::hybrid::Nvmm;
-use crate::sections::kernel::Kernel;
-use crate::sections::memory::{Cpu, Memory};
-use crate::sections::onenand::{DemandPaging, Sram};
+use crate::sections::memory::Memory;
+use device::OneNandConfig;
 use ftl::section::{Caches, Layer};
+use host::SramConfig;
+use host::cpu::CpuConfig;
+use host::linux::LinuxConfig;
 use nand::Flash;
+use pager::policy::PagingConfig;
 use zones::section::Zones;
 
 /// Link types of block storage. A OneNAND has no driver, controller or translation layer.
@@ -31,19 +32,19 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         help: "One-line description of a system.",
     }];
     host::Config::keys(&mut keys);
-    DemandPaging::keys(&mut keys);
-    Sram::keys(&mut keys);
+    PagingConfig::keys(&mut keys);
+    SramConfig::keys(&mut keys);
     link::Keys::keys(&mut keys);
     device::Config::keys(&mut keys);
-    Device::keys(&mut keys);
+    OneNandConfig::keys(&mut keys);
     Caches::keys(&mut keys);
     Zones::keys(&mut keys);
     Flash::keys(&mut keys);
     Layer::keys(&mut keys);
-    Cpu::keys(&mut keys);
+    CpuConfig::keys(&mut keys);
     Memory::keys(&mut keys);
-    Nvmm::keys(&mut keys);
-    Kernel::keys(&mut keys);
+    nvmm::Keys::keys(&mut keys);
+    LinuxConfig::keys(&mut keys);
     for key in &mut keys {
         let of_storage = ["host.", "device.", "ftl."].iter().any(|table| key.name.starts_with(table));
         if of_storage && key.when.is_none() {

@@ -1,7 +1,6 @@
 //! Converts a system to the configurations of its parts.
 
 mod both;
-mod dram;
 mod hybrid;
 mod translation;
 mod zones;
@@ -16,7 +15,6 @@ use sim::Streams;
 
 use crate::System;
 
-pub use dram::DramConfig;
 pub use hybrid::{CONTROLLER, HybridConfig};
 pub use translation::Translation;
 
@@ -112,7 +110,7 @@ fn host_interface(system: &System) -> host_interface::Config {
     host_interface::Config {
         host: system.host.clone(),
         link: system.link.config().expect("a link with a driver and a controller"),
-        device: system.controller.clone(),
+        device: system.device.clone(),
     }
 }
 
@@ -147,7 +145,7 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
         refresh: f.refresh,
         parity: f.parity,
         placement: f.placement.handles(),
-        tags: system.controller.max_commands,
+        tags: system.device.max_commands,
         moves: payload != PayloadKind::None,
     }
 }

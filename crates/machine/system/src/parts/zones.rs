@@ -38,7 +38,7 @@ pub(super) fn zones(system: &System, geometry: Geometry, payload: PayloadKind) -
         protected: d.protected,
         finish_depth: z.finish_depth.unwrap_or(dies),
         times: z.times,
-        tags: system.controller.max_commands,
+        tags: system.device.max_commands,
         moves: payload != PayloadKind::None,
     })
 }

@@ -8,7 +8,7 @@ mod streams;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::config::Prefetch;
+use super::config::{Prefetch, PrefetchKind};
 use ahead::Ahead;
 pub(super) use streams::Seen;
 use streams::Streams;
@@ -29,18 +29,21 @@ pub(super) struct Prefetcher {
     /// The last prefetch was put back.
     was_put_back: bool,
     waiting: VecDeque<u64>,
+    /// Maximum number of prefetches under way.
+    most: u32,
     /// Prefetches under way, including those in tag lookup.
     under_way: u32,
 }
 
 impl Prefetcher {
-    pub fn new(kind: &Prefetch, frames: u64) -> Prefetcher {
+    pub fn new(config: &Prefetch, frames: u64) -> Prefetcher {
         let (mut behind, mut streams, mut ahead) = (0, None, None);
-        match *kind {
-            Prefetch::None => {}
-            Prefetch::Sequential(window) => behind = u64::from(window),
-            Prefetch::Adaptive(most) => streams = Some(Box::new(Streams::new(most.into()))),
-            Prefetch::Ahead(window) => ahead = Some(Ahead::new(window.into(), frames)),
+        let window = u64::from(config.window);
+        match config.kind {
+            PrefetchKind::None => {}
+            PrefetchKind::Sequential => behind = window,
+            PrefetchKind::Adaptive => streams = Some(Box::new(Streams::new(window))),
+            PrefetchKind::Ahead => ahead = Some(Ahead::new(window, frames)),
         }
         Prefetcher {
             behind,
@@ -49,6 +52,7 @@ impl Prefetcher {
             ahead,
             was_put_back: false,
             waiting: VecDeque::new(),
+            most: config.most(),
             under_way: 0,
         }
     }

@@ -2,19 +2,19 @@
 
 use super::Seen;
 use super::lengths::CERTAIN;
-use crate::config::Prefetch;
+use crate::config::PrefetchKind;
 use crate::waiting::{Kind, Line};
 use crate::{Hybrid, Port};
 
 impl Hybrid {
     /// Returns whether a prefetch may start now.
     pub(crate) fn may_prefetch(&self) -> bool {
-        self.prefetcher.under_way < self.config.prefetches && self.stalled.is_empty()
+        self.prefetcher.under_way < self.prefetcher.most && self.stalled.is_empty()
     }
 
     /// Notes a request for a page that must be fetched, or the first request for a prefetched one.
     pub(crate) fn notify_prefetcher(&mut self, page: u64, seen: Seen) {
-        if self.config.prefetch != Prefetch::None {
+        if self.config.keys.prefetch.kind != PrefetchKind::None {
             self.prefetch_behind(page, seen);
         }
     }

@@ -1,6 +1,6 @@
 //! A set-associative write-back cache that tracks lines but no data, with LRU replacement.
 
-use super::config::CacheConfig;
+use media::LINE;
 
 /// The line is modified.
 const DIRTY: u64 = 1;
@@ -44,13 +44,14 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Creates an empty cache.
+    /// Creates an empty cache of `bytes` bytes with `ways` lines per set.
     ///
     /// # Panics
-    /// If the number of sets is not a power of two.
-    pub fn new(config: &CacheConfig) -> Cache {
-        let (sets, ways) = (config.sets(), config.ways as usize);
-        assert!(sets.is_power_of_two() && (1..=64).contains(&ways), "{config:?} has {sets} sets");
+    /// If the number of sets is not a power of two, or that of ways not in 1 to 64.
+    pub fn new(bytes: u64, ways: u32) -> Cache {
+        assert!((1..=64).contains(&ways), "{ways} ways, expected 1 to 64");
+        let (sets, ways) = (bytes / LINE / u64::from(ways), ways as usize);
+        assert!(sets.is_power_of_two(), "{bytes} bytes of {ways} ways are {sets} sets");
         Cache { words: vec![EMPTY; sets as usize * ways], ways, mask: sets - 1 }
     }
 
@@ -140,12 +141,10 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use sim::Time;
-
     use super::*;
 
     fn two_ways() -> Cache {
-        Cache::new(&CacheConfig { bytes: 256, ways: 2, latency: Time::ZERO })
+        Cache::new(256, 2)
     }
 
     #[test]

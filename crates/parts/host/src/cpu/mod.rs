@@ -15,7 +15,7 @@
 //! Threads may share fewer cores ([`CpuConfig::cores`]): a thread that waits in the kernel for a device frees its core, one
 //! that waits for memory holds it. No thread is preempted, and each keeps its private caches.
 //!
-//! An [uncached](CpuConfig::uncached) thread has the window and the miss registers but no caches: an accelerator with
+//! An uncached thread ([`Cpu::new`]) has the window and the miss registers but no caches: an accelerator with
 //! arbitrarily many of both, or a trace of cache misses.
 //!
 //! Not modeled: branches and mispredictions, instruction fetches, coherence misses between threads that write to the
@@ -34,7 +34,7 @@ use media::{LINE, LineKind, LineRequest, Step, Steps};
 use sim::Time;
 
 pub use cache::{Cache, Lookup, Victim};
-pub use config::{CacheConfig, CpuConfig};
+pub use config::{CpuConfig, L1, L2, Llc};
 pub use thread::ThreadStats;
 
 use pool::Pool;
@@ -147,22 +147,25 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Creates a processor whose threads start at time zero.
+    /// Creates a processor of `threads` hardware threads, which start at time zero. The accesses of the threads in the bit
+    /// mask `uncached` bypass all caches, like those of all threads of a processor without caches: an accelerator, or a
+    /// trace of cache misses. Each access then transfers one line; a store writes it back and waits for nothing.
     ///
     /// # Panics
     /// If the number of threads is not in 1 to 64, or there is no core.
-    pub fn new(config: CpuConfig) -> Cpu {
-        assert!((1..=64).contains(&config.threads), "{} threads, expected 1 to 64", config.threads);
-        assert!(config.cores > 0, "a processor without cores");
-        let threads = (0..config.threads).map(|id| Thread::new(id, &config)).collect();
+    pub fn new(config: CpuConfig, threads: u16, uncached: u64) -> Cpu {
+        assert!((1..=64).contains(&threads), "{threads} threads, expected 1 to 64");
+        let cores = config.cores.unwrap_or(u16::MAX);
+        assert!(cores > 0, "a processor without cores");
+        let bypasses = |id: u16| !config.caches || uncached >> id & 1 != 0;
         let mut cpu = Cpu {
-            threads,
-            wakes: vec![Time::MAX; usize::from(config.threads)],
+            threads: (0..threads).map(|id| Thread::new(id, &config, bypasses(id))).collect(),
+            wakes: vec![Time::MAX; usize::from(threads)],
             shared: Shared::new(config),
-            pool: Pool::new(config.cores),
+            pool: Pool::new(cores),
             begun: Time::ZERO,
         };
-        for thread in 0..config.threads {
+        for thread in 0..threads {
             cpu.make_ready(thread, Time::ZERO);
         }
         cpu

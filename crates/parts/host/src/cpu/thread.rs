@@ -145,11 +145,11 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    pub fn new(id: u16, config: &CpuConfig) -> Thread {
-        let to_l2 = (config.l1.latency + config.l2.latency).ps();
+    pub fn new(id: u16, config: &CpuConfig, uncached: bool) -> Thread {
+        let (to_l2, to_llc) = config.latencies();
         Thread {
             id,
-            uncached: config.uncached >> id & 1 != 0,
+            uncached,
             state: State::Running,
             steps: Vec::new(),
             next: 0,
@@ -168,10 +168,10 @@ impl Thread {
             arrivals: Vec::with_capacity(2 * config.misses as usize),
             last_arrival: 0,
             translations: [NO_TRANSLATION; TRANSLATIONS],
-            l1: Cache::new(&config.l1),
-            l2: Cache::new(&config.l2),
-            to_l2,
-            to_llc: to_l2 + config.llc.latency.ps(),
+            l1: Cache::new(config.l1.size, config.l1.ways),
+            l2: Cache::new(config.l2.size, config.l2.ways),
+            to_l2: to_l2.ps(),
+            to_llc: to_llc.ps(),
             stats: ThreadStats::default(),
         }
     }

@@ -58,7 +58,7 @@ impl Shared {
             now: Time::ZERO,
             kernel_called: false,
             stats: SharedStats::default(),
-            llc: Cache::new(&config.llc),
+            llc: Cache::new(config.llc.size, config.llc.ways),
             fills: Vec::new(),
             free_fills: Vec::new(),
             write_backs: 0,

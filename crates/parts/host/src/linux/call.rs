@@ -23,7 +23,7 @@ impl Linux {
                 } else {
                     let frame = self.allocate(next, CACHED, thread)?;
                     self.places[next as usize] = frame;
-                    at + self.config.page.draw(&mut self.rng)
+                    at + self.config.draw(self.config.page, &mut self.rng)
                 };
                 continue;
             }
@@ -69,7 +69,7 @@ impl Linux {
         let beyond = area.first + area.pages;
         let cached = |page: u64| page < beyond && places[page as usize] != ON_FILE;
         let request = (end - page).min(u64::from(u16::MAX)) as u32;
-        let window = readahead.on_demand(page, request, marked, caller.opened, self.config.readahead, cached);
+        let window = readahead.on_demand(page, request, marked, caller.opened, self.config.readahead_pages(), cached);
         let pages = (window.start + u64::from(window.pages)).min(beyond).saturating_sub(window.start) as u32;
         if marked {
             // No thread waits for these pages, so read only as far as frames are free.
@@ -113,7 +113,7 @@ impl Linux {
                 }
             }
             1 => {
-                let pages = self.config.journal_pages;
+                let pages = self.config.journal_pages();
                 let first = self.journal_first() + self.journal;
                 self.journal = (self.journal + u64::from(pages)) % (JOURNAL - u64::from(pages));
                 self.command(Purpose::Journal, first, pages, Vec::new(), waiter, at);

@@ -1,77 +1,156 @@
-//! The parameters of the kernel: the cost of its steps and its memory management.
+//! Keys of the kernel: table `[kernel]`. The cost of its steps and its memory management.
 
+use keys::{BOOL, COUNT, Conflict, FRACTION, NUMBER, SIZE, TIME, assumed, expect, given, power_of_two, section};
 use sim::{Rng, Time};
 
-/// The processor time of a step: log-normally distributed, given by mean and standard deviation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cost {
-    /// Mean.
-    pub mean: Time,
-    /// Standard deviation; zero for a constant time.
-    pub deviation: Time,
+use crate::cpu::PAGE;
+
+const STEPS: &str =
+    "step times of Linux in 2012 on a 2.5 GHz core, as far as papers on fast drives break them down; only sums matter";
+const SPREAD: &str = "half of the mean: interrupts, caches and locks";
+const READAHEAD: &str = "Linux: mm/readahead.c, VM_MAX_READAHEAD of 128 KiB and get_init_ra_size";
+
+section! {
+    /// A kernel that manages memory like Linux. Each step's duration is log-normal, with a mean and a standard deviation.
+    /// If files are in memory, only system calls and first uses of pages apply.
+    #[derive(Copy)]
+    LinuxConfig {
+        "kernel.fault" fault: Time = TIME,
+            assumed("2us", STEPS),
+            "Page fault: exception, and search for the area and the page.",
+            when "memory.type" is "dram" | "hybrid";
+        "kernel.map" map: Time = TIME,
+            assumed("1us", STEPS),
+            "Mapping of a resident page, and return to the program.",
+            when "memory.type" is "dram" | "hybrid";
+        "kernel.call" call: Time = TIME,
+            assumed("1us", STEPS),
+            "System call: entry, path to the page cache, and return.",
+            when "memory.type" is "dram" | "hybrid";
+        "kernel.page" page: Time = TIME,
+            assumed("500ns", STEPS),
+            "Page frame: allocation, and clearing or entry into the page cache.",
+            when "memory.type" is "dram" | "hybrid";
+        "kernel.submit" submit: Time = TIME,
+            assumed("4us", STEPS),
+            "Submission of a command to the drive: file system, block layer, and driver up to the doorbell.",
+            when "memory.files" is "drive";
+        "kernel.lock" lock: Time = TIME,
+            assumed("0s", "a queue for each core, without a shared lock"),
+            "Time for which a submission holds the lock of the drive's only queue, while other submissions wait; 0s: every \
+             core has a queue.",
+            when "memory.files" is "drive";
+        "kernel.complete" complete: Time = TIME,
+            assumed("3us", STEPS),
+            "Completion of a command: interrupt, driver, and block layer.",
+            when "memory.files" is "drive";
+        "kernel.vectors" vectors: u16 = COUNT.within(1.0, 64.0),
+            assumed("64", "NVMe has a queue and a vector for each core"),
+            "Interrupt vectors of the driver: cores that handle completions, each one after another.",
+            when "memory.files" is "drive";
+        "kernel.wake" wake: Time = TIME,
+            assumed("3us", STEPS),
+            "Wake-up of the waiting thread, with the context switch.",
+            when "memory.files" is "drive";
+        "kernel.spread" spread: f64 = NUMBER.within(0.0, 10.0),
+            assumed("0.5", SPREAD),
+            "Standard deviation of each step, as a fraction of its mean.",
+            when "memory.type" is "dram" | "hybrid";
+        "kernel.structures" structures: bool = BOOL,
+            assumed("false", "memory of a kernel that lies elsewhere, in DRAM of its own; its accesses are part of the steps' times"),
+            "Whether main memory holds the kernel's page tables, page-cache nodes and frame records, so that faults and calls \
+             wait for them.",
+            when "memory.type" is "hybrid";
+        "kernel.readahead" readahead: u64 = SIZE.within(4096.0, 16777216.0),
+            given("128KiB", READAHEAD),
+            "Maximum readahead, a power of two of pages.",
+            when "memory.files" is "drive";
+        "kernel.readahead_initial" readahead_initial: u64 = SIZE.within(4096.0, 16777216.0),
+            given("16KiB", READAHEAD),
+            "Initial readahead of a one-page read.",
+            when "memory.files" is "drive";
+        "kernel.mapped_misses" mapped_misses: u32 = COUNT.within(0.0, 1000000.0),
+            given("100", "Linux: mm/filemap.c, MMAP_LOTSAMISS"),
+            "Misses minus hits of a mapped file above which a fault no longer reads around.",
+            when "memory.files" is "drive";
+        "kernel.swap_cluster" swap_cluster: u32 = COUNT.within(1.0, 1024.0),
+            given("8", "Linux: vm.page-cluster is 3"),
+            "Number of pages that are swapped in together, a power of two.",
+            when "memory.files" is "drive";
+        "kernel.dirty_background" dirty_background: f64 = FRACTION,
+            given("0.1", "Linux: vm.dirty_background_ratio"),
+            "Dirty file pages, as a fraction of memory, at which background writing starts.",
+            when "memory.files" is "drive";
+        "kernel.dirty" dirty: f64 = FRACTION,
+            given("0.2", "Linux: vm.dirty_ratio"),
+            "Dirty file pages, as a fraction of memory, at which writers wait.",
+            when "memory.files" is "drive";
+        "kernel.command" command: u64 = SIZE.within(4096.0, 16777216.0),
+            given("128KiB", "nvmm: Effect of Prefetching, 128 KB in an access"),
+            "Maximum size of a command.",
+            when "memory.files" is "drive";
+        "kernel.journal" journal: u64 = SIZE.within(4096.0, 1048576.0),
+            assumed("8KiB", "a descriptor with a block of metadata, and a commit block"),
+            "Bytes that fsync writes to the file system's journal.",
+            when "memory.files" is "drive";
+
+        check several;
+    }
 }
 
-impl Cost {
-    /// Returns a constant cost.
-    pub fn fixed(mean: Time) -> Cost {
-        Cost { mean, deviation: Time::ZERO }
+impl LinuxConfig {
+    fn several(&self) -> Result<(), Conflict> {
+        for (key, bytes) in [
+            ("kernel.readahead", self.readahead),
+            ("kernel.readahead_initial", self.readahead_initial),
+            ("kernel.command", self.command),
+            ("kernel.journal", self.journal),
+        ] {
+            let pages = bytes.is_multiple_of(PAGE) && (bytes / PAGE).is_power_of_two();
+            expect(pages, &[key], "a power of two of pages of 4KiB")?;
+        }
+        power_of_two("kernel.swap_cluster", self.swap_cluster.into())?;
+        let (initial, dirty) = ("kernel.readahead_initial", "kernel.dirty");
+        let most = "at most kernel.readahead";
+        expect(self.readahead_initial <= self.readahead, &[initial, "kernel.readahead"], most)?;
+        let ordered = self.dirty_background <= self.dirty;
+        expect(ordered, &["kernel.dirty_background", dirty], "at most kernel.dirty")
     }
 
-    /// Draws a random time.
-    pub fn draw(&self, rng: &mut Rng) -> Time {
-        if self.deviation == Time::ZERO || self.mean == Time::ZERO {
-            return self.mean;
+    /// Draws the duration of a step with this mean.
+    pub(super) fn draw(&self, mean: Time, rng: &mut Rng) -> Time {
+        let deviation = Time::from_ps((mean.ps() as f64 * self.spread) as u64);
+        if deviation == Time::ZERO || mean == Time::ZERO {
+            return mean;
         }
-        let (mean, deviation) = (self.mean.ps() as f64, self.deviation.ps() as f64);
+        let (mean, deviation) = (mean.ps() as f64, deviation.ps() as f64);
         let variance = libm::log(1.0 + (deviation / mean) * (deviation / mean));
         let draw = libm::exp(libm::log(mean) - variance / 2.0 + libm::sqrt(variance) * rng.normal());
         Time::from_ps(draw as u64)
     }
-}
 
-/// The parameters of a kernel that manages memory like Linux.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinuxConfig {
-    /// Number of page frames for programs and files.
-    pub frames: u32,
-    /// Start of a fault: the exception and the lookup of the area and the page.
-    pub fault: Cost,
-    /// Mapping a page that is in memory, and returning to the program.
-    pub map: Cost,
-    /// A system call: entry, the file system's path to the page cache, and return.
-    pub call: Cost,
-    /// Allocating a frame, and clearing it or adding it to the page cache.
-    pub page: Cost,
-    /// Submitting a command to the drive: file system, block layer, and driver up to the doorbell.
-    pub submit: Cost,
-    /// Holding the lock of the drive's only queue for a submission; zero if every core has a queue.
-    pub lock: Cost,
-    /// Completing a command: interrupt, driver, block layer, and unlocking its pages.
-    pub complete: Cost,
-    /// Number of cores that handle completions, one at a time each: the interrupt vectors of the driver.
-    pub vectors: u16,
-    /// Waking up and switching to the waiting thread.
-    pub wake: Cost,
-    /// Size of the first and of the longest readahead window, in pages.
-    pub readahead: (u32, u32),
-    /// Number of misses minus hits of mapped files beyond which faults no longer read around.
-    pub mapped_misses: u32,
-    /// Number of pages that are swapped in together, a power of two.
-    pub swap_cluster: u32,
-    /// Dirty file pages per 1,024 frames beyond which write-back starts, and beyond which writers wait.
-    pub dirty: (u32, u32),
-    /// Maximum number of pages per command.
-    pub command_pages: u32,
-    /// Number of pages that an fsync adds to the journal.
-    pub journal_pages: u32,
-}
-
-impl LinuxConfig {
-    /// Returns the number of free frames below which reclaim starts, and up to which it continues. Linux derives them
-    /// from `min_free_kbytes`, the square root of 16 times the memory size in kilobytes.
-    pub fn watermarks(&self) -> (u32, u32) {
-        let kilobytes = u64::from(self.frames) * 4;
-        let min = ((kilobytes * 16).isqrt() / 4).clamp(8, u64::from(self.frames / 16).max(8)) as u32;
-        (min + min / 4, min + min / 2)
+    /// Returns the size of the first and of the longest readahead window, in pages.
+    pub(super) fn readahead_pages(&self) -> (u32, u32) {
+        (pages(self.readahead_initial), pages(self.readahead))
     }
+
+    /// Returns the number of dirty file pages per 1,024 frames beyond which write-back starts, and beyond which writers
+    /// wait.
+    pub(super) fn dirty_per_1024(&self) -> (u32, u32) {
+        ((self.dirty_background * 1024.0) as u32, (self.dirty * 1024.0) as u32)
+    }
+
+    /// Returns the maximum number of pages per command.
+    pub(super) fn command_pages(&self) -> u32 {
+        pages(self.command)
+    }
+
+    /// Returns the number of pages that an fsync adds to the journal.
+    pub(super) fn journal_pages(&self) -> u32 {
+        pages(self.journal)
+    }
+}
+
+fn pages(bytes: u64) -> u32 {
+    (bytes / PAGE) as u32
 }

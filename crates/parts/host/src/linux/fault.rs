@@ -15,7 +15,9 @@ impl Linux {
         if place == ABSENT {
             let frame = self.allocate(page, MAPPED | REFERENCED | DIRTY, thread)?;
             self.places[page as usize] = frame;
-            at = at + self.config.page.draw(&mut self.rng) + self.config.map.draw(&mut self.rng);
+            at = at
+                + self.config.draw(self.config.page, &mut self.rng)
+                + self.config.draw(self.config.map, &mut self.rng);
             self.stats.minor_faults += 1;
             return Some(at);
         }
@@ -39,7 +41,7 @@ impl Linux {
             frame.flags |= MAPPED;
         }
         frame.flags |= REFERENCED | if store { DIRTY } else { 0 };
-        at += self.config.map.draw(&mut self.rng);
+        at += self.config.draw(self.config.map, &mut self.rng);
         if slept {
             self.stats.major_faults += 1;
             self.stats.access.record(at - since);
@@ -55,7 +57,7 @@ impl Linux {
     /// Reads a page of a mapped file, together with its neighborhood unless misses far outnumber hits. Returns when the
     /// thread has submitted the reads, or `None` if it waits for a frame.
     fn read_mapped(&mut self, thread: u16, page: u64, at: Time) -> Option<Time> {
-        let longest = u64::from(self.config.readahead.1);
+        let longest = u64::from(self.config.readahead_pages().1);
         let around = self.area(page) == AreaKind::Mapped && {
             // Linux limits the counter too; beyond ten times the bound it makes no difference.
             self.mapped_misses = (self.mapped_misses + 1).min(10 * self.config.mapped_misses.max(1));
@@ -91,7 +93,7 @@ impl Linux {
             let page = self.frames.get(frame).page;
             self.places[page as usize] = frame;
             self.frames.get_mut(frame).slot = near;
-            found += self.config.page.draw(&mut self.rng);
+            found += self.config.draw(self.config.page, &mut self.rng);
             frames.push((self.swap_first() + u64::from(near), frame));
         }
         self.stats.pages_swapped_in += frames.len() as u64;

@@ -60,6 +60,19 @@ impl Frames {
         Frames { frames: vec![frame; count as usize], free: (0..count).rev().collect(), lists: [(NONE, NONE, 0); 2] }
     }
 
+    /// Returns the number of all frames.
+    pub fn total(&self) -> u32 {
+        self.frames.len() as u32
+    }
+
+    /// Returns the number of free frames below which reclaim starts, and up to which it continues. Linux derives them
+    /// from `min_free_kbytes`, the square root of 16 times the memory size in kilobytes.
+    pub fn watermarks(&self) -> (u32, u32) {
+        let kilobytes = u64::from(self.total()) * 4;
+        let min = ((kilobytes * 16).isqrt() / 4).clamp(8, u64::from(self.total() / 16).max(8)) as u32;
+        (min + min / 4, min + min / 2)
+    }
+
     /// Returns the number of free frames.
     pub fn free(&self) -> u32 {
         self.free.len() as u32

@@ -48,7 +48,7 @@ impl Linux {
             Some(place) => *place = io,
             None => self.ios.push(io),
         }
-        let locks = self.config.lock.mean > Time::ZERO;
+        let locks = self.config.lock > Time::ZERO;
         self.schedule(at, if locks { Event::Lock(id) } else { Event::Submit(id) });
     }
 
@@ -74,7 +74,7 @@ impl Linux {
         io.duration = now - io.submitted;
         // One core handles the interrupts of a vector, one after another.
         let vector = usize::from(io.thread % self.config.vectors);
-        let at = now.max(self.vectors[vector]) + self.config.complete.draw(&mut self.rng);
+        let at = now.max(self.vectors[vector]) + self.config.draw(self.config.complete, &mut self.rng);
         self.vectors[vector] = at;
         self.schedule(at, Event::Completed(id));
     }
@@ -177,7 +177,7 @@ impl Linux {
             if page == mark {
                 self.frames.get_mut(frame).flags |= MARKED;
             }
-            at += self.config.page.draw(&mut self.rng);
+            at += self.config.draw(self.config.page, &mut self.rng);
             frames.push((page, frame));
         }
         if let Some((page, frame)) = wanted
@@ -194,8 +194,8 @@ impl Linux {
     pub(super) fn read_frames(&mut self, frames: &[(u64, u32)], at: Time) -> Time {
         self.stats.pages_read += frames.len() as u64;
         let mut at = at;
-        for run in runs(frames, self.config.command_pages) {
-            at += self.config.submit.draw(&mut self.rng);
+        for run in runs(frames, self.config.command_pages()) {
+            at += self.config.draw(self.config.submit, &mut self.rng);
             let list = run.iter().map(|(_, frame)| *frame).collect();
             self.command(Purpose::Read, run[0].0, run.len() as u32, list, None, at);
         }
@@ -207,8 +207,8 @@ impl Linux {
         self.stats.pages_written += frames.len() as u64;
         frames.sort_unstable();
         let (mut at, mut commands) = (at, 0);
-        for run in runs(&frames, self.config.command_pages) {
-            at += self.config.submit.draw(&mut self.rng);
+        for run in runs(&frames, self.config.command_pages()) {
+            at += self.config.draw(self.config.submit, &mut self.rng);
             let list = run.iter().map(|(_, frame)| *frame).collect();
             self.command(Purpose::Write, run[0].0, run.len() as u32, list, waiter, at);
             commands += 1;

@@ -27,7 +27,7 @@ use media::{Act, Step};
 use sim::{Histogram, Rng, Streams, Time};
 
 use crate::cpu::{Effects, Kernel, PAGE};
-pub use config::{Cost, LinuxConfig};
+pub use config::LinuxConfig;
 use frames::{CACHED, DIRTY, Frames, LOCKED, MAPPED, REFERENCED};
 use io::Io;
 use readahead::ReadAhead;
@@ -182,9 +182,9 @@ pub struct Linux {
 const JOURNAL: u64 = 1024;
 
 impl Linux {
-    /// Creates a kernel with empty memory for `threads` threads with the given areas, which start at page 0. The drive
-    /// has all files, and no anonymous memory.
-    pub fn new(config: LinuxConfig, areas: Vec<Area>, threads: u16, streams: &Streams) -> Linux {
+    /// Creates a kernel with `frames` empty page frames for `threads` threads with the given areas, which start at page 0.
+    /// The drive has all files, and no anonymous memory.
+    pub fn new(config: LinuxConfig, frames: u32, areas: Vec<Area>, threads: u16, streams: &Streams) -> Linux {
         let pages = areas.iter().map(|area| area.first + area.pages).max().unwrap_or(0);
         let mut places = vec![ABSENT; pages as usize];
         for area in areas.iter().filter(|area| area.kind != AreaKind::Anonymous) {
@@ -201,8 +201,8 @@ impl Linux {
         };
         Linux {
             rng: streams.stream("host.linux"),
-            frames: Frames::new(config.frames),
-            swap: Swap::new(pages as u32 + config.frames),
+            frames: Frames::new(frames),
+            swap: Swap::new(pages as u32 + frames),
             callers: vec![caller; usize::from(threads)],
             config,
             areas,
@@ -238,7 +238,7 @@ impl Linux {
     }
 
     fn journal_first(&self) -> u64 {
-        2 * self.swap_first() + u64::from(self.config.frames)
+        2 * self.swap_first() + u64::from(self.frames.total())
     }
 
     /// Returns the statistics.
@@ -254,7 +254,7 @@ impl Linux {
     /// Sets up anonymous memory as if it had been written sequentially: the last pages are in memory, and the others in
     /// the swap area, in the order in which they were evicted.
     pub fn was_written(&mut self, first: u64, pages: u64) {
-        let (_, high) = self.config.watermarks();
+        let (_, high) = self.frames.watermarks();
         for page in first..first + pages {
             assert_eq!(self.places[page as usize], ABSENT, "page {page:#x} was written before");
             if self.frames.free() <= high {
@@ -288,7 +288,7 @@ impl Linux {
             self.agenda.pop();
             match event {
                 Event::Lock(io) => {
-                    let at = at.max(self.locked) + self.config.lock.draw(&mut self.rng);
+                    let at = at.max(self.locked) + self.config.draw(self.config.lock, &mut self.rng);
                     self.locked = at;
                     self.schedule(at, Event::Submit(io));
                 }
@@ -321,7 +321,7 @@ impl Linux {
     fn wake(&mut self, now: Time, mask: u64) {
         for thread in 0..self.callers.len() as u16 {
             if mask & 1 << thread != 0 {
-                let at = now + self.config.wake.draw(&mut self.rng);
+                let at = now + self.config.draw(self.config.wake, &mut self.rng);
                 self.schedule(at, Event::Continue(thread));
             }
         }
@@ -366,14 +366,14 @@ impl Kernel for Linux {
         let caller = &mut self.callers[usize::from(thread)];
         caller.operation = Operation::Fault { page, store, since: now, slept: false };
         caller.hardware = None;
-        let at = now + self.config.fault.draw(&mut self.rng);
+        let at = now + self.config.draw(self.config.fault, &mut self.rng);
         self.continue_thread(thread, at)
     }
 
     fn call(&mut self, now: Time, thread: u16, step: &Step) -> Option<Time> {
         self.now = now;
         self.stats.calls += 1;
-        let at = now + self.config.call.draw(&mut self.rng);
+        let at = now + self.config.draw(self.config.call, &mut self.rng);
         let (first, bytes) = (step.address / PAGE, u64::from(step.bytes));
         let caller = &mut self.callers[usize::from(thread)];
         (caller.called, caller.named) = (now, first);

@@ -27,7 +27,7 @@ impl Linux {
     /// Allocates a frame for a page that no thread waits for, if enough frames are free.
     pub(super) fn try_allocate(&mut self, page: u64, flags: u16) -> Option<u32> {
         self.balance();
-        let (low, _) = self.config.watermarks();
+        let (low, _) = self.frames.watermarks();
         (self.frames.free() > low / 2).then(|| self.frames.take(page as u32, flags)).flatten()
     }
 
@@ -38,12 +38,12 @@ impl Linux {
 
     /// Reclaims pages if the number of free frames is below the low watermark, up to the high watermark.
     fn balance(&mut self) {
-        let (low, high) = self.config.watermarks();
+        let (low, high) = self.frames.watermarks();
         if self.frames.free() >= low {
             return;
         }
         let mut write = Vec::new();
-        let mut tries = 2 * self.config.frames;
+        let mut tries = 2 * self.frames.total();
         while self.frames.free() + self.reclaiming < high && tries > 0 {
             tries -= 1;
             if self.frames.count(true) > self.frames.count(false)
@@ -145,12 +145,12 @@ impl Linux {
     }
 
     pub(super) fn too_dirty(&self) -> bool {
-        u64::from(self.dirty) * 1024 > u64::from(self.config.frames) * u64::from(self.config.dirty.1)
+        u64::from(self.dirty) * 1024 > u64::from(self.frames.total()) * u64::from(self.config.dirty_per_1024().1)
     }
 
     /// Writes the oldest dirty pages if their number exceeds the first bound.
     pub(super) fn write_behind(&mut self, now: Time) {
-        let bound = (u64::from(self.config.frames) * u64::from(self.config.dirty.0) / 1024) as u32;
+        let bound = (u64::from(self.frames.total()) * u64::from(self.config.dirty_per_1024().0) / 1024) as u32;
         if self.dirty <= bound {
             return;
         }

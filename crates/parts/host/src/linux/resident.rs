@@ -65,15 +65,16 @@ impl Kernel for Resident {
     fn fault(&mut self, now: Time, _: u16, page: u64, _: bool) -> Option<Time> {
         self.faults += 1;
         let state = std::mem::take(&mut self.pages[page as usize]);
-        let mut at = now + self.config.fault.draw(&mut self.rng) + self.config.map.draw(&mut self.rng);
+        let mut at =
+            now + self.config.draw(self.config.fault, &mut self.rng) + self.config.draw(self.config.map, &mut self.rng);
         if state == ABSENT {
-            at += self.config.page.draw(&mut self.rng);
+            at += self.config.draw(self.config.page, &mut self.rng);
         }
         Some(at)
     }
 
     fn call(&mut self, now: Time, _: u16, _: &Step) -> Option<Time> {
         self.calls += 1;
-        Some(now + self.config.call.draw(&mut self.rng))
+        Some(now + self.config.draw(self.config.call, &mut self.rng))
     }
 }

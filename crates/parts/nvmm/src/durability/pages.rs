@@ -27,8 +27,8 @@ impl Nvmm {
         self.small().write(&mut writer);
         let records = self.table.changed.len() * 24 + writer.0.len();
         let pages = records.div_ceil(self.body()) as u32;
-        let whole =
-            self.durable.journal.blocks.is_empty() || self.durable.journal.used + pages > self.config.journal_pages;
+        let whole = self.durable.journal.blocks.is_empty()
+            || self.durable.journal.used + pages > self.config.management.journal_pages;
         self.durable.commit.whole |= whole;
         if self.durable.commit.whole {
             self.move_mapping()?;
@@ -160,8 +160,14 @@ impl Nvmm {
         let g = &self.config.geometry;
         let shape = [g.channels, g.chips, g.dies, g.planes, g.blocks, g.pages, g.page_bytes];
         let Self { config, .. } = self;
-        let sizes =
-            [config.segments, config.pages, config.versions, config.time_bits, config.mapping_blocks(), config.tokens];
+        let sizes = [
+            config.segments,
+            config.pages,
+            config.versions,
+            config.time_bits,
+            config.mapping_blocks(),
+            config.management.tokens,
+        ];
         shape.into_iter().chain(sizes).for_each(|word| writer.u32(word));
         writer.0
     }

@@ -55,8 +55,8 @@ impl Nvmm {
             self.unknown(token);
             return Ok(());
         }
-        if self.epochs.tokens.len() - usize::from(old.is_some()) >= self.config.tokens as usize {
-            let live = self.config.tokens;
+        if self.epochs.tokens.len() - usize::from(old.is_some()) >= self.config.management.tokens as usize {
+            let live = self.config.management.tokens;
             self.durable.commit.answer = Some(Answer::Refused(Error::TooManyTokens { live }));
             return Ok(());
         }

@@ -30,7 +30,7 @@ impl Nvmm {
             && self.requests.none_waits()
             && !self.writes.any_active()
             && self.collector.is_at_rest()
-            && self.blocks.free_count() > self.config.collect_start as usize
+            && self.blocks.free_count() > self.config.management.collect_start as usize
             && !self.injected.any()
     }
 

@@ -53,7 +53,7 @@ impl Nvmm {
     pub(crate) fn run_collection(&mut self, out: &mut Actions) {
         while self.durable.is_idle() && !self.collector.working && !self.worn_out && !self.collector.still {
             if self.collector.victim.is_none() {
-                let low = self.blocks.free_count() <= self.config.collect_start as usize;
+                let low = self.blocks.free_count() <= self.config.management.collect_start as usize;
                 if low && self.blocks.has_emptied() {
                     // Readers lose their kept blocks: the writer does not wait for them.
                     self.blocks.revoke();
@@ -186,7 +186,7 @@ impl Nvmm {
         let Some(first) = self.chain.nodes.iter().position(here) else { return Ok(false) };
         // Merging needs more room than it frees at first.
         let roomy = self.blocks.free_count() >= 2;
-        let gather = (self.config.consolidate || self.collector.gather) && roomy && first < 64;
+        let gather = (self.config.management.consolidate || self.collector.gather) && roomy && first < 64;
         let of_class = |at: usize| gather && at < 64 && classes[at] == classes[first];
         let elsewhere = (self.chain.nodes.iter().enumerate())
             .filter(|(at, node)| of_class(*at) && node.entry.has_data() && !here(node))
@@ -324,7 +324,7 @@ impl Nvmm {
                 && if gather { block.longest > 1 } else { block.valid + u32::from(block.worn) < pages }
         });
         // With only one free block, copy as little as possible, whatever the policy.
-        let policy = if self.blocks.free_count() <= 1 { Policy::Greedy } else { self.config.policy };
+        let policy = if self.blocks.free_count() <= 1 { Policy::Greedy } else { self.config.management.policy };
         let chosen = candidates.min_by_key(|(number, block)| {
             let gain = u64::from(pages - block.valid);
             let score = match policy {

@@ -162,7 +162,7 @@ impl Nvmm {
     /// If anything was written before.
     pub fn open_points(&mut self) {
         for number in 0..self.config.open_blocks {
-            if self.blocks.free_count() <= self.config.collect_start as usize + 1 {
+            if self.blocks.free_count() <= self.config.management.collect_start as usize + 1 {
                 return;
             }
             let block = self.blocks.open(true).expect("free blocks were counted");

@@ -157,7 +157,7 @@ impl World {
         let bytes = u64::from(g.page_bytes);
         let chunks = (entries * 16).div_ceil(bytes) + (flash_pages * 4).div_ceil(bytes);
         let directory = chunks * 20 + flash_pages / u64::from(g.pages) * (13 + u64::from(g.pages) / 8) + 1024;
-        let pages = 3 * (chunks + directory.div_ceil(bytes - 64) + 1 + u64::from(self.config.journal_pages));
+        let pages = 3 * (chunks + directory.div_ceil(bytes - 64) + 1 + u64::from(self.config.management.journal_pages));
         pages.div_ceil(u64::from(g.pages)) + 8
     }
 }

@@ -1,7 +1,7 @@
 //! A small memory for tests of single calls.
 
 use media::Geometry;
-use nvmm::{Config, Controller, InjectedFault, Order, Policy};
+use nvmm::{Config, Controller, InjectedFault, Management, Order, Policy};
 
 use super::flash::Flash;
 use super::world::World;
@@ -23,14 +23,16 @@ pub fn config() -> Config {
         pages: 32,
         versions: 512,
         order: Order::Ascending,
-        policy: Policy::LongestChain,
-        consolidate: true,
-        collect_start: 2,
         open_blocks: 1,
-        tokens: 3,
         tags: 4,
-        journal_pages: 16,
         time_bits: 24,
+        management: Management {
+            policy: Policy::LongestChain,
+            consolidate: true,
+            collect_start: 2,
+            tokens: 3,
+            journal_pages: 16,
+        },
     }
 }
 

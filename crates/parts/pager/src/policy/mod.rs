@@ -2,6 +2,7 @@
 
 mod arc;
 mod clock;
+mod config;
 mod fifo;
 mod lru;
 mod min;
@@ -13,6 +14,7 @@ mod two_q;
 
 pub use arc::Arc;
 pub use clock::Clock;
+pub use config::{Kind, Lines, PagingConfig};
 pub use fifo::Fifo;
 pub use lru::Lru;
 pub use min::{Foreseen, Min};

@@ -7,13 +7,14 @@ use strsim::damerau_levenshtein;
 
 use crate::costs::Weights;
 use crate::memory::{Counts, Memory};
-use crate::policy::{
-    Arc, Clock, Fifo, Lru, PmXip, Policy, Promotion, Reading, RentOrBuy, S3Fifo, Test, TwoQ, Window, serve,
-};
+use crate::policy::{Arc, Clock, Fifo, Kind, Lru, PmXip, Policy, Reading, RentOrBuy, S3Fifo, TwoQ, serve};
 
 /// The policy names accepted by [`Name`].
 pub const NAMES: [&str; 9] =
     ["lru", "fifo", "clock", "2q", "arc", "s3-fifo", "min", "pm-xip(WINDOW,THRESHOLD)", "rent-or-buy"];
+
+/// The name of the offline policy, which no system file names.
+const MIN: &str = "min";
 
 /// Maximum window and threshold of a named PM-XIP.
 const WINDOW_MAX: u32 = 1 << 20;
@@ -73,38 +74,32 @@ impl FromStr for Name {
 
     fn from_str(text: &str) -> Result<Name, UnknownPolicy> {
         let unknown = || UnknownPolicy(text.to_owned());
-        Ok(match text {
-            "lru" => Name::Lru,
-            "fifo" => Name::Fifo,
-            "clock" => Name::Clock,
-            "2q" => Name::TwoQ,
-            "arc" => Name::Arc,
-            "s3-fifo" => Name::S3Fifo,
-            "min" => Name::Min,
-            "rent-or-buy" => Name::RentOrBuy,
-            _ => {
-                let inside = text.strip_prefix("pm-xip(").and_then(|rest| rest.strip_suffix(')'));
-                let (window, threshold) = inside.and_then(|both| both.split_once(',')).ok_or_else(unknown)?;
-                let whole = |text: &str| text.trim().parse::<u32>().ok().filter(|&n| n <= WINDOW_MAX);
-                let window = whole(window).filter(|&window| window > 0).ok_or_else(unknown)?;
-                Name::PmXip { window, threshold: whole(threshold).ok_or_else(unknown)? }
-            }
-        })
+        if text == MIN {
+            return Ok(Name::Min);
+        }
+        if let Some(kind) = Kind::named(text).filter(|kind| *kind != Kind::PmXip) {
+            return Ok(kind.with(0, 0));
+        }
+        let inside = text.strip_prefix(Kind::PmXip.word()).and_then(|rest| rest.strip_prefix('(')?.strip_suffix(')'));
+        let (window, threshold) = inside.and_then(|both| both.split_once(',')).ok_or_else(unknown)?;
+        let whole = |text: &str| text.trim().parse::<u32>().ok().filter(|&n| n <= WINDOW_MAX);
+        let window = whole(window).filter(|&window| window > 0).ok_or_else(unknown)?;
+        Ok(Name::PmXip { window, threshold: whole(threshold).ok_or_else(unknown)? })
     }
 }
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Name::Lru => "lru",
-            Name::Fifo => "fifo",
-            Name::Clock => "clock",
-            Name::TwoQ => "2q",
-            Name::Arc => "arc",
-            Name::S3Fifo => "s3-fifo",
-            Name::Min => "min",
-            Name::RentOrBuy => "rent-or-buy",
-            Name::PmXip { window, threshold } => return write!(f, "pm-xip({window},{threshold})"),
+            Name::Lru => Kind::Lru.word(),
+            Name::Fifo => Kind::Fifo.word(),
+            Name::Clock => Kind::Clock.word(),
+            Name::TwoQ => Kind::TwoQ.word(),
+            Name::Arc => Kind::Arc.word(),
+            Name::S3Fifo => Kind::S3Fifo.word(),
+            Name::Min => MIN,
+            Name::RentOrBuy => Kind::RentOrBuy.word(),
+            Name::PmXip { window, threshold } => return write!(f, "{}({window},{threshold})", Kind::PmXip.word()),
         })
     }
 }
@@ -115,10 +110,7 @@ impl Reading {
     /// The window is tested `before` the current request enters it or `with` it; the threshold is tested `after` the
     /// discard or `first`; a page is promoted at a `fault` or also at a `hit` in its buffer.
     pub fn words(&self) -> String {
-        let window = if self.window == Window::BeforeCurrent { "before" } else { "with" };
-        let test = if self.test == Test::AfterDiscard { "after" } else { "first" };
-        let promotion = if self.promotion == Promotion::OnFault { "fault" } else { "hit" };
-        format!("{window}+{test}+{promotion}")
+        [self.window.word(), self.test.word(), self.promotion.word()].join("+")
     }
 
     /// Parses the result of [`words`](Self::words).

@@ -4,47 +4,61 @@ use crate::history::History;
 use crate::lists::Lists;
 use crate::memory::Memory;
 use crate::policy::Policy;
+use keys::{Kind, given, section, words};
+
+const FIGURE_5: &str = "xip: consistent with Figure 5, line by line; the text does not specify it";
 
 const SRAM: usize = 0;
 const BUFFERS: usize = 1;
 
-/// Whether the page history window contains the current request when the threshold is tested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Window {
-    /// It does: with a threshold of 0 every faulting page is moved, which is LRU, as stated in section 5.2 of the
-    /// paper.
-    WithCurrent,
-    /// It does not: Figure 5 updates the window last (line 10).
-    BeforeCurrent,
+words! {
+    /// Whether the page history window contains the current request when the threshold is tested.
+    Window {
+        /// It does not: Figure 5 updates the window last (line 10).
+        BeforeCurrent = "before",
+        /// It does: with a threshold of 0 every faulting page is moved, which is LRU, as stated in section 5.2 of the
+        /// paper.
+        WithCurrent = "with",
+    }
 }
 
-/// Point of a fault at which the pages in the buffers are tested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Test {
-    /// After the victim was discarded and the page loaded: the order of Figure 5.
-    AfterDiscard,
-    /// Before the victim is discarded, so that it may be promoted; the loaded page is tested separately.
-    BeforeDiscard,
+words! {
+    /// Point of a fault at which the pages in the buffers are tested.
+    Test {
+        /// After the victim was discarded and the page loaded: the order of Figure 5.
+        AfterDiscard = "after",
+        /// Before the victim is discarded, so that it may be promoted; the loaded page is tested separately.
+        BeforeDiscard = "first",
+    }
 }
 
-/// Requests at which a page in a buffer may be moved into SRAM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Promotion {
-    /// At a fault for any page: Figure 5, "no changes are considered during a run of page hits" (4).
-    OnFault,
-    /// Also when it is requested and found in its buffer; that request is still served from the buffer.
-    OnHit,
+words! {
+    /// Requests at which a page in a buffer may be moved into SRAM.
+    Promotion {
+        /// At a fault for any page: Figure 5, "no changes are considered during a run of page hits" (4).
+        OnFault = "fault",
+        /// Also when it is requested and found in its buffer; that request is still served from the buffer.
+        OnHit = "hit",
+    }
 }
 
-/// The interpretation of three points that the paper leaves open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading {
-    /// Content of the window.
-    pub window: Window,
-    /// Order of threshold test and discard.
-    pub test: Test,
-    /// Events that may promote a page.
-    pub promotion: Promotion,
+section! {
+    /// The interpretation of three points that the paper leaves open.
+    #[derive(Copy, Eq)]
+    Reading {
+        "host.paging.history" window: Window = Kind::words(Window::WORDS),
+            given("before", FIGURE_5),
+            "Whether the window includes the current request when the threshold is tested.",
+            when "host.paging.policy" is "pm-xip";
+        "host.paging.test" test: Test = Kind::words(Test::WORDS),
+            given("after", FIGURE_5),
+            "Whether pages are tested after a victim has left its buffer, or before.",
+            when "host.paging.policy" is "pm-xip";
+        "host.paging.promotion" promotion: Promotion = Kind::words(Promotion::WORDS),
+            given("fault", FIGURE_5),
+            "Whether a page is moved only at a fault, or also when it is hit in its buffer.",
+            when "host.paging.policy" is "pm-xip";
+    }
 }
 
 impl Reading {

@@ -5,14 +5,16 @@ use crate::controller::maintenance::need::{Need, RankUse, with_all_closed};
 use crate::controller::maintenance::same_bank_refresh;
 use crate::state::{CommandKind, State};
 
-/// The command that refreshes DRAM.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RefreshMode {
-    /// REF: all banks of a rank at once.
-    #[default]
-    AllBank,
-    /// REFsb (DDR5): one bank of every group, while the others are served.
-    SameBank,
+keys::words! {
+    /// The command that refreshes DRAM.
+    #[derive(Default)]
+    RefreshMode {
+        /// REF: all banks of a rank at once.
+        #[default]
+        AllBank = "all-bank",
+        /// REFsb (DDR5): one bank of every group, while the others are served.
+        SameBank = "same-bank",
+    }
 }
 
 /// Refresh of a channel's ranks.
