@@ -17,7 +17,7 @@ pub mod units;
 mod words;
 
 pub use contract::{Machine, Part, Timer};
-pub use dense::Dense;
+pub use dense::{Dense, Number};
 pub use energy::Energy;
 pub use histogram::{Compact, Histogram};
 pub use injected::Injected;
