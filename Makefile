@@ -114,6 +114,7 @@ test-system: build wheel loom nbd
 	$(PYTEST) -m system
 	CARGO_PROFILE_RELEASE_LTO=off HISTORIES=15 cargo test --release --package sim --package ftl --package storage --lib \
 		--test histories --test power_cuts --quiet $(VALGRIND)
+	CARGO_PROFILE_RELEASE_LTO=off cargo test --release --workspace --test indices_beyond_tables --quiet $(VALGRIND)
 	cargo test --workspace --lib --test block --test files --test concurrent_readers --quiet $(VALGRIND)
 	MEMCHECK='valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite' \
 		cargo test --workspace --test c --quiet every_call

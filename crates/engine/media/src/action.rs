@@ -7,9 +7,23 @@ use crate::refusal::Refusal;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OpId(pub u32);
 
+impl sim::Number for OpId {
+    #[inline]
+    fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Identity of a host command in the controller: a dense index that is reused after its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tag(pub u32);
+
+impl sim::Number for Tag {
+    #[inline]
+    fn place(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// The purpose of an operation, by which a scheduler may prioritize.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

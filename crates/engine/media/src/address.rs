@@ -6,8 +6,12 @@ pub struct PlaneMask(pub u16);
 
 impl PlaneMask {
     /// Returns the mask of one plane.
+    ///
+    /// # Panics
+    /// If its number is above 15.
     #[inline]
     pub const fn one(plane: u32) -> PlaneMask {
+        assert!(plane < u16::BITS, "a die has at most 16 planes");
         PlaneMask(1 << plane)
     }
 

@@ -100,8 +100,12 @@ impl Geometry {
     }
 
     /// Returns the number in the whole array of the block of `plane` that contains `page`.
+    ///
+    /// # Panics
+    /// If a die has no such plane, or a plane no such block.
     #[inline]
     pub const fn block_index(&self, page: PageAddr, plane: u32) -> usize {
+        assert!(plane < self.planes && page.block < self.blocks, "a plane or a block beyond the geometry");
         (page.die as usize * self.planes as usize + plane as usize) * self.blocks as usize + page.block as usize
     }
 }

@@ -1,57 +1,43 @@
-//! Tables whose indices are valid by construction.
+//! Tables that grow and never shrink, indexed by numbers of one kind.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
-/// A vector indexed by numbers that are known to be below its length, such as entries of a free list that runs through
-/// it, numbers of parts counted at construction, or an entry just added. Only debug builds check indices: on the hot
-/// paths, checks are a tenth of all instructions.
-///
-/// The code that creates such a table promises valid indices for the table's whole life and documents the reason. Input
-/// from outside, such as a user's file or another part's address, must be checked before it is used as an index; the
-/// dereferenced slice does so ([`slice::get`]).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dense<T>(Vec<T>);
+/// A number that counts the entries of a table from zero.
+pub trait Number: Copy {
+    /// Returns the number's place in its table.
+    fn place(self) -> usize;
+}
 
-impl<T> Dense<T> {
-    /// Creates a table of `items`.
-    ///
-    /// # Safety
-    /// No index that is ever used with the table may be equal to or above its length at that time.
+impl Number for usize {
     #[inline]
-    pub const unsafe fn new(items: Vec<T>) -> Dense<T> {
-        Dense(items)
+    fn place(self) -> usize {
+        self
+    }
+}
+
+/// A vector that never shrinks, indexed by numbers `N`. Each access checks its index, in release builds too.
+///
+/// A number is no proof that its entry exists: it may come from a larger table. A part that shows in its callgrind
+/// profile that a check costs too much may use [`slice::get_unchecked`] in the file that owns the table, where its own
+/// private state or a check at the public entry proves the index.
+pub struct Dense<T, N = usize> {
+    items: Vec<T>,
+    number: PhantomData<fn(N)>,
+}
+
+impl<T, N> Dense<T, N> {
+    /// Creates a table of `items`.
+    #[inline]
+    pub const fn new(items: Vec<T>) -> Dense<T, N> {
+        Dense { items, number: PhantomData }
     }
 
     /// Appends an item.
     #[inline]
     pub fn push(&mut self, item: T) {
-        self.0.push(item);
-    }
-
-    /// Returns `length` items starting at `from`, all of which must be in the table.
-    #[inline]
-    pub fn part(&self, from: usize, length: usize) -> &[T] {
-        debug_assert!(
-            from + length <= self.0.len(),
-            "items {from} to {} of a table of {}",
-            from + length,
-            self.0.len()
-        );
-        // SAFETY: the contract of `new` covers these indices.
-        unsafe { self.0.get_unchecked(from..from + length) }
-    }
-
-    /// Like [`part`](Self::part), but mutable.
-    #[inline]
-    pub fn part_mut(&mut self, from: usize, length: usize) -> &mut [T] {
-        debug_assert!(
-            from + length <= self.0.len(),
-            "items {from} to {} of a table of {}",
-            from + length,
-            self.0.len()
-        );
-        // SAFETY: the contract of `new` covers these indices.
-        unsafe { self.0.get_unchecked_mut(from..from + length) }
+        self.items.push(item);
     }
 
     /// Appends copies of `item` until the length is at least `length`.
@@ -59,65 +45,126 @@ impl<T> Dense<T> {
     where
         T: Clone,
     {
-        if length > self.0.len() {
-            self.0.resize(length, item);
+        if length > self.items.len() {
+            self.items.resize(length, item);
         }
     }
 }
 
-impl<T> Index<usize> for Dense<T> {
+impl<T, N: Number> Dense<T, N> {
+    /// Returns `length` items starting at `from`.
+    ///
+    /// # Panics
+    /// If the table ends before them.
+    #[inline]
+    pub fn part(&self, from: N, length: usize) -> &[T] {
+        let from = from.place();
+        match self.items.get(from..from.wrapping_add(length)) {
+            Some(part) => part,
+            None => part_beyond(from, length, self.items.len()),
+        }
+    }
+
+    /// Like [`part`](Self::part), but mutable.
+    ///
+    /// # Panics
+    /// If the table ends before them.
+    #[inline]
+    pub fn part_mut(&mut self, from: N, length: usize) -> &mut [T] {
+        let (from, count) = (from.place(), self.items.len());
+        match self.items.get_mut(from..from.wrapping_add(length)) {
+            Some(part) => part,
+            None => part_beyond(from, length, count),
+        }
+    }
+}
+
+impl<T, N: Number> Index<N> for Dense<T, N> {
     type Output = T;
 
     #[inline]
-    fn index(&self, index: usize) -> &T {
-        debug_assert!(index < self.0.len(), "index {index} into a table of {}", self.0.len());
-        // SAFETY: the contract of `new` requires indices below the length, which never shrinks.
-        unsafe { self.0.get_unchecked(index) }
+    fn index(&self, number: N) -> &T {
+        match self.items.get(number.place()) {
+            Some(item) => item,
+            None => beyond(number.place(), self.items.len()),
+        }
     }
 }
 
-impl<T> IndexMut<usize> for Dense<T> {
+impl<T, N: Number> IndexMut<N> for Dense<T, N> {
     #[inline]
-    fn index_mut(&mut self, index: usize) -> &mut T {
-        debug_assert!(index < self.0.len(), "index {index} into a table of {}", self.0.len());
-        // SAFETY: like `index`.
-        unsafe { self.0.get_unchecked_mut(index) }
+    fn index_mut(&mut self, number: N) -> &mut T {
+        let count = self.items.len();
+        match self.items.get_mut(number.place()) {
+            Some(item) => item,
+            None => beyond(number.place(), count),
+        }
     }
 }
 
-impl<T> Deref for Dense<T> {
+// Panics stand apart, so that hot paths stay small.
+
+fn beyond(index: usize, count: usize) -> ! {
+    panic!("index {index} into a table of {count}")
+}
+
+fn part_beyond(from: usize, length: usize, count: usize) -> ! {
+    panic!("{length} items from {from} of a table of {count}")
+}
+
+impl<T, N> Deref for Dense<T, N> {
     type Target = [T];
 
     #[inline]
     fn deref(&self) -> &[T] {
-        &self.0
+        &self.items
     }
 }
 
-impl<T> DerefMut for Dense<T> {
+impl<T, N> DerefMut for Dense<T, N> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.0
+        &mut self.items
     }
 }
 
-impl<'a, T> IntoIterator for &'a Dense<T> {
+impl<'a, T, N> IntoIterator for &'a Dense<T, N> {
     type Item = &'a T;
     type IntoIter = std::slice::Iter<'a, T>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.iter()
+        self.items.iter()
     }
 }
 
-impl<'a, T> IntoIterator for &'a mut Dense<T> {
+impl<'a, T, N> IntoIterator for &'a mut Dense<T, N> {
     type Item = &'a mut T;
     type IntoIter = std::slice::IterMut<'a, T>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.iter_mut()
+        self.items.iter_mut()
     }
 }
+
+impl<T: Clone, N> Clone for Dense<T, N> {
+    fn clone(&self) -> Dense<T, N> {
+        Dense::new(self.items.clone())
+    }
+}
+
+impl<T: fmt::Debug, N> fmt::Debug for Dense<T, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.items.fmt(f)
+    }
+}
+
+impl<T: PartialEq, N> PartialEq for Dense<T, N> {
+    fn eq(&self, other: &Dense<T, N>) -> bool {
+        self.items == other.items
+    }
+}
+
+impl<T: Eq, N> Eq for Dense<T, N> {}
 
 #[cfg(test)]
 mod tests {
@@ -125,8 +172,7 @@ mod tests {
 
     #[test]
     fn a_table_grows_and_never_shrinks() {
-        // SAFETY: the indices below are 0 and 1, and the table has been extended each time before they are used.
-        let mut table = unsafe { Dense::new(vec![7]) };
+        let mut table: Dense<i32> = Dense::new(vec![7]);
         table[0] += 1;
         table.push(3);
         table[1] = table[0];
@@ -139,11 +185,30 @@ mod tests {
     }
 
     #[test]
-    #[cfg(debug_assertions)]
     #[should_panic(expected = "index 2 into a table of 2")]
-    fn debug_builds_check() {
-        // SAFETY: violated on purpose; a debug build panics.
-        let table = unsafe { Dense::new(vec![1, 2]) };
+    fn an_index_beyond_the_table_panics() {
+        let table: Dense<i32> = Dense::new(vec![1, 2]);
         let _ = table[2];
+    }
+
+    #[test]
+    #[should_panic(expected = "index 2 into a table of 2")]
+    fn a_write_beyond_the_table_panics() {
+        let mut table: Dense<i32> = Dense::new(vec![1, 2]);
+        table[2] = 3;
+    }
+
+    #[test]
+    #[should_panic(expected = "2 items from 1 of a table of 2")]
+    fn a_part_beyond_the_table_panics() {
+        let table: Dense<i32> = Dense::new(vec![1, 2]);
+        let _ = table.part(1, 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "items from 1 of a table of 2")]
+    fn a_part_whose_end_overflows_panics() {
+        let mut table: Dense<i32> = Dense::new(vec![1, 2]);
+        table.part_mut(1, usize::MAX)[0] = 3;
     }
 }

@@ -16,7 +16,7 @@ pub mod timeline;
 pub mod units;
 
 pub use contract::{Machine, Part, Timer};
-pub use dense::Dense;
+pub use dense::{Dense, Number};
 pub use energy::Energy;
 pub use histogram::{Compact, Histogram};
 pub use injected::Injected;

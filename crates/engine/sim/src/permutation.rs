@@ -71,10 +71,10 @@ impl Permutation {
     /// Returns the image of `index`.
     ///
     /// # Panics
-    /// Panics in debug builds if `index` is not below the length.
+    /// Panics if `index` is not below the length.
     #[inline]
     pub fn at(&self, index: u64) -> u64 {
-        debug_assert!(index < self.len);
+        assert!(index < self.len, "element {index} of {}", self.len);
         let mut value = index;
         loop {
             value = self.scramble(value);
@@ -87,10 +87,10 @@ impl Permutation {
     /// Returns the index whose image is `value`, at the cost of four multiplications more than [`at`](Self::at).
     ///
     /// # Panics
-    /// Panics in debug builds if `value` is not below the length.
+    /// Panics if `value` is not below the length.
     #[inline]
     pub fn index_of(&self, value: u64) -> u64 {
-        debug_assert!(value < self.len);
+        assert!(value < self.len, "element {value} of {}", self.len);
         let mut index = value;
         loop {
             index = self.unscramble(index);

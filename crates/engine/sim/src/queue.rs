@@ -193,10 +193,9 @@ impl<E: Copy + Default> EventQueue<E> {
     /// Adds `event` at `when` through `lane`.
     ///
     /// # Panics
-    /// Panics if `when` is before [`now`](Self::now).
+    /// Panics if `when` is before [`now`](Self::now), or the lane's number is above 62.
     #[inline(always)]
     pub fn push(&mut self, lane: Lane, when: Time, event: E) {
-        debug_assert!((lane.0 as usize) < ASTRAY);
         let time = when.ps();
         if time < self.next && self.front_at == NEVER {
             if time < self.now.ps() {
@@ -206,7 +205,7 @@ impl<E: Copy + Default> EventQueue<E> {
             return;
         }
         let number = lane.0 as usize % LANES;
-        let key = Key { time, order: self.order + number as u64 };
+        let key = Key { time, order: self.order + u64::from(lane.0) };
         self.order += 1 << 8;
         let lane = &self.lanes[number];
         if time < lane.last {
@@ -231,7 +230,9 @@ impl<E: Copy + Default> EventQueue<E> {
     /// Adds an event to a lane that is empty or full.
     #[inline(never)]
     fn push_to_end(&mut self, key: Key, event: E) {
-        let number = key.order as usize % LANES;
+        // A lane's first event comes here.
+        let number = (key.order & 0xff) as usize;
+        assert!(number < ASTRAY, "lane {number} of {ASTRAY}");
         if self.lanes[number].waiting() == u8::MAX {
             return self.push_astray(key, event);
         }
@@ -323,10 +324,13 @@ impl<E: Copy + Default> EventQueue<E> {
         self.next < end.ps()
     }
 
-    /// Takes the next event, which [is due](Self::is_due). Only debug builds check that there is one.
+    /// Takes the next event, which [is due](Self::is_due).
+    ///
+    /// # Panics
+    /// Panics if there is none.
     #[inline(always)]
     pub fn pop_due(&mut self) -> (Time, E) {
-        debug_assert!(self.next < NEVER, "no event is due");
+        assert!(self.next < NEVER, "no event is due");
         let now = Time::from_ps(self.next);
         self.now = now;
         if self.front_at == self.next {

@@ -4,5 +4,6 @@
 //! the parts: a test that injects faults into `ftl` depends on `testkit` with the feature `ftl`, and so on.
 //! `tests/test_structure.py` checks that no library and no program of a release depends on it.
 
+pub mod beyond;
 pub mod flash;
 pub mod oracle;

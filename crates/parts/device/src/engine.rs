@@ -77,8 +77,7 @@ impl Engine {
             state: State::Free,
         };
         Engine {
-            // SAFETY: only tags handed out from the free list are used as indices; `index` checks numbers from outside.
-            commands: unsafe { Dense::new(vec![command; commands as usize]) },
+            commands: Dense::new(vec![command; commands as usize]),
             firmware: Pool::new(config.firmware.cores),
             costs: config.firmware,
             decode: Op::ALL.map(|op| config.firmware.decode(op)),
@@ -135,12 +134,18 @@ impl Engine {
 
     /// Lets a processor decode the command, which arrives at `at`; [`Event::Decoded`] follows. If `at` is later than
     /// now, no other processor work may begin before it.
-    #[inline(always)]
+    #[inline]
     pub fn decode_at(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) {
+        let request = self.commands[tag as usize].request;
+        self.decode_request(at, tag, &request, s);
+    }
+
+    /// Like [`decode_at`](Self::decode_at), for the known request of the command.
+    #[inline(always)]
+    pub fn decode_request(&mut self, at: Time, tag: u16, request: &Request, s: &mut impl Schedule<Event>) {
         let decoded = if self.handler.is_some() {
             self.handles(at, tag, s)
         } else {
-            let request = &self.commands[tag as usize].request;
             let (op, length) = (request.op, self.decode_length(request));
             let work = self.firmware.take(at, length);
             s.span(Track(work.server), op.name(), work.from, work.to);

@@ -97,7 +97,7 @@ impl Nvme {
     /// Frees the tag of a command whose completion is posted at `at`, like [`release`](Self::release). `coalesces` says
     /// that the interrupts of completion queue `to` are coalesced.
     pub fn release_in(&mut self, at: Time, tag: u16, to: u16, coalesces: bool, s: &mut impl Schedule<Event>) -> Ended {
-        self.release_to(at, tag, coalesces.then_some(to), s)
+        self.release_to(at, tag, |_| coalesces.then_some(to), s)
     }
 
     /// Returns the entry, in completion queue `to`, of a command of submission queue `from`, and its index.
@@ -123,7 +123,7 @@ impl Nvme {
         let fits = self.room >= 2 && self.arbiter.pending(queue) >= 2;
         fits.then(|| {
             self.arbiter.remove(queue, 2);
-            self.take_entries(queue, 2)
+            self.pairs[queue as usize].take_entries(queue, 2)
         })
     }
 

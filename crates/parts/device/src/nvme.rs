@@ -143,27 +143,21 @@ impl Nvme {
     pub fn fetch(&mut self) -> Option<Fetch> {
         let room = self.room.min(self.fetch_burst);
         let (queue, count) = self.arbiter.next(room)?;
-        Some(self.take_entries(queue, count))
+        Some(self.pairs[queue as usize].take_entries(queue, count))
     }
 
     /// Handles the doorbell of a command and returns its fetch that is [fetched at once](Self::fetches_at_once). There is no competing queue, so
     /// this takes no turn of the arbitration.
     #[inline]
     pub fn fetch_at_once(&mut self, queue: u16, tail: u16) -> Fetch {
-        self.pairs[queue as usize].sq_tail = tail;
-        let fetch = self.take_entries(queue, 1);
-        debug_assert_eq!(self.pairs[queue as usize].sq_head, tail, "commands wait in queue {queue}");
-        fetch
-    }
-
-    /// Takes `count` entries from the head of a submission queue.
-    #[inline]
-    fn take_entries(&mut self, queue: u16, count: u32) -> Fetch {
         let pair = &mut self.pairs[queue as usize];
-        let index = pair.sq_head;
-        let (head, depth) = (u32::from(index) + count, u32::from(pair.sq_depth));
-        pair.sq_head = (if head >= depth { head - depth } else { head }) as u16;
-        Fetch { queue, index, count: count as u16 }
+        if tail >= pair.sq_depth {
+            refuse_doorbell(tail, pair.sq_depth);
+        }
+        pair.sq_tail = tail;
+        let fetch = pair.take_entries(queue, 1);
+        debug_assert_eq!(pair.sq_head, tail, "commands wait in queue {queue}");
+        fetch
     }
 
     /// Admits the entries of `fetch`, which arrive at `at`. `entry` reads an entry and returns its number and request.
@@ -184,7 +178,7 @@ impl Nvme {
             let (cid, request) = entry(place);
             let tag = self.take(fetch.queue, cid, request);
             if in_order && self.undecoded == 0 && self.decodes_in_order && self.list(&request) == 0 {
-                self.engine.decode_at(at, tag, s);
+                self.engine.decode_request(at, tag, &request, s);
             } else {
                 self.undecoded += 1;
                 s.at(FETCHED, at, Event::Fetched(tag));
@@ -325,18 +319,17 @@ impl Nvme {
     /// Frees the tag of a command whose completion is posted at `at`, now or soon.
     #[inline]
     pub fn release(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) -> Ended {
-        let queue = self.engine.command(tag).queue;
-        self.release_to(at, tag, Some(queue), s)
+        self.release_to(at, tag, |queue| Some(queue), s)
     }
 
-    /// Like [`release`](Self::release), for a completion in queue `coalesced`, whose interrupts are coalesced, or in a
-    /// queue that does not coalesce.
+    /// Like [`release`](Self::release), for a completion in the queue that `coalesced` returns for the command's, whose
+    /// interrupts are coalesced, or in a queue that does not coalesce.
     #[inline(always)]
     pub(crate) fn release_to(
         &mut self,
         at: Time,
         tag: u16,
-        coalesced: Option<u16>,
+        coalesced: impl Fn(u16) -> Option<u16>,
         s: &mut impl Schedule<Event>,
     ) -> Ended {
         let command = self.engine.release(tag);
@@ -346,7 +339,7 @@ impl Nvme {
         self.room += 1;
         self.others -= u32::from(command.request.op != Op::Read);
         let interrupt = self.interrupts
-            && match (self.coalescing, coalesced) {
+            && match (self.coalescing, coalesced(queue)) {
                 (Some(coalescing), Some(queue)) => self.coalesce(coalescing, at, queue, s),
                 _ => true,
             };
@@ -409,6 +402,9 @@ impl Nvme {
     #[inline]
     pub fn seen(&mut self, queue: u16, head: u16) {
         let pair = &mut self.pairs[queue as usize];
+        if head >= pair.cq_depth {
+            refuse_doorbell(head, pair.cq_depth);
+        }
         pair.cq_head = head;
         if head == pair.cq_tail && pair.untold > 0 {
             pair.untold = 0;
@@ -451,6 +447,10 @@ impl Nvme {
         self.free_all();
         (self.undecoded, self.unposted, self.others) = (0, 0, 0);
     }
+}
+
+fn refuse_doorbell(value: u16, entries: u16) -> ! {
+    panic!("a doorbell value of {value} for a queue of {entries} entries")
 }
 
 impl Part for Nvme {

@@ -73,6 +73,15 @@ impl Pair {
         }
     }
 
+    /// Takes `count` entries from the head of the submission queue; the pair is number `queue`.
+    #[inline]
+    pub(crate) fn take_entries(&mut self, queue: u16, count: u32) -> Fetch {
+        let index = self.sq_head;
+        let (head, depth) = (u32::from(index) + count, u32::from(self.sq_depth));
+        self.sq_head = (if head >= depth { head - depth } else { head }) as u16;
+        Fetch { queue, index, count: count as u16 }
+    }
+
     /// Returns the pair, empty.
     pub(crate) const fn emptied(&self) -> Pair {
         Pair { cq_depth: self.cq_depth, ..Pair::new(self.sq_depth) }

@@ -107,7 +107,11 @@ impl Region {
 
     /// Returns the stripes of the channel at `turn` in the region's addresses, as `(address, bytes)` for its first
     /// `bytes` bytes.
+    ///
+    /// # Panics
+    /// If there are no more channels than `turn`.
     pub fn pieces(&self, turn: usize, bytes: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        assert!(turn < self.channels.len(), "turn {turn} of {}", self.channels.len());
         let round = self.granularity * self.channels.len() as u64;
         let pieces = bytes.div_ceil(self.granularity);
         (0..pieces).map(move |piece| {

@@ -66,15 +66,13 @@ impl Memory {
         }
         let ports = configs.iter().map(|config| config.ports).max().unwrap_or(1);
         Ok(Memory {
-            // SAFETY: regions name channels that exist, which is checked above.
-            channels: unsafe { Dense::new(configs.iter().map(Channel::new).collect::<Result<_, _>>()?) },
+            channels: Dense::new(configs.iter().map(Channel::new).collect::<Result<_, _>>()?),
             regions,
             wholes: Vec::new(),
             free: Vec::new(),
             port_stats: vec![PortStats::default(); ports as usize],
             known: Merge::new(configs.len()),
-            // SAFETY: there is one for each channel, and regions name channels that exist.
-            due: unsafe { Dense::new(vec![Time::ZERO; configs.len()]) },
+            due: Dense::new(vec![Time::ZERO; configs.len()]),
             first_due: Time::ZERO,
             armed: Time::MAX,
         })

@@ -34,10 +34,8 @@ impl Merge {
     /// Creates empty lists for `channels` channels, at least one.
     pub(crate) fn new(channels: usize) -> Merge {
         assert!(channels > 0, "completions of no channel");
-        // SAFETY: callers number channels from zero, and `channel` is the number of one of them.
-        let (lists, heads) = unsafe {
-            (Dense::new((0..channels).map(|_| Done::default()).collect()), Dense::new(vec![Time::MAX; channels]))
-        };
+        let (lists, heads) =
+            (Dense::new((0..channels).map(|_| Done::default()).collect()), Dense::new(vec![Time::MAX; channels]));
         Merge { channels: lists, heads, first: Time::MAX, channel: 0, next: 0 }
     }
 

@@ -71,8 +71,7 @@ impl Directory {
     pub fn new(sets: u32, ways: u32) -> Directory {
         assert!(sets.is_power_of_two() && (1..=WAYS).contains(&ways), "{sets} sets of {ways} ways");
         let ways = ways as usize;
-        // SAFETY: the number of sets is a power of two, the mask limits a set's number to it, and all ways of a set are allocated.
-        let entries = unsafe { Dense::new(vec![0; sets as usize * ways]) };
+        let entries = Dense::new(vec![0; sets as usize * ways]);
         Directory { entries, ways, mask: u64::from(sets - 1) }
     }
 
@@ -82,11 +81,15 @@ impl Directory {
     }
 
     fn set(&self, page: u64) -> &[Entry] {
-        self.entries.part((page & self.mask) as usize * self.ways, self.ways)
+        let first = (page & self.mask) as usize * self.ways;
+        // SAFETY: the mask is the number of sets, a power of two, less one, and each set has all of its ways.
+        unsafe { self.entries.get_unchecked(first..first + self.ways) }
     }
 
     fn set_mut(&mut self, page: u64) -> &mut [Entry] {
-        self.entries.part_mut((page & self.mask) as usize * self.ways, self.ways)
+        let first = (page & self.mask) as usize * self.ways;
+        // SAFETY: like `set`.
+        unsafe { self.entries.get_unchecked_mut(first..first + self.ways) }
     }
 
     /// Looks up `page`. Changes nothing.

@@ -73,13 +73,13 @@ impl TagBuffer {
     pub fn new(sets: u32) -> TagBuffer {
         assert!(sets.is_power_of_two(), "{sets} sets");
         let ways = sets.min(WAYS as u32);
-        // SAFETY: the number of groups is a power of two, and the mask limits a group's number to it.
-        let groups = unsafe { Dense::new(vec![Group::EMPTY; (sets / ways) as usize]) };
+        let groups = Dense::new(vec![Group::EMPTY; (sets / ways) as usize]);
         TagBuffer { groups, ways: ways as usize, mask: sets / ways - 1 }
     }
 
     fn group(&mut self, set: u32) -> &mut Group {
-        &mut self.groups[(set & self.mask) as usize]
+        // SAFETY: the mask is the number of groups, a power of two, less one.
+        unsafe { self.groups.get_unchecked_mut((set & self.mask) as usize) }
     }
 
     /// Looks up the tags of `set`, and uses them if present.

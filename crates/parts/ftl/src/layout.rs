@@ -113,8 +113,7 @@ impl Layout {
         let data_programs = block_programs - block_programs.checked_div(stripe).unwrap_or(0);
         Layout {
             parallel_units: positions.len() as u32 / per_row,
-            // SAFETY: indices are positions of the parallel units and blocks that are counted here.
-            positions: unsafe { Dense::new(positions) },
+            positions: Dense::new(positions),
             blocks: g.blocks,
             pages: g.pages,
             per_row,
@@ -234,7 +233,7 @@ impl Layout {
     }
 
     /// Returns the page, on the planes that hold the `count` units from `unit` on, as one read of a single program.
-    #[inline]
+    #[inline(always)]
     pub fn span(&self, unit: u32, count: u32) -> PageAddr {
         let (block, within) = self.by.block_units.divide(unit);
         let (program, in_program) = self.by.program_units.divide(within);

@@ -125,16 +125,13 @@ impl Ftl {
         if self.gc.is_idle() {
             self.end_idle();
         }
-        debug_assert!(
-            u32::from(request.placement) < self.config.placement.map_or(1, |placement| placement.handles),
-            "no reclaim unit handle {}",
-            request.placement
-        );
         self.requests.commands.start(tag, request);
         if request.op == Op::Read {
             self.admit_read(tag, out);
             self.buffer.read_at(now);
         } else {
+            let handles = self.config.placement.map_or(1, |placement| placement.handles);
+            assert!(u32::from(request.placement) < handles, "no reclaim unit handle {}", request.placement);
             self.change(now, tag, request.op, out);
         }
         if self.gc.refresh.is_on() {
@@ -350,8 +347,8 @@ impl Ftl {
     /// Marks flash unit `unit` of `block` invalid; its block may become empty.
     #[inline]
     fn clear_valid(&mut self, block: u32, unit: u32) {
-        let left = self.space.blocks.clear_valid(block, unit);
-        if self.space.blocks.usage(block) == Use::Victim {
+        let (left, usage) = self.space.blocks.clear_valid(block, unit);
+        if usage == Use::Victim {
             self.gc.shrank(self.layout.pu_of(block), block, left);
             if left == 0 {
                 self.emptied(block);

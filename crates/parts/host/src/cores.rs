@@ -144,8 +144,7 @@ impl Cores {
     /// Panics if there are no cores or more than 65,535.
     pub fn new(count: u32, polling: bool) -> Cores {
         assert!((1..=65_535).contains(&count), "{count} cores, expected 1 to 65535");
-        // SAFETY: cores are numbered by `of`, and the number is stored with the work submitted on them.
-        Cores { cores: unsafe { Dense::new(vec![Core::default(); count as usize]) }, polling }
+        Cores { cores: Dense::new(vec![Core::default(); count as usize]), polling }
     }
 
     /// Returns the number of cores.

@@ -142,13 +142,10 @@ impl Pair {
         Pair {
             free: 0,
             waiting: NOBODY,
-            // SAFETY: only command numbers handed out from the free list are used as indices.
-            commands: unsafe { Dense::new((0..=last).map(command).collect()) },
-            // SAFETY: head and tail wrap at the number of entries; the controller's indices are checked.
-            sq: unsafe { Dense::new(vec![0; depth as usize]) },
+            commands: Dense::new((0..=last).map(command).collect()),
+            sq: Dense::new(vec![0; depth as usize]),
             sq_tail: 0,
-            // SAFETY: like `sq`.
-            cq: unsafe { Dense::new(vec![Place { entry, visible: Time::ZERO }; depth as usize]) },
+            cq: Dense::new(vec![Place { entry, visible: Time::ZERO }; depth as usize]),
             cq_head: 0,
             phase: true,
             unread: 0,
@@ -167,7 +164,8 @@ impl Pair {
         cores: &mut Cores,
         s: &mut impl Schedule<Event>,
     ) {
-        let Place { entry, visible } = self.cq[self.cq_head as usize];
+        // SAFETY: the head starts at zero and wraps at the end of the queue, which has two places or more.
+        let Place { entry, visible } = unsafe { *self.cq.get_unchecked(self.cq_head as usize) };
         assert!(entry.phase == self.phase, "an old entry in queue {queue}");
         let command = &mut self.commands[entry.cid as usize];
         command.status = entry.status;
@@ -182,9 +180,32 @@ impl Pair {
         }
     }
 
+    /// Processes all new entries; the pair is number `queue`. Returns the new head if there were any.
+    #[inline(always)]
+    fn reap(
+        &mut self,
+        now: Time,
+        queue: u16,
+        mut run: Run,
+        cost: Time,
+        cores: &mut Cores,
+        s: &mut impl Schedule<Event>,
+    ) -> Option<u16> {
+        let first = self.cq_head;
+        while self.unread > 0 {
+            self.take(now, queue, &mut run, cost, cores, s);
+        }
+        self.vector.enter(now, &mut run, cores, s);
+        (self.cq_head != first).then_some(self.cq_head)
+    }
+
     fn reset(&mut self, core: u16) {
         *self = Pair::new(self.sq.len() as u16, core);
     }
+}
+
+fn refuse_command(cid: u16, count: usize) -> ! {
+    panic!("command {cid} of {count}")
 }
 
 impl Nvme {
@@ -199,11 +220,10 @@ impl Nvme {
         Nvme {
             cores: Cores::new(cores, config.completion.is_polling()),
             requests: Requests::new(config.max_transfer),
-            // Pairs beyond the number of cores would have no user. SAFETY: `submit` derives the index from the core,
-            // modulo their number if there are fewer pairs; the index is returned with each command.
-            pairs: unsafe {
-                Dense::new((0..pairs.min(cores)).map(|pair| Pair::new(depth as u16, (pair % cores) as u16)).collect())
-            },
+            // Pairs beyond the number of cores would have no user.
+            pairs: Dense::new(
+                (0..pairs.min(cores)).map(|pair| Pair::new(depth as u16, (pair % cores) as u16)).collect(),
+            ),
             shared: pairs < cores,
             depth: depth as u16,
             submit: config.submit,
@@ -224,7 +244,8 @@ impl Nvme {
     pub fn submit(&mut self, io: u32, job: u16, request: Request) -> u16 {
         let core = self.cores.of(job);
         let queue = if self.shared { (usize::from(core) % self.pairs.len()) as u16 } else { core };
-        let pair = &mut self.pairs[queue as usize];
+        // SAFETY: there is a pair for each core if they are not shared, or the remainder is below their number.
+        let pair = unsafe { self.pairs.get_unchecked_mut(queue as usize) };
         self.waited += u64::from(pair.free == NONE);
         self.requests.open(io, core, request, &mut pair.waiting);
         queue
@@ -240,12 +261,14 @@ impl Nvme {
         if cid == NONE {
             return None;
         }
-        let core = self.requests.core(io);
+        let io_of = self.requests.waiting(&mut pair.waiting);
+        let core = io_of.core();
         let at = self.cores.submit(now, core, self.submit, s);
         // If no submission waits for this core, no other core can be faster from now on.
         let in_order = self.sequence.submits(core) || at == now + self.submit;
-        let request = self.requests.take(&mut pair.waiting, at);
-        let place = &mut pair.commands[cid as usize];
+        let request = io_of.take(at);
+        // SAFETY: the free numbers, chained through the commands, are those of commands.
+        let place = unsafe { pair.commands.get_unchecked_mut(cid as usize) };
         pair.free = place.next;
         (place.request, place.io, place.core) = (request, io, core);
         Some(Submission { cid, at, in_order, request })
@@ -256,7 +279,11 @@ impl Nvme {
     pub fn enter(&mut self, queue: u16, cid: u16) -> u16 {
         let depth = self.depth;
         let pair = &mut self.pairs[queue as usize];
-        pair.sq[pair.sq_tail as usize] = cid;
+        if usize::from(cid) >= pair.commands.len() {
+            refuse_command(cid, pair.commands.len());
+        }
+        // SAFETY: the tail starts at zero and wraps at the depth, which is the number of places.
+        *unsafe { pair.sq.get_unchecked_mut(pair.sq_tail as usize) } = cid;
         pair.sq_tail = if pair.sq_tail + 1 == depth { 0 } else { pair.sq_tail + 1 };
         pair.sq_tail
     }
@@ -265,8 +292,9 @@ impl Nvme {
     #[inline]
     pub fn entry(&self, queue: u16, index: u16) -> (u16, Request) {
         let pair = &self.pairs[queue as usize];
-        let cid = (*pair.sq)[usize::from(index)];
-        (cid, pair.commands[cid as usize].request)
+        let cid = pair.sq[usize::from(index)];
+        // SAFETY: the queue holds zeros and numbers that `enter` checked; there is at least one command.
+        (cid, unsafe { pair.commands.get_unchecked(cid as usize) }.request)
     }
 
     /// Returns the request that a command is, or is part of.
@@ -281,7 +309,7 @@ impl Nvme {
     pub fn completion(&mut self, now: Time, delivery: Delivery, s: &mut impl Schedule<Event>) -> Option<u16> {
         let Delivery { queue, index, entry, visible, interrupt } = delivery;
         let pair = &mut self.pairs[queue as usize];
-        let place = &mut (*pair.cq)[usize::from(index)];
+        let place = &mut pair.cq[usize::from(index)];
         assert!(place.entry.phase != entry.phase, "entry {index} of queue {queue} is not new");
         *place = Place { entry, visible };
         pair.unread += 1;
@@ -299,7 +327,7 @@ impl Nvme {
                 }
             }
         };
-        self.reap(now, queue, run, s)
+        pair.reap(now, queue, run, self.complete, &mut self.cores, s)
     }
 
     /// Lets the handler's known run process an entry that becomes visible at `visible`, and then the `run` that its
@@ -327,22 +355,10 @@ impl Nvme {
         self.reap_apart(now, queue, run, s)
     }
 
-    /// Processes all new entries.
-    #[inline(always)]
-    fn reap(&mut self, now: Time, queue: u16, mut run: Run, s: &mut impl Schedule<Event>) -> Option<u16> {
-        let pair = &mut self.pairs[queue as usize];
-        let first = pair.cq_head;
-        while pair.unread > 0 {
-            pair.take(now, queue, &mut run, self.complete, &mut self.cores, s);
-        }
-        pair.vector.enter(now, &mut run, &mut self.cores, s);
-        (pair.cq_head != first).then_some(pair.cq_head)
-    }
-
-    /// Like [`reap`](Self::reap), for interrupts that do not come with a completion. Most do, and `reap` becomes a part
+    /// Like [`Pair::reap`], for interrupts that do not come with a completion. Most do, and `reap` becomes a part
     /// of [`completion`](Self::completion).
     fn reap_apart(&mut self, now: Time, queue: u16, run: Run, s: &mut impl Schedule<Event>) -> Option<u16> {
-        self.reap(now, queue, run, s)
+        self.pairs[queue as usize].reap(now, queue, run, self.complete, &mut self.cores, s)
     }
 
     /// Returns the number of requests that found their queue full.

@@ -75,6 +75,36 @@ impl Waiting {
     }
 }
 
+/// The request that has waited longest.
+pub(crate) struct Next<'a> {
+    io: &'a mut Io,
+    waiting: &'a mut Waiting,
+    max_transfer: u64,
+}
+
+impl Next<'_> {
+    /// Returns the core that submits the request.
+    #[inline]
+    pub(crate) fn core(&self) -> u16 {
+        self.io.core
+    }
+
+    /// See [`Requests::take`].
+    #[inline]
+    pub(crate) fn take(self, at: Time) -> Request {
+        let Next { io, waiting, max_transfer } = self;
+        let piece = io.next(max_transfer);
+        io.issued += piece.bytes;
+        io.flying += 1;
+        io.submitted = at;
+        if io.issued == io.request.bytes {
+            io.whole = true;
+            waiting.first = io.next;
+        }
+        piece
+    }
+}
+
 impl Requests {
     /// Creates an empty table. Requests larger than `max_transfer` bytes will be split.
     ///
@@ -83,9 +113,7 @@ impl Requests {
     pub fn new(max_transfer: u64) -> Requests {
         let fits = max_transfer > 0 && max_transfer.is_multiple_of(media::SECTOR);
         assert!(fits, "transfers of {max_transfer} bytes, expected a multiple of {}", media::SECTOR);
-        // SAFETY: `open` extends the table to the numbers that it adds; all others are numbers of open requests, which
-        // lists and commands hold.
-        Requests { ios: unsafe { Dense::new(Vec::new()) }, max_transfer }
+        Requests { ios: Dense::new(Vec::new()), max_transfer }
     }
 
     /// Returns true if the request fits in one command.
@@ -144,17 +172,16 @@ impl Requests {
     /// last command the request no longer waits.
     #[inline]
     pub fn take(&mut self, waiting: &mut Waiting, at: Time) -> Request {
-        let max_transfer = self.max_transfer;
-        let io = &mut self.ios[waiting.first as usize];
-        let piece = io.next(max_transfer);
-        io.issued += piece.bytes;
-        io.flying += 1;
-        io.submitted = at;
-        if io.issued == io.request.bytes {
-            io.whole = true;
-            waiting.first = io.next;
-        }
-        piece
+        self.waiting(waiting).take(at)
+    }
+
+    /// Returns the request that has waited longest.
+    ///
+    /// # Panics
+    /// If none waits.
+    #[inline]
+    pub(crate) fn waiting<'a>(&'a mut self, waiting: &'a mut Waiting) -> Next<'a> {
+        Next { io: &mut self.ios[waiting.first as usize], waiting, max_transfer: self.max_transfer }
     }
 
     /// Records the end of one of the request's commands. Returns the completion of the request if it was the last.

@@ -138,8 +138,9 @@ impl Slots {
         (visible, interrupts): (Time, bool),
         s: &mut impl Schedule<Event>,
     ) -> bool {
-        assert!(self.free & 1 << slot == 0 && self.ended & 1 << slot == 0, "slot {slot} has no command to end");
-        self.ended |= 1 << slot;
+        let bit = 1u32.checked_shl(slot.into()).unwrap_or(0);
+        assert!(self.all & !(self.free | self.ended) & bit != 0, "slot {slot} has no command to end");
+        self.ended |= bit;
         let command = &mut self.commands[slot as usize];
         (command.status, command.visible) = (status, visible);
         let Completion { by, poll, delivery, handler } = self.completion;

@@ -113,10 +113,8 @@ impl Nand {
         let g = &config.geometry;
         let mut all: Vec<Die> = (0..g.all_dies()).map(|die| Die::new(g.channel_of(die as u16))).collect();
         let independent = Independent::new(config, &mut all);
-        // SAFETY: the die of an address is checked against the geometry before.
-        let dies = unsafe { Dense::new(all) };
-        // SAFETY: dies, events and lists only hold numbers of existing channels.
-        let channels = unsafe { Dense::new(vec![Channel::new(); g.channels as usize]) };
+        let dies = Dense::new(all);
+        let channels = Dense::new(vec![Channel::new(); g.channels as usize]);
         Nand {
             tables: Tables::new(config, streams.stream("nand.variation").bits()),
             ops: Ops::new(),
@@ -196,7 +194,8 @@ impl Nand {
         let queue = self.tables.read_queues[op.class as usize];
         let bytes = self.tables.whole_codewords(op.bytes, planes);
         *self.ops.place(op.id) = Op { bytes, ..Op::new(Kind::Read, op.page, planes, queue) };
-        self.enter(now, op.id, s);
+        // SAFETY: `check` has found the die.
+        unsafe { self.enter(now, op.id, (op.page.die, queue, Kind::Read), s) };
     }
 
     /// Submits a program. It waits while as many as [`programs_max`](crate::Scheduling::programs_max) are under way.
@@ -211,7 +210,8 @@ impl Nand {
         }
         *self.ops.place(op.id) = Op { slc: op.slc, ..Op::new(Kind::Program, op.page, planes, REST as u8) };
         if self.budget.begins(op.id) {
-            self.enter(now, op.id, s);
+            // SAFETY: `check` has found the die.
+            unsafe { self.enter(now, op.id, (op.page.die, REST as u8, Kind::Program), s) };
         } else {
             self.dies[op.page.die as usize].held_back += 1;
         }
@@ -219,9 +219,10 @@ impl Nand {
 
     /// Lets the program `id` begin, which waited for another one to end.
     pub(crate) fn begin_held_back<S: Schedule<Event>>(&mut self, now: Time, id: OpId, s: &mut S) {
-        let die = self.ops[id.0].die;
+        let Op { die, queue, kind, .. } = self.ops[id.0];
         self.dies[die as usize].held_back -= 1;
-        self.enter(now, id, s);
+        // SAFETY: the die was found just now.
+        unsafe { self.enter(now, id, (die, queue, kind), s) };
     }
 
     /// Submits an erase.
@@ -234,7 +235,8 @@ impl Nand {
         let page = PageAddr { die, planes, block, page: 0 };
         let planes = self.check(page);
         *self.ops.place(op.id) = Op::new(Kind::Erase, page, planes, REST as u8);
-        self.enter(now, op.id, s);
+        // SAFETY: `check` has found the die.
+        unsafe { self.enter(now, op.id, (die, REST as u8, Kind::Erase), s) };
     }
 
     /// Asserts that planes and block exist; returns the number of planes.
@@ -261,14 +263,17 @@ impl Nand {
     }
 
     /// Lets an operation begin. If its die is idle and its channel free, it starts at once without queuing.
+    ///
+    /// # Safety
+    /// The die must exist.
     #[inline(always)]
-    pub(crate) fn enter<S: Schedule<Event>>(&mut self, now: Time, id: OpId, s: &mut S) {
-        let Op { die, queue, kind, .. } = self.ops[id.0];
-        let (die, queue) = (die as usize, queue as usize);
+    unsafe fn enter<S: Schedule<Event>>(&mut self, now: Time, id: OpId, of: (u16, u8, Kind), s: &mut S) {
+        let (die, queue, kind) = (of.0 as usize, of.1 as usize, of.2);
         if self.tables.independent {
             return self.submit_to_planes(now, die, id.0, s);
         }
-        let d = &mut self.dies[die];
+        // SAFETY: required of the caller.
+        let d = unsafe { self.dies.get_unchecked_mut(die) };
         d.load += 1;
         if d.load == 1 && self.tables.forgets {
             d.sensed = NOWHERE;
@@ -281,9 +286,7 @@ impl Nand {
         }
         d.queues[queue].push_back(&mut self.ops, id.0);
         // A busy die continues when its current work ends; reads with priority may cut that short.
-        let load = d.load;
-        let d = &self.dies[die];
-        if load == 1 || d.is_at_rest() || self.tables.overlaps && !self.is_taken(d) {
+        if d.load == 1 || d.is_at_rest() || self.tables.overlaps {
             self.go_on(now, die, id.0, s);
         } else if queue != REST {
             self.consider_suspension(now, die, s);

@@ -185,6 +185,7 @@ impl Layout {
 
     /// Returns the doorbell of a queue pair, which is the tail of the submission queue. Written by the host.
     pub const fn doorbell(&self, queue: u16) -> usize {
+        assert!(queue < self.config.queue_pairs, "a queue pair beyond the layout");
         LINE + queue as usize * 2 * LINE
     }
 
@@ -200,6 +201,7 @@ impl Layout {
 
     /// Returns the first word of a submission entry.
     pub const fn sq_entry(&self, queue: u16, index: u32) -> usize {
+        assert!(queue < self.config.queue_pairs, "a queue pair beyond the layout");
         let queue_words = (self.config.sq_entries as usize * self.sq_entry_words()).next_multiple_of(LINE);
         let slot = index & (self.config.sq_entries - 1);
         self.sq + queue as usize * queue_words + slot as usize * self.sq_entry_words()
@@ -207,13 +209,15 @@ impl Layout {
 
     /// Returns the word of a completion entry.
     pub const fn cq_entry(&self, queue: u16, index: u32) -> usize {
+        assert!(queue < self.config.queue_pairs, "a queue pair beyond the layout");
         let queue_words = (self.config.cq_entries as usize).next_multiple_of(LINE);
         let slot = index & (self.config.cq_entries - 1);
         self.cq + queue as usize * queue_words + slot as usize
     }
 
-    /// Returns the first word of a sector of the data buffer.
+    /// Returns the first word of a sector of the data buffer, or the end of the last one.
     pub const fn db_sector(&self, index: u32) -> usize {
+        assert!(index <= self.config.db_sectors, "a sector beyond the data buffer");
         self.db + index as usize * SECTOR_WORDS
     }
 

@@ -122,7 +122,11 @@ impl Zones {
     }
 
     /// Returns the first logical block of `zone`.
+    ///
+    /// # Panics
+    /// If there is no such zone.
     pub fn start(&self, zone: u32) -> u64 {
+        assert!(zone < self.config.zones, "zone {zone} of {}", self.config.zones);
         u64::from(zone) * self.config.size
     }
 

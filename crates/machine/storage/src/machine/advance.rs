@@ -66,7 +66,7 @@ impl Machine {
     }
 
     /// Handles an event.
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, now: Time, event: Event, completions: &mut Vec<Completion>) -> Handled {
         match event {
             Event::HostInterface(event) => {

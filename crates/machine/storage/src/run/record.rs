@@ -199,8 +199,7 @@ impl Recorder {
     /// Creates a recorder for `jobs` jobs.
     pub fn new(jobs: usize) -> Recorder {
         Recorder {
-            // SAFETY: the series are indexed by job numbers of the player, of which there are `jobs`.
-            series: unsafe { Dense::new(vec![Series { first: Time::MAX, ..Series::default() }; jobs * DIRECTIONS]) },
+            series: Dense::new(vec![Series { first: Time::MAX, ..Series::default() }; jobs * DIRECTIONS]),
             first_errors: vec![None; jobs],
             origin: Time::ZERO,
             window: FIRST_WINDOW,

@@ -246,8 +246,7 @@ impl Player {
         }
         let mut player = Player {
             ready: Ready::new(jobs.len()),
-            // SAFETY: jobs are only addressed by indices assigned here, and requests store those indices.
-            jobs: unsafe { Dense::new(jobs) },
+            jobs: Dense::new(jobs),
             timers: BinaryHeap::new(),
             next_timer: Time::MAX,
             slots: Slots::new(),
@@ -666,6 +665,7 @@ fn level(outstanding: u32) -> usize {
 
 impl Job {
     /// Counts a request that is issued by this job, the first in the queue.
+    #[inline]
     fn count(&mut self, ready: &mut Ready) {
         self.in_flight += 1;
         self.levels[level(self.in_flight)] += 1;

@@ -45,8 +45,7 @@ pub(super) struct Slots {
 
 impl Slots {
     pub fn new() -> Slots {
-        // SAFETY: indices are numbers that `take` returned and that come back with the completion.
-        Slots { entries: unsafe { Dense::new(Vec::new()) }, free: NO_SLOT, outstanding: 0, completed: 0 }
+        Slots { entries: Dense::new(Vec::new()), free: NO_SLOT, outstanding: 0, completed: 0 }
     }
 
     /// Returns the number of outstanding requests.
@@ -67,7 +66,8 @@ impl Slots {
             self.grow();
         }
         let id = self.free;
-        let entry = &mut self.entries[id as usize];
+        // SAFETY: the list of free entries is not empty, because `grow` has added one if it was.
+        let entry = unsafe { self.entries.get_unchecked_mut(id as usize) };
         self.free = entry.next;
         *entry = Entry { slot, next: TAKEN };
         id
@@ -126,8 +126,7 @@ impl Ready {
     /// Creates an empty queue for `jobs` jobs.
     pub fn new(jobs: usize) -> Ready {
         assert!(jobs <= NO_JOB as usize, "{jobs} jobs");
-        // SAFETY: only job indices below `jobs` are pushed.
-        Ready { first: NO_JOB, last: NO_JOB, next: unsafe { Dense::new(vec![NO_JOB; jobs]) } }
+        Ready { first: NO_JOB, last: NO_JOB, next: Dense::new(vec![NO_JOB; jobs]) }
     }
 
     /// Returns the first job.

@@ -17,7 +17,7 @@ use crate::controller::requests::Requests;
 use crate::controller::train::Train;
 use crate::controller::{Config, ConfigError};
 use crate::request::{Completion, Kind, RankKind, Request};
-use crate::state::{Command, CommandKind, EnergyByUse, NEVER, RankActivity, State, class};
+use crate::state::{Command, CommandKind, EnergyByUse, NEVER, PerRank, RankActivity, State, class};
 use crate::stats::{ChannelStats, PortStats};
 
 /// Marks the absence of a transfer.
@@ -68,7 +68,7 @@ pub struct Channel {
     pub(crate) requests: Requests,
     pub(crate) maintenance: Maintenance,
     /// Per-rank candidates for the next command of each bank.
-    pub(crate) candidates: Dense<Candidates>,
+    pub(crate) candidates: PerRank<Candidates>,
     pub(crate) queues: Queues,
     pub(crate) transfers: Dense<Transfer>,
     /// First free transfer, or [`NO_TRANSFER`]. Free transfers are linked through `to_enter`.
@@ -127,12 +127,10 @@ impl Channel {
             },
             requests: Requests::new(config),
             maintenance: Maintenance::new(config),
-            // SAFETY: ranks are numbered like those of the state, of which there are as many.
-            candidates: unsafe { Dense::new(vec![Candidates::EMPTY; state.ranks.len()]) },
+            candidates: PerRank::new(state.ranks.len(), |_| Candidates::EMPTY),
             queues: Queues::new(state.ranks.len(), config.read_queue, config.write_queue, age_max),
             state,
-            // SAFETY: `keep_transfer` numbers transfers, and free ones are never used.
-            transfers: unsafe { Dense::new(Vec::new()) },
+            transfers: Dense::new(Vec::new()),
             free_transfer: NO_TRANSFER,
             ports: vec![VecDeque::new(); config.ports as usize],
             ending: [0; 2],

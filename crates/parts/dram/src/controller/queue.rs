@@ -3,17 +3,14 @@
 //! Consecutive bursts of a request that arrived evenly spaced share an entry, a run, so that the cost of a page does not
 //! grow with the number of its bursts.
 
-use sim::Dense;
-
 use crate::device::Place;
 use crate::request::Kind;
-use crate::state::{BANKS, PerBank};
+use crate::state::{BANKS, PerBank, PerRank};
 
 /// Marks the absence of an entry.
 pub(crate) const NONE: u8 = u8::MAX;
 /// Places per queue. Places for reads come first, then those for writes.
 const PLACES: usize = 64;
-const ALL: usize = 2 * PLACES;
 
 /// Arrival of consecutive bursts: the cycle of the first, the clocks between two, and their number.
 #[derive(Clone, Copy)]
@@ -94,6 +91,10 @@ impl Entry {
     }
 }
 
+/// The runs of both queues. Only the first places are used, but a byte can index all of them, so that no index needs a
+/// check.
+type Entries = [Entry; 1 << u8::BITS];
+
 /// The places of one queue.
 #[derive(Clone, Copy)]
 struct Places {
@@ -127,10 +128,10 @@ struct RankQueue {
 
 /// Both queues of a channel.
 pub(crate) struct Queues {
-    ranks: Dense<RankQueue>,
+    ranks: PerRank<RankQueue>,
     /// Bit masks of the ranks for which reads wait, and for which writes wait.
     waiting: [u32; 2],
-    entries: Dense<Entry>,
+    entries: Box<Entries>,
     places: [Places; 2],
     /// Number of the next burst, and the run that the last one joined.
     order: u64,
@@ -146,10 +147,8 @@ impl Queues {
         };
         let waits = |_| RankQueue { banks: PerBank([NO_BURSTS; BANKS]), waiting: [0; 2], hits: [0; 2] };
         Queues {
-            // SAFETY: bursts and candidates carry the number of a rank of the channel's state.
-            ranks: unsafe { Dense::new((0..ranks).map(waits).collect()) },
-            // SAFETY: places are below `ALL`, and the absence of one is checked.
-            entries: unsafe { Dense::new(vec![EMPTY; ALL]) },
+            ranks: PerRank::new(ranks, waits),
+            entries: Box::new([EMPTY; 1 << u8::BITS]),
             waiting: [0; 2],
             places: [places(reads), places(writes)],
             order: 0,
@@ -406,7 +405,7 @@ impl Queues {
     }
 }
 
-fn first_of_row(entries: &Dense<Entry>, mut entry: u8, row: u32) -> u8 {
+fn first_of_row(entries: &Entries, mut entry: u8, row: u32) -> u8 {
     while entry != NONE && entries[entry as usize].row != row {
         entry = entries[entry as usize].next;
     }

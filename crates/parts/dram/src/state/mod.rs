@@ -8,6 +8,7 @@ mod bank;
 mod command;
 mod commands;
 mod constraints;
+mod per_rank;
 mod power;
 mod rank;
 
@@ -15,10 +16,11 @@ pub(crate) use bank::{BANKS, Bank, CLOSED, PerBank};
 pub(crate) use command::Log;
 pub use command::{Command, CommandKind};
 pub(crate) use constraints::{Constraints, GROUPS, class};
+pub(crate) use per_rank::{PerRank, RANKS};
 pub use power::{EnergyByUse, PowerState, RankActivity};
 pub(crate) use rank::{PowerMode, Rank};
 
-use sim::{Dense, Time};
+use sim::Time;
 
 use crate::device::{Clock, Device, Place, Timing};
 use crate::request::{Kind, RankKind};
@@ -27,8 +29,6 @@ use bank::Gaps;
 
 /// A cycle after every command.
 pub(crate) const NEVER: u64 = u64::MAX;
-/// Maximum number of ranks per channel.
-pub(crate) const RANKS: usize = 16;
 
 /// The ranks of a channel, their banks, and the command bus.
 pub(crate) struct State {
@@ -38,7 +38,7 @@ pub(crate) struct State {
     /// Banks per rank, and the base-2 logarithm of the banks per group.
     pub(crate) banks: usize,
     pub(crate) group_shift: u32,
-    pub(crate) ranks: Dense<Rank>,
+    pub(crate) ranks: PerRank<Rank>,
     /// The first free cycle of the command bus.
     pub(crate) bus_free: u64,
     /// Cycle of the last step.
@@ -54,11 +54,11 @@ impl State {
         let (interval, count) = (u64::from(device.timing.refi), kinds.len() as u64);
         // Staggered, so that no two ranks are refreshed at the same time.
         let due = |rank: usize| interval + interval * rank as u64 / count;
-        let rank =
-            |(number, kind): (usize, &RankKind)| Rank::new(*kind, refresh && *kind == RankKind::Dram, due(number));
-        let ranks = kinds.iter().enumerate().map(rank).collect();
-        // SAFETY: ranks are numbered by layouts, which number those of the configuration, and by loops over all of them.
-        let ranks = unsafe { Dense::new(ranks) };
+        let rank = |number: usize| {
+            let kind = kinds.get(number).copied().unwrap_or_default();
+            Rank::new(kind, refresh && kind == RankKind::Dram, due(number))
+        };
+        let ranks = PerRank::new(kinds.len(), rank);
         State {
             timing: device.timing,
             clock: device.clock,

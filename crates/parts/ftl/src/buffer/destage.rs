@@ -274,7 +274,10 @@ impl Ftl {
                 place.into_iter().for_each(|place| *place = media::NOBODY);
                 continue;
             }
-            let Slot { unit, home, owner, .. } = self.buffer.slots[slot];
+            // A shared buffer may keep the data.
+            let shared = self.config.buffers.shared;
+            let slots = &mut self.buffer.slots;
+            let Slot { unit, home, owner, .. } = if shared { slots[slot] } else { slots.give(slot) };
             place.into_iter().for_each(|place| *place = unit);
             match owner {
                 Owner::Host => {
@@ -287,7 +290,7 @@ impl Ftl {
             if let Some(entry) = self.map.table.entry(unit)
                 && *entry == Location::buffer(slot)
             {
-                if owner == Owner::Host && self.config.buffers.shared {
+                if owner == Owner::Host && shared {
                     self.buffer.write_used -= 1;
                     host -= 1;
                     if self.room_for_clean() {
@@ -300,7 +303,9 @@ impl Ftl {
                     *entry = home;
                 }
             }
-            self.buffer.slots.give(slot);
+            if shared {
+                self.buffer.slots.give(slot);
+            }
         }
         self.buffer.write_used -= host;
         self.gc.end_copies(pu, copies);

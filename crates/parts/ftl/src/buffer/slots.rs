@@ -118,9 +118,7 @@ impl Slots {
             previous: NIL,
             next: if i + 1 < count { i + 1 } else { NIL },
         };
-        // SAFETY: slot numbers are those taken from the free list. The end of a list (`NIL`) is checked and never used
-        // as an index.
-        let slots = unsafe { Dense::new((0..count).map(slot).collect()) };
+        let slots = Dense::new((0..count).map(slot).collect());
         Slots { slots, free: if count > 0 { 0 } else { NIL } }
     }
 
@@ -177,17 +175,19 @@ impl Slots {
         id
     }
 
-    /// Returns a slot, which must be in no list, to the free list.
+    /// Returns a slot, which must be in no list, to the free list. Returns what it held.
     #[inline]
-    pub fn give(&mut self, id: u32) {
+    pub fn give(&mut self, id: u32) -> Slot {
         let free = self.free;
         let slot = &mut self.slots[id as usize];
         debug_assert_ne!(slot.holds, Holds::Nothing, "slot {id} is freed twice");
         debug_assert_eq!(slot.waiters, NIL, "slot {id} is freed while reads wait for it");
         debug_assert!(!slot.away, "slot {id} is freed while its data is in host memory");
+        let held = *slot;
         slot.holds = Holds::Nothing;
         slot.next = free;
         self.free = id;
+        held
     }
 
     /// Drops all reads that wait for slots.

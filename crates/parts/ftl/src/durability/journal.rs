@@ -173,6 +173,8 @@ impl Journal {
 impl Ftl {
     pub(crate) fn trim(&mut self, tag: Tag, out: &mut Actions) {
         if self.requests.commands[tag].sectors > 0 {
+            // Refuses a range beyond the capacity.
+            self.range(tag);
             let shift = self.layout.unit_shift - SECTOR.trailing_zeros();
             let command = &self.requests.commands[tag];
             // Only whole units are trimmed; partially covered units stay.

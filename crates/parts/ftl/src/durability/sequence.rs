@@ -16,8 +16,7 @@ pub struct Sequence {
 
 /// Creates `count` zeroed words.
 fn words(count: usize) -> Dense<u64> {
-    // SAFETY: the window is indexed modulo its length, a power of two.
-    unsafe { Dense::new(vec![0; count]) }
+    Dense::new(vec![0; count])
 }
 
 impl Sequence {
@@ -26,10 +25,12 @@ impl Sequence {
         Sequence { window: words(16), oldest: last + 1, next: last + 1 }
     }
 
-    /// Returns the word index and bit mask of a program.
+    /// Returns the word and bit mask of a program.
     #[inline]
-    fn place(&self, sequence: u64) -> (usize, u64) {
-        ((sequence / 64) as usize & (self.window.len() - 1), 1 << (sequence % 64))
+    fn place(&mut self, sequence: u64) -> (&mut u64, u64) {
+        let word = (sequence / 64) as usize & (self.window.len() - 1);
+        // SAFETY: the window has a word or more, because it begins with some and only grows.
+        (unsafe { self.window.get_unchecked_mut(word) }, 1 << (sequence % 64))
     }
 
     /// Assigns the sequence number of the next program, which is in progress from now on.
@@ -40,7 +41,7 @@ impl Sequence {
             self.widen();
         }
         let (word, bit) = self.place(sequence);
-        self.window[word] |= bit;
+        *word |= bit;
         self.next += 1;
         sequence
     }
@@ -62,16 +63,16 @@ impl Sequence {
     /// Marks the program as durable; returns true if that advanced [`oldest`](Self::oldest).
     #[inline]
     pub fn retire(&mut self, sequence: u64) -> bool {
+        let issued = (self.oldest..self.next).contains(&sequence);
         let (word, bit) = self.place(sequence);
-        let under_way = (self.oldest..self.next).contains(&sequence) && self.window[word] & bit != 0;
-        assert!(under_way, "program {sequence} ended twice");
-        self.window[word] &= !bit;
+        assert!(issued && *word & bit != 0, "program {sequence} ended twice");
+        *word &= !bit;
         if sequence != self.oldest {
             return false;
         }
         while self.oldest < self.next {
             let (word, bit) = self.place(self.oldest);
-            let rest = self.window[word] & bit.wrapping_neg();
+            let rest = *word & bit.wrapping_neg();
             if rest != 0 {
                 self.oldest = self.oldest / 64 * 64 + u64::from(rest.trailing_zeros());
                 return true;

@@ -372,7 +372,7 @@ fn planes_of(layout: &Layout, planes: PlaneMask, bits: u64) -> PlaneMask {
 }
 
 /// Counts set bits. Most programs have few units, and not every processor counts bits in a single instruction.
-#[inline(always)]
+#[inline]
 fn ones(bits: u64) -> u32 {
     if bits < 4 { bits as u32 - (bits as u32 >> 1) } else { bits.count_ones() }
 }

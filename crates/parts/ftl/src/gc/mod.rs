@@ -52,8 +52,7 @@ impl Collector {
         let background = if batch.is_on() { Purpose::Batch } else { Purpose::Collection };
         let unit = |_| Collection::new(quota, layout.data_units, background);
         Collector {
-            // SAFETY: parallel unit numbers come from the layout, or from operations that carry such a number.
-            units: unsafe { Dense::new((0..layout.parallel_units).map(unit).collect()) },
+            units: Dense::new((0..layout.parallel_units).map(unit).collect()),
             short: ShortUnits::default(),
             pace: Pace::new(config, layout),
             order: ScanOrder::new(config, layout),

@@ -31,8 +31,7 @@ impl Table {
     /// Creates a map of `units` logical units, all nowhere.
     pub fn new(units: u32) -> Table {
         let chunks = (units as usize).div_ceil(CHUNK);
-        // SAFETY: units requested by the host are checked against the capacity, units found in flash by `holds`.
-        let chunks = unsafe { Dense::new((0..chunks).map(|_| None).collect()) };
+        let chunks = Dense::new((0..chunks).map(|_| None).collect());
         Table { entries: Entries::Chunks(chunks), units }
     }
 

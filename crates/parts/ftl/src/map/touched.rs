@@ -21,19 +21,18 @@ pub(crate) struct Touched {
     ranges: Vec<u32>,
 }
 
+/// Returns the location of an untouched unit.
+#[inline]
+fn by_rule(rule: &Laid, unit: u32) -> Location {
+    rule.home(unit).map_or(Location::NOWHERE, Location::flash)
+}
+
 impl Touched {
     /// Creates a map of `units` logical units that follows `rule`.
     pub(crate) fn new(rule: Arc<Laid>, units: u32) -> Touched {
-        // SAFETY: the table that contains this map is accessed only with units that it holds.
-        let directory = unsafe { Dense::new(vec![0; (units as usize).div_ceil(LEAF)]) };
-        // SAFETY: the directory holds the indices of leaves, assigned as they are added.
-        let leaves = unsafe { Dense::new(Vec::new()) };
+        let directory = Dense::new(vec![0; (units as usize).div_ceil(LEAF)]);
+        let leaves = Dense::new(Vec::new());
         Touched { rule, directory, leaves, ranges: Vec::new() }
-    }
-
-    #[inline]
-    fn by_rule(&self, unit: u32) -> Location {
-        self.rule.home(unit).map_or(Location::NOWHERE, Location::flash)
     }
 
     /// Returns the location of `unit`.
@@ -41,12 +40,13 @@ impl Touched {
     pub(crate) fn get(&self, unit: u32) -> Location {
         let leaf = self.directory[(unit >> LEAF_BITS) as usize];
         if leaf != 0 {
-            let entry = self.leaves[leaf as usize - 1][unit as usize % LEAF];
+            // SAFETY: the directory holds numbers of leaves, which are never removed.
+            let entry = unsafe { self.leaves.get_unchecked(leaf as usize - 1) }[unit as usize % LEAF];
             if entry != Location::UNTOUCHED {
                 return entry;
             }
         }
-        self.by_rule(unit)
+        by_rule(&self.rule, unit)
     }
 
     /// Returns the entry of `unit`, mutable.
@@ -54,11 +54,13 @@ impl Touched {
     pub(crate) fn entry(&mut self, unit: u32) -> &mut Location {
         let leaf = self.directory[(unit >> LEAF_BITS) as usize];
         let leaf = if leaf != 0 { leaf } else { self.add_leaf(unit >> LEAF_BITS) };
-        let at = (leaf as usize - 1, unit as usize % LEAF);
-        if self.leaves[at.0][at.1] == Location::UNTOUCHED {
-            self.leaves[at.0][at.1] = self.by_rule(unit);
+        let Touched { rule, leaves, .. } = self;
+        // SAFETY: the directory holds numbers of leaves, which are never removed; a new leaf was just added.
+        let entry = &mut unsafe { leaves.get_unchecked_mut(leaf as usize - 1) }[unit as usize % LEAF];
+        if *entry == Location::UNTOUCHED {
+            *entry = by_rule(rule, unit);
         }
-        &mut self.leaves[at.0][at.1]
+        entry
     }
 
     /// Returns the entry of `unit`, mutable, if it or a unit near it was touched; an untouched one is
@@ -66,15 +68,20 @@ impl Touched {
     #[inline]
     pub(crate) fn entry_if_touched(&mut self, unit: u32) -> Option<&mut Location> {
         let leaf = self.directory[(unit >> LEAF_BITS) as usize];
-        (leaf != 0).then(|| &mut self.leaves[leaf as usize - 1][unit as usize % LEAF])
+        // SAFETY: the directory holds numbers of leaves, which are never removed.
+        (leaf != 0).then(|| &mut unsafe { self.leaves.get_unchecked_mut(leaf as usize - 1) }[unit as usize % LEAF])
     }
 
     /// Returns true if `unit` is at `home`, its location by the rule if it was not touched.
     #[inline]
     pub(crate) fn is_at(&self, unit: u32, home: Location) -> bool {
         let leaf = self.directory[(unit >> LEAF_BITS) as usize];
-        let entry = if leaf == 0 { Location::UNTOUCHED } else { self.leaves[leaf as usize - 1][unit as usize % LEAF] };
-        debug_assert!(entry != Location::UNTOUCHED || self.by_rule(unit) == home);
+        let entry = match leaf {
+            0 => Location::UNTOUCHED,
+            // SAFETY: the directory holds numbers of leaves, which are never removed.
+            leaf => (unsafe { self.leaves.get_unchecked(leaf as usize - 1) })[unit as usize % LEAF],
+        };
+        debug_assert!(entry != Location::UNTOUCHED || by_rule(&self.rule, unit) == home);
         entry == home || entry == Location::UNTOUCHED
     }
 
@@ -83,12 +90,14 @@ impl Touched {
     pub(crate) fn entry_at(&mut self, unit: u32, home: Location) -> &mut Location {
         let leaf = self.directory[(unit >> LEAF_BITS) as usize];
         let leaf = if leaf != 0 { leaf } else { self.add_leaf(unit >> LEAF_BITS) };
-        let at = (leaf as usize - 1, unit as usize % LEAF);
-        if self.leaves[at.0][at.1] == Location::UNTOUCHED {
-            debug_assert_eq!(self.by_rule(unit), home);
-            self.leaves[at.0][at.1] = home;
+        let Touched { rule, leaves, .. } = self;
+        // SAFETY: the directory holds numbers of leaves, which are never removed; a new leaf was just added.
+        let entry = &mut unsafe { leaves.get_unchecked_mut(leaf as usize - 1) }[unit as usize % LEAF];
+        if *entry == Location::UNTOUCHED {
+            debug_assert_eq!(by_rule(rule, unit), home);
+            *entry = home;
         }
-        &mut self.leaves[at.0][at.1]
+        entry
     }
 
     fn add_leaf(&mut self, range: u32) -> u32 {

@@ -35,7 +35,7 @@ pub struct Command {
 }
 
 /// Host commands by tag.
-pub struct Commands(Dense<Command>);
+pub struct Commands(Dense<Command, Tag>);
 
 impl Commands {
     /// Creates a table for tags below `tags`.
@@ -54,8 +54,7 @@ impl Commands {
             handle: 0,
             next: NIL,
         };
-        // SAFETY: `start` and `checked` check each tag, and the layer only keeps tags of commands that were started.
-        Commands(unsafe { Dense::new(vec![none; tags as usize]) })
+        Commands(Dense::new(vec![none; tags as usize]))
     }
 
     /// Drops all commands.
@@ -69,8 +68,7 @@ impl Commands {
     /// If there is no such tag, or a command with it is in progress.
     #[inline]
     pub fn start(&mut self, tag: Tag, request: &Request) -> &mut Command {
-        assert!((tag.0 as usize) < self.0.len(), "tag {} of {}", tag.0, self.0.len());
-        let command = &mut self.0[tag.0 as usize];
+        let command = &mut self.0[tag];
         assert!(!command.active, "tag {} is already in use", tag.0);
         *command = Command {
             op: request.op,
@@ -88,28 +86,19 @@ impl Commands {
         };
         command
     }
-
-    /// Returns the command `tag`, a number from outside the layer.
-    ///
-    /// # Panics
-    /// If there is no such tag.
-    #[inline]
-    pub fn checked(&self, tag: Tag) -> &Command {
-        &(*self.0)[tag.0 as usize]
-    }
 }
 
 impl std::ops::Index<Tag> for Commands {
     type Output = Command;
     #[inline]
     fn index(&self, tag: Tag) -> &Command {
-        &self.0[tag.0 as usize]
+        &self.0[tag]
     }
 }
 
 impl std::ops::IndexMut<Tag> for Commands {
     #[inline]
     fn index_mut(&mut self, tag: Tag) -> &mut Command {
-        &mut self.0[tag.0 as usize]
+        &mut self.0[tag]
     }
 }

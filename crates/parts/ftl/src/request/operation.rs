@@ -98,7 +98,7 @@ impl Operation {
 
 /// Flash operations by [`OpId`].
 pub struct Operations {
-    all: Dense<Operation>,
+    all: Dense<Operation, OpId>,
     free: u32,
     /// Slots of each program, `program_units` entries per operation.
     slots: Dense<u32>,
@@ -109,11 +109,8 @@ pub struct Operations {
 impl Operations {
     /// Creates an empty table; a program has up to `program_units` slots.
     pub fn new(program_units: u32) -> Operations {
-        // SAFETY: operation numbers are those returned by `start`, and the flash reports completions with the same
-        // numbers.
-        let all = unsafe { Dense::new(Vec::new()) };
-        // SAFETY: same numbers as above, times the stride of slots.
-        let slots = unsafe { Dense::new(Vec::new()) };
+        let all = Dense::new(Vec::new());
+        let slots = Dense::new(Vec::new());
         Operations { all, free: NIL, slots, stride: program_units as usize, active: 0 }
     }
 
@@ -124,26 +121,26 @@ impl Operations {
         if self.free == NIL {
             return self.grow(operation);
         }
-        let id = self.free;
-        let entry = &mut self.all[id as usize];
+        let id = OpId(self.free);
+        let entry = &mut self.all[id];
         self.free = entry.subject;
         *entry = operation;
-        OpId(id)
+        id
     }
 
     /// Like [`start`](Self::start), for kinds whose caller sets every field they use: the other fields keep their old
     /// values.
     #[inline]
     pub fn start_bare(&mut self, kind: Kind, subject: u32) -> OpId {
-        if self.free == NIL {
-            return self.start(Operation::of(kind, subject));
-        }
         self.active += 1;
-        let id = self.free;
-        let entry = &mut self.all[id as usize];
+        if self.free == NIL {
+            return self.grow(Operation::of(kind, subject));
+        }
+        let id = OpId(self.free);
+        let entry = &mut self.all[id];
         self.free = entry.subject;
         (entry.kind, entry.subject) = (kind, subject);
-        OpId(id)
+        id
     }
 
     fn grow(&mut self, operation: Operation) -> OpId {
@@ -155,7 +152,7 @@ impl Operations {
     /// Ends an operation and returns it.
     #[inline]
     pub fn end(&mut self, id: OpId) -> Operation {
-        let was = self.all[id.0 as usize];
+        let was = self.all[id];
         self.free(id);
         was
     }
@@ -163,7 +160,7 @@ impl Operations {
     /// Ends an operation.
     #[inline]
     pub fn free(&mut self, id: OpId) {
-        let entry = &mut self.all[id.0 as usize];
+        let entry = &mut self.all[id];
         assert!(entry.kind != Kind::Free, "operation {} is not in progress", id.0);
         entry.kind = Kind::Free;
         entry.subject = self.free;
@@ -233,13 +230,13 @@ impl std::ops::Index<OpId> for Operations {
     type Output = Operation;
     #[inline]
     fn index(&self, id: OpId) -> &Operation {
-        &self.all[id.0 as usize]
+        &self.all[id]
     }
 }
 
 impl std::ops::IndexMut<OpId> for Operations {
     #[inline]
     fn index_mut(&mut self, id: OpId) -> &mut Operation {
-        &mut self.all[id.0 as usize]
+        &mut self.all[id]
     }
 }

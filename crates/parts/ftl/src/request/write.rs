@@ -31,7 +31,7 @@ impl Ftl {
 
     /// Stores the data of a write in slots.
     pub(crate) fn store(&mut self, tag: Tag, out: &mut Actions) {
-        let Command { unit: first, units, whole, .. } = *self.requests.commands.checked(tag);
+        let Command { unit: first, units, whole, .. } = self.requests.commands[tag];
         self.buffer.data_arrived(units);
         for unit in first..first + units {
             let mask = if whole { self.layout.all_sectors } else { self.mask(tag, unit) };

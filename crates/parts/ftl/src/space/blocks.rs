@@ -61,9 +61,7 @@ pub struct Blocks {
 
 /// Creates a table of `length` copies of `entry`.
 fn of_each<T: Clone>(length: usize, entry: T) -> Dense<T> {
-    // SAFETY: block and unit numbers come from the layout: an index is either an entry of the map, which holds numbers
-    // of the layout, or derived from a host command, which is checked.
-    unsafe { Dense::new(vec![entry; length]) }
+    Dense::new(vec![entry; length])
 }
 
 impl Blocks {
@@ -246,9 +244,9 @@ impl Blocks {
         self.rank[block as usize] += units;
     }
 
-    /// Marks `unit` of `block` invalid; returns the number of units left valid.
+    /// Marks `unit` of `block` invalid; returns the number of units left valid, and the usage of the block.
     #[inline]
-    pub fn clear_valid(&mut self, block: u32, unit: u32) -> u32 {
+    pub fn clear_valid(&mut self, block: u32, unit: u32) -> (u32, Use) {
         let (word, bit) = (&mut self.valid[unit as usize / 64], 1u64 << (unit % 64));
         if *word & bit == 0 {
             self.clear_by_rule(block, unit);
@@ -258,7 +256,9 @@ impl Blocks {
         }
         let rank = &mut self.rank[block as usize];
         *rank -= 1;
-        *rank & !NOT_COLLECTABLE
+        // SAFETY: the block has a rank, and there is a usage for each rank.
+        let usage = unsafe { *self.usage.get_unchecked(block as usize) };
+        (*rank & !NOT_COLLECTABLE, usage)
     }
 
     /// Returns true if the bits of `block` are relative to the rule of its layout.

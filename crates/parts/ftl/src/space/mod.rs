@@ -38,10 +38,7 @@ impl Space {
     pub(crate) fn new(config: &Config, layout: &Layout) -> Space {
         Space {
             blocks: Blocks::new(layout),
-            // SAFETY: parallel unit numbers come from the layout, or from operations that carry such a number.
-            parallel_units: unsafe {
-                Dense::new((0..layout.parallel_units).map(|_| ParallelUnit::new(config)).collect())
-            },
+            parallel_units: Dense::new((0..layout.parallel_units).map(|_| ParallelUnit::new(config)).collect()),
             erase_queue: EraseQueue::new(),
             host_room: HostRoom::new(layout.parallel_units),
             lent: Lent::new(config, layout),

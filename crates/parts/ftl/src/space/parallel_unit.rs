@@ -305,13 +305,13 @@ impl Ftl {
     }
 
     /// Returns true if `pu` may open a block for the host and still leave collection the blocks it needs.
-    #[inline(always)]
+    #[inline]
     fn is_open_reserved(&self, pu: u32) -> bool {
         if self.space.blocks.is_whole() { self.is_reserved(pu, 1) } else { self.is_reserved_in_pool(pu, 1) }
     }
 
     /// Returns true if the free blocks of `pu`, without `taken` of them, suffice for collection to proceed.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_reserved(&self, pu: u32, taken: usize) -> bool {
         self.space.parallel_units[pu as usize].free.len() >= RESERVE + taken
             && (self.space.blocks.is_whole() || self.reserves_units(pu, taken))

@@ -24,14 +24,6 @@ impl Nand {
         (only && host != NONE).then_some(host)
     }
 
-    /// Starts that read; the channel is free.
-    #[inline]
-    fn start_next_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
-        let d = &mut self.dies[die];
-        (d.queues[HOST].head, d.host_overtaken) = (self.ops[id].next, 0);
-        self.start_read(now, die, id, s);
-    }
-
     /// A die and its channel are free again: continues the work that waits for either.
     #[inline]
     pub(crate) fn released<S: Schedule<Event>>(&mut self, now: Time, die: usize, number: usize, s: &mut S) {

@@ -161,8 +161,7 @@ impl std::ops::IndexMut<u32> for Ops {
 impl Ops {
     /// Creates an empty table.
     pub(crate) fn new() -> Ops {
-        // SAFETY: queues, dies and events only name submitted operations, which have entries; a queue's end names none.
-        Ops { slots: unsafe { Dense::new(Vec::new()) } }
+        Ops { slots: Dense::new(Vec::new()) }
     }
 
     /// Returns the entry of `id`, which is not under way.

@@ -7,8 +7,17 @@ use crate::die::{Die, NOWHERE, Phase};
 use crate::log::{Log, Step};
 use crate::nand::{Event, Nand, lane};
 use crate::reliability::ecc::Engines;
-use crate::schedule::op::{Kind, NONE, Op};
+use crate::schedule::op::{HOST, Kind, NONE, Op};
 use crate::tables::Tables;
+
+/// Where an operation waited until its start.
+enum Origin {
+    Outside,
+    /// First in its queue.
+    Queue,
+    /// First in the queue of the host's reads.
+    HostQueue,
+}
 
 impl Nand {
     /// Starts the read `id`.
@@ -20,22 +29,40 @@ impl Nand {
     /// Starts the operation `id`, the first of its queue.
     #[inline]
     pub(crate) fn start_first<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
-        self.start_of(now, die, id, self.ops[id].kind, true, s);
+        self.start_of(now, die, id, None, Origin::Queue, s);
     }
 
     /// Starts the operation `id` of this `kind`, which is in no queue.
     #[inline]
     pub(crate) fn start<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, kind: Kind, s: &mut S) {
-        self.start_of(now, die, id, kind, false, s);
+        self.start_of(now, die, id, Some(kind), Origin::Outside, s);
     }
 
+    /// Starts the host's read `id`, the first in its queue, which overtakes none.
     #[inline(always)]
-    fn start_of<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, kind: Kind, queued: bool, s: &mut S) {
+    pub(crate) fn start_next_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
+        self.start_of(now, die, id, Some(Kind::Read), Origin::HostQueue, s);
+    }
+
+    /// Starts the operation `id` of this `kind`, if it is known, that comes from `origin`.
+    #[inline(always)]
+    fn start_of<S: Schedule<Event>>(
+        &mut self,
+        now: Time,
+        die: usize,
+        id: u32,
+        kind: Option<Kind>,
+        origin: Origin,
+        s: &mut S,
+    ) {
         let Nand { tables, ops, dies, channels, store, hazards, log, ecc, config, .. } = self;
         let (op, d) = (&mut ops[id], &mut dies[die]);
         let channel = &mut channels[d.channel as usize];
-        if queued {
-            d.leave_queue(op);
+        let kind = kind.unwrap_or(op.kind);
+        match origin {
+            Origin::Outside => {}
+            Origin::Queue => d.leave_queue(op),
+            Origin::HostQueue => (d.queues[HOST].head, d.host_overtaken) = (op.next, 0),
         }
         if kind == Kind::Read && hazards.reads | store.has_torn() && !op.faced {
             hazards.face_read(now, op, store);

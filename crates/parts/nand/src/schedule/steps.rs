@@ -184,7 +184,7 @@ impl Nand {
         d.stats.holding += now - d.out_since;
         d.out = NONE;
         d.load -= 1;
-        let waits = d.load;
+        let (waits, holds) = (d.load, d.phase == Phase::Holding);
         let op = &mut self.ops[id];
         let done = if (op.retries == 0) & !self.tables.decoded {
             Some(op.end_read(id))
@@ -195,7 +195,7 @@ impl Nand {
         if self.tables.independent {
             self.plane_released(now, die, number, s);
         } else if waited_for | waits != 0 || done.is_none() {
-            if self.dies[die].phase == Phase::Holding {
+            if holds {
                 self.output(now, die, s);
             }
             self.released(now, die, number, s);

@@ -182,7 +182,7 @@ impl Store {
         slc: bool,
         units: impl IntoIterator<Item = U>,
     ) {
-        let first = page.die as usize * self.die_blocks + page.block as usize;
+        let first = self.first_block(page.block());
         let slc = u32::from(slc) * SLC;
         let (mut units, mut planes) = (units.into_iter().map(|unit| *unit.borrow()), page.planes.0);
         while planes & planes.wrapping_sub(1) != 0 {
@@ -517,7 +517,16 @@ impl Store {
 
     #[inline]
     fn first_block(&self, block: BlockAddr) -> usize {
+        let exists =
+            (block.block as usize) < self.plane_blocks && u32::from(block.planes.0) >> self.geometry.planes == 0;
+        if !exists {
+            self.refuse_block(block.die, block.planes.0, block.block);
+        }
         block.die as usize * self.die_blocks + block.block as usize
+    }
+
+    fn refuse_block(&self, die: u16, planes: u16, block: u32) -> ! {
+        panic!("die {die} planes {planes:#b} block {block} of {:?}", self.geometry)
     }
 
     #[inline]

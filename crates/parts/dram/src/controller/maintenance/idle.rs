@@ -27,7 +27,7 @@ impl Maintenance {
 
     fn walk_and_count(&mut self, state: &mut State, cycle: u64) {
         self.walk(state, cycle);
-        for rank in &mut state.ranks {
+        for rank in state.ranks.iter_mut() {
             rank.count(cycle);
         }
     }
@@ -69,7 +69,7 @@ impl Maintenance {
     }
 
     fn repeat(&mut self, state: &mut State, before: &[Shape], now: u64, times: u64, interval: u64) {
-        for ((rank, usage), before) in state.ranks.iter_mut().zip(&self.ranks).zip(before) {
+        for ((rank, usage), before) in state.ranks.iter_mut().zip(self.ranks.iter()).zip(before) {
             debug_assert!(rank.data_end <= now && usage.blocked == 0);
             rank.repeat(&before.activity, times, times * interval);
         }

@@ -12,10 +12,10 @@ pub(crate) use need::{Need, Step};
 pub use refresh::RefreshMode;
 pub use row_policy::PagePolicy;
 
-use sim::{Dense, Time};
+use sim::Time;
 
 use crate::controller::Config;
-use crate::state::{CommandKind, PowerMode, State};
+use crate::state::{CommandKind, PerRank, PowerMode, State};
 use need::RankUse;
 use power_management::PowerManagement;
 use refresh::Refresh;
@@ -26,7 +26,7 @@ pub(crate) struct Maintenance {
     refresh: Refresh,
     power: PowerManagement,
     pub(crate) rows: RowPolicy,
-    pub(crate) ranks: Dense<RankUse>,
+    pub(crate) ranks: PerRank<RankUse>,
     /// No maintenance is due before this cycle. Every change of state that makes maintenance due earlier lowers it.
     pub(crate) next_at: u64,
 }
@@ -38,8 +38,7 @@ impl Maintenance {
             refresh: Refresh::new(config),
             power: PowerManagement::new(config.power_down_after, config.self_refresh_after, in_clocks),
             rows: RowPolicy::new(config.page, in_clocks),
-            // SAFETY: ranks are numbered like those of the state, of which there are as many.
-            ranks: unsafe { Dense::new(vec![RankUse::default(); config.rank_count()]) },
+            ranks: PerRank::new(config.rank_count(), |_| RankUse::default()),
             next_at: 0,
         }
     }

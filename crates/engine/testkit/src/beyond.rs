@@ -1,0 +1,41 @@
+//! Calls with numbers beyond a table. Safe code must not reach what lies behind a table, in release builds either.
+
+use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Asserts that `call` panics; `what` is its source.
+///
+/// # Panics
+/// If it returns.
+pub fn refuses<R>(what: &str, call: impl FnOnce() -> R) {
+    let returns = catch_unwind(AssertUnwindSafe(|| {
+        black_box(call());
+    }));
+    assert!(returns.is_err(), "`{what}` accepts a number beyond its table");
+}
+
+/// Asserts that each call panics, each with an owner of its own: `refused!(owner = expression; call, call, …)`.
+#[macro_export]
+macro_rules! refused {
+    ($owner:ident = $new:expr; $($call:expr),+ $(,)?) => {
+        $($crate::beyond::refuses(stringify!($call), || {
+            #[allow(unused_mut)]
+            let mut $owner = $new;
+            let _ = std::hint::black_box($call);
+        });)+
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_panic_is_a_refusal() {
+        refused!(table = vec![1, 2]; table[2], table.swap(0, 2));
+    }
+
+    #[test]
+    #[should_panic(expected = "`table.get(2)` accepts a number beyond its table")]
+    fn a_value_is_none() {
+        refused!(table = vec![1, 2]; table.get(2));
+    }
+}
