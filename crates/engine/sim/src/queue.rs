@@ -459,12 +459,58 @@ mod tests {
         }
     }
 
+    /// Returns a queue at 5 ns with an event at 9 ns that was before all others, so that the next event takes a lane.
+    fn at_five() -> EventQueue<()> {
+        let mut queue = EventQueue::new(2);
+        queue.push(Lane(0), Time::from_ns(5), ());
+        queue.pop();
+        queue.push(Lane(0), Time::from_ns(9), ());
+        queue
+    }
+
     #[test]
-    #[should_panic(expected = "before now")]
-    fn the_past_is_refused() {
+    #[should_panic(expected = "an event at 4ns, before now (5ns)")]
+    fn the_past_is_refused_before_all_others() {
         let mut queue = EventQueue::new(1);
         queue.push(Lane(0), Time::from_ns(5), ());
         queue.pop();
         queue.push(Lane(0), Time::from_ns(4), ());
+    }
+
+    #[test]
+    #[should_panic(expected = "an event at 4ns, before now (5ns)")]
+    fn the_past_is_refused_at_the_head_of_a_lane() {
+        at_five().push(Lane(0), Time::from_ns(4), ());
+    }
+
+    #[test]
+    #[should_panic(expected = "an event at 4ns, before now (5ns)")]
+    fn the_past_is_refused_out_of_lane_order() {
+        let mut queue = at_five();
+        queue.push(Lane(1), Time::from_ns(20), ());
+        queue.push(Lane(1), Time::from_ns(4), ());
+    }
+
+    #[test]
+    #[should_panic(expected = "an event at 4ns, before now (5ns)")]
+    fn the_past_is_refused_in_a_drained_lane() {
+        let mut queue = EventQueue::new(2);
+        // The event at 1 ns was before all others; the one at 5 ns passes through the ring of its lane.
+        queue.push(Lane(0), Time::from_ns(1), ());
+        queue.push(Lane(1), Time::from_ns(5), ());
+        queue.pop();
+        queue.pop();
+        queue.push(Lane(0), Time::from_ns(9), ());
+        queue.push(Lane(1), Time::from_ns(4), ());
+    }
+
+    #[test]
+    fn the_present_is_accepted_on_every_path() {
+        let mut queue = at_five();
+        queue.push(Lane(1), Time::from_ns(20), ());
+        queue.push(Lane(0), Time::from_ns(5), ());
+        queue.push(Lane(1), Time::from_ns(5), ());
+        let times: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|(time, ())| time).collect();
+        assert_eq!(times, [5, 5, 9, 20].map(Time::from_ns));
     }
 }
