@@ -350,12 +350,10 @@ impl<E: Copy + Default> EventQueue<E> {
         (now, event)
     }
 
-    /// Adds an entry that is out of its lane's order, or whose lane is full.
+    /// Adds an entry that is out of its lane's order, or whose lane is full. An event in the past is before all others,
+    /// and refused as the first of all.
     #[cold]
     fn push_astray(&mut self, key: Key, event: E) {
-        if key.time < self.now.ps() {
-            self.refuse(Time::from_ps(key.time));
-        }
         let key = Key { order: key.order & !0xff | ASTRAY as u64, ..key };
         let entry = Entry { key, event };
         let lane = &mut self.lanes[ASTRAY];
