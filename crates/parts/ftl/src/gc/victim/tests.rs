@@ -189,3 +189,23 @@ fn cost_benefit_prefers_an_empty_block_and_never_a_full_one() {
 fn fifo_chooses_the_block_that_was_closed_first() {
     assert_eq!(choice(Policy::Fifo, &[(3, 10), (20, 30), (5, 20)]), 1);
 }
+
+#[test]
+fn d_choices_takes_the_best_of_as_many_draws_as_configured() {
+    // Of two blocks, the fuller one is chosen if all three draws fall on it: once in eight times.
+    let mut ftl = drive(Policy::DChoices, &[5, 10]);
+    (2..BLOCKS - 1).for_each(|block| ftl.space.blocks.withhold(block));
+    let choices = 8000;
+    let fuller = (0..choices).filter(|_| ftl.choose(0) == Some(1)).count();
+    // Four standard deviations of a binomial draw.
+    assert!((fuller as f64 - 1000.0).abs() < 4.0 * (8000.0_f64 * 7.0 / 64.0).sqrt(), "{fuller} of {choices}");
+}
+
+#[test]
+fn d_choices_finds_the_only_block_that_may_be_collected() {
+    let mut ftl = drive(Policy::DChoices, &[5, 10]);
+    (0..BLOCKS - 2).for_each(|block| ftl.space.blocks.withhold(block));
+    assert!((0..100).all(|_| ftl.choose(0) == Some(BLOCKS - 2)));
+    ftl.space.blocks.withhold(BLOCKS - 2);
+    assert_eq!(ftl.choose(0), None);
+}
