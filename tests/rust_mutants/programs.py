@@ -37,7 +37,8 @@ class Program:
 
 def _cargo(tree: Path, selection: Sequence[str]) -> list[Program]:
     command = ["cargo", "test", "--no-run", "--quiet", "--message-format=json-render-diagnostics", *selection]
-    env = {**os.environ, "CARGO_TARGET_DIR": str(TARGET)}
+    # In a folder of its own: cargo takes crates at the same place of two copies for the same ones.
+    env = {**os.environ, "CARGO_TARGET_DIR": str(TARGET / "mutants")}
     done = subprocess.run(command, cwd=tree, env=env, check=True, stdout=subprocess.PIPE, text=True)
     programs = []
     for line in done.stdout.splitlines():

@@ -511,4 +511,46 @@ mod tests {
         let times: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|(time, ())| time).collect();
         assert_eq!(times, [5, 5, 9, 20].map(Time::from_ns));
     }
+
+    #[test]
+    fn a_full_lane_keeps_the_order_of_its_events() {
+        let mut queue = EventQueue::new(2);
+        let events = 3 * PLACES as u64;
+        for number in 0..events {
+            queue.push(Lane(1), Time::from_ns(number), number);
+        }
+        assert_eq!(queue.len() as u64, events);
+        for number in 0..events {
+            assert_eq!(queue.pop(), Some((Time::from_ns(number), number)));
+        }
+    }
+
+    #[test]
+    fn an_empty_queue_has_no_next_event() {
+        let mut queue = EventQueue::new(1);
+        assert!(queue.is_empty() && queue.next_time().is_none() && queue.next_at() == Time::MAX);
+        // The second event takes the lane.
+        for at in [2, 3] {
+            queue.push(Lane(0), Time::from_ns(at), ());
+        }
+        for at in [2, 3] {
+            assert_eq!((queue.is_empty(), queue.next_time()), (false, Some(Time::from_ns(at))));
+            queue.pop();
+        }
+        assert!(queue.is_empty() && queue.next_time().is_none() && queue.pop().is_none());
+    }
+
+    #[test]
+    fn an_event_before_all_others_takes_no_lane() {
+        let mut queue = EventQueue::new(1);
+        let in_lanes = |queue: &EventQueue<()>| queue.lanes.iter().map(|lane| lane.waiting()).sum::<u8>();
+        queue.push(Lane(0), Time::from_ns(9), ());
+        assert_eq!((queue.len(), in_lanes(&queue)), (1, 0));
+        queue.push(Lane(0), Time::from_ns(8), ());
+        assert_eq!((queue.len(), in_lanes(&queue)), (2, 1), "one event waits there already");
+        queue.pop();
+        queue.pop();
+        queue.push(Lane(0), Time::from_ns(9), ());
+        assert_eq!((queue.len(), in_lanes(&queue)), (1, 0));
+    }
 }
