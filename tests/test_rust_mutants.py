@@ -28,6 +28,12 @@ pub fn first(a: u32, b: u32) -> u32 {
     }
 }
 
+fn second(table: &[u32], at: usize) -> Vec<u32> {
+    let mut all = Vec::with_capacity(2);
+    all.push(table[at % 2]);
+    all
+}
+
 const fn fixed(a: u32) -> bool {
     a == 5
 }
@@ -89,12 +95,13 @@ def test_mutants_are_of_code_that_runs(listed: Callable[[str], list[Mutant]]) ->
         (8, "constant", "if let Some(c) = a.checked_sub(b) && c >= (LIMIT + 1) {"),
         (8, "constant", "if let Some(c) = a.checked_sub(b) && c >= (LIMIT - 1) {"),
         (14, "constant", "_ => 1,"),
+        (20, "constant", "all.push(table[at % 1]);"),
     ]
-    assert {mutant.function for mutant in listed(SOURCE)} == {"first"}
+    assert {mutant.function for mutant in listed(SOURCE)} == {"first", "second"}
 
 
 def test_a_chosen_mutant_changes_its_expression_alone(listed: Callable[[str], list[Mutant]], tmp_path: Path) -> None:
-    mutants = listed(SOURCE)
+    mutants = [mutant for mutant in listed(SOURCE) if mutant.function == "first"]
     program = rewrite(SOURCE.encode(), dict(enumerate(mutants)), "hook") + MAIN
     (tmp_path / "main.rs").write_text(program)
     command = ["rustc", "--edition", "2024", "-Awarnings", "main.rs"]
@@ -155,6 +162,12 @@ def test_a_draw_survives_new_tests_and_comments(listed: Callable[[str], list[Mut
     keys = [mutant.key for mutant in draw(listed(SOURCE), 6, 1, "folder")]
     later = "//! A comment.\n" + SOURCE.replace("fn a_test() {", "fn a_test() {\n        assert!(1 < 2);")
     assert [mutant.key for mutant in draw(listed(later), 6, 1, "folder")] == keys
+
+
+def test_a_changed_place_replaces_few_drawn_mutants(listed: Callable[[str], list[Mutant]]) -> None:
+    keys = {mutant.key for mutant in draw(listed(SOURCE), 9, 1, "folder")}
+    later = {mutant.key for mutant in draw(listed(SOURCE.replace("return 1;", "return 5;")), 9, 1, "folder")}
+    assert len(keys & later) >= 7
 
 
 def test_a_reason_names_a_mutant(listed: Callable[[str], list[Mutant]]) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import subprocess
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +67,14 @@ def sources(root: Path, folder: str) -> list[str]:
 
 
 def draw(mutants: Sequence[Mutant], count: int, seed: int, folder: str) -> list[Mutant]:
-    """Draw mutants of a folder without repetition; the same for the same seed, in the order of the sources."""
-    chosen = random.Random(f"{seed} {folder}").sample(range(len(mutants)), min(count, len(mutants)))
-    return [mutants[at] for at in sorted(chosen)]
+    """Draw mutants of a folder without repetition; the same for the same seed, in the order of the sources.
+
+    The draw of each mutant depends on it alone, so that a change of one place replaces few of the others.
+    """
+    seen: Counter[tuple[str, ...]] = Counter()
+    keyed = []
+    for at, mutant in enumerate(mutants):
+        key = (mutant.file.removeprefix(folder), *mutant.key[1:])
+        keyed.append((random.Random(repr((seed, key, seen[key]))).random(), at))
+        seen[key] += 1
+    return [mutants[at] for at in sorted(at for _, at in sorted(keyed)[:count])]

@@ -15,7 +15,8 @@ use crate::mutant::{Piece, Site};
 pub fn mutants(file: &str, source: &str) -> syn::Result<Vec<Value>> {
     let parsed = syn::parse_file(source)?;
     let constants = exclude::integer_constants(&parsed);
-    let mut walk = Walk { file, source, constants, function: String::new(), found: Vec::new() };
+    let mut walk =
+        Walk { file, source, constants, function: String::new(), found: Vec::new(), in_index: false, is_most: false };
     walk.visit_file(&parsed);
     Ok(walk.found)
 }
@@ -26,6 +27,10 @@ struct Walk<'a> {
     constants: BTreeSet<String>,
     function: String,
     found: Vec<Value>,
+    /// Inside the brackets of an index.
+    in_index: bool,
+    /// Constants become no larger.
+    is_most: bool,
 }
 
 /// Returns the operators that may stand in place of `operator`.
@@ -68,8 +73,8 @@ impl Walk<'_> {
     }
 
     fn integer(&mut self, place: Range<usize>, value: u128, suffix: &str) {
-        let less = value.checked_sub(1);
-        for new in std::iter::once(value + 1).chain(less) {
+        let (more, less) = ((!self.is_most).then_some(value + 1), value.checked_sub(1));
+        for new in more.into_iter().chain(less) {
             let new = format!("{new}{suffix}");
             let mutant = self.site().replace("constant", place.clone(), place.clone(), &new, &[Piece::text(&*new)]);
             self.found.push(mutant);
@@ -147,7 +152,28 @@ impl<'ast> Visit<'ast> for Walk<'_> {
                 self.found.push(mutant);
             }
         }
-        visit::visit_expr_binary(self, binary);
+        self.visit_expr(&binary.left);
+        // A larger divisor fails as soon as an index reaches it, or the remainder only spares a bounds check.
+        let outer = self.is_most;
+        self.is_most |= self.in_index && matches!(binary.op, BinOp::Rem(_));
+        self.visit_expr(&binary.right);
+        self.is_most = outer;
+    }
+
+    fn visit_expr_index(&mut self, index: &'ast syn::ExprIndex) {
+        self.visit_expr(&index.expr);
+        let outer = std::mem::replace(&mut self.in_index, true);
+        self.visit_expr(&index.index);
+        self.in_index = outer;
+    }
+
+    // Capacities change no result.
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        let is_capacity = matches!(&*call.func, Expr::Path(path)
+            if path.path.segments.last().is_some_and(|last| last.ident == "with_capacity"));
+        if !is_capacity {
+            visit::visit_expr_call(self, call);
+        }
     }
 
     fn visit_expr_lit(&mut self, literal: &'ast ExprLit) {
@@ -165,6 +191,9 @@ impl<'ast> Visit<'ast> for Walk<'_> {
         };
         let place = path.span().byte_range();
         for (sign, method) in [("+", "wrapping_add"), ("-", "wrapping_sub")] {
+            if self.is_most && sign == "+" {
+                continue;
+            }
             let pieces = [Piece::text(format!("{name}.{method}(1)"))];
             let new = format!("({name} {sign} 1)");
             let mutant = self.site().replace("constant", place.clone(), place.clone(), &new, &pieces);
