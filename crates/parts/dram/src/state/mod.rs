@@ -10,6 +10,8 @@ mod commands;
 mod constraints;
 mod power;
 mod rank;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use bank::{BANKS, Bank, CLOSED, PerBank};
 pub(crate) use command::Log;
