@@ -209,3 +209,51 @@ fn d_choices_finds_the_only_block_that_may_be_collected() {
     ftl.space.blocks.withhold(BLOCKS - 2);
     assert_eq!(ftl.choose(0), None);
 }
+
+#[test]
+fn d_choices_gives_up_after_64_tries_per_draw() {
+    let mut ftl = drive(Policy::DChoices, &[5, 10]);
+    (0..BLOCKS - 1).for_each(|block| ftl.space.blocks.withhold(block));
+    assert_eq!(ftl.choose(0), None);
+    let mut rng = Streams::new(1).stream("ftl.collection");
+    (0..64 * 3).for_each(|_| _ = rng.below(u64::from(BLOCKS)));
+    assert_eq!(ftl.gc.rng.bits(), rng.bits());
+}
+
+#[test]
+fn quiet_greedy_takes_an_empty_or_quiet_block_before_one_with_fewer_valid_units() {
+    let chosen = |noted: &[u32], valid: &[u32]| {
+        let mut ftl = drive(Policy::QuietGreedy, valid);
+        let now = ftl.durability.sequence.next();
+        (valid.len() as u32..BLOCKS - 1).for_each(|block| ftl.space.blocks.withhold(block));
+        noted.iter().for_each(|block| ftl.gc.losses.note(*block, now));
+        ftl.choose(0)
+    };
+    assert_eq!(chosen(&[], &[5, 10]), Some(0));
+    assert_eq!(chosen(&[0], &[5, 10]), Some(1));
+    assert_eq!(chosen(&[0, 1], &[5, 10]), Some(0), "none is quiet");
+    assert_eq!(chosen(&[0, 1], &[1, 0]), Some(1));
+    // A block that gives back little is not worth collecting, however quiet it is.
+    assert_eq!(chosen(&[0], &[20, 22]), Some(0));
+}
+
+#[test]
+fn victims_that_free_no_room_are_counted_until_something_takes_room() {
+    let mut ftl = drive(Policy::Greedy, &[5, 10]);
+    for block in 0..3 {
+        ftl.start_victim(0, block, false);
+        assert_eq!(ftl.gc.units[0].fruitless, u64::from(block) + 1);
+    }
+    ftl.stats.programmed_host += 1;
+    ftl.start_victim(0, 3, false);
+    assert_eq!(ftl.gc.units[0].fruitless, 0);
+}
+
+#[test]
+fn a_block_is_worth_collecting_ahead_if_it_gives_back_an_eighth() {
+    let ftl = drive(Policy::Greedy, &[21, 22]);
+    assert!(ftl.pays_ahead(0) && !ftl.pays_ahead(1));
+    // A whole program is a gain at all.
+    let ftl = drive(Policy::Greedy, &[22, 23]);
+    assert!(ftl.gains(0) && !ftl.gains(1));
+}
