@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
+.PHONY: demo check test test-rust test-python test-system hunt mutants fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
 .PHONY: clean help
 
 # Served language models over offered load, written to docs/serving.md.
@@ -90,6 +90,12 @@ hunt: build
 	for seed in $$(shuf -i 1-4294967295 -n $(SEEDS)); do echo "PROPTEST_RNG_SEED=$$seed"; \
 	PROPTEST_RNG_SEED=$$seed cargo test --workspace --quiet || exit 1; done
 	$(BIN)/python tests/mutations.py --count 20000 --seed $$(shuf -i 1-4294967295 -n 1)
+
+# Mutants of comparisons, constants and early exits in five folders, 60 of each, which the tests must notice; at most two hours.
+# MUTANT_SEED draws others.
+MUTANT_SEED ?= 1
+mutants: $(BIN)/python
+	$(BIN)/python tests/rust_mutants --seed $(MUTANT_SEED)
 
 # The guest's controller under hostile guests, for SECONDS, from seed SEED on; a failing seed is the last one printed.
 SECONDS ?= 14400
@@ -219,6 +225,7 @@ constraints:
 lint: build
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cd tests/rust_mutants/lister && cargo fmt --check && cargo clippy --quiet -- -D warnings
 	$(BIN)/ruff format --check python tests examples drives fio_engine
 	$(BIN)/ruff check python tests examples drives fio_engine
 	$(BIN)/mypy

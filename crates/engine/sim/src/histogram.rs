@@ -364,4 +364,73 @@ mod tests {
         assert_eq!(both.mean_ns(), h.mean_ns());
         assert_eq!(h.buckets().map(|(_, n)| n).sum::<u64>(), 1000);
     }
+
+    #[test]
+    fn one_sample_is_its_own_mean_minimum_and_maximum() {
+        let mut h = Histogram::new();
+        h.record(Time::from_us(3));
+        assert_eq!((h.mean_ns(), h.stddev_ns()), (3000.0, 0.0));
+        assert_eq!((h.min(), h.max(), h.percentile_ns(50.0)), (Time::from_us(3), Time::from_us(3), 3000));
+    }
+
+    #[test]
+    fn the_deviation_is_that_of_the_samples() {
+        let mut h = Histogram::new();
+        [2, 4, 4, 4, 5, 5, 7, 9].into_iter().for_each(|us| h.record(Time::from_us(us)));
+        assert_eq!((h.mean_ns(), h.stddev_ns()), (5000.0, 2000.0));
+    }
+
+    #[test]
+    fn an_empty_histogram_has_only_zeros() {
+        let mut h = Histogram::new();
+        assert_eq!((h.count(), h.mean_ns(), h.stddev_ns(), h.min(), h.max()), (0, 0.0, 0.0, Time::ZERO, Time::ZERO));
+        assert_eq!((h.percentile_ns(50.0), h.buckets().count()), (0, 0));
+        let taken = h.take();
+        h.merge_compact(&taken);
+        assert_eq!((h.count(), h.min()), (0, Time::ZERO));
+    }
+
+    #[test]
+    fn zeros_count_as_samples() {
+        let mut h = Histogram::new();
+        h.record(Time::from_us(6));
+        h.record_zeros(0);
+        assert_eq!((h.count(), h.min()), (1, Time::from_us(6)));
+        h.record_zeros(1);
+        assert_eq!((h.count(), h.mean_ns(), h.min()), (2, 3000.0, Time::ZERO));
+        assert_eq!(h.buckets().map(|(_, count)| count).collect::<Vec<_>>(), [1, 1]);
+    }
+
+    #[test]
+    fn a_compact_form_holds_the_nonempty_buckets_alone() {
+        let mut h = Histogram::new();
+        [1, 10, 10, 1000].into_iter().for_each(|us| h.record(Time::from_us(us)));
+        let first = h.take();
+        assert_eq!(first.buckets.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [1, 2, 1]);
+        h.record(Time::from_us(10));
+        assert_eq!(h.take().buckets.len(), 1, "the first samples were taken");
+    }
+
+    #[test]
+    fn an_empty_compact_form_changes_nothing() {
+        let mut h = Histogram::new();
+        [5, 6].into_iter().for_each(|us| h.record(Time::from_us(us)));
+        let whole = h.take();
+        for (mut to, from) in [(Compact::default(), &whole), (whole.clone(), &Compact::default())] {
+            to.merge(from);
+            let mut back = Histogram::new();
+            back.merge_compact(&to);
+            assert_eq!((back.count(), back.mean_ns()), (2, 5500.0));
+            assert_eq!((back.min(), back.max()), (Time::from_us(5), Time::from_us(6)));
+        }
+    }
+
+    #[test]
+    fn the_table_of_blocks_ends_with_the_power_of_two_of_the_largest_sample() {
+        for (ns, powers) in [(1, 1), (1023, 1), (1024, 2), (2047, 2), (2048, 3), (1 << 20, 12), ((1 << 21) - 1, 12)] {
+            let mut h = Histogram::new();
+            h.record(Time::from_ns(ns));
+            assert_eq!(h.places.len(), powers * HALF / BLOCK, "{ns} ns");
+        }
+    }
 }

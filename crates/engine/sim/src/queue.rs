@@ -354,12 +354,10 @@ impl<E: Copy + Default> EventQueue<E> {
         (now, event)
     }
 
-    /// Adds an entry that is out of its lane's order, or whose lane is full.
+    /// Adds an entry that is out of its lane's order, or whose lane is full. An event in the past is before all others,
+    /// and refused as the first of all.
     #[cold]
     fn push_astray(&mut self, key: Key, event: E) {
-        if key.time < self.now.ps() {
-            self.refuse(Time::from_ps(key.time));
-        }
         let key = Key { order: key.order & !0xff | ASTRAY as u64, ..key };
         let entry = Entry { key, event };
         let lane = &mut self.lanes[ASTRAY];
@@ -463,12 +461,100 @@ mod tests {
         }
     }
 
+    /// Returns a queue at 5 ns with an event at 9 ns that was before all others, so that the next event takes a lane.
+    fn at_five() -> EventQueue<()> {
+        let mut queue = EventQueue::new(2);
+        queue.push(Lane(0), Time::from_ns(5), ());
+        queue.pop();
+        queue.push(Lane(0), Time::from_ns(9), ());
+        queue
+    }
+
     #[test]
-    #[should_panic(expected = "before now")]
-    fn the_past_is_refused() {
+    #[should_panic(expected = "an event at 4ns, before now (5ns)")]
+    fn the_past_is_refused_before_all_others() {
         let mut queue = EventQueue::new(1);
         queue.push(Lane(0), Time::from_ns(5), ());
         queue.pop();
         queue.push(Lane(0), Time::from_ns(4), ());
+    }
+
+    #[test]
+    #[should_panic(expected = "an event at 4ns, before now (5ns)")]
+    fn the_past_is_refused_at_the_head_of_a_lane() {
+        at_five().push(Lane(0), Time::from_ns(4), ());
+    }
+
+    #[test]
+    #[should_panic(expected = "an event at 4ns, before now (5ns)")]
+    fn the_past_is_refused_out_of_lane_order() {
+        let mut queue = at_five();
+        queue.push(Lane(1), Time::from_ns(20), ());
+        queue.push(Lane(1), Time::from_ns(4), ());
+    }
+
+    #[test]
+    #[should_panic(expected = "an event at 4ns, before now (5ns)")]
+    fn the_past_is_refused_in_a_drained_lane() {
+        let mut queue = EventQueue::new(2);
+        // The event at 1 ns was before all others; the one at 5 ns passes through the ring of its lane.
+        queue.push(Lane(0), Time::from_ns(1), ());
+        queue.push(Lane(1), Time::from_ns(5), ());
+        queue.pop();
+        queue.pop();
+        queue.push(Lane(0), Time::from_ns(9), ());
+        queue.push(Lane(1), Time::from_ns(4), ());
+    }
+
+    #[test]
+    fn the_present_is_accepted_on_every_path() {
+        let mut queue = at_five();
+        queue.push(Lane(1), Time::from_ns(20), ());
+        queue.push(Lane(0), Time::from_ns(5), ());
+        queue.push(Lane(1), Time::from_ns(5), ());
+        let times: Vec<_> = std::iter::from_fn(|| queue.pop()).map(|(time, ())| time).collect();
+        assert_eq!(times, [5, 5, 9, 20].map(Time::from_ns));
+    }
+
+    #[test]
+    fn a_full_lane_keeps_the_order_of_its_events() {
+        let mut queue = EventQueue::new(2);
+        let events = 3 * PLACES as u64;
+        for number in 0..events {
+            queue.push(Lane(1), Time::from_ns(number), number);
+        }
+        assert_eq!(queue.len() as u64, events);
+        for number in 0..events {
+            assert_eq!(queue.pop(), Some((Time::from_ns(number), number)));
+        }
+    }
+
+    #[test]
+    fn an_empty_queue_has_no_next_event() {
+        let mut queue = EventQueue::new(1);
+        assert!(queue.is_empty() && queue.next_time().is_none() && queue.next_at() == Time::MAX);
+        // The second event takes the lane.
+        for at in [2, 3] {
+            queue.push(Lane(0), Time::from_ns(at), ());
+        }
+        for at in [2, 3] {
+            assert_eq!((queue.is_empty(), queue.next_time()), (false, Some(Time::from_ns(at))));
+            queue.pop();
+        }
+        assert!(queue.is_empty() && queue.next_time().is_none() && queue.pop().is_none());
+    }
+
+    #[test]
+    fn an_event_before_all_others_takes_no_lane() {
+        let mut queue = EventQueue::new(1);
+        let in_lanes = |queue: &EventQueue<()>| queue.lanes.iter().map(|lane| lane.waiting()).sum::<u8>();
+        queue.push(Lane(0), Time::from_ns(9), ());
+        assert_eq!((queue.len(), in_lanes(&queue)), (1, 0));
+        queue.push(Lane(0), Time::from_ns(8), ());
+        assert_eq!((queue.len(), in_lanes(&queue)), (2, 1), "one event waits there already");
+        queue.pop();
+        queue.pop();
+        queue.push(Lane(0), Time::from_ns(9), ());
+        assert_eq!((queue.len(), in_lanes(&queue)), (1, 0));
     }
 }

@@ -176,4 +176,18 @@ mod tests {
         assert_eq!(events[4]["ts"], 0.001);
         assert_eq!(json["otherData"]["spans_left_out"], 1);
     }
+
+    #[test]
+    fn spans_and_steps_beyond_the_limit_are_only_counted() {
+        let mut t = Timeline::new(2);
+        let (die, queue) = (t.add_track("flash", "die"), t.add_counter("flash", "queue"));
+        for at in [1, 2] {
+            t.span(die, "read", Time::from_us(at), Time::from_us(at));
+            t.count(queue, Time::from_us(at), 1);
+        }
+        assert_eq!((t.spans.len(), t.steps.len(), t.left_out()), (2, 2, 0));
+        t.span(die, "read", Time::from_us(3), Time::from_us(3));
+        t.count(queue, Time::from_us(3), 1);
+        assert_eq!((t.spans.len(), t.steps.len(), t.left_out()), (2, 2, 2));
+    }
 }

@@ -149,4 +149,19 @@ mod tests {
         assert_eq!(said(size("1.5B")), "found \"1.5B\", expected a whole number of bytes");
         assert_eq!(time("0.1ps").unwrap_err().to_string(), "found \"0.1ps\", expected a whole number of picoseconds");
     }
+
+    #[test]
+    fn a_sign_stands_before_the_number_alone() {
+        assert_eq!(time("+5us"), Ok(Time::from_us(5)));
+        let said = time("5-3us").unwrap_err().to_string();
+        assert_eq!(said, "found the unit \"-3us\" in \"5-3us\", expected one of ps, ns, us, ms, s, min, h, d");
+    }
+
+    #[test]
+    fn a_quantity_is_below_its_limit() {
+        assert!(size("9.1e18B").is_err());
+        assert_eq!(size("9100000000GB"), Ok(9_100_000_000_000_000_000));
+        let said = size("9200000000GB").unwrap_err().to_string();
+        assert_eq!(said, "found \"9200000000GB\", expected at most 9.2e18 bytes");
+    }
 }

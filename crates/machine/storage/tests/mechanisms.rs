@@ -242,3 +242,26 @@ fn retention_acts_on_a_drive_that_begins_worn() {
     assert_eq!(lost(&old), 0, "blocks without cycles keep what they hold");
     assert_eq!(lost(&worn), 100);
 }
+
+#[test]
+fn wear_and_disturb_each_grow_with_their_own_exponent() {
+    // At twice the reference cycles, the exponent 10 multiplies a rate by 1024, and the exponent 0 leaves it unchanged.
+    let lost_with = |wear: &str, disturb: &str, wear_exponent: &str, disturb_exponent: &str| {
+        lost(&[
+            ("flash.errors.model", "power-law"),
+            ("flash.errors.base", "0"),
+            ("flash.errors.retention", "0"),
+            ("flash.errors.reference", "3000"),
+            ("flash.cycles", "6000"),
+            ("flash.errors.wear", wear),
+            ("flash.errors.disturb", disturb),
+            ("flash.errors.wear_exponent", wear_exponent),
+            ("flash.errors.disturb_exponent", disturb_exponent),
+        ])
+    };
+    assert_eq!(lost_with("0.0002", "0", "10", "0"), 100);
+    assert_eq!(lost_with("0.0002", "0", "0", "10"), 0);
+    assert_eq!(lost_with("0", "0.001", "10", "0"), 0);
+    // Reads disturb the later reads of their block.
+    assert!(lost_with("0", "0.001", "0", "10") > 50);
+}

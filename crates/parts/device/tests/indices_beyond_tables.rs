@@ -29,7 +29,7 @@ fn read() -> Request {
 
 #[test]
 fn an_arbiter_refuses_them() {
-    refused!(arbiter = Arbiter::new(Arbitration::RoundRobin, None, &[], 2);
+    refused!(arbiter = Arbiter::new(Arbitration::RoundRobin, config().weights, None, &[], 2);
         arbiter.pending(2),
         arbiter.add(2, 1),
         arbiter.remove(2, 1),
@@ -53,7 +53,7 @@ fn an_nvme_controller_refuses_queues() {
         nvme.seen(0, 4),
         nvme.unfetched(2),
     );
-    let coalescing = Some(Coalescing { threshold: 2, time: NOW });
+    let coalescing = Coalescing { threshold: 2, time: NOW };
     refused!(nvme = Nvme::new(&Config { coalescing, ..config() }, 2, 4, true, NOW);
         Part::handle(&mut nvme, NOW, Event::Coalesced { queue: 2, epoch: 0 }, &mut Nowhere, &mut None),
     );

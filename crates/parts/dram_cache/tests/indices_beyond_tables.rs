@@ -1,21 +1,23 @@
 //! Numbers beyond the cache's tables: each call panics, in release builds too.
 
-use dram_cache::{Actions, Config, Hybrid, Input, Prefetch, Purpose};
+use dram_cache::{Actions, Config, Hybrid, Input, Keys, Prefetch, PrefetchKind, Purpose};
 use media::line::{LineKind, LineRequest};
 use testkit::refused;
 
 const CONFIG: Config = Config {
-    sets: 4,
-    ways: 4,
+    keys: Keys {
+        size: 4 * 4 * 512,
+        ways: 4,
+        tag_buffer: 2,
+        tag_reads: 2,
+        fetches: 5,
+        buffers: None,
+        cold: 2,
+        prefetch: Prefetch { kind: PrefetchKind::None, window: 1, fetches: 2 },
+    },
     page_bytes: 512,
     pages: 96,
-    tag_buffer: 2,
-    tag_reads: 2,
-    fetches: 5,
-    prefetches: 2,
     buffers: 2,
-    cold: 2,
-    prefetch: Prefetch::None,
     moves: true,
 };
 

@@ -20,7 +20,7 @@ const NOW: Time = Time::from_us(1);
 const OK: Status = Status::Ok;
 
 fn config() -> Config {
-    Config { cores: 2, queue_pairs: 2, queue_depth: 4, ..Config::default() }
+    Config { cores: 2, queue_pairs: Some(2), queue_depth: 4, ..Config::default() }
 }
 
 fn read() -> Request {

@@ -119,7 +119,7 @@ fn a_store_refuses_addresses() {
 #[test]
 fn a_store_refuses_blocks_by_number() {
     let record = store().block_record(0);
-    let blocks = store().block_count();
+    let blocks = store().blocks().count();
     refused!(store = store();
         store.block_record(blocks),
         store.page_record(blocks, 0),

@@ -11,6 +11,8 @@ mod constraints;
 mod per_rank;
 mod power;
 mod rank;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use bank::{BANKS, Bank, CLOSED, PerBank};
 pub(crate) use command::Log;

@@ -191,3 +191,24 @@ impl Ftl {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Refresh;
+
+    #[test]
+    fn only_a_block_beyond_its_limit_is_urgent() {
+        let mut refresh = Refresh::default();
+        refresh.add(1, true);
+        assert!(std::mem::take(&mut refresh.pressing));
+        refresh.add(2, false);
+        assert!(!refresh.pressing);
+        assert_eq!([1, 2, 3].map(|block| refresh.is_urgent(block)), [true, false, false]);
+        refresh.add(2, true);
+        assert!(std::mem::take(&mut refresh.pressing), "the block became urgent");
+        refresh.add(2, true);
+        assert!(!refresh.pressing, "the block was urgent before");
+        refresh.forget(2);
+        assert_eq!([1, 2].map(|block| refresh.is_urgent(block)), [true, false]);
+    }
+}

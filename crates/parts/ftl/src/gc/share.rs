@@ -178,4 +178,13 @@ mod tests {
         share.spend(100);
         assert!(share.allows(0) && !share.allows(1));
     }
+
+    #[test]
+    fn the_first_update_needs_no_copy() {
+        let mut share = Share::default();
+        share.update(totals(0, 0), 1.0, 100, 64.0);
+        assert!(share.allows(0) && !share.allows(1));
+        share.update(totals(50, 50), 1.0, 100, 64.0);
+        assert!(share.allows(50) && !share.allows(51));
+    }
 }

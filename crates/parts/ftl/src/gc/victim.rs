@@ -257,3 +257,6 @@ impl Ftl {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

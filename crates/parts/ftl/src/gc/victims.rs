@@ -132,4 +132,15 @@ mod tests {
         victims.remove(8);
         assert_eq!(victims.gained, 100);
     }
+
+    #[test]
+    fn a_victim_that_was_not_copied_counts_no_copy() {
+        let mut victims = Victims::new(100);
+        victims.add(Victim { block: 7, valid: 40, slc: false });
+        assert_eq!((victims.totals.gained, victims.totals.copied), (0, 0));
+        victims.shrank(7, 40);
+        assert_eq!(victims.totals.copied, 0);
+        victims.shrank(7, 39);
+        assert_eq!(victims.totals.copied, 1);
+    }
 }

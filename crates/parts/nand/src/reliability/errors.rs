@@ -266,10 +266,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_rate_is_the_declared_sum() {
-        let e = TLC;
-        let model = ErrorModel::new(&e, &Ecc::default());
+    /// Compares the rate of `e` with its declared sum.
+    fn assert_is_declared_sum(e: &Errors) {
+        let model = ErrorModel::new(e, &Ecc::default());
         let exact = |cycles: f64, days: f64, reads: f64| {
             let c = cycles / e.reference_cycles;
             e.base
@@ -283,5 +282,16 @@ mod tests {
             assert!((table / wanted - 1.0).abs() < 5e-3, "{cycles} {days} {reads}: {table} for {wanted}");
         }
         assert!(model.rate(u32::MAX, u32::MAX, u32::MAX, true).is_finite());
+    }
+
+    #[test]
+    fn the_rate_is_the_declared_sum() {
+        assert_is_declared_sum(&TLC);
+    }
+
+    #[test]
+    fn each_term_of_the_rate_has_its_own_exponent() {
+        assert_is_declared_sum(&Errors { wear_exponent: 1.2, disturb_exponent: 2.1, ..TLC });
+        assert_is_declared_sum(&Errors { wear_exponent: 2.1, disturb_exponent: 1.2, ..TLC });
     }
 }
