@@ -12,7 +12,7 @@ from typing import Any
 from eight_drives import build, read_measured, simulate
 
 from nandram.fit import read_measurements
-from nandram.fit.evaluate import Evaluator, Modelled, smaller
+from nandram.fit.evaluate import Evaluator, Modeled, smaller
 from nandram.fit.measurements.points import Point, size_text
 from nandram.fit.model import FIGURES, errors
 from nandram.fit.run import run_fit
@@ -35,12 +35,12 @@ the data has it. A fitted file is no prediction for other loads: only the held-o
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A row, with the modelled figures of its points."""
+    """A row, with the modeled figures of its points."""
 
     row: dict[str, Any]
     points: list[Point]
     held_out: frozenset[Point]
-    modelled: list[Modelled]
+    modeled: list[Modeled]
     start_median: float | None
     """Median error of the start in closed form on held-out points."""
 
@@ -68,16 +68,16 @@ def evaluate(row: dict[str, Any], folder: Path) -> Evaluated:
             start_only=True,
         )
         start_median = start.median_error(start.split.held_out)
-    found: dict[Point, Modelled] = {}
+    found: dict[Point, Modeled] = {}
     for engine, file in row["files"].items():
         path = HERE / file
         system = load_system(path if path.is_file() else file)
         mine = [point for point in points if point.conditions.engine == engine]
         changes = smaller(system, [point.conditions for point in mine])
         evaluator = Evaluator(system, precondition=row["precondition"], seed=SEED, jobs=at_a_time(None), folder=folder)
-        (modelled,) = evaluator.evaluate([(changes, mine)])
+        (modeled,) = evaluator.evaluate([(changes, mine)])
         evaluator.close()
-        found.update(zip(mine, modelled, strict=True))
+        found.update(zip(mine, modeled, strict=True))
     return Evaluated(row, points, held_out, [found[point] for point in points], start_median)
 
 
@@ -87,9 +87,9 @@ def table(found: Evaluated) -> list[str]:
     groups = {"fitted": False, "held out": True} if found.held_out else {"all": False}
     for name, outside in groups.items():
         by_figure: dict[str, list[float]] = {figure: [] for figure in FIGURES}
-        for point, modelled in zip(found.points, found.modelled, strict=True):
+        for point, modeled in zip(found.points, found.modeled, strict=True):
             if (point in found.held_out) is outside:
-                for figure, error in errors(point, modelled).items():
+                for figure, error in errors(point, modeled).items():
                     by_figure[figure].append(abs(error))
         pooled = [error for each in by_figure.values() for error in each]
         for figure, sizes in (*by_figure.items(), ("all three", pooled)):
@@ -106,10 +106,10 @@ def residuals(found: Evaluated, figure: str) -> list[str]:
     lines = []
     for random in (True, False):
         cells: dict[tuple[int, int], str] = {}
-        for point, modelled in zip(found.points, found.modelled, strict=True):
+        for point, modeled in zip(found.points, found.modeled, strict=True):
             conditions = point.conditions
             if conditions.random is random:
-                text = f"{100 * errors(point, modelled)[figure]:+.0f} %"
+                text = f"{100 * errors(point, modeled)[figure]:+.0f} %"
                 cells[conditions.size_bytes, conditions.depth] = f"*{text}*" if point in found.held_out else text
         if cells:
             depths = sorted({depth for _, depth in cells})
@@ -125,8 +125,8 @@ def worst(found: Evaluated) -> list[str]:
     """Return the points with the largest errors: what the model does not follow."""
     rows = [
         (abs(error), figure, error, point)
-        for point, modelled in zip(found.points, found.modelled, strict=True)
-        for figure, error in errors(point, modelled).items()
+        for point, modeled in zip(found.points, found.modeled, strict=True)
+        for figure, error in errors(point, modeled).items()
     ]
     rows.sort(key=lambda each: -each[0])
     names = {"iops": "IOPS"}
@@ -137,9 +137,9 @@ def held_out_median(found: Evaluated, figures: Collection[str] = FIGURES) -> flo
     """Return the median error of the held-out points, the figures pooled."""
     return statistics.median(
         abs(error)
-        for point, modelled in zip(found.points, found.modelled, strict=True)
+        for point, modeled in zip(found.points, found.modeled, strict=True)
         if point in found.held_out
-        for figure, error in errors(point, modelled).items()
+        for figure, error in errors(point, modeled).items()
         if figure in figures
     )
 

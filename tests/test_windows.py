@@ -27,7 +27,7 @@ def test_a_shared_buffer_counts_the_window(tmp_path: Path) -> None:
     always = {name: each["energy_j"]["always"] for name, each in (("window", window), ("whole", whole_run))}
     assert always["window"] / span == pytest.approx(always["whole"] / result.inside["simulated_s"])
     for part in ("dma", "banks"):
-        assert 0 < window[part]["utilisation"] <= 1
+        assert 0 < window[part]["utilization"] <= 1
 
 
 def test_without_a_warm_up_the_window_is_the_whole_run(tmp_path: Path) -> None:

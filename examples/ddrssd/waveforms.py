@@ -124,7 +124,7 @@ def main(output: Path) -> None:
     body = "\n".join(rows)
     output.write_text(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="400" viewBox="0 0 {width} 400" role="img" '
-        f'aria-label="DQS signalling: a read from the cache buffer, and one from flash">\n'
+        f'aria-label="DQS signaling: a read from the cache buffer, and one from flash">\n'
         f"<style>{style}</style>\n{body}\n</svg>\n"
     )
 

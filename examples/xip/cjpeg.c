@@ -1,6 +1,6 @@
 /* Encodes a binary PPM as a JPEG through libjpeg: cjpeg IN.ppm OUT.jpg
  *
- * Progressive, with the exact integer DCT and optimised Huffman tables, at quality 75. */
+ * Progressive, with the exact integer DCT and optimized Huffman tables, at quality 75. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nandram.fit.bands import bands
-from nandram.fit.evaluate import JOURNAL, Evaluator, Modelled
+from nandram.fit.evaluate import JOURNAL, Evaluator, Modeled
 from nandram.fit.measurements.points import Conditions, Direction, Point
 from nandram.fit.model import Guess, Model, dies
 from nandram.fit.parameters import Space, quantity
@@ -35,9 +35,9 @@ def points(drive: System) -> list[Point]:
         conditions = Conditions(Direction.READ, True, 4096, depth, 1, "spdk")
         guess = Point(conditions, 15_000.0 * min(depth, 6), None, (), None, "guess")
         evaluator = Evaluator(drive.with_(TRUE), precondition="fill", requests=REQUESTS, seed=seed)
-        ((modelled,),) = evaluator.evaluate([({}, [guess])])
-        times = tuple(sorted(modelled.percentiles.items()))
-        found.append(Point(conditions, modelled.iops, modelled.mean_ns, times, None, "simulated"))
+        ((modeled,),) = evaluator.evaluate([({}, [guess])])
+        times = tuple(sorted(modeled.percentiles.items()))
+        found.append(Point(conditions, modeled.iops, modeled.mean_ns, times, None, "simulated"))
     return found
 
 
@@ -77,11 +77,11 @@ def test_a_limit_of_commands_that_curves_seem_to_show_is_also_tried_without(driv
 def test_repeated_points_share_a_run(drive: System, points: list[Point]) -> None:
     space = Space(drive, reads=True, writes=False, engines=["spdk"])
     evaluator = Evaluator(drive, precondition="fill", requests=1000)
-    (modelled,) = Model(drive, space, evaluator, points).evaluate([Guess({}, space.start())], points)
-    assert len(modelled) == len(points)
+    (modeled,) = Model(drive, space, evaluator, points).evaluate([Guess({}, space.start())], points)
+    assert len(modeled) == len(points)
     assert evaluator.runs == len(points) - 1
-    assert modelled[0] == modelled[1]
-    assert modelled[1] != modelled[2]
+    assert modeled[0] == modeled[1]
+    assert modeled[1] != modeled[2]
 
 
 def test_a_journal_of_other_figures_is_ignored(drive: System, points: list[Point], tmp_path: Path) -> None:
@@ -96,5 +96,5 @@ def test_a_journal_of_other_figures_is_ignored(drive: System, points: list[Point
     ((again,),) = second.evaluate([({}, points[:1])])
     second.close()
     assert second.runs == 1
-    assert isinstance(again, Modelled)
+    assert isinstance(again, Modeled)
     assert again == made

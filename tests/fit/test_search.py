@@ -82,8 +82,8 @@ def test_the_search_finds_the_parameters_of_a_simulated_drive(tmp_path: Path) ->
     model = Model(system, space, evaluator, points)
     begin = closed_form(space, points)
     first = Guess(begin.structures[0], {**begin.values, "flash.read[1]": 30_000.0})
-    (modelled,) = model.evaluate([first], points)
-    before = cost(residuals(points, modelled), 0.04)
+    (modeled,) = model.evaluate([first], points)
+    before = cost(residuals(points, modeled), 0.04)
     found = search(model, points, [first], 0.02, lambda _: None)[0]
     assert before > 0.5
     assert found.cost < 0.1
@@ -128,12 +128,12 @@ def test_the_fitted_file_carries_the_basis_of_each_value(tmp_path: Path, capsys:
     fit.save(output)
     fitted = tomllib.loads(output.read_text())
     lines = (tmp_path / "fitted-points.csv").read_text().splitlines()
-    assert lines[0].startswith("rw,bs_bytes,iodepth,numjobs,engine,held_out,iops_measured,iops_modelled,iops_low,")
+    assert lines[0].startswith("rw,bs_bytes,iodepth,numjobs,engine,held_out,iops_measured,iops_modeled,iops_low,")
     assert len(lines) == 1 + len(fit.measured.points)
     row = lines[1].split(",")
     assert row[:6] == ["randread", "4096", "1", "1", "spdk", "0"]
     assert float(row[6]) == pytest.approx(fit.measured.points[0].iops, rel=1e-5)
-    assert float(row[7]) == pytest.approx(fit.modelled[0][0].iops, rel=1e-5)
+    assert float(row[7]) == pytest.approx(fit.modeled[0][0].iops, rel=1e-5)
     assert float(row[8]) <= float(row[7]) <= float(row[9])
     basis = fitted["basis"]
     assert fitted["flash"]["channels"] == 2

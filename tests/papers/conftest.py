@@ -153,7 +153,7 @@ ratio = { within = 0.25, set_by = "the editor" }
 "tiny.depth.monotone" = "rising(reads.read_iops)"
 "tiny.depth.knee" = "knee(reads.read_iops)"
 "tiny.read.fitted" = "one.read_us"
-"tiny.lifetime" = { ours = "traced.mean_us / 1000", not_comparable = "wear is not modelled beyond a run" }
+"tiny.lifetime" = { ours = "traced.mean_us / 1000", not_comparable = "wear is not modeled beyond a run" }
 '''
 
 BASIS = """

@@ -93,8 +93,8 @@ def test_it_is_drawn_without_an_error(browser: Any, report: str, width: int, med
 def contrast(one: str, other: str) -> float:
     """Return the contrast of two colors, as defined by WCAG 2.2."""
 
-    def luminance(colour: str) -> float:
-        channels = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    def luminance(color: str) -> float:
+        channels = [int(part) / 255 for part in color[color.index("(") + 1 : -1].split(",")[:3]]
         linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

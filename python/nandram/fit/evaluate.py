@@ -33,7 +33,7 @@ Told = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Modelled:
+class Modeled:
     """Simulated figures of a point; times in nanoseconds."""
 
     iops: float
@@ -72,7 +72,7 @@ class Evaluator:
         self._requests = requests
         self._jobs = jobs
         self._told = told
-        self._kept: dict[str, Modelled] = {}
+        self._kept: dict[str, Modeled] = {}
         self._journal: int | None = None
         self.runs = 0
         """Runs that were simulated, not taken from the journal."""
@@ -94,7 +94,7 @@ class Evaluator:
             row = json.loads(line)
             # Other versions of the program evaluated other figures.
             if row.keys() == {"key", *JOURNALED}:
-                self._kept[row["key"]] = _modelled(row)
+                self._kept[row["key"]] = _modeled(row)
 
     def close(self) -> None:
         """Close the journal."""
@@ -102,8 +102,8 @@ class Evaluator:
             os.close(self._journal)
             self._journal = None
 
-    def evaluate(self, cases: Sequence[tuple[Changes, Sequence[Point]]]) -> list[list[Modelled]]:
-        """Return the modelled points of each case: a set of changes and the points to evaluate with it.
+    def evaluate(self, cases: Sequence[tuple[Changes, Sequence[Point]]]) -> list[list[Modeled]]:
+        """Return the modeled points of each case: a set of changes and the points to evaluate with it.
 
         All missing runs go to the processes together. Raises `UserError` if the simulator refuses a system or a job.
         """
@@ -138,7 +138,7 @@ class Evaluator:
         figures["iops"] = row[f"{side}_iops"]
         if any(figure is None for figure in figures.values()):
             raise UserError(f"data: a simulated run completed too few requests to be compared ({figures})")
-        self._kept[key] = _modelled(figures)
+        self._kept[key] = _modeled(figures)
         if self._journal is not None:
             os.write(self._journal, (json.dumps({"key": key, **figures}) + "\n").encode())
 
@@ -152,10 +152,10 @@ class Evaluator:
         return Work(0, key, place, self._system.source, [*self._system.changes, *lines], job, None, kept, None)
 
 
-def _modelled(figures: Mapping[str, float]) -> Modelled:
+def _modeled(figures: Mapping[str, float]) -> Modeled:
     """Return the figures of a run by `JOURNALED`."""
     percentiles = {percent: figures[f"p{percent:g}_ns"] for percent in PERCENTS}
-    return Modelled(figures["iops"], figures["mean_ns"], percentiles)
+    return Modeled(figures["iops"], figures["mean_ns"], percentiles)
 
 
 _TIMES = {"mean_ns": "mean", **{f"p{percent:g}_ns": f'percentile["{percent:.6f}"]' for percent in PERCENTS}}

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nandram.fit.evaluate import PERCENTS, Modelled
+from nandram.fit.evaluate import PERCENTS, Modeled
 from nandram.fit.measurements.points import Direction, Measurements, Point
 from nandram.fit.search import spread
 
@@ -62,11 +62,11 @@ def _noise(points: Sequence[Point], noise: float) -> float:
     return max(math.sqrt(2) * (noise if repeated is None else repeated), RUN)
 
 
-def log_errors(points: Sequence[Point], figures: Sequence[Figure], modelled: Sequence[Modelled]) -> list[float]:
+def log_errors(points: Sequence[Point], figures: Sequence[Figure], modeled: Sequence[Modeled]) -> list[float]:
     """Return the logarithmic errors."""
     found = []
     for figure in figures:
-        point, ours = points[figure.point], modelled[figure.point]
+        point, ours = points[figure.point], modeled[figure.point]
         if figure.percent is None:
             found.append(math.log(ours.iops / point.iops))
         else:

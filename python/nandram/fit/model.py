@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nandram.fit.evaluate import Evaluator, Modelled, smaller
+from nandram.fit.evaluate import Evaluator, Modeled, smaller
 from nandram.fit.measurements.points import Direction, Point
 from nandram.fit.parameters import Space, Values, quantity
 from nandram.fit.split import log_error
@@ -35,8 +35,8 @@ class Model:
         self._evaluator = evaluator
         self._smaller = smaller(system, [point.conditions for point in points])
 
-    def evaluate(self, guesses: Sequence[Guess], points: Sequence[Point]) -> list[list[Modelled]]:
-        """Return the modelled points of each guess, in the order of `points`; all runs are one batch.
+    def evaluate(self, guesses: Sequence[Guess], points: Sequence[Point]) -> list[list[Modeled]]:
+        """Return the modeled points of each guess, in the order of `points`; all runs are one batch.
 
         Points that were measured repeatedly share a run.
         """
@@ -55,9 +55,9 @@ class Model:
             for engine in engines
         ]
         answers = iter(self._evaluator.evaluate(cases))
-        found: list[list[Modelled]] = []
+        found: list[list[Modeled]] = []
         for _ in guesses:
-            row: dict[int, Modelled] = {}
+            row: dict[int, Modeled] = {}
             for engine in engines:
                 row.update(zip(parts[engine], next(answers), strict=True))
             found.append([row[i] for i in range(len(points))])
@@ -87,21 +87,21 @@ def kept_capacity(space: Space, changes: Mapping[str, object]) -> dict[str, obje
     return {} if before == after else {"flash.blocks": blocks}
 
 
-def errors(point: Point, modelled: Modelled) -> dict[str, float]:
+def errors(point: Point, modeled: Modeled) -> dict[str, float]:
     """Return the relative errors of the figures that were measured."""
     pairs = {
-        "iops": (modelled.iops, point.iops),
-        "p50": (modelled.p50_ns, point.percentile(50.0)),
-        "p99": (modelled.p99_ns, point.percentile(99.0)),
+        "iops": (modeled.iops, point.iops),
+        "p50": (modeled.p50_ns, point.percentile(50.0)),
+        "p99": (modeled.p99_ns, point.percentile(99.0)),
     }
     return {name: ours / theirs - 1 for name, (ours, theirs) in pairs.items() if theirs is not None}
 
 
-def residuals(points: Sequence[Point], modelled: Sequence[Modelled]) -> list[float]:
+def residuals(points: Sequence[Point], modeled: Sequence[Modeled]) -> list[float]:
     """Return the logarithmic errors of all figures of all points, weighted for writes."""
     return [
         log_error(1 + error, 1.0) * (WRITES[figure] if point.conditions.direction is Direction.WRITE else 1.0)
-        for point, each in zip(points, modelled, strict=True)
+        for point, each in zip(points, modeled, strict=True)
         for figure, error in errors(point, each).items()
     ]
 

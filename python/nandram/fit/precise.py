@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nandram.fit.evaluate import Modelled
+from nandram.fit.evaluate import Modeled
 from nandram.fit.figures import Figure, figures, log_errors, sizes_left
 from nandram.fit.measurements.points import Point
 from nandram.fit.model import DIES, Guess, Model, cost
@@ -169,8 +169,8 @@ class _Refining:
     """The refinement of one choice."""
 
     def __init__(self, model: Model, points: Sequence[Point], figures: Sequence[Figure], guess: Guess) -> None:
-        def logs(of: Sequence[Point], modelled: Sequence[Modelled]) -> list[float]:
-            return log_errors(of, figures, modelled)
+        def logs(of: Sequence[Point], modeled: Sequence[Modeled]) -> list[float]:
+            return log_errors(of, figures, modeled)
 
         every = Problem(model, points, guess, list(guess.values), logs)
         self._place = every.start()

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nandram.fit.evaluate import Modelled
+from nandram.fit.evaluate import Modeled
 from nandram.fit.measurements.points import Point
 from nandram.fit.model import Guess, Model
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STEP = 0.06
 """Step of the differences, in coordinates of `Parameter.place`: larger than what the runs' randomness hides."""
 
-Residuals = Callable[[Sequence[Point], Sequence[Modelled]], list[float]]
+Residuals = Callable[[Sequence[Point], Sequence[Modeled]], list[float]]
 
 
 def minimized(
@@ -91,8 +91,8 @@ class Problem:
         """Return the residuals at a place."""
         import numpy as np
 
-        (modelled,) = self._model.evaluate([self.guess(place)], self._points)
-        return np.array(self._residuals(self._points, modelled))
+        (modeled,) = self._model.evaluate([self.guess(place)], self._points)
+        return np.array(self._residuals(self._points, modeled))
 
     def jacobian(self, place: "Vector") -> "Vector":
         """Return the residuals' change along each parameter; all runs are one batch."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nandram.fit.bands import Band
 from nandram.fit.closed_form.reads import Start
-from nandram.fit.evaluate import Modelled
+from nandram.fit.evaluate import Modeled
 from nandram.fit.measurements.points import Measurements, Point
 from nandram.fit.model import FIGURES, Guess, errors
 from nandram.fit.parameters import Space
@@ -39,8 +39,8 @@ class Fit:
     start: Start
     guesses: list[Guess]
     """All files that fit as well, the best first."""
-    modelled: list[list[Modelled]]
-    """Per guess, the modelled points in the order of the data."""
+    modeled: list[list[Modeled]]
+    """Per guess, the modeled points in the order of the data."""
     bands: list[Band]
     """Empty for a start alone."""
     noise: float | None
@@ -53,9 +53,9 @@ class Fit:
         """Return the signed relative errors by figure over some points of the data, for one of the guesses."""
         wanted = set(points)
         found: dict[str, list[float]] = {figure: [] for figure in FIGURES}
-        for point, modelled in zip(self.measured.points, self.modelled[guess], strict=True):
+        for point, modeled in zip(self.measured.points, self.modeled[guess], strict=True):
             if point in wanted:
-                for figure, error in errors(point, modelled).items():
+                for figure, error in errors(point, modeled).items():
                     found[figure].append(error)
         return found
 
@@ -77,7 +77,7 @@ class Fit:
         """Return for each point the lowest and highest figure over all files that fit as well; times in nanoseconds."""
         found = []
         for i in range(len(self.measured.points)):
-            each = [row[i] for row in self.modelled]
+            each = [row[i] for row in self.modeled]
             columns = {
                 "iops": [one.iops for one in each],
                 "p50": [one.p50_ns for one in each],

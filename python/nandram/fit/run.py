@@ -90,7 +90,7 @@ def run_fit(
             start = next(one for tried, one in starts if tried.items() <= best.structure.items())
         report("all points")
         shown = [each.guess for each in alike] or [best]
-        modelled = model.evaluate(shown, measured.points)
+        modeled = model.evaluate(shown, measured.points)
     finally:
         evaluator.close()
     return Fit(
@@ -99,7 +99,7 @@ def run_fit(
         split=parts,
         start=start,
         guesses=shown,
-        modelled=modelled,
+        modeled=modeled,
         bands=bands(alike, space.all, lambda guess: dies(space, guess.structure)) if alike else [],
         noise=floor,
         space=space,

@@ -103,6 +103,6 @@ def directions(points: Sequence[Point]) -> set[Direction]:
     return {point.conditions.direction for point in points}
 
 
-def log_error(modelled: float, measured: float) -> float:
+def log_error(modeled: float, measured: float) -> float:
     """Return the error as a logarithm: twice and half are equally wrong."""
-    return math.log(modelled / measured)
+    return math.log(modeled / measured)

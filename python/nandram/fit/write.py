@@ -32,19 +32,19 @@ def write_files(fit: "Fit", path: Path) -> list[Path]:
 
 
 def points_text(fit: "Fit") -> str:
-    """Return a CSV table of the points: measured and modelled figures, and their range over all files that fit as well.
+    """Return a CSV table of the points: measured and modeled figures, and their range over all files that fit as well.
 
     Times are response times in nanoseconds; ``held_out`` is 1 for points that the fit did not see.
     """
     figures = ("iops", "p50", "p99")
-    names = [f"{figure}_{what}" for figure in figures for what in ("measured", "modelled", "low", "high")]
+    names = [f"{figure}_{what}" for figure in figures for what in ("measured", "modeled", "low", "high")]
     lines = [",".join(["rw", "bs_bytes", "iodepth", "numjobs", "engine", "held_out", *names])]
     held_out = set(fit.split.held_out)
-    best = fit.modelled[0]
-    for point, modelled, band in zip(fit.measured.points, best, fit.prediction_bands(), strict=True):
+    best = fit.modeled[0]
+    for point, modeled, band in zip(fit.measured.points, best, fit.prediction_bands(), strict=True):
         conditions = point.conditions
         measured = {"iops": point.iops, "p50": point.percentile(50.0), "p99": point.percentile(99.0)}
-        ours = {"iops": modelled.iops, "p50": modelled.p50_ns, "p99": modelled.p99_ns}
+        ours = {"iops": modeled.iops, "p50": modeled.p50_ns, "p99": modeled.p99_ns}
         order = "rand" if conditions.random else ""
         cells = [f"{order}{conditions.direction}", conditions.size_bytes, conditions.depth, conditions.jobs]
         cells += [conditions.engine, int(point in held_out)]

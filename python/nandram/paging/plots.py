@@ -7,7 +7,7 @@ from nandram.capture.emulated.cache_shapes import size_text
 
 _CELLS_MAX = 100
 """Maximum number of thresholds drawn per window, about one per percent."""
-_COLOURS = alt.Scale(domain=[-2, 0, 3], range=["#2166ac", "#f7f7f7", "#b2182b"], clamp=True)
+_COLORS = alt.Scale(domain=[-2, 0, 3], range=["#2166ac", "#f7f7f7", "#b2182b"], clamp=True)
 """Color scale of the binary logarithm, from a quarter of LRU through LRU to eight times LRU."""
 
 
@@ -71,11 +71,11 @@ def heat_map(table: pl.DataFrame, quantity: str) -> alt.Chart | alt.FacetChart:
             y=alt.Y("from:Q", title="threshold (% of the window)", scale=alt.Scale(domain=[0, 100], nice=False)),
             y2="to:Q",
             # Without a stroke, gaps would show between neighbors of the same color.
-            stroke=alt.Stroke("doublings:Q", scale=_COLOURS, legend=None),
+            stroke=alt.Stroke("doublings:Q", scale=_COLORS, legend=None),
             color=alt.Color(
                 "doublings:Q",
                 title=f"{quantity} / LRU",
-                scale=_COLOURS,
+                scale=_COLORS,
                 legend=alt.Legend(values=[-2, -1, 0, 1, 2, 3], labelExpr="format(pow(2, datum.value), '.3~g')"),
             ),
         )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import altair as alt
 
-COLOURS = ["#3b7fc4", "#d9730d", "#1a9467", "#a35bb8", "#c94a5e", "#8a7a1f", "#2b9aa8", "#7a6a5f"]
+COLORS = ["#3b7fc4", "#d9730d", "#1a9467", "#a35bb8", "#c94a5e", "#8a7a1f", "#2b9aa8", "#7a6a5f"]
 """Colors visible on white and on black."""
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4], [4, 2, 1, 2], [3, 5], [12, 3]]
 TICKS_MAX = 12
@@ -147,7 +147,7 @@ def styles(series: list[str], *, pointed: bool) -> dict[str, Any]:
     # With points, the legend must not draw dashes around their edges.
     legend = key(series, symbolStrokeWidth=0 if pointed else 2)
     return {
-        "color": alt.Color("series:N", scale=scale(COLOURS), legend=legend),
+        "color": alt.Color("series:N", scale=scale(COLORS), legend=legend),
         "strokeDash": alt.StrokeDash("series:N", scale=scale(DASHES), legend=legend),
         "shape": alt.Shape("series:N", scale=scale(SHAPES), legend=legend),
     }
@@ -215,13 +215,13 @@ def lines(
     layers: list[Any] = []
     pointed = x.scale == "names" or (len(rows) <= 100 and not steps)
     channels = styles(series, pointed=pointed)
-    shape, colour = channels.pop("shape"), channels["color"]
+    shape, color = channels.pop("shape"), channels["color"]
     if x.scale != "names":
         line = base.mark_line(interpolate="step-after" if steps else "linear").encode(**place, **channels)
         zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x", "y"])
         layers.append(line.add_params(zoom))
     if pointed:
-        layers.append(base.mark_point(size=60, filled=True, opacity=1).encode(**place, color=colour, shape=shape))
+        layers.append(base.mark_point(size=60, filled=True, opacity=1).encode(**place, color=color, shape=shape))
     if marks is not None:
         layers += marks.layers(x, y)
     return alt.layer(*layers).add_params(hidden())
@@ -243,7 +243,7 @@ MANY_BARS = 12
 
 def groups(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:
     """Plot rows of ``series, x, y`` with named x as groups of labeled bars."""
-    scale = alt.Scale(domain=series, range=[COLOURS[index % len(COLOURS)] for index in range(len(series))])
+    scale = alt.Scale(domain=series, range=[COLORS[index % len(COLORS)] for index in range(len(series))])
     place = {
         "x": replace(x, scale="names", slanted=too_long({row["x"] for row in rows})).of("x", alt.X),
         "xOffset": alt.XOffset("series:N", sort=series),
@@ -264,9 +264,9 @@ def groups(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerCha
 def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:
     """Plot rows of ``series, name, value`` as stacked horizontal bars, with tooltips."""
     tips = [alt.Tooltip("name:N", title=y.title), alt.Tooltip("series:N"), alt.Tooltip("value:Q", title=x.title)]
-    colour = alt.Color(
+    color = alt.Color(
         "series:N",
-        scale=alt.Scale(domain=series, range=[COLOURS[index % len(COLOURS)] for index in range(len(series))]),
+        scale=alt.Scale(domain=series, range=[COLORS[index % len(COLORS)] for index in range(len(series))]),
         legend=key(series),
     )
     chart = (
@@ -275,7 +275,7 @@ def bars(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart
         .encode(
             x=replace(x, zero=True).of("value", alt.X),
             y=named(y.title, rows),
-            color=colour,
+            color=color,
             tooltip=tips,
         )
     )
@@ -290,10 +290,10 @@ def spans(rows: list[Row], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetC
         *(alt.Tooltip(f"{each}:Q", title=each) for each in ("paper", "median", "low", "high")),
     ]
     zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
-    range_ = base.mark_rule(strokeWidth=5, color=COLOURS[0], opacity=0.55).encode(
+    range_ = base.mark_rule(strokeWidth=5, color=COLORS[0], opacity=0.55).encode(
         x=x.of("low", alt.X), x2="high:Q", tooltip=tips
     )
-    median = base.mark_tick(thickness=3, size=14, color=COLOURS[0]).encode(x=x.of("median", alt.X), tooltip=tips)
+    median = base.mark_tick(thickness=3, size=14, color=COLORS[0]).encode(x=x.of("median", alt.X), tooltip=tips)
     paper = base.mark_point(shape="M-1,-1L1,1M-1,1L1,-1", size=80, strokeWidth=2.2, color="currentColor").encode(
         x=x.of("paper", alt.X), tooltip=tips
     )
@@ -325,7 +325,7 @@ def heat_map(rows: list[Row], x: str, y: str, value: str, highest: float) -> alt
 
 def dots(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetChart:
     """Plot rows of ``series, name, x`` as one point per name, and a line at 0."""
-    scale = alt.Scale(domain=series, range=[COLOURS[index] for index in range(len(series))])
+    scale = alt.Scale(domain=series, range=[COLORS[index] for index in range(len(series))])
     shapes = alt.Scale(domain=series, range=SHAPES[: len(series)])
     legend = key(series)
     zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x"])
@@ -363,7 +363,7 @@ def tornado(rows: list[Row], x: str) -> alt.LayerChart | alt.FacetChart:
         for row in rows
         for side, field in zip(sides, ("low", "high"), strict=True)
     ]
-    scale = alt.Scale(domain=sides, range=COLOURS[:2])
+    scale = alt.Scale(domain=sides, range=COLORS[:2])
     most = max((abs(row["value"]) for row in data), default=0)
     narrow = {"domain": [-CHANGE, CHANGE]} if most < CHANGE else {"padding": 8}
     scale_x = alt.Scale(nice=False, **narrow)
@@ -391,7 +391,7 @@ def tornado(rows: list[Row], x: str) -> alt.LayerChart | alt.FacetChart:
 
 def cloud(rows: list[Row], series: list[str], x: Axis, y: Axis) -> alt.LayerChart | alt.FacetChart:
     """Plot rows of ``series, x, y, at`` as points with ``at`` in the tooltip."""
-    scale = alt.Scale(domain=series, range=COLOURS[: len(series)])
+    scale = alt.Scale(domain=series, range=COLORS[: len(series)])
     shapes = alt.Scale(domain=series, range=SHAPES[: len(series)])
     zoom = alt.selection_interval(name="zoom", bind="scales", encodings=["x", "y"])
     points = (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 POINTS_MAX = 1000
 """Maximum number of points per line, more than the width of a screen in pixels."""
-_COLOURS = alt.Scale(
+_COLORS = alt.Scale(
     domain=["read", "write", "trim", "sync", "program", "erase"],
     range=["#1f77b4", "#d95f02", "#7f7f7f", "#7570b3", "#d95f02", "#7f7f7f"],
 )
@@ -87,7 +87,7 @@ def dies(result: "Result") -> alt.Chart:
                 axis=alt.Axis(format="~%", tickCount=5),
             ),
             y2="to:Q",
-            color=alt.Color("operation:N", title=None, scale=_COLOURS, legend=alt.Legend(values=operations)),
+            color=alt.Color("operation:N", title=None, scale=_COLORS, legend=alt.Legend(values=operations)),
         )
         .properties(width=480, height=280)
     )
@@ -112,7 +112,7 @@ def _by_job(data: pl.DataFrame) -> dict[str, Any]:
     """Return the channels of lines: color by direction, dashes by job name, one line per job including clones."""
     directions = data["direction"].unique(maintain_order=True).to_list()
     channels: dict[str, Any] = {
-        "color": alt.Color("direction:N", title=None, scale=_COLOURS, legend=alt.Legend(values=directions)),
+        "color": alt.Color("direction:N", title=None, scale=_COLORS, legend=alt.Legend(values=directions)),
         "detail": alt.Detail("job:N"),
     }
     if data["name"].n_unique() > 1:

@@ -16,11 +16,11 @@ pub(crate) struct Plugin {
     timer: OnceLock<Timer>,
     device: OnceLock<Device>,
     /// Not locked while the drive is called.
-    state: Mutex<State>,
+    state: Mutex<TimerState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TimerState {
     /// The drive's next time.
     next: Option<u64>,
     /// Interrupts that are due later, while the guest sleeps.
@@ -47,7 +47,7 @@ impl Plugin {
         PLUGIN.get().expect("set before QEMU calls")
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TimerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -58,7 +58,7 @@ pub struct Blocks {
 }
 
 /// A command: opcode, data pointer, and dwords 10 to 12.
-struct Command {
+struct SubmissionEntry {
     opcode: u8,
     pointer: [u64; 2],
     dwords: [u32; 3],
@@ -155,7 +155,7 @@ impl Blocks {
     /// # Errors
     /// Fails if the drive cannot be written.
     pub fn flush(&mut self) -> Result<(), BlockError> {
-        self.run(1, &Command { opcode: opcode::FLUSH, pointer: [0; 2], dwords: [0; 3] })
+        self.run(1, &SubmissionEntry { opcode: opcode::FLUSH, pointer: [0; 2], dwords: [0; 3] })
     }
 
     /// Makes `bytes` bytes at `offset` read as zeros.
@@ -172,7 +172,7 @@ impl Blocks {
         self.write(end, &vec![0; (offset + bytes - end) as usize])?;
         self.over(first / BLOCK, end / BLOCK, |blocks, first, count| {
             let dwords = [first as u32, (first >> 32) as u32, count as u32 - 1];
-            blocks.run(1, &Command { opcode: opcode::WRITE_ZEROES, pointer: [0; 2], dwords })
+            blocks.run(1, &SubmissionEntry { opcode: opcode::WRITE_ZEROES, pointer: [0; 2], dwords })
         })
     }
 
@@ -187,7 +187,7 @@ impl Blocks {
             blocks.ram.write(LIST, &range).expect("the driver's memory");
             // One range, to be deallocated.
             let (opcode, dwords) = (opcode::DATASET_MANAGEMENT, [0, 4, 0]);
-            blocks.run(1, &Command { opcode, pointer: [LIST, 0], dwords })
+            blocks.run(1, &SubmissionEntry { opcode, pointer: [LIST, 0], dwords })
         })
     }
 
@@ -224,7 +224,7 @@ impl Blocks {
             }
         };
         let dwords = [first as u32, (first >> 32) as u32, count as u32 - 1];
-        self.run(1, &Command { opcode, pointer: [DATA, second], dwords })
+        self.run(1, &SubmissionEntry { opcode, pointer: [DATA, second], dwords })
     }
 
     /// Enables the controller and creates the queues.
@@ -239,7 +239,7 @@ impl Blocks {
             self.now += Time::from_us(100);
             self.drive.advance(self.now);
         }
-        let identify = |what: u32| Command { opcode: IDENTIFY, pointer: [DATA, 0], dwords: [what, 0, 0] };
+        let identify = |what: u32| SubmissionEntry { opcode: IDENTIFY, pointer: [DATA, 0], dwords: [what, 0, 0] };
         self.run(0, &identify(1))?;
         let mut found = [0; PAGE as usize];
         self.ram.read(DATA, &mut found).expect("the driver's memory");
@@ -251,7 +251,8 @@ impl Blocks {
         self.ram.read(DATA, &mut found).expect("the driver's memory");
         self.bytes = u64::from_le_bytes(std::array::from_fn(|i| found[i])) * BLOCK;
         let size = 1 | (ENTRIES - 1) << 16;
-        let create = |opcode, at, attributes| Command { opcode, pointer: [at, 0], dwords: [size, attributes, 0] };
+        let create =
+            |opcode, at, attributes| SubmissionEntry { opcode, pointer: [at, 0], dwords: [size, attributes, 0] };
         self.run(0, &create(CREATE_COMPLETION_QUEUE, io[1], 1))?;
         self.run(0, &create(CREATE_SUBMISSION_QUEUE, io[0], 1 | 1 << 16))
     }
@@ -267,7 +268,7 @@ impl Blocks {
     }
 
     /// Runs a command on queue pair `queue` to its end.
-    fn run(&mut self, queue: usize, command: &Command) -> Result<(), BlockError> {
+    fn run(&mut self, queue: usize, command: &SubmissionEntry) -> Result<(), BlockError> {
         let [submission, completion] = QUEUES[queue];
         let mut entry = [0; 64];
         entry[0] = command.opcode;

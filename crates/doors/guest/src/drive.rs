@@ -67,7 +67,7 @@ pub struct Drive {
     machine: Machine,
     parts: Parts,
     streams: Streams,
-    config: pci::Config,
+    config: pci::ConfigSpace,
     msix: Msix,
     sends_messages: bool,
     /// Bytes of host memory for which the translation layer is configured.
@@ -145,7 +145,7 @@ impl Drive {
             machine,
             parts,
             streams,
-            config: pci::Config::new(function),
+            config: pci::ConfigSpace::new(function),
             msix: Msix::new(),
             sends_messages: options.messages,
             host_memory,

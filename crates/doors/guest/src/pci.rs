@@ -45,19 +45,19 @@ const FUNCTION_MASK: u16 = 1 << 14;
 
 /// The configuration space.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct ConfigSpace {
     bytes: [u8; CONFIG_BYTES],
     /// Bits that the host can change.
     writable: [u8; CONFIG_BYTES],
     function: Function,
 }
 
-impl Config {
+impl ConfigSpace {
     /// Creates the configuration space after a reset.
     ///
     /// # Panics
     /// Panics if the size of a BAR is no power of two.
-    pub fn new(function: Function) -> Config {
+    pub fn new(function: Function) -> ConfigSpace {
         let (mut bytes, mut writable) = ([0; CONFIG_BYTES], [0; CONFIG_BYTES]);
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
         put(0x00, &VENDOR.to_le_bytes());
@@ -84,7 +84,7 @@ impl Config {
         }
         writable[LINE] = 0xff;
         writable[CAPABILITY + 2..CAPABILITY + 4].copy_from_slice(&(ENABLE | FUNCTION_MASK).to_le_bytes());
-        Config { bytes, writable, function }
+        ConfigSpace { bytes, writable, function }
     }
 
     /// Returns the kind of function.
@@ -94,7 +94,7 @@ impl Config {
 
     /// Resets the configuration space.
     pub fn reset(&mut self) {
-        *self = Config::new(self.function);
+        *self = ConfigSpace::new(self.function);
     }
 
     /// Reads configuration space; beyond its end, ones.
@@ -126,13 +126,13 @@ mod tests {
 
     #[test]
     fn the_memory_of_a_shared_buffer_is_bar_2() {
-        let mut config = Config::new(Function::shared_buffer(1_100_000));
+        let mut config = ConfigSpace::new(Function::shared_buffer(1_100_000));
         config.write(0x18, &[0xff; 8]);
         let mut bar = [0; 8];
         config.read(0x18, &mut bar);
         let bar = u64::from_le_bytes(bar);
         assert_eq!((bar & 15, !(bar & !15) + 1), (0b1100, 2 << 20));
-        let mut nvme = Config::new(Function::NVME);
+        let mut nvme = ConfigSpace::new(Function::NVME);
         nvme.write(0x18, &[0xff; 8]);
         let mut bar = [1; 8];
         nvme.read(0x18, &mut bar);
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_size_of_bar_0_is_found_by_writing_ones() {
-        let mut config = Config::new(Function::NVME);
+        let mut config = ConfigSpace::new(Function::NVME);
         config.write(0x10, &[0xff; 8]);
         let mut bar = [0; 8];
         config.read(0x10, &mut bar);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn only_the_enable_bits_of_msix_change() {
-        let mut config = Config::new(Function::NVME);
+        let mut config = ConfigSpace::new(Function::NVME);
         let mut before = [0; 12];
         config.read(0x40, &mut before);
         config.write(0x40, &[0xff; 12]);

@@ -10,7 +10,7 @@ use crate::ServiceError;
 use crate::clock::{Clock, InterruptSetup};
 use crate::interrupts::Interrupts;
 
-struct State {
+struct RealTimeDrive {
     drive: Drive,
     interrupts: Interrupts,
     last: Time,
@@ -19,7 +19,7 @@ struct State {
 
 /// A drive on the host's clock.
 pub(crate) struct RealClock {
-    state: Mutex<State>,
+    state: Mutex<RealTimeDrive>,
     /// The time of the drive's next event may have changed.
     changed: Condvar,
     begin: Instant,
@@ -31,11 +31,11 @@ impl RealClock {
     /// Starts the clock at zero.
     pub fn new(drive: Drive, dilation: u32) -> RealClock {
         assert!(dilation > 0);
-        let state = State { drive, interrupts: Interrupts::new(), last: Time::ZERO, stopped: false };
+        let state = RealTimeDrive { drive, interrupts: Interrupts::new(), last: Time::ZERO, stopped: false };
         RealClock { state: Mutex::new(state), changed: Condvar::new(), begin: Instant::now(), dilation }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, RealTimeDrive> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -50,7 +50,7 @@ impl RealClock {
     }
 }
 
-impl State {
+impl RealTimeDrive {
     /// Lets `act` use the drive at `now`, and delivers its interrupts.
     fn act(&mut self, now: Time, act: &mut dyn FnMut(&mut Drive, Time)) {
         self.last = now.max(self.last);

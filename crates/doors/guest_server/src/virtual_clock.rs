@@ -24,7 +24,7 @@ const _: () = assert!(guest::pci::TABLE == REGISTER_BYTES);
 /// The plug-in must arm its timer within this time.
 const ANSWER_MAX: Duration = Duration::from_secs(4);
 
-struct State {
+struct VirtualTimeDrive {
     drive: Drive,
     last: Time,
     /// Vectors that were raised outside the timer's callback, one bit each.
@@ -35,7 +35,7 @@ struct State {
 
 /// A drive on a virtual clock.
 pub(crate) struct VirtualClock {
-    state: Mutex<State>,
+    state: Mutex<VirtualTimeDrive>,
     channel: Channel,
     stopped: AtomicBool,
 }
@@ -43,11 +43,11 @@ pub(crate) struct VirtualClock {
 impl VirtualClock {
     /// Waits for the clock of the plug-in at the other end of `channel`.
     pub fn new(drive: Drive, channel: Channel) -> VirtualClock {
-        let state = State { drive, last: Time::ZERO, pending: 0, armed: None };
+        let state = VirtualTimeDrive { drive, last: Time::ZERO, pending: 0, armed: None };
         VirtualClock { state: Mutex::new(state), channel, stopped: AtomicBool::new(false) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, VirtualTimeDrive> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -67,7 +67,7 @@ fn patience() -> impl FnMut() -> bool {
     move || begin.elapsed() < ANSWER_MAX
 }
 
-impl State {
+impl VirtualTimeDrive {
     /// Lets `act` use the drive at `now`.
     fn act(&mut self, now: Time, act: &mut dyn FnMut(&mut Drive, Time)) {
         // QEMU's other threads may read a clock that lags behind the processor's.

@@ -10,7 +10,7 @@ use media::{BlockAddr, PageAddr};
 use nand::Store;
 use storage::Mirror;
 
-use crate::layout::{ALIGN, ENTRY, Layout, Sector, State, TEXT_MAX, entry};
+use crate::layout::{ALIGN, DriveState, ENTRY, Layout, Sector, TEXT_MAX, entry};
 use crate::record;
 use crate::{StoreError, layout};
 
@@ -24,7 +24,7 @@ pub struct FlashFile {
     table: Aligned,
     page: Aligned,
     spare: Vec<u8>,
-    state: State,
+    state: DriveState,
     /// Something was written after the last barrier.
     is_dirty: bool,
     /// The first failure; nothing is written afterwards.
@@ -33,7 +33,7 @@ pub struct FlashFile {
 
 impl FlashFile {
     /// Takes over an open, locked file with this `state`.
-    pub(crate) fn new(file: File, path: &Path, layout: Layout, state: State) -> FlashFile {
+    pub(crate) fn new(file: File, path: &Path, layout: Layout, state: DriveState) -> FlashFile {
         FlashFile {
             file,
             path: path.to_owned(),
@@ -55,7 +55,7 @@ impl FlashFile {
     }
 
     /// Returns the drive's state apart from its flash.
-    pub(crate) fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &DriveState {
         &self.state
     }
 

@@ -94,7 +94,7 @@ impl Identity {
 
 /// State of the drive apart from its flash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct DriveState {
     pub generation: u64,
     /// The drive's age in seconds.
     pub clock_s: u32,
@@ -107,7 +107,7 @@ pub struct State {
 /// Maximum bytes of the controller's state.
 pub const TEXT_MAX: usize = ALIGN - 32;
 
-impl State {
+impl DriveState {
     /// Returns the sector, and its place.
     pub fn sector(&self) -> (Sector, u64) {
         let mut bytes = self.generation.to_le_bytes().to_vec();
@@ -119,11 +119,11 @@ impl State {
     }
 
     /// Reads a state; `None` if it is not whole.
-    pub fn parse(sector: &Sector) -> Option<State> {
+    pub fn parse(sector: &Sector) -> Option<DriveState> {
         let quad = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| sector[at + i]));
         let text = sector.get(24..24 + (quad(20) as u32) as usize)?;
         let text = String::from_utf8(text.to_vec()).ok().filter(|_| is_whole(sector))?;
-        Some(State { generation: quad(0), clock_s: quad(8) as u32, sealed: quad(12), text })
+        Some(DriveState { generation: quad(0), clock_s: quad(8) as u32, sealed: quad(12), text })
     }
 }
 

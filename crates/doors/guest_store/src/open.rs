@@ -16,7 +16,7 @@ use storage::Mirror;
 use system::System;
 use system::parts::Parts;
 
-use crate::layout::{ALIGN, Identity, Layout, Sector, State};
+use crate::layout::{ALIGN, DriveState, Identity, Layout, Sector};
 use crate::load::Loader;
 use crate::{FlashFile, StoreError};
 
@@ -153,7 +153,7 @@ pub(crate) fn open_flash(
         let (found, expected) = (found.name(), identity.name());
         return Err(StoreError::System { path: path.to_owned(), found, expected });
     }
-    let states = [State::parse(&read(ALIGN as u64)?), State::parse(&read(2 * ALIGN as u64)?)];
+    let states = [DriveState::parse(&read(ALIGN as u64)?), DriveState::parse(&read(2 * ALIGN as u64)?)];
     let damaged = |what: &str, offset| StoreError::Damaged { path: path.to_owned(), what: what.to_owned(), offset };
     let state = states.into_iter().flatten().max_by_key(|state| state.generation);
     let state = state.ok_or_else(|| damaged("both states of the drive", ALIGN as u64))?;
@@ -188,7 +188,7 @@ fn create(
     store: &Store,
 ) -> Result<FlashFile, StoreError> {
     file.set_len(layout.bytes()).map_err(StoreError::io(path, "cannot be created"))?;
-    let mut file = FlashFile::new(file, path, layout, State { clock_s: store.clock_s(), ..State::default() });
+    let mut file = FlashFile::new(file, path, layout, DriveState { clock_s: store.clock_s(), ..DriveState::default() });
     file.all(store);
     file.set_text("");
     file.write_header(identity);

@@ -33,17 +33,17 @@ const SMALL: [(&str, &str); 9] = [
 ];
 
 /// A file that is removed at the end of its test.
-struct Place(PathBuf);
+struct TempFile(PathBuf);
 
-impl Place {
-    fn new(name: &str) -> Place {
-        let place = Place(std::env::temp_dir().join(format!("nandram-store-{}-{name}", std::process::id())));
+impl TempFile {
+    fn new(name: &str) -> TempFile {
+        let place = TempFile(std::env::temp_dir().join(format!("nandram-store-{}-{name}", std::process::id())));
         let _ = std::fs::remove_file(&place.0);
         place
     }
 }
 
-impl Drop for Place {
+impl Drop for TempFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
@@ -94,7 +94,7 @@ fn check(host: &mut Host, flushed: &HashMap<u64, u64>, last: u64) {
 
 #[test]
 fn data_and_counters_outlive_the_drive() {
-    let place = Place::new("outlive");
+    let place = TempFile::new("outlive");
     let mut random = draw(1);
     let mut flushed = HashMap::new();
     for start in 0..3 {
@@ -121,7 +121,7 @@ fn data_and_counters_outlive_the_drive() {
 
 #[test]
 fn the_file_holds_the_flash_exactly() {
-    let place = Place::new("exact");
+    let place = TempFile::new("exact");
     let (mut host, kept) = attached(&place.0);
     let mut random = draw(2);
     for version in 0..6000 {
@@ -161,7 +161,7 @@ fn the_file_holds_the_flash_exactly() {
 #[test]
 fn the_same_commands_leave_the_same_bytes() {
     let bytes = |name: &str| {
-        let place = Place::new(name);
+        let place = TempFile::new(name);
         let (mut host, kept) = attached(&place.0);
         let mut random = draw(3);
         for version in 0..300 {
@@ -176,7 +176,7 @@ fn the_same_commands_leave_the_same_bytes() {
 
 #[test]
 fn a_format_outlives_the_drive() {
-    let place = Place::new("format");
+    let place = TempFile::new("format");
     let (mut host, _kept) = attached(&place.0);
     let format = Command { opcode: 0x80, namespace: 1, dwords: [1, 0, 0, 0, 0, 0], ..Command::default() };
     assert_eq!(host.admin(format).status, 0);
@@ -205,7 +205,7 @@ fn victim() {
 
 #[test]
 fn a_killed_server_loses_nothing_that_was_flushed() {
-    let place = Place::new("killed");
+    let place = TempFile::new("killed");
     let mut random = draw(5);
     let mut flushed = HashMap::new();
     let mut acknowledged = 0;
@@ -268,7 +268,7 @@ fn a_killed_server_loses_nothing_that_was_flushed() {
 #[test]
 fn half_a_program_is_forgotten_once() {
     const SECTOR: usize = 4096;
-    let place = Place::new("half");
+    let place = TempFile::new("half");
     let (mut host, _kept) = attached(&place.0);
     for block in 0..40 {
         assert_eq!(host.write_blocks(block * 128, &pattern(block, 65_536)).status, 0);
@@ -295,7 +295,7 @@ fn half_a_program_is_forgotten_once() {
 
 #[test]
 fn cuts_at_any_instant_keep_what_was_flushed() {
-    let place = Place::new("cut-source");
+    let place = TempFile::new("cut-source");
     let (mut host, _kept) = attached(&place.0);
     let mut random = draw(6);
     let cuts: Vec<Time> = (0..25).map(|_| Time::from_us(random.random_range(1000..200_000))).collect();
@@ -324,7 +324,7 @@ fn cuts_at_any_instant_keep_what_was_flushed() {
     let mut torn = 0;
     for (at, path) in cuts.iter().zip(&names) {
         let flushed = history.iter().rev().find(|(when, _)| when < at).map(|(_, blocks)| blocks.clone());
-        let place = Place(path.clone());
+        let place = TempFile(path.clone());
         let (mut host, _kept) = attached(&place.0);
         torn += host.drive.machine().nand().store().blocks().filter(|block| block.torn || block.erase_torn).count();
         check(&mut host, &flushed.unwrap_or_default(), last);
@@ -334,7 +334,7 @@ fn cuts_at_any_instant_keep_what_was_flushed() {
 
 #[test]
 fn an_export_is_what_the_host_reads() {
-    let (place, image) = (Place::new("export"), Place::new("image"));
+    let (place, image) = (TempFile::new("export"), TempFile::new("image"));
     let (mut host, kept) = attached(&place.0);
     let mut random = draw(7);
     for version in 0..200 {
@@ -354,7 +354,7 @@ fn an_export_is_what_the_host_reads() {
 
 #[test]
 fn other_files_are_refused_in_one_line() {
-    let place = Place::new("refused");
+    let place = TempFile::new("refused");
     let named = |message: &str| format!("store {}: {message}", place.0.display());
     let (host, kept) = attached(&place.0);
     assert_eq!(refused(&place.0, &SMALL), named("in use by another process"));
@@ -386,7 +386,7 @@ fn other_files_are_refused_in_one_line() {
 
 #[test]
 fn damage_to_flushed_data_is_reported() {
-    let place = Place::new("damage");
+    let place = TempFile::new("damage");
     let (mut host, kept) = attached(&place.0);
     for block in 0..40 {
         assert_eq!(host.write_blocks(block * 128, &pattern(block, 65_536)).status, 0);

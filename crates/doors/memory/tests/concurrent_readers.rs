@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use memory::{Error, Memory, Options, Reader, backup};
 use sim::Streams;
-use support::place::{Place, create, message, options};
+use support::place::{TempFile, create, message, options};
 
 const DRAM: u64 = 1 << 20;
 
-fn open(place: &Place) -> Reader {
+fn open(place: &TempFile) -> Reader {
     Reader::open(&place.0, DRAM).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -64,7 +64,7 @@ fn a_reader_keeps_the_last_sync_until_it_is_refreshed() {
 
 /// Returns whether punching a hole frees disk space at once.
 fn has_holes() -> bool {
-    let place = Place::new("holes");
+    let place = TempFile::new("holes");
     let file = fs::OpenOptions::new().read(true).write(true).create_new(true).open(&place.0).expect("a file");
     let blocks = || file.metadata().expect("exists").blocks();
     file.write_all_at(&vec![1; 1 << 20], 0).and_then(|()| file.sync_data()).expect("written");
@@ -113,7 +113,7 @@ fn a_backup_is_a_memory_with_all_its_tokens() {
     };
     let tokens: Vec<_> = (1..6).map(|fill| token(&mut memory, fill)).collect();
     memory.write(at, b"not synced").expect("written");
-    let copy = Place::new("copy");
+    let copy = TempFile::new("copy");
     assert_eq!(backup(&place.0, &copy.0).expect("copied").len(), 0);
     memory.sync(None).expect("synced");
     assert_eq!(
@@ -144,14 +144,14 @@ fn an_export_contains_the_plain_bytes_of_an_area() {
     memory.name("area", at + 7, 1_400_001).expect("exists");
     memory.sync(None).expect("synced");
     memory.write(at, &[0; 1000]).expect("written");
-    let (area, whole) = (Place::new("area"), Place::new("whole"));
+    let (area, whole) = (TempFile::new("area"), TempFile::new("whole"));
     let mut reader = open(&place);
     assert_eq!(reader.export(Some("area"), &area.0).expect("exported"), 1_400_001);
     assert!(fs::read(&area.0).expect("exists") == bytes[7..][..1_400_001]);
     assert_eq!(reader.export(None, &whole.0).expect("exported"), (4 << 20) + 65536);
     let found = fs::read(&whole.0).expect("exists");
     assert!(found[at as usize..][..bytes.len()] == bytes && found[..65536].iter().all(|byte| *byte == 0));
-    let nothing = Place::new("nothing");
+    let nothing = TempFile::new("nothing");
     assert_eq!(message(reader.export(Some("nobody"), &nothing.0)), "name \"nobody\": no area has this name");
     assert!(!nothing.0.exists());
 }
@@ -176,7 +176,7 @@ fn a_bad_page_is_reported_and_the_rest_is_read_and_copied() {
     let mut rest = vec![0; 100_000];
     reader.read(at, &mut rest).expect("read");
     assert!(rest == [9; 100_000]);
-    let copy = Place::new("bad-copy");
+    let copy = TempFile::new("bad-copy");
     let reported = backup(&place.0, &copy.0).expect("copied");
     assert_eq!(reported.iter().map(Error::to_string).collect::<Vec<_>>(), [lost]);
     let mut copied = Memory::open(&copy.0, &options()).expect("opened");
@@ -189,7 +189,7 @@ fn a_bad_page_is_reported_and_the_rest_is_read_and_copied() {
 fn a_reader_reports_files_that_it_cannot_open() {
     let (place, memory) = create("reported");
     drop(memory);
-    let nowhere = Place::new("nowhere");
+    let nowhere = TempFile::new("nowhere");
     let name = nowhere.0.display();
     assert_eq!(
         message(Reader::open(&nowhere.0, DRAM)),
@@ -269,7 +269,7 @@ fn watch(done: &AtomicU64, over: &AtomicBool, mut one: impl FnMut() -> Result<u6
 /// Kills a writer after `after`, while a reader and backups are running. Returns how many states these saw, and how
 /// often they were stale.
 fn kill(seed: u64, after: Duration) -> Result<(u64, u64), String> {
-    let (place, copy) = (Place::new("writer"), Place::new("backup"));
+    let (place, copy) = (TempFile::new("writer"), TempFile::new("backup"));
     let mut child = Command::new(std::env::current_exe().expect("a test"))
         .args(["child_writer_that_is_killed", "--exact", "--nocapture", "--ignored"])
         .env("MEMORY_WRITER", format!("{seed} {}", place.0.display()))

@@ -5,11 +5,11 @@ mod support;
 
 use memory::{Memory, Options};
 use sim::Streams;
-use support::place::Place;
+use support::place::TempFile;
 
 /// Creates a memory of `bytes` bytes and writes all of it.
-fn filled(name: &str, bytes: u64) -> (Place, Memory, u64) {
-    let place = Place::new(name);
+fn filled(name: &str, bytes: u64) -> (TempFile, Memory, u64) {
+    let place = TempFile::new(name);
     let options = Options { capacity: Some(bytes), dram: 16 << 20, ..Options::default() };
     let mut memory = Memory::create(&place.0, &options).unwrap_or_else(|error| panic!("{error}"));
     let at = memory.alloc(bytes, false).expect("enough space");

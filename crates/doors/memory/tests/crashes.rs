@@ -9,14 +9,14 @@ use std::cell::RefCell;
 use memory::{InjectedFault, Memory};
 use sim::Streams;
 use support::histories::{Calls, DRAM, shape, verify};
-use support::model::State;
+use support::model::Contents;
 use support::recorder::{Event, Recorder};
 
 /// A history with its recorded events, and the event ranges in which a crash may lead to each state.
 struct History {
     memory: Memory<Recorder>,
     /// Each state, with the event at which it was begun and the one at which the next state was complete.
-    states: Vec<(State, usize, usize)>,
+    states: Vec<(Contents, usize, usize)>,
 }
 
 fn play(seed: u64, injected: InjectedFault) -> History {
@@ -25,13 +25,13 @@ fn play(seed: u64, injected: InjectedFault) -> History {
     memory.inject_fault(injected);
     let made = memory.device().events.len();
     let mut calls = Calls::new(seed);
-    let states = RefCell::new(vec![(State::default(), made, usize::MAX)]);
+    let states = RefCell::new(vec![(Contents::default(), made, usize::MAX)]);
     let steps = 50 + calls.rng.below(200);
     for _ in 0..steps {
-        let mut will = |memory: &Memory<Recorder>, state: &State| {
+        let mut will = |memory: &Memory<Recorder>, state: &Contents| {
             states.borrow_mut().push((state.clone(), memory.device().events.len(), usize::MAX));
         };
-        let mut did = |memory: &Memory<Recorder>, state: &State| {
+        let mut did = |memory: &Memory<Recorder>, state: &Contents| {
             let now = memory.device().events.len();
             let mut states = states.borrow_mut();
             let (begun, ..) = states.last().expect("begun");
@@ -55,7 +55,7 @@ fn crash(history: &History, at: usize, seed: u64, injected: InjectedFault) -> Re
     let recorder = Recorder::new(image, seed);
     let opened = Memory::open_with_fault(recorder, shape(), DRAM, "after a crash", injected);
     let mut memory = opened.map_err(|error| error.to_string())?;
-    let possible: Vec<&State> = history
+    let possible: Vec<&Contents> = history
         .states
         .iter()
         .filter(|(_, from, until)| (*from..*until).contains(&at))

@@ -11,8 +11,8 @@ use std::process::{Command, Stdio};
 use memory::{Disk, Error, Memory, Options, Permissions, Token, shape_of};
 use sim::Streams;
 use support::histories::{Calls, verify};
-use support::model::State;
-use support::place::{Place, create, message, options};
+use support::model::Contents;
+use support::place::{TempFile, create, message, options};
 
 #[test]
 fn reopening_restores_the_last_sync() {
@@ -185,7 +185,7 @@ fn misuses_have_these_messages() {
         open(&other(|o| o.capacity = Some(1 << 30))),
         format!("{name}: the memory was created with a capacity of 4194304 bytes, not 1073741824")
     );
-    let fresh = Place::new("fresh");
+    let fresh = TempFile::new("fresh");
     let create = |options: &Options| message(Memory::create(&fresh.0, options));
     assert_eq!(create(&other(|o| o.capacity = None)), format!("{}: a new memory needs a capacity", fresh.name()));
     assert_eq!(create(&other(|o| o.capacity = Some(0))), "capacity is 0 bytes, expected 1 byte to 4 TiB");
@@ -331,7 +331,7 @@ fn the_controller_s_own_pages_are_mirrored() {
 }
 
 /// Kills a child process after it has printed `after` lines, and checks the state of its memory.
-fn kill(seed: u64, place: &Place, after: u64) -> Result<(), String> {
+fn kill(seed: u64, place: &TempFile, after: u64) -> Result<(), String> {
     let child = Command::new(std::env::current_exe().expect("a test"))
         .args(["child_that_is_killed", "--exact", "--nocapture", "--ignored"])
         .env("MEMORY_CHILD", format!("{seed} {}", place.name()))
@@ -380,13 +380,13 @@ fn kill(seed: u64, place: &Place, after: u64) -> Result<(), String> {
 }
 
 /// Computes the first `count` states that the calls of `seed` make durable, after that of a new memory.
-fn durable_states(seed: u64, count: u64) -> Vec<State> {
-    let place = Place::new(&format!("states-{seed}"));
+fn durable_states(seed: u64, count: u64) -> Vec<Contents> {
+    let place = TempFile::new(&format!("states-{seed}"));
     let mut memory = Memory::create(&place.0, &options()).expect("created");
     let mut calls = Calls::new(seed);
-    let states = std::cell::RefCell::new(vec![State::default()]);
+    let states = std::cell::RefCell::new(vec![Contents::default()]);
     while (states.borrow().len() as u64) <= count {
-        let mut will = |_: &Memory, state: &State| states.borrow_mut().push(state.clone());
+        let mut will = |_: &Memory, state: &Contents| states.borrow_mut().push(state.clone());
         calls.step(&mut memory, &mut will, &mut |_, _| ()).expect("succeeds");
     }
     states.into_inner()
@@ -403,11 +403,11 @@ fn child_that_is_killed() {
     println!("\nwill 0\ndid 0");
     loop {
         let now = std::cell::Cell::new(begun);
-        let mut will = |_: &Memory, _: &State| {
+        let mut will = |_: &Memory, _: &Contents| {
             now.set(now.get() + 1);
             println!("will {}", now.get());
         };
-        let mut did = |_: &Memory, _: &State| {
+        let mut did = |_: &Memory, _: &Contents| {
             done.set(now.get());
             println!("did {}", now.get());
         };
@@ -422,7 +422,7 @@ fn a_killed_process_leaves_the_last_sync() {
     let count: u64 = std::env::var("KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(25);
     let mut rng = Streams::new(5).stream("test.kills");
     for seed in 0..count {
-        let place = Place::new("killed");
+        let place = TempFile::new("killed");
         if let Err(error) = kill(seed, &place, 1 + rng.below(40)) {
             panic!("seed {seed}: {error}");
         }

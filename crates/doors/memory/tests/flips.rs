@@ -8,7 +8,7 @@ use std::fs;
 
 use memory::{Error, Memory, Options, Reader, Shape, Token, shape_of};
 use support::histories::{Calls, DRAM, shape};
-use support::model::{Pages, State, compare_but};
+use support::model::{Contents, Pages, compare_but};
 use support::recorder::Recorder;
 
 /// Returns a message with its numbers replaced by `N`.
@@ -28,7 +28,7 @@ fn message(error: &Error) -> String {
 }
 
 /// Returns the file of a memory that was closed after a history, and its content.
-fn history(seed: u64) -> (Vec<u8>, State) {
+fn history(seed: u64) -> (Vec<u8>, Contents) {
     let image = vec![0; shape().file_bytes() as usize];
     let mut memory = Memory::create_on(Recorder::new(image, seed), shape(), DRAM, "FILE").expect("created");
     let mut calls = Calls::new(seed);
@@ -39,9 +39,9 @@ fn history(seed: u64) -> (Vec<u8>, State) {
     let last = calls.state.snapshots.last().expect("some").0;
     // Make the current state the durable one.
     memory.rollback(last).expect("live");
-    let State { snapshots: kept, .. } = calls.state;
+    let Contents { snapshots: kept, .. } = calls.state;
     let now = kept.last().expect("some").2.clone();
-    (memory.close_device().expect("closed").image, State { now, snapshots: kept })
+    (memory.close_device().expect("closed").image, Contents { now, snapshots: kept })
 }
 
 /// The error messages found; none if the damage was harmless.
@@ -63,7 +63,7 @@ fn compare(memory: &mut Memory<Recorder>, pages: &Pages, reported: &mut Messages
 }
 
 /// Opens the memory in `image` and checks all its content.
-fn check_all(image: Vec<u8>, state: &State) -> Result<Messages, String> {
+fn check_all(image: Vec<u8>, state: &Contents) -> Result<Messages, String> {
     let mut reported = Messages::new();
     let mut memory = match Memory::open_on(Recorder::new(image, 1), shape(), DRAM, "FILE") {
         Ok(memory) => memory,

@@ -10,11 +10,11 @@ use std::sync::{Barrier, Mutex};
 
 use memory::{Advice, Area, Error, Mapped, Memory, Options, Permissions, Source};
 use sim::Streams;
-use support::place::Place;
+use support::place::TempFile;
 
 const MIB: u64 = 1 << 20;
 
-fn create(place: &Place, mib: u64, dram: u64) -> Memory {
+fn create(place: &TempFile, mib: u64, dram: u64) -> Memory {
     let options = Options { capacity: Some(mib * MIB), dram, space: Some(4 * mib * MIB), ..Options::default() };
     Memory::create(&place.0, &options).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -41,7 +41,7 @@ fn word(area: &Area, n: u64) -> &AtomicU64 {
 
 #[test]
 fn stores_are_synced_and_loaded_again() {
-    let place = Place::new("stored");
+    let place = TempFile::new("stored");
     let Some(memory) = mapped(create(&place, 4, 2 * MIB)) else { return };
     let at = memory.with(|memory| memory.alloc(300_000, false)).expect("enough space");
     let area = memory.area(at, 300_000).expect("allocated");
@@ -107,7 +107,7 @@ fn resident(area: &Area) -> u64 {
 /// Compares random and sequential loads, stores and calls with a copy.
 #[test]
 fn data_beyond_dram_matches_a_copy_and_residency_stays_bounded() {
-    let place = Place::new("past-dram");
+    let place = TempFile::new("past-dram");
     let Some(memory) = mapped(create(&place, 8, MIB)) else { return };
     let words = 6 * MIB / 8;
     let at = memory.with(|memory| memory.alloc(words * 8, false)).expect("enough space");
@@ -178,7 +178,7 @@ fn data_beyond_dram_matches_a_copy_and_residency_stays_bounded() {
 
 #[test]
 fn sequential_and_strided_accesses_seldom_fault() {
-    let place = Place::new("in-order");
+    let place = TempFile::new("in-order");
     let Some(memory) = mapped(create(&place, 16, 4 * MIB)) else { return };
     let words = 14 * MIB / 8;
     let at = memory.with(|memory| memory.alloc(words * 8, false)).expect("enough space");
@@ -240,7 +240,7 @@ impl Storer {
 #[test]
 fn no_store_of_many_threads_is_lost_across_eviction_sync_and_rollback() {
     let rounds = std::env::var("MAPPED_ROUNDS").map_or(6, |rounds| rounds.parse().expect("a number"));
-    let place = Place::new("threads");
+    let place = TempFile::new("threads");
     let Some(memory) = mapped(create(&place, 16, 3 * MIB)) else { return };
     let (threads, words) = (64, 12 * MIB / 8);
     let at = memory.with(|memory| memory.alloc(words * 8, false)).expect("enough space");
@@ -389,7 +389,7 @@ fn child_touches_a_mapping() {
 fn errors_of_loads_and_stores_abort_the_process_with_one_line() {
     use std::os::unix::fs::FileExt;
     use std::os::unix::process::ExitStatusExt;
-    let place = Place::new("ends");
+    let place = TempFile::new("ends");
     let Some(memory) = mapped(create(&place, 4, MIB)) else { return };
     let at = memory.with(|memory| memory.alloc(4 << 16, false)).expect("enough space");
     assert_eq!(at, 1 << 16);
@@ -431,7 +431,7 @@ fn errors_of_loads_and_stores_abort_the_process_with_one_line() {
 
 #[test]
 fn without_userfaultfd_the_error_names_the_sysctl_and_calls_still_work() {
-    let place = Place::new("without");
+    let place = TempFile::new("without");
     let mut memory = create(&place, 4, MIB);
     let at = memory.alloc(10, false).expect("enough space");
     memory.write(at, b"before").expect("exists");
@@ -448,7 +448,7 @@ fn without_userfaultfd_the_error_names_the_sysctl_and_calls_still_work() {
 #[test]
 fn every_allowed_fault_source_works() {
     for source in Source::ALL {
-        let place = Place::new("sources");
+        let place = TempFile::new("sources");
         let memory = match Mapped::with_sources(create(&place, 4, MIB), &[source]) {
             Ok(memory) => memory,
             Err(refused) => {

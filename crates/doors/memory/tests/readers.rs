@@ -13,7 +13,7 @@ use memory::device::{Device, Ended, Op, Request};
 use memory::{Error, Memory, Reader, Shape};
 use sim::{Rng, Streams};
 use support::histories::{Calls, DRAM, shape};
-use support::model::{Pages, State};
+use support::model::{Contents, Pages};
 
 /// Faults that the test must detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ struct World {
     next_reader: Cell<u64>,
     writer: RefCell<Option<(Memory<SharedDevice>, Calls)>>,
     /// The states made durable, oldest first, followed by the one in progress.
-    states: RefCell<Vec<State>>,
+    states: RefCell<Vec<Contents>>,
     done: Cell<usize>,
     rng: RefCell<Rng>,
     /// Set while one side runs in the middle of a call of the other.
@@ -136,8 +136,8 @@ fn write_some(world: &Rc<World>, steps: u64) {
     let Some((mut memory, mut calls)) = world.writer.borrow_mut().take() else { return };
     for _ in 0..steps {
         let before = world.states.borrow().len();
-        let mut will = |_: &Memory<SharedDevice>, state: &State| world.states.borrow_mut().push(state.clone());
-        let mut did = |_: &Memory<SharedDevice>, state: &State| {
+        let mut will = |_: &Memory<SharedDevice>, state: &Contents| world.states.borrow_mut().push(state.clone());
+        let mut did = |_: &Memory<SharedDevice>, state: &Contents| {
             let mut states = world.states.borrow_mut();
             if states.last().expect("begun") != state {
                 // The call was refused.
@@ -170,9 +170,9 @@ fn compare(reader: &mut Reader<SharedDevice>, pages: &Pages) -> Result<(), Error
 /// Checks that everything a reader sees belongs to one of the states `from..=to`.
 fn check_all(world: &World, reader: &mut Reader<SharedDevice>, from: usize, to: usize) -> Result<(), Error> {
     let tokens = reader.tokens()?;
-    let states: Vec<State> = world.states.borrow()[from..=to].to_vec();
+    let states: Vec<Contents> = world.states.borrow()[from..=to].to_vec();
     let mut wrong = Error::Option(format!("tokens {tokens:?} match none of {} states", states.len()));
-    let alike: Vec<&State> = states.iter().filter(|state| state.tokens() == tokens).collect();
+    let alike: Vec<&Contents> = states.iter().filter(|state| state.tokens() == tokens).collect();
     // Several states may have the same tokens; the current content tells them apart.
     for state in &alike {
         match compare(reader, &state.now) {
@@ -220,7 +220,7 @@ fn history(seed: u64, injected: InjectedFault) -> Result<(u64, u64), String> {
         readers: RefCell::default(),
         next_reader: Cell::new(0),
         writer: RefCell::new(None),
-        states: RefCell::new(vec![State::default()]),
+        states: RefCell::new(vec![Contents::default()]),
         done: Cell::new(0),
         rng: RefCell::new(Streams::new(seed).stream("test.beside")),
         nested: Cell::new(true),

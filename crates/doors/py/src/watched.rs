@@ -5,11 +5,11 @@ use std::time::Duration;
 
 /// The progress of a run, and whether it should continue.
 pub struct Watched<P> {
-    state: Mutex<State<P>>,
+    state: Mutex<RunState<P>>,
     ended: Condvar,
 }
 
-struct State<P> {
+struct RunState<P> {
     now: P,
     stop: bool,
     ended: bool,
@@ -18,10 +18,10 @@ struct State<P> {
 impl<P: Copy> Watched<P> {
     /// Creates the state of a run with progress `now`.
     pub fn new(now: P) -> Watched<P> {
-        Watched { state: Mutex::new(State { now, stop: false, ended: false }), ended: Condvar::new() }
+        Watched { state: Mutex::new(RunState { now, stop: false, ended: false }), ended: Condvar::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State<P>> {
+    fn state(&self) -> MutexGuard<'_, RunState<P>> {
         self.state.lock().expect("no holder of the lock panics")
     }
 

@@ -136,8 +136,8 @@ impl Bridge {
         all
     }
 
-    pub(super) fn link(&self, now: Time) -> [link::Utilisation; 2] {
-        port!(&self.port, at => at.utilisation(now))
+    pub(super) fn link(&self, now: Time) -> [link::Utilization; 2] {
+        port!(&self.port, at => at.utilization(now))
     }
 
     pub(super) fn queues(&self) -> Vec<(String, String)> {

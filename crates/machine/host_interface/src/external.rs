@@ -88,7 +88,7 @@ pub trait External: Any + Debug + Send {
     fn queue_lengths(&self, lengths: &mut Vec<u32>);
 
     /// Returns the link's utilization to the device and to the host.
-    fn link(&self, now: Time) -> [link::Utilisation; 2];
+    fn link(&self, now: Time) -> [link::Utilization; 2];
 
     /// Returns the number of interrupts sent.
     fn interrupts(&self) -> u64;

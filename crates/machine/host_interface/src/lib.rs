@@ -65,7 +65,7 @@ impl sim::Part for HostInterface {
 
 /// Utilization of a serial resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Utilisation {
+pub struct Utilization {
     /// The part: `"host"`, `"chipset"`, `"link"` or `"controller"`.
     pub part: &'static str,
     /// Name of the resource, as on the timeline.
@@ -139,18 +139,18 @@ impl HostInterface {
     ///
     /// # Panics
     /// Panics if a resource was busy for longer than the time passed, which means that the model is broken.
-    pub fn utilisation(&self, now: Time) -> Vec<Utilisation> {
+    pub fn utilization(&self, now: Time) -> Vec<Utilization> {
         let all = each!(self, path => path.busy(now));
         all.into_iter()
             .map(|(part, name, busy)| {
                 assert!(busy <= now, "{part} {name} busy for {busy} in {now}");
-                Utilisation { part, name, busy, elapsed: now }
+                Utilization { part, name, busy, elapsed: now }
             })
             .collect()
     }
 
     /// Returns the link's utilization to the device and to the host.
-    pub fn link(&self, now: Time) -> [link::Utilisation; 2] {
+    pub fn link(&self, now: Time) -> [link::Utilization; 2] {
         each!(self, path => path.link(now))
     }
 

@@ -11,7 +11,7 @@ use std::cell::Cell;
 
 use ::shared_buffer::{Extents, Layout, Region, SECTOR};
 use device::shared_buffer::BOOT;
-use host::shared_buffer::{Event as HostEvent, LANES as HOST_LANES, Said, to_wire};
+use host::shared_buffer::{DriverEvent, LANES as HOST_LANES, Said, to_wire};
 use media::{Request, Status, Tag};
 use sim::{Lane, Part as _, Schedule, Time, Track};
 
@@ -42,34 +42,34 @@ const POST: u8 = HOST_LANES;
 /// Number of event sources.
 pub(super) const STEPS: u8 = POST + 1;
 
-fn step(event: HostEvent) -> Event {
+fn step(event: DriverEvent) -> Event {
     let (step, of) = match event {
-        HostEvent::Ring(piece) => (0, piece),
-        HostEvent::Prepared(io) => (1, io),
-        HostEvent::Started(io) => (2, io),
-        HostEvent::Moved(io) => (3, io),
-        HostEvent::Settled(io) => (4, io),
-        HostEvent::Reap(queue) => (5, u32::from(queue)),
-        HostEvent::Taken(piece) => (6, piece),
-        HostEvent::Ended(io) => (7, io),
-        HostEvent::BootAsked => (8, 0),
-        HostEvent::BootCopied => (9, 0),
+        DriverEvent::Ring(piece) => (0, piece),
+        DriverEvent::Prepared(io) => (1, io),
+        DriverEvent::Started(io) => (2, io),
+        DriverEvent::Moved(io) => (3, io),
+        DriverEvent::Settled(io) => (4, io),
+        DriverEvent::Reap(queue) => (5, u32::from(queue)),
+        DriverEvent::Taken(piece) => (6, piece),
+        DriverEvent::Ended(io) => (7, io),
+        DriverEvent::BootAsked => (8, 0),
+        DriverEvent::BootCopied => (9, 0),
     };
     Event::Step { step, of }
 }
 
-fn host_event(step: u8, of: u32) -> HostEvent {
+fn host_event(step: u8, of: u32) -> DriverEvent {
     match step {
-        0 => HostEvent::Ring(of),
-        1 => HostEvent::Prepared(of),
-        2 => HostEvent::Started(of),
-        3 => HostEvent::Moved(of),
-        4 => HostEvent::Settled(of),
-        5 => HostEvent::Reap(of as u16),
-        6 => HostEvent::Taken(of),
-        7 => HostEvent::Ended(of),
-        8 => HostEvent::BootAsked,
-        9 => HostEvent::BootCopied,
+        0 => DriverEvent::Ring(of),
+        1 => DriverEvent::Prepared(of),
+        2 => DriverEvent::Started(of),
+        3 => DriverEvent::Moved(of),
+        4 => DriverEvent::Settled(of),
+        5 => DriverEvent::Reap(of as u16),
+        6 => DriverEvent::Taken(of),
+        7 => DriverEvent::Ended(of),
+        8 => DriverEvent::BootAsked,
+        9 => DriverEvent::BootCopied,
         _ => unreachable!("step {step} is none of the driver's"),
     }
 }
@@ -77,8 +77,8 @@ fn host_event(step: u8, of: u32) -> HostEvent {
 /// The driver's view of the scheduler.
 struct HostPart<'a, S>(&'a mut S);
 
-impl<S: Schedule<Event>> Schedule<HostEvent> for HostPart<'_, S> {
-    fn at(&mut self, lane: Lane, when: Time, event: HostEvent) {
+impl<S: Schedule<Event>> Schedule<DriverEvent> for HostPart<'_, S> {
+    fn at(&mut self, lane: Lane, when: Time, event: DriverEvent) {
         self.0.at(Lane(STEP.0 + lane.0), when, step(event));
     }
     fn span(&mut self, track: Track, name: &'static str, from: Time, to: Time) {
@@ -183,8 +183,8 @@ impl SharedBuffer {
         host.chain(buses).chain(device).collect()
     }
 
-    pub(super) fn link(&self, now: Time) -> [link::Utilisation; 2] {
-        self.buses.utilisation(now)
+    pub(super) fn link(&self, now: Time) -> [link::Utilization; 2] {
+        self.buses.utilization(now)
     }
 
     pub(super) fn power_cut(&mut self, now: Time) -> Vec<u32> {

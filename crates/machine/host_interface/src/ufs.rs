@@ -65,8 +65,8 @@ impl Ufs {
         busy(self.host.busy(now), self.link(now), self.device.busy(now))
     }
 
-    pub(super) fn link(&self, now: Time) -> [link::Utilisation; 2] {
-        self.link.utilisation(now)
+    pub(super) fn link(&self, now: Time) -> [link::Utilization; 2] {
+        self.link.utilization(now)
     }
 
     pub(super) fn queues(&self) -> Vec<(String, String)> {

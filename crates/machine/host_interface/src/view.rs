@@ -17,7 +17,7 @@ pub(crate) fn rows(host: Vec<String>, device: Vec<String>) -> Vec<(String, Strin
 pub(crate) type Busy = (&'static str, String, Time);
 
 /// Returns the busy times of a path with a [`link::Link`].
-pub(crate) fn busy(host: Vec<(String, Time)>, link: [link::Utilisation; 2], device: Vec<(String, Time)>) -> Vec<Busy> {
+pub(crate) fn busy(host: Vec<(String, Time)>, link: [link::Utilization; 2], device: Vec<(String, Time)>) -> Vec<Busy> {
     let host = host.into_iter().map(|(name, busy)| ("host", name, busy));
     let link = LINK.into_iter().zip(link).map(|(name, way)| ("link", name.to_owned(), way.busy));
     let device = device.into_iter().map(|(name, busy)| ("controller", name, busy));

@@ -1,6 +1,6 @@
 //! Main memory built from DRAM alone.
 
-use dram::{Ack, Channel, Completion, Config, ConfigError, Kind, Memory, MemoryConfig, Ranks, Request};
+use dram::{Ack, Channel, Completion, Config, ConfigError, Memory, MemoryConfig, Ranks, Request, RequestKind};
 use media::line::{LINE, LineKind, LineRequest};
 use sim::{Energy, Time};
 
@@ -74,8 +74,8 @@ impl DramMemory {
             "{request:?} is no line of memory"
         );
         let kind = match request.kind {
-            LineKind::Fill => Kind::Read,
-            LineKind::WriteBack => Kind::Write,
+            LineKind::Fill => RequestKind::Read,
+            LineKind::WriteBack => RequestKind::Write,
         };
         self.next = None;
         self.modules.memory.submit(

@@ -21,7 +21,7 @@ pub(super) struct InMemory {
     /// Whether memory keeps what a sync makes durable.
     keeps: bool,
     /// When calls reach memory and when threads go on, by time and order.
-    agenda: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    agenda: BinaryHeap<Reverse<(Time, u64, ThreadEvent)>>,
     order: u64,
     /// The kernel's own memory, if main memory holds it.
     own: Option<OwnMemory>,
@@ -32,7 +32,7 @@ pub(super) struct InMemory {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum ThreadEvent {
     /// Main memory serves the thread's call.
     Call(u16),
     /// A thread makes its next access to the kernel's memory, or leaves the kernel.
@@ -102,7 +102,7 @@ impl InMemory {
         }
     }
 
-    fn schedule(&mut self, at: Time, event: Event) {
+    fn schedule(&mut self, at: Time, event: ThreadEvent) {
         self.order += 1;
         self.agenda.push(Reverse((at, self.order, event)));
     }
@@ -116,7 +116,7 @@ impl Kernel for InMemory {
         let at = self.kernel.fault(now, thread, page, store)?;
         let Some(own) = &mut self.own else { return Some(at) };
         own.enter_fault(thread, page);
-        self.schedule(at, Event::Continue(thread));
+        self.schedule(at, ThreadEvent::Continue(thread));
         None
     }
     fn call(&mut self, now: Time, thread: u16, step: &Step) -> Option<Time> {
@@ -124,9 +124,9 @@ impl Kernel for InMemory {
         if !matches!(step.act, Act::Sync | Act::Rollback | Act::Permanent) {
             let Some(own) = self.own.as_mut().filter(|_| step.bytes > 0) else { return Some(at) };
             own.enter_call(thread, step);
-            self.schedule(at, Event::Continue(thread));
+            self.schedule(at, ThreadEvent::Continue(thread));
         } else if self.keeps {
-            self.schedule(at, Event::Call(thread));
+            self.schedule(at, ThreadEvent::Call(thread));
             self.calls[usize::from(thread)] = (*step, now);
         } else {
             return Some(at);
@@ -148,8 +148,8 @@ impl World for InMemory {
         {
             self.agenda.pop();
             match event {
-                Event::Call(thread) => self.effects.calls.push((thread, self.calls[usize::from(thread)].0)),
-                Event::Continue(thread) => {
+                ThreadEvent::Call(thread) => self.effects.calls.push((thread, self.calls[usize::from(thread)].0)),
+                ThreadEvent::Continue(thread) => {
                     let own = self.own.as_mut().expect("only accesses to the kernel's memory are continued");
                     match own.left[usize::from(thread)].pop_front() {
                         Some(touch) => {
@@ -165,7 +165,7 @@ impl World for InMemory {
     fn accessed(&mut self, thread: u16, at: Time) {
         let own = self.own.as_mut().expect("an access to the kernel's memory");
         own.accesses.record(at - own.since[usize::from(thread)]);
-        self.schedule(at, Event::Continue(thread));
+        self.schedule(at, ThreadEvent::Continue(thread));
     }
     fn called(&mut self, thread: u16, at: Time) {
         let (step, since) = self.calls[usize::from(thread)];

@@ -57,7 +57,7 @@ fn a_faster_medium_answers_sooner() {
 }
 
 #[test]
-fn neighbours_are_read_side_by_side() {
+fn neighbors_are_read_side_by_side() {
     // Sixteen pages in a row take little more than one: they lie on different channels.
     let system = load("nvmm", &[("memory.prefetch.type", "none")]);
     let mut memory = MainMemory::new(&system, &Streams::new(1)).expect("a preset works");

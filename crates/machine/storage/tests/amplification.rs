@@ -34,7 +34,7 @@ fn drive(over_provisioning: f64, policy: &str) -> System {
         ("ftl.gc.streams", "true"),
         ("ftl.gc.policy", policy),
         ("ftl.over_provisioning", over.as_str()),
-        ("ftl.wear_levelling.static", "off"),
+        ("ftl.wear_leveling.static", "off"),
         ("ftl.slc_cache.size", "0B"),
         ("device.read_cache.size", "0B"),
         ("device.write_cache.size", "1MiB"),

@@ -52,7 +52,7 @@ fn assert_within(outcome: &Outcome) {
         let stats = nand.channel_stats(end, channel);
         assert!(stats.data <= stats.busy && stats.busy <= end);
     }
-    let used = outcome.machine.host_interface().utilisation(end);
+    let used = outcome.machine.host_interface().utilization(end);
     assert!(used.iter().any(|u| u.part == "link") && used.iter().any(|u| u.part == "host"));
     assert!(used.iter().all(|u| u.busy <= end), "{used:?}");
 }
@@ -109,7 +109,7 @@ fn fly_mixed(system: &System, payload: PayloadKind, seed: u64) -> Flown {
     let (mut machine, parts) = machine(system, payload);
     let flown = fly(&mut machine, 48, 6000, mixed(&parts, seed));
     machine.nand().assert_bounds(machine.now());
-    machine.host_interface().utilisation(machine.now());
+    machine.host_interface().utilization(machine.now());
     flown
 }
 

@@ -133,7 +133,7 @@ fn a_writer_overwrites_the_addresses_of_the_one_before() {
 
 /// The real runs are performed in order, and scaled with the drives.
 #[test]
-fn the_runs_are_those_of_the_artefact() {
+fn the_runs_are_those_of_the_artifact() {
     let runs: Vec<Run> = Run::all(64, 0.02).collect();
     assert_eq!(runs.iter().map(|run| run.writers).step_by(4).collect::<Vec<_>>(), [1, 2, 4, 8, 16]);
     assert!(Run::exists(16) && !Run::exists(3));

@@ -37,7 +37,7 @@ const SETS: [(&str, &str); 17] = [
     ("ftl.gc.start", "3"),
     ("ftl.gc.policy", "greedy"),
     ("ftl.over_provisioning", "0.2"),
-    ("ftl.wear_levelling.static", "off"),
+    ("ftl.wear_leveling.static", "off"),
     ("ftl.slc_cache.size", "0B"),
     ("device.write_cache.size", "256KiB"),
     ("host.max_transfer", "128KiB"),

@@ -29,7 +29,7 @@ fn drive(sets: &[(&str, &str)]) -> Parts {
         ("ftl.group", "drive"),
         ("ftl.gc.start", "3"),
         ("ftl.over_provisioning", "0.15"),
-        ("ftl.wear_levelling.static", "off"),
+        ("ftl.wear_leveling.static", "off"),
         ("ftl.slc_cache.size", "0B"),
         ("device.read_cache.size", "0B"),
         ("device.write_cache.size", "1MiB"),

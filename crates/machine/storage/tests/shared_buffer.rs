@@ -145,8 +145,8 @@ fn a_shared_channel_carries_data_twice() {
     let bus = &both["buses"]["memory channel"];
     assert_eq!((number(bus, "/buffer_bytes"), number(bus, "/dram_bytes")), (moved, moved));
     assert!(number(bus, "/traffic_latency_ns") > number(bus, "/traffic_latency_alone_ns"), "{bus}");
-    let own_busy = number(&own, "/buses/storage channel/utilisation");
-    assert!(number(bus, "/utilisation") > 2.0 * own_busy + 0.15, "{bus} for {own_busy}");
+    let own_busy = number(&own, "/buses/storage channel/utilization");
+    assert!(number(bus, "/utilization") > 2.0 * own_busy + 0.15, "{bus} for {own_busy}");
 }
 
 /// Copying by the processor, word by word, takes many times as long as DMA.

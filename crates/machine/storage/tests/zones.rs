@@ -10,7 +10,7 @@ use system::System;
 use system::parts::Parts;
 use workload::trace::{Columns, Format};
 use workload::{Replay, Workload};
-use zones::State;
+use zones::ZoneState;
 
 const KIB: u64 = 1024;
 /// Bytes of a zone, of which 6 MiB can be written: 96 programs of 64 KiB.
@@ -118,7 +118,7 @@ impl Host {
         self.machine.checker().expect("payload is kept").checked - before
     }
 
-    fn state(&self, zone: u32) -> (State, u64) {
+    fn state(&self, zone: u32) -> (ZoneState, u64) {
         let zones = self.machine.ftl().zoned().expect("a drive with zones").zones();
         (zones.state(zone), zones.written(zone) * 4 * KIB)
     }
@@ -133,10 +133,10 @@ fn a_zone_is_written_appended_read_reset_and_written_again() {
             host.ok(Op::Append, 2 * ZONE, 12 * KIB);
         }
         let written = CAPACITY / 2 + 16 * 12 * KIB;
-        assert_eq!(host.state(2), (State::ImplicitlyOpen, written));
+        assert_eq!(host.state(2), (ZoneState::ImplicitlyOpen, written));
         assert_eq!(host.read(2, ZONE), ZONE / 512, "round {round}: zeros after the write pointer, too");
         host.ok(Op::ZoneReset, 2 * ZONE, ZONE);
-        assert_eq!(host.state(2), (State::Empty, 0));
+        assert_eq!(host.state(2), (ZoneState::Empty, 0));
         assert_eq!(host.read(2, ZONE), ZONE / 512, "zeros only");
     }
     assert_eq!(host.machine.ftl().stats().programmed_copy, 0, "the drive collects nothing");
@@ -177,7 +177,7 @@ fn finishing_takes_as_long_as_its_filler() {
         host.fill(0, CAPACITY * share / 8);
         host.settle();
         let time = host.ok(Op::ZoneFinish, 0, ZONE);
-        assert_eq!(host.state(0).0, State::Full);
+        assert_eq!(host.state(0).0, ZoneState::Full);
         time.secs_f64()
     };
     // 96 programs of 64 KiB on four dies: 24 rows of 600 us, without transfers.
@@ -235,9 +235,9 @@ fn a_protected_buffer_keeps_what_was_acknowledged_in_a_power_cut() {
     host.submit(Op::ZoneFinish, 5 * ZONE, ZONE);
     let cut = host.machine.power_cut(&host.parts, &Streams::new(2)).expect("the same parts");
     assert!(cut.complete && cut.mount.pages_read > 0);
-    assert_eq!(host.state(1), (State::Closed, 300 * KIB));
-    assert_eq!(host.state(3), (State::Closed, 20 * KIB));
-    assert_eq!(host.state(4), (State::Full, 0));
+    assert_eq!(host.state(1), (ZoneState::Closed, 300 * KIB));
+    assert_eq!(host.state(3), (ZoneState::Closed, 20 * KIB));
+    assert_eq!(host.state(4), (ZoneState::Full, 0));
     host.read(1, 300 * KIB);
     // Writing goes on at the recovered pointer, in the middle of a program.
     host.ok(Op::Write, ZONE + 300 * KIB, 64 * KIB);
@@ -267,7 +267,7 @@ fn a_table_of_requests_uses_zones_where_the_drive_has_them() {
     let outcome = replay(&system(&[]), rows).unwrap_or_else(|error| panic!("{error}"));
     assert!(outcome.failed.is_empty(), "{:?}", outcome.failed);
     let zones = outcome.machine.ftl().zoned().expect("a drive with zones").zones();
-    assert!((0..16).all(|zone| zones.state(zone) == State::Empty));
+    assert!((0..16).all(|zone| zones.state(zone) == ZoneState::Empty));
     let error = replay(&System::load("nvme-client-tlc", &[]).expect("a preset"), "write,0,4096\nappend,0,4096\n");
     let error = error.map(|_| ()).expect_err("a drive without zones").to_string();
     assert!(

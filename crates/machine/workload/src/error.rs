@@ -1,7 +1,7 @@
 //! Errors of a workload.
 
 use crate::fio::JobFileError;
-use crate::trace::{Place, TraceError};
+use crate::trace::{Position, TraceError};
 
 /// Error that prevents a workload from being opened or continued. The message is one line that names the file and the
 /// position in it.
@@ -41,7 +41,7 @@ pub enum Error {
         /// The trace.
         file: String,
         /// The line or record.
-        place: Place,
+        place: Position,
         /// Days since the first request, after scaling.
         days: f64,
     },
@@ -51,7 +51,7 @@ pub enum Error {
         /// The trace.
         file: String,
         /// The line or record.
-        place: Place,
+        place: Position,
     },
     /// A replay option is invalid.
     #[error("{option}: found {found}, expected {expected}")]
@@ -75,7 +75,7 @@ pub struct Beyond {
     /// The trace.
     pub file: String,
     /// The line or record.
-    pub place: Place,
+    pub place: Position,
     /// End of the request on the drive, in bytes.
     pub end: u64,
     /// The device, if the trace has several: ` of "name"`, otherwise empty.

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 
 use crate::trace::fields::{line_length, quote};
-use crate::trace::{Input, Place, TraceError};
+use crate::trace::{Input, Position, TraceError};
 use crate::varint;
 
 /// Reads the first two lines. `keys` describes the header's keys for error messages.
@@ -51,6 +51,6 @@ pub(crate) fn fault(input: &Input, field: &'static str, found: String, expected:
 
 /// Returns an error for the record after the last one.
 pub(crate) fn next_fault(input: &Input, field: &'static str, found: String, expected: String) -> TraceError {
-    let place = Place::Record(input.taken() + 1);
+    let place = Position::Record(input.taken() + 1);
     TraceError::Field { file: input.file().to_owned(), place, field, found, expected }
 }

@@ -7,7 +7,7 @@ use media::SECTOR;
 use crate::error::{Beyond, Error};
 use crate::fio::ReplayKeys;
 use crate::pauses::Pauses;
-use crate::trace::{Format, Place, Reader, Record, RecordOp};
+use crate::trace::{Format, Position, Reader, Record, RecordOp};
 
 const ALIGN: u64 = 1 << 20;
 
@@ -43,7 +43,7 @@ pub(crate) struct Device {
     /// Bytes up to the highest address used.
     pub bytes: u64,
     /// Position of the request with the highest address.
-    pub peak: Place,
+    pub peak: Position,
 }
 
 impl Trace {

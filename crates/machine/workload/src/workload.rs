@@ -16,7 +16,7 @@ use crate::trace::{Format, open_file};
 #[derive(Clone, Debug)]
 pub struct Workload {
     pub(crate) file: String,
-    pub(crate) plans: Vec<Plan>,
+    pub(crate) plans: Vec<JobPlan>,
     jobs: Vec<JobInfo>,
     notes: Vec<String>,
     globals: Vec<(String, String)>,
@@ -39,7 +39,7 @@ pub struct JobInfo {
 
 /// Specification of one player job.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct JobPlan {
     /// Stage of the job. Jobs between two stonewalls start together, once all earlier jobs have ended.
     pub stage: u32,
     /// Indices of the plans that must end first.
@@ -98,7 +98,7 @@ impl Workload {
         let notes = trace_notes(&name, &trace);
         Ok(Workload {
             file: name,
-            plans: vec![Plan {
+            plans: vec![JobPlan {
                 stage: 0,
                 waits_for: Vec::new(),
                 stream: "workload.trace".to_owned(),
@@ -164,14 +164,14 @@ impl Workload {
             let trace = Trace::survey(path, Some(Format::FioIolog), &job.replay)?;
             self.notes.extend(trace_notes(&path.display().to_string(), &trace));
             let source = PlanSource::Replay(Box::new(trace), Some(Box::new(job.clone())));
-            self.plans.push(Plan { stage, waits_for, stream: self.stream(&job.name), source });
+            self.plans.push(JobPlan { stage, waits_for, stream: self.stream(&job.name), source });
             self.jobs.push(info);
             return Ok(());
         }
         for clone in 0..job.clones {
             let source = PlanSource::Generate(Box::new(job.clone()), clone);
             let stream = self.stream(&job.name);
-            self.plans.push(Plan { stage, waits_for: waits_for.clone(), stream, source });
+            self.plans.push(JobPlan { stage, waits_for: waits_for.clone(), stream, source });
             self.jobs.push(info.clone());
         }
         Ok(())
@@ -213,7 +213,7 @@ impl Workload {
     /// Returns the pauses of the trace, if the workload is a single trace with timestamps.
     pub fn pauses(&self) -> Option<&Pauses> {
         match &self.plans[..] {
-            [Plan { source: PlanSource::Replay(trace, None), .. }] if trace.timed => Some(&trace.pauses),
+            [JobPlan { source: PlanSource::Replay(trace, None), .. }] if trace.timed => Some(&trace.pauses),
             _ => None,
         }
     }

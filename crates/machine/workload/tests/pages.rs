@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use proptest::prelude::*;
-use workload::pages::{Format, Header, Icache, Kind, Options, Reader, Writer};
+use workload::pages::{AccessKind, Format, Header, Icache, Options, Reader, Writer};
 
 /// Options with a fixed format, because the tests corrupt the content used for detection.
 fn ours() -> Options {
@@ -180,12 +180,12 @@ fn addresses_are_divided_by_the_page() {
     // By default fetches count, and one that spans two pages requests both.
     assert_eq!(foreign("t", LACKEY, &of(None, None)), Ok(vec![0x10004, 0x10004, 0x10005, 0x10005]));
     assert_eq!(foreign("t", LACKEY, &of(None, Some(4096))), Ok(vec![0x4001; 3]));
-    let data = foreign("t", LACKEY, &of(Some(Kind::Data), Some(4096)));
+    let data = foreign("t", LACKEY, &of(Some(AccessKind::Data), Some(4096)));
     assert_eq!(data, Ok(vec![0x1ffeffe, 0x1ffefff, 0x421c, 0x421c]));
-    assert_eq!(foreign("t", LACKEY, &of(Some(Kind::All), Some(4096))).unwrap().len(), 7);
+    assert_eq!(foreign("t", LACKEY, &of(Some(AccessKind::All), Some(4096))).unwrap().len(), 7);
     let ramulator = "LD 0x12345680\nST 0x00001000\n";
     assert_eq!(foreign("t", ramulator, &of(None, Some(4096))), Ok(vec![0x12345, 1]));
-    assert_eq!(foreign("t", ramulator, &of(Some(Kind::Code), None)), Ok(vec![]));
+    assert_eq!(foreign("t", ramulator, &of(Some(AccessKind::Code), None)), Ok(vec![]));
     let none = foreign("t", "5\n", &of(None, Some(0)));
     assert_eq!(none, Err("t:1: page_bytes: found 0, expected at least 1".to_owned()));
 }

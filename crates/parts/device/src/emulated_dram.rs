@@ -68,7 +68,7 @@ pub struct Stream {
 
 /// A command on the host's command and address pins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum BusCommand {
     /// Opens `row` of `bank`.
     Activate {
         /// The bank.
@@ -159,19 +159,19 @@ impl EmulatedDram {
     ///
     /// # Panics
     /// Panics if the host breaks the rules of a DRAM: activates an open bank or accesses a closed one.
-    pub fn command(&mut self, command: Command) -> Option<u64> {
+    pub fn command(&mut self, command: BusCommand) -> Option<u64> {
         match command {
-            Command::Activate { bank, row } => {
+            BusCommand::Activate { bank, row } => {
                 let open = self.rows[bank as usize].replace(row);
                 assert!(open.is_none(), "bank {bank} is activated with row {open:?} open");
                 self.stats.activations += 1;
                 None
             }
-            Command::Precharge { bank } => {
+            BusCommand::Precharge { bank } => {
                 self.rows[bank as usize] = None;
                 None
             }
-            Command::Access { bank, column } => {
+            BusCommand::Access { bank, column } => {
                 let row = self.rows[bank as usize].unwrap_or_else(|| panic!("bank {bank} is accessed while not open"));
                 let rows = u64::from(row) * u64::from(self.config.dram_banks) + u64::from(bank);
                 Some(rows * u64::from(self.config.row) + u64::from(column / self.config.line * self.config.line))
@@ -185,7 +185,7 @@ impl EmulatedDram {
         let (bank, row) = self.place(offset);
         let hit = self.open(bank, row);
         let column = (offset % u64::from(self.config.row)) as u32;
-        let found = self.command(Command::Access { bank, column });
+        let found = self.command(BusCommand::Access { bank, column });
         let line = offset / u64::from(self.config.line);
         assert_eq!(found, Some(line * u64::from(self.config.line)), "the parser finds the line that was meant");
         self.stats.host_lines += 1;
@@ -197,10 +197,10 @@ impl EmulatedDram {
     fn open(&mut self, bank: u32, row: u32) -> bool {
         match self.rows[bank as usize] {
             Some(open) if open == row => return true,
-            Some(_) => drop(self.command(Command::Precharge { bank })),
+            Some(_) => drop(self.command(BusCommand::Precharge { bank })),
             None => {}
         }
-        self.command(Command::Activate { bank, row });
+        self.command(BusCommand::Activate { bank, row });
         false
     }
 
@@ -302,9 +302,9 @@ mod tests {
     #[test]
     fn the_parser_keeps_rows() {
         let mut buffer = EmulatedDram::new(&CONFIG);
-        assert_eq!(buffer.command(Command::Activate { bank: 3, row: 5 }), None);
-        assert_eq!(buffer.command(Command::Access { bank: 3, column: 70 }), Some((5 * 8 + 3) * 2048 + 64));
-        buffer.command(Command::Precharge { bank: 3 });
+        assert_eq!(buffer.command(BusCommand::Activate { bank: 3, row: 5 }), None);
+        assert_eq!(buffer.command(BusCommand::Access { bank: 3, column: 70 }), Some((5 * 8 + 3) * 2048 + 64));
+        buffer.command(BusCommand::Precharge { bank: 3 });
         assert!(!buffer.host_line(Time::ZERO, 2048 * 3), "another row is opened");
         assert!(buffer.host_line(Time::ZERO, 2048 * 3 + 2000));
         assert!(!buffer.host_line(Time::ZERO, 2048 * (3 + 8)), "the same bank, another row");
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "not open")]
     fn a_closed_bank_cannot_be_read() {
-        EmulatedDram::new(&CONFIG).command(Command::Access { bank: 0, column: 0 });
+        EmulatedDram::new(&CONFIG).command(BusCommand::Access { bank: 0, column: 0 });
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub(crate) const NONE: u16 = u16::MAX;
 
 /// State of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum CommandState {
     Free,
     /// Received from the host, not yet decoded.
     Admitted,
@@ -35,7 +35,7 @@ pub(crate) struct Command {
     /// Link for the owner of the free list.
     pub next: u16,
     pub status: Status,
-    state: State,
+    state: CommandState,
 }
 
 /// Memory that data passes twice: written, then read.
@@ -74,7 +74,7 @@ impl Engine {
             cid: 0,
             next: NONE,
             status: Status::Ok,
-            state: State::Free,
+            state: CommandState::Free,
         };
         Engine {
             commands: Dense::new(vec![command; commands as usize]),
@@ -106,7 +106,7 @@ impl Engine {
     #[inline]
     pub fn admit(&mut self, tag: u16, queue: u16, cid: u16, request: Request) -> u16 {
         let command = &mut self.commands[tag as usize];
-        debug_assert!(command.state == State::Free, "tag {tag} is admitted in state {:?}", command.state);
+        debug_assert!(command.state == CommandState::Free, "tag {tag} is admitted in state {:?}", command.state);
         let kept = command.next;
         *command = Command {
             request,
@@ -116,7 +116,7 @@ impl Engine {
             cid,
             next: NONE,
             status: Status::Ok,
-            state: State::Admitted,
+            state: CommandState::Admitted,
         };
         kept
     }
@@ -194,10 +194,10 @@ impl Engine {
     #[inline]
     pub fn run(&mut self, tag: u16) -> &Command {
         let command = &mut self.commands[tag as usize];
-        if command.state != State::Admitted {
+        if command.state != CommandState::Admitted {
             refuse_decoded(tag, command);
         }
-        command.state = State::Running;
+        command.state = CommandState::Running;
         command
     }
 
@@ -206,7 +206,7 @@ impl Engine {
     #[inline(always)]
     pub fn stage(&mut self, now: Time, tag: u16, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         let command = &mut self.commands[tag as usize];
-        if command.state != State::Running || !stages(command.request.op, op) || bytes > command.left {
+        if command.state != CommandState::Running || !stages(command.request.op, op) || bytes > command.left {
             refuse_data(tag, op, bytes, command);
         }
         command.left -= bytes;
@@ -269,10 +269,10 @@ impl Engine {
     ) -> Time {
         let command = &mut self.commands[tag as usize];
         let whole = command.left == 0 || !status.is_ok() || !command.request.op.has_data();
-        if command.state != State::Running || !whole {
+        if command.state != CommandState::Running || !whole {
             refuse_end(tag, status, command);
         }
-        command.state = State::Ended;
+        command.state = CommandState::Ended;
         command.status = status;
         let sent = command.sent.max(sent).max(now);
         if self.costs.complete == Time::ZERO { sent } else { self.complete_by_firmware(now, sent, s) }
@@ -296,14 +296,14 @@ impl Engine {
     #[inline]
     pub fn release(&mut self, tag: u16) -> &mut Command {
         let command = &mut self.commands[tag as usize];
-        debug_assert!(command.state == State::Ended, "tag {tag} is released in state {:?}", command.state);
-        command.state = State::Free;
+        debug_assert!(command.state == CommandState::Ended, "tag {tag} is released in state {:?}", command.state);
+        command.state = CommandState::Free;
         command
     }
 
     /// Returns the number of commands in the controller.
     pub fn outstanding(&self) -> u32 {
-        self.commands.iter().filter(|command| command.state != State::Free).count() as u32
+        self.commands.iter().filter(|command| command.state != CommandState::Free).count() as u32
     }
 
     /// Returns the names of the timeline's rows: processors, memory, staging paths.
@@ -323,7 +323,7 @@ impl Engine {
 
     pub fn power_cut(&mut self, now: Time) {
         for command in &mut self.commands {
-            command.state = State::Free;
+            command.state = CommandState::Free;
         }
         self.firmware.power_cut(now);
         if let Some(dram) = &mut self.dram {

@@ -142,7 +142,7 @@ pub enum Change {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum HmbState {
     Disabled,
     Enabled,
     Releasing,
@@ -154,7 +154,7 @@ pub struct Hmb {
     identify: Identify,
     /// Bytes per memory page.
     page: u64,
-    state: State,
+    state: HmbState,
     /// The command and the list that last enabled the buffer, to recognize memory that the host returns.
     last: Option<(SetFeatures, Vec<Descriptor>)>,
     /// Usable bytes.
@@ -170,7 +170,7 @@ impl Hmb {
     pub fn new(identify: Identify, page: u64) -> Hmb {
         let Identify { hmpre, hmmin, .. } = identify;
         assert!(hmmin <= hmpre, "HMMIN is {hmmin}, more than HMPRE, {hmpre}");
-        Hmb { identify, page, state: State::Disabled, last: None, bytes: 0 }
+        Hmb { identify, page, state: HmbState::Disabled, last: None, bytes: 0 }
     }
 
     /// Returns the fields of Identify Controller.
@@ -180,7 +180,7 @@ impl Hmb {
 
     /// Returns true if the controller may use the buffer.
     pub fn is_enabled(&self) -> bool {
-        self.state == State::Enabled
+        self.state == HmbState::Enabled
     }
 
     /// Returns the usable bytes while the buffer is enabled. Descriptors that are too small or beyond the maximum
@@ -215,15 +215,15 @@ impl Hmb {
         }
         if !command.enable {
             return match self.state {
-                State::Disabled => Ok(Change::Nothing),
-                State::Releasing => Err(CommandSequence("EHM: it is being disabled")),
-                State::Enabled => {
-                    self.state = State::Releasing;
+                HmbState::Disabled => Ok(Change::Nothing),
+                HmbState::Releasing => Err(CommandSequence("EHM: it is being disabled")),
+                HmbState::Enabled => {
+                    self.state = HmbState::Releasing;
                     Ok(Change::Releasing)
                 }
             };
         }
-        if self.state != State::Disabled {
+        if self.state != HmbState::Disabled {
             return Err(CommandSequence("EHM: it is enabled"));
         }
         let bytes = self.check(&command, list)?;
@@ -239,7 +239,7 @@ impl Hmb {
         }
         self.bytes = bytes;
         self.last = Some((SetFeatures { memory_return: false, ..command }, list.to_vec()));
-        self.state = State::Enabled;
+        self.state = HmbState::Enabled;
         Ok(Change::Enabled { kept })
     }
 
@@ -277,13 +277,13 @@ impl Hmb {
     /// # Panics
     /// Panics if no such command is in progress.
     pub fn released(&mut self) {
-        assert_eq!(self.state, State::Releasing, "no command disables the Host Memory Buffer");
-        self.state = State::Disabled;
+        assert_eq!(self.state, HmbState::Releasing, "no command disables the Host Memory Buffer");
+        self.state = HmbState::Disabled;
     }
 
     /// Performs a controller-level reset, which disables the buffer immediately. The host may return it.
     pub fn reset(&mut self) {
-        self.state = State::Disabled;
+        self.state = HmbState::Disabled;
     }
 
     /// Cuts the host's power: its memory loses its contents, so no memory can be returned.

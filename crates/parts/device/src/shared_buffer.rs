@@ -56,13 +56,13 @@ pub struct SharedBuffer {
     /// Free tags.
     free: Vec<u16>,
     /// By tag, what the engine does not know about a command.
-    commands: Vec<Command>,
+    commands: Vec<FetchedCommand>,
     /// Number of interrupts sent.
     interrupts: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Command {
+struct FetchedCommand {
     /// The place of its data.
     extents: Extents,
     /// Bytes of its data that have passed.
@@ -91,8 +91,8 @@ pub const TRIM_SECTORS_MAX: u32 = 1 << 21;
 /// Stands for the queue pair of a boot-mode window, which belongs to no queue.
 pub const BOOT: u16 = u16::MAX;
 
-const NOTHING: Command =
-    Command { extents: Extents::NONE, passed: 0, queue: 0, id: 0, fetched: Time::ZERO, answer: None };
+const NOTHING: FetchedCommand =
+    FetchedCommand { extents: Extents::NONE, passed: 0, queue: 0, id: 0, fetched: Time::ZERO, answer: None };
 
 /// A posted completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl SharedBuffer {
                 Err(status) => (Request::flush(), Extents::NONE, Some(Answer::Refused(status))),
             };
             self.engine.admit(tag, queue, id, request);
-            self.commands[tag as usize] = Command { extents, passed: 0, queue, id, fetched: now, answer };
+            self.commands[tag as usize] = FetchedCommand { extents, passed: 0, queue, id, fetched: now, answer };
             // The words of the entry are loaded through the banks like all data.
             let words = 2 + extents.len() as u64;
             let loaded =
@@ -203,7 +203,7 @@ impl SharedBuffer {
         let request = Request::new(Op::Read, first * BYTES, u64::from(sectors) * BYTES);
         self.engine.admit(tag, BOOT, 0, request);
         self.commands[tag as usize] =
-            Command { extents: Extents::one(0, sectors), queue: BOOT, fetched: now, ..NOTHING };
+            FetchedCommand { extents: Extents::one(0, sectors), queue: BOOT, fetched: now, ..NOTHING };
         let unit = u64::from(self.config.unit);
         let units = request.end().div_ceil(unit) - request.offset / unit;
         let c = &self.config.cycles;
@@ -311,7 +311,8 @@ impl SharedBuffer {
     /// frees its tag.
     pub fn post<R: Region + ?Sized>(&mut self, now: Time, tag: u16, region: &R, wire: Wire) -> Posted {
         self.engine.release(tag);
-        let Command { queue, id, extents, answer, .. } = std::mem::replace(&mut self.commands[tag as usize], NOTHING);
+        let FetchedCommand { queue, id, extents, answer, .. } =
+            std::mem::replace(&mut self.commands[tag as usize], NOTHING);
         self.free.push(tag);
         if queue == BOOT {
             return Posted { queue, notify: true };

@@ -10,10 +10,10 @@
 //! `mixed` (saturated, two random reads per write), `dma` (reads of 4 KiB, eight outstanding, through two channels),
 //! `pages` (like `dma`, driven by `Memory::next_done`), `page` (like `pages`, one outstanding).
 
-use dram::{Channel, Completion, Config, Device, Kind, Memory, Request};
+use dram::{Channel, Completion, Config, Device, Memory, Request, RequestKind};
 use sim::{Rng, Streams, Time};
 
-fn request(id: u64, kind: Kind, address: u64, bytes: u32) -> Request {
+fn request(id: u64, kind: RequestKind, address: u64, bytes: u32) -> Request {
     Request { id, kind, address, bytes, ..Request::default() }
 }
 
@@ -29,11 +29,11 @@ enum Pattern {
 #[inline(always)]
 fn next(pattern: Pattern, id: u64, bytes: u64, rng: &mut Rng) -> Request {
     match pattern {
-        Pattern::Random => request(id, Kind::Read, rng.below(bytes >> 6) << 6, 64),
-        Pattern::Sequential => request(id, Kind::Read, id * 64 % bytes, 64),
-        Pattern::Mixed if id % 3 == 2 => request(id, Kind::Write, rng.below(bytes >> 6) << 6, 64),
-        Pattern::Mixed => request(id, Kind::Read, rng.below(bytes >> 6) << 6, 64),
-        Pattern::Large => request(id, Kind::Read, rng.below(bytes >> 12) << 12, 4096),
+        Pattern::Random => request(id, RequestKind::Read, rng.below(bytes >> 6) << 6, 64),
+        Pattern::Sequential => request(id, RequestKind::Read, id * 64 % bytes, 64),
+        Pattern::Mixed if id % 3 == 2 => request(id, RequestKind::Write, rng.below(bytes >> 6) << 6, 64),
+        Pattern::Mixed => request(id, RequestKind::Read, rng.below(bytes >> 6) << 6, 64),
+        Pattern::Large => request(id, RequestKind::Read, rng.below(bytes >> 12) << 12, 4096),
     }
 }
 

@@ -48,10 +48,10 @@ mod stats;
 pub mod strobed;
 
 pub use controller::{Channel, Config, ConfigError, PagePolicy, Ranks, RefreshMode};
-pub use device::{Basis, Clock, Device, DeviceError, Field, Order, OrderError, Place, Rail, Timing};
+pub use device::{Basis, Clock, DecodedAddress, Device, DeviceError, Field, Order, OrderError, Rail, Timing};
 pub use interleave::{Local, Region};
 pub use memory::{Memory, Wake};
 pub use memory_config::{MemoryConfig, Standard};
-pub use request::{Ack, Completion, Kind, RankKind, Request};
+pub use request::{Ack, Completion, RankKind, Request, RequestKind};
 pub use state::{Command, CommandKind, EnergyByUse, PowerState, RankActivity};
 pub use stats::{ChannelStats, PortStats};

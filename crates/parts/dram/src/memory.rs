@@ -5,7 +5,7 @@ use sim::{Dense, Energy, Lane, Schedule, Time};
 use crate::controller::{Channel, Config, ConfigError};
 use crate::interleave::Region;
 use crate::merge::Merge;
-use crate::request::{Completion, Kind, RankKind, Request};
+use crate::request::{Completion, RankKind, Request, RequestKind};
 use crate::state::EnergyByUse;
 use crate::stats::PortStats;
 
@@ -264,7 +264,7 @@ impl Memory {
     pub fn port_stats(&self, port: u8) -> PortStats {
         let mut stats = self.port_stats[port as usize];
         for channel in self.channels().filter(|channel| port < channel.config().ports) {
-            for kind in [Kind::Read, Kind::Write] {
+            for kind in [RequestKind::Read, RequestKind::Write] {
                 stats.bytes[kind as usize] += channel.port_stats(port).bytes[kind as usize];
             }
         }

@@ -4,7 +4,7 @@ use sim::Time;
 
 /// Read or write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum RequestKind {
     /// From memory.
     #[default]
     Read,
@@ -33,7 +33,7 @@ pub struct Request {
     /// Port of the controller that the request comes from (a CPU, a DMA, a device).
     pub port: u8,
     /// Read or write.
-    pub kind: Kind,
+    pub kind: RequestKind,
     /// Address of the first byte.
     pub address: u64,
     /// Length in bytes, at least 1. Partially covered bursts are transferred as a whole.
@@ -46,13 +46,13 @@ impl Request {
     /// Returns true if it is done when its last burst has been served, rather than when that burst has entered.
     #[inline]
     pub(crate) fn ends_served(&self) -> bool {
-        self.kind == Kind::Read || self.ack == Ack::Written
+        self.kind == RequestKind::Read || self.ack == Ack::Written
     }
 
     /// Returns true if it has no completion.
     #[inline]
     pub(crate) fn is_silent(&self) -> bool {
-        self.kind == Kind::Write && self.ack == Ack::Silent
+        self.kind == RequestKind::Write && self.ack == Ack::Silent
     }
 }
 
@@ -64,7 +64,7 @@ pub struct Completion {
     /// Its port.
     pub port: u8,
     /// Read or write.
-    pub kind: Kind,
+    pub kind: RequestKind,
     /// Kind of rank that answered.
     pub rank_kind: RankKind,
     /// Time of submission.

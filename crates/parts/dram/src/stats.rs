@@ -2,7 +2,7 @@
 
 use sim::Time;
 
-use crate::request::Kind;
+use crate::request::RequestKind;
 
 /// Counters of one port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,14 +19,14 @@ pub struct PortStats {
 
 impl PortStats {
     /// Returns the mean latency of requests of a kind; zero if there were none.
-    pub fn mean_latency(&self, kind: Kind) -> Time {
+    pub fn mean_latency(&self, kind: RequestKind) -> Time {
         match self.requests[kind as usize] {
             0 => Time::ZERO,
             n => self.latency[kind as usize] / n,
         }
     }
 
-    pub(crate) fn note(&mut self, kind: Kind, latency: Time) {
+    pub(crate) fn note(&mut self, kind: RequestKind, latency: Time) {
         let k = kind as usize;
         self.requests[k] += 1;
         self.latency[k] += latency;

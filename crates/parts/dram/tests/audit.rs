@@ -7,7 +7,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::mem::discriminant;
 
-use dram::{Ack, Channel, CommandKind, Config, Device, Kind, PagePolicy, RankKind, Ranks, RefreshMode, Request};
+use dram::{Ack, Channel, CommandKind, Config, Device, PagePolicy, RankKind, Ranks, RefreshMode, Request, RequestKind};
 use sim::{Rng, Streams, Time};
 use support::audit::{Checker, Violation};
 
@@ -70,7 +70,7 @@ impl Moods {
         }
         self.left -= 1;
         self.id += 1;
-        let kind = if self.rng.below(10) < self.writes { Kind::Write } else { Kind::Read };
+        let kind = if self.rng.below(10) < self.writes { RequestKind::Write } else { RequestKind::Read };
         let length = if self.large { 4096 } else { 64 };
         let address = if self.sequential { self.next } else { self.rng.below(bytes / length) * length };
         self.next = (address + length) % (bytes / 4 * 3);

@@ -2,7 +2,7 @@
 
 mod support;
 
-use dram::{Ack, Channel, CommandKind, Config, Device, Kind, RankKind, Ranks, Request};
+use dram::{Ack, Channel, CommandKind, Config, Device, RankKind, Ranks, Request, RequestKind};
 use sim::{Streams, Time};
 use support::{Pattern, Traffic, run};
 
@@ -35,13 +35,13 @@ fn littles_law_and_the_peak_hold() {
 }
 
 /// Returns the longest wait of single requests for another row or the other rank, amid a flood of row hits on one rank.
-fn worst_wait(config: &Config, flood: Kind, victim: Kind, victims_served: u64) -> Time {
+fn worst_wait(config: &Config, flood: RequestKind, victim: RequestKind, victims_served: u64) -> Time {
     let mut channel = Channel::new(config).expect("a channel");
     let (mut done, mut worst, mut now) = (Vec::new(), Time::ZERO, Time::ZERO);
     let row = u64::from(config.device.row_bytes);
     let burst = config.device.burst_bytes();
     let (mut floods, mut waits) = (0u64, 0u64);
-    let ask = |channel: &mut Channel, now: Time, port: u8, kind: Kind, address: u64| {
+    let ask = |channel: &mut Channel, now: Time, port: u8, kind: RequestKind, address: u64| {
         channel.submit(now, Request { id: 0, port, kind, address, bytes: burst, ack: Ack::Written });
     };
     for _ in 0..200 {
@@ -73,7 +73,11 @@ fn nobody_starves() {
         let ranks = vec![Ranks { kind: RankKind::Dram, count: 2 }];
         let config =
             Config { ranks, ports: 2, order: "rank:row:bank:group:column".parse().expect("an order"), ..plain(preset) };
-        for (flood, victim) in [(Kind::Read, Kind::Read), (Kind::Write, Kind::Read), (Kind::Read, Kind::Write)] {
+        for (flood, victim) in [
+            (RequestKind::Read, RequestKind::Read),
+            (RequestKind::Write, RequestKind::Read),
+            (RequestKind::Read, RequestKind::Write),
+        ] {
             let worst = worst_wait(&config, flood, victim, 60);
             let bound = config.wait_max();
             assert!(worst <= bound, "{preset}: a {victim:?} among {flood:?}s waited for {worst}, bound {bound}");
@@ -82,7 +86,7 @@ fn nobody_starves() {
         // forever.
         let [capped, patient] = [1, 20].map(|times| {
             let age_max = config.age_max * times;
-            worst_wait(&Config { age_max, refresh: false, ..config.clone() }, Kind::Read, Kind::Read, 4)
+            worst_wait(&Config { age_max, refresh: false, ..config.clone() }, RequestKind::Read, RequestKind::Read, 4)
         });
         assert!(capped < config.age_max * 2 && patient > config.age_max * 10, "{preset}: {capped}, {patient}");
     }

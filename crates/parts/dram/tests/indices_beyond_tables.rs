@@ -1,6 +1,6 @@
 //! Numbers beyond a memory: each call panics or finds nothing, in release builds too.
 
-use dram::{Channel, Config, Device, Kind, Memory, Region, Request};
+use dram::{Channel, Config, Device, Memory, Region, Request, RequestKind};
 use sim::Time;
 use testkit::refused;
 
@@ -38,7 +38,7 @@ fn a_memory_refuses_ports_and_addresses() {
         memory.submit(NOW, request(0, u64::MAX, 64)),
         serve(&mut memory, request(2, 0, 64)),
         serve(&mut memory, request(u8::MAX, 0, 4096)),
-        serve(&mut memory, Request { kind: Kind::Write, ..request(2, 0, 64) }),
+        serve(&mut memory, Request { kind: RequestKind::Write, ..request(2, 0, 64) }),
         memory.channels().next().map(|channel| channel.port_stats(2)),
     );
     assert_eq!(memory().kind_at(end), None);

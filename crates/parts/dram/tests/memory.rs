@@ -1,6 +1,6 @@
 //! Several channels behind one address space, driven by an event queue like in a machine.
 
-use dram::{Ack, Completion, Config, Device, Kind, Memory, RankKind, Ranks, Region, Request, Wake};
+use dram::{Ack, Completion, Config, Device, Memory, RankKind, Ranks, Region, Request, RequestKind, Wake};
 use sim::{EventQueue, Lane, Schedule, Streams, Time};
 
 struct World(EventQueue<Wake>);
@@ -47,7 +47,7 @@ fn events_come_in_order_and_stale_ones_do_no_harm() {
     let mut world = World(EventQueue::new(Memory::LANES));
     let mut done = Vec::new();
     for id in 0..500u64 {
-        let kind = if id % 5 == 0 { Kind::Write } else { Kind::Read };
+        let kind = if id % 5 == 0 { RequestKind::Write } else { RequestKind::Read };
         let now = Time::from_ns(7 * id);
         while let Some((now, wake)) = world.0.pop_until(now) {
             memory.handle(now, wake, &mut world, &mut done);
@@ -73,7 +73,7 @@ fn mixed(seed: u64) -> Vec<(Time, Request)> {
     let request = |id: u64| {
         now += Time::from_ns([0, 1, 30, 400, 9000][rng.below(5) as usize]);
         let bytes = [64, 64, 4096, 3 * 4096][rng.below(4) as usize];
-        let kind = if rng.below(2) == 0 { Kind::Read } else { Kind::Write };
+        let kind = if rng.below(2) == 0 { RequestKind::Read } else { RequestKind::Write };
         let ack = [Ack::Accepted, Ack::Written, Ack::Silent][rng.below(3) as usize];
         (now, Request { id, kind, ack, address: rng.below(256) * 4096, bytes, ..Request::default() })
     };
@@ -114,7 +114,7 @@ fn what_is_done_is_told_at_its_time() {
         });
         told.iter_mut().for_each(|done| done.sort_by_key(|completion| completion.id));
         let [far, near] = told;
-        let awaited = |request: &Request| request.kind == Kind::Read || request.ack != Ack::Silent;
+        let awaited = |request: &Request| request.kind == RequestKind::Read || request.ack != Ack::Silent;
         let ids: Vec<u64> = requests.iter().filter(|(_, request)| awaited(request)).map(|(_, r)| r.id).collect();
         assert_eq!(near.iter().map(|completion| completion.id).collect::<Vec<_>>(), ids);
         assert_eq!(far, near, "seed {seed}");

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use dram::{
-    Ack, Channel, ChannelStats, CommandKind, Completion, Config, Device, Kind, PagePolicy, RankKind, Ranks, Request,
+    Ack, Channel, ChannelStats, CommandKind, Completion, Config, Device, PagePolicy, RankKind, Ranks, Request,
+    RequestKind,
 };
 use proptest::prelude::*;
 use sim::Time;
@@ -54,7 +55,7 @@ fn requests(config: &Config, asks: &[Ask]) -> Vec<(Time, Request)> {
     let mut now = Time::ZERO;
     let request = |(number, (pause, write, line, through)): (usize, &Ask)| {
         now += Time::from_ns(*pause);
-        let kind = if *write { Kind::Write } else { Kind::Read };
+        let kind = if *write { RequestKind::Write } else { RequestKind::Read };
         let ack = if *through { Ack::Written } else { Ack::Accepted };
         let bytes = config.device.burst_bytes();
         (now, Request { id: number as u64, port: 0, kind, address: address(config, *line), bytes, ack })
@@ -123,8 +124,8 @@ proptest! {
         let mut expected = BTreeMap::new();
         for (_, request) in &requests {
             match request.kind {
-                Kind::Write => { last.insert(request.address, request.id); }
-                Kind::Read => { expected.insert(request.id, last.get(&request.address).copied()); }
+                RequestKind::Write => { last.insert(request.address, request.id); }
+                RequestKind::Read => { expected.insert(request.id, last.get(&request.address).copied()); }
             }
         }
         // It saw the write that was last on the bus, or one that was still queued.
@@ -145,7 +146,7 @@ proptest! {
             }
         }
         prop_assert_eq!(channel.stats().forwarded, (expected.len() - seen.len()) as u64);
-        for completion in done.iter().filter(|completion| completion.kind == Kind::Read) {
+        for completion in done.iter().filter(|completion| completion.kind == RequestKind::Read) {
             let expected = expected[&completion.id];
             match seen.get(&completion.id) {
                 Some(seen) => prop_assert_eq!(*seen, expected, "read {}", completion.id),
@@ -193,9 +194,9 @@ fn a_transfer_of_many_bursts_is_done_once_and_in_order_of_its_port() {
     let config = config("LPDDR3-1600", 1, PagePolicy::Open, false);
     let mut channel = Channel::new(&config).expect("a channel");
     let (bytes, line) = (512 * 1024, u64::from(config.device.burst_bytes()));
-    let large = Request { id: 1, kind: Kind::Read, address: 4096 + line - 1, bytes, ..Request::default() };
+    let large = Request { id: 1, kind: RequestKind::Read, address: 4096 + line - 1, bytes, ..Request::default() };
     channel.submit(Time::ZERO, large);
-    let other = Request { id: 2, port: 1, kind: Kind::Read, address: 1 << 26, bytes: 1, ..Request::default() };
+    let other = Request { id: 2, port: 1, kind: RequestKind::Read, address: 1 << 26, bytes: 1, ..Request::default() };
     channel.submit(Time::ZERO, other);
     let done = drive(&mut channel, &[], None);
     assert_eq!(

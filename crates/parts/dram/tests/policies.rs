@@ -2,7 +2,7 @@
 
 mod support;
 
-use dram::{Ack, Channel, Config, Device, Kind, PagePolicy, Request};
+use dram::{Ack, Channel, Config, Device, PagePolicy, Request, RequestKind};
 use sim::{Streams, Time};
 use support::{Pattern, Traffic, run};
 
@@ -11,7 +11,7 @@ fn plain() -> Config {
 }
 
 fn read(address: u64) -> Request {
-    Request { kind: Kind::Read, address, bytes: 64, ..Request::default() }
+    Request { kind: RequestKind::Read, address, bytes: 64, ..Request::default() }
 }
 
 /// Submits requests one after another, each at its time. Returns the clocks that each took.
@@ -54,7 +54,7 @@ fn rows_stay_open_are_closed_or_are_closed_after_a_while() {
 
 #[test]
 fn reads_are_answered_from_queued_writes() {
-    let write = Request { kind: Kind::Write, ..read(128) };
+    let write = Request { kind: RequestKind::Write, ..read(128) };
     let requests = [(Time::ZERO, write), (Time::ZERO, read(128)), (Time::ZERO, read(192))];
     // The write is accepted immediately; the read enters one clock later and has its data one clock after that.
     let took = clocks(&plain(), &requests);
@@ -112,7 +112,7 @@ fn ports_take_turns() {
     let [large, many, few] = [0, 1, 2].map(|port| channel.port_stats(port));
     assert_eq!((large.requests, many.requests, few.requests), ([1, 0], [200, 0], [20, 0]));
     assert_eq!((large.bytes[0], many.bytes[0], few.bytes[0]), (1 << 20, 200 * 64, 20 * 64));
-    assert!(few.mean_latency(Kind::Read) <= few.latency_max[0] && few.latency_max[0] < large.latency_max[0]);
+    assert!(few.mean_latency(RequestKind::Read) <= few.latency_max[0] && few.latency_max[0] < large.latency_max[0]);
     assert!(large.latency_max[0] <= last);
 }
 

@@ -1,10 +1,10 @@
 //! Energy compared with values computed by hand, and its attribution over time.
 
-use dram::{Ack, Basis, Channel, Config, Device, Kind, PowerState, RankKind, Ranks, Request};
+use dram::{Ack, Basis, Channel, Config, Device, PowerState, RankKind, Ranks, Request, RequestKind};
 use sim::Time;
 
 fn read(address: u64) -> Request {
-    Request { kind: Kind::Read, address, bytes: 64, ..Request::default() }
+    Request { kind: RequestKind::Read, address, bytes: 64, ..Request::default() }
 }
 
 fn drain(channel: &mut Channel) -> Time {
@@ -35,7 +35,7 @@ fn a_read_and_a_write_cost_what_the_sheet_says() {
     let mut channel = Channel::new(&config).expect("a channel");
     channel.submit(Time::ZERO, read(0));
     drain(&mut channel);
-    let write = Request { kind: Kind::Write, ack: Ack::Written, ..read(64) };
+    let write = Request { kind: RequestKind::Write, ack: Ack::Written, ..read(64) };
     channel.submit(Time::from_us(1), write);
     drain(&mut channel);
     let energy = channel.energy(Time::from_us(4))[0];

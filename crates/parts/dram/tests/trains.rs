@@ -4,8 +4,8 @@
 mod support;
 
 use dram::{
-    Ack, Channel, ChannelStats, Command, CommandKind, Completion, Config, Device, Kind, PagePolicy, RankKind, Ranks,
-    RefreshMode, Request,
+    Ack, Channel, ChannelStats, Command, CommandKind, Completion, Config, Device, PagePolicy, RankKind, Ranks,
+    RefreshMode, Request, RequestKind,
 };
 use proptest::prelude::*;
 use sim::Time;
@@ -70,7 +70,7 @@ fn requests(asks: &[Ask]) -> Vec<(Time, Request)> {
     let mut now = Time::ZERO;
     let request = |(number, (pause, port, write, ack, page, line, lines)): (usize, &Ask)| {
         now += Time::from_ns(*pause);
-        let kind = if *write { Kind::Write } else { Kind::Read };
+        let kind = if *write { RequestKind::Write } else { RequestKind::Read };
         let (address, bytes) = (page * 4096 + line * 64, *lines as u32 * 64);
         (now, Request { id: number as u64, port: *port, kind, address, bytes, ack: *ack })
     };
@@ -156,7 +156,7 @@ proptest! {
     fn trains_issue_what_single_steps_issue(config in configs(), asks in asks()) {
         let requests = requests(&asks);
         let single = drive(&config, &requests, Call::Clock, true);
-        let silent = |request: &Request| request.kind == Kind::Write && request.ack == Ack::Silent;
+        let silent = |request: &Request| request.kind == RequestKind::Write && request.ack == Ack::Silent;
         let awaited = requests.iter().filter(|(_, request)| !silent(request)).count();
         prop_assert_eq!(single.done.len(), awaited);
         prop_assert_eq!(rules(&config, &single.log), []);
@@ -180,15 +180,19 @@ fn what_comes_while_a_page_is_under_way_comes_as_it_would_one_by_one() {
         let config = Config { ports: PORTS, ..Config::new(Device::preset(preset).expect("a preset")) };
         let bank = u64::from(config.device.row_bytes);
         let row = bank * u64::from(config.device.banks());
-        for (kind, ack) in [(Kind::Read, Ack::Accepted), (Kind::Write, Ack::Accepted), (Kind::Write, Ack::Written)] {
+        for (kind, ack) in [
+            (RequestKind::Read, Ack::Accepted),
+            (RequestKind::Write, Ack::Accepted),
+            (RequestKind::Write, Ack::Written),
+        ] {
             let page = Request { id: 1, port: 2, kind, address: 0, bytes: 4096, ack };
             for (other, address, bytes) in [
-                (Kind::Read, 2048, 64),
-                (Kind::Write, 2048, 64),
-                (Kind::Read, 4096, 64),
-                (Kind::Read, bank, 64),
-                (Kind::Write, row, 64),
-                (Kind::Write, bank, 4096),
+                (RequestKind::Read, 2048, 64),
+                (RequestKind::Write, 2048, 64),
+                (RequestKind::Read, 4096, 64),
+                (RequestKind::Read, bank, 64),
+                (RequestKind::Write, row, 64),
+                (RequestKind::Write, bank, 4096),
             ] {
                 for pause in (0..480).step_by(13) {
                     let port = if bytes > 64 { 2 } else { 1 };
@@ -209,7 +213,7 @@ fn what_comes_while_a_page_is_under_way_comes_as_it_would_one_by_one() {
 #[test]
 fn what_is_asked_for_when_a_page_is_accepted_comes_after_it() {
     let config = Config::new(Device::preset("DDR3-1600").expect("a preset"));
-    let page = Request { id: 1, kind: Kind::Write, bytes: 4096, ..Request::default() };
+    let page = Request { id: 1, kind: RequestKind::Write, bytes: 4096, ..Request::default() };
     let read = Request { id: 2, address: 16384, bytes: 64, ..Request::default() };
     let [many, single] = [true, false].map(|far| {
         let mut channel = Channel::new(&config).expect("a channel");
@@ -233,11 +237,11 @@ fn what_is_asked_for_when_a_page_is_accepted_comes_after_it() {
 
 #[test]
 fn a_page_takes_few_calls_and_all_its_commands_are_there() {
-    for kind in [Kind::Read, Kind::Write] {
+    for kind in [RequestKind::Read, RequestKind::Write] {
         let config = Config { ports: PORTS, ..Config::new(Device::preset("DDR3-1600").expect("a preset")) };
         let page = Request { id: 1, kind, address: 8192, bytes: 4096, ..Request::default() };
         let outcome = drive(&config, &[(Time::from_ns(3), page)], Call::Done, true);
-        let column = if kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
+        let column = if kind == RequestKind::Read { CommandKind::Read } else { CommandKind::Write };
         let bursts: Vec<&Command> = outcome.log.iter().filter(|command| command.kind == column).collect();
         let columns: Vec<u32> = bursts.iter().map(|command| command.column).collect();
         assert_eq!(columns, (0..64).collect::<Vec<_>>(), "{kind:?}");
@@ -246,7 +250,7 @@ fn a_page_takes_few_calls_and_all_its_commands_are_there() {
         let activity = &outcome.activity[0];
         assert_eq!(
             [activity.reads, activity.writes],
-            [u64::from(kind == Kind::Read) * 64, u64::from(kind == Kind::Write) * 64]
+            [u64::from(kind == RequestKind::Read) * 64, u64::from(kind == RequestKind::Write) * 64]
         );
         assert!(outcome.calls <= 2, "{} calls for a page, {kind:?}", outcome.calls);
     }

@@ -1,7 +1,7 @@
 //! Write-backs: dirty pages on their way from frames to flash, because they were evicted, or early, because they are
 //! cold.
 
-use super::fetch::State;
+use super::fetch::FetchState;
 use super::messages::PAGES;
 use super::{DramRequest, Hybrid, Move, Port, Purpose};
 
@@ -81,11 +81,11 @@ impl Hybrid {
         let (page, frame, wanted) = (write_back.page, write_back.frame, write_back.wanted);
         self.by_frame.remove(frame, slot);
         out.write(slot, page);
-        if wanted && let Some(fetch) = self.fetch_in(|fetch| fetch.state == State::FromWriteBack(slot)) {
+        if wanted && let Some(fetch) = self.fetch_in(|fetch| fetch.state == FetchState::FromWriteBack(slot)) {
             self.take_from_buffer(fetch, slot, out);
         }
         if self.blocked > 0
-            && let Some(fetch) = self.fetch_in(|fetch| fetch.state == State::Blocked && fetch.frame == frame)
+            && let Some(fetch) = self.fetch_in(|fetch| fetch.state == FetchState::Blocked && fetch.frame == frame)
             && !self.is_being_read_out(frame)
         {
             self.blocked -= 1;

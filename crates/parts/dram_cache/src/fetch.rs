@@ -4,13 +4,13 @@ use super::directory::Victim;
 use super::evict::Phase;
 use super::messages::{LINES, PAGES};
 use super::prefetch::Seen;
-use super::waiting::{Kind, Line, List};
+use super::waiting::{Line, List, WaitingKind};
 use super::{Decision, DramRequest, Hybrid, InjectedFault, Move, Port, Purpose};
 use media::line::{LINE, LineKind};
 
 /// The state of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum FetchState {
     Idle,
     /// The page is being read from flash.
     FromFlash,
@@ -27,7 +27,7 @@ pub(super) enum State {
 pub(super) struct Fetch {
     pub page: u64,
     pub frame: u64,
-    pub state: State,
+    pub state: FetchState,
     /// Lines were written back into the page, so it is dirty.
     dirty: bool,
     /// A clean waits for the page, which was dirty when it began.
@@ -44,7 +44,7 @@ impl Fetch {
     pub const IDLE: Fetch = Fetch {
         page: 0,
         frame: 0,
-        state: State::Idle,
+        state: FetchState::Idle,
         dirty: false,
         cleans: false,
         prefetch: false,
@@ -58,7 +58,7 @@ impl Hybrid {
     /// set has `used` ways in use.
     pub(super) fn miss(&mut self, line: Line, used: usize, out: &mut impl Port) {
         let page = self.page_of(line);
-        let prefetch = line.kind == Kind::Prefetch;
+        let prefetch = line.kind == WaitingKind::Prefetch;
         let free = !prefetch || self.stalled.is_empty() && (!self.reads_once() || self.directory.has_room(page));
         let number = self.free_fetches.last().copied().filter(|_| free && !self.free_write_backs.is_empty());
         let inserted = number.and_then(|number| self.directory.insert(page, used, number, prefetch));
@@ -93,7 +93,7 @@ impl Hybrid {
         }
         self.begin_fetch(number, page, out);
         let cleaned = self.clean_cold(page, out);
-        let write = line.kind == Kind::WriteBack;
+        let write = line.kind == WaitingKind::WriteBack;
         self.decide(Decision::Miss { page, write, victim, cleaned });
         if !prefetch {
             self.wait_for(line, number, out);
@@ -105,13 +105,13 @@ impl Hybrid {
         match self.find_write_back(page) {
             Some(slot) => {
                 self.stats.from_buffers += 1;
-                self.fetches[number as usize].state = State::FromWriteBack(slot);
+                self.fetches[number as usize].state = FetchState::FromWriteBack(slot);
                 if matches!(self.write_backs[slot as usize].phase, Phase::Writing) {
                     self.take_from_buffer(number, slot, out);
                 }
             }
             None => {
-                self.fetches[number as usize].state = State::FromFlash;
+                self.fetches[number as usize].state = FetchState::FromFlash;
                 out.fetch(number, page);
             }
         }
@@ -125,18 +125,18 @@ impl Hybrid {
 
     /// Joins a request to the fetch that brings its page.
     pub(super) fn merge(&mut self, line: Line, fetch: u32, out: &mut impl Port) {
-        if line.kind == Kind::Prefetch {
+        if line.kind == WaitingKind::Prefetch {
             return self.prefetcher.ended();
         }
         let page = self.page_of(line);
         let first = if self.reads_once() {
-            let ends = line.kind == Kind::Fill && self.is_last_of_page(line);
+            let ends = line.kind == WaitingKind::Fill && self.is_last_of_page(line);
             self.directory.touch_coming_once(page, ends)
         } else {
             self.directory.touch_coming(page)
         };
         self.stats.merged += 1;
-        self.decide(Decision::Merged { page, write: line.kind == Kind::WriteBack });
+        self.decide(Decision::Merged { page, write: line.kind == WaitingKind::WriteBack });
         self.wait_for(line, fetch, out);
         if first {
             self.notify_prefetcher(page, Seen::Coming);
@@ -145,18 +145,18 @@ impl Hybrid {
 
     /// Lets a request wait for a fetch.
     fn wait_for(&mut self, line: Line, number: u32, out: &mut impl Port) {
-        let merges = line.kind == Kind::Fill && self.injected.strikes(InjectedFault::MergedEarly);
+        let merges = line.kind == WaitingKind::Fill && self.injected.strikes(InjectedFault::MergedEarly);
         let fetch = &mut self.fetches[number as usize];
         if fetch.prefetch {
             fetch.prefetch = false;
             self.prefetcher.ended();
         }
-        let there = matches!(fetch.state, State::Blocked | State::Storing) || merges;
+        let there = matches!(fetch.state, FetchState::Blocked | FetchState::Storing) || merges;
         match line.kind {
-            Kind::WriteBack => {
+            WaitingKind::WriteBack => {
                 // The fetch's buffer takes the line, whether or not the page has arrived.
                 fetch.dirty = true;
-                let late = fetch.state == State::Storing;
+                let late = fetch.state == FetchState::Storing;
                 self.note(Move::LineToFetch { id: line.id, fetch: number, line: self.number_of(line) }, out);
                 out.answer(line.id, LineKind::WriteBack);
                 if late {
@@ -176,7 +176,7 @@ impl Hybrid {
 
     /// Handles the arrival of a page from flash.
     pub(super) fn came(&mut self, number: u32, out: &mut impl Port) {
-        assert_eq!(self.fetches[number as usize].state, State::FromFlash, "fetch {number} ends");
+        assert_eq!(self.fetches[number as usize].state, FetchState::FromFlash, "fetch {number} ends");
         self.arrived(number, out);
     }
 
@@ -188,7 +188,7 @@ impl Hybrid {
         }
         let frame = self.fetches[number as usize].frame;
         if self.is_being_read_out(frame) {
-            self.fetches[number as usize].state = State::Blocked;
+            self.fetches[number as usize].state = FetchState::Blocked;
             self.blocked += 1;
         } else {
             self.store(number, out);
@@ -197,7 +197,7 @@ impl Hybrid {
 
     pub(super) fn store(&mut self, number: u32, out: &mut impl Port) {
         let fetch = &mut self.fetches[number as usize];
-        fetch.state = State::Storing;
+        fetch.state = FetchState::Storing;
         let address = fetch.frame << self.page_shift;
         out.dram(DramRequest {
             purpose: Purpose::Store(number),
@@ -211,7 +211,7 @@ impl Hybrid {
     /// Ends a fetch: its page is in its frame.
     pub(super) fn stored(&mut self, number: u32, out: &mut impl Port) {
         let Fetch { page, frame, dirty, cleans, mut late, prefetch, state, .. } = self.fetches[number as usize];
-        assert_eq!(state, State::Storing, "the page of fetch {number} is stored");
+        assert_eq!(state, FetchState::Storing, "the page of fetch {number} is stored");
         self.note(Move::FetchToFrame { fetch: number, frame }, out);
         self.directory.filled(page, dirty);
         self.decide(Decision::Filled { page });
@@ -231,7 +231,7 @@ impl Hybrid {
         if prefetch {
             self.prefetcher.ended();
         }
-        self.fetches[number as usize].state = State::Idle;
+        self.fetches[number as usize].state = FetchState::Idle;
         if cleans {
             self.awaited_fetches -= 1;
             self.to_clean.push(page);
@@ -244,7 +244,8 @@ impl Hybrid {
     /// Marks the pages on their way that are dirty, so that a clean waits for them. Returns how many were not marked.
     pub(super) fn mark_dirty_fetches(&mut self) -> u32 {
         let mut count = 0;
-        for fetch in self.fetches.iter_mut().filter(|each| each.state != State::Idle && each.dirty && !each.cleans) {
+        for fetch in self.fetches.iter_mut().filter(|each| each.state != FetchState::Idle && each.dirty && !each.cleans)
+        {
             (fetch.cleans, count) = (true, count + 1);
         }
         count

@@ -44,7 +44,7 @@ use fetch::Fetch;
 use index::Index;
 use prefetch::Prefetcher;
 use tags::TagBuffer;
-use waiting::{Kind, Line, List, Waiting};
+use waiting::{Line, List, Waiting, WaitingKind};
 
 /// After this many waiting requests have retried in vain, the others wait for the next opportunity: what a controller
 /// can search at once. All keep their order.
@@ -183,11 +183,11 @@ impl Hybrid {
         let kind = match kind {
             LineKind::Fill => {
                 self.stats.fills += 1;
-                Kind::Fill
+                WaitingKind::Fill
             }
             LineKind::WriteBack => {
                 self.stats.write_backs += 1;
-                Kind::WriteBack
+                WaitingKind::WriteBack
             }
         };
         self.look_up(Line { id, kind, address }, out);

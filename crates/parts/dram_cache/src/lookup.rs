@@ -6,7 +6,7 @@ use super::directory::{Found, Touched};
 use super::messages::{LINES, TAGS};
 use super::prefetch::Seen;
 use super::tags::Tags;
-use super::waiting::{Kind, Line, List};
+use super::waiting::{Line, List, WaitingKind};
 use super::{Decision, DramRequest, Hybrid, Move, Port, Purpose};
 
 impl Hybrid {
@@ -101,10 +101,10 @@ impl Hybrid {
 
     fn hit(&mut self, line: Line, at: usize, out: &mut impl Port) {
         let (page, id) = (self.page_of(line), line.id);
-        if line.kind == Kind::Prefetch {
+        if line.kind == WaitingKind::Prefetch {
             return self.prefetcher.ended();
         }
-        let write = line.kind == Kind::WriteBack;
+        let write = line.kind == WaitingKind::WriteBack;
         let Touched { frame, changed, first } = self.touch(line, page, at, write);
         if changed {
             let set = self.directory.set_of(page);
@@ -163,7 +163,7 @@ impl Hybrid {
 
     /// Returns a prefetch to the prefetcher, instead of letting it wait.
     fn put_back(&mut self, line: Line) -> bool {
-        let prefetch = line.kind == Kind::Prefetch;
+        let prefetch = line.kind == WaitingKind::Prefetch;
         if prefetch {
             self.prefetcher.put_back(self.page_of(line));
             self.prefetcher.ended();

@@ -5,7 +5,7 @@ const NONE: u32 = u32::MAX;
 
 /// The kind of a waiting request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum WaitingKind {
     Fill,
     WriteBack,
     Prefetch,
@@ -16,7 +16,7 @@ pub(super) enum Kind {
 pub(super) struct Line {
     /// The line request; unused for a prefetch.
     pub id: u32,
-    pub kind: Kind,
+    pub kind: WaitingKind,
     pub address: u64,
 }
 
@@ -107,7 +107,7 @@ mod tests {
             let at = rng.below(5) as usize;
             // The number of requests alternately grows and shrinks.
             if rng.below(10) < if id / 1000 % 2 == 0 { 7 } else { 3 } {
-                waiting.append(&mut lists[at], Line { id, kind: Kind::Fill, address: u64::from(id) * 64 });
+                waiting.append(&mut lists[at], Line { id, kind: WaitingKind::Fill, address: u64::from(id) * 64 });
                 obvious[at].push_back(id);
             } else {
                 let taken = waiting.take_first(&mut lists[at]).map(|line| (line.id, line.address));

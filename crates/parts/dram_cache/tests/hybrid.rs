@@ -202,12 +202,12 @@ impl World {
 /// An obvious cache: the pages of each set, most recent first.
 struct Obvious {
     config: Config,
-    sets: BTreeMap<u64, Vec<Held>>,
+    sets: BTreeMap<u64, Vec<CachedPage>>,
     stats: Stats,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Held {
+struct CachedPage {
     page: u64,
     dirty: bool,
     coming: bool,
@@ -218,7 +218,7 @@ impl Obvious {
         Obvious { config, sets: BTreeMap::new(), stats: Stats::default() }
     }
 
-    fn set(&mut self, page: u64) -> &mut Vec<Held> {
+    fn set(&mut self, page: u64) -> &mut Vec<CachedPage> {
         self.sets.entry(page % u64::from(self.config.sets())).or_default()
     }
 
@@ -228,7 +228,7 @@ impl Obvious {
         let set = self.set(page);
         if let Some(at) = set.iter().position(|held| held.page == page) {
             let held = set.remove(at);
-            set.insert(0, Held { dirty: held.dirty || write, ..held });
+            set.insert(0, CachedPage { dirty: held.dirty || write, ..held });
             if held.coming {
                 self.stats.merged += 1;
                 return Decision::Merged { page, write };
@@ -242,7 +242,7 @@ impl Obvious {
             let held = set.remove(at);
             victim = Some(Victim { page: held.page, dirty: held.dirty, unused: false });
         }
-        set.insert(0, Held { page, dirty: write, coming: true });
+        set.insert(0, CachedPage { page, dirty: write, coming: true });
         let mut cleaned = None;
         if cleans {
             let coldest = set.iter_mut().skip(ways - cold).rev().find(|held| held.dirty && !held.coming);

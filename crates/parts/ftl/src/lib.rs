@@ -47,10 +47,10 @@ use dispatch::Pending;
 use durability::Durability;
 use gc::Collector;
 use layout::Layout;
-use location::{Location, Place};
+use location::{DecodedLocation, Location};
 use map::Map;
 use request::Requests;
-use request::operation::{Kind, Operation, Operations};
+use request::operation::{Operation, OperationKind, Operations};
 use space::Space;
 use space::blocks::Use;
 
@@ -179,8 +179,8 @@ impl Ftl {
     #[inline(always)]
     fn ended(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<(Tag, u32)> {
         match self.operations[id].kind {
-            Kind::HostRead => self.host_read_done(id, status, out),
-            Kind::CollectRead => {
+            OperationKind::HostRead => self.host_read_done(id, status, out),
+            OperationKind::CollectRead => {
                 self.collect_read_done(id, status, flash, out);
                 None
             }
@@ -190,23 +190,23 @@ impl Ftl {
 
     fn other_done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) -> Option<(Tag, u32)> {
         match self.operations[id].kind {
-            Kind::HostRead | Kind::CollectRead => unreachable!("handled by the caller"),
-            Kind::Program if status.is_ok() => self.program_done(id, None, out),
-            Kind::Program => self.program_failed(id, out),
-            Kind::Parity => self.parity_done(id, status, out),
-            Kind::Rebuild => return self.rebuild_read_done(id, status, flash, out),
-            Kind::Erase => self.erase_done(id, status, out),
-            Kind::CopiesProgram => self.copies_program_done(id, status),
-            Kind::CopiesErase => self.copies_erase_done(id, status, out),
-            Kind::Fill => self.fill_done(id, status, out),
-            Kind::MapRead => self.map_read_done(id, status, out),
-            Kind::MapLookup => self.map_lookup_done(id, out),
-            Kind::HostCopy => self.host_copy_done(id, out),
-            Kind::HostLoad => return Some(self.host_load_done(id, out)),
-            Kind::BringIn => self.bring_in_done(id, out),
-            Kind::Orphan => self.orphan_done(id, out),
-            Kind::Barrier => self.barrier_done(id, out),
-            Kind::Free => panic!("operation {} is not in progress", id.0),
+            OperationKind::HostRead | OperationKind::CollectRead => unreachable!("handled by the caller"),
+            OperationKind::Program if status.is_ok() => self.program_done(id, None, out),
+            OperationKind::Program => self.program_failed(id, out),
+            OperationKind::Parity => self.parity_done(id, status, out),
+            OperationKind::Rebuild => return self.rebuild_read_done(id, status, flash, out),
+            OperationKind::Erase => self.erase_done(id, status, out),
+            OperationKind::CopiesProgram => self.copies_program_done(id, status),
+            OperationKind::CopiesErase => self.copies_erase_done(id, status, out),
+            OperationKind::Fill => self.fill_done(id, status, out),
+            OperationKind::MapRead => self.map_read_done(id, status, out),
+            OperationKind::MapLookup => self.map_lookup_done(id, out),
+            OperationKind::HostCopy => self.host_copy_done(id, out),
+            OperationKind::HostLoad => return Some(self.host_load_done(id, out)),
+            OperationKind::BringIn => self.bring_in_done(id, out),
+            OperationKind::Orphan => self.orphan_done(id, out),
+            OperationKind::Barrier => self.barrier_done(id, out),
+            OperationKind::Free => panic!("operation {} is not in progress", id.0),
         }
         None
     }
@@ -320,7 +320,7 @@ impl Ftl {
     }
 
     #[inline]
-    fn place(&self, unit: u32) -> Place {
+    fn place(&self, unit: u32) -> DecodedLocation {
         self.map.table.get(unit).place(self.buffer.slots.count())
     }
 
@@ -329,7 +329,7 @@ impl Ftl {
     fn home(&self, unit: u32) -> Location {
         let location = self.map.table.get(unit);
         match location.place(self.buffer.slots.count()) {
-            Place::Buffer(slot) => self.buffer.slots[slot].home,
+            DecodedLocation::Buffer(slot) => self.buffer.slots[slot].home,
             _ => location,
         }
     }
@@ -337,7 +337,7 @@ impl Ftl {
     /// Marks the flash copy at `home` invalid, because new data superseded it or it was trimmed.
     #[inline]
     fn invalidate(&mut self, home: Location) {
-        if let Place::Flash(unit) = home.place(self.buffer.slots.count()) {
+        if let DecodedLocation::Flash(unit) = home.place(self.buffer.slots.count()) {
             let block = self.layout.block_of(unit);
             self.superseded_in(block);
             self.clear_valid(block, unit);
@@ -356,7 +356,7 @@ impl Ftl {
         }
     }
 
-    fn start_operation(&mut self, kind: Kind, subject: u32) -> OpId {
+    fn start_operation(&mut self, kind: OperationKind, subject: u32) -> OpId {
         self.operations.start(Operation::of(kind, subject))
     }
 

@@ -7,7 +7,7 @@ pub struct Location(u32);
 
 /// A decoded [`Location`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum DecodedLocation {
     /// Never written, or trimmed.
     Nowhere,
     /// Physical unit number in flash.
@@ -49,13 +49,13 @@ impl Location {
 
     /// Decodes the location; `buffers` is the number of buffers, which occupy the top of the number range.
     #[inline]
-    pub const fn place(self, buffers: u32) -> Place {
+    pub const fn place(self, buffers: u32) -> DecodedLocation {
         if self.0 == 0 {
-            Place::Nowhere
+            DecodedLocation::Nowhere
         } else if self.0 > u32::MAX - 1 - buffers {
-            Place::Buffer(u32::MAX - 1 - self.0)
+            DecodedLocation::Buffer(u32::MAX - 1 - self.0)
         } else {
-            Place::Flash(self.0 - 1)
+            DecodedLocation::Flash(self.0 - 1)
         }
     }
 }
@@ -67,11 +67,11 @@ mod tests {
     #[test]
     fn a_location_is_one_of_three_things() {
         let buffers = 10;
-        assert_eq!(Location::NOWHERE.place(buffers), Place::Nowhere);
-        assert_eq!(Location::flash(0).place(buffers), Place::Flash(0));
-        assert_eq!(Location::flash(u32::MAX - 12).place(buffers), Place::Flash(u32::MAX - 12));
-        assert_eq!(Location::buffer(0).place(buffers), Place::Buffer(0));
-        assert_eq!(Location::buffer(9).place(buffers), Place::Buffer(9));
+        assert_eq!(Location::NOWHERE.place(buffers), DecodedLocation::Nowhere);
+        assert_eq!(Location::flash(0).place(buffers), DecodedLocation::Flash(0));
+        assert_eq!(Location::flash(u32::MAX - 12).place(buffers), DecodedLocation::Flash(u32::MAX - 12));
+        assert_eq!(Location::buffer(0).place(buffers), DecodedLocation::Buffer(0));
+        assert_eq!(Location::buffer(9).place(buffers), DecodedLocation::Buffer(9));
         assert_eq!(size_of::<Location>(), 4);
     }
 }

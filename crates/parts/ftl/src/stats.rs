@@ -11,7 +11,7 @@ pub struct Stats {
     pub overwritten_in_ram: u64,
     /// Units programmed for the host.
     pub programmed_host: u64,
-    /// Units programmed by collection, wear levelling and folding.
+    /// Units programmed by collection, wear leveling and folding.
     pub programmed_copy: u64,
     /// Translation units and journal pages programmed.
     pub programmed_system: u64,

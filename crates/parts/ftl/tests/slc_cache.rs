@@ -51,6 +51,6 @@ fn wear_of_the_slc_cache_moves_no_cold_data() {
     assert!(erases > 40 * u64::from(SLC_BLOCKS), "{erases} erases");
     assert_eq!(collected, 0);
     // Where folded data wears some of the other blocks, cold data does move.
-    let (levelled, not) = (overwrite(800, 4).1, overwrite(800, u32::MAX).1);
-    assert!(levelled > 4 * not, "{levelled} and {not} units");
+    let (leveled, not) = (overwrite(800, 4).1, overwrite(800, u32::MAX).1);
+    assert!(leveled > 4 * not, "{leveled} and {not} units");
 }

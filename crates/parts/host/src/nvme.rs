@@ -37,7 +37,7 @@ pub struct Delivery {
 
 /// An entry of a completion queue with its time of arrival.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct CompletionEntry {
     entry: Entry,
     /// Time at which the entry is in memory.
     visible: Time,
@@ -45,7 +45,7 @@ struct Place {
 
 /// A command number and its command in the device.
 #[derive(Clone, Copy, Debug)]
-struct Command {
+struct QueuedCommand {
     request: Request,
     io: u32,
     core: u16,
@@ -59,12 +59,12 @@ struct Pair {
     /// The first of the free command numbers, which are chained.
     free: u16,
     waiting: Waiting,
-    commands: Dense<Command>,
+    commands: Dense<QueuedCommand>,
     /// The submission queue of command numbers, and its tail.
     sq: Dense<u16>,
     sq_tail: u16,
     /// The completion queue, its head, and the phase of a new entry.
-    cq: Dense<Place>,
+    cq: Dense<CompletionEntry>,
     cq_head: u16,
     phase: bool,
     /// New entries in the completion queue.
@@ -131,7 +131,7 @@ const NONE: u16 = u16::MAX;
 impl Pair {
     fn new(depth: u16, core: u16) -> Pair {
         let last = depth - 2;
-        let command = |cid: u16| Command {
+        let command = |cid: u16| QueuedCommand {
             request: Request::flush(),
             io: 0,
             core: 0,
@@ -145,7 +145,7 @@ impl Pair {
             commands: Dense::new((0..=last).map(command).collect()),
             sq: Dense::new(vec![0; depth as usize]),
             sq_tail: 0,
-            cq: Dense::new(vec![Place { entry, visible: Time::ZERO }; depth as usize]),
+            cq: Dense::new(vec![CompletionEntry { entry, visible: Time::ZERO }; depth as usize]),
             cq_head: 0,
             phase: true,
             unread: 0,
@@ -165,7 +165,7 @@ impl Pair {
         s: &mut impl Schedule<Event>,
     ) {
         // SAFETY: the head starts at zero and wraps at the end of the queue, which has two places or more.
-        let Place { entry, visible } = unsafe { *self.cq.get_unchecked(self.cq_head as usize) };
+        let CompletionEntry { entry, visible } = unsafe { *self.cq.get_unchecked(self.cq_head as usize) };
         assert!(entry.phase == self.phase, "an old entry in queue {queue}");
         let command = &mut self.commands[entry.cid as usize];
         command.status = entry.status;
@@ -311,7 +311,7 @@ impl Nvme {
         let pair = &mut self.pairs[queue as usize];
         let place = &mut pair.cq[usize::from(index)];
         assert!(place.entry.phase != entry.phase, "entry {index} of queue {queue} is not new");
-        *place = Place { entry, visible };
+        *place = CompletionEntry { entry, visible };
         pair.unread += 1;
         // The run that processes the entry.
         let Completion { by, poll, delivery, handler } = self.completion;

@@ -15,7 +15,7 @@ pub const SLOTS: u32 = 32;
 
 /// A command in a slot.
 #[derive(Clone, Copy, Debug)]
-struct Command {
+struct SlotCommand {
     request: Request,
     io: u32,
     core: u16,
@@ -30,7 +30,7 @@ pub struct Slots {
     pub(crate) cores: Cores,
     requests: Requests,
     waiting: Waiting,
-    commands: [Command; SLOTS as usize],
+    commands: [SlotCommand; SLOTS as usize],
     /// Bit masks of slots: those without a command, and those whose command has ended unseen by the driver.
     free: u32,
     ended: u32,
@@ -55,7 +55,8 @@ impl Slots {
         let depth = config.queue_depth;
         assert!((1..=SLOTS).contains(&depth), "{depth} command slots, expected 1 to {SLOTS}");
         let all = u32::MAX >> (SLOTS - depth);
-        let command = Command { request: Request::flush(), io: 0, core: 0, status: Status::Ok, visible: Time::ZERO };
+        let command =
+            SlotCommand { request: Request::flush(), io: 0, core: 0, status: Status::Ok, visible: Time::ZERO };
         Slots {
             cores: Cores::new(config.cores, config.completion.is_polling()),
             requests: Requests::new(config.max_transfer),
@@ -114,7 +115,7 @@ impl Slots {
         let cost = self.submit + if moves { maintenance(self.invalidation, next.bytes) } else { Time::ZERO };
         let at = self.cores.submit(now, core, cost, s);
         let request = self.requests.take(&mut self.waiting, at);
-        self.commands[slot as usize] = Command { request, io, core, status: Status::Ok, visible: Time::ZERO };
+        self.commands[slot as usize] = SlotCommand { request, io, core, status: Status::Ok, visible: Time::ZERO };
         Submission { cid: slot as u16, at, in_order: at == now + cost, request }
     }
 
@@ -181,7 +182,7 @@ impl Slots {
         while self.ended != 0 {
             let slot = self.ended.trailing_zeros();
             self.ended &= !(1 << slot);
-            let Command { core, visible, request, .. } = self.commands[slot as usize];
+            let SlotCommand { core, visible, request, .. } = self.commands[slot as usize];
             run.at = run.at.max(visible);
             // Lines prefetched while the data was in flight are dropped.
             let read = request.op == Op::Read;

@@ -10,7 +10,7 @@ use keys::{
 };
 use sim::{Serial, Span, Time};
 
-use crate::{Direction, Utilisation};
+use crate::{Direction, Utilization};
 
 words! {
     /// Ways in which the controller of a DDR port learns that data is ready.
@@ -175,8 +175,8 @@ impl Ddr {
         way.bursts += 1;
     }
 
-    /// Returns the traffic of each direction; see [`Link::utilisation`](crate::Link::utilisation).
-    pub fn utilisation(&self, now: Time) -> [Utilisation; 2] {
+    /// Returns the traffic of each direction; see [`Link::utilization`](crate::Link::utilization).
+    pub fn utilization(&self, now: Time) -> [Utilization; 2] {
         let both = self.bus.busy(now);
         let accepted = self.traffic[0].busy + self.traffic[1].busy;
         // The directions share the time of unfinished bursts in proportion to all bursts accepted so far.
@@ -184,7 +184,7 @@ impl Ddr {
             let share = u128::from(way.busy.ps()) * u128::from(both.ps()) / u128::from(accepted.ps().max(1));
             Time::from_ps(share as u64)
         };
-        let of = |direction, way: Traffic| Utilisation {
+        let of = |direction, way: Traffic| Utilization {
             direction,
             busy: part(way),
             elapsed: now,
@@ -199,7 +199,7 @@ impl Ddr {
 
     /// Discards everything that was accepted for a time later than `now`.
     pub fn power_cut(&mut self, now: Time) {
-        let [down, up] = self.utilisation(now);
+        let [down, up] = self.utilization(now);
         (self.traffic[0].busy, self.traffic[1].busy) = (down.busy, up.busy);
         self.bus.power_cut(now);
     }
@@ -220,7 +220,7 @@ mod tests {
                 assert_eq!(at, Time::from_ns(ns * n));
             }
             // 6,400 MB/s in one direction, nothing in the other.
-            let [down, up] = port.utilisation(at);
+            let [down, up] = port.utilization(at);
             assert_eq!((down.busy, up.busy, up.payload), (Time::ZERO, at, 100 * bytes));
             assert_eq!(up.payload as f64 / at.secs_f64() / 1e6, 6400.0);
         }
@@ -233,6 +233,6 @@ mod tests {
         let arrives = port.message(Time::from_ns(4), Time::from_ns(4), Direction::ToDevice, 20);
         assert_eq!(arrives, Time::from_ns(4 + 5 + 10));
         assert_eq!(port.burst(Time::from_ns(10), Direction::ToHost, 64).from, Time::from_ns(20));
-        assert_eq!(port.utilisation(Time::from_ns(30)).map(|way| way.packets), [1, 2]);
+        assert_eq!(port.utilization(Time::from_ns(30)).map(|way| way.packets), [1, 2]);
     }
 }

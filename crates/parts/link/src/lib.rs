@@ -25,7 +25,7 @@ pub use rate::ByteTime;
 pub use sata::{Sata, SataConfig};
 pub use shared_buffer::SharedBufferConfig;
 pub use sim::{Serial, Span};
-pub use transfer::{Direction, Transfer, Utilisation};
+pub use transfer::{Direction, Transfer, Utilization};
 pub use ufs::{Ufs, UfsConfig};
 
 /// A link whose data moves through [`Link::data`].
@@ -141,10 +141,10 @@ impl Link {
     /// # Panics
     /// If a direction, or both directions of a half-duplex link together, were busy for longer than the elapsed time,
     /// which indicates an error in the model.
-    pub fn utilisation(&self, now: Time) -> [Utilisation; 2] {
+    pub fn utilization(&self, now: Time) -> [Utilization; 2] {
         match self {
-            Link::Pcie(pcie) => pcie.utilisation(now),
-            Link::Sata(sata) => sata.utilisation(now),
+            Link::Pcie(pcie) => pcie.utilization(now),
+            Link::Sata(sata) => sata.utilization(now),
         }
     }
 

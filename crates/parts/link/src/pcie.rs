@@ -1,7 +1,7 @@
 //! PCI Express, generations 1 to 6.
 //!
 //! Each direction is a serial resource. A transaction layer packet (TLP) occupies it for its payload, header, sequence
-//! number, link CRC and framing, all stretched by the line encoding. The acknowledgement and flow-control packets
+//! number, link CRC and framing, all stretched by the line encoding. The acknowledgment and flow-control packets
 //! (DLLPs) that a TLP causes occupy the other direction. Writes are posted: they have no response. A read is a request
 //! in one direction and completions in the other. The model omits retraining, replays and skip ordered sets (under 0.3
 //! %).
@@ -12,7 +12,7 @@ use keys::{
 };
 use sim::Time;
 
-use crate::{ByteTime, Direction, Serial, Span, Transfer, Utilisation};
+use crate::{ByteTime, Direction, Serial, Span, Transfer, Utilization};
 
 section! {
     /// Configuration of a PCI Express link. Generations 1 to 6 have 2.5, 5, 8, 16, 32 or 64 GT/s per lane; 32 lanes exist
@@ -155,8 +155,8 @@ struct WriteLoad {
     bytes: u64,
     /// Time on the wire.
     length: Time,
-    /// Time that the acknowledgements take in the other direction.
-    acknowledgements: Time,
+    /// Time that the acknowledgments take in the other direction.
+    acknowledgments: Time,
     /// Transfers of this size that are not yet in the wire's counters.
     times: u64,
 }
@@ -217,12 +217,12 @@ pub struct Pcie {
     /// Wire time per direction of a completion queue entry, without and with an interrupt behind it.
     completion_charge: [[Time; 2]; 2],
     /// Time from the doorbell's departure to the entry's arrival on idle wires, and its wire time per direction,
-    /// acknowledgements included.
+    /// acknowledgments included.
     submission: Time,
     submission_charge: [Time; 2],
     /// Most recent size of read.
     last_read: ReadLoad,
-    /// Submissions, completions (without and with an interrupt) and head doorbells so far. `utilisation` adds their
+    /// Submissions, completions (without and with an interrupt) and head doorbells so far. `utilization` adds their
     /// packets.
     submissions: u64,
     completions: [u64; 2],
@@ -250,7 +250,7 @@ impl Pcie {
         let (byte, overhead, dllp) = match config.bandwidth {
             Some(rate) => (ByteTime::at_rate(rate), BARE, 0),
             None => {
-                let (byte, overhead) = Pcie::signalling(config.generation, config.lanes);
+                let (byte, overhead) = Pcie::signaling(config.generation, config.lanes);
                 (byte, overhead, u64::from(config.dllp))
             }
         };
@@ -290,7 +290,7 @@ impl Pcie {
     }
 
     /// Returns the time per byte of packets, and the packet overhead, of a generation.
-    fn signalling(generation: u8, lanes: u8) -> (ByteTime, Overhead) {
+    fn signaling(generation: u8, lanes: u8) -> (ByteTime, Overhead) {
         assert!(matches!(lanes, 1 | 2 | 4 | 8 | 12 | 16 | 32), "PCIe has no link of {lanes} lanes");
         assert!(generation < 6 || lanes <= 16, "PCIe 6 has no link of {lanes} lanes");
         // (10^8 transfers per second, bits on the wire, bits carried).
@@ -392,7 +392,7 @@ impl Pcie {
                 }
                 let [down, up] = &mut self.wires;
                 up.last.times += 1;
-                down.serial.charge(up.last.acknowledgements);
+                down.serial.charge(up.last.acknowledgments);
                 up.serial.take(now, up.last.length)
             }
             Direction::ToDevice => {
@@ -428,12 +428,12 @@ impl Pcie {
     fn write_load(&self, payload: u64) -> WriteLoad {
         let packets = packets(payload, self.write_shift);
         let bytes = payload + packets * u64::from(self.overhead.request);
-        let (length, acknowledgements) = (self.byte.of_bytes(bytes), self.dllp_time * packets);
-        WriteLoad { payload, packets, bytes, length, acknowledgements, times: 0 }
+        let (length, acknowledgments) = (self.byte.of_bytes(bytes), self.dllp_time * packets);
+        WriteLoad { payload, packets, bytes, length, acknowledgments, times: 0 }
     }
 
-    /// Returns the traffic of each direction; see [`Link::utilisation`](crate::Link::utilisation).
-    pub fn utilisation(&self, now: Time) -> [Utilisation; 2] {
+    /// Returns the traffic of each direction; see [`Link::utilization`](crate::Link::utilization).
+    pub fn utilization(&self, now: Time) -> [Utilization; 2] {
         let [mut down, mut up] = self.wires.clone();
         up.count_last();
         let (request, completion) = (u64::from(self.overhead.request), u64::from(self.overhead.completion));
@@ -446,7 +446,7 @@ impl Pcie {
         add(&mut down, self.submissions, entry, SUBMISSION, completion);
         add(&mut up, self.completions.iter().sum(), 1, COMPLETION, request);
         add(&mut up, self.completions[1], 1, REGISTER, request);
-        let of = |direction, this: &Wire, other: &Wire| Utilisation {
+        let of = |direction, this: &Wire, other: &Wire| Utilization {
             direction,
             busy: this.serial.busy(now),
             elapsed: now,

@@ -9,7 +9,7 @@ use keys::{BOOL, Conflict, SIZE, TIME, assumed, expect, given, section};
 use media::SECTOR;
 use sim::Time;
 
-use crate::{ByteTime, Direction, Serial, Span, Transfer, Utilisation};
+use crate::{ByteTime, Direction, Serial, Span, Transfer, Utilization};
 
 /// Bytes of a Register FIS: a command to the device, or to the host the acceptance of a command or the completion of a
 /// non-queued one. Sizes: Serial ATA Revision 3.0, 10.3.
@@ -210,8 +210,8 @@ impl Sata {
         Transfer { sent, arrives: sent }
     }
 
-    /// Returns the traffic of each direction; see [`Link::utilisation`](crate::Link::utilisation).
-    pub fn utilisation(&self, now: Time) -> [Utilisation; 2] {
+    /// Returns the traffic of each direction; see [`Link::utilization`](crate::Link::utilization).
+    pub fn utilization(&self, now: Time) -> [Utilization; 2] {
         let both = self.wire.busy(now);
         let [down, up] = self.traffic;
         // The directions share the time of unfinished frames in proportion to all frames accepted so far.
@@ -220,7 +220,7 @@ impl Sata {
             let share = u128::from(way.busy.ps()) * u128::from(both.ps()) / u128::from(accepted.ps().max(1));
             Time::from_ps(share as u64)
         };
-        let of = |direction, way: Traffic| Utilisation {
+        let of = |direction, way: Traffic| Utilization {
             direction,
             busy: part(way),
             elapsed: now,
@@ -235,7 +235,7 @@ impl Sata {
 
     /// See [`Link::power_cut`](crate::Link::power_cut).
     pub fn power_cut(&mut self, now: Time) {
-        let [down, up] = self.utilisation(now);
+        let [down, up] = self.utilization(now);
         (self.traffic[0].busy, self.traffic[1].busy) = (down.busy, up.busy);
         self.wire.power_cut(now);
     }

@@ -22,7 +22,7 @@ pub struct Transfer {
 
 /// Traffic carried by one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Utilisation {
+pub struct Utilization {
     /// The direction.
     pub direction: Direction,
     /// Time during which the wire was occupied; at most `elapsed`.
@@ -37,7 +37,7 @@ pub struct Utilisation {
     pub packets: u64,
 }
 
-impl Utilisation {
+impl Utilization {
     /// Returns busy time over elapsed time, or zero at the start of a run.
     pub fn fraction(&self) -> f64 {
         if self.elapsed == Time::ZERO { 0.0 } else { self.busy.ps() as f64 / self.elapsed.ps() as f64 }

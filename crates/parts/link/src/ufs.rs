@@ -3,7 +3,7 @@
 //! The link is full duplex. A message (a UTP information unit, UPIU) travels as segments of a transport connection.
 //! Each segment has one data frame: start, one byte of network and one of transport header, the data, end and CRC, in
 //! symbols of sixteen bits (MIPI UniPro 1.6, layers 2 to 4). M-PHY encodes each byte in ten bits. The receiver answers
-//! frames with acknowledgement and flow-control frames (AFC), which travel in the other direction. All messages of a
+//! frames with acknowledgment and flow-control frames (AFC), which travel in the other direction. All messages of a
 //! direction belong to one traffic class and one connection, so they stay in order.
 //!
 //! In fast mode the wires carry filler between frames, so a frame starts without delay. The model omits the exit from
@@ -12,7 +12,7 @@
 use keys::{COUNT, Kind, SIZE, assumed, given, section, words};
 use sim::Time;
 
-use crate::{ByteTime, Direction, Serial, Span, Transfer, Utilisation};
+use crate::{ByteTime, Direction, Serial, Span, Transfer, Utilization};
 
 /// Bytes of every UPIU in front of its data: the header and the fields of its type (UFS 2.0, JESD220B, 10.6.2).
 pub const UPIU: u32 = 32;
@@ -22,7 +22,7 @@ pub const SENSE: u32 = 20;
 pub const SEGMENT: u64 = 272;
 /// Bytes that a frame adds to its segment: short headers of layers 3 and 4, start and end of frame, CRC.
 const FRAME: u64 = 1 + 1 + 2 + 2 + 2;
-/// Bytes of an acknowledgement and flow-control frame: start, contents, CRC.
+/// Bytes of an acknowledgment and flow-control frame: start, contents, CRC.
 const AFC: u64 = 6;
 /// Bytes of the receiver's buffer that a full frame takes, in credits of 32 bytes.
 const FRAME_CREDITS: u64 = (SEGMENT + 2).div_ceil(32) * 32;
@@ -58,7 +58,7 @@ section! {
             when "link.type" is "ufs";
         "link.frames_per_afc" frames_per_afc: u32 = COUNT.within(1.0, 16.0),
             given("1", "Linux: drivers of host controllers set DL_TC0OutAckThreshold and DL_AFC0CreditThreshold to 0"),
-            "Number of UniPro data frames answered by one acknowledgement and flow-control frame.",
+            "Number of UniPro data frames answered by one acknowledgment and flow-control frame.",
             when "link.type" is "ufs";
     }
 }
@@ -172,12 +172,12 @@ impl Ufs {
         Transfer { sent: span.to, arrives: span.to + self.latency }
     }
 
-    /// Returns the traffic of each direction; see [`Link::utilisation`](crate::Link::utilisation). Packets are data
+    /// Returns the traffic of each direction; see [`Link::utilization`](crate::Link::utilization). Packets are data
     /// frames.
-    pub fn utilisation(&self, now: Time) -> [Utilisation; 2] {
+    pub fn utilization(&self, now: Time) -> [Utilization; 2] {
         [Direction::ToDevice, Direction::ToHost].map(|direction| {
             let wire = &self.wires[direction as usize];
-            Utilisation {
+            Utilization {
                 direction,
                 busy: wire.serial.busy(now),
                 elapsed: now,

@@ -17,7 +17,7 @@ fn ps(n: u64) -> Time {
 /// Byte times by generation, derived from transfer rate and encoding: one payload of 236 x 4096 bytes without packet
 /// overhead.
 #[test]
-fn signalling_rates_by_generation() {
+fn signaling_rates_by_generation() {
     // Packet bits per second and lane: rate x encoding.
     let rates = [2.5e9 * 0.8, 5e9 * 0.8, 8e9 * 128.0 / 130.0, 16e9 * 128.0 / 130.0, 32e9 * 128.0 / 130.0];
     let rates = rates.into_iter().chain([64e9 * 236.0 / 256.0]);
@@ -43,7 +43,7 @@ fn a_posted_write() {
     let moved = link.data(Time::from_us(1), Direction::ToHost, 4096, NONE);
     assert_eq!(moved.sent, Time::from_us(1) + ps(1_137_500));
     assert_eq!(moved.arrives, moved.sent + Time::from_ns(150));
-    let [down, up] = link.utilisation(moved.sent);
+    let [down, up] = link.utilization(moved.sent);
     assert_eq!((up.payload, up.wire, up.packets, up.busy), (4096, 16 * 280, 16, ps(1_137_500)));
     assert_eq!((down.wire, down.packets, down.busy), (0, 0, Time::ZERO));
 }
@@ -55,7 +55,7 @@ fn a_fetch_is_a_round_trip() {
     // 24 x 253.90625 = 6093.75, 84 x 253.90625 = 21328.125: rounded up.
     let expected = ps(6_094 + 150_000 + 200_000 + 21_329 + 150_000);
     assert_eq!(link.fetch(Time::ZERO, 64), expected);
-    let [down, up] = link.utilisation(expected);
+    let [down, up] = link.utilization(expected);
     assert_eq!((down.payload, down.wire, down.packets), (64, 84, 1));
     assert_eq!((up.payload, up.wire, up.packets), (0, 24, 1));
 }
@@ -73,7 +73,7 @@ fn a_command_is_a_doorbell_and_a_fetch() {
     let (entry, interrupt) = link.completion(now, fetched, true);
     assert_eq!(entry, fetched + ps(10_157 + 150_000));
     assert_eq!(interrupt, entry + ps(7_110));
-    let [down, up] = link.utilisation(interrupt);
+    let [down, up] = link.utilization(interrupt);
     assert_eq!((down.payload, down.wire, down.packets), (4 + 64, 28 + 84, 2));
     assert_eq!((up.payload, up.wire, up.packets), (16 + 4, 24 + 40 + 28, 3));
     assert_eq!(down.busy, ps(7_110 + 21_329));
@@ -87,16 +87,16 @@ fn the_device_reads_data_from_host_memory() {
     let moved = link.data(Time::ZERO, Direction::ToDevice, 4096, NONE);
     let stream = 64 * 84 * 25_390_625 / 100_000;
     assert_eq!(moved.sent, ps(6_094 + 350_000 + stream));
-    let [down, up] = link.utilisation(moved.arrives);
+    let [down, up] = link.utilization(moved.arrives);
     assert_eq!((down.payload, down.wire, down.packets), (4096, 64 * 84, 64));
     assert_eq!((up.payload, up.wire, up.packets), (0, 8 * 24, 8));
 }
 
 #[test]
-fn acknowledgements_take_the_other_direction() {
+fn acknowledgments_take_the_other_direction() {
     let mut link = Link::new(&Config::Pcie(PcieConfig { dllp: 8, ..gen3x4() }));
     let end = link.data(Time::ZERO, Direction::ToHost, 4096, NONE).arrives;
-    let [down, up] = link.utilisation(end);
+    let [down, up] = link.utilization(end);
     assert_eq!((down.wire, down.packets, up.wire), (16 * 8, 0, 16 * 280));
     // 16 times 8 bytes at 253.90625 ps, rounded up.
     assert_eq!(down.busy, ps(16 * 2_032));
@@ -107,7 +107,7 @@ fn a_stated_bandwidth_has_no_overhead() {
     let config = PcieConfig { bandwidth: Some(4_000_000_000), ..PcieConfig::default() };
     let mut link = Link::new(&Config::Pcie(config));
     assert_eq!(link.data(Time::ZERO, Direction::ToHost, 4096, NONE).sent, Time::from_ns(1024));
-    let [down, up] = link.utilisation(Time::from_us(2));
+    let [down, up] = link.utilization(Time::from_us(2));
     assert_eq!((up.wire, up.payload, down.wire), (4096, 4096, 0));
 }
 
@@ -122,7 +122,7 @@ fn a_saturated_link_reaches_its_bound() {
         let alone = ps(10_157) + Time::from_ns(150);
         waited = waited.max(link.completion(now, now, false).0 - now - alone);
     }
-    let [_, up] = link.utilisation(now);
+    let [_, up] = link.utilization(now);
     assert!(up.fraction() > 0.999, "{}", up.fraction());
     // 4 GT/s x 4 lanes x 128/130 / 8 = 3.938 GB/s, of which 4096 / (16 x 280 + 40) is data.
     let data = 10_000.0 * 4096.0 / now.secs_f64();
@@ -194,11 +194,11 @@ proptest! {
                 }
             };
             prop_assert!(arrives > now);
-            for way in link.utilisation(now) {
+            for way in link.utilization(now) {
                 prop_assert!(way.busy <= way.elapsed);
             }
         }
-        let got = link.utilisation(now).map(|u| (u.packets, u.payload, u.wire));
+        let got = link.utilization(now).map(|u| (u.packets, u.payload, u.wire));
         prop_assert_eq!(got, expected);
     }
 }

@@ -24,7 +24,7 @@ fn a_command_is_one_frame() {
     let mut link = link(SataConfig::default());
     let start = Time::from_us(3);
     assert_eq!(link.frame(start, DEVICE, sata::REGISTER).to, start + frame(20));
-    let [down, up] = link.utilisation(Time::from_us(9));
+    let [down, up] = link.utilization(Time::from_us(9));
     assert_eq!((down.payload, down.wire, down.packets, down.busy), (20, 32, 1, frame(20)));
     assert_eq!(up.packets, 0);
 }
@@ -34,7 +34,7 @@ fn a_read_of_20_kib_is_a_setup_and_three_data_fises() {
     let mut link = link(SataConfig::default());
     let end = link.data(Time::ZERO, HOST, 20 << 10, |_, _| {}).arrives;
     assert_eq!(end, frame(28) + frame(8196) * 2 + frame(4100));
-    let [down, up] = link.utilisation(end);
+    let [down, up] = link.utilization(end);
     assert_eq!((up.payload, up.packets, down.packets), (28 + 20_480 + 12, 4, 0));
 }
 
@@ -44,7 +44,7 @@ fn a_write_activates_each_data_fis() {
         let mut link = link(SataConfig { auto_activate, ..SataConfig::default() });
         let end = link.data(Time::ZERO, DEVICE, 20 << 10, |_, _| {}).arrives;
         assert_eq!(end, frame(28) + frame(4) * activates + frame(8196) * 2 + frame(4100));
-        let [down, up] = link.utilisation(end);
+        let [down, up] = link.utilization(end);
         assert_eq!((down.packets, up.packets), (3, 1 + activates));
     }
 }
@@ -54,7 +54,7 @@ fn a_write_activates_each_data_fis() {
 fn a_saturated_wire_reaches_its_bound() {
     let mut link = link(SataConfig::default());
     let end = (0..32).map(|_| link.data(Time::ZERO, HOST, 128 << 10, |_, _| {}).arrives).max().unwrap();
-    let [down, up] = link.utilisation(end);
+    let [down, up] = link.utilization(end);
     assert_eq!(down.busy + up.busy, end);
     let rate = 32.0 * 131_072.0 / end.secs_f64() / 1e6;
     assert!((555.0..580.0).contains(&rate), "{rate} MB/s");
@@ -86,7 +86,7 @@ proptest! {
             prop_assert!(pair[0].1.to <= pair[1].1.from, "{:?}", pair);
         }
         let end = spans.last().unwrap().1.to;
-        for (way, used) in [DEVICE, HOST].into_iter().zip(link.utilisation(end)) {
+        for (way, used) in [DEVICE, HOST].into_iter().zip(link.utilization(end)) {
             let busy: u64 = spans.iter().filter(|(d, _)| *d == way).map(|(_, s)| (s.to - s.from).ps()).sum();
             prop_assert_eq!(used.busy.ps(), busy);
         }
@@ -123,7 +123,7 @@ proptest! {
         let moved = paced.data_paced(Time::from_ns(5), direction, sectors * 512, 512, &mut pace, |_, _| {});
         prop_assert_eq!(pace.1, sectors * 512);
         prop_assert_eq!(moved.sent, whole.sent + Time::from_ns(late * sectors));
-        let busy = |sata: &Sata| sata.utilisation(moved.sent).map(|way| (way.payload, way.packets, way.wire));
+        let busy = |sata: &Sata| sata.utilization(moved.sent).map(|way| (way.payload, way.packets, way.wire));
         prop_assert_eq!(busy(&plain), busy(&paced));
     }
 }

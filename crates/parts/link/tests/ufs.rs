@@ -51,9 +51,9 @@ fn a_command_is_one_frame() {
     let moved = send(&mut link, start, DEVICE, UPIU);
     near(moved.sent, start + at_full_rate(40));
     assert_eq!(moved.arrives, moved.sent + Time::from_ns(400));
-    let [down, up] = link.utilisation(Time::from_us(9));
+    let [down, up] = link.utilization(Time::from_us(9));
     assert_eq!((down.payload, down.wire, down.packets), (32, 40, 1));
-    // The only traffic is the acknowledgement.
+    // The only traffic is the acknowledgment.
     assert_eq!((up.payload, up.wire, up.packets), (0, 6, 0));
     near(up.busy, at_full_rate(6));
 }
@@ -64,7 +64,7 @@ fn four_kib_of_data_are_sixteen_frames() {
     // 4128 bytes: 15 segments of 272 and one of 48.
     let moved = send(&mut link, Time::ZERO, HOST, UPIU + 4096);
     near(moved.sent, at_full_rate(4128 + 16 * 8));
-    let [down, up] = link.utilisation(moved.arrives);
+    let [down, up] = link.utilization(moved.arrives);
     assert_eq!((up.payload, up.wire, up.packets, down.wire), (4128, 4256, 16, 16 * 6));
     // Share of the raw rate that is left for data.
     let rate = 4096.0 / moved.sent.secs_f64() / 1e6;
@@ -75,7 +75,7 @@ fn four_kib_of_data_are_sixteen_frames() {
 fn an_odd_byte_is_padded() {
     let mut link = Ufs::new(&UfsConfig::default());
     send(&mut link, Time::ZERO, DEVICE, UPIU + 25);
-    assert_eq!(link.utilisation(Time::from_us(1))[0].wire, 57 + 8 + 1);
+    assert_eq!(link.utilization(Time::from_us(1))[0].wire, 57 + 8 + 1);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn few_credits_hold_the_sender_back() {
 }
 
 #[test]
-fn only_acknowledgements_couple_the_directions() {
+fn only_acknowledgments_couple_the_directions() {
     let mut link = Ufs::new(&UfsConfig { frames_per_afc: 4, ..UfsConfig::default() });
     let down = send(&mut link, Time::ZERO, DEVICE, UPIU + 4096);
     let up = send(&mut link, Time::ZERO, HOST, UPIU + 4096);
@@ -106,7 +106,7 @@ fn a_power_cut_frees_the_wire() {
     send(&mut link, Time::ZERO, HOST, UPIU + 65536);
     let cut = Time::from_us(2);
     link.power_cut(cut);
-    assert_eq!(link.utilisation(cut)[1].busy, cut);
+    assert_eq!(link.utilization(cut)[1].busy, cut);
     near(send(&mut link, cut, HOST, UPIU).sent, cut + at_full_rate(40));
 }
 
@@ -133,12 +133,12 @@ proptest! {
             let direction = if write { DEVICE } else { HOST };
             link.upiu(now, direction, UPIU + bytes, |way, span| spans[way as usize].push(span));
             payload[direction as usize] += u64::from(UPIU + bytes);
-            for used in link.utilisation(now) {
+            for used in link.utilization(now) {
                 prop_assert!(used.busy <= now);
             }
         }
         let end = spans.iter().flatten().map(|span| span.to).max().expect("something was sent") + Time::from_ms(1);
-        for (used, spans) in link.utilisation(end).into_iter().zip(&spans) {
+        for (used, spans) in link.utilization(end).into_iter().zip(&spans) {
             prop_assert!(spans.windows(2).all(|pair| pair[0].to <= pair[1].from));
             let own: u64 = spans.iter().map(|span| (span.to - span.from).ps()).sum();
             prop_assert!(used.busy.ps() >= own && used.busy <= end);

@@ -26,7 +26,7 @@ pub use log::{LogEntry, Step};
 pub use nand::{Event, Nand};
 pub use power::{EnergyByPart, Torn};
 pub use reliability::ecc::EccStats;
-pub use schedule::op::{Done, Kind, Outcome};
+pub use schedule::op::{Done, OpKind, Outcome};
 pub use store::{
     BlockRecord, BlockView, HostData, IMAGE_VERSION, ImageError, PageRecord, PageView, Pages, PayloadKind, Store,
     TagBuffers, UnitWrite,

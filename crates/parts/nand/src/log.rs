@@ -3,7 +3,7 @@
 use media::OpId;
 use sim::Time;
 
-use crate::schedule::op::{Kind, Op};
+use crate::schedule::op::{Op, OpKind};
 
 /// A step of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct LogEntry {
     /// The operation.
     pub id: OpId,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: OpKind,
     /// The step.
     pub step: Step,
     /// The die.

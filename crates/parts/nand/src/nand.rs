@@ -19,7 +19,7 @@ use crate::reliability::ecc::Engines;
 use crate::reliability::hazards::{Hazards, mark_factory_bad};
 use crate::schedule::budget::ProgramBudget;
 use crate::schedule::independent::Independent;
-use crate::schedule::op::{Done, Kind, Op, Ops, Outcome, REST};
+use crate::schedule::op::{Done, Op, OpKind, Ops, Outcome, REST};
 use crate::store::Store;
 use crate::tables::Tables;
 
@@ -193,9 +193,9 @@ impl Nand {
         }
         let queue = self.tables.read_queues[op.class as usize];
         let bytes = self.tables.whole_codewords(op.bytes, planes);
-        *self.ops.place(op.id) = Op { bytes, ..Op::new(Kind::Read, op.page, planes, queue) };
+        *self.ops.place(op.id) = Op { bytes, ..Op::new(OpKind::Read, op.page, planes, queue) };
         // SAFETY: `check` has found the die.
-        unsafe { self.enter(now, op.id, (op.page.die, queue, Kind::Read), s) };
+        unsafe { self.enter(now, op.id, (op.page.die, queue, OpKind::Read), s) };
     }
 
     /// Submits a program. It waits while as many as [`programs_max`](crate::Scheduling::programs_max) are under way.
@@ -208,10 +208,10 @@ impl Nand {
         if op.slc && op.page.page >= self.tables.slc_pages {
             self.refuse(op.page, 0);
         }
-        *self.ops.place(op.id) = Op { slc: op.slc, ..Op::new(Kind::Program, op.page, planes, REST as u8) };
+        *self.ops.place(op.id) = Op { slc: op.slc, ..Op::new(OpKind::Program, op.page, planes, REST as u8) };
         if self.budget.begins(op.id) {
             // SAFETY: `check` has found the die.
-            unsafe { self.enter(now, op.id, (op.page.die, REST as u8, Kind::Program), s) };
+            unsafe { self.enter(now, op.id, (op.page.die, REST as u8, OpKind::Program), s) };
         } else {
             self.dies[op.page.die as usize].held_back += 1;
         }
@@ -234,9 +234,9 @@ impl Nand {
         let media::BlockAddr { die, planes, block } = op.block;
         let page = PageAddr { die, planes, block, page: 0 };
         let planes = self.check(page);
-        *self.ops.place(op.id) = Op::new(Kind::Erase, page, planes, REST as u8);
+        *self.ops.place(op.id) = Op::new(OpKind::Erase, page, planes, REST as u8);
         // SAFETY: `check` has found the die.
-        unsafe { self.enter(now, op.id, (die, REST as u8, Kind::Erase), s) };
+        unsafe { self.enter(now, op.id, (die, REST as u8, OpKind::Erase), s) };
     }
 
     /// Asserts that planes and block exist; returns the number of planes.
@@ -267,7 +267,7 @@ impl Nand {
     /// # Safety
     /// The die must exist.
     #[inline(always)]
-    unsafe fn enter<S: Schedule<Event>>(&mut self, now: Time, id: OpId, of: (u16, u8, Kind), s: &mut S) {
+    unsafe fn enter<S: Schedule<Event>>(&mut self, now: Time, id: OpId, of: (u16, u8, OpKind), s: &mut S) {
         let (die, queue, kind) = (of.0 as usize, of.1 as usize, of.2);
         if self.tables.independent {
             return self.submit_to_planes(now, die, id.0, s);
@@ -280,7 +280,7 @@ impl Nand {
         }
         if d.load == 1 && self.channels[d.channel as usize].is_free(now) {
             return match kind {
-                Kind::Read => self.start_read(now, die, id.0, s),
+                OpKind::Read => self.start_read(now, die, id.0, s),
                 _ => self.start_alone(now, die, id.0, kind, s),
             };
         }
@@ -295,7 +295,7 @@ impl Nand {
 
     /// Starts a program or an erase whose die and channel are free.
     #[inline(never)]
-    fn start_alone<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, kind: Kind, s: &mut S) {
+    fn start_alone<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, kind: OpKind, s: &mut S) {
         self.start(now, die, id, kind, s);
     }
 

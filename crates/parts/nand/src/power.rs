@@ -8,7 +8,7 @@ use crate::die::{Die, DieStats, Phase};
 use crate::nand::Nand;
 use crate::reliability::ecc::EccStats;
 use crate::schedule::budget::ProgramBudget;
-use crate::schedule::op::{Kind, NONE, Op};
+use crate::schedule::op::{NONE, Op, OpKind};
 use crate::store::Store;
 
 /// An operation interrupted by a power cut.
@@ -95,7 +95,7 @@ impl Nand {
         if matches!(phase, Phase::Busy | Phase::Suspending) {
             // A read may occupy the array while a program is suspended.
             let op = &self.ops[array];
-            if op.kind != Kind::Read && (begin < now || op.suspensions > 0) {
+            if op.kind != OpKind::Read && (begin < now || op.suspensions > 0) {
                 return array;
             }
         }
@@ -114,9 +114,9 @@ impl Nand {
         if matches!(d.phase, Phase::Busy | Phase::Suspending) {
             let so_far = now.saturating_sub(d.begin);
             match self.ops[d.array].kind {
-                Kind::Read => stats.reading += so_far,
-                Kind::Program => stats.programming += so_far,
-                Kind::Erase => stats.erasing += so_far,
+                OpKind::Read => stats.reading += so_far,
+                OpKind::Program => stats.programming += so_far,
+                OpKind::Erase => stats.erasing += so_far,
             }
         }
         if d.out != NONE {
@@ -131,8 +131,8 @@ impl Nand {
     /// Returns the number of dies that erase a block or have suspended an erase.
     pub fn dies_erasing(&self) -> u32 {
         let erases = |d: &&Die| {
-            let busy = matches!(d.phase, Phase::Busy | Phase::Suspending) && self.ops[d.array].kind == Kind::Erase;
-            busy || (d.suspended != NONE && self.ops[d.suspended].kind == Kind::Erase)
+            let busy = matches!(d.phase, Phase::Busy | Phase::Suspending) && self.ops[d.array].kind == OpKind::Erase;
+            busy || (d.suspended != NONE && self.ops[d.suspended].kind == OpKind::Erase)
         };
         self.dies.iter().filter(erases).count() as u32
     }
@@ -162,9 +162,9 @@ impl Nand {
                 let op = &self.ops[d.array];
                 let (planes, so_far) = (u64::from(op.planes.count()), now.saturating_sub(d.begin));
                 match op.kind {
-                    Kind::Read => energy.read += Energy::of_power(power.read_uw * planes, so_far),
-                    Kind::Program => energy.program += Energy::of_power(power.program_uw * planes, so_far),
-                    Kind::Erase => energy.erase += Energy::of_power(power.erase_uw * planes, so_far),
+                    OpKind::Read => energy.read += Energy::of_power(power.read_uw * planes, so_far),
+                    OpKind::Program => energy.program += Energy::of_power(power.program_uw * planes, so_far),
+                    OpKind::Erase => energy.erase += Energy::of_power(power.erase_uw * planes, so_far),
                 }
             }
         }
@@ -201,7 +201,7 @@ impl Nand {
 
 /// Tears the operation `id` in `store`.
 fn tear(store: &mut Store, id: u32, op: &Op) -> Torn {
-    if op.kind == Kind::Program {
+    if op.kind == OpKind::Program {
         store.tear(op.address(), op.slc);
         return Torn::Program(OpId(id), op.address());
     }

@@ -38,7 +38,7 @@ fn factory_bad_blocks_are_as_many_as_declared_and_always_the_same() {
 }
 
 /// Programs and erases one block until something fails; returns (erases then, what failed).
-fn wear_out(w: &mut World) -> (u32, nand::Kind) {
+fn wear_out(w: &mut World) -> (u32, nand::OpKind) {
     let pages = w.nand.config().geometry.pages;
     let mut now = Time::ZERO;
     for cycle in 0..10_000 {
@@ -78,7 +78,7 @@ fn a_block_endures_the_cycles_it_is_given_and_no_more() {
     let mut w = World::new(&config);
     let (erases, kind) = wear_out(&mut w);
     // Ten erases; the eleventh fails.
-    assert_eq!((erases, kind), (10, nand::Kind::Erase));
+    assert_eq!((erases, kind), (10, nand::OpKind::Erase));
     let mut w = World::new(&config);
     for (erases, expected) in [(10, Status::Ok), (11, Status::Failed)] {
         w.nand.store_mut().set_erases(0, 0, erases, erases);

@@ -3,7 +3,7 @@
 mod support;
 
 use media::{Class, OpId, PageAddr, PlaneMask, ReadOp};
-use nand::{Config, Kind, LogEntry, Policy, Reuse, Step};
+use nand::{Config, LogEntry, OpKind, Policy, Reuse, Step};
 use proptest::prelude::*;
 use sim::{Rng, Streams, Time};
 use support::{Asked, World, config, page};
@@ -187,7 +187,7 @@ proptest! {
                 prop_assert!(arrays.0 || arrays.1, "{:?} and {:?} on one channel", a, b);
                 if arrays == (true, true) && a.die == b.die {
                     let apart = planes_of(&w, a.id).0 & planes_of(&w, b.id).0 == 0;
-                    prop_assert!(a.kind == Kind::Read && b.kind == Kind::Read && apart, "{:?} and {:?}", a, b);
+                    prop_assert!(a.kind == OpKind::Read && b.kind == OpKind::Read && apart, "{:?} and {:?}", a, b);
                 }
             }
         }
@@ -195,7 +195,7 @@ proptest! {
         let now = w.queue.0.now();
         for die in 0..2 {
             let mut reads: Vec<(Time, Time)> = log.iter()
-                .filter(|e| e.die == die && e.kind == Kind::Read && e.step == Step::Array)
+                .filter(|e| e.die == die && e.kind == OpKind::Read && e.step == Step::Array)
                 .map(|e| (e.from, e.to))
                 .collect();
             reads.sort_unstable();

@@ -3,7 +3,7 @@
 mod support;
 
 use media::{Class, Status};
-use nand::{Cell, Done, Kind, Policy, Step, Torn};
+use nand::{Cell, Done, OpKind, Policy, Step, Torn};
 use sim::{EventQueue, Time};
 use support::{Spans, World, config, page};
 
@@ -24,7 +24,7 @@ fn one_read_is_command_array_transfer_and_two_events() {
     w.run();
     assert_eq!(w.end(0), us(1) + us(50) + ns(40_960));
     assert_eq!(w.events, 2);
-    assert_eq!(w.done[0].1, Done { id: media::OpId(0), status: Status::Ok, kind: Kind::Read });
+    assert_eq!(w.done[0].1, Done { id: media::OpId(0), status: Status::Ok, kind: OpKind::Read });
 }
 
 #[test]

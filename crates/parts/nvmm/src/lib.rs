@@ -42,13 +42,13 @@ pub use request::{Answer, Application, Error, Reply, Request};
 pub use stats::Stats;
 pub use table::entry::{self, Entry};
 pub use table::epochs::Token;
-pub use table::status::{self, Permissions, State};
+pub use table::status::{self, EntryState, Permissions};
 pub use table::vector::{self, Vector};
 
 use durability::Durable;
 #[cfg(not(feature = "injected-faults"))]
 use injected::InjectedFault;
-use operations::{Kind, Operations};
+use operations::{OperationKind, Operations};
 use serve::promises::Promises;
 use serve::requests::Requests;
 use space::blocks::Blocks;
@@ -155,14 +155,14 @@ impl Nvmm {
     /// If `id` is no program under way.
     pub fn content(&self, id: OpId) -> Content<'_> {
         match self.operations.get(id) {
-            Kind::Program { page_write, bit, .. } => {
+            OperationKind::Program { page_write, bit, .. } => {
                 let segment = u32::from(bit) % self.config.segments;
                 match page_write < self.config.tags {
                     true => Content::Host { tag: Tag(page_write), segment },
                     false => Content::Buffer(segment),
                 }
             }
-            Kind::Commit { .. } => Content::Own(self.durable.page_under_way(id)),
+            OperationKind::Commit { .. } => Content::Own(self.durable.page_under_way(id)),
             other => panic!("{other:?} is no program"),
         }
     }
@@ -204,20 +204,20 @@ impl Nvmm {
 
     fn done(&mut self, id: OpId, status: Status, content: &[u8], out: &mut Actions) {
         match self.operations.end(id) {
-            Kind::Free => unreachable!("it is under way"),
-            Kind::Read { tag, flash, segment } => self.read_done(Tag(tag), flash, segment, status, out),
-            Kind::Copy { flash, segment } => self.copy_read(flash, segment, status, out),
-            Kind::Program { page_write, part, bit } => self.program_done(page_write, part, bit, status, out),
-            Kind::Open { write_point, block } => self.opened(write_point, block, status, out),
-            Kind::Load { chunk } => {
+            OperationKind::Free => unreachable!("it is under way"),
+            OperationKind::Read { tag, flash, segment } => self.read_done(Tag(tag), flash, segment, status, out),
+            OperationKind::Copy { flash, segment } => self.copy_read(flash, segment, status, out),
+            OperationKind::Program { page_write, part, bit } => self.program_done(page_write, part, bit, status, out),
+            OperationKind::Open { write_point, block } => self.opened(write_point, block, status, out),
+            OperationKind::Load { chunk } => {
                 let good = status.is_ok() && content.len() == self.config.geometry.page_bytes as usize;
                 let data = if good { Data::Here(content.into()) } else { Data::Broken };
                 self.table.chunks[chunk as usize].data = data;
                 self.wake = true;
             }
-            Kind::Prepare { block } => self.prepared(block, status, out),
-            Kind::Commit { flash } => self.page_written(id, flash, status),
-            Kind::Barrier => self.barrier_done(out),
+            OperationKind::Prepare { block } => self.prepared(block, status, out),
+            OperationKind::Commit { flash } => self.page_written(id, flash, status),
+            OperationKind::Barrier => self.barrier_done(out),
         }
     }
 
@@ -284,7 +284,7 @@ impl Nvmm {
             assert_ne!(state.home, NOWHERE, "chunk {chunk} has no home");
             state.data = Data::Coming;
             let page = self.layout.page(state.home);
-            let id = self.operations.start(Kind::Load { chunk });
+            let id = self.operations.start(OperationKind::Load { chunk });
             let bytes = self.config.geometry.page_bytes;
             out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Map }));
         }

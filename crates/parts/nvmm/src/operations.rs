@@ -4,7 +4,7 @@ use media::OpId;
 
 /// The purpose of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum OperationKind {
     /// Not under way.
     Free,
     /// Reads segment `segment` of flash page `flash` for request `tag`.
@@ -28,14 +28,14 @@ pub(crate) enum Kind {
 /// Operations by id. Ids are dense and reused.
 #[derive(Default)]
 pub(crate) struct Operations {
-    list: Vec<Kind>,
+    list: Vec<OperationKind>,
     free: Vec<u32>,
 }
 
 impl Operations {
-    pub fn start(&mut self, kind: Kind) -> OpId {
+    pub fn start(&mut self, kind: OperationKind) -> OpId {
         let id = self.free.pop().unwrap_or_else(|| {
-            self.list.push(Kind::Free);
+            self.list.push(OperationKind::Free);
             self.list.len() as u32 - 1
         });
         self.list[id as usize] = kind;
@@ -46,13 +46,13 @@ impl Operations {
     ///
     /// # Panics
     /// If it is not under way.
-    pub fn get(&self, id: OpId) -> Kind {
-        let kind = self.list.get(id.0 as usize).copied().unwrap_or(Kind::Free);
-        assert_ne!(kind, Kind::Free, "operation {} is not under way", id.0);
+    pub fn get(&self, id: OpId) -> OperationKind {
+        let kind = self.list.get(id.0 as usize).copied().unwrap_or(OperationKind::Free);
+        assert_ne!(kind, OperationKind::Free, "operation {} is not under way", id.0);
         kind
     }
 
-    pub fn end(&mut self, id: OpId) -> Kind {
+    pub fn end(&mut self, id: OpId) -> OperationKind {
         let kind = self.get(id);
         self.forget(id);
         kind
@@ -60,7 +60,7 @@ impl Operations {
 
     /// Frees the id of an operation that has ended.
     pub fn forget(&mut self, id: OpId) {
-        self.list[id.0 as usize] = Kind::Free;
+        self.list[id.0 as usize] = OperationKind::Free;
         self.free.push(id.0);
     }
 

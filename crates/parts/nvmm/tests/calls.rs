@@ -4,7 +4,7 @@ mod support;
 
 use media::Geometry;
 use nvmm::{Address, Answer, Application, Controller, InjectedFault, Permissions, Request};
-use support::flash::{Flash, Held};
+use support::flash::{Flash, PageContent};
 use support::small::{config, world};
 use support::world::World;
 
@@ -165,7 +165,7 @@ fn what_becomes_free_is_told_and_compacting_leaves_no_gaps() {
     world.check();
     give_back(&mut world);
     let stats = world.nvmm.stats();
-    let used: std::collections::BTreeSet<(u32, u16)> = (world.flash.all(|held| matches!(held, Held::Stamp(_))))
+    let used: std::collections::BTreeSet<(u32, u16)> = (world.flash.all(|held| matches!(held, PageContent::Stamp(_))))
         .into_iter()
         .map(|page| (page.block, page.die))
         .collect();

@@ -5,7 +5,7 @@ mod support;
 
 use media::PageAddr;
 use nvmm::{Answer, Application, Config, InjectedFault, Order, Request};
-use support::flash::{Flash, Held};
+use support::flash::{Flash, PageContent};
 use support::small::config;
 use support::world::World;
 
@@ -21,7 +21,7 @@ fn one_die(order: Order) -> Config {
 
 /// Returns the stamps `first..first + count`, by place.
 fn places(world: &World, first: u64, count: u64) -> Vec<Option<PageAddr>> {
-    (first..first + count).map(|stamp| world.flash.find(|held| *held == Held::Stamp(stamp))).collect()
+    (first..first + count).map(|stamp| world.flash.find(|held| *held == PageContent::Stamp(stamp))).collect()
 }
 
 /// Builds a memory in whose first data block the next page to write is 53. Pages 56, 59 and 67 fail when they are
@@ -34,7 +34,7 @@ fn from_page_53(order: Order) -> (World, u32) {
     };
     (0..6).for_each(|page| write(&mut world, page, 0xff));
     write(&mut world, 6, 0b11111);
-    let last = world.flash.find(|held| *held == Held::Stamp(53)).expect("written");
+    let last = world.flash.find(|held| *held == PageContent::Stamp(53)).expect("written");
     assert_eq!(last.page, 52);
     world.flash.weak = [56, 59, 67].map(|page| (last.block, page)).to_vec();
     write(&mut world, 9, 0xff);

@@ -6,7 +6,7 @@ use media::PageAddr;
 use nvmm::{
     Address, Answer, Application, Config, Controller, Error, Nvmm, OpenError, Order, Permissions, Request, Token,
 };
-use support::flash::{Flash, Held};
+use support::flash::{Flash, PageContent};
 use support::small::{config, world};
 use support::world::World;
 
@@ -170,7 +170,7 @@ fn what_cannot_be_read_is_named_and_the_rest_stays_readable() {
     }
     assert!(matches!(world.ask(ONE, Request::Sync), Answer::Token(_)));
     // The first stamp is in segment 0 of page 1.
-    let damaged = world.flash.find(|held| *held == Held::Stamp(1)).expect("written");
+    let damaged = world.flash.find(|held| *held == PageContent::Stamp(1)).expect("written");
     world.flash.tear(damaged);
     world.read_faults = f64::MIN_POSITIVE;
     let read = |page, segments| Request::Read { address: Address::new(Controller(7), page, 0), segments };
@@ -184,7 +184,7 @@ fn what_cannot_be_read_is_named_and_the_rest_stays_readable() {
     world.read_faults = 1.0;
     assert_eq!(refusal(world.ask(ONE, read(20, 1))), "a part of the page table cannot be read from flash");
     // There is nothing to open.
-    let directory = world.flash.all(|held| matches!(held, Held::Own(bytes) if bytes[8] == 2));
+    let directory = world.flash.all(|held| matches!(held, PageContent::Own(bytes) if bytes[8] == 2));
     let number = |at: &PageAddr| (at.block * 2 + u32::from(at.die)) * 32 + at.page;
     let numbers: Vec<String> = directory.iter().map(|at| number(at).to_string()).collect();
     directory.into_iter().for_each(|page| world.flash.tear(page));

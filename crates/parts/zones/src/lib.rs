@@ -33,5 +33,5 @@ mod write;
 pub use config::{Config, ConfigError};
 pub use media::Refusal;
 pub use report::{Descriptor, Filter};
-pub use state::{State, Zones};
+pub use state::{ZoneState, Zones};
 pub use write::{Action, Written};

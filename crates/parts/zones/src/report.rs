@@ -1,6 +1,6 @@
 //! Zone reports.
 
-use crate::state::{State, Zones};
+use crate::state::{ZoneState, Zones};
 
 /// Description of a zone in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Descriptor {
     /// Number of writable logical blocks.
     pub capacity: u64,
     /// State.
-    pub state: State,
+    pub state: ZoneState,
     /// The next logical block to be written; `None` in a full, read only or offline zone, which has none.
     pub write_pointer: Option<u64>,
 }
@@ -21,14 +21,14 @@ pub enum Filter {
     /// All zones.
     All,
     /// Zones in this state.
-    State(State),
+    State(ZoneState),
 }
 
 impl Zones {
     /// Returns the description of `zone`.
     pub fn describe(&self, zone: u32) -> Descriptor {
         let (start, state) = (self.start(zone), self.state(zone));
-        let has_pointer = !matches!(state, State::Full | State::ReadOnly | State::Offline);
+        let has_pointer = !matches!(state, ZoneState::Full | ZoneState::ReadOnly | ZoneState::Offline);
         let write_pointer = has_pointer.then(|| start + self.written(zone));
         Descriptor { start, capacity: self.config().capacity, state, write_pointer }
     }

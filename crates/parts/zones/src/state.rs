@@ -7,7 +7,7 @@ use crate::config::{Config, ConfigError};
 
 /// State of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum ZoneState {
     /// Nothing is written.
     Empty,
     /// Opened by a write.
@@ -24,38 +24,38 @@ pub enum State {
     Offline,
 }
 
-impl State {
+impl ZoneState {
     /// All states, in the order of their codes.
-    pub const ALL: [State; 7] = [
-        State::Empty,
-        State::ImplicitlyOpen,
-        State::ExplicitlyOpen,
-        State::Closed,
-        State::Full,
-        State::ReadOnly,
-        State::Offline,
+    pub const ALL: [ZoneState; 7] = [
+        ZoneState::Empty,
+        ZoneState::ImplicitlyOpen,
+        ZoneState::ExplicitlyOpen,
+        ZoneState::Closed,
+        ZoneState::Full,
+        ZoneState::ReadOnly,
+        ZoneState::Offline,
     ];
 
     /// Returns true if the zone counts against the limit of open zones.
     pub const fn is_open(self) -> bool {
-        matches!(self, State::ImplicitlyOpen | State::ExplicitlyOpen)
+        matches!(self, ZoneState::ImplicitlyOpen | ZoneState::ExplicitlyOpen)
     }
 
     /// Returns true if the zone counts against the limit of active zones.
     pub const fn is_active(self) -> bool {
-        matches!(self, State::ImplicitlyOpen | State::ExplicitlyOpen | State::Closed)
+        matches!(self, ZoneState::ImplicitlyOpen | ZoneState::ExplicitlyOpen | ZoneState::Closed)
     }
 
     /// Returns the state's code in a zone descriptor.
     pub const fn code(self) -> u8 {
         match self {
-            State::Empty => 0x1,
-            State::ImplicitlyOpen => 0x2,
-            State::ExplicitlyOpen => 0x3,
-            State::Closed => 0x4,
-            State::ReadOnly => 0xd,
-            State::Full => 0xe,
-            State::Offline => 0xf,
+            ZoneState::Empty => 0x1,
+            ZoneState::ImplicitlyOpen => 0x2,
+            ZoneState::ExplicitlyOpen => 0x3,
+            ZoneState::Closed => 0x4,
+            ZoneState::ReadOnly => 0xd,
+            ZoneState::Full => 0xe,
+            ZoneState::Offline => 0xf,
         }
     }
 }
@@ -63,7 +63,7 @@ impl State {
 /// A zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Zone {
-    pub(crate) state: State,
+    pub(crate) state: ZoneState,
     /// Logical blocks written since the last reset: the distance of the write pointer from the zone's start.
     pub(crate) written: u64,
 }
@@ -86,7 +86,7 @@ impl Zones {
     /// If the configuration cannot work.
     pub fn new(config: Config) -> Result<Zones, ConfigError> {
         config.check()?;
-        let all = vec![Zone { state: State::Empty, written: 0 }; config.zones as usize];
+        let all = vec![Zone { state: ZoneState::Empty, written: 0 }; config.zones as usize];
         Ok(Zones { config, all, implicit: VecDeque::new(), open: 0, active: 0 })
     }
 
@@ -96,7 +96,7 @@ impl Zones {
     }
 
     /// Returns the state of zone `zone`.
-    pub fn state(&self, zone: u32) -> State {
+    pub fn state(&self, zone: u32) -> ZoneState {
         self.all[zone as usize].state
     }
 
@@ -135,12 +135,12 @@ impl Zones {
     }
 
     /// Puts `zone` into `state`, and keeps the counts.
-    pub(crate) fn set_state(&mut self, zone: u32, state: State) {
+    pub(crate) fn set_state(&mut self, zone: u32, state: ZoneState) {
         let before = std::mem::replace(&mut self.all[zone as usize].state, state);
-        if before == State::ImplicitlyOpen {
+        if before == ZoneState::ImplicitlyOpen {
             self.implicit.retain(|other| *other != zone);
         }
-        if state == State::ImplicitlyOpen && self.config.open_max.is_some() {
+        if state == ZoneState::ImplicitlyOpen && self.config.open_max.is_some() {
             self.implicit.push_back(zone);
         }
         self.open = self.open + u32::from(state.is_open()) - u32::from(before.is_open());
@@ -165,7 +165,7 @@ impl Zones {
             return Ok(None);
         }
         let oldest = *self.implicit.front().ok_or(Refusal::TooManyOpen)?;
-        self.set_state(oldest, State::Closed);
+        self.set_state(oldest, ZoneState::Closed);
         Ok(Some(oldest))
     }
 }

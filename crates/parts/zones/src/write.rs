@@ -1,7 +1,7 @@
 //! Reads, writes and appends.
 
 use crate::Refusal;
-use crate::state::{State, Zones};
+use crate::state::{ZoneState, Zones};
 
 /// Effect of a command on zones other than the change that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Zones {
     /// [`Refusal::OutOfRange`], or [`Refusal::Offline`] if any block is in an offline zone.
     pub fn read(&self, block: u64, count: u64) -> Result<(), Refusal> {
         let (first, last) = self.range(block, count)?;
-        let offline = (first..=last).any(|zone| self.state(zone) == State::Offline);
+        let offline = (first..=last).any(|zone| self.state(zone) == ZoneState::Offline);
         if offline { Err(Refusal::Offline) } else { Ok(()) }
     }
 
@@ -74,10 +74,10 @@ impl Zones {
 
     fn check_writable(&self, zone: u32) -> Result<(), Refusal> {
         match self.state(zone) {
-            State::Full => Err(Refusal::Full),
-            State::ReadOnly => Err(Refusal::ReadOnly),
-            State::Offline => Err(Refusal::Offline),
-            State::Empty | State::ImplicitlyOpen | State::ExplicitlyOpen | State::Closed => Ok(()),
+            ZoneState::Full => Err(Refusal::Full),
+            ZoneState::ReadOnly => Err(Refusal::ReadOnly),
+            ZoneState::Offline => Err(Refusal::Offline),
+            ZoneState::Empty | ZoneState::ImplicitlyOpen | ZoneState::ExplicitlyOpen | ZoneState::Closed => Ok(()),
         }
     }
 
@@ -95,10 +95,10 @@ impl Zones {
         let full = written == self.config().capacity;
         self.set_written(zone, written);
         match before.state {
-            _ if full => self.set_state(zone, State::Full),
-            State::ExplicitlyOpen => {}
+            _ if full => self.set_state(zone, ZoneState::Full),
+            ZoneState::ExplicitlyOpen => {}
             // Again, because it is now the one written last.
-            _ => self.set_state(zone, State::ImplicitlyOpen),
+            _ => self.set_state(zone, ZoneState::ImplicitlyOpen),
         }
         Ok(Written { zone, block: self.start(zone) + before.written, full, others })
     }

@@ -6,14 +6,14 @@ mod support;
 use media::Geometry;
 use sim::{Rng, Streams, Time};
 use support::world::{Faults, World};
-use zones::ftl::{Config, InjectedFault, Times};
+use zones::ftl::{InjectedFault, Times, ZonedFtlConfig};
 
 fn pick<T: Copy>(rng: &mut Rng, from: &[T]) -> T {
     from[rng.below(from.len() as u64) as usize]
 }
 
 /// Draws a small zoned drive.
-fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
+fn draw(rng: &mut Rng) -> (ZonedFtlConfig, Faults, Vec<(u16, u32, u32)>) {
     let faulty = rng.chance(0.4);
     let (unit, per_page) = (pick(rng, &[512, 4096]), pick(rng, &[1, 2, 4]));
     let mut geometry = Geometry {
@@ -47,7 +47,7 @@ fn draw(rng: &mut Rng) -> (Config, Faults, Vec<(u16, u32, u32)>) {
         yields: Time::from_us(1),
         ..Times::default()
     };
-    let mut config = Config {
+    let mut config = ZonedFtlConfig {
         zones,
         geometry,
         dies,

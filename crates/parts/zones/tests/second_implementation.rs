@@ -6,81 +6,81 @@ mod support;
 use std::collections::HashSet;
 
 use proptest::prelude::*;
-use support::rules::{Command, Namespace, Permitted, permitted};
-use zones::{Action, Config, Filter, Refusal, State, Zones};
+use support::rules::{Namespace, Permitted, ZoneCommand, permitted};
+use zones::{Action, Config, Filter, Refusal, ZoneState, Zones};
 
 fn namespace(zones: &Zones) -> Namespace {
     (0..zones.config().zones).map(|zone| (zones.state(zone), zones.written(zone))).collect()
 }
 
 /// Performs `command`. Returns the block at which data was written, if any.
-fn perform(zones: &mut Zones, command: Command) -> Result<Option<u64>, Refusal> {
+fn perform(zones: &mut Zones, command: ZoneCommand) -> Result<Option<u64>, Refusal> {
     let before = namespace(zones);
     let mut closed = Action::Nothing;
     let result = match command {
-        Command::Read(block, count) => zones.read(block, count).map(|()| None),
-        Command::Write(block, count) | Command::Append(block, count) => {
-            let write = if matches!(command, Command::Write(..)) { Zones::write } else { Zones::append };
+        ZoneCommand::Read(block, count) => zones.read(block, count).map(|()| None),
+        ZoneCommand::Write(block, count) | ZoneCommand::Append(block, count) => {
+            let write = if matches!(command, ZoneCommand::Write(..)) { Zones::write } else { Zones::append };
             write(zones, block, count).map(|written| {
                 closed = written.others;
                 assert_eq!(zones.zone_of(written.block), Some(written.zone));
-                assert_eq!(written.full, zones.state(written.zone) == State::Full);
+                assert_eq!(written.full, zones.state(written.zone) == ZoneState::Full);
                 Some(written.block)
             })
         }
-        Command::Open(zone) => zones.open(zone).map(|others| {
+        ZoneCommand::Open(zone) => zones.open(zone).map(|others| {
             closed = others;
             None
         }),
-        Command::Close(zone) => zones.close(zone).map(|()| None),
-        Command::Finish(zone) => zones.finish(zone).map(|left| {
+        ZoneCommand::Close(zone) => zones.close(zone).map(|()| None),
+        ZoneCommand::Finish(zone) => zones.finish(zone).map(|left| {
             let (state, written) = before[zone as usize];
-            assert_eq!(left, if state == State::Full { 0 } else { zones.config().capacity - written });
+            assert_eq!(left, if state == ZoneState::Full { 0 } else { zones.config().capacity - written });
             None
         }),
-        Command::Reset(zone) => zones.reset(zone).map(|written| {
+        ZoneCommand::Reset(zone) => zones.reset(zone).map(|written| {
             assert_eq!(written, before[zone as usize].1);
             None
         }),
-        Command::TakeOffline(zone) => zones.offline(zone).map(|()| None),
-        Command::OpenAll => zones.open_all().map(|()| None),
+        ZoneCommand::TakeOffline(zone) => zones.offline(zone).map(|()| None),
+        ZoneCommand::OpenAll => zones.open_all().map(|()| None),
         other => {
             match other {
-                Command::CloseAll => zones.close_all(),
-                Command::FinishAll => zones.finish_all(),
-                Command::ResetAll => zones.reset_all(),
-                Command::OfflineAll => zones.offline_all(),
-                Command::LoseWrites(zone) => zones.lose_writes(zone),
-                Command::Lose(zone) => zones.lose(zone),
+                ZoneCommand::CloseAll => zones.close_all(),
+                ZoneCommand::FinishAll => zones.finish_all(),
+                ZoneCommand::ResetAll => zones.reset_all(),
+                ZoneCommand::OfflineAll => zones.offline_all(),
+                ZoneCommand::LoseWrites(zone) => zones.lose_writes(zone),
+                ZoneCommand::Lose(zone) => zones.lose(zone),
                 _ => zones.restart(),
             }
             Ok(None)
         }
     };
     if let Action::Closed(zone) = closed {
-        assert_eq!((before[zone as usize].0, zones.state(zone)), (State::ImplicitlyOpen, State::Closed));
+        assert_eq!((before[zone as usize].0, zones.state(zone)), (ZoneState::ImplicitlyOpen, ZoneState::Closed));
     }
     result
 }
 
 /// Performs `command` and checks that the rules permit what it did.
-fn check(zones: &mut Zones, command: Command) {
+fn check(zones: &mut Zones, command: ZoneCommand) {
     let (config, before) = (*zones.config(), namespace(zones));
     let found: Permitted = (perform(zones, command), namespace(zones));
     let allowed = permitted(&config, &before, command);
     assert!(allowed.contains(&found), "{command:?} of {before:?} with {config:?}: {found:?}, permitted {allowed:?}");
-    let count = |counts: fn(State) -> bool| found.1.iter().filter(|(state, _)| counts(*state)).count() as u32;
-    assert_eq!(zones.open_count(), count(State::is_open));
-    assert_eq!(zones.active_count(), count(State::is_active));
+    let count = |counts: fn(ZoneState) -> bool| found.1.iter().filter(|(state, _)| counts(*state)).count() as u32;
+    assert_eq!(zones.open_count(), count(ZoneState::is_open));
+    assert_eq!(zones.active_count(), count(ZoneState::is_active));
 }
 
 /// Checks that the report of each state lists the zones in it.
 fn check_report(zones: &Zones) {
     let all = namespace(zones);
-    for state in State::ALL {
+    for state in ZoneState::ALL {
         let expected = all.iter().enumerate().filter(|(_, zone)| zone.0 == state).map(|(number, (_, written))| {
             let start = number as u64 * zones.config().size;
-            let has_pointer = !matches!(state, State::Full | State::ReadOnly | State::Offline);
+            let has_pointer = !matches!(state, ZoneState::Full | ZoneState::ReadOnly | ZoneState::Offline);
             (start, zones.config().capacity, has_pointer.then_some(start + written))
         });
         let found = zones.report(0, Filter::State(state)).map(|d| (d.start, d.capacity, d.write_pointer));
@@ -90,23 +90,32 @@ fn check_report(zones: &Zones) {
 }
 
 /// Returns every command on a namespace of `config`, with sizes up to one more than the capacity of a zone.
-fn commands(config: &Config) -> Vec<Command> {
+fn commands(config: &Config) -> Vec<ZoneCommand> {
     let mut all = vec![
-        Command::OpenAll,
-        Command::CloseAll,
-        Command::FinishAll,
-        Command::ResetAll,
-        Command::OfflineAll,
-        Command::Restart,
+        ZoneCommand::OpenAll,
+        ZoneCommand::CloseAll,
+        ZoneCommand::FinishAll,
+        ZoneCommand::ResetAll,
+        ZoneCommand::OfflineAll,
+        ZoneCommand::Restart,
     ];
     for block in 0..=config.blocks() {
         for count in 1..=config.capacity + 1 {
-            all.extend([Command::Read(block, count), Command::Write(block, count), Command::Append(block, count)]);
+            all.extend([
+                ZoneCommand::Read(block, count),
+                ZoneCommand::Write(block, count),
+                ZoneCommand::Append(block, count),
+            ]);
         }
     }
     for zone in 0..config.zones {
-        all.extend([Command::Open(zone), Command::Close(zone), Command::Finish(zone), Command::Reset(zone)]);
-        all.extend([Command::TakeOffline(zone), Command::LoseWrites(zone), Command::Lose(zone)]);
+        all.extend([
+            ZoneCommand::Open(zone),
+            ZoneCommand::Close(zone),
+            ZoneCommand::Finish(zone),
+            ZoneCommand::Reset(zone),
+        ]);
+        all.extend([ZoneCommand::TakeOffline(zone), ZoneCommand::LoseWrites(zone), ZoneCommand::Lose(zone)]);
     }
     all
 }
@@ -162,25 +171,25 @@ fn config() -> impl Strategy<Value = Config> {
 }
 
 /// Turns random numbers into a command that often fits the state of the zones.
-fn draw(zones: &Zones, (what, zone, at, count): (u8, u32, u64, u64)) -> Command {
+fn draw(zones: &Zones, (what, zone, at, count): (u8, u32, u64, u64)) -> ZoneCommand {
     let config = zones.config();
     let zone = zone % config.zones;
     let (start, count) = (zones.start(zone), 1 + count % (config.capacity + 1));
     match what {
-        0..=39 => Command::Write(start + zones.written(zone), count),
-        40..=47 => Command::Write(at % config.blocks(), count),
-        48..=67 => Command::Append(start, count),
-        68..=71 => Command::Append(at % config.blocks(), count),
-        72..=75 => Command::Read(at % config.blocks(), count),
-        76..=81 => Command::Open(zone),
-        82..=85 => Command::Close(zone),
-        86..=89 => Command::Finish(zone),
-        90..=93 => Command::Reset(zone),
-        94 => [Command::OpenAll, Command::CloseAll, Command::FinishAll][at as usize % 3],
-        95 => [Command::ResetAll, Command::OfflineAll][at as usize % 2],
-        96 => Command::LoseWrites(zone),
-        97 => [Command::Lose(zone), Command::TakeOffline(zone)][at as usize % 2],
-        _ => Command::Restart,
+        0..=39 => ZoneCommand::Write(start + zones.written(zone), count),
+        40..=47 => ZoneCommand::Write(at % config.blocks(), count),
+        48..=67 => ZoneCommand::Append(start, count),
+        68..=71 => ZoneCommand::Append(at % config.blocks(), count),
+        72..=75 => ZoneCommand::Read(at % config.blocks(), count),
+        76..=81 => ZoneCommand::Open(zone),
+        82..=85 => ZoneCommand::Close(zone),
+        86..=89 => ZoneCommand::Finish(zone),
+        90..=93 => ZoneCommand::Reset(zone),
+        94 => [ZoneCommand::OpenAll, ZoneCommand::CloseAll, ZoneCommand::FinishAll][at as usize % 3],
+        95 => [ZoneCommand::ResetAll, ZoneCommand::OfflineAll][at as usize % 2],
+        96 => ZoneCommand::LoseWrites(zone),
+        97 => [ZoneCommand::Lose(zone), ZoneCommand::TakeOffline(zone)][at as usize % 2],
+        _ => ZoneCommand::Restart,
     }
 }
 

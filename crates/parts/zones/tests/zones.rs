@@ -1,6 +1,6 @@
 //! Examples of a zone's life, choices of the controller, and configurations that cannot work.
 
-use zones::{Action, Config, ConfigError, Refusal, State, Written, Zones};
+use zones::{Action, Config, ConfigError, Refusal, Written, ZoneState, Zones};
 
 /// Four zones of 16 blocks, of which 10 can be written; two may be open and three active.
 const CONFIG: Config =
@@ -15,11 +15,11 @@ fn a_zone_is_written_in_order_up_to_its_capacity() {
     let mut zones = zones();
     assert_eq!(zones.write(17, 1), Err(Refusal::InvalidWrite));
     assert_eq!(zones.write(16, 4), Ok(Written { zone: 1, block: 16, full: false, others: Action::Nothing }));
-    assert_eq!(zones.state(1), State::ImplicitlyOpen);
+    assert_eq!(zones.state(1), ZoneState::ImplicitlyOpen);
     assert_eq!(zones.append(16, 5).map(|written| written.block), Ok(20));
     assert_eq!(zones.write(25, 2), Err(Refusal::Boundary), "the capacity ends before the zone");
     assert_eq!(zones.write(25, 1).map(|written| written.full), Ok(true));
-    assert_eq!((zones.state(1), zones.describe(1).write_pointer), (State::Full, None));
+    assert_eq!((zones.state(1), zones.describe(1).write_pointer), (ZoneState::Full, None));
     assert_eq!((zones.open_count(), zones.active_count()), (0, 0));
     assert_eq!((zones.write(26, 1), zones.append(16, 1)), (Err(Refusal::Full), Err(Refusal::Full)));
     assert_eq!(zones.reset(1), Ok(10));
@@ -33,7 +33,10 @@ fn the_zone_written_longest_ago_is_closed_to_open_another() {
         zones.write(block, 1).expect("a write at the pointer");
     }
     assert_eq!(zones.write(32, 1).map(|written| written.others), Ok(Action::Closed(1)));
-    assert_eq!([0, 1, 2].map(|zone| zones.state(zone)), [State::ImplicitlyOpen, State::Closed, State::ImplicitlyOpen]);
+    assert_eq!(
+        [0, 1, 2].map(|zone| zones.state(zone)),
+        [ZoneState::ImplicitlyOpen, ZoneState::Closed, ZoneState::ImplicitlyOpen]
+    );
     assert_eq!(zones.write(48, 1), Err(Refusal::TooManyActive), "closed zones are active");
     zones.finish(1).expect("a closed zone can be finished");
     assert_eq!(zones.open(3), Ok(Action::Closed(0)));
@@ -56,11 +59,11 @@ fn power_cuts_close_open_zones_and_recovery_moves_pointers_back() {
     zones.write(0, 6).expect("a write at the pointer");
     zones.open(1).expect("an empty zone can be opened");
     zones.restart();
-    assert_eq!([0, 1].map(|zone| zones.state(zone)), [State::Closed, State::Empty]);
+    assert_eq!([0, 1].map(|zone| zones.state(zone)), [ZoneState::Closed, ZoneState::Empty]);
     zones.recover(0, 4);
-    assert_eq!((zones.state(0), zones.describe(0).write_pointer), (State::Closed, Some(4)));
+    assert_eq!((zones.state(0), zones.describe(0).write_pointer), (ZoneState::Closed, Some(4)));
     zones.recover(0, 0);
-    assert_eq!((zones.state(0), zones.active_count()), (State::Empty, 0));
+    assert_eq!((zones.state(0), zones.active_count()), (ZoneState::Empty, 0));
 }
 
 #[test]
@@ -73,13 +76,13 @@ fn unusable_zones_end_offline() {
     assert_eq!((zones.reset(0), zones.finish(0)), (Err(Refusal::InvalidTransition), Err(Refusal::InvalidTransition)));
     zones.offline(0).expect("a read-only zone can be taken offline");
     zones.lose_writes(0);
-    assert_eq!((zones.state(0), zones.read(15, 2)), (State::Offline, Err(Refusal::Offline)));
+    assert_eq!((zones.state(0), zones.read(15, 2)), (ZoneState::Offline, Err(Refusal::Offline)));
     assert_eq!(zones.read(16, 1), Ok(()));
 }
 
 #[test]
 fn codes_are_those_of_the_specification() {
-    let states = State::ALL.map(State::code);
+    let states = ZoneState::ALL.map(ZoneState::code);
     assert_eq!(states, [0x1, 0x2, 0x3, 0x4, 0xe, 0xd, 0xf]);
     assert_eq!((Refusal::Boundary.code(), Refusal::InvalidTransition.code()), ((1, 0xb8), (1, 0xbf)));
 }

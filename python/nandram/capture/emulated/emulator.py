@@ -66,7 +66,7 @@ class Ended:
     replaced: bool
     """It executed another program in its place."""
     fixed_addresses: bool
-    """QEMU's own address space was not randomised."""
+    """QEMU's own address space was not randomized."""
 
 
 def find_target(command: list[str], sysroot: str | None = None) -> Target:

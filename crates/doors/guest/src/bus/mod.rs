@@ -274,9 +274,9 @@ impl External for Bus {
         lengths.push(self.device.outstanding());
     }
 
-    fn link(&self, now: Time) -> [link::Utilisation; 2] {
+    fn link(&self, now: Time) -> [link::Utilization; 2] {
         // The guest's loads and stores are its own.
-        [Direction::ToDevice, Direction::ToHost].map(|direction| link::Utilisation {
+        [Direction::ToDevice, Direction::ToHost].map(|direction| link::Utilization {
             direction,
             busy: Time::ZERO,
             elapsed: now,

@@ -31,7 +31,7 @@ pub(super) struct HostMemory {
     /// Tag of the command that takes it back.
     releasing: Option<u16>,
     /// Accesses that wait until it is settled.
-    held: Vec<Held>,
+    held: Vec<Deferred>,
     /// The part of the map in it.
     lent: Lent,
     /// Accesses in progress that loaded damaged data.
@@ -40,7 +40,7 @@ pub(super) struct HostMemory {
 
 /// An access that waits, or a frame that is freed after it.
 #[derive(Clone, Debug)]
-enum Held {
+enum Deferred {
     Access { id: u32, bytes: u32, store: bool, lines: Option<(u32, u32, Vec<u8>)> },
     Free(u32),
 }
@@ -83,7 +83,7 @@ impl HostMemory {
         self.releasing = None;
         self.damaged.clear();
         // The translation layer forgets its accesses, but not that it freed places.
-        self.held.retain(|held| matches!(held, Held::Free(_)));
+        self.held.retain(|held| matches!(held, Deferred::Free(_)));
         self.hmb.reset();
         if !self.unsettled {
             self.forget();
@@ -202,7 +202,7 @@ impl Controller {
         let Access { id, bytes, store, lines } = access;
         if self.host_memory.unsettled {
             let lines = lines.map(|Lines { frame, first, entries }| (frame, first, entries.to_vec()));
-            return self.host_memory.held.push(Held::Access { id, bytes, store, lines });
+            return self.host_memory.held.push(Deferred::Access { id, bytes, store, lines });
         }
         let at = if store {
             self.transfer(now, Direction::ToHost, u64::from(bytes)).sent
@@ -223,7 +223,7 @@ impl Controller {
     /// Frees the place of frame `frame` in the buffer.
     pub(super) fn free_in_buffer(&mut self, frame: u32) {
         if self.host_memory.unsettled {
-            return self.host_memory.held.push(Held::Free(frame));
+            return self.host_memory.held.push(Deferred::Free(frame));
         }
         self.host_memory.lent.free(frame, &mut *self.memory);
     }
@@ -232,12 +232,12 @@ impl Controller {
     pub fn release_held(&mut self, now: Time, s: &mut dyn Schedule<Event>) {
         for held in std::mem::take(&mut self.host_memory.held) {
             match held {
-                Held::Access { id, bytes, store, lines } => {
+                Deferred::Access { id, bytes, store, lines } => {
                     let lines = lines.as_ref();
                     let lines = lines.map(|(frame, first, entries)| Lines { frame: *frame, first: *first, entries });
                     self.access_buffer(now, Access { id, bytes, store, lines }, s);
                 }
-                Held::Free(frame) => self.free_in_buffer(frame),
+                Deferred::Free(frame) => self.free_in_buffer(frame),
             }
         }
     }

@@ -401,7 +401,7 @@ impl External for Controller {
     }
 
     fn busy(&self, now: Time) -> Vec<(&'static str, String, Time)> {
-        let ways = ["to device", "to host"].into_iter().zip(self.link.utilisation(now));
+        let ways = ["to device", "to host"].into_iter().zip(self.link.utilization(now));
         let link = ways.map(|(name, way)| ("link", name.to_owned(), way.busy));
         link.chain(self.device.busy(now).into_iter().map(|(name, busy)| ("controller", name, busy))).collect()
     }
@@ -414,8 +414,8 @@ impl External for Controller {
         lengths.push(self.device.outstanding());
     }
 
-    fn link(&self, now: Time) -> [link::Utilisation; 2] {
-        self.link.utilisation(now)
+    fn link(&self, now: Time) -> [link::Utilization; 2] {
+        self.link.utilization(now)
     }
 
     fn interrupts(&self) -> u64 {

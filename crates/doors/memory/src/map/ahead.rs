@@ -18,13 +18,13 @@ pub enum Advice {
 
 /// Segments to read ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct Readahead {
     pub first: Key,
     pub stride: i64,
     pub count: u32,
 }
 
-impl Plan {
+impl Readahead {
     /// Returns the planned segments below `end`.
     pub fn keys(self, end: Key) -> impl Iterator<Item = Key> {
         (0..i64::from(self.count)).map_while(move |n| {
@@ -98,7 +98,7 @@ impl Ahead {
     }
 
     /// Records a fault of a thread at an unmapped segment, and returns the segments to read ahead for it.
-    pub fn fault(&mut self, thread: u32, key: Key) -> Option<Plan> {
+    pub fn fault(&mut self, thread: u32, key: Key) -> Option<Readahead> {
         let advice = self.advice(key);
         if advice == Advice::Random || self.most < 2 {
             return None;
@@ -138,7 +138,7 @@ impl Ahead {
             (stream.marker, stream.next) = (next, next);
             stream.window = if advice == Advice::Sequential { self.most } else { FIRST_WINDOW.min(self.most) };
         }
-        let plan = Plan { first: stream.next, stride: stream.stride, count: stream.window };
+        let plan = Readahead { first: stream.next, stride: stream.stride, count: stream.window };
         match stream.next.checked_add_signed(stream.stride.checked_mul(i64::from(stream.window))?) {
             Some(next) => stream.next = next,
             None => stream.window = 0,
@@ -209,8 +209,8 @@ mod tests {
         }
         assert!(plans.iter().all(|count| *count > 0));
         assert!((0..3).all(|n| ahead.fault(100, 20 - 10 * n).is_none()));
-        assert_eq!(Plan { first: 3, stride: -2, count: 9 }.keys(10).collect::<Vec<_>>(), [3, 1]);
-        assert_eq!(Plan { first: 3, stride: 2, count: 9 }.keys(8).collect::<Vec<_>>(), [3, 5, 7]);
+        assert_eq!(Readahead { first: 3, stride: -2, count: 9 }.keys(10).collect::<Vec<_>>(), [3, 1]);
+        assert_eq!(Readahead { first: 3, stride: 2, count: 9 }.keys(8).collect::<Vec<_>>(), [3, 5, 7]);
         // With more threads than can be tracked, the most recently active ones are.
         (0..1000).for_each(|thread| assert!(ahead.fault(thread, 5).is_none()));
         assert_eq!(ahead.streams.len(), STREAMS);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use nvmm::{Permissions, Token};
 
-use super::ahead::Plan;
+use super::ahead::Readahead;
 use super::mapping::{Cache, Mapping};
 use super::pages::Key;
 use crate::device::Device;
@@ -131,7 +131,7 @@ impl<D: Device> Mapping<D> {
         self.open()?.check(address, bytes)?;
         let keys = self.keys(address, bytes);
         let count = (keys.end - keys.start).min(self.pages.limit()) as u32;
-        self.plan(Plan { first: keys.start, stride: 1, count });
+        self.plan(Readahead { first: keys.start, stride: 1, count });
         Ok(())
     }
 

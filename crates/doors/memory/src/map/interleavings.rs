@@ -172,7 +172,7 @@ impl Mapping {
             }
         }
         let ahead = thread_rng().gen_range(0..2 * KEYS);
-        if ahead < KEYS && self.pages.room() > 0 && self.pages.state(ahead) == super::pages::State::Absent {
+        if ahead < KEYS && self.pages.room() > 0 && self.pages.state(ahead) == super::pages::SegmentState::Absent {
             self.pages.place_ahead(ahead, 1, &bytes(&self.backing.get(ahead)), &mut self.kernel);
         }
     }

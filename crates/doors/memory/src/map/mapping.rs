@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use nvmm::{Answer, Permissions};
 
-use super::ahead::{Ahead, Plan};
-use super::pages::{BackingCache, Key, Outcome, Pages, State};
+use super::ahead::{Ahead, Readahead};
+use super::pages::{BackingCache, Key, Outcome, Pages, SegmentState};
 use super::uffd::{Fault, Region};
 use crate::cache::frames::{Frames, NONE};
 use crate::cache::{BATCH, Pending};
@@ -57,7 +57,7 @@ enum Fill {
 /// A read-ahead plan, and how many of its segments have been processed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ActivePlan {
-    pub plan: Plan,
+    pub plan: Readahead,
     pub handled: u32,
 }
 
@@ -201,7 +201,7 @@ impl<D: Device> Mapping<D> {
         }
     }
 
-    pub fn plan(&mut self, plan: Plan) {
+    pub fn plan(&mut self, plan: Readahead) {
         if self.plans.len() == MAX_PLANS {
             self.plans.pop_front();
         }
@@ -258,7 +258,7 @@ impl<D: Device> Mapping<D> {
     }
 
     fn fill_one(&mut self, key: Key) -> Fill {
-        let State::Requested { write } = self.pages.state(key) else { panic!("segment {key} is waited for") };
+        let SegmentState::Requested { write } = self.pages.state(key) else { panic!("segment {key} is waited for") };
         let memory = self.memory.as_mut().expect("it is open");
         let found = memory.frames.find(key);
         if found.is_some_and(|frame| memory.frames.is_busy(frame)) {
@@ -345,7 +345,7 @@ impl<D: Device> Mapping<D> {
     fn read_ahead(&mut self) {
         while let Some(ActivePlan { plan, handled }) = self.plans.front().copied() {
             let end = self.pages.count();
-            let rest = Plan { first: plan.first, ..plan };
+            let rest = Readahead { first: plan.first, ..plan };
             let mut keys = rest.keys(end).skip(handled as usize).peekable();
             let Some(first) = keys.peek().copied() else {
                 self.plans.pop_front();
@@ -368,7 +368,7 @@ impl<D: Device> Mapping<D> {
             let mut full = false;
             while let Some(key) = keys.next_if(|key| key / segments == first / segments) {
                 handled += 1;
-                if self.pages.state(key) != State::Absent {
+                if self.pages.state(key) != SegmentState::Absent {
                     continue;
                 }
                 let memory = self.memory.as_mut().expect("it is open");
@@ -406,7 +406,7 @@ impl<D: Device> Mapping<D> {
     fn place_run(&mut self, first: Key, frame: u32, count: u64) {
         let frames = frame..frame + count as u32;
         let keys = first..first + count;
-        let must_fault = |key: Key| self.pages.state(key) != State::Absent || self.ahead.is_marker(key);
+        let must_fault = |key: Key| self.pages.state(key) != SegmentState::Absent || self.ahead.is_marker(key);
         let any = keys.clone().any(must_fault);
         if any && count > 1 {
             return keys.zip(frames).for_each(|(key, frame)| self.place_run(key, frame, 1));
@@ -478,7 +478,7 @@ impl<D: Device> Mapping<D> {
         match answer {
             Answer::Refused(error) => {
                 let alone = pending.places.iter().filter(|frame| **frame != NONE).count() == 1;
-                let wanted = |key: Key| matches!(self.pages.state(key), State::Requested { .. });
+                let wanted = |key: Key| matches!(self.pages.state(key), SegmentState::Requested { .. });
                 // Errors of read-ahead are ignored: an access to such a segment will read it alone and meet the error.
                 let mut keys = (first..).zip(pending.places).filter(|(_, frame)| *frame != NONE).map(|(key, _)| key);
                 if alone && keys.any(wanted) {

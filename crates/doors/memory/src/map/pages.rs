@@ -50,7 +50,7 @@ pub(crate) trait BackingCache {
 
 /// The state of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum SegmentState {
     /// Not mapped.
     Absent,
     /// Not mapped, and a thread waits for it.
@@ -136,14 +136,14 @@ impl Pages {
     }
 
     /// Returns the state of a segment.
-    pub fn state(&self, key: Key) -> State {
+    pub fn state(&self, key: Key) -> SegmentState {
         match self.states[key as usize] & !AHEAD {
-            ABSENT => State::Absent,
-            REQUESTED => State::Requested { write: false },
-            REQUESTED_TO_WRITE => State::Requested { write: true },
-            CLEAN => State::Clean,
-            DIRTY_PROTECTED => State::DirtyProtected,
-            DIRTY => State::Dirty,
+            ABSENT => SegmentState::Absent,
+            REQUESTED => SegmentState::Requested { write: false },
+            REQUESTED_TO_WRITE => SegmentState::Requested { write: true },
+            CLEAN => SegmentState::Clean,
+            DIRTY_PROTECTED => SegmentState::DirtyProtected,
+            DIRTY => SegmentState::Dirty,
             other => unreachable!("segment {key} is {other}"),
         }
     }
@@ -187,27 +187,29 @@ impl Pages {
         let mut dirty = std::mem::take(&mut self.dirty);
         dirty.sort_unstable();
         dirty.dedup();
-        dirty.retain(|key| matches!(self.state(*key), State::Dirty | State::DirtyProtected));
+        dirty.retain(|key| matches!(self.state(*key), SegmentState::Dirty | SegmentState::DirtyProtected));
         self.dirty = dirty;
     }
 
     /// Handles a fault at a segment.
     pub fn fault(&mut self, key: Key, write: bool, kernel: &mut impl Kernel) -> Outcome {
         match (self.state(key), write) {
-            (State::Absent, _) => {
+            (SegmentState::Absent, _) => {
                 self.set(key, if write { REQUESTED_TO_WRITE } else { REQUESTED });
                 return Outcome::Fetch;
             }
-            (State::Requested { .. }, true) => self.set(key, REQUESTED_TO_WRITE),
-            (State::Requested { .. }, false) => {}
-            (State::Clean | State::DirtyProtected, true) => {
+            (SegmentState::Requested { .. }, true) => self.set(key, REQUESTED_TO_WRITE),
+            (SegmentState::Requested { .. }, false) => {}
+            (SegmentState::Clean | SegmentState::DirtyProtected, true) => {
                 self.set(key, DIRTY);
                 kernel.unprotect(key);
             }
             // The fault was resolved after the kernel reported it.
             #[cfg(test)]
             _ if self.injected == InjectedFault::NotWoken => {}
-            (State::Clean | State::DirtyProtected, false) | (State::Dirty, _) => kernel.wake(key, 1),
+            (SegmentState::Clean | SegmentState::DirtyProtected, false) | (SegmentState::Dirty, _) => {
+                kernel.wake(key, 1)
+            }
         }
         Outcome::Nothing
     }
@@ -222,7 +224,7 @@ impl Pages {
     /// # Panics
     /// If the segment is not requested, or there is no room.
     pub fn place(&mut self, key: Key, bytes: &[u8], kernel: &mut impl Kernel) {
-        let State::Requested { write } = self.state(key) else { panic!("segment {key} is not wanted") };
+        let SegmentState::Requested { write } = self.state(key) else { panic!("segment {key} is not wanted") };
         self.set(key, if write { DIRTY } else { CLEAN });
         self.order.push_back(key);
         #[cfg(test)]
@@ -238,7 +240,7 @@ impl Pages {
     /// If any segment is not absent, or there is no room for all.
     pub fn place_ahead(&mut self, first: Key, count: u64, bytes: &[u8], kernel: &mut impl Kernel) {
         for key in first..first + count {
-            assert_eq!(self.state(key), State::Absent, "segment {key}");
+            assert_eq!(self.state(key), SegmentState::Absent, "segment {key}");
             self.set(key, CLEAN | AHEAD);
             self.order.push_back(key);
         }
@@ -281,7 +283,7 @@ impl Pages {
 
     /// Evicts the segments `leaving`, in ascending order: write-protects, copies, then unmaps them.
     fn evict_all(&mut self, leaving: &[Key], kernel: &mut impl Kernel, backing: &mut impl BackingCache) -> usize {
-        let dirty = leaving.iter().copied().filter(|key| self.state(*key) == State::Dirty);
+        let dirty = leaving.iter().copied().filter(|key| self.state(*key) == SegmentState::Dirty);
         if self.injected == InjectedFault::None {
             runs(dirty, |first, count| kernel.protect(first, count));
         }
@@ -322,7 +324,7 @@ impl Pages {
 
     /// Copies the content of a protected dirty segment to the backing cache. Returns false if there is no room.
     pub fn save(&mut self, key: Key, kernel: &mut impl Kernel, backing: &mut impl BackingCache) -> bool {
-        assert_eq!(self.state(key), State::DirtyProtected, "segment {key}");
+        assert_eq!(self.state(key), SegmentState::DirtyProtected, "segment {key}");
         let saved = backing.store(key, true, |into| kernel.copy_out(key, into));
         if saved {
             self.set(key, CLEAN);
@@ -334,11 +336,11 @@ impl Pages {
     /// mapping.
     pub fn make_dirty(&mut self, key: Key, kernel: &mut impl Kernel) {
         match self.state(key) {
-            State::Clean | State::DirtyProtected => {
+            SegmentState::Clean | SegmentState::DirtyProtected => {
                 self.set(key, DIRTY);
                 kernel.unprotect(key);
             }
-            State::Dirty => {}
+            SegmentState::Dirty => {}
             other => panic!("segment {key} is {other:?}"),
         }
     }

@@ -4,7 +4,7 @@ use memory::device::Device;
 use memory::{Error, Memory, Permissions, Shape};
 use sim::{Rng, Streams};
 
-use super::model::{State, compare};
+use super::model::{Contents, compare};
 
 /// A small memory: pages of four segments of two sectors each, blocks of 32 segments.
 pub fn shape() -> Shape {
@@ -25,16 +25,16 @@ pub const DRAM: u64 = 1 << 16;
 pub struct Calls {
     pub rng: Rng,
     /// The current state, including unsynced changes.
-    pub state: State,
+    pub state: Contents,
     /// The state that a crash restores.
-    pub synced: State,
+    pub synced: Contents,
     pub syncs: u64,
 }
 
 impl Calls {
     pub fn new(seed: u64) -> Calls {
         let rng = Streams::new(seed).stream("test.calls");
-        Calls { rng, state: State::default(), synced: State::default(), syncs: 0 }
+        Calls { rng, state: Contents::default(), synced: Contents::default(), syncs: 0 }
     }
 
     fn page<D: Device>(&mut self, _: &Memory<D>) -> Option<u64> {
@@ -46,8 +46,8 @@ impl Calls {
     pub fn step<D: Device>(
         &mut self,
         memory: &mut Memory<D>,
-        will: &mut dyn FnMut(&Memory<D>, &State),
-        did: &mut dyn FnMut(&Memory<D>, &State),
+        will: &mut dyn FnMut(&Memory<D>, &Contents),
+        did: &mut dyn FnMut(&Memory<D>, &Contents),
     ) -> Result<(), Error> {
         let page_bytes = memory.shape().page_bytes();
         let chosen = self.page(memory);
@@ -108,7 +108,7 @@ impl Calls {
             (91..93, _) if !self.state.snapshots.is_empty() => {
                 let at = self.rng.below(self.state.snapshots.len() as u64) as usize;
                 let (token, _, pages) = self.state.snapshots[at].clone();
-                let after = State { now: pages, snapshots: self.state.snapshots[..=at].to_vec() };
+                let after = Contents { now: pages, snapshots: self.state.snapshots[..=at].to_vec() };
                 will(memory, &after);
                 memory.rollback(token)?;
                 self.state = after;
@@ -133,7 +133,7 @@ impl Calls {
 }
 
 /// Checks that a memory is in state `state`, and that each token restores its content.
-pub fn verify<D: Device>(memory: &mut Memory<D>, state: &State) -> Result<(), String> {
+pub fn verify<D: Device>(memory: &mut Memory<D>, state: &Contents) -> Result<(), String> {
     let tokens = memory.tokens().map_err(|error| error.to_string())?;
     if tokens != state.tokens() {
         return Err(format!("tokens are {tokens:?}, not {:?}", state.tokens()));

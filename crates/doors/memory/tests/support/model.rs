@@ -11,12 +11,12 @@ pub type Pages = BTreeMap<u64, Vec<u8>>;
 pub type Snapshot = (Token, Option<String>, Pages);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct Contents {
     pub now: Pages,
     pub snapshots: Vec<Snapshot>,
 }
 
-impl State {
+impl Contents {
     /// Returns the tokens and names, as `Memory::tokens` does.
     pub fn tokens(&self) -> Vec<(Token, Option<String>)> {
         self.snapshots.iter().map(|(token, name, _)| (*token, name.clone())).collect()

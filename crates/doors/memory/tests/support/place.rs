@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use memory::{Error, Memory, Options};
 
 /// The path of a memory that is deleted at the end of the test.
-pub struct Place(pub PathBuf);
+pub struct TempFile(pub PathBuf);
 
-impl Place {
-    pub fn new(name: &str) -> Place {
+impl TempFile {
+    pub fn new(name: &str) -> TempFile {
         let path = std::env::temp_dir().join(format!("nandram-{}-{name}.memory", std::process::id()));
         drop(fs::remove_file(&path));
-        Place(path)
+        TempFile(path)
     }
 
     pub fn name(&self) -> String {
@@ -20,7 +20,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TempFile {
     fn drop(&mut self) {
         drop(fs::remove_file(&self.0));
     }
@@ -32,8 +32,8 @@ pub fn options() -> Options {
 }
 
 /// Creates a small memory.
-pub fn create(name: &str) -> (Place, Memory) {
-    let place = Place::new(name);
+pub fn create(name: &str) -> (TempFile, Memory) {
+    let place = TempFile::new(name);
     let memory = Memory::create(&place.0, &options()).unwrap_or_else(|error| panic!("{error}"));
     (place, memory)
 }

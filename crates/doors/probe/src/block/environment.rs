@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::disk::Disk;
-use super::found::{Found, Kind};
+use super::found::{Found, TargetKind};
 use super::hmb;
 use super::roots::attribute;
 
@@ -31,7 +31,7 @@ pub(crate) fn environment(found: &Found) -> BTreeMap<String, String> {
     let roots = found.roots();
     note("kernel", attribute(roots.proc.join("sys/kernel/osrelease")));
     match found.kind() {
-        Kind::File { mount, below, .. } => {
+        TargetKind::File { mount, below, .. } => {
             note("kind", Some("file".to_owned()));
             note("file_system", mount.as_ref().map(|mount| mount.kind.clone()));
             note("mounted_from", mount.as_ref().map(|mount| mount.source.clone()));
@@ -39,7 +39,7 @@ pub(crate) fn environment(found: &Found) -> BTreeMap<String, String> {
                 drive(disk, &mut note);
             }
         }
-        Kind::Drive(disk, _) => {
+        TargetKind::Drive(disk, _) => {
             note("kind", Some(if disk.is_partition() { "partition" } else { "drive" }.to_owned()));
             drive(disk, &mut note);
             note("nvme.max_host_mem_size_mb", hmb::limit_mib(roots).map(|mib| mib.to_string()));

@@ -21,7 +21,7 @@ use super::usage::{self, Mount};
 pub struct Found {
     path: String,
     canonical: PathBuf,
-    kind: Kind,
+    kind: TargetKind,
     capacity_bytes: u64,
     block_bytes: u64,
     roots: Roots,
@@ -33,7 +33,7 @@ pub struct Found {
 
 /// A plain file, or a drive.
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum TargetKind {
     /// A file with its mount and the drive below. The open descriptor prevents the inode number from being reused.
     File { mount: Option<Mount>, below: Option<Disk>, read_only: bool, _held: File },
     /// A block device and the identity of its medium.
@@ -110,7 +110,7 @@ impl Found {
             return Err(Refusal::Table { path: path.to_owned(), kind });
         }
         let content = content::recognized(&start);
-        let (path, kind, roots) = (path.to_owned(), Kind::Drive(disk, medium), roots.clone());
+        let (path, kind, roots) = (path.to_owned(), TargetKind::Drive(disk, medium), roots.clone());
         Ok(Found { path, canonical, kind, capacity_bytes, block_bytes, roots, content, identity })
     }
 
@@ -135,7 +135,7 @@ impl Found {
         };
         let below = Disk::of(roots, number);
         let read_only = data.mode() & 0o222 == 0;
-        let (path, kind) = (path.to_owned(), Kind::File { mount, below, read_only, _held: plain });
+        let (path, kind) = (path.to_owned(), TargetKind::File { mount, below, read_only, _held: plain });
         let roots = roots.clone();
         Ok(Found { path, canonical, kind, capacity_bytes, block_bytes, roots, content, identity })
     }
@@ -155,7 +155,7 @@ impl Found {
         self.block_bytes
     }
 
-    pub(crate) fn kind(&self) -> &Kind {
+    pub(crate) fn kind(&self) -> &TargetKind {
         &self.kind
     }
 
@@ -166,8 +166,8 @@ impl Found {
     /// Returns the drive, or `None` for a file.
     pub fn disk(&self) -> Option<&Disk> {
         match &self.kind {
-            Kind::Drive(disk, _) => Some(disk),
-            Kind::File { .. } => None,
+            TargetKind::Drive(disk, _) => Some(disk),
+            TargetKind::File { .. } => None,
         }
     }
 
@@ -190,8 +190,8 @@ impl Found {
     pub fn check_writes(&self, tests: &str) -> Result<(), Refusal> {
         let (path, tests) = (|| self.path.clone(), || tests.to_owned());
         let (what, read_only) = match &self.kind {
-            Kind::File { read_only, .. } => ("a file", *read_only),
-            Kind::Drive(disk, _) => ("a drive", disk.is_read_only()),
+            TargetKind::File { read_only, .. } => ("a file", *read_only),
+            TargetKind::Drive(disk, _) => ("a drive", disk.is_read_only()),
         };
         if read_only {
             return Err(Refusal::ReadOnly { path: path(), what, tests: tests() });
@@ -245,14 +245,14 @@ impl Found {
     /// If the target was replaced or is now in use, or the kernel refuses.
     pub(crate) fn open(&self, write: Option<&Confirmed>) -> Result<File, Refusal> {
         match &self.kind {
-            Kind::File { .. } => usage::check_file(&self.roots, &self.path, &self.canonical)?,
-            Kind::Drive(disk, _) => usage::check_drive(&self.roots, &self.path, disk)?,
+            TargetKind::File { .. } => usage::check_file(&self.roots, &self.path, &self.canonical)?,
+            TargetKind::Drive(disk, _) => usage::check_drive(&self.roots, &self.path, disk)?,
         }
         let file = open(&self.path, &self.canonical, self.identity, write.is_some())?;
         // Checked while the drive is open: while the user typed, the drive may have been unplugged and its name reused.
         let another = match &self.kind {
-            Kind::File { .. } => false,
-            Kind::Drive(disk, medium) => disk.medium() != *medium,
+            TargetKind::File { .. } => false,
+            TargetKind::Drive(disk, medium) => disk.medium() != *medium,
         };
         if another || write.is_some_and(|confirmed| confirmed.0 != self.key()) {
             return Err(Refusal::Changed { path: self.path.clone() });

@@ -16,7 +16,7 @@ const LATE: f64 = 0.1;
 /// Minimum duration of a pause, as a fraction of the program time.
 const PAUSE: f64 = 0.2;
 
-/// The acknowledgement times of a burst of writes.
+/// The acknowledgment times of a burst of writes.
 pub(crate) struct Burst {
     /// Bytes per write.
     pub chunk: u64,

@@ -5,7 +5,7 @@
 //! writes before each. Here one burst shows the whole curve: of many small writes into an empty buffer, those that fit
 //! are acknowledged at link speed and the others at flash speed.
 //!
-//! The burst is repeated, and the earliest acknowledgement of each write is used, since disturbances can only delay it.
+//! The burst is repeated, and the earliest acknowledgment of each write is used, since disturbances can only delay it.
 
 use media::{Op, Request};
 use sim::Time;
@@ -148,7 +148,7 @@ fn singles_of(bench: &mut Bench<'_>, bytes: u64) -> Result<Singles, Stop> {
     Ok(Singles { write, flush_after_write, flush_idle, program: flush_after_write - flush_idle })
 }
 
-/// Writes `bytes` in chunks into an empty buffer, `times` times. Returns the earliest acknowledgement of each write
+/// Writes `bytes` in chunks into an empty buffer, `times` times. Returns the earliest acknowledgment of each write
 /// over all, the even and the odd repetitions, and the duration of the flush after a burst in microseconds.
 fn bursts(bench: &mut Bench<'_>, bytes: u64, chunk: u64, times: usize) -> Result<([Burst; 3], f64), Stop> {
     let (mut earliest, mut flushes) = ([const { Vec::new() }; 3], Vec::new());

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use dram::strobed::{Answer, StrobeStats, StrobedConfig, StrobedRank, Waiting};
 use host::slots::SLOTS;
-use link::{Ddr, DdrConfig, Direction, Transfer, Utilisation, ddr};
+use link::{Ddr, DdrConfig, Direction, Transfer, Utilization, ddr};
 use sim::{Schedule, Span, Time};
 
 use super::{Shared, Spans};
@@ -95,8 +95,8 @@ impl North {
         &NAMES
     }
 
-    pub fn utilisation(&self, now: Time) -> [Utilisation; 2] {
-        self.port.utilisation(now)
+    pub fn utilization(&self, now: Time) -> [Utilization; 2] {
+        self.port.utilization(now)
     }
 
     pub fn power_cut(&mut self, now: Time) {
@@ -151,7 +151,7 @@ impl North {
         }
         self.owed[slot as usize] -= bytes;
         self.rank.answered(signals, first.expect("a transfer has data"), bytes, at);
-        self.moved(Direction::ToHost, Held { from, sent, to: at, moving }, shared, spans);
+        self.moved(Direction::ToHost, Reservation { from, sent, to: at, moving }, shared, spans);
         Transfer { sent, arrives: at }
     }
 
@@ -180,13 +180,19 @@ impl North {
             left -= part;
         }
         self.rank.give_way(now, at);
-        self.moved(Direction::ToDevice, Held { from, sent: at, to: at, moving }, shared, spans);
+        self.moved(Direction::ToDevice, Reservation { from, sent: at, to: at, moving }, shared, spans);
         Transfer { sent: at, arrives: at }
     }
 
     /// Records the end of a transfer.
-    fn moved<S: Schedule<Event>>(&self, way: Direction, held: Held, shared: &mut Shared, spans: &mut Spans<'_, S>) {
-        let Held { from, sent, to, moving } = held;
+    fn moved<S: Schedule<Event>>(
+        &self,
+        way: Direction,
+        held: Reservation,
+        shared: &mut Shared,
+        spans: &mut Spans<'_, S>,
+    ) {
+        let Reservation { from, sent, to, moving } = held;
         shared.path.end(from, to, moving);
         spans.link(way, "data", Span { from, to: sent });
         spans.chipset(0, "data", from, to);
@@ -195,7 +201,7 @@ impl North {
 }
 
 /// Resources of a transfer: the DMA from `from` to `to`, with data moving for `moving`, and the port until `sent`.
-struct Held {
+struct Reservation {
     from: Time,
     sent: Time,
     to: Time,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use host::Chipset;
 use link::dmi::MESSAGE;
 use link::sata::{Pace, REGISTER, SET_DEVICE_BITS};
-use link::{Direction, Dmi, DmiConfig, Sata, SataConfig, Transfer, Utilisation};
+use link::{Direction, Dmi, DmiConfig, Sata, SataConfig, Transfer, Utilization};
 use media::SECTOR;
 use sim::{Schedule, Time};
 
@@ -63,8 +63,8 @@ impl South {
         vec![down, up, shared.memory.busy(now)]
     }
 
-    pub fn utilisation(&self, now: Time) -> [Utilisation; 2] {
-        self.sata.utilisation(now)
+    pub fn utilization(&self, now: Time) -> [Utilization; 2] {
+        self.sata.utilization(now)
     }
 
     pub fn power_cut(&mut self, now: Time) {

@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 
 use device::EmulatedDramConfig;
-use dram::{Ack, Channel, Completion, Config, Device, Kind, RankKind, Ranks, Request};
+use dram::{Ack, Channel, Completion, Config, Device, RankKind, Ranks, Request, RequestKind};
 use link::shared_buffer::{self, Memory};
 use sim::Time;
 
@@ -138,7 +138,7 @@ impl Live {
         self.line += 1;
         let lines = self.dram_bytes / u64::from(LINE);
         let address = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % lines * u64::from(LINE);
-        let kind = if number % 3 == 2 { Kind::Write } else { Kind::Read };
+        let kind = if number % 3 == 2 { RequestKind::Write } else { RequestKind::Read };
         let request = Request { id: number, port: TRAFFIC, kind, address, bytes: LINE, ack: Ack::Accepted };
         self.dram().submit(at, request);
     }
@@ -175,8 +175,8 @@ impl Live {
                 self.channels[number].advance(now, &mut self.done);
                 for done in self.done.drain(..) {
                     match (done.port, done.kind) {
-                        (DMA, Kind::Read) => self.through.push_back((done.at + THROUGH, done.id)),
-                        (DMA, Kind::Write) => {
+                        (DMA, RequestKind::Read) => self.through.push_back((done.at + THROUGH, done.id)),
+                        (DMA, RequestKind::Write) => {
                             written += 1;
                             end = end.max(done.at);
                         }
@@ -194,7 +194,7 @@ impl Live {
                 self.through.pop_front();
                 let bytes = (bytes - id * BURST).min(BURST) as u32;
                 let address = sink_base + id * BURST;
-                let request = Request { id, port: DMA, kind: Kind::Write, address, bytes, ack: Ack::Written };
+                let request = Request { id, port: DMA, kind: RequestKind::Write, address, bytes, ack: Ack::Written };
                 self.channels[sink].submit(now, request);
             }
             if self.gap.is_some_and(|_| self.next_line <= now) {
@@ -205,7 +205,7 @@ impl Live {
                 let size = (bytes - asked * BURST).min(BURST) as u32;
                 let address = source_base + asked * BURST;
                 let request =
-                    Request { id: asked, port: DMA, kind: Kind::Read, address, bytes: size, ack: Ack::Accepted };
+                    Request { id: asked, port: DMA, kind: RequestKind::Read, address, bytes: size, ack: Ack::Accepted };
                 self.channels[source].submit(now, request);
                 asked += 1;
             }
@@ -230,7 +230,7 @@ impl std::fmt::Debug for Buses {
 }
 
 /// Returns the time of a word on an idle channel, with its row open (`hit`) or another row open.
-fn word_time(device: &Device, kind: Kind, hit: bool) -> Time {
+fn word_time(device: &Device, kind: RequestKind, hit: bool) -> Time {
     let mut live = Live::new(device, false, 0);
     let channel = &mut live.channels[0];
     let ack = Ack::Written;
@@ -239,7 +239,7 @@ fn word_time(device: &Device, kind: Kind, hit: bool) -> Time {
     let first = if hit { 64 } else { other };
     let mut at = Time::from_us(1);
     let mut time = Time::ZERO;
-    for (address, kind) in [(first, Kind::Read), (0, kind)] {
+    for (address, kind) in [(first, RequestKind::Read), (0, kind)] {
         channel.submit(at, Request { id: 0, port: DMA, kind, address, bytes: 8, ack });
         while done.is_empty() {
             let next = channel.next_event().expect("a word in progress");
@@ -278,7 +278,8 @@ impl Buses {
     pub fn new(config: &link::SharedBufferConfig) -> Buses {
         let device = dram_device(config.memory);
         let shared = config.channel == shared_buffer::Channel::Shared;
-        let words = [Kind::Read, Kind::Write].map(|kind| [true, false].map(|hit| word_time(&device, kind, hit)));
+        let words =
+            [RequestKind::Read, RequestKind::Write].map(|kind| [true, false].map(|hit| word_time(&device, kind, hit)));
         Buses {
             shared,
             traffic: config.traffic,
@@ -378,13 +379,13 @@ impl Buses {
     }
 
     /// Returns the utilization of the buffer's channel in each direction.
-    pub fn utilisation(&self, now: Time) -> [link::Utilisation; 2] {
+    pub fn utilization(&self, now: Time) -> [link::Utilization; 2] {
         let word = u64::from(self.line());
         let of = |direction, bytes: u64, words: u64| {
             let wire = bytes.next_multiple_of(word) + words * word;
             let clocks = wire / word * u64::from(self.device.burst_clocks());
             let busy = self.device.clock.time(clocks).min(now);
-            link::Utilisation { direction, busy, elapsed: now, payload: bytes + 8 * words, wire, packets: wire / word }
+            link::Utilization { direction, busy, elapsed: now, payload: bytes + 8 * words, wire, packets: wire / word }
         };
         let [loads, stores] = self.counts.words;
         [

@@ -367,7 +367,7 @@ proptest! {
         let bytes: u64 = asked.iter().map(|(.., request)| request.bytes).sum();
         let carried = bench.front.link(bench.now())[usize::from(up)].payload;
         prop_assert!(carried >= bytes && carried < bytes + 64 * 200, "{carried} carried for {bytes}");
-        for used in bench.front.utilisation(bench.now()) {
+        for used in bench.front.utilization(bench.now()) {
             prop_assert!(used.busy <= used.elapsed, "{:?}", used);
         }
     }
@@ -493,6 +493,6 @@ fn a_command_below_the_south_bridge() {
     assert_eq!(bench.commands[0].0, issued + frame(20) + ns(1000));
     // A plain adapter with the same drive uses another path, without rows of the chipset.
     assert!(Bench::new(&plain(), Back::constant(ns(1))).front.tracks().iter().all(|(part, _)| part != "chipset"));
-    let parts: Vec<_> = bench.front.utilisation(bench.now()).into_iter().filter(|u| u.part == "chipset").collect();
+    let parts: Vec<_> = bench.front.utilization(bench.now()).into_iter().filter(|u| u.part == "chipset").collect();
     assert_eq!(parts.len(), 3);
 }

@@ -171,7 +171,7 @@ fn check(bench: &Bench, asked: &[Asked], config: &Config, failing: bool) -> Resu
     }
     prop_assert!(parts.is_empty());
     // No resource was busier than time allows.
-    for used in bench.front.utilisation(bench.now()) {
+    for used in bench.front.utilization(bench.now()) {
         prop_assert!(used.busy <= used.elapsed, "{:?}", used);
     }
     Ok(())
@@ -301,7 +301,7 @@ proptest! {
             }
         }
         prop_assert!(bench.most <= config.device.max_commands as usize);
-        for used in bench.front.utilisation(bench.now()) {
+        for used in bench.front.utilization(bench.now()) {
             prop_assert!(used.busy <= bench.now());
         }
     }
@@ -320,7 +320,7 @@ proptest! {
         bench.run_until(&before, cut);
         let open: Vec<u32> = (0..before.len() as u32).filter(|io| bench.ends[*io as usize].is_none()).collect();
         prop_assert_eq!(bench.power_cut(cut), open);
-        for used in bench.front.utilisation(cut) {
+        for used in bench.front.utilization(cut) {
             prop_assert!(used.busy <= cut);
         }
         let again: Vec<Asked> = asked.iter().map(|(at, job, request)| (cut + *at, *job, *request)).collect();

@@ -57,7 +57,7 @@ fn a_running_handler_takes_what_has_come() {
     assert_eq!(bench.ends[0].unwrap().at, ns(first));
     // The second is seen when the handler starts (53,722) and is completed on its own core.
     assert!(bench.ends[1].unwrap().at <= ns(first));
-    let used = bench.front.utilisation(bench.now());
+    let used = bench.front.utilization(bench.now());
     // Submission, handler and completion on core 0; the spurious handler runs after the last event.
     assert!(used[0].busy >= ns(1000 + 700 + 500) && used[0].busy <= ns(1000 + 1400 + 500), "{:?}", used[0]);
     assert_eq!(used[1].busy, ns(1000 + 500));

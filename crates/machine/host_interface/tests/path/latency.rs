@@ -82,7 +82,7 @@ fn polling_needs_no_interrupt_and_all_of_a_core() {
     // The entry takes 4 + 100, is seen 50 later, and its completion takes 500.
     assert_eq!(end, ns(DECODED + 50_000 + 1024 + 104 + 50 + 500));
     assert_eq!(bench.front.interrupts(), 0);
-    let used = bench.front.utilisation(bench.now());
+    let used = bench.front.utilization(bench.now());
     assert_eq!((used[0].name.as_str(), used[0].busy), ("core 0", bench.now()));
 }
 

@@ -98,7 +98,7 @@ fn a_saturated_core_reaches_its_bound() {
         ends.sort();
         let each = (ends[5000] - ends[1000]).ps() as f64 / 4000.0;
         assert!((each / 1.5e6 - 1.0).abs() < 0.002, "{each}");
-        let core = &bench.front.utilisation(ends[5000])[0];
+        let core = &bench.front.utilization(ends[5000])[0];
         assert!(core.busy.ps() as f64 > 0.999 * ends[5000].ps() as f64, "{core:?}");
     }
 }

@@ -12,7 +12,7 @@ use sim::Time;
 
 use super::HybridMemory;
 use super::dispatch_queue::SYSTEM;
-use super::events::{Event, TRANSLATED, View};
+use super::events::{HybridEvent, TRANSLATED, View};
 
 fn is_read(action: &Action) -> bool {
     matches!(action, Action::Read(_))
@@ -30,14 +30,14 @@ impl HybridMemory {
     #[inline(never)]
     fn begin_translation(&mut self, now: Time) {
         self.environment.dispatch.is_translating = true;
-        self.queue.push(TRANSLATED, now + self.config.environment.translation, Event::Translated);
+        self.queue.push(TRANSLATED, now + self.config.environment.translation, HybridEvent::Translated);
     }
 
     /// Handles an event of the translation or of the flash.
-    pub(super) fn handle(&mut self, now: Time, event: Event) {
+    pub(super) fn handle(&mut self, now: Time, event: HybridEvent) {
         match event {
-            Event::Translated => self.translated(now),
-            Event::Flash(event) => {
+            HybridEvent::Translated => self.translated(now),
+            HybridEvent::Flash(event) => {
                 let outcome = self.nand.outcome_of(now, event, &mut View(&mut self.queue));
                 if let Some((id, status)) = outcome.read {
                     self.read_done(now, self.nand.place_of(id).0, id, status);
@@ -76,10 +76,10 @@ impl HybridMemory {
     fn write_done(&mut self, now: Time, page: PageAddr, done: nand::Done) {
         let nand::Done { id, status, kind } = done;
         match (kind, status) {
-            (nand::Kind::Program, status) => self.program(page, id, status),
-            (nand::Kind::Erase, Status::Ok) => self.nand.store_mut().erase(page.block()),
-            (nand::Kind::Erase, _) => self.nand.store_mut().tear_erase(page.block()),
-            (nand::Kind::Read, _) => unreachable!("{id:?} is a read"),
+            (nand::OpKind::Program, status) => self.program(page, id, status),
+            (nand::OpKind::Erase, Status::Ok) => self.nand.store_mut().erase(page.block()),
+            (nand::OpKind::Erase, _) => self.nand.store_mut().tear_erase(page.block()),
+            (nand::OpKind::Read, _) => unreachable!("{id:?} is a read"),
         }
         self.nvmm.handle(now, Input::Done { id, status, content: &[] }, &mut self.flash);
     }
@@ -348,11 +348,11 @@ impl HybridMemory {
                     }
                     Action::Program(op) => {
                         self.note_sequence(op);
-                        (op.id, nand::Kind::Program, op.page)
+                        (op.id, nand::OpKind::Program, op.page)
                     }
                     Action::Erase(op) => {
                         let BlockAddr { die, planes, block } = op.block;
-                        (op.id, nand::Kind::Erase, PageAddr { die, planes, block, page: 0 })
+                        (op.id, nand::OpKind::Erase, PageAddr { die, planes, block, page: 0 })
                     }
                     Action::Retire(block) => {
                         self.nand.store_mut().mark_bad(block);

@@ -5,7 +5,7 @@ use sim::{EventQueue, Lane, Schedule, Time};
 use nand::Nand;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum HybridEvent {
     /// The translation of the queue's head ends.
     #[default]
     Translated,
@@ -15,7 +15,7 @@ pub(super) enum Event {
 pub(super) const TRANSLATED: Lane = Lane(Nand::LANES as u8);
 
 /// The flash's view of the event queue.
-pub(super) struct View<'a>(pub &'a mut EventQueue<Event>);
+pub(super) struct View<'a>(pub &'a mut EventQueue<HybridEvent>);
 
 impl View<'_> {
     pub const LANES: usize = Nand::LANES + 1;
@@ -23,6 +23,6 @@ impl View<'_> {
 
 impl Schedule<nand::Event> for View<'_> {
     fn at(&mut self, lane: Lane, when: Time, event: nand::Event) {
-        self.0.push(lane, when, Event::Flash(event));
+        self.0.push(lane, when, HybridEvent::Flash(event));
     }
 }

@@ -26,7 +26,7 @@ use data::Contents;
 use dispatch_queue::{Blank, DispatchQueue};
 pub use energy::{EnergyByMemory, Wear};
 pub use error::HybridError;
-use events::{Event, View};
+use events::{HybridEvent, View};
 use link_fifo::LinkFifo;
 use port::{Environment, purpose_of};
 pub use report::Reading;
@@ -35,7 +35,7 @@ use table_dram::TableDram;
 
 /// Main memory of flash, with DRAM as its cache.
 pub struct HybridMemory {
-    queue: EventQueue<Event>,
+    queue: EventQueue<HybridEvent>,
     /// Requests on their way to the controller.
     arrivals: LinkFifo<LineRequest>,
     hybrid: Hybrid,

@@ -1,6 +1,6 @@
 //! Performs the hybrid controller's actions.
 
-use dram::{Ack, Kind, Request};
+use dram::{Ack, Request, RequestKind};
 use dram_cache::{DramRequest, Move, Port, Purpose};
 use link::LineLink;
 use media::line::LineKind;
@@ -58,7 +58,7 @@ impl Port for Environment {
     fn dram(&mut self, request: DramRequest) {
         self.dram_changed = true;
         let DramRequest { purpose, port, write, address, bytes } = request;
-        let kind = if write { Kind::Write } else { Kind::Read };
+        let kind = if write { RequestKind::Write } else { RequestKind::Read };
         let ack = if purpose.is_awaited() { Ack::Accepted } else { Ack::Silent };
         self.modules.memory.submit(self.now, Request { id: word_of(purpose), port, kind, address, bytes, ack });
     }

@@ -4,7 +4,7 @@ use sim::Time;
 
 use super::Server;
 use super::agenda::{Copied, Event};
-use super::sequence::{Held, Sequence, State};
+use super::sequence::{GpuBlock, Sequence, SequenceState};
 use super::traffic::Purpose;
 use crate::blocks::{Key, Source, Tier};
 use crate::config::Reuse;
@@ -84,11 +84,11 @@ impl Server {
             return false;
         }
         let ready = self.perform(&actions);
-        let mut held: Vec<Held> = found
+        let mut held: Vec<GpuBlock> = found
             .iter()
-            .map(|(key, tier)| if *tier == Tier::Gpu { Held::Shared(*key) } else { Held::Private })
+            .map(|(key, tier)| if *tier == Tier::Gpu { GpuBlock::Shared(*key) } else { GpuBlock::Private })
             .collect();
-        held.resize(known.div_ceil(block) as usize, Held::Private);
+        held.resize(known.div_ceil(block) as usize, GpuBlock::Private);
         let mut hits = [0; 3];
         for (_, tier) in &found {
             hits[tier_number(*tier)] += block;
@@ -97,7 +97,7 @@ impl Server {
         let sequence = &mut self.sequences[id as usize];
         (sequence.held, sequence.computed) = (held, found.len() as u64 * block);
         sequence.hits.get_or_insert(hits);
-        sequence.state = State::Running;
+        sequence.state = SequenceState::Running;
         sequence.sources = sources;
         self.fetch(id, &found, ready);
         true
@@ -132,7 +132,7 @@ impl Server {
         sequence.copies = copies;
         sequence.fetch = from_drives.then_some(self.now);
         if copies > 0 {
-            sequence.state = State::Fetching;
+            sequence.state = SequenceState::Fetching;
         }
     }
 
@@ -155,7 +155,7 @@ impl Server {
             let key = self.key_of(id, u64::from(at));
             self.blocks.unpin(key, source);
             if self.blocks.publish(key) {
-                self.sequences[id as usize].held[at as usize] = Held::Shared(key);
+                self.sequences[id as usize].held[at as usize] = GpuBlock::Shared(key);
             }
         }
         let sequence = &mut self.sequences[id as usize];
@@ -166,7 +166,7 @@ impl Server {
             self.tally.fetched(from, self.now, &self.config.load);
         }
         if sequence.copies == 0 {
-            sequence.state = State::Running;
+            sequence.state = SequenceState::Running;
         }
     }
 

@@ -7,7 +7,7 @@ use crate::load::Request;
 
 /// Progress of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum SequenceState {
     /// It waits for admission.
     Waiting,
     /// It waits for cached blocks, or for the copies of evicted ones.
@@ -18,7 +18,7 @@ pub(super) enum State {
 
 /// A GPU block of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum GpuBlock {
     /// Used by this sequence alone.
     Private,
     /// Used by all sequences with the same prefix.
@@ -29,9 +29,9 @@ pub(super) enum Held {
 #[derive(Clone, Debug)]
 pub(super) struct Sequence {
     pub request: Request,
-    pub state: State,
+    pub state: SequenceState,
     /// Its GPU blocks, in order.
-    pub held: Vec<Held>,
+    pub held: Vec<GpuBlock>,
     /// Tokens whose keys and values are on the GPU.
     pub computed: u64,
     /// Tokens generated.
@@ -52,7 +52,7 @@ impl Sequence {
     pub(super) fn new(request: Request) -> Sequence {
         Sequence {
             request,
-            state: State::Waiting,
+            state: SequenceState::Waiting,
             held: Vec::new(),
             computed: 0,
             generated: 0,

@@ -4,7 +4,7 @@ use sim::Time;
 
 use super::Server;
 use super::agenda::Event;
-use super::sequence::{Held, State};
+use super::sequence::{GpuBlock, SequenceState};
 use super::traffic::Purpose;
 use crate::config::WeightSource;
 use crate::gpu::Work;
@@ -31,12 +31,12 @@ impl Server {
         // A sequence that is preempted for another one leaves `running`.
         for id in self.running.clone() {
             let sequence = &self.sequences[id as usize];
-            let decodes = sequence.state == State::Running && sequence.decodes();
+            let decodes = sequence.state == SequenceState::Running && sequence.decodes();
             if decodes && let Some(at) = self.make_room(id) {
                 ready = ready.max(at);
             }
         }
-        let is_running = |id: &u32| self.sequences[*id as usize].state == State::Running;
+        let is_running = |id: &u32| self.sequences[*id as usize].state == SequenceState::Running;
         let decodes = |id: &u32| self.sequences[*id as usize].decodes();
         parts.extend(self.running.iter().filter(|id| is_running(id) && decodes(id)).map(|id| (*id, 1)));
         let mut budget = self.config.scheduler.step_tokens.saturating_sub(parts.len() as u64);
@@ -93,10 +93,10 @@ impl Server {
         loop {
             let mut actions = Vec::new();
             if self.blocks.reserve(1, &mut actions) {
-                self.sequences[id as usize].held.push(Held::Private);
+                self.sequences[id as usize].held.push(GpuBlock::Private);
                 return Some(self.perform(&actions));
             }
-            let is_running = |id: &&u32| self.sequences[**id as usize].state == State::Running;
+            let is_running = |id: &&u32| self.sequences[**id as usize].state == SequenceState::Running;
             let victim = *self.running.iter().rev().find(is_running).expect("at least the sequence itself");
             self.preempt(victim);
             if victim == id {
@@ -111,7 +111,7 @@ impl Server {
         self.blocked = false;
         self.give_back(id);
         let sequence = &mut self.sequences[id as usize];
-        (sequence.state, sequence.computed) = (State::Waiting, 0);
+        (sequence.state, sequence.computed) = (SequenceState::Waiting, 0);
         self.running.retain(|other| *other != id);
         self.waiting.push_front(id);
     }
@@ -119,10 +119,10 @@ impl Server {
     /// Gives back the blocks of a sequence, its last first, so that a prefix outlives what follows it.
     fn give_back(&mut self, id: u32) {
         let held = std::mem::take(&mut self.sequences[id as usize].held);
-        let private = held.iter().filter(|each| **each == Held::Private).count() as u64;
+        let private = held.iter().filter(|each| **each == GpuBlock::Private).count() as u64;
         self.blocks.free_private(private);
         for each in held.iter().rev() {
-            if let Held::Shared(key) = each {
+            if let GpuBlock::Shared(key) = each {
                 self.blocks.release(*key);
             }
         }
@@ -163,7 +163,7 @@ impl Server {
     fn share(&mut self, id: u32, index: u64) {
         let key = self.key_of(id, index);
         if self.blocks.publish(key) {
-            self.sequences[id as usize].held[index as usize] = Held::Shared(key);
+            self.sequences[id as usize].held[index as usize] = GpuBlock::Shared(key);
         }
     }
 

@@ -14,7 +14,7 @@ use system::parts::{Parts, Translation};
 use crate::jobs::Addresses;
 
 /// Writes of one drive in each run of 20 minutes, in thousands, by number of writers: with the schedulers none, BFQ, Kyber
-/// and MQ-Deadline, in this order. From `disk_util` of the artefact's fio files; see `drives/README.md`. The runs with 4 and
+/// and MQ-Deadline, in this order. From `disk_util` of the artifact's fio files; see `drives/README.md`. The runs with 4 and
 /// 16 writers and no scheduler are held out: those with Kyber, which is nearly as fast, stand in for them.
 const RUNS: [(u64, [u64; 4]); 5] = [
     (1, [47_338, 28_491, 38_036, 39_732]),

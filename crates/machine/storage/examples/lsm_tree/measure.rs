@@ -117,7 +117,7 @@ fn drive(blocks: u32, sets: &[(&str, &str)]) -> Parts {
         ("ftl.group", "drive"),
         ("ftl.gc.start", "3"),
         ("ftl.gc.policy", "greedy"),
-        ("ftl.wear_levelling.static", "off"),
+        ("ftl.wear_leveling.static", "off"),
         ("ftl.slc_cache.size", "0B"),
         ("device.power_loss_protection", "true"),
         ("device.read_cache.size", "0B"),

@@ -166,7 +166,7 @@ impl Machine {
     #[inline(never)]
     fn write_done(&mut self, done: Done) {
         let Done { id, status, kind } = done;
-        if kind == nand::Kind::Program
+        if kind == nand::OpKind::Program
             && status.is_ok()
             && let Some(ftl) = self.ftl.plain(id)
         {
@@ -185,8 +185,8 @@ impl Machine {
         let (page, slc) = self.nand.place_of(id);
         let store = self.nand.store_mut();
         match (kind, status) {
-            (nand::Kind::Program, Status::Ok) => crate::prepare::fast::apply_program(&self.ftl, store, id, page, slc),
-            (nand::Kind::Program, _) => store.tear(page, slc),
+            (nand::OpKind::Program, Status::Ok) => crate::prepare::fast::apply_program(&self.ftl, store, id, page, slc),
+            (nand::OpKind::Program, _) => store.tear(page, slc),
             (_, Status::Ok) => store.erase(page.block()),
             _ => store.tear_erase(page.block()),
         }

@@ -52,10 +52,10 @@ impl Machine {
     }
 
     /// Copies a page or a block after an operation on it.
-    pub(super) fn mirror_write(&mut self, kind: nand::Kind, page: PageAddr) {
+    pub(super) fn mirror_write(&mut self, kind: nand::OpKind, page: PageAddr) {
         let Some(mirror) = &mut self.mirror else { return };
         match kind {
-            nand::Kind::Program => mirror.page(self.nand.store(), page),
+            nand::OpKind::Program => mirror.page(self.nand.store(), page),
             _ => mirror.block(self.nand.store(), page.block()),
         }
     }

@@ -104,7 +104,7 @@ impl Machine {
                     // Host, link and front end have no power: drop their events.
                     if let Event::Flash(event) = event {
                         if let Some(done) = self.nand.handle(now, event, &mut NandView(&mut self.world)) {
-                            if done.kind != nand::Kind::Read {
+                            if done.kind != nand::OpKind::Read {
                                 self.apply_write(done);
                             }
                             // Data read for the host is dropped.

@@ -39,7 +39,7 @@ impl Counters {
     pub fn read(machine: &Machine, at: Time, requests: u64) -> Counters {
         let (interface, nand) = (machine.host_interface(), machine.nand());
         let geometry = nand.config().geometry;
-        let paths = interface.utilisation(at).into_iter().map(|u| u.busy);
+        let paths = interface.utilization(at).into_iter().map(|u| u.busy);
         let channels = (0..geometry.channels).map(|channel| nand.channel_stats(at, channel).busy);
         let ecc = nand.ecc_stats(at);
         Counters {
@@ -87,14 +87,14 @@ impl Counters {
 /// Returns the names of the entries of [`Counters::busy`], in order.
 pub fn busy_names(machine: &Machine) -> Vec<String> {
     let paths =
-        machine.host_interface().utilisation(machine.now()).into_iter().map(|u| format!("{} {}", u.part, u.name));
+        machine.host_interface().utilization(machine.now()).into_iter().map(|u| format!("{} {}", u.part, u.name));
     let channels = (0..machine.nand().config().geometry.channels).map(|channel| format!("flash channel {channel}"));
     paths.chain(channels).collect()
 }
 
 /// State of a machine at one point in time.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct State {
+pub struct MachineState {
     /// State of the translation layer.
     pub occupancy: Occupancy,
     /// Number of dies that are erasing.
@@ -105,13 +105,13 @@ pub struct State {
     pub host_interface_queue: u32,
 }
 
-impl State {
+impl MachineState {
     /// Reads the state of `machine`.
-    pub fn read(machine: &Machine) -> State {
+    pub fn read(machine: &Machine) -> MachineState {
         let nand = machine.nand();
         let mut lengths = Vec::new();
         machine.host_interface().queue_lengths(&mut lengths);
-        State {
+        MachineState {
             occupancy: machine.ftl().occupancy(),
             dies_erasing: nand.dies_erasing(),
             die_queue: (0..nand.config().geometry.all_dies()).map(|die| nand.die_load(die as u16)).sum(),
@@ -128,7 +128,7 @@ pub struct Mark {
     /// The counters.
     pub counters: Counters,
     /// The state at the same time.
-    pub state: State,
+    pub state: MachineState,
 }
 
 /// Snapshots at the ends of a recorder's windows.

@@ -3,7 +3,7 @@
 use sim::Time;
 
 use crate::machine::Machine;
-use crate::results::counters::{Counters, Marks, State};
+use crate::results::counters::{Counters, MachineState, Marks};
 use crate::run::Outcome;
 use crate::run::record::Recorder;
 
@@ -17,14 +17,14 @@ pub struct Interval {
     /// Counters of the interval.
     pub counters: Counters,
     /// State of the machine at the end.
-    pub state: State,
+    pub state: MachineState,
 }
 
 /// Returns the intervals of a run. Their counters add up to those of the whole run.
 pub fn intervals(outcome: &Outcome) -> Vec<Interval> {
     let mut found = Vec::new();
     let mut last: Option<Counters> = None;
-    let mut state = State::default();
+    let mut state = MachineState::default();
     if let Some((before, marks)) = &outcome.before {
         add(before, marks, outcome.recorder.origin(), (&mut last, &mut state), &mut found);
     }
@@ -37,7 +37,7 @@ fn add(
     recorder: &Recorder,
     marks: &Marks,
     end: Time,
-    (last, state): (&mut Option<Counters>, &mut State),
+    (last, state): (&mut Option<Counters>, &mut MachineState),
     found: &mut Vec<Interval>,
 ) {
     for point in recorder.points() {
@@ -66,5 +66,5 @@ fn close(machine: &Machine, outcome: &Outcome, last: Option<&Counters>, found: &
     let rest = Counters::read(machine, outcome.end.max(machine.now()), outcome.requests).since(last);
     assert_eq!(interval.counters.at, Time::ZERO, "the last interval ends with the run, not with a snapshot");
     interval.counters = rest;
-    interval.state = State::read(machine);
+    interval.state = MachineState::read(machine);
 }

@@ -396,7 +396,7 @@ fn shared_buffer(counters: &Counters) -> Option<Value> {
         .map(|bus| {
             let beside = (bus.traffic_lines > 0).then(|| bus.traffic_waits / bus.traffic_lines);
             let all = json!({
-                "utilisation": part_of(bus.busy, end),
+                "utilization": part_of(bus.busy, end),
                 "word_bytes": bus.word_bytes,
                 "buffer_bytes": bus.buffer_bytes,
                 "dram_bytes": bus.dram_bytes,
@@ -432,7 +432,7 @@ fn shared_buffer(counters: &Counters) -> Option<Value> {
         "dma": {
             "bytes": report.dma_bytes,
             "transfers": report.dma_transfers,
-            "utilisation": part_of(report.dma_busy, end),
+            "utilization": part_of(report.dma_busy, end),
         },
         "banks": {
             "accesses": banks.accesses,
@@ -441,7 +441,7 @@ fn shared_buffer(counters: &Counters) -> Option<Value> {
             "conflict_probability": ratio(banks.conflicts, banks.accesses),
             "conflict_probability_beside_host": ratio(banks.conflicts, banks.beside_host),
             "held_up_s": banks.held_up.secs_f64(),
-            "utilisation": part_of(banks.busy, end),
+            "utilization": part_of(banks.busy, end),
             "host_lines": banks.host_lines,
             "activations": banks.activations,
         },

@@ -17,7 +17,7 @@ use workload::{Beyond, ContinueOnError, Io, JobInfo, Next, Options, Player, Repl
 
 use crate::machine::{Completion, Machine};
 use crate::prepare::{Preparation, PrepareError, Prepared, prepare};
-use crate::results::counters::{Counters, Mark, Marks, State};
+use crate::results::counters::{Counters, MachineState, Mark, Marks};
 use crate::results::fio_json::Issued;
 pub use crate::results::measured::Measured;
 use crate::run::course::Course;
@@ -317,7 +317,7 @@ impl<'a> Flight<'a> {
     /// Takes a snapshot of the counters before the first request that ends at or after `at` is recorded.
     fn mark(&mut self, at: Time) {
         let counters = Counters::read(self.machine, at, self.player.completed().saturating_sub(1));
-        let state = State::read(self.machine);
+        let state = MachineState::read(self.machine);
         if std::mem::take(&mut self.ramp) {
             self.begin = Some(counters.clone());
         }

@@ -124,8 +124,8 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     set("ftl.gc.start", "3".to_owned());
     set("ftl.gc.streams", rng.chance(0.7).to_string());
     set("ftl.gc.copies", "4".to_owned());
-    set("ftl.wear_levelling.dynamic", rng.chance(0.5).to_string());
-    set("ftl.wear_levelling.static", pick(rng, &["off", "3"]).to_owned());
+    set("ftl.wear_leveling.dynamic", rng.chance(0.5).to_string());
+    set("ftl.wear_leveling.static", pick(rng, &["off", "3"]).to_owned());
 
     let (sata, ufs, shared) = match std::env::var("LINK").as_deref() {
         Ok(kind) => (kind == "sata", kind == "ufs", kind == "shared-buffer"),

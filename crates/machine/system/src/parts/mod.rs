@@ -26,7 +26,7 @@ pub struct Parts {
     /// The flash translation layer, if the drive has no zones.
     pub ftl: layer::Config,
     /// The translation layer of zones, if the drive has some.
-    pub zones: Option<::zones::ftl::Config>,
+    pub zones: Option<::zones::ftl::ZonedFtlConfig>,
     /// The translation layer of a conventional part behind the zones, on the last blocks of every plane, if there is one.
     pub conventional: Option<layer::Config>,
     /// The flash.

@@ -3,7 +3,7 @@
 use ftl::config::ConfigError;
 use media::Geometry;
 use nand::PayloadKind;
-use zones::ftl::Config;
+use zones::ftl::ZonedFtlConfig;
 
 /// Mapping blocks of a plane that a conventional part may need beyond its capacity: for collection and the journal.
 const SPARE_MAX: u32 = 64;
@@ -15,14 +15,14 @@ use crate::System;
 use ftl::section::WriteMode;
 
 /// Returns the configuration of the zones of `system`, if it has some.
-pub(super) fn zones(system: &System, geometry: Geometry, payload: PayloadKind) -> Option<Config> {
+pub(super) fn zones(system: &System, geometry: Geometry, payload: PayloadKind) -> Option<ZonedFtlConfig> {
     let (z, d, unit) = (&system.zones, &system.caches, system.ftl.unit);
     if !system.has_zones() {
         return None;
     }
     let size = z.size;
     let dies = z.dies.unwrap_or(geometry.all_dies());
-    Some(Config {
+    Some(ZonedFtlConfig {
         zones: zones::Config {
             zones: (system.user_bytes / size) as u32,
             size: size / unit,

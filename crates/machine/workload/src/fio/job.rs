@@ -8,7 +8,7 @@ use sim::Time;
 
 use super::JobFileError;
 use super::no_effect;
-use super::pattern::{Kind, ReadWrite, Sizes, WRITE, divisor};
+use super::pattern::{ReadWrite, ReadWriteKind, Sizes, WRITE, divisor};
 use super::rules::{ContinueOnError, ExitAll, LatencyTarget, PlacementKeys, Steady, Strides, Trims};
 use super::value::{Amount, KbBase};
 use crate::dist::Distribution;
@@ -203,7 +203,7 @@ impl Job {
             settings: Vec::new(),
             folder: folder.to_owned(),
             kb: KbBase::Compatible,
-            rw: ReadWrite { random: false, kind: Kind::Only(Op::Read) },
+            rw: ReadWrite { random: false, kind: ReadWriteKind::Only(Op::Read) },
             block: [None; 3],
             range: [None; 3],
             split: [const { None }; 3],
@@ -378,7 +378,7 @@ impl Job {
                 return fail(key, "found without data placement, expected fdp=1 or dataplacement=fdp as well");
             }
         }
-        if self.verify && self.rw.kind == Kind::Only(Op::Trim) {
+        if self.verify && self.rw.kind == ReadWriteKind::Only(Op::Trim) {
             return fail("verify", "found on a job that only trims, expected a job that reads or writes");
         }
         Ok(())

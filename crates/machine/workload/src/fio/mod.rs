@@ -28,7 +28,7 @@ use std::path::Path;
 pub use error::JobFileError;
 pub(crate) use job::{Job, ReplayKeys, Setting};
 pub use keys::{KeyHelp, keys};
-pub(crate) use pattern::{Kind, READ, Sizes, TRIM, WRITE};
+pub(crate) use pattern::{READ, ReadWriteKind, Sizes, TRIM, WRITE};
 pub use rules::ContinueOnError;
 pub(crate) use rules::{ExitAll, LatencyTarget, Steady, Strides, Trims};
 pub(crate) use value::Amount;

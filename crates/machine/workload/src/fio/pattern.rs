@@ -15,12 +15,12 @@ pub(crate) struct ReadWrite {
     /// Whether addresses are random rather than sequential.
     pub random: bool,
     /// The directions.
-    pub kind: Kind,
+    pub kind: ReadWriteKind,
 }
 
 /// Directions of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ReadWriteKind {
     /// A single direction.
     Only(Op),
     /// Reads and writes.
@@ -32,27 +32,27 @@ pub(crate) enum Kind {
 impl ReadWrite {
     /// All values of the key and their meanings.
     pub const NAMES: [(&str, ReadWrite); 11] = [
-        ("read", ReadWrite { random: false, kind: Kind::Only(Op::Read) }),
-        ("write", ReadWrite { random: false, kind: Kind::Only(Op::Write) }),
-        ("trim", ReadWrite { random: false, kind: Kind::Only(Op::Trim) }),
-        ("randread", ReadWrite { random: true, kind: Kind::Only(Op::Read) }),
-        ("randwrite", ReadWrite { random: true, kind: Kind::Only(Op::Write) }),
-        ("randtrim", ReadWrite { random: true, kind: Kind::Only(Op::Trim) }),
-        ("rw", ReadWrite { random: false, kind: Kind::Mixed }),
-        ("readwrite", ReadWrite { random: false, kind: Kind::Mixed }),
-        ("randrw", ReadWrite { random: true, kind: Kind::Mixed }),
-        ("trimwrite", ReadWrite { random: false, kind: Kind::TrimWrite }),
-        ("randtrimwrite", ReadWrite { random: true, kind: Kind::TrimWrite }),
+        ("read", ReadWrite { random: false, kind: ReadWriteKind::Only(Op::Read) }),
+        ("write", ReadWrite { random: false, kind: ReadWriteKind::Only(Op::Write) }),
+        ("trim", ReadWrite { random: false, kind: ReadWriteKind::Only(Op::Trim) }),
+        ("randread", ReadWrite { random: true, kind: ReadWriteKind::Only(Op::Read) }),
+        ("randwrite", ReadWrite { random: true, kind: ReadWriteKind::Only(Op::Write) }),
+        ("randtrim", ReadWrite { random: true, kind: ReadWriteKind::Only(Op::Trim) }),
+        ("rw", ReadWrite { random: false, kind: ReadWriteKind::Mixed }),
+        ("readwrite", ReadWrite { random: false, kind: ReadWriteKind::Mixed }),
+        ("randrw", ReadWrite { random: true, kind: ReadWriteKind::Mixed }),
+        ("trimwrite", ReadWrite { random: false, kind: ReadWriteKind::TrimWrite }),
+        ("randtrimwrite", ReadWrite { random: true, kind: ReadWriteKind::TrimWrite }),
     ];
 
     /// Returns whether the job has requests of this direction ([`READ`], [`WRITE`] or [`TRIM`]).
     pub fn has(self, direction: usize) -> bool {
         match self.kind {
-            Kind::Only(Op::Read) => direction == READ,
-            Kind::Only(Op::Write) => direction == WRITE,
-            Kind::Only(_) => direction == TRIM,
-            Kind::Mixed => direction != TRIM,
-            Kind::TrimWrite => direction != READ,
+            ReadWriteKind::Only(Op::Read) => direction == READ,
+            ReadWriteKind::Only(Op::Write) => direction == WRITE,
+            ReadWriteKind::Only(_) => direction == TRIM,
+            ReadWriteKind::Mixed => direction != TRIM,
+            ReadWriteKind::TrimWrite => direction != READ,
         }
     }
 }

@@ -23,7 +23,7 @@ mod writer;
 
 pub use format::Format;
 pub use header::{Header, Icache};
-pub use reader::{CHUNK, Kind, Options, Reader};
+pub use reader::{AccessKind, CHUNK, Options, Reader};
 pub use writer::Writer;
 
 /// The first line.

@@ -15,7 +15,7 @@ pub const CHUNK: usize = 1 << 16;
 
 /// Accesses of a memory trace that count as page requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum AccessKind {
     /// Instruction fetches.
     Code,
     /// Loads and stores.
@@ -33,7 +33,7 @@ pub struct Options {
     pub page_bytes: Option<u32>,
     /// Accesses of a memory trace that count as requests; if `None`, fetches if the format records them, otherwise
     /// data.
-    pub kind: Option<Kind>,
+    pub kind: Option<AccessKind>,
 }
 
 /// Page size of a OneNAND buffer.
@@ -59,7 +59,7 @@ enum Source {
     /// The accesses of a chunk; the first `done` have been converted to pages.
     Memory {
         reader: memory::Reader,
-        kind: Kind,
+        kind: AccessKind,
         accesses: Vec<Access>,
         done: usize,
     },
@@ -129,7 +129,7 @@ impl Reader {
                 Source::OracleGeneral(input)
             }
             Format::Memory(inner) => {
-                let usual = if inner == memory::Format::Lackey { Kind::Code } else { Kind::Data };
+                let usual = if inner == memory::Format::Lackey { AccessKind::Code } else { AccessKind::Data };
                 let reader = memory::Reader::new(input, Some(inner))?;
                 let kind = options.kind.unwrap_or(usual);
                 Source::Memory { reader, kind, accesses: Vec::new(), done: 0 }
@@ -269,7 +269,7 @@ fn objects(input: &mut Input, chunk: &mut Vec<u64>) -> Result<bool, TraceError> 
 fn addresses(
     reader: &mut memory::Reader,
     (accesses, done): (&mut Vec<Access>, &mut usize),
-    kind: Kind,
+    kind: AccessKind,
     page_bytes: u64,
     chunk: &mut Vec<u64>,
 ) -> Result<bool, TraceError> {
@@ -284,9 +284,9 @@ fn addresses(
         let access = accesses[*done];
         *done += 1;
         let wanted = match kind {
-            Kind::Code => access.op == Op::Fetch,
-            Kind::Data => access.op != Op::Fetch,
-            Kind::All => true,
+            AccessKind::Code => access.op == Op::Fetch,
+            AccessKind::Data => access.op != Op::Fetch,
+            AccessKind::All => true,
         };
         if wanted {
             let end = access.address.saturating_add(u64::from(access.bytes) - 1);

@@ -2,7 +2,7 @@
 
 use media::Op;
 
-use super::{Player, Source, State};
+use super::{JobState, Player, Source};
 use crate::fio::{ContinueOnError, ExitAll, Job};
 
 /// Effect of an error on a job.
@@ -66,12 +66,12 @@ impl Player {
             generated.stop();
         }
         let waits = match job.state {
-            State::Timed | State::Delayed => true,
-            State::Parked => job.in_flight == 0,
-            State::Idle | State::Ready | State::Ended => false,
+            JobState::Timed | JobState::Delayed => true,
+            JobState::Parked => job.in_flight == 0,
+            JobState::Idle | JobState::Ready | JobState::Ended => false,
         };
         if waits {
-            job.state = State::Ready;
+            job.state = JobState::Ready;
             self.ready.push(index);
         }
     }

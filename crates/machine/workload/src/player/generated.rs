@@ -8,7 +8,7 @@ use super::region::Region;
 use super::step::{Draft, Step};
 use super::trims::TrimQueue;
 use super::written::Written;
-use crate::fio::{Job, JobFileError, Kind, READ, TRIM, WRITE};
+use crate::fio::{Job, JobFileError, READ, ReadWriteKind, TRIM, WRITE};
 use crate::placement::Placement;
 
 /// Generates the requests of a job from a job file.
@@ -107,7 +107,7 @@ impl Generated {
         let key = if job.setting("blockalign").is_some() { "blockalign" } else { "random_distribution" };
         let pattern = Pattern::new(job, start, bytes, rng, placement).map_err(|why| job.error(file, key, &why))?;
         let endless = job.time_based && job.runtime.is_some();
-        let passes = if job.rw.kind == Kind::TrimWrite { 2 } else { 1 };
+        let passes = if job.rw.kind == ReadWriteKind::TrimWrite { 2 } else { 1 };
         let io_size = io_size.unwrap_or(bytes);
         let limits = Limits {
             bytes: if endless { u64::MAX } else { io_size.saturating_mul(passes) },
@@ -138,7 +138,7 @@ impl Generated {
             think_due: false,
             think_until: Time::ZERO,
             // As in fio, a job that trims and then writes each block has no flushes.
-            fsync: if writes && job.rw.kind != Kind::TrimWrite { [job.fsync, job.fdatasync] } else { [0, 0] },
+            fsync: if writes && job.rw.kind != ReadWriteKind::TrimWrite { [job.fsync, job.fdatasync] } else { [0, 0] },
             writes: 0,
             flush_due: false,
             flushing: false,

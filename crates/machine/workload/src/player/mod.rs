@@ -43,7 +43,7 @@ use sim::{Dense, Streams, Time};
 use crate::error::Error;
 use crate::fio::ExitAll;
 use crate::placement::Placement;
-use crate::workload::{Plan, PlanSource, Workload};
+use crate::workload::{JobPlan, PlanSource, Workload};
 use errors::OnError;
 use flow::{Flows, Share};
 use generated::Generated;
@@ -137,7 +137,7 @@ pub const DEPTHS: usize = 7;
 
 /// A job and its state in the player.
 struct Job {
-    state: State,
+    state: JobState,
     in_flight: u32,
     depth: u32,
     // End of the wait in state `Timed`.
@@ -176,7 +176,7 @@ struct Lifecycle {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum JobState {
     /// Its stage has not started.
     Idle,
     /// In the ready queue.
@@ -241,7 +241,7 @@ impl Player {
             total = total.zip(requests).map(|(a, b): (u64, u64)| a.saturating_add(b));
             let on_error = OnError::new(options.continue_on_error);
             let lifecycle = Box::new(Lifecycle::new(plan, info.group, depth, on_error, &mut flows, streams)?);
-            let (state, timer, levels) = (State::Idle, Time::ZERO, [0; DEPTHS]);
+            let (state, timer, levels) = (JobState::Idle, Time::ZERO, [0; DEPTHS]);
             jobs.push(Job { state, in_flight: 0, depth, timer, source, levels, lifecycle });
         }
         let mut player = Player {
@@ -350,9 +350,9 @@ impl Player {
     fn next_general(&mut self, now: Time) -> Result<Next, Error> {
         while let Some(index) = self.ready.first() {
             let job = &mut self.jobs[index as usize];
-            debug_assert!(job.state == State::Ready);
+            debug_assert!(job.state == JobState::Ready);
             if job.in_flight >= job.depth {
-                job.state = State::Parked;
+                job.state = JobState::Parked;
                 self.ready.pop();
                 continue;
             }
@@ -372,7 +372,8 @@ impl Player {
             if let Step::Issue(Draft { request, due, measured, verify, epoch }) = step {
                 job.count(&mut self.ready);
                 let lifecycle = &mut job.lifecycle;
-                lifecycle.draining = job.state == State::Parked && (lifecycle.batch > 1 || lifecycle.low < job.depth);
+                lifecycle.draining =
+                    job.state == JobState::Parked && (lifecycle.batch > 1 || lifecycle.low < job.depth);
                 if let Some(log) = &mut lifecycle.log {
                     log.write(now, &request)?;
                 }
@@ -389,16 +390,16 @@ impl Player {
                 Step::Issue(_) => unreachable!("returned above"),
                 Step::Wait(at) => {
                     assert!(at > now, "job {index} waits for {at}, which is not after {now}");
-                    (job.state, job.timer) = (State::Timed, at);
+                    (job.state, job.timer) = (JobState::Timed, at);
                     self.timers.push(Reverse((at, index)));
                     self.next_timer = self.next_timer.min(at);
                 }
                 Step::Park => {
                     assert!(job.in_flight > 0, "job {index} waits for a completion but has no outstanding requests");
-                    job.state = State::Parked;
+                    job.state = JobState::Parked;
                 }
                 Step::Done => {
-                    job.state = State::Ended;
+                    job.state = JobState::Ended;
                     if let Some(log) = &mut job.lifecycle.log {
                         log.finish()?;
                     }
@@ -420,8 +421,8 @@ impl Player {
         let slot = self.slots.release(id);
         let job = &mut self.jobs[slot.job as usize];
         job.in_flight -= 1;
-        if job.state == State::Parked && matches!(job.source, Source::Plain(_)) {
-            job.state = State::Ready;
+        if job.state == JobState::Parked && matches!(job.source, Source::Plain(_)) {
+            job.state = JobState::Ready;
             self.ready.push(slot.job);
         } else {
             self.complete_general(now, slot);
@@ -451,7 +452,7 @@ impl Player {
             Verdict::End => lifecycle.stop = true,
         }
         match job.state {
-            State::Parked => {
+            JobState::Parked => {
                 if lifecycle.draining {
                     if !lifecycle.stop && job.in_flight > lifecycle.low.min(job.depth.saturating_sub(lifecycle.batch)) {
                         return;
@@ -460,11 +461,11 @@ impl Player {
                 }
             }
             // The timer remains queued and is ignored when it expires.
-            State::Timed if woken || lifecycle.stop => {}
-            State::Ended if job.in_flight == 0 => return self.end_of_job(now, slot.job),
+            JobState::Timed if woken || lifecycle.stop => {}
+            JobState::Ended if job.in_flight == 0 => return self.end_of_job(now, slot.job),
             _ => return,
         }
-        job.state = State::Ready;
+        job.state = JobState::Ready;
         self.ready.push(slot.job);
     }
 
@@ -476,8 +477,8 @@ impl Player {
     /// Returns the progress of the run.
     pub fn progress(&self) -> Progress {
         let fraction = |job: &Job| match (&job.source, job.state) {
-            (_, State::Idle) => 0.0,
-            (_, State::Ended) => 1.0,
+            (_, JobState::Idle) => 0.0,
+            (_, JobState::Ended) => 1.0,
             (Source::Plain(generated) | Source::Generated(generated), _) => generated.progress(self.now),
             (Source::Replay(replay), _) => replay.progress(),
         };
@@ -494,13 +495,13 @@ impl Player {
     fn expire(&mut self, now: Time) {
         while let Some(Reverse((at, index))) = self.timers.peek().copied() {
             let job = &mut self.jobs[index as usize];
-            let stale = job.state != State::Timed || job.timer != at;
+            let stale = job.state != JobState::Timed || job.timer != at;
             if at > now && !stale {
                 break;
             }
             self.timers.pop();
             if !stale {
-                job.state = State::Ready;
+                job.state = JobState::Ready;
                 self.ready.push(index);
             }
         }
@@ -512,11 +513,11 @@ impl Player {
         let job = &mut self.jobs[index as usize];
         let share = job.lifecycle.share.as_ref().expect("a job with a flow");
         if job.lifecycle.flow_sleep > Time::ZERO {
-            (job.state, job.timer) = (State::Timed, now.saturating_add(job.lifecycle.flow_sleep));
+            (job.state, job.timer) = (JobState::Timed, now.saturating_add(job.lifecycle.flow_sleep));
             self.timers.push(Reverse((job.timer, index)));
             self.next_timer = self.next_timer.min(job.timer);
         } else {
-            job.state = State::Delayed;
+            job.state = JobState::Delayed;
             self.flows.wait(share, index);
         }
     }
@@ -525,8 +526,8 @@ impl Player {
     fn recheck(&mut self, waiting: &[u16]) {
         for index in waiting {
             let job = &mut self.jobs[*index as usize];
-            if job.state == State::Delayed {
-                job.state = State::Ready;
+            if job.state == JobState::Delayed {
+                job.state = JobState::Ready;
                 self.ready.push(*index);
             }
         }
@@ -577,7 +578,7 @@ impl Player {
             let job = &mut self.jobs[index];
             job.lifecycle.begun = true;
             if job.lifecycle.stop {
-                (job.state, job.lifecycle.over, dropped) = (State::Ended, true, true);
+                (job.state, job.lifecycle.over, dropped) = (JobState::Ended, true, true);
                 continue;
             }
             let start = now.saturating_add(job.lifecycle.delay);
@@ -593,11 +594,11 @@ impl Player {
             }
             self.running += 1;
             if start > now {
-                (job.state, job.timer) = (State::Timed, start);
+                (job.state, job.timer) = (JobState::Timed, start);
                 self.timers.push(Reverse((start, index as u16)));
                 self.next_timer = self.next_timer.min(start);
             } else {
-                job.state = State::Ready;
+                job.state = JobState::Ready;
                 self.ready.push(index as u16);
             }
         }
@@ -608,7 +609,7 @@ impl Player {
 impl Lifecycle {
     /// Creates the lifecycle of a plan's job.
     fn new(
-        plan: &Plan,
+        plan: &JobPlan,
         group: u32,
         depth: u32,
         on_error: OnError,
@@ -670,7 +671,7 @@ impl Job {
         self.in_flight += 1;
         self.levels[level(self.in_flight)] += 1;
         if self.in_flight >= self.depth {
-            self.state = State::Parked;
+            self.state = JobState::Parked;
             ready.pop();
         } else {
             ready.rotate();

@@ -5,7 +5,7 @@ use sim::Rng;
 
 use super::order::Order;
 use crate::dist::{Distribution, FreeMap, Sampler};
-use crate::fio::{Job, Kind, READ, Sizes, TRIM, WRITE};
+use crate::fio::{Job, READ, ReadWriteKind, Sizes, TRIM, WRITE};
 use crate::placement::Placement;
 
 /// Generates a job's requests, one after another.
@@ -68,11 +68,11 @@ impl Pattern {
     /// A message, if the distribution of addresses does not fit this region.
     pub fn new(job: &Job, start: u64, bytes: u64, mut rng: Rng, placement: Placement) -> Result<Pattern, String> {
         let kind = match job.rw.kind {
-            Kind::Only(Op::Read) => Mix::Only(READ),
-            Kind::Only(Op::Write) => Mix::Only(WRITE),
-            Kind::Only(_) => Mix::Only(TRIM),
-            Kind::Mixed => Mix::Mixed(job.reads),
-            Kind::TrimWrite => Mix::TrimWrite,
+            ReadWriteKind::Only(Op::Read) => Mix::Only(READ),
+            ReadWriteKind::Only(Op::Write) => Mix::Only(WRITE),
+            ReadWriteKind::Only(_) => Mix::Only(TRIM),
+            ReadWriteKind::Mixed => Mix::Mixed(job.reads),
+            ReadWriteKind::TrimWrite => Mix::TrimWrite,
         };
         let mut samplers = Vec::new();
         let mut directions = [READ, WRITE, TRIM].map(|direction| {

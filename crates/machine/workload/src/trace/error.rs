@@ -4,19 +4,19 @@ use std::fmt;
 
 /// Position in a trace: a line of text, or a record of a binary format, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Position {
     /// A line of text.
     Line(u64),
     /// A binary record.
     Record(u64),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Position {
     /// Formats the position as it follows the file's name: `:17` or ` record 17`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Line(n) => write!(f, ":{n}"),
-            Place::Record(n) => write!(f, " record {n}"),
+            Position::Line(n) => write!(f, ":{n}"),
+            Position::Record(n) => write!(f, " record {n}"),
         }
     }
 }
@@ -39,7 +39,7 @@ pub enum TraceError {
         /// The file.
         file: String,
         /// The line or record.
-        place: Place,
+        place: Position,
         /// The field's name in the format's own documentation.
         field: &'static str,
         /// The value that was found.
@@ -81,7 +81,7 @@ pub enum TraceError {
         /// The file.
         file: String,
         /// The line or record that could not be completed.
-        place: Place,
+        place: Position,
         /// gzip or zstd.
         compression: &'static str,
         /// "ends" or "is damaged".
@@ -97,7 +97,7 @@ pub enum TraceError {
         /// The file.
         file: String,
         /// The record.
-        place: Place,
+        place: Position,
         /// Bytes of the record that are in the file.
         found: usize,
         /// Bytes of a complete record.

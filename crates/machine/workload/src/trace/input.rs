@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use crate::trace::fields::{Fault, quote};
-use crate::trace::{Place, TraceError};
+use crate::trace::{Position, TraceError};
 
 /// Maximum length of a line, and the amount of a trace that is buffered.
 const LINE_MAX: usize = 1 << 16;
@@ -135,12 +135,12 @@ impl Input {
     }
 
     /// Returns the position of the last line or record, or of the first if none was consumed.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> Position {
         self.place_of(self.taken.max(1))
     }
 
-    fn place_of(&self, number: u64) -> Place {
-        if self.binary { Place::Record(number) } else { Place::Line(number) }
+    fn place_of(&self, number: u64) -> Position {
+        if self.binary { Position::Record(number) } else { Position::Line(number) }
     }
 
     /// Converts a fault of the last line or record into an error.

@@ -23,7 +23,7 @@ mod requests;
 
 use sim::Time;
 
-pub use error::{Place, TraceError};
+pub use error::{Position, TraceError};
 pub use formats::Format;
 pub use formats::columns::Columns;
 pub(crate) use input::{Input, open_file};

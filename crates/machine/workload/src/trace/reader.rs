@@ -7,7 +7,7 @@ use crate::trace::clock::Clock;
 use crate::trace::formats::Format;
 use crate::trace::input::Input;
 use crate::trace::requests::{Requests, Source};
-use crate::trace::{Place, Record, TraceError};
+use crate::trace::{Position, Record, TraceError};
 
 /// Reader of a trace: an iterator over its [`Record`]s in file order.
 ///
@@ -74,7 +74,7 @@ impl Reader {
     }
 
     /// Returns the position of the last record, or of the first if none was read.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Position {
         self.input.place()
     }
 

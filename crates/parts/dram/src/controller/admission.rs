@@ -4,8 +4,8 @@ use sim::Time;
 
 use crate::controller::channel::{Channel, NO_TRANSFER, Transfer};
 use crate::controller::requests::Span;
-use crate::device::Place;
-use crate::request::{Ack, Kind, Request};
+use crate::device::DecodedAddress;
+use crate::request::{Ack, Request, RequestKind};
 use crate::state::{NEVER, PowerMode};
 
 impl Channel {
@@ -17,7 +17,7 @@ impl Channel {
         request: &Request,
         Span { group, burst, bursts }: Span,
     ) {
-        let posts = u32::from(request.kind == Kind::Write);
+        let posts = u32::from(request.kind == RequestKind::Write);
         let number = self.keep_transfer(Transfer {
             request: *request,
             submitted,
@@ -43,7 +43,7 @@ impl Channel {
     /// Assigns a number to a transfer.
     pub(crate) fn keep_transfer(&mut self, transfer: Transfer) -> u32 {
         self.ending[usize::from(transfer.to_serve > 1)] += u32::from(transfer.ends_served());
-        self.has_through |= transfer.request.ack == Ack::Written && transfer.request.kind == Kind::Write;
+        self.has_through |= transfer.request.ack == Ack::Written && transfer.request.kind == RequestKind::Write;
         let number = self.free_transfer;
         if number == NO_TRANSFER {
             self.transfers.push(transfer);
@@ -81,8 +81,8 @@ impl Channel {
 
     /// Returns false if no burst waits, or all waiting bursts are for a full queue.
     pub(crate) fn some_may_enter(&self) -> bool {
-        (self.waiting > self.waiting_writes && self.queues.has_room(Kind::Read))
-            || (self.waiting_writes > 0 && self.queues.has_room(Kind::Write))
+        (self.waiting > self.waiting_writes && self.queues.has_room(RequestKind::Read))
+            || (self.waiting_writes > 0 && self.queues.has_room(RequestKind::Write))
     }
 
     /// Admits the next burst of `transfer`, unless its queue is full or it would overtake. Returns true if it entered.
@@ -96,10 +96,10 @@ impl Channel {
         let (place, arrived) = (self.requests.layout(transfer.group).place(transfer.burst), number);
         let bank = self.state.number_of(&place);
         // A write may not pass a read of the same burst; it enters when the read has been served.
-        if kind == Kind::Write && self.queues.holds(Kind::Read, &place, bank) {
+        if kind == RequestKind::Write && self.queues.holds(RequestKind::Read, &place, bank) {
             return false;
         }
-        let forwarded = kind == Kind::Read && self.queues.holds(Kind::Write, &place, bank);
+        let forwarded = kind == RequestKind::Read && self.queues.holds(RequestKind::Write, &place, bank);
         self.state.bus_free = self.state.bus_free.max(cycle);
         self.note_entries(cycle, arrived, 1);
         if forwarded {
@@ -113,7 +113,7 @@ impl Channel {
     }
 
     /// Inserts a burst into its queue.
-    fn enqueue(&mut self, cycle: u64, kind: Kind, place: &Place, bank: usize, transfer: u32) {
+    fn enqueue(&mut self, cycle: u64, kind: RequestKind, place: &DecodedAddress, bank: usize, transfer: u32) {
         let rank = place.rank as usize;
         let changes = self.queues.push(kind, cycle, place, bank, self.state.bank(rank, bank).row, transfer);
         let usage = &mut self.maintenance.ranks[rank];
@@ -137,8 +137,8 @@ impl Channel {
         if last {
             self.ports[port as usize].pop_front();
             self.waiting -= 1;
-            self.waiting_writes -= u32::from(kind == Kind::Write);
-            if kind == Kind::Write && ack == Ack::Accepted {
+            self.waiting_writes -= u32::from(kind == RequestKind::Write);
+            if kind == RequestKind::Write && ack == Ack::Accepted {
                 self.finish(number, self.state.clock.time(cycle).max(submitted));
             }
         }

@@ -16,8 +16,8 @@ use crate::controller::queue::{NONE, Queues};
 use crate::controller::requests::Requests;
 use crate::controller::train::Train;
 use crate::controller::{Config, ConfigError};
-use crate::request::{Completion, Kind, RankKind, Request};
-use crate::state::{Command, CommandKind, EnergyByUse, NEVER, PerRank, RankActivity, State, class};
+use crate::request::{Completion, RankKind, Request, RequestKind};
+use crate::state::{ChannelState, Command, CommandKind, EnergyByUse, NEVER, PerRank, RankActivity, class};
 use crate::stats::{ChannelStats, PortStats};
 
 /// Marks the absence of a transfer.
@@ -64,7 +64,7 @@ pub(crate) struct Settings {
 /// It has more fields than a struct should have, because its parts share the queues' state in every step.
 pub struct Channel {
     pub(crate) settings: Settings,
-    pub(crate) state: State,
+    pub(crate) state: ChannelState,
     pub(crate) requests: Requests,
     pub(crate) maintenance: Maintenance,
     /// Per-rank candidates for the next command of each bank.
@@ -90,7 +90,7 @@ pub struct Channel {
     /// Lower bound for the next column command.
     pub(crate) column_at: u64,
     /// Current use of the bus: reads, or a drain of writes.
-    pub(crate) direction: Kind,
+    pub(crate) direction: RequestKind,
     /// Bursts since the last turn.
     pub(crate) turned: u32,
     /// True if the drain continues although reads wait.
@@ -114,7 +114,7 @@ impl Channel {
     /// Fails if the configuration is invalid.
     pub fn new(config: &Config) -> Result<Channel, ConfigError> {
         config.check()?;
-        let state = State::new(&config.device, &config.rank_kinds(), config.refresh);
+        let state = ChannelState::new(&config.device, &config.rank_kinds(), config.refresh);
         let age_max = state.clock.at_or_after(config.age_max);
         Ok(Channel {
             settings: Settings {
@@ -141,7 +141,7 @@ impl Channel {
             enter_next: 0,
             room_at: [0; 2],
             column_at: 0,
-            direction: Kind::Read,
+            direction: RequestKind::Read,
             turned: 0,
             draining: false,
             goes_far: false,
@@ -171,7 +171,7 @@ impl Channel {
         }
         let arrival = arrival.max(self.state.now);
         let span = self.requests.locate(&request);
-        let may_be_train = self.goes_far || (span.bursts == 1 && request.kind == Kind::Read);
+        let may_be_train = self.goes_far || (span.bursts == 1 && request.kind == RequestKind::Read);
         if may_be_train && !self.has_work() && self.train.is_none() && self.start_train(now, arrival, &request, span) {
             return;
         }
@@ -209,7 +209,7 @@ impl Channel {
 
     /// Returns true if any request waits to enter or to be served.
     pub(crate) fn has_work(&self) -> bool {
-        self.waiting > 0 || self.queues.length(Kind::Read) + self.queues.length(Kind::Write) > 0
+        self.waiting > 0 || self.queues.length(RequestKind::Read) + self.queues.length(RequestKind::Write) > 0
     }
 
     /// Performs all work due until `cycle`.
@@ -255,8 +255,8 @@ impl Channel {
         let (rank, bank) = (self.next.place as usize >> 8, self.next.place as usize & 0xff);
         let (class, entry) = self.candidates[rank].of(bank);
         match class {
-            class::READ => self.column(cycle, Kind::Read, rank, bank, entry),
-            class::WRITE => self.column(cycle, Kind::Write, rank, bank, entry),
+            class::READ => self.column(cycle, RequestKind::Read, rank, bank, entry),
+            class::WRITE => self.column(cycle, RequestKind::Write, rank, bank, entry),
             class::ACTIVATE => {
                 let row = self.queues.get(entry).row;
                 self.state.activate(cycle, rank, bank, row);
@@ -292,7 +292,7 @@ impl Channel {
     }
 
     /// Issues the column command of a queued burst.
-    fn column(&mut self, cycle: u64, kind: Kind, rank: usize, bank: usize, entry: u8) {
+    fn column(&mut self, cycle: u64, kind: RequestKind, rank: usize, bank: usize, entry: u8) {
         let waited = *self.queues.get(entry);
         debug_assert_eq!(self.state.bank(rank, bank).row, waited.row, "a column command for another row");
         if !self.queues.has_room(kind) {
@@ -306,10 +306,10 @@ impl Channel {
         self.maintenance.served(&self.state, cycle, rank, bank, 1);
         if self.state.log.kept {
             let command = match (kind, closes) {
-                (Kind::Read, false) => CommandKind::Read,
-                (Kind::Read, true) => CommandKind::ReadPrecharge,
-                (Kind::Write, false) => CommandKind::Write,
-                (Kind::Write, true) => CommandKind::WritePrecharge,
+                (RequestKind::Read, false) => CommandKind::Read,
+                (RequestKind::Read, true) => CommandKind::ReadPrecharge,
+                (RequestKind::Write, false) => CommandKind::Write,
+                (RequestKind::Write, true) => CommandKind::WritePrecharge,
             };
             let id = self.transfers[waited.transfer as usize].request.id;
             self.state.note(cycle, command, rank, bank, (waited.row, u32::from(waited.column)), id);

@@ -3,7 +3,7 @@
 use sim::Time;
 
 use crate::controller::channel::Channel;
-use crate::request::Kind;
+use crate::request::RequestKind;
 use crate::state::{Bank, NEVER, Rank};
 
 impl Channel {
@@ -23,7 +23,7 @@ impl Channel {
         let command = self.peek();
         // An entering burst can be done immediately only if it is a write, or reads data of a write that is queued by
         // then.
-        let cycle = if self.waiting_writes > 0 || (self.waiting > 0 && self.queues.length(Kind::Write) > 0) {
+        let cycle = if self.waiting_writes > 0 || (self.waiting > 0 && self.queues.length(RequestKind::Write) > 0) {
             self.enter_at.min(command.saturating_add(1))
         } else {
             self.enter_at.min(command).saturating_add(self.settings.shortest)
@@ -51,7 +51,7 @@ impl Channel {
         if self.has_through || self.ending == [0; 2] || self.waiting > self.waiting_writes {
             return self.no_earlier(done, self.soonest_served(command).min(entered));
         }
-        let first = command.max(self.column_at).saturating_add(self.state.gaps.to_end[Kind::Read as usize]);
+        let first = command.max(self.column_at).saturating_add(self.state.gaps.to_end[RequestKind::Read as usize]);
         let at_port = |cycle| self.state.clock.time(cycle) + self.requests.config.latency;
         // Data that is already on its way comes before that of a read that is still queued.
         if done <= at_port(first) {
@@ -73,13 +73,13 @@ impl Channel {
         let t = &self.state.timing;
         let (open, close) = (u64::from(t.rcd), u64::from(t.rp + t.rcd));
         let mut soonest = NEVER;
-        let mut ranks = self.queues.waiting_ranks(Kind::Read);
+        let mut ranks = self.queues.waiting_ranks(RequestKind::Read);
         while ranks != 0 {
             let number = ranks.trailing_zeros() as usize;
             ranks &= ranks - 1;
             let rank = &self.state.ranks[number];
-            let reads = self.queues.waiting(number, Kind::Read);
-            let hits = self.queues.hits(number, Kind::Read);
+            let reads = self.queues.waiting(number, RequestKind::Read);
+            let hits = self.queues.hits(number, RequestKind::Read);
             soonest = soonest_of(rank, hits, command, 0, soonest, |bank| bank.next_column);
             soonest = soonest_of(rank, reads & !rank.open, command, open, soonest, |bank| bank.next_activate);
             soonest = soonest_of(rank, reads & rank.open & !hits, command, close, soonest, |bank| bank.next_precharge);
@@ -89,7 +89,7 @@ impl Channel {
             let large = self.transfers.iter().filter(|transfer| transfer.to_serve > 0 && transfer.ends_served());
             bursts = large.map(|transfer| transfer.to_serve).min().unwrap_or(1);
         }
-        let first = soonest.max(self.column_at).saturating_add(self.state.gaps.to_end[Kind::Read as usize]);
+        let first = soonest.max(self.column_at).saturating_add(self.state.gaps.to_end[RequestKind::Read as usize]);
         first.saturating_add(u64::from(bursts - 1) * self.settings.gap_min)
     }
 
@@ -98,7 +98,8 @@ impl Channel {
     fn soonest_served(&self, command: u64) -> u64 {
         let first = self.enter_at.min(command).max(self.column_at).saturating_add(self.settings.shortest);
         // Entering reads may have bursts that are forwarded and need no service.
-        let forwards = self.waiting > self.waiting_writes && self.waiting_writes + self.queues.length(Kind::Write) > 0;
+        let forwards =
+            self.waiting > self.waiting_writes && self.waiting_writes + self.queues.length(RequestKind::Write) > 0;
         if self.ending[0] > 0 || forwards {
             return first;
         }
@@ -115,7 +116,7 @@ impl Channel {
     /// is queued by then.
     #[inline]
     fn soonest_entered(&self, command: u64) -> u64 {
-        if self.waiting_writes == 0 && (self.waiting == 0 || self.queues.length(Kind::Write) == 0) {
+        if self.waiting_writes == 0 && (self.waiting == 0 || self.queues.length(RequestKind::Write) == 0) {
             return NEVER;
         }
         self.soonest_entry(command)
@@ -133,7 +134,7 @@ impl Channel {
             let (left, kind) = (transfer.to_enter, transfer.request.kind);
             let over = left.saturating_sub(self.queues.room(kind));
             // Some reads may need no room.
-            let behind = if kind == Kind::Write && over > 0 {
+            let behind = if kind == RequestKind::Write && over > 0 {
                 column.saturating_add(1 + u64::from(over - 1) * self.settings.gap_min)
             } else {
                 0

@@ -3,8 +3,8 @@
 //! Consecutive bursts of a request that arrived evenly spaced share an entry, a run, so that the cost of a page does not
 //! grow with the number of its bursts.
 
-use crate::device::Place;
-use crate::request::Kind;
+use crate::device::DecodedAddress;
+use crate::request::RequestKind;
 use crate::state::{BANKS, PerBank, PerRank};
 
 /// Marks the absence of an entry.
@@ -72,7 +72,7 @@ impl Entry {
     }
 
     /// Returns true if the burst with this number and place continues the run.
-    fn continues(&self, order: u64, place: &Place, transfer: u32) -> bool {
+    fn continues(&self, order: u64, place: &DecodedAddress, transfer: u32) -> bool {
         self.transfer == transfer
             && self.row == place.row
             && u32::from(self.column) + self.arrivals.bursts == place.column
@@ -164,30 +164,30 @@ impl Queues {
     }
 
     #[inline]
-    pub(crate) fn has_room(&self, kind: Kind) -> bool {
+    pub(crate) fn has_room(&self, kind: RequestKind) -> bool {
         self.room(kind) != 0
     }
 
     /// Returns the number of bursts that may enter.
     #[inline]
-    pub(crate) fn room(&self, kind: Kind) -> u32 {
+    pub(crate) fn room(&self, kind: RequestKind) -> u32 {
         self.places[kind as usize].most - self.places[kind as usize].length
     }
 
     #[inline]
-    pub(crate) fn length(&self, kind: Kind) -> u32 {
+    pub(crate) fn length(&self, kind: RequestKind) -> u32 {
         self.places[kind as usize].length
     }
 
     /// Returns true if a burst will have waited too long by `cycle`.
     #[inline]
-    pub(crate) fn is_overdue(&mut self, kind: Kind, cycle: u64) -> bool {
+    pub(crate) fn is_overdue(&mut self, kind: RequestKind, cycle: u64) -> bool {
         cycle >= self.places[kind as usize].overdue_at && self.is_oldest_overdue(kind, cycle)
     }
 
     /// The burst found to be the oldest may have left, so find the current one.
     #[cold]
-    fn is_oldest_overdue(&mut self, kind: Kind, cycle: u64) -> bool {
+    fn is_oldest_overdue(&mut self, kind: RequestKind, cycle: u64) -> bool {
         let oldest = self.oldest(kind);
         let overdue_at = if oldest == NONE { u64::MAX } else { self.get(oldest).arrivals.cycle + self.age_max };
         self.places[kind as usize].overdue_at = overdue_at;
@@ -195,12 +195,12 @@ impl Queues {
     }
 
     /// Returns a cycle before which no burst is overdue.
-    pub(crate) fn overdue_at(&self, kind: Kind) -> u64 {
+    pub(crate) fn overdue_at(&self, kind: RequestKind) -> u64 {
         self.places[kind as usize].overdue_at
     }
 
     /// Returns the run whose first burst has waited longest, or [`NONE`]. Searches all runs.
-    pub(crate) fn oldest(&self, kind: Kind) -> u8 {
+    pub(crate) fn oldest(&self, kind: RequestKind) -> u8 {
         let mut taken = !self.places[kind as usize].free;
         let (mut oldest, mut least) = (NONE, u64::MAX);
         while taken != 0 {
@@ -221,34 +221,34 @@ impl Queues {
 
     /// Returns a bit for each rank for which bursts of a kind wait.
     #[inline]
-    pub(crate) fn waiting_ranks(&self, kind: Kind) -> u32 {
+    pub(crate) fn waiting_ranks(&self, kind: RequestKind) -> u32 {
         self.waiting[kind as usize]
     }
 
     /// Returns a bit for each bank of a rank for which bursts of a kind wait.
     #[inline]
-    pub(crate) fn waiting(&self, rank: usize, kind: Kind) -> u64 {
+    pub(crate) fn waiting(&self, rank: usize, kind: RequestKind) -> u64 {
         self.ranks[rank].waiting[kind as usize]
     }
 
     /// Returns a bit for each bank of a rank whose open row serves waiting bursts of a kind.
     #[inline]
-    pub(crate) fn hits(&self, rank: usize, kind: Kind) -> u64 {
+    pub(crate) fn hits(&self, rank: usize, kind: RequestKind) -> u64 {
         self.ranks[rank].hits[kind as usize]
     }
 
     /// Returns a bit for each bank of a rank whose open row serves waiting bursts.
     pub(crate) fn in_use(&self, rank: usize) -> u64 {
-        self.hits(rank, Kind::Read) | self.hits(rank, Kind::Write)
+        self.hits(rank, RequestKind::Read) | self.hits(rank, RequestKind::Write)
     }
 
     /// Appends a burst to its bank's queue. `open` is the bank's open row. Returns true if the burst is the first of its
     /// kind or the first hit of the row; otherwise the bank's next command is unchanged.
     pub(crate) fn push(
         &mut self,
-        kind: Kind,
+        kind: RequestKind,
         cycle: u64,
-        place: &Place,
+        place: &DecodedAddress,
         bank: usize,
         open: u32,
         transfer: u32,
@@ -276,13 +276,20 @@ impl Queues {
     }
 
     /// Appends bursts in consecutive columns to their bank's queue as a run. The hits are not updated.
-    pub(crate) fn push_run(&mut self, kind: Kind, arrivals: Arrivals, place: &Place, bank: usize, transfer: u32) {
+    pub(crate) fn push_run(
+        &mut self,
+        kind: RequestKind,
+        arrivals: Arrivals,
+        place: &DecodedAddress,
+        bank: usize,
+        transfer: u32,
+    ) {
         let (row, column) = (place.row, place.column as u16);
         let (rank, bank) = (place.rank as u8, bank as u8);
         self.append(kind, Entry { order: self.order, arrivals, row, transfer, column, rank, bank, next: NONE });
     }
 
-    fn append(&mut self, kind: Kind, run: Entry) {
+    fn append(&mut self, kind: RequestKind, run: Entry) {
         let (k, bursts) = (kind as usize, run.arrivals.bursts);
         let places = &mut self.places[k];
         debug_assert!(places.length + bursts <= places.most, "a burst enters a full queue");
@@ -308,7 +315,7 @@ impl Queues {
     }
 
     /// Returns the run of `kind` that the last burst joined, if it still waits.
-    pub(crate) fn newest_run(&self, kind: Kind) -> Option<&Entry> {
+    pub(crate) fn newest_run(&self, kind: RequestKind) -> Option<&Entry> {
         let run = &self.entries[self.newest as usize];
         (self.bank(run.rank as usize, run.bank as usize).tail[kind as usize] == self.newest).then_some(run)
     }
@@ -319,7 +326,7 @@ impl Queues {
     }
 
     /// Appends bursts that continue the newest run.
-    pub(crate) fn extend_newest(&mut self, kind: Kind, arrivals: Arrivals) {
+    pub(crate) fn extend_newest(&mut self, kind: RequestKind, arrivals: Arrivals) {
         let run = *self.get(self.newest);
         if self.entries[self.newest as usize].extend(arrivals) {
             self.places[kind as usize].length += arrivals.bursts;
@@ -331,7 +338,7 @@ impl Queues {
     }
 
     /// Removes bursts of a bank's hit, the first of a run; the next burst of the same row becomes the hit.
-    pub(crate) fn take(&mut self, kind: Kind, entry: u8, bursts: u32) {
+    pub(crate) fn take(&mut self, kind: RequestKind, entry: u8, bursts: u32) {
         let k = kind as usize;
         self.places[k].length -= bursts;
         if bursts < self.get(entry).arrivals.bursts {
@@ -368,7 +375,7 @@ impl Queues {
     pub(crate) fn opened(&mut self, rank: usize, bank: usize, row: u32) {
         let queue = &mut self.ranks[rank];
         let list = &mut queue.banks[bank];
-        for k in [Kind::Read as usize, Kind::Write as usize] {
+        for k in [RequestKind::Read as usize, RequestKind::Write as usize] {
             list.hit[k] = first_of_row(&self.entries, list.head[k], row);
             queue.hits[k] |= u64::from(list.hit[k] != NONE) << bank;
         }
@@ -391,7 +398,7 @@ impl Queues {
     }
 
     /// Returns true if a burst of `kind` for this place waits.
-    pub(crate) fn holds(&self, kind: Kind, place: &Place, bank: usize) -> bool {
+    pub(crate) fn holds(&self, kind: RequestKind, place: &DecodedAddress, bank: usize) -> bool {
         let mut entry = self.bank(place.rank as usize, bank).head[kind as usize];
         while entry != NONE {
             let waits = self.get(entry);

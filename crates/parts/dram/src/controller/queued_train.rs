@@ -7,7 +7,7 @@
 use crate::controller::candidates::Choice;
 use crate::controller::channel::Channel;
 use crate::controller::queue::{Arrivals, Entry, NONE};
-use crate::request::Kind;
+use crate::request::RequestKind;
 use crate::state::NEVER;
 
 /// Shorter runs cost less to serve than to examine.
@@ -16,7 +16,7 @@ const SHORTEST: u32 = 4;
 /// The only request that waits to enter, if its next bursts continue the last run of their bank.
 struct Entering {
     transfer: u32,
-    kind: Kind,
+    kind: RequestKind,
     rank: usize,
     /// Number of its next bursts that continue the run.
     bursts: u32,
@@ -34,7 +34,7 @@ impl Channel {
         let kind = entering.kind;
         let clocks = u32::try_from(until - from + 1).unwrap_or(u32::MAX);
         let mut bursts = entering.bursts.min(self.queues.room(kind)).min(clocks);
-        if kind == Kind::Write && self.direction == Kind::Read && self.turned >= self.settings.turn_min {
+        if kind == RequestKind::Write && self.direction == RequestKind::Read && self.turned >= self.settings.turn_min {
             // So many writes turn the bus, and so do overdue ones.
             bursts = bursts.min(self.settings.write_high.saturating_sub(self.queues.length(kind) + 1));
             if self.state.bus_free.max(until) >= self.queues.overdue_at(kind) {
@@ -64,8 +64,8 @@ impl Channel {
         }
         let run = *self.queues.get(entry);
         let mut change = self.maintenance.next_at.min(self.queues.overdue_at(kind));
-        if self.queues.length(Kind::Write) > 0 {
-            change = change.min(self.queues.overdue_at(Kind::Write));
+        if self.queues.length(RequestKind::Write) > 0 {
+            change = change.min(self.queues.overdue_at(RequestKind::Write));
         }
         let (full, waits) = (!self.queues.has_room(kind), self.waiting > 0 && self.some_wait(kind));
         // A burst that enters does so in the clock after a command.
@@ -124,8 +124,8 @@ impl Channel {
     }
 
     /// Returns true if requests of `kind` wait to enter.
-    fn some_wait(&self, kind: Kind) -> bool {
-        if kind == Kind::Write { self.waiting_writes > 0 } else { self.waiting > self.waiting_writes }
+    fn some_wait(&self, kind: RequestKind) -> bool {
+        if kind == RequestKind::Write { self.waiting_writes > 0 } else { self.waiting > self.waiting_writes }
     }
 
     /// Returns the request that waits to enter, unless several ports have one or its next burst does not continue the
@@ -158,8 +158,8 @@ impl Channel {
         let &Entering { transfer, kind, rank, .. } = entering;
         let last = arrivals.last();
         self.queues.extend_newest(kind, arrivals);
-        self.draining |= kind == Kind::Write
-            && self.direction == Kind::Write
+        self.draining |= kind == RequestKind::Write
+            && self.direction == RequestKind::Write
             && self.queues.length(kind) >= self.settings.write_high;
         self.maintenance.ranks[rank].demand += arrivals.bursts;
         self.note_entries(last, transfer, arrivals.bursts);

@@ -5,8 +5,8 @@ use sim::Time;
 use crate::controller::Config;
 use crate::controller::done::Done;
 use crate::device::Layout;
-use crate::request::{Completion, Kind, RankKind, Request};
-use crate::state::State;
+use crate::request::{Completion, RankKind, Request, RequestKind};
+use crate::state::ChannelState;
 use crate::stats::PortStats;
 
 /// A group of identical ranks: its range of the channel's addresses, and its layout.
@@ -89,13 +89,13 @@ impl Requests {
     }
 
     /// Returns when the data of a column command has been transferred and is at the port.
-    pub(crate) fn data_end(&self, state: &State, cycle: u64, kind: Kind) -> Time {
+    pub(crate) fn data_end(&self, state: &ChannelState, cycle: u64, kind: RequestKind) -> Time {
         let end = state.data_end(cycle, kind);
-        if kind == Kind::Read { end + self.config.latency } else { end }
+        if kind == RequestKind::Read { end + self.config.latency } else { end }
     }
 
     /// Counts bursts transferred for a port.
-    pub(crate) fn count(&mut self, port: u8, kind: Kind, bursts: u32) {
+    pub(crate) fn count(&mut self, port: u8, kind: RequestKind, bursts: u32) {
         self.ports[port as usize].bytes[kind as usize] += u64::from(bursts) << self.burst_shift;
     }
 

@@ -7,7 +7,7 @@
 use crate::controller::candidates::{Candidate, Choice, LATER, PREPARING};
 use crate::controller::channel::Channel;
 use crate::controller::queue::NONE;
-use crate::request::Kind;
+use crate::request::RequestKind;
 use crate::state::{CLOSED, NEVER, class};
 
 impl Channel {
@@ -47,32 +47,33 @@ impl Channel {
     /// Turns the bus if the rules require it.
     #[inline]
     fn turn(&mut self) {
-        if self.direction == Kind::Write || self.queues.length(Kind::Write) > 0 {
+        if self.direction == RequestKind::Write || self.queues.length(RequestKind::Write) > 0 {
             self.turn_among_writes();
         }
     }
 
     /// Turns the bus if the rules require it: there are writes, or there were.
     fn turn_among_writes(&mut self) {
-        let (reads, writes) = (self.queues.length(Kind::Read), self.queues.length(Kind::Write));
-        if self.direction == Kind::Read {
-            let full = writes >= self.settings.write_high || self.queues.is_overdue(Kind::Write, self.state.bus_free);
+        let (reads, writes) = (self.queues.length(RequestKind::Read), self.queues.length(RequestKind::Write));
+        if self.direction == RequestKind::Read {
+            let full =
+                writes >= self.settings.write_high || self.queues.is_overdue(RequestKind::Write, self.state.bus_free);
             if reads == 0 || (full && self.turned >= self.settings.turn_min) {
                 self.draining = full;
                 self.state.stats.turns += 1;
-                self.turn_to(Kind::Write);
+                self.turn_to(RequestKind::Write);
             }
         } else {
             self.draining |= writes >= self.settings.write_high;
             let enough = self.turned >= self.settings.turn_min
                 && (writes <= self.settings.write_low || self.turned >= self.settings.write_queue);
             if reads > 0 && (writes == 0 || !self.draining || enough) {
-                self.turn_to(Kind::Read);
+                self.turn_to(RequestKind::Read);
             }
         }
     }
 
-    fn turn_to(&mut self, direction: Kind) {
+    fn turn_to(&mut self, direction: RequestKind) {
         self.direction = direction;
         self.turned = 0;
         for rank in 0..self.candidates.len() {
@@ -83,14 +84,14 @@ impl Channel {
     /// Returns the banks of a rank with possible commands. During a drain, these include banks for which only reads
     /// wait.
     fn considered(&self, rank: usize) -> u64 {
-        let reads = self.queues.waiting(rank, Kind::Read);
-        if self.direction == Kind::Read { reads } else { reads | self.queues.waiting(rank, Kind::Write) }
+        let reads = self.queues.waiting(rank, RequestKind::Read);
+        if self.direction == RequestKind::Read { reads } else { reads | self.queues.waiting(rank, RequestKind::Write) }
     }
 
     /// Returns the ranks with such banks.
     fn considered_ranks(&self) -> u32 {
-        let reads = self.queues.waiting_ranks(Kind::Read);
-        if self.direction == Kind::Read { reads } else { reads | self.queues.waiting_ranks(Kind::Write) }
+        let reads = self.queues.waiting_ranks(RequestKind::Read);
+        if self.direction == RequestKind::Read { reads } else { reads | self.queues.waiting_ranks(RequestKind::Write) }
     }
 
     /// Returns the best of all candidates.
@@ -115,14 +116,16 @@ impl Channel {
     /// Returns the number of bursts, the next included, that are served before [`Channel::turn`] may turn the bus.
     pub(crate) fn before_turn(&self) -> u32 {
         let (s, turned) = (&self.settings, self.turned);
-        let (reads, writes) = (self.queues.length(Kind::Read), self.queues.length(Kind::Write));
+        let (reads, writes) = (self.queues.length(RequestKind::Read), self.queues.length(RequestKind::Write));
         let least = s.turn_min.saturating_sub(turned);
         match self.direction {
-            Kind::Read if writes >= s.write_high => least,
+            RequestKind::Read if writes >= s.write_high => least,
             // Until a write is overdue.
-            Kind::Read => u32::MAX,
-            Kind::Write if reads == 0 => u32::MAX,
-            Kind::Write => least.max(s.write_queue.saturating_sub(turned).min(writes.saturating_sub(s.write_low))),
+            RequestKind::Read => u32::MAX,
+            RequestKind::Write if reads == 0 => u32::MAX,
+            RequestKind::Write => {
+                least.max(s.write_queue.saturating_sub(turned).min(writes.saturating_sub(s.write_low)))
+            }
         }
     }
 
@@ -223,7 +226,7 @@ impl Channel {
         if heads[self.direction as usize] != NONE {
             let candidate = self.candidate(rank, bank, hits);
             self.candidates[rank].put(bank, bank >> self.state.group_shift, candidate);
-        } else if self.direction == Kind::Write && heads[Kind::Read as usize] != NONE {
+        } else if self.direction == RequestKind::Write && heads[RequestKind::Read as usize] != NONE {
             let candidate = self.preparation(rank, bank);
             self.candidates[rank].put(bank, bank >> self.state.group_shift, candidate);
         }
@@ -241,7 +244,7 @@ impl Channel {
     /// Returns the command that opens the row for waiting reads during a drain, for a bank without waiting writes.
     fn preparation(&self, rank: usize, number: usize) -> Candidate {
         let (bank, waits) = (self.state.bank(rank, number), self.queues.bank(rank, number));
-        let (head, hit) = (waits.head[Kind::Read as usize], waits.hit[Kind::Read as usize]);
+        let (head, hit) = (waits.head[RequestKind::Read as usize], waits.hit[RequestKind::Read as usize]);
         let key = PREPARING | self.queues.get(head).order;
         if bank.row == CLOSED {
             Candidate { ready: bank.next_activate, key, class: class::ACTIVATE, entry: head }
@@ -254,7 +257,7 @@ impl Channel {
 
     /// Updates the next step after a burst of `kind` for `bank` has entered. `changes` is true if the bank's candidate
     /// may have changed.
-    pub(crate) fn rethink(&mut self, kind: Kind, rank: usize, bank: usize, changes: bool) {
+    pub(crate) fn rethink(&mut self, kind: RequestKind, rank: usize, bank: usize, changes: bool) {
         if changes {
             self.consider(rank, bank);
         }
@@ -265,21 +268,21 @@ impl Channel {
         // The burst may turn the bus, but not if it is another write of a drain, or a read in addition to others.
         let turns = match (kind, self.direction) {
             _ if length == 1 => true,
-            (Kind::Read, _) => false,
-            (Kind::Write, Kind::Write) => {
+            (RequestKind::Read, _) => false,
+            (RequestKind::Write, RequestKind::Write) => {
                 self.draining |= length >= self.settings.write_high;
                 false
             }
-            (Kind::Write, Kind::Read) if self.turned < self.settings.turn_min => false,
-            (Kind::Write, Kind::Read) => {
-                length >= self.settings.write_high || self.queues.is_overdue(Kind::Write, self.state.bus_free)
+            (RequestKind::Write, RequestKind::Read) if self.turned < self.settings.turn_min => false,
+            (RequestKind::Write, RequestKind::Read) => {
+                length >= self.settings.write_high || self.queues.is_overdue(RequestKind::Write, self.state.bus_free)
             }
         };
         // Its bank may have another candidate now.
         let same = changes && (self.next.place == Choice::MAINTENANCE || self.next.place == Choice::place(rank, bank));
         if turns || same || self.queues.is_overdue(self.direction, self.next.cycle) {
             self.is_next_known = false;
-        } else if changes && (kind == Kind::Read || self.direction == Kind::Write) {
+        } else if changes && (kind == RequestKind::Read || self.direction == RequestKind::Write) {
             let found = self.choice(rank, bank);
             if found.is_before(&self.next) && self.maintenance.serves(&self.state, rank) >> bank & 1 != 0 {
                 // If it comes before the step chosen, it also comes before the maintenance considered then.

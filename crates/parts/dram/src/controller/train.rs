@@ -13,8 +13,8 @@ use sim::Time;
 use crate::controller::channel::{Channel, Transfer};
 use crate::controller::queue::Arrivals;
 use crate::controller::requests::Span;
-use crate::device::Place;
-use crate::request::{Ack, Kind, Request};
+use crate::device::DecodedAddress;
+use crate::request::{Ack, Request, RequestKind};
 use crate::state::{NEVER, PowerMode};
 
 /// A request that is served as a whole. The channel is in the state before all its commands.
@@ -26,7 +26,7 @@ pub(crate) struct Train {
     arrival: u64,
     /// Place of its bursts.
     span: Span,
-    place: Place,
+    place: DecodedAddress,
     /// The bank's number in its rank.
     bank: usize,
     /// Cycles of the precharge and the ACT, or [`NEVER`] if they are not needed.
@@ -52,7 +52,7 @@ impl Train {
 
     /// Returns true for a read of one burst, whose only future event is the arrival of its data.
     pub(crate) fn is_lone_read(&self) -> bool {
-        self.span.bursts == 1 && self.request.kind == Kind::Read
+        self.span.bursts == 1 && self.request.kind == RequestKind::Read
     }
 
     /// Returns the cycle in which a burst would enter the queue: one enters per clock until the queue is full, then one
@@ -195,11 +195,11 @@ impl Channel {
         let Some(train) = &self.train else { return };
         let &Train { ref request, place, bank, precharge, activate, column, gap, .. } = train;
         let (kind, rank, port, id) = (request.kind, place.rank as usize, request.port, request.id);
-        let drains = kind == Kind::Write && train.queued(entered) >= self.settings.write_high;
+        let drains = kind == RequestKind::Write && train.queued(entered) >= self.settings.write_high;
         let entry = train.entry(entered - 1);
         if self.direction != kind {
             (self.direction, self.turned) = (kind, 0);
-            if kind == Kind::Write {
+            if kind == RequestKind::Write {
                 self.draining = self.settings.write_high <= 1;
                 self.state.stats.turns += 1;
             }
@@ -265,11 +265,11 @@ impl Channel {
         if to_enter > 0 {
             self.ports[request.port as usize].push_back(number);
             self.waiting += 1;
-            self.waiting_writes += u32::from(request.kind == Kind::Write);
+            self.waiting_writes += u32::from(request.kind == RequestKind::Write);
             if self.some_may_enter() {
                 self.enter_at = train.entry(entered);
             }
-        } else if request.kind == Kind::Write && request.ack == Ack::Accepted {
+        } else if request.kind == RequestKind::Write && request.ack == Ack::Accepted {
             let accepted = self.state.clock.time(train.entry(bursts - 1));
             self.requests.finish(&request, group, submitted, accepted.max(submitted));
         }
@@ -279,7 +279,7 @@ impl Channel {
     fn queue_train(&mut self, train: &Train, transfer: u32, from: u32, to: u32) {
         let kind = train.request.kind;
         let even = train.first_behind().clamp(from.into(), to.into()) as u32;
-        let place = Place { column: train.place.column + from, ..train.place };
+        let place = DecodedAddress { column: train.place.column + from, ..train.place };
         if even > from {
             let arrivals = Arrivals { cycle: train.entry(from), apart: 1, bursts: even - from };
             self.queues.push_run(kind, arrivals, &place, train.bank, transfer);

@@ -69,7 +69,7 @@ impl std::str::FromStr for Order {
 
 /// A place in a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct DecodedAddress {
     /// Rank of the channel.
     pub rank: u32,
     /// Bank group of the rank.
@@ -157,7 +157,7 @@ impl Layout {
     }
 
     #[inline]
-    pub(crate) fn place(&self, burst: u64) -> Place {
+    pub(crate) fn place(&self, burst: u64) -> DecodedAddress {
         let row = self.row.of(burst);
         let (group, bank, rank) = (self.group.of(burst), self.bank.of(burst), self.rank.of(burst));
         let (group, bank, rank) = match self.hash {
@@ -170,7 +170,7 @@ impl Layout {
                 (group ^ hash & self.group.mask, bank ^ of_bank, rank ^ of_rank)
             }
         };
-        Place { rank: self.first_rank + rank, group, bank, row, column: self.column.of(burst) }
+        DecodedAddress { rank: self.first_rank + rank, group, bank, row, column: self.column.of(burst) }
     }
 }
 

@@ -20,7 +20,7 @@ pub use clock::Clock;
 pub use currents::Rail;
 pub(crate) use hash::fold;
 pub(crate) use layout::Layout;
-pub use layout::{Field, Order, OrderError, Place};
+pub use layout::{DecodedAddress, Field, Order, OrderError};
 pub use timing::Timing;
 
 /// Names and files of the presets.

@@ -1,13 +1,13 @@
 //! The effects of commands. `inline(always)` here saves a lone read a tenth of its instructions.
 
-use crate::request::Kind;
-use crate::state::{CLOSED, Command, CommandKind, PowerMode, State, class};
+use crate::request::RequestKind;
+use crate::state::{CLOSED, ChannelState, Command, CommandKind, PowerMode, class};
 
 fn raise(limit: &mut u64, to: u64) {
     *limit = (*limit).max(to);
 }
 
-impl State {
+impl ChannelState {
     /// Issues ACT.
     #[inline(always)]
     pub(crate) fn activate(&mut self, cycle: u64, rank: usize, number: usize, row: u32) {
@@ -73,7 +73,7 @@ impl State {
 
     /// Issues `bursts` column commands of a bank, the last of them at `cycle`. The caller logs them.
     #[inline(always)]
-    pub(crate) fn column(&mut self, cycle: u64, kind: Kind, rank: usize, number: usize, bursts: u32) {
+    pub(crate) fn column(&mut self, cycle: u64, kind: RequestKind, rank: usize, number: usize, bursts: u32) {
         let (k, group) = (kind as usize, number >> self.group_shift);
         let served = &mut self.ranks[rank];
         let bank = &mut served.banks[number];
@@ -85,8 +85,8 @@ impl State {
         }
         raise(&mut served.data_end, cycle + self.gaps.to_end[k]);
         match kind {
-            Kind::Read => served.activity.reads += u64::from(bursts),
-            Kind::Write => served.activity.writes += u64::from(bursts),
+            RequestKind::Read => served.activity.reads += u64::from(bursts),
+            RequestKind::Write => served.activity.writes += u64::from(bursts),
         }
         if self.ranks.len() > 1 {
             let [read, write] = self.gaps.other_rank[k];
@@ -180,7 +180,7 @@ impl State {
     #[inline]
     pub(crate) fn note_columns(
         &mut self,
-        kind: Kind,
+        kind: RequestKind,
         (cycle, gap, bursts): (u64, u64, u32),
         rank: usize,
         bank: usize,
@@ -188,7 +188,7 @@ impl State {
         request: u64,
     ) {
         if self.log.kept {
-            let command = if kind == Kind::Read { CommandKind::Read } else { CommandKind::Write };
+            let command = if kind == RequestKind::Read { CommandKind::Read } else { CommandKind::Write };
             for burst in 0..bursts {
                 let at = cycle + u64::from(burst) * gap;
                 self.note(at, command, rank, bank, (row, column + burst), request);

@@ -1,6 +1,6 @@
 //! The state of a channel's devices: JEDEC's rules, and the effects of each command. No policy.
 //!
-//! A controller queries the first cycle of a command ([`State::commands_for`], [`State::closing_at`], …) and issues it
+//! A controller queries the first cycle of a command ([`ChannelState::commands_for`], [`ChannelState::closing_at`], …) and issues it
 //! (`commands.rs`). Every command updates the constraints on later ones, the activity from which energy is computed,
 //! and the log.
 
@@ -24,8 +24,8 @@ pub(crate) use rank::{PowerMode, Rank};
 
 use sim::Time;
 
-use crate::device::{Clock, Device, Place, Timing};
-use crate::request::{Kind, RankKind};
+use crate::device::{Clock, DecodedAddress, Device, Timing};
+use crate::request::{RankKind, RequestKind};
 use crate::stats::ChannelStats;
 use bank::Gaps;
 
@@ -33,7 +33,7 @@ use bank::Gaps;
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The ranks of a channel, their banks, and the command bus.
-pub(crate) struct State {
+pub(crate) struct ChannelState {
     pub(crate) timing: Timing,
     pub(crate) clock: Clock,
     pub(crate) gaps: Gaps,
@@ -49,10 +49,10 @@ pub(crate) struct State {
     pub(crate) log: Log,
 }
 
-impl State {
+impl ChannelState {
     /// Creates the state of ranks of these kinds at time zero with all banks closed. `refresh` is false if no rank is
     /// refreshed.
-    pub(crate) fn new(device: &Device, kinds: &[RankKind], refresh: bool) -> State {
+    pub(crate) fn new(device: &Device, kinds: &[RankKind], refresh: bool) -> ChannelState {
         let (interval, count) = (u64::from(device.timing.refi), kinds.len() as u64);
         // Staggered, so that no two ranks are refreshed at the same time.
         let due = |rank: usize| interval + interval * rank as u64 / count;
@@ -61,7 +61,7 @@ impl State {
             Rank::new(kind, refresh && kind == RankKind::Dram, due(number))
         };
         let ranks = PerRank::new(kinds.len(), rank);
-        State {
+        ChannelState {
             timing: device.timing,
             clock: device.clock,
             gaps: Gaps::new(device),
@@ -81,12 +81,12 @@ impl State {
     }
 
     /// Returns a bank's number in its rank.
-    pub(crate) fn number_of(&self, place: &Place) -> usize {
+    pub(crate) fn number_of(&self, place: &DecodedAddress) -> usize {
         (place.group << self.group_shift | place.bank) as usize
     }
 
     /// Returns the clocks from one column command of a bank to the next of its kind.
-    pub(crate) fn column_gap(&self, kind: Kind) -> u64 {
+    pub(crate) fn column_gap(&self, kind: RequestKind) -> u64 {
         self.gaps.same_bank[kind as usize]
     }
 
@@ -101,14 +101,14 @@ impl State {
     }
 
     /// Returns the end of the data of a column command.
-    pub(crate) fn data_end(&self, cycle: u64, kind: Kind) -> Time {
+    pub(crate) fn data_end(&self, cycle: u64, kind: RequestKind) -> Time {
         self.clock.time(cycle + self.gaps.to_end[kind as usize])
     }
 
     /// Returns the cycles of the commands for a burst of an otherwise idle channel: precharge and ACT, each [`NEVER`]
     /// if not needed, and the column command. None is before `floor`.
     #[inline(always)]
-    pub(crate) fn commands_for(&self, place: &Place, kind: Kind, mut floor: u64) -> (u64, u64, u64) {
+    pub(crate) fn commands_for(&self, place: &DecodedAddress, kind: RequestKind, mut floor: u64) -> (u64, u64, u64) {
         let (t, rank) = (&self.timing, &self.ranks[place.rank as usize]);
         let bank = &rank.banks[self.number_of(place)];
         let allows = |class| rank.constraints.allows(place.group as usize, class);

@@ -1,10 +1,10 @@
 //! Gaps, constraints and refreshes of ranks, and the log, by commands issued directly.
 
 use crate::device::{Device, Timing};
-use crate::request::{Kind, RankKind};
+use crate::request::{RankKind, RequestKind};
 use crate::state::bank::Gaps;
 use crate::state::constraints::{GROUPS, LIMITS};
-use crate::state::{BANKS, Command, CommandKind, Constraints, PowerMode, Rank, State, class};
+use crate::state::{BANKS, ChannelState, Command, CommandKind, Constraints, PowerMode, Rank, class};
 
 fn device(change: impl Fn(&mut Timing)) -> Device {
     let mut device = Device::preset("DDR5-4800").expect("a preset");
@@ -12,8 +12,8 @@ fn device(change: impl Fn(&mut Timing)) -> Device {
     device
 }
 
-fn state() -> State {
-    State::new(&device(|_| {}), &[RankKind::Dram, RankKind::Dram], true)
+fn state() -> ChannelState {
+    ChannelState::new(&device(|_| {}), &[RankKind::Dram, RankKind::Dram], true)
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn ranks_without_cells_and_sleeping_ones_have_no_refresh_due() {
 #[test]
 fn only_ranks_of_dram_are_refreshed() {
     let refreshed = |refresh| {
-        let state = State::new(&device(|_| {}), &[RankKind::Dram, RankKind::Buffer], refresh);
+        let state = ChannelState::new(&device(|_| {}), &[RankKind::Dram, RankKind::Buffer], refresh);
         state.ranks.iter().map(|rank| rank.refreshes).collect::<Vec<_>>()
     };
     assert_eq!((refreshed(true), refreshed(false)), (vec![true, false], vec![false, false]));
@@ -124,7 +124,7 @@ fn a_rank_is_quiet_after_its_data() {
     let mut state = state();
     assert_eq!(state.now, 0);
     state.activate(10, 0, 0, 7);
-    state.column(60, Kind::Read, 0, 0, 1);
+    state.column(60, RequestKind::Read, 0, 0, 1);
     let end = 60 + state.gaps.to_end[0];
     state.ranks[0].banks[0].next_precharge = 0;
     state.ranks[0].banks[0].next_activate = 0;
@@ -135,7 +135,7 @@ fn a_rank_is_quiet_after_its_data() {
 fn columns_of_two_ranks_hold_each_other() {
     let mut state = state();
     state.activate(10, 0, 0, 7);
-    state.column(60, Kind::Write, 0, 0, 1);
+    state.column(60, RequestKind::Write, 0, 0, 1);
     let [read, write] = state.gaps.other_rank[1];
     let other = &state.ranks[1].constraints;
     assert_eq!((other.of_rank(class::READ), other.of_rank(class::WRITE)), (60 + read, 60 + write));
@@ -166,8 +166,8 @@ fn the_log_holds_zero_for_what_a_command_does_not_address() {
     state.log.kept = true;
     let bank = 3 << state.group_shift | 1;
     state.activate(10, 1, bank, 7);
-    state.note_columns(Kind::Write, (60, 8, 2), 1, bank, (7, 5), 99);
-    state.column(68, Kind::Write, 1, bank, 2);
+    state.note_columns(RequestKind::Write, (60, 8, 2), 1, bank, (7, 5), 99);
+    state.column(68, RequestKind::Write, 1, bank, 2);
     state.precharge(200, 1, bank);
     state.refresh_same_bank(300, 1);
     state.command_rank(900, CommandKind::Refresh, 1);

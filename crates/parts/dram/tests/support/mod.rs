@@ -3,7 +3,7 @@
 
 pub mod audit;
 
-use dram::{Channel, Completion, Kind, Request};
+use dram::{Channel, Completion, Request, RequestKind};
 use sim::{Rng, Time};
 
 /// A pattern of requests.
@@ -40,17 +40,17 @@ impl Traffic {
         let lines = self.bytes / 64;
         let third = self.count % 3 == 2;
         let (kind, line) = match self.pattern {
-            Pattern::RandomRead => (Kind::Read, self.rng.below(lines)),
-            Pattern::RandomWrite => (Kind::Write, self.rng.below(lines)),
-            Pattern::SequentialRead => (Kind::Read, self.count % lines),
-            Pattern::RandomMixed => (if third { Kind::Write } else { Kind::Read }, self.rng.below(lines)),
+            Pattern::RandomRead => (RequestKind::Read, self.rng.below(lines)),
+            Pattern::RandomWrite => (RequestKind::Write, self.rng.below(lines)),
+            Pattern::SequentialRead => (RequestKind::Read, self.count % lines),
+            Pattern::RandomMixed => (if third { RequestKind::Write } else { RequestKind::Read }, self.rng.below(lines)),
             Pattern::Copy if third => {
                 self.writes += 1;
-                (Kind::Write, lines / 2 + (self.writes - 1) % (lines / 2))
+                (RequestKind::Write, lines / 2 + (self.writes - 1) % (lines / 2))
             }
             Pattern::Copy => {
                 self.reads += 1;
-                (Kind::Read, (self.reads - 1) % (lines / 2))
+                (RequestKind::Read, (self.reads - 1) % (lines / 2))
             }
         };
         self.count += 1;
@@ -97,7 +97,7 @@ pub fn run(channel: &mut Channel, traffic: &mut Traffic, requests: u64, outstand
         for completion in done.drain(..) {
             outcome.completions += 1;
             outcome.end = outcome.end.max(completion.at);
-            if completion.kind == Kind::Read {
+            if completion.kind == RequestKind::Read {
                 outcome.reads += 1;
                 outcome.read_latency += completion.at - completion.submitted;
             }

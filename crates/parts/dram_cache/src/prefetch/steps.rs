@@ -3,7 +3,7 @@
 use super::Seen;
 use super::lengths::CERTAIN;
 use crate::config::PrefetchKind;
-use crate::waiting::{Kind, Line};
+use crate::waiting::{Line, WaitingKind};
 use crate::{Hybrid, Port};
 
 impl Hybrid {
@@ -40,7 +40,7 @@ impl Hybrid {
             let address = page << self.page_shift;
             self.prefetcher.under_way += 1;
             self.prefetcher.was_put_back = false;
-            self.look_up(Line { id: 0, kind: Kind::Prefetch, address }, out);
+            self.look_up(Line { id: 0, kind: WaitingKind::Prefetch, address }, out);
             if self.prefetcher.was_put_back {
                 return;
             }

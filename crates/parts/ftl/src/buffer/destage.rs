@@ -3,8 +3,8 @@
 use media::{Action, Class, OpId, ProgramOp};
 
 use crate::buffer::slots::{Holds, NIL, Owner, Slot};
-use crate::location::{Location, Place};
-use crate::request::operation::{Kind, Operation};
+use crate::location::{DecodedLocation, Location};
+use crate::request::operation::{Operation, OperationKind};
 use crate::space::parallel_unit::Room;
 use crate::{Actions, Ftl};
 
@@ -81,7 +81,7 @@ impl Ftl {
     /// Fills one program from the head of the dirty list.
     #[inline(always)]
     pub(crate) fn program_dirty(&mut self, room: Room, out: &mut Actions) {
-        let id = self.operations.start_bare(Kind::Program, room.pu);
+        let id = self.operations.start_bare(OperationKind::Program, room.pu);
         let sequence = self.begin_program(id, room, Class::Host);
         let (mut taken, mut plain) = (0, true);
         let before = self.stats.programmed_host;
@@ -240,12 +240,12 @@ impl Ftl {
     /// Handles newer data in RAM and an injected fault.
     fn repoint_slowly(&mut self, unit: u32, slot: u32, physical: u32) {
         match self.place(unit) {
-            Place::Buffer(newer) if self.buffer.slots[newer].holds != Holds::Clean => {
+            DecodedLocation::Buffer(newer) if self.buffer.slots[newer].holds != Holds::Clean => {
                 self.buffer.slots[newer].home = Location::flash(physical);
             }
             place => {
                 // Drop the clean copy in RAM: its new address in flash cannot be read before the program completes.
-                if let Place::Buffer(clean) = place {
+                if let DecodedLocation::Buffer(clean) = place {
                     self.leave_host_memory(clean);
                     self.buffer.slots.remove(&mut self.buffer.clean, clean);
                     self.buffer.slots.give(clean);

@@ -14,7 +14,7 @@ use sim::Time;
 use crate::config::Config;
 use crate::layout::Layout;
 use crate::location::Location;
-use crate::request::operation::{Kind, Operation};
+use crate::request::operation::{Operation, OperationKind};
 use crate::space::blocks::Use;
 use crate::space::parallel_unit::Room;
 use crate::{Actions, Ftl};
@@ -251,7 +251,7 @@ impl Ftl {
             let at = self.layout.block_at(block, position);
             let planes = PlaneMask(at.planes.0 & !self.space.blocks.hole(block, position));
             if planes.0 != 0 {
-                let id = self.start_operation(Kind::CopiesErase, block);
+                let id = self.start_operation(OperationKind::CopiesErase, block);
                 self.operations[id].logical = position;
                 let block = BlockAddr { planes, ..at };
                 out.actions.push(Action::Erase(EraseOp { id, block, class: Class::Collection }));
@@ -299,7 +299,7 @@ impl Ftl {
             return;
         };
         let Room { block, unit, units: fits, page, .. } = room;
-        let operation = Operation { unit, count: fits, ..Operation::of(Kind::CopiesProgram, block) };
+        let operation = Operation { unit, count: fits, ..Operation::of(OperationKind::CopiesProgram, block) };
         let id = self.operations.start(Operation { mask: u64::from(page.planes.0), ..operation });
         self.operations.pad(id, 0);
         // No operation waits for its durability.

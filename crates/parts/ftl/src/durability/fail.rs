@@ -5,7 +5,7 @@
 use media::{Action, OpId, ProgramOp};
 
 use crate::buffer::slots::{NIL, Owner};
-use crate::location::{Location, Place};
+use crate::location::{DecodedLocation, Location};
 use crate::space::blocks::Use;
 use crate::space::parallel_unit::{Room, Stream};
 use crate::{Actions, Ftl};
@@ -33,11 +33,11 @@ impl Ftl {
             self.buffer.slots[slot].home = Location::NOWHERE;
             let unit = self.buffer.slots[slot].unit;
             if self.home(unit) == failed {
-                if let Place::Buffer(newer) = self.place(unit) {
+                if let DecodedLocation::Buffer(newer) = self.place(unit) {
                     self.buffer.slots[newer].home = Location::NOWHERE;
                 }
                 self.invalidate(failed);
-            } else if self.place(unit) != Place::Buffer(slot) {
+            } else if self.place(unit) != DecodedLocation::Buffer(slot) {
                 // The unit was trimmed since, or a newer program holds it.
                 if self.home(unit) == Location::NOWHERE {
                     self.wait_for_trims();
@@ -127,8 +127,8 @@ impl Ftl {
         let mut kept = Vec::with_capacity(slots.len());
         for slot in slots {
             let wanted = match self.place(self.buffer.slots[slot].unit) {
-                Place::Buffer(newest) if newest == slot => true,
-                Place::Buffer(newest) => {
+                DecodedLocation::Buffer(newest) if newest == slot => true,
+                DecodedLocation::Buffer(newest) => {
                     self.buffer.slots[newest].home == Location::NOWHERE
                         && !self.failed_later(id, self.buffer.slots[slot].unit)
                 }
@@ -159,7 +159,7 @@ impl Ftl {
 
     /// Issues a program that holds only padding.
     pub(crate) fn pad(&mut self, room: Room, out: &mut Actions) {
-        let id = self.start_operation(crate::request::operation::Kind::Program, room.pu);
+        let id = self.start_operation(crate::request::operation::OperationKind::Program, room.pu);
         self.operations.slots_mut(id).fill(NIL);
         self.issue_program(id, room, media::Class::Collection, out);
     }
@@ -177,7 +177,7 @@ impl Ftl {
         let class = operation.class;
         for (i, slot) in slots.iter().enumerate() {
             let physical = self.physical(room, i as u32);
-            if let Place::Buffer(newest) = self.place(self.buffer.slots[*slot].unit) {
+            if let DecodedLocation::Buffer(newest) = self.place(self.buffer.slots[*slot].unit) {
                 self.buffer.slots[newest].home = Location::flash(physical);
             }
             self.buffer.slots[*slot].home = Location::flash(physical);

@@ -2,7 +2,7 @@
 
 use media::{Action, Op, OpId, Status, Tag};
 
-use crate::request::operation::Kind;
+use crate::request::operation::OperationKind;
 use crate::{Actions, Ftl};
 
 impl Ftl {
@@ -51,7 +51,7 @@ impl Ftl {
                 return;
             }
             let Some(tag) = self.durability.durable_queue.take_first() else { return };
-            let id = self.start_operation(Kind::Barrier, tag.0);
+            let id = self.start_operation(OperationKind::Barrier, tag.0);
             out.actions.push(Action::Barrier(id));
         }
     }

@@ -11,8 +11,8 @@ use media::{Class, SECTOR, Status, Tag};
 
 use crate::buffer::slots::{Holds, NIL};
 use crate::config::Config;
-use crate::location::{Location, Place};
-use crate::request::operation::Kind;
+use crate::location::{DecodedLocation, Location};
+use crate::request::operation::OperationKind;
 use crate::sizes::{self, HEADER};
 use crate::space::parallel_unit::Stream;
 use crate::{Actions, Ftl, InjectedFault};
@@ -206,7 +206,7 @@ impl Ftl {
         self.map.table.set(unit, Location::NOWHERE);
         // Discarded data that a command may wait for will not reach flash.
         let mut discarded = self.durability.retries.any() && self.forget_failed(unit);
-        if let Place::Buffer(slot) = place {
+        if let DecodedLocation::Buffer(slot) = place {
             // Reads that wait for its data now find the unit trimmed.
             let chain = std::mem::replace(&mut self.buffer.slots[slot].waiters, NIL);
             self.wake(chain, true, out);
@@ -235,7 +235,7 @@ impl Ftl {
         if discarded {
             self.wait_for_trims();
         }
-        if let Place::Flash(physical) = home.place(self.buffer.slots.count()) {
+        if let DecodedLocation::Flash(physical) = home.place(self.buffer.slots.count()) {
             // If the newest copy were erased before the trim is durable, an older one could reappear.
             self.space.blocks.set_trimmed(self.layout.block_of(physical), self.durability.journal.generation + 1);
         }
@@ -331,7 +331,7 @@ impl Ftl {
                 next = parallel_units.next();
                 continue;
             };
-            let id = self.start_operation(Kind::Program, pu);
+            let id = self.start_operation(OperationKind::Program, pu);
             let now = pages.split_off(pages.len().saturating_sub(room.units as usize));
             self.operations.slots_mut(id).fill(NIL);
             for (i, slot) in now.into_iter().enumerate() {

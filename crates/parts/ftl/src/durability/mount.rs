@@ -14,7 +14,7 @@ use sim::Time;
 use crate::Ftl;
 use crate::durability::sequence::Sequence;
 use crate::laid::Laid;
-use crate::location::{Location, Place};
+use crate::location::{DecodedLocation, Location};
 use crate::space::blocks::Use;
 use crate::space::parallel_unit::{Stream, WritePoint};
 use crate::space::placement::SHARED;
@@ -181,7 +181,7 @@ impl Ftl {
     /// Returns the sequence number of the program that wrote `location`; 0 for nowhere.
     fn sequence_at(&self, location: Location, flash: &impl Flash) -> u64 {
         match location.place(self.buffer.slots.count()) {
-            Place::Flash(physical) => {
+            DecodedLocation::Flash(physical) => {
                 let (page, plane, _) = self.layout.address(physical);
                 self.space.placement.sequence(flash.sequence(page, plane))
             }
@@ -190,7 +190,7 @@ impl Ftl {
     }
 
     fn forget(&mut self, location: Location) {
-        if let Place::Flash(physical) = location.place(self.buffer.slots.count()) {
+        if let DecodedLocation::Flash(physical) = location.place(self.buffer.slots.count()) {
             self.space.blocks.clear_valid(self.layout.block_of(physical), physical);
         }
     }
@@ -198,7 +198,7 @@ impl Ftl {
     fn apply_journal(&mut self, flash: &impl Flash, report: &mut MountReport) {
         let first = self.config.user_units;
         for unit in first..first + crate::sizes::journal_units(&self.config) {
-            let Place::Flash(physical) = self.place(unit) else { continue };
+            let DecodedLocation::Flash(physical) = self.place(unit) else { continue };
             let (page, plane, within) = self.layout.address(physical);
             let note = flash.note(page, plane, within);
             assert!(!note.is_empty(), "journal unit {unit} has no content");
@@ -223,7 +223,7 @@ impl Ftl {
 
     fn find_lost(&mut self, flash: &impl Flash) {
         for (unit, location) in self.map.table.iter_touched(self.config.user_units) {
-            if let Place::Flash(physical) = location.place(self.buffer.slots.count()) {
+            if let DecodedLocation::Flash(physical) = location.place(self.buffer.slots.count()) {
                 let (page, plane, within) = self.layout.address(physical);
                 if flash.lost(page, plane, within) {
                     self.durability.lost.insert(unit);

@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::durability::rebuild::Rebuild;
 use crate::layout::Layout;
 use crate::location::Location;
-use crate::request::operation::{Kind, Operation};
+use crate::request::operation::{Operation, OperationKind};
 use crate::sizes;
 use crate::space::blocks::Use;
 use crate::space::parallel_unit::Room;
@@ -215,7 +215,7 @@ impl Ftl {
             sequence,
             first_sequence: sequence,
             class,
-            ..Operation::of(Kind::Parity, room.block)
+            ..Operation::of(OperationKind::Parity, room.block)
         });
         for i in 0..room.units {
             self.operations.set_slot(id, i, set + self.physical(room, i) - room.unit);

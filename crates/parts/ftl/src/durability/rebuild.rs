@@ -8,7 +8,7 @@ use media::{Action, Class, Flash, Move, OpId, PARITY, PageAddr, PlaneMask, ReadO
 
 use crate::buffer::slots::Owner;
 use crate::location::Location;
-use crate::request::operation::{Kind, Operation};
+use crate::request::operation::{Operation, OperationKind};
 use crate::{Actions, Ftl};
 
 /// A read whose page is being rebuilt.
@@ -85,7 +85,7 @@ impl Ftl {
         };
         let rebuild = Rebuild { left: read.len() as u32, failed: false, page, others };
         for page in read {
-            let read = self.start_operation(Kind::Rebuild, id.0);
+            let read = self.start_operation(OperationKind::Rebuild, id.0);
             let bytes = self.units_on(page.planes, failed.bits) << self.layout.unit_shift;
             self.stats.rebuild_reads += 1;
             out.actions.push(Action::Read(ReadOp { id: read, page, bytes, class: failed.class }));
@@ -99,10 +99,10 @@ impl Ftl {
     fn failed_read(&self, id: OpId) -> Option<Failed> {
         let operation = &self.operations[id];
         let (count, class) = match operation.kind {
-            Kind::HostRead => (operation.count, Class::Host),
-            Kind::Fill => (1, Class::Host),
-            Kind::MapRead => (1, Class::Map),
-            Kind::CollectRead => (0, Class::Collection),
+            OperationKind::HostRead => (operation.count, Class::Host),
+            OperationKind::Fill => (1, Class::Host),
+            OperationKind::MapRead => (1, Class::Map),
+            OperationKind::CollectRead => (0, Class::Collection),
             _ => return None,
         };
         let block = self.layout.block_of(operation.unit);
@@ -183,7 +183,9 @@ impl Ftl {
     fn is_programmed_in(&self, units: std::ops::Range<u32>) -> bool {
         self.operations.under_way().into_iter().any(|id| {
             let Operation { kind, unit, .. } = self.operations[id];
-            matches!(kind, Kind::Program | Kind::Parity) && units.contains(&unit) && !self.durability.retries.has(id)
+            matches!(kind, OperationKind::Program | OperationKind::Parity)
+                && units.contains(&unit)
+                && !self.durability.retries.has(id)
         })
     }
 
@@ -228,7 +230,7 @@ impl Ftl {
     /// Rewrites data read by the host elsewhere, as far as the write cache has room.
     fn relocate(&mut self, id: OpId, others: &[PageAddr], out: &mut Actions) {
         let Operation { kind, unit: first, logical, count, .. } = self.operations[id];
-        if kind != Kind::HostRead || self.durability.read_only {
+        if kind != OperationKind::HostRead || self.durability.read_only {
             return;
         }
         for (home, unit) in (first..first + count).zip(logical..) {

@@ -7,8 +7,8 @@ use crate::gc::collection::GcScan;
 use crate::gc::fold::UNORDERED;
 use crate::gc::pending::Purpose;
 use crate::layout::Layout;
-use crate::location::{Location, Place};
-use crate::request::operation::{Kind, Operation};
+use crate::location::{DecodedLocation, Location};
+use crate::request::operation::{Operation, OperationKind};
 use crate::space::blocks::Use;
 use crate::{Actions, Ftl};
 
@@ -190,7 +190,7 @@ impl Ftl {
                 if self.layout.planes > 1 {
                     page.planes = planes_of(&self.layout, page.planes, bits);
                 }
-                let id = self.operations.start_bare(Kind::CollectRead, pu);
+                let id = self.operations.start_bare(OperationKind::CollectRead, pu);
                 let operation = &mut self.operations[id];
                 (operation.unit, operation.logical, operation.mask) = (unit, program, bits);
                 operation.sequence = if background { collection.background.order.issued() } else { UNORDERED };
@@ -335,7 +335,7 @@ impl Ftl {
         let location = self.map.table.get(unit);
         if location != home {
             assert_eq!(self.home(unit), home, "unit {unit} is valid at {home:?}, but the map has it elsewhere");
-            if let Place::Buffer(clean) = location.place(self.buffer.slots.count())
+            if let DecodedLocation::Buffer(clean) = location.place(self.buffer.slots.count())
                 && self.buffer.slots[clean].holds == Holds::Clean
             {
                 self.buffer.slots[slot].lost = self.buffer.slots[clean].lost;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use media::{Class, OpId};
 
-use crate::request::operation::Kind;
+use crate::request::operation::OperationKind;
 use crate::space::parallel_unit::{Room, Stream};
 use crate::{Actions, Ftl};
 
@@ -59,7 +59,7 @@ impl Ftl {
             };
             let room = own.or_else(|| self.copy_room_elsewhere(pu));
             let Some(room) = room else { return };
-            let id = self.operations.start_bare(Kind::Program, room.pu);
+            let id = self.operations.start_bare(OperationKind::Program, room.pu);
             let sequence = self.begin_program(id, room, Class::Collection);
             let (taken, mut plain) = (room.units.min(pending), true);
             if self.space.placement.is_on() {

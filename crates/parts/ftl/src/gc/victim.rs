@@ -133,8 +133,8 @@ impl Ftl {
         // then unless the trims of `block` are durable.
         let mut programs = 0;
         if !collection.emergency {
-            let spoilt = collection.quota / self.layout.program_units;
-            programs = (2 + spoilt).min(self.layout.block_programs / 3);
+            let spoiled = collection.quota / self.layout.program_units;
+            programs = (2 + spoiled).min(self.layout.block_programs / 3);
         }
         if !(collection.emergency && self.durability.journal.is_durable(self.space.blocks.trimmed(block))) {
             programs += self.journal_programs();
@@ -234,7 +234,7 @@ impl Ftl {
         GcScan { block, cursor: 0, end: self.programs_of(block), valid, forced }
     }
 
-    /// Static wear levelling: forces the collection of the least worn block, whose cold data would otherwise never
+    /// Static wear leveling: forces the collection of the least worn block, whose cold data would otherwise never
     /// move.
     pub(crate) fn level_wear(&mut self, pu: u32) {
         let Some(threshold) = self.config.wear.static_threshold else { return };

@@ -9,9 +9,9 @@ use media::{Action, Class, OpId, ReadOp, Status};
 
 use crate::buffer::slots::Holds;
 use crate::config::HostMemory;
-use crate::location::Place;
+use crate::location::DecodedLocation;
 use crate::map::frames::{ABSENT, FETCHING, MapCache};
-use crate::request::operation::Kind;
+use crate::request::operation::OperationKind;
 use crate::{Actions, Ftl};
 
 /// The value of `count` of a fetch that was issued for changes. Other fetches were issued for reads.
@@ -82,7 +82,7 @@ impl Ftl {
             self.stats.map_hits += 1;
             if away {
                 self.stats.map_host_hits += 1;
-                let id = self.host_access(Kind::MapLookup, t, HostMemory::LINE, false, out);
+                let id = self.host_access(OperationKind::MapLookup, t, HostMemory::LINE, false, out);
                 self.moves_entries(id, unit, 1);
                 return Ready::After(id);
             }
@@ -120,7 +120,7 @@ impl Ftl {
             cache.touch(state);
             cache.dirty[t as usize] = true;
             if cache.frames[state as usize].away {
-                let id = self.host_access(Kind::HostCopy, t, HostMemory::LINE, true, out);
+                let id = self.host_access(OperationKind::HostCopy, t, HostMemory::LINE, true, out);
                 self.moves_entries(id, unit, count);
             }
         } else {
@@ -169,7 +169,7 @@ impl Ftl {
             return false;
         }
         let logical = map.first + t;
-        matches!(self.place(logical), Place::Flash(_)) || self.make_room(t, out)
+        matches!(self.place(logical), DecodedLocation::Flash(_)) || self.make_room(t, out)
     }
 
     /// Returns true if translation unit `t` can be cached. If it takes the place of a changed frame and there are not
@@ -206,7 +206,7 @@ impl Ftl {
             self.operations[id].mask |= u64::from(dirty);
             return Some(id);
         }
-        let Place::Flash(physical) = self.place(logical) else {
+        let DecodedLocation::Flash(physical) = self.place(logical) else {
             // Never written, or still in RAM waiting to be programmed.
             if self.make_room(t, out) {
                 self.cache().insert(t, dirty);
@@ -216,7 +216,7 @@ impl Ftl {
             }
             return None;
         };
-        let id = self.start_operation(Kind::MapRead, t);
+        let id = self.start_operation(OperationKind::MapRead, t);
         let operation = &mut self.operations[id];
         (operation.unit, operation.mask, operation.count) = (physical, u64::from(dirty), reason);
         assert!(id.0 & FETCHING == 0, "more than 2^31 operations in progress");
@@ -251,7 +251,7 @@ impl Ftl {
         if !self.make_room(t, out) {
             self.pass_by(t, dirty);
         } else if self.cache().insert(t, dirty) {
-            let id = self.host_access(Kind::HostCopy, t, 1 << self.layout.unit_shift, true, out);
+            let id = self.host_access(OperationKind::HostCopy, t, 1 << self.layout.unit_shift, true, out);
             self.moves_translation(id, t);
         }
         self.wake(operation.waiters, true, out);
@@ -270,7 +270,7 @@ impl Ftl {
     /// Returns true if the translation unit `logical` is already in RAM, waiting to be written; its content is taken at
     /// that time.
     pub(crate) fn awaits_program(&self, logical: u32) -> bool {
-        matches!(self.place(logical), Place::Buffer(slot) if self.buffer.slots[slot].holds == Holds::Dirty)
+        matches!(self.place(logical), DecodedLocation::Buffer(slot) if self.buffer.slots[slot].holds == Holds::Dirty)
     }
 
     /// Evicts frames beyond the capacity and writes changed ones back. If no slot is free for that, frames of host memory
@@ -300,7 +300,7 @@ impl Ftl {
             }
             self.cache().dirty[t as usize] = false;
             if self.cache().frames[frame as usize].away {
-                let id = self.host_access(Kind::HostCopy, t, 1 << self.layout.unit_shift, false, out);
+                let id = self.host_access(OperationKind::HostCopy, t, 1 << self.layout.unit_shift, false, out);
                 self.operations[id].mask = 1;
                 self.moves_translation(id, t);
             }

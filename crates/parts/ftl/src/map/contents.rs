@@ -7,7 +7,7 @@ use media::{Flash, OpId};
 
 use crate::config::HostMemory;
 use crate::map::frames::{ABSENT, FETCHING};
-use crate::request::operation::{Kind, Operation};
+use crate::request::operation::{Operation, OperationKind};
 use crate::sizes::ENTRY;
 use crate::{Actions, Ftl, HostMemoryLoss};
 
@@ -44,10 +44,13 @@ impl Ftl {
     pub fn host_memory_lines(&self, id: OpId, entries: &mut Vec<u8>) -> Option<HostLines> {
         let Operation { kind, logical, count, .. } = self.operations[id];
         assert!(
-            matches!(kind, Kind::MapLookup | Kind::HostCopy | Kind::HostLoad | Kind::BringIn),
+            matches!(
+                kind,
+                OperationKind::MapLookup | OperationKind::HostCopy | OperationKind::HostLoad | OperationKind::BringIn
+            ),
             "{kind:?} of memory"
         );
-        if !matches!(kind, Kind::MapLookup | Kind::HostCopy) || count == 0 {
+        if !matches!(kind, OperationKind::MapLookup | OperationKind::HostCopy) || count == 0 {
             return None;
         }
         let map = self.map.cache.as_ref()?;
@@ -74,11 +77,11 @@ impl Ftl {
     pub fn host_memory_damaged(&mut self, id: OpId, flash: &impl Flash, out: &mut Actions) -> HostMemoryLoss {
         let Operation { kind, subject: t, .. } = self.operations[id];
         match kind {
-            Kind::MapLookup => {
+            OperationKind::MapLookup => {
                 self.operations[id].mask = 1;
                 if self.drop_damaged(t, out) { self.find_entries(&[t], flash) } else { HostMemoryLoss::default() }
             }
-            Kind::HostCopy => {
+            OperationKind::HostCopy => {
                 // It is being written back, which makes it current.
                 let stale = self.cache().stale[t as usize];
                 let loss = self.find_entries(&[t], flash);

@@ -15,8 +15,8 @@ use media::{Action, Flash, OpId, PARITY, PageAddr, SECTOR, Tag};
 use sim::Time;
 
 use crate::buffer::slots::{Holds, NIL, Owner, Slot};
-use crate::location::{Location, Place};
-use crate::request::operation::Kind;
+use crate::location::{DecodedLocation, Location};
+use crate::request::operation::OperationKind;
 use crate::{Actions, Ftl, InjectedFault};
 
 /// State of the host memory buffer.
@@ -147,7 +147,14 @@ impl Ftl {
     }
 
     /// Issues an access to `bytes` of host memory.
-    pub(crate) fn host_access(&mut self, kind: Kind, subject: u32, bytes: u32, store: bool, out: &mut Actions) -> OpId {
+    pub(crate) fn host_access(
+        &mut self,
+        kind: OperationKind,
+        subject: u32,
+        bytes: u32,
+        store: bool,
+        out: &mut Actions,
+    ) -> OpId {
         let memory = self.config.host_memory.as_ref().expect("host memory is accessed only if configured");
         let bytes = memory.stored(bytes);
         let stats = &mut self.stats;
@@ -235,21 +242,21 @@ impl Ftl {
     pub(crate) fn store_away(&mut self, tag: Tag, units: Range<u32>, out: &mut Actions) {
         let mut sectors = 0;
         for unit in units {
-            if let Place::Buffer(slot) = self.place(unit)
+            if let DecodedLocation::Buffer(slot) = self.place(unit)
                 && self.buffer.slots[slot].away
             {
                 sectors += self.part(tag, unit).sectors;
             }
         }
         if sectors > 0 {
-            self.host_access(Kind::HostCopy, NIL, sectors * SECTOR as u32, true, out);
+            self.host_access(OperationKind::HostCopy, NIL, sectors * SECTOR as u32, true, out);
         }
     }
 
     /// Drops a clean copy of `unit` in host memory, which would otherwise be loaded only to be overwritten; flash has
     /// the data too.
     pub(crate) fn drop_clean_of(&mut self, unit: u32) {
-        if let Place::Buffer(slot) = self.place(unit)
+        if let DecodedLocation::Buffer(slot) = self.place(unit)
             && self.buffer.slots[slot].holds == Holds::Clean
             && self.buffer.slots[slot].away
         {
@@ -265,7 +272,7 @@ impl Ftl {
         if away {
             self.buffer.slots[slot].away = true;
             self.map.host.clean += 1;
-            self.host_access(Kind::HostCopy, slot, 1 << self.layout.unit_shift, true, out);
+            self.host_access(OperationKind::HostCopy, slot, 1 << self.layout.unit_shift, true, out);
         }
     }
 
@@ -297,7 +304,7 @@ impl Ftl {
         if count == 0 {
             return false;
         }
-        let id = self.host_access(Kind::BringIn, NIL, count << self.layout.unit_shift, false, out);
+        let id = self.host_access(OperationKind::BringIn, NIL, count << self.layout.unit_shift, false, out);
         self.operations[id].count = count;
         for (i, slot) in (0..count).zip(chosen) {
             self.operations.set_slot(id, i, slot);
@@ -339,7 +346,7 @@ impl Ftl {
         let mut slot = self.buffer.dirty.first();
         while slot != NIL {
             if self.buffer.slots[slot].away {
-                self.host_access(Kind::HostCopy, slot, 1 << self.layout.unit_shift, false, out);
+                self.host_access(OperationKind::HostCopy, slot, 1 << self.layout.unit_shift, false, out);
                 self.leave_host_memory(slot);
             }
             slot = self.buffer.slots.next(slot);
@@ -365,14 +372,23 @@ impl Ftl {
         let mut coming = Vec::new();
         for id in self.operations.under_way() {
             match self.operations[id].kind {
-                Kind::HostRead => self.operations[id].kind = Kind::Orphan,
-                Kind::MapRead | Kind::Fill => self.operations[id].waiters = NIL,
-                Kind::BringIn => self.end_bring_in(id, false),
-                Kind::HostCopy if self.operations[id].mask != 0 => coming.push(self.operations.end(id).subject),
-                Kind::MapLookup | Kind::HostCopy | Kind::HostLoad | Kind::Barrier => self.operations.free(id),
-                Kind::Program | Kind::CollectRead | Kind::Erase | Kind::Orphan | Kind::Free => {}
-                Kind::Parity | Kind::Rebuild => {}
-                Kind::CopiesProgram | Kind::CopiesErase => {}
+                OperationKind::HostRead => self.operations[id].kind = OperationKind::Orphan,
+                OperationKind::MapRead | OperationKind::Fill => self.operations[id].waiters = NIL,
+                OperationKind::BringIn => self.end_bring_in(id, false),
+                OperationKind::HostCopy if self.operations[id].mask != 0 => {
+                    coming.push(self.operations.end(id).subject)
+                }
+                OperationKind::MapLookup
+                | OperationKind::HostCopy
+                | OperationKind::HostLoad
+                | OperationKind::Barrier => self.operations.free(id),
+                OperationKind::Program
+                | OperationKind::CollectRead
+                | OperationKind::Erase
+                | OperationKind::Orphan
+                | OperationKind::Free => {}
+                OperationKind::Parity | OperationKind::Rebuild => {}
+                OperationKind::CopiesProgram | OperationKind::CopiesErase => {}
             }
         }
         self.map.host.accesses = 0;
@@ -426,7 +442,7 @@ impl Ftl {
 
     /// Returns true if the copy in flash at `home` stands for data that could not be read.
     pub(crate) fn is_lost_in(&self, home: Location, flash: &impl Flash) -> bool {
-        let Place::Flash(physical) = home.place(self.buffer.slots.count()) else { return false };
+        let DecodedLocation::Flash(physical) = home.place(self.buffer.slots.count()) else { return false };
         let (page, plane, unit) = self.layout.address(physical);
         flash.lost(page, plane, unit)
     }
@@ -437,7 +453,7 @@ impl Ftl {
         let mut found = None;
         for id in self.operations.under_way() {
             let operation = &self.operations[id];
-            if operation.kind != Kind::Program {
+            if operation.kind != OperationKind::Program {
                 continue;
             }
             for slot in self.operations.slots(id).iter().copied().filter(|slot| *slot != NIL) {
@@ -465,13 +481,13 @@ impl Ftl {
         let mut forgotten: Vec<(u32, Location)> = Vec::new();
         for t in lost {
             let written = match self.place(map.logical_of(*t)) {
-                Place::Flash(physical) => self.sequence_in(physical, flash),
+                DecodedLocation::Flash(physical) => self.sequence_in(physical, flash),
                 _ => 0,
             };
             since = since.min(written);
             for unit in map.mapped_by(*t) {
                 let location = self.map.table.get(unit);
-                if let Place::Flash(physical) = location.place(self.buffer.slots.count())
+                if let DecodedLocation::Flash(physical) = location.place(self.buffer.slots.count())
                     && self.sequence_in(physical, flash) > written
                 {
                     forgotten.push((unit, location));

@@ -8,11 +8,11 @@
 use media::{Action, Class, OpId, ReadOp, SECTOR, Status};
 
 use crate::buffer::slots::NIL;
-use crate::location::Place;
+use crate::location::DecodedLocation;
 use crate::map::cache::Ready;
 use crate::map::entries::MapEntries;
 use crate::map::frames::{ABSENT, FETCHING};
-use crate::request::operation::Kind;
+use crate::request::operation::OperationKind;
 use crate::sizes::SYSTEM_SLOTS;
 use crate::{Actions, Ftl};
 
@@ -91,14 +91,14 @@ impl Ftl {
         if self.entries().write_backs.contains(&t) {
             return None;
         }
-        let Place::Flash(physical) = self.place(logical) else { return None };
+        let DecodedLocation::Flash(physical) = self.place(logical) else { return None };
         let stale = self.map.cache.as_mut().is_some_and(|map| std::mem::replace(&mut map.stale[t as usize], false));
         self.entries().merging += u32::from(stale);
         Some(self.read_translation(t, physical, SECTOR as u32, if stale { MERGES_NEXT } else { 0 }, out))
     }
 
     fn read_translation(&mut self, t: u32, physical: u32, bytes: u32, mask: u64, out: &mut Actions) -> OpId {
-        let id = self.start_operation(Kind::MapRead, t);
+        let id = self.start_operation(OperationKind::MapRead, t);
         let operation = &mut self.operations[id];
         (operation.unit, operation.mask) = (physical, mask);
         assert!(id.0 & FETCHING == 0, "more than 2^31 operations in progress");
@@ -161,7 +161,7 @@ impl Ftl {
             return;
         }
         match self.place(logical) {
-            Place::Flash(physical) => {
+            DecodedLocation::Flash(physical) => {
                 self.read_translation(t, physical, 1 << self.layout.unit_shift, MERGES, out);
             }
             _ => self.entries().write_backs.push(t),

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use media::OpId;
 
-use crate::location::{Location, Place};
+use crate::location::{DecodedLocation, Location};
 use crate::map::frames::{ABSENT, FETCHING};
 use crate::{Actions, Ftl};
 
@@ -48,7 +48,7 @@ impl Ftl {
             }
         }
         // A copy being programmed still reaches flash, where the next one supersedes it.
-        if let Place::Flash(_) = self.place(logical) {
+        if let DecodedLocation::Flash(_) = self.place(logical) {
             let home = self.map.table.get(logical);
             self.map.table.set(logical, Location::NOWHERE);
             self.invalidate(home);

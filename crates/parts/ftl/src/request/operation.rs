@@ -7,7 +7,7 @@ use crate::buffer::slots::NIL;
 
 /// Purpose of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OperationKind {
     /// Not in progress; `subject` is the next free entry.
     Free,
     /// Reads `count` units from flash unit `unit` on for the command `subject`; the first of them is logical unit
@@ -50,8 +50,8 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
     /// Purpose.
-    pub kind: Kind,
-    /// See [`Kind`].
+    pub kind: OperationKind,
+    /// See [`OperationKind`].
     pub subject: u32,
     /// First flash unit.
     pub unit: u32,
@@ -78,7 +78,7 @@ pub struct Operation {
 impl Operation {
     /// Creates an operation of `kind` for `subject`, with all other fields empty.
     #[inline]
-    pub const fn of(kind: Kind, subject: u32) -> Operation {
+    pub const fn of(kind: OperationKind, subject: u32) -> Operation {
         Operation {
             kind,
             subject,
@@ -131,7 +131,7 @@ impl Operations {
     /// Like [`start`](Self::start), for kinds whose caller sets every field they use: the other fields keep their old
     /// values.
     #[inline]
-    pub fn start_bare(&mut self, kind: Kind, subject: u32) -> OpId {
+    pub fn start_bare(&mut self, kind: OperationKind, subject: u32) -> OpId {
         self.active += 1;
         if self.free == NIL {
             return self.grow(Operation::of(kind, subject));
@@ -161,8 +161,8 @@ impl Operations {
     #[inline]
     pub fn free(&mut self, id: OpId) {
         let entry = &mut self.all[id];
-        assert!(entry.kind != Kind::Free, "operation {} is not in progress", id.0);
-        entry.kind = Kind::Free;
+        assert!(entry.kind != OperationKind::Free, "operation {} is not in progress", id.0);
+        entry.kind = OperationKind::Free;
         entry.subject = self.free;
         self.free = id.0;
         self.active -= 1;
@@ -222,7 +222,7 @@ impl Operations {
     /// Returns the operations in progress, in order of their numbers.
     pub fn under_way(&self) -> Vec<OpId> {
         let all = self.all.iter().zip(0..);
-        all.filter(|(operation, _)| operation.kind != Kind::Free).map(|(_, id)| OpId(id)).collect()
+        all.filter(|(operation, _)| operation.kind != OperationKind::Free).map(|(_, id)| OpId(id)).collect()
     }
 }
 

@@ -6,9 +6,9 @@ use media::{Action, Class, Move, OpId, ReadOp, SECTOR, Status, Tag};
 
 use crate::buffer::slots::{Holds, NIL, Owner};
 use crate::config::Config;
-use crate::location::{Location, Place};
+use crate::location::{DecodedLocation, Location};
 use crate::map::cache::Ready;
-use crate::request::operation::{Kind, Operation};
+use crate::request::operation::{Operation, OperationKind};
 use crate::{Actions, Ftl};
 
 /// Consecutive logical units at consecutive flash units of one program: one flash read. May be empty.
@@ -95,7 +95,7 @@ impl Ftl {
             *at_hand += u64::from(self.part(tag, unit).sectors) * SECTOR;
             return None;
         }
-        if let Place::Buffer(slot) = place {
+        if let DecodedLocation::Buffer(slot) = place {
             self.read_slot(tag, unit, slot, at_hand, out);
             return None;
         }
@@ -108,7 +108,7 @@ impl Ftl {
                 }
             }
         }
-        let Place::Flash(home) = place else {
+        let DecodedLocation::Flash(home) = place else {
             let part = self.part(tag, unit);
             if self.config.moves {
                 out.moves.push(Move::ZeroToHost { tag, to: part.at, sectors: part.sectors });
@@ -148,7 +148,7 @@ impl Ftl {
         }
         if self.buffer.slots[slot].away {
             let bytes = part.sectors * SECTOR as u32;
-            let id = self.host_access(Kind::HostLoad, tag.0, bytes, false, out);
+            let id = self.host_access(OperationKind::HostLoad, tag.0, bytes, false, out);
             self.operations[id].bytes = bytes;
             self.stats.host_memory_hits += 1;
             return;
@@ -168,7 +168,7 @@ impl Ftl {
     #[inline(always)]
     fn issue_read(&mut self, tag: Tag, Run { unit, logical, count }: Run, out: &mut Actions) {
         let bytes = self.run_bytes(tag, logical, count);
-        let id = self.operations.start_bare(Kind::HostRead, tag.0);
+        let id = self.operations.start_bare(OperationKind::HostRead, tag.0);
         let operation = &mut self.operations[id];
         (operation.unit, operation.logical, operation.count, operation.bytes) = (unit, logical, count, bytes);
         let (block, page) = (self.layout.block_of(unit), self.layout.span(unit, count));

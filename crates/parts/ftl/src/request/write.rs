@@ -3,9 +3,9 @@
 use media::{Action, Class, Move, OpId, SECTOR, Status, Tag};
 
 use crate::buffer::slots::{Holds, NIL};
-use crate::location::{Location, Place};
+use crate::location::{DecodedLocation, Location};
 use crate::request::command::Command;
-use crate::request::operation::Kind;
+use crate::request::operation::OperationKind;
 use crate::request::read::{Part, sector_mask};
 use crate::{Actions, Ftl};
 
@@ -85,14 +85,14 @@ impl Ftl {
         let entry = self.map.table.entry_to_set(unit);
         let (location, mut present) = (*entry, false);
         let slot = match location.place(self.buffer.slots.count()) {
-            Place::Buffer(slot) if matches!(self.buffer.slots[slot].holds, Holds::Dirty | Holds::Clean) => {
+            DecodedLocation::Buffer(slot) if matches!(self.buffer.slots[slot].holds, Holds::Dirty | Holds::Clean) => {
                 present = true;
                 self.write_over(slot, self.requests.commands[tag].handle);
                 slot
             }
             place => {
                 let home = match place {
-                    Place::Buffer(moving) => self.buffer.slots[moving].home,
+                    DecodedLocation::Buffer(moving) => self.buffer.slots[moving].home,
                     _ => location,
                 };
                 let handle = self.requests.commands[tag].handle;
@@ -160,16 +160,16 @@ impl Ftl {
     }
 
     /// Completes a partly written unit from the previous location of the unit.
-    fn complete_from_below(&mut self, slot: u32, below: Place, mask: u64, out: &mut Actions) {
+    fn complete_from_below(&mut self, slot: u32, below: DecodedLocation, mask: u64, out: &mut Actions) {
         self.buffer.slots[slot].have = mask;
         match below {
-            Place::Nowhere => {
+            DecodedLocation::Nowhere => {
                 if self.config.moves {
                     out.moves.push(Move::ZeroBuffer { buffer: slot, keep: mask });
                 }
                 self.buffer.slots[slot].have = self.layout.all_sectors;
             }
-            Place::Buffer(moving) => {
+            DecodedLocation::Buffer(moving) => {
                 // The unit is being programmed: its newest data is still in RAM.
                 debug_assert_eq!(self.buffer.slots[moving].holds, Holds::Moving);
                 if self.config.moves {
@@ -178,8 +178,8 @@ impl Ftl {
                 self.buffer.slots[slot].lost = self.buffer.slots[moving].lost;
                 self.buffer.slots[slot].have = self.layout.all_sectors;
             }
-            Place::Flash(physical) => {
-                let id = self.start_operation(Kind::Fill, slot);
+            DecodedLocation::Flash(physical) => {
+                let id = self.start_operation(OperationKind::Fill, slot);
                 self.operations[id].unit = physical;
                 self.buffer.slots[slot].filling = true;
                 self.buffer.begin_fill();
@@ -226,7 +226,7 @@ impl Ftl {
             }
         }
         if self.buffer.slots[slot].away {
-            self.host_access(Kind::HostCopy, slot, 1 << self.layout.unit_shift, true, out);
+            self.host_access(OperationKind::HostCopy, slot, 1 << self.layout.unit_shift, true, out);
         }
         let chain = std::mem::replace(&mut self.buffer.slots[slot].waiters, NIL);
         self.wake(chain, true, out);

@@ -1,6 +1,8 @@
 //! `[ftl]`: mapping, striping, collection and the upkeep of data.
 
-use keys::{AGE, BOOL, COUNT, FRACTION, FromValue, Kind, NUMBER, SIZE, TIME, Value, assumed, given, section, words};
+use keys::{
+    AGE, BOOL, COUNT, FRACTION, FromValue, NUMBER, OperationKind, SIZE, TIME, Value, assumed, given, section, words,
+};
 use sim::Time;
 
 use super::map_cache::MapCache;
@@ -65,10 +67,10 @@ section! {
         "ftl.over_provisioning" over_provisioning: Option<f64> = FRACTION.within(0.001, 10.0).or("auto"),
             assumed("0.07", "the difference between GB and GiB, rounded"),
             "(Raw bytes - parity - user bytes) / user bytes.";
-        "ftl.group" group: Group = Kind::words(Group::WORDS),
+        "ftl.group" group: Group = OperationKind::words(Group::WORDS),
             assumed("drive", "superblocks keep the metadata of large drives small"),
             "Unit of allocation, collection and erase: a block, the blocks of a die, or the blocks of all dies.";
-        "ftl.stripe" stripe: Stripe = Kind::words(STRIPES),
+        "ftl.stripe" stripe: Stripe = OperationKind::words(STRIPES),
             assumed("CWDP", "channels first, which minimizes waiting for a bus"),
             "Order in which consecutive programs are spread over channels, ways, dies and planes, fastest-changing \
              letter first.";
@@ -100,7 +102,7 @@ section! {
     /// Garbage collection.
     #[derive(Copy)]
     Collection {
-        "ftl.gc.policy" policy: Policy = Kind::words(Policy::WORDS),
+        "ftl.gc.policy" policy: Policy = OperationKind::words(Policy::WORDS),
             assumed("greedy", "best for uniform traffic, and simple"),
             "Selection of the victim.";
         "ftl.gc.choices" choices: u32 = COUNT.within(1.0, 65536.0),
@@ -175,7 +177,7 @@ section! {
     /// Flexible Data Placement: host writes choose the blocks that they share.
     #[derive(Copy)]
     Placement {
-        "ftl.placement.isolation" isolation: Isolation = Kind::words(Isolation::WORDS),
+        "ftl.placement.isolation" isolation: Isolation = OperationKind::words(Isolation::WORDS),
             assumed("off", "few drives offer it"),
             "Reclaim unit handles, each with its own blocks for host data, which writes choose by a placement \
              identifier; collection moves their data to blocks shared by all (initial) or to blocks of the same handle \
@@ -203,10 +205,10 @@ section! {
     /// Wear leveling.
     #[derive(Copy)]
     Wear {
-        "ftl.wear_levelling.dynamic" dynamic: bool = BOOL,
+        "ftl.wear_leveling.dynamic" dynamic: bool = BOOL,
             assumed("true", "it has no cost"),
             "Allocate the free block with the fewest erases first.";
-        "ftl.wear_levelling.static" static_threshold: Option<u32> = COUNT.within(1.0, 4294967295.0).or("off"),
+        "ftl.wear_leveling.static" static_threshold: Option<u32> = COUNT.within(1.0, 4294967295.0).or("off"),
             assumed("100", "small compared with the endurance, and large compared with the spread caused by \
                 collection"),
             "Erase count difference from the most worn block outside of the SLC cache at which a block's data is moved; off: never.";

@@ -2,8 +2,8 @@
 
 use media::{Action, BlockAddr, Class, EraseOp, OpId, PlaneMask, Status};
 
-use crate::location::{Location, Place};
-use crate::request::operation::Kind;
+use crate::location::{DecodedLocation, Location};
+use crate::request::operation::OperationKind;
 use crate::space::blocks::Use;
 use crate::space::erase_queue::Waiting;
 use crate::{Actions, Ftl};
@@ -32,7 +32,7 @@ impl Ftl {
     /// Removes the pin of a copy whose source is at `home`, after the copy was issued or dropped.
     #[inline]
     pub(crate) fn unpin_home(&mut self, home: Location, out: &mut Actions) {
-        if let Place::Flash(physical) = home.place(self.buffer.slots.count()) {
+        if let DecodedLocation::Flash(physical) = home.place(self.buffer.slots.count()) {
             self.unpin(self.layout.block_of(physical), out);
         }
     }
@@ -75,7 +75,7 @@ impl Ftl {
             if at.planes.0 == 0 {
                 continue;
             }
-            let id = self.start_operation(Kind::Erase, block);
+            let id = self.start_operation(OperationKind::Erase, block);
             self.operations[id].logical = position;
             out.actions.push(Action::Erase(EraseOp { id, block: at, class: Class::Collection }));
             erases += 1;

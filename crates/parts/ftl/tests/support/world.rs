@@ -31,7 +31,7 @@ impl Faults {
 }
 
 #[derive(Clone, Debug)]
-struct Command {
+struct SubmittedCommand {
     request: Request,
     asked: u64,
     /// Values written or read so far, one per sector.
@@ -62,7 +62,7 @@ pub struct World {
     pub flash: SimpleFlash,
     oracle: Oracle,
     ram: Vec<Vec<u64>>,
-    commands: Vec<Option<Command>>,
+    commands: Vec<Option<SubmittedCommand>>,
     /// Operations of each die in order of issue; the last queue holds operations of no die.
     queues: Vec<Vec<Pending>>,
     out: Actions,
@@ -285,7 +285,8 @@ impl World {
     pub fn submit(&mut self, tag: Tag, request: Request) {
         self.clock += 1;
         let sectors = (request.bytes / SECTOR) as usize;
-        let mut command = Command { request, asked: self.clock, data: vec![0; sectors], filled: vec![false; sectors] };
+        let mut command =
+            SubmittedCommand { request, asked: self.clock, data: vec![0; sectors], filled: vec![false; sectors] };
         let first = (request.offset / SECTOR) as usize;
         match request.op {
             Op::Write => {
@@ -419,7 +420,7 @@ impl World {
             return;
         }
         let command = self.commands[tag.0 as usize].take().expect("a command in progress");
-        let Command { request, asked, data, filled } = command;
+        let SubmittedCommand { request, asked, data, filled } = command;
         self.clock += 1;
         let first = (request.offset / SECTOR) as usize;
         match (request.op, status) {
@@ -646,7 +647,7 @@ impl World {
         let request = Request::new(Op::Read, at * SECTOR, sectors * SECTOR);
         let asked = self.clock;
         let data = vec![0; sectors as usize];
-        let command = Command { request, asked, data, filled: vec![false; sectors as usize] };
+        let command = SubmittedCommand { request, asked, data, filled: vec![false; sectors as usize] };
         self.commands[0] = Some(command);
         let now = self.now();
         self.ftl.command(now, Tag(0), &request, &mut self.out);

@@ -74,7 +74,7 @@ struct Access {
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum ThreadState {
     /// Continues with its next step.
     Running,
     /// Looks up the last-level cache.
@@ -107,7 +107,7 @@ enum State {
 pub(super) struct Thread {
     id: u16,
     uncached: bool,
-    state: State,
+    state: ThreadState,
     steps: Vec<Step>,
     next: usize,
     /// Time of the last dispatch, in picoseconds, and the number of instructions dispatched.
@@ -150,7 +150,7 @@ impl Thread {
         Thread {
             id,
             uncached,
-            state: State::Running,
+            state: ThreadState::Running,
             steps: Vec::new(),
             next: 0,
             clock: 0,
@@ -186,23 +186,23 @@ impl Thread {
     }
 
     pub fn ended(&self) -> bool {
-        matches!(self.state, State::Ended)
+        matches!(self.state, ThreadState::Ended)
     }
 
     pub fn at_begin(&self) -> bool {
-        matches!(self.state, State::AtBegin)
+        matches!(self.state, ThreadState::AtBegin)
     }
 
     /// Starts the measurement: all threads have reached it, and earlier activity is not counted.
     pub fn begin(&mut self, at: Time) {
-        self.state = State::Running;
+        self.state = ThreadState::Running;
         self.clock = at.ps();
         self.stats = ThreadStats { begun: at, ..ThreadStats::default() };
         self.begun_index = self.index;
     }
 
     pub fn waits_for_write_back(&self) -> bool {
-        matches!(self.state, State::WaitingForWriteBack(_))
+        matches!(self.state, ThreadState::WaitingForWriteBack(_))
     }
 
     pub fn stats(&self) -> ThreadStats {
@@ -235,15 +235,18 @@ impl Thread {
 
     /// Continues after the kernel.
     pub fn resume(&mut self, at: Time) {
-        let State::InKernel { since, .. } = self.state else { panic!("thread {} is not in the kernel", self.id) };
+        let ThreadState::InKernel { since, .. } = self.state else { panic!("thread {} is not in the kernel", self.id) };
         self.stats.kernel += at - since;
-        self.state = State::Running;
+        self.state = ThreadState::Running;
         self.starts_at(at);
     }
 
     /// Returns whether the thread waits in the kernel for a device, or at the start of the measurement, or has ended.
     pub fn needs_no_core(&self) -> bool {
-        matches!(self.state, State::InKernel { holds_core: false, .. } | State::AtBegin | State::Ended)
+        matches!(
+            self.state,
+            ThreadState::InKernel { holds_core: false, .. } | ThreadState::AtBegin | ThreadState::Ended
+        )
     }
 
     /// The thread has a core from `at` on, and dispatches nothing before.
@@ -283,15 +286,15 @@ impl Thread {
     /// Continues after a fill at time `at`. Returns whether the thread was waiting for one.
     fn continue_at(&mut self, at: Time) -> bool {
         match self.state {
-            State::Waiting { floor } => {
+            ThreadState::Waiting { floor } => {
                 if floor {
                     self.floor = at.ps();
                 }
-                self.state = State::Running;
+                self.state = ThreadState::Running;
                 true
             }
-            State::WaitingForRegister(access) => {
-                self.state = State::LookingUp(Access { clock: access.clock.max(at.ps()), ..access });
+            ThreadState::WaitingForRegister(access) => {
+                self.state = ThreadState::LookingUp(Access { clock: access.clock.max(at.ps()), ..access });
                 true
             }
             _ => false,
@@ -343,8 +346,8 @@ impl Thread {
         out: &mut Vec<(Time, LineRequest)>,
     ) -> Time {
         match self.state {
-            State::Running => {}
-            State::LookingUp(access) | State::WaitingForWriteBack(access) => {
+            ThreadState::Running => {}
+            ThreadState::LookingUp(access) | ThreadState::WaitingForWriteBack(access) => {
                 if !self.look_up_llc(access, shared, out) {
                     return Time::MAX;
                 }
@@ -352,12 +355,12 @@ impl Thread {
                     return shared.now;
                 }
             }
-            State::Entering { page, store, fault } => return self.enter(page, store, fault, shared, kernel),
-            State::Waiting { .. }
-            | State::WaitingForRegister(_)
-            | State::InKernel { .. }
-            | State::AtBegin
-            | State::Ended => {
+            ThreadState::Entering { page, store, fault } => return self.enter(page, store, fault, shared, kernel),
+            ThreadState::Waiting { .. }
+            | ThreadState::WaitingForRegister(_)
+            | ThreadState::InKernel { .. }
+            | ThreadState::AtBegin
+            | ThreadState::Ended => {
                 return Time::MAX;
             }
         }
@@ -415,7 +418,7 @@ impl Thread {
             if self.uncached {
                 let at = Time::from_ps(clock + self.to_llc).max(shared.now);
                 if at >= limit {
-                    self.state = State::LookingUp(access);
+                    self.state = ThreadState::LookingUp(access);
                     return at;
                 }
                 shared.now = at;
@@ -434,7 +437,7 @@ impl Thread {
             }
             if let Some(at) = self.look_up_l2(access, shared, out) {
                 if at >= limit {
-                    self.state = State::LookingUp(access);
+                    self.state = ThreadState::LookingUp(access);
                     return at;
                 }
                 shared.now = shared.now.max(at);
@@ -503,15 +506,15 @@ impl Thread {
                 Some(fill)
             }
             LlcResult::NoRegister => {
-                self.state = State::WaitingForRegister(access);
+                self.state = ThreadState::WaitingForRegister(access);
                 return false;
             }
             LlcResult::WriteBacksFull => {
-                self.state = State::WaitingForWriteBack(access);
+                self.state = ThreadState::WaitingForWriteBack(access);
                 return false;
             }
         };
-        self.state = State::Running;
+        self.state = ThreadState::Running;
         if self.uncached {
             self.dispatched(&access);
             if let Some(fill) = fill {
@@ -581,7 +584,7 @@ impl Thread {
     }
 
     fn wait_for_fill(&mut self, floor: bool) -> Time {
-        self.state = State::Waiting { floor };
+        self.state = ThreadState::Waiting { floor };
         Time::MAX
     }
 
@@ -589,7 +592,7 @@ impl Thread {
     fn trap(&mut self, index: u64, clock: u64, slot: u64, page: u64, store: bool) -> Time {
         match self.drained(index, slot) {
             Some(at) => {
-                self.state = State::Entering { page, store, fault: true };
+                self.state = ThreadState::Entering { page, store, fault: true };
                 Time::from_ps(at.max(clock))
             }
             None => self.wait_for_fill(false),
@@ -610,13 +613,13 @@ impl Thread {
             Some(at) if step.act == Act::Begin => {
                 self.clock = at.max(self.clock);
                 self.next += 1;
-                self.state = State::AtBegin;
+                self.state = ThreadState::AtBegin;
                 Time::MAX
             }
             Some(at) => {
                 self.clock = at.max(self.clock + (index - self.index) * slot).max(self.floor);
                 self.index = index;
-                self.state = State::Entering { page: step.address / PAGE, store: false, fault: false };
+                self.state = ThreadState::Entering { page: step.address / PAGE, store: false, fault: false };
                 Time::from_ps(self.clock)
             }
             None => self.wait_for_fill(false),
@@ -626,7 +629,7 @@ impl Thread {
     fn enter<K: Kernel>(&mut self, page: u64, store: bool, fault: bool, shared: &mut Shared, kernel: &mut K) -> Time {
         let now = shared.now;
         self.stats.kernel_entries += 1;
-        self.state = State::InKernel { since: now, holds_core: false };
+        self.state = ThreadState::InKernel { since: now, holds_core: false };
         self.faulted = fault;
         let until = if fault {
             kernel.fault(now, self.id, page, store)
@@ -641,7 +644,7 @@ impl Thread {
                 at
             }
             None => {
-                self.state = State::InKernel { since: now, holds_core: kernel.holds_core(self.id) };
+                self.state = ThreadState::InKernel { since: now, holds_core: kernel.holds_core(self.id) };
                 Time::MAX
             }
         }
@@ -650,7 +653,7 @@ impl Thread {
     fn end(&mut self, slot: u64) -> Time {
         match self.drained(self.index + 1, slot) {
             Some(at) if self.store_out(self.store_number) => {
-                self.state = State::Ended;
+                self.state = ThreadState::Ended;
                 self.stats.end = Time::from_ps(at.max(self.clock).max(self.stored));
                 Time::MAX
             }

@@ -4,7 +4,7 @@ use media::{LINE, LineKind, Op};
 use sim::Time;
 
 use super::frames::{DIRTY, LOCKED, MAPPED, MARKED, NONE, RECLAIM, WRITEBACK};
-use super::{Command, Event, Linux, ON_FILE, Operation, SWAPPED};
+use super::{DriveCommand, KernelEvent, Linux, ON_FILE, Operation, SWAPPED};
 use crate::cpu::PAGE;
 
 /// The purpose of a command.
@@ -49,7 +49,7 @@ impl Linux {
             None => self.ios.push(io),
         }
         let locks = self.config.lock > Time::ZERO;
-        self.schedule(at, if locks { Event::Lock(id) } else { Event::Submit(id) });
+        self.schedule(at, if locks { KernelEvent::Lock(id) } else { KernelEvent::Submit(id) });
     }
 
     pub(super) fn submit(&mut self, now: Time, id: u32) {
@@ -65,7 +65,7 @@ impl Linux {
             let lines = io.frames.iter().flat_map(|frame| lines(*frame));
             self.effects.lines.extend(lines.map(|address| (address, LineKind::Fill)));
         }
-        self.commands.push(Command { id, op, page: io.page, pages: io.pages });
+        self.commands.push(DriveCommand { id, op, page: io.page, pages: io.pages });
     }
 
     /// Handles the completion of a command by the drive.
@@ -76,7 +76,7 @@ impl Linux {
         let vector = usize::from(io.thread % self.config.vectors);
         let at = now.max(self.vectors[vector]) + self.config.draw(self.config.complete, &mut self.rng);
         self.vectors[vector] = at;
-        self.schedule(at, Event::Completed(id));
+        self.schedule(at, KernelEvent::Completed(id));
     }
 
     pub(super) fn completed(&mut self, now: Time, id: u32) {

@@ -59,7 +59,7 @@ pub struct Area {
 
 /// A command to the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct DriveCommand {
     /// ID of the command, unique among the commands in flight.
     pub id: u32,
     /// The operation.
@@ -129,7 +129,7 @@ struct Caller {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum KernelEvent {
     /// A command needs the lock of the queue.
     Lock(u32),
     /// A command is submitted to the drive.
@@ -162,7 +162,7 @@ pub struct Linux {
     ios: Vec<Io>,
     free_ios: Vec<u32>,
     journal: u64,
-    agenda: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    agenda: BinaryHeap<Reverse<(Time, u64, KernelEvent)>>,
     order: u64,
     now: Time,
     /// The thread that entered the kernel last.
@@ -175,7 +175,7 @@ pub struct Linux {
     /// Effects on the processor and memory, for the caller.
     pub effects: Effects,
     /// New commands to the drive, for the caller.
-    pub commands: Vec<Command>,
+    pub commands: Vec<DriveCommand>,
 }
 
 /// Size of the journal in pages; it follows the swap area.
@@ -287,14 +287,14 @@ impl Linux {
         {
             self.agenda.pop();
             match event {
-                Event::Lock(io) => {
+                KernelEvent::Lock(io) => {
                     let at = at.max(self.locked) + self.config.draw(self.config.lock, &mut self.rng);
                     self.locked = at;
-                    self.schedule(at, Event::Submit(io));
+                    self.schedule(at, KernelEvent::Submit(io));
                 }
-                Event::Submit(io) => self.submit(at, io),
-                Event::Completed(io) => self.completed(at, io),
-                Event::Continue(thread) => {
+                KernelEvent::Submit(io) => self.submit(at, io),
+                KernelEvent::Completed(io) => self.completed(at, io),
+                KernelEvent::Continue(thread) => {
                     if let Some(at) = self.continue_thread(thread, at) {
                         self.effects.resumed.push((thread, at));
                     }
@@ -303,7 +303,7 @@ impl Linux {
         }
     }
 
-    fn schedule(&mut self, when: Time, event: Event) {
+    fn schedule(&mut self, when: Time, event: KernelEvent) {
         self.order += 1;
         self.agenda.push(Reverse((when, self.order, event)));
     }
@@ -322,7 +322,7 @@ impl Linux {
         for thread in 0..self.callers.len() as u16 {
             if mask & 1 << thread != 0 {
                 let at = now + self.config.draw(self.config.wake, &mut self.rng);
-                self.schedule(at, Event::Continue(thread));
+                self.schedule(at, KernelEvent::Continue(thread));
             }
         }
     }

@@ -11,7 +11,7 @@ use ::shared_buffer::{Extents, Region, SECTOR, WORD};
 use media::{Op, Request, Status};
 use sim::{Schedule, Time};
 
-use super::{Event, Memory, Said, SharedBuffer, push};
+use super::{DriverEvent, Memory, Said, SharedBuffer, push};
 use crate::Completed;
 
 /// Word of the region for the requested window: first sector in the low 32 bits, number of sectors in the high 32 bits.
@@ -56,7 +56,7 @@ impl Boot {
 
 impl SharedBuffer {
     /// Queues a request for reading in boot mode.
-    pub(super) fn boot(&mut self, now: Time, io: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
+    pub(super) fn boot(&mut self, now: Time, io: u32, memory: &mut impl Memory, s: &mut impl Schedule<DriverEvent>) {
         self.boot.queue.push_back(io);
         if self.boot.queue.len() == 1 {
             self.boot_window(now, memory, s);
@@ -64,14 +64,14 @@ impl SharedBuffer {
     }
 
     /// Requests the next window.
-    fn boot_window(&mut self, now: Time, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
+    fn boot_window(&mut self, now: Time, memory: &mut impl Memory, s: &mut impl Schedule<DriverEvent>) {
         let place = &self.ios[self.boot.queue[0] as usize];
         let most = u64::from(self.driver.split_sectors()) * SECTOR as u64;
         self.boot.window = (place.request.bytes - self.boot.done).min(most);
         let length = self.config.uncached + memory.word(now, WINDOW * WORD, true);
         self.counts.words += 1;
         let at = self.cores.submit(now, place.core, length, s);
-        push(s, at, Event::BootAsked);
+        push(s, at, DriverEvent::BootAsked);
     }
 
     /// Writes the window register, which tells the device what to fetch.
@@ -93,7 +93,7 @@ impl SharedBuffer {
         status: Status,
         region: &R,
         memory: &mut impl Memory,
-        s: &mut impl Schedule<Event>,
+        s: &mut impl Schedule<DriverEvent>,
     ) {
         use std::sync::atomic::Ordering::Relaxed;
         region.store(READY, 1 + u64::from(super::to_wire(status) as u8), Relaxed);
@@ -108,7 +108,7 @@ impl SharedBuffer {
             _ => Time::ZERO,
         };
         let at = self.cores.submit(now, core, look + copy, s);
-        push(s, at, Event::BootCopied);
+        push(s, at, DriverEvent::BootCopied);
     }
 
     /// Handles the end of the copy of a window.
@@ -116,7 +116,7 @@ impl SharedBuffer {
         &mut self,
         now: Time,
         memory: &mut impl Memory,
-        s: &mut impl Schedule<Event>,
+        s: &mut impl Schedule<DriverEvent>,
         said: &mut Vec<Said>,
     ) {
         let io = self.boot.queue[0];

@@ -7,7 +7,7 @@ use crate::Completed;
 
 /// An event of the driver. The number is a command's (`Ring`, `Taken`), a queue pair's (`Reap`) or a request's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum DriverEvent {
     /// The driver has written a command's entry and the doorbell.
     Ring(u32),
     /// The caches are ready for the next fragment of a request's data.
@@ -33,19 +33,19 @@ pub enum Event {
 /// Number of event lanes.
 pub const LANES: u8 = 10;
 
-impl Event {
+impl DriverEvent {
     fn lane(self) -> Lane {
         Lane(match self {
-            Event::Ring(_) => 0,
-            Event::Prepared(_) => 1,
-            Event::Started(_) => 2,
-            Event::Moved(_) => 3,
-            Event::Settled(_) => 4,
-            Event::Reap(_) => 5,
-            Event::Taken(_) => 6,
-            Event::Ended(_) => 7,
-            Event::BootAsked => 8,
-            Event::BootCopied => 9,
+            DriverEvent::Ring(_) => 0,
+            DriverEvent::Prepared(_) => 1,
+            DriverEvent::Started(_) => 2,
+            DriverEvent::Moved(_) => 3,
+            DriverEvent::Settled(_) => 4,
+            DriverEvent::Reap(_) => 5,
+            DriverEvent::Taken(_) => 6,
+            DriverEvent::Ended(_) => 7,
+            DriverEvent::BootAsked => 8,
+            DriverEvent::BootCopied => 9,
         })
     }
 }
@@ -76,6 +76,6 @@ pub enum Said {
 }
 
 #[inline]
-pub(super) fn push(s: &mut impl Schedule<Event>, at: Time, event: Event) {
+pub(super) fn push(s: &mut impl Schedule<DriverEvent>, at: Time, event: DriverEvent) {
     s.at(event.lane(), at, event);
 }

@@ -32,7 +32,7 @@ use boot::Boot;
 pub use config::{SharedBufferConfig, Transfer};
 pub use dma::{Dma, DmaConfig};
 use event::push;
-pub use event::{Event, LANES, Said};
+pub use event::{DriverEvent, LANES, Said};
 use mover::Mover;
 use wire::opcode;
 pub use wire::{from_wire, to_wire};
@@ -210,7 +210,7 @@ impl SharedBuffer {
         job: u16,
         request: Request,
         memory: &mut impl Memory,
-        s: &mut impl Schedule<Event>,
+        s: &mut impl Schedule<DriverEvent>,
     ) {
         let core = self.cores.of(job);
         while self.ios.len() <= io as usize {
@@ -240,7 +240,7 @@ impl SharedBuffer {
     }
 
     /// Issues commands while there is a free queue entry and room in the data buffer.
-    fn issue(&mut self, now: Time, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
+    fn issue(&mut self, now: Time, memory: &mut impl Memory, s: &mut impl Schedule<DriverEvent>) {
         // A boot loader has the data buffer to itself.
         while !self.boot.is_busy() {
             while let Some(&io) = self.backlog.front() {
@@ -279,7 +279,7 @@ impl SharedBuffer {
             } else {
                 let length = self.submit + self.entry_time(now, &command, memory);
                 let at = self.cores.submit(now, core, length, s);
-                push(s, at, Event::Ring(piece.slot));
+                push(s, at, DriverEvent::Ring(piece.slot));
             }
         }
     }
@@ -297,14 +297,14 @@ impl SharedBuffer {
     pub fn handle<R: Region + ?Sized>(
         &mut self,
         now: Time,
-        event: Event,
+        event: DriverEvent,
         region: &R,
         memory: &mut impl Memory,
-        s: &mut impl Schedule<Event>,
+        s: &mut impl Schedule<DriverEvent>,
         said: &mut Vec<Said>,
     ) {
         match event {
-            Event::Ring(piece) => {
+            DriverEvent::Ring(piece) => {
                 let Issued { io, command, queue, .. } = self.issued[piece as usize].expect("an issued command");
                 let pair = &mut self.queues[queue as usize];
                 pair.reserved -= 1;
@@ -318,18 +318,18 @@ impl SharedBuffer {
                 self.ios[io as usize].submitted = now;
                 said.push(Said::Rang(queue));
             }
-            Event::Prepared(io) => {
+            DriverEvent::Prepared(io) => {
                 self.ios[io as usize].mover.prepared();
                 self.start(now, now, io, false, s);
             }
-            Event::Started(io) => self.transfer(now, io, memory, s),
-            Event::Moved(io) => self.moved(now, io, s),
-            Event::Settled(io) => self.settled(now, io, memory, s, said),
-            Event::Reap(queue) => self.reap(now, queue, region, memory, s, said),
-            Event::Taken(piece) => self.completed(now, piece, memory, s),
-            Event::Ended(io) => self.ended(now, io, said),
-            Event::BootAsked => self.boot_asked(now, region, said),
-            Event::BootCopied => self.boot_copied(now, memory, s, said),
+            DriverEvent::Started(io) => self.transfer(now, io, memory, s),
+            DriverEvent::Moved(io) => self.moved(now, io, s),
+            DriverEvent::Settled(io) => self.settled(now, io, memory, s, said),
+            DriverEvent::Reap(queue) => self.reap(now, queue, region, memory, s, said),
+            DriverEvent::Taken(piece) => self.completed(now, piece, memory, s),
+            DriverEvent::Ended(io) => self.ended(now, io, said),
+            DriverEvent::BootAsked => self.boot_asked(now, region, said),
+            DriverEvent::BootCopied => self.boot_copied(now, memory, s, said),
         }
     }
 
@@ -337,7 +337,7 @@ impl SharedBuffer {
 
     /// Handles the device's notification that it has posted completions to a queue pair: an interrupt, or an entry that
     /// a poll will find.
-    pub fn notified(&mut self, now: Time, queue: u16, s: &mut impl Schedule<Event>) {
+    pub fn notified(&mut self, now: Time, queue: u16, s: &mut impl Schedule<DriverEvent>) {
         let pair = &mut self.queues[queue as usize];
         if std::mem::replace(&mut pair.raised, true) {
             return;
@@ -349,7 +349,7 @@ impl SharedBuffer {
         };
         let span = self.cores.interrupt(now, pair.core, now + delay, length, s);
         self.counts.handled += 1;
-        push(s, span.to, Event::Reap(queue));
+        push(s, span.to, DriverEvent::Reap(queue));
     }
 
     /// Takes all completions announced in a queue pair.
@@ -359,7 +359,7 @@ impl SharedBuffer {
         number: u16,
         region: &R,
         memory: &mut impl Memory,
-        s: &mut impl Schedule<Event>,
+        s: &mut impl Schedule<DriverEvent>,
         said: &mut Vec<Said>,
     ) {
         let pair = &mut self.queues[number as usize];
@@ -391,12 +391,12 @@ impl SharedBuffer {
         self.log.clear();
         let span = self.cores.interrupt(now, pair.core, now, length, s);
         for piece in self.taken.drain(..) {
-            push(s, span.to, Event::Taken(piece));
+            push(s, span.to, DriverEvent::Taken(piece));
         }
     }
 
     /// Handles a taken completion: moves a successful read's data out, or finishes the command.
-    fn completed(&mut self, now: Time, piece: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
+    fn completed(&mut self, now: Time, piece: u32, memory: &mut impl Memory, s: &mut impl Schedule<DriverEvent>) {
         let Issued { io, command, status, .. } = self.issued[piece as usize].expect("an issued command");
         if command.opcode == Opcode::Read && status.is_ok() {
             self.add(now, io, piece, u64::from(command.sectors) * SECTOR as u64, memory, s);
@@ -407,7 +407,7 @@ impl SharedBuffer {
     }
 
     /// Finishes a command: frees its space and counts it in its request.
-    fn done(&mut self, now: Time, piece: u32, s: &mut impl Schedule<Event>) {
+    fn done(&mut self, now: Time, piece: u32, s: &mut impl Schedule<DriverEvent>) {
         let Issued { io, status, .. } = self.issued[piece as usize].take().expect("an issued command");
         let finished = self.driver.done(piece, to_wire(status));
         let place = &mut self.ios[io as usize];
@@ -417,7 +417,7 @@ impl SharedBuffer {
             place.finished = Some(from_wire(finished.status));
         }
         let at = self.cores.submit(now, place.core, self.complete, s);
-        push(s, at, Event::Ended(io));
+        push(s, at, DriverEvent::Ended(io));
     }
 
     /// Processes the end of a command and, after the last, that of its request.

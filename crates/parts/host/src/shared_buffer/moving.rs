@@ -9,7 +9,7 @@ use crate::caches::maintenance;
 
 use super::event::push;
 use super::mover::Chunk;
-use super::{DmaConfig, Event, Issued, Memory, Said, SharedBuffer, Transfer};
+use super::{DmaConfig, DriverEvent, Issued, Memory, Said, SharedBuffer, Transfer};
 
 impl SharedBuffer {
     /// Starts to move the data of a command.
@@ -20,7 +20,7 @@ impl SharedBuffer {
         piece: u32,
         bytes: u64,
         memory: &mut impl Memory,
-        s: &mut impl Schedule<Event>,
+        s: &mut impl Schedule<DriverEvent>,
     ) {
         let place = &mut self.ios[io as usize];
         if place.mover.is_idle() {
@@ -31,7 +31,7 @@ impl SharedBuffer {
     }
 
     /// Prepares the caches for the next fragment, if none is being prepared.
-    pub(super) fn prepare(&mut self, now: Time, io: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
+    pub(super) fn prepare(&mut self, now: Time, io: u32, memory: &mut impl Memory, s: &mut impl Schedule<DriverEvent>) {
         let most = match self.config.transfer {
             Transfer::Dma => self.config.dma.piece,
             Transfer::Copy => u64::MAX,
@@ -46,7 +46,7 @@ impl SharedBuffer {
         match self.config.transfer {
             Transfer::Dma => {
                 let at = self.cores.submit(now, core, self.invalidation(chunk.bytes), s);
-                push(s, at, Event::Prepared(io));
+                push(s, at, DriverEvent::Prepared(io));
             }
             Transfer::Copy => {
                 place.mover.prepared();
@@ -55,7 +55,7 @@ impl SharedBuffer {
                 let offset = self.offset(&chunk);
                 let length = memory.copy(now, offset, chunk.bytes, self.config.word, store, self.config.uncached);
                 let at = self.cores.submit(now, core, length, s);
-                push(s, at, Event::Settled(io));
+                push(s, at, DriverEvent::Settled(io));
             }
         }
     }
@@ -83,7 +83,7 @@ impl SharedBuffer {
     }
 
     /// Sets up the next transfer if a fragment is ready, in the handler or as other work.
-    pub(super) fn start(&mut self, now: Time, at: Time, io: u32, handler: bool, s: &mut impl Schedule<Event>) {
+    pub(super) fn start(&mut self, now: Time, at: Time, io: u32, handler: bool, s: &mut impl Schedule<DriverEvent>) {
         let dma = self.dma_config();
         let place = &mut self.ios[io as usize];
         let Some(chunk) = place.mover.start() else { return };
@@ -94,11 +94,17 @@ impl SharedBuffer {
         } else {
             self.cores.submit(now, core, length, s)
         };
-        push(s, at, Event::Started(io));
+        push(s, at, DriverEvent::Started(io));
     }
 
     /// Passes a transfer that has been set up to the engine, and prepares the caches for the next.
-    pub(super) fn transfer(&mut self, now: Time, io: u32, memory: &mut impl Memory, s: &mut impl Schedule<Event>) {
+    pub(super) fn transfer(
+        &mut self,
+        now: Time,
+        io: u32,
+        memory: &mut impl Memory,
+        s: &mut impl Schedule<DriverEvent>,
+    ) {
         let dma = self.dma_config();
         let place = &self.ios[io as usize];
         let store = place.request.op == Op::Write;
@@ -106,19 +112,19 @@ impl SharedBuffer {
         let (from, offset) = (self.dma.begins(now), self.offset(&chunk));
         let length = memory.transfer(from, offset, chunk.bytes, store, self.dma.least(chunk.bytes));
         let end = self.dma.transfer(from, chunk.bytes, length, self.track(), s);
-        push(s, end + dma.delivery, Event::Moved(io));
+        push(s, end + dma.delivery, DriverEvent::Moved(io));
         self.prepare(now, io, memory, s);
     }
 
     /// Handles the interrupt of a transfer: starts the next, and maintains the caches.
-    pub(super) fn moved(&mut self, now: Time, io: u32, s: &mut impl Schedule<Event>) {
+    pub(super) fn moved(&mut self, now: Time, io: u32, s: &mut impl Schedule<DriverEvent>) {
         let dma = self.dma_config();
         let core = self.ios[io as usize].core;
         let handled = self.cores.interrupt(now, core, now, dma.handler, s).to;
         let chunk = self.ios[io as usize].mover.moved();
         self.start(now, handled, io, true, s);
         let at = self.cores.submit(now, core, self.invalidation(chunk.bytes), s);
-        push(s, at, Event::Settled(io));
+        push(s, at, DriverEvent::Settled(io));
     }
 
     /// Handles the arrival of a fragment at its destination.
@@ -127,7 +133,7 @@ impl SharedBuffer {
         now: Time,
         io: u32,
         memory: &mut impl Memory,
-        s: &mut impl Schedule<Event>,
+        s: &mut impl Schedule<DriverEvent>,
         said: &mut Vec<Said>,
     ) {
         let place = &mut self.ios[io as usize];
@@ -144,7 +150,7 @@ impl SharedBuffer {
                 let command = self.issued[chunk.piece as usize].expect("an issued command").command;
                 let length = self.entry_time(now, &command, memory);
                 let at = self.cores.submit(now, core, length, s);
-                push(s, at, Event::Ring(chunk.piece));
+                push(s, at, DriverEvent::Ring(chunk.piece));
             } else {
                 let Issued { command, .. } = self.issued[chunk.piece as usize].expect("an issued command");
                 said.push(Said::Emptied { piece: chunk.piece, extents: command.extents });

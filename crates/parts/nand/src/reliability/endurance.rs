@@ -7,7 +7,7 @@ pub(crate) struct Endurances {
     seed: u64,
     spread: Spread,
     /// Mean and deviation of the normal distribution, or of the logarithm.
-    centre: f64,
+    center: f64,
     width: f64,
     /// Minimum of all draws.
     least: u32,
@@ -23,21 +23,21 @@ impl Endurances {
     pub(crate) fn new(endurance: &Endurance, seed: u64) -> Option<Endurances> {
         let Endurance { spread, slc_factor, .. } = *endurance;
         let (mean, deviation) = endurance.moments()?;
-        let (centre, width) = match spread {
+        let (center, width) = match spread {
             Spread::Normal => (mean, deviation),
             Spread::LogNormal => {
                 let variance = libm::log1p(deviation * deviation / (mean * mean));
                 (libm::log(mean) - variance / 2.0, libm::sqrt(variance))
             }
         };
-        let mut endurances = Endurances { seed, spread, centre, width, least: 0, slc_factor };
+        let mut endurances = Endurances { seed, spread, center, width, least: 0, slc_factor };
         // The lowest draw of a 53-bit hash.
         endurances.least = endurances.cycles(inverse_normal(0.5 / (1u64 << 53) as f64));
         Some(endurances)
     }
 
     fn cycles(&self, z: f64) -> u32 {
-        let x = self.centre + self.width * z;
+        let x = self.center + self.width * z;
         let cycles = match self.spread {
             Spread::Normal => x,
             Spread::LogNormal => libm::exp(x),

@@ -6,7 +6,7 @@ use sim::{Rng, Streams, Time};
 use crate::config::{Config, Faults, Wear};
 use crate::reliability::endurance::Endurances;
 use crate::reliability::errors::{ErrorModel, Outcome};
-use crate::schedule::op::{Kind, Op};
+use crate::schedule::op::{Op, OpKind};
 use crate::store::Store;
 use crate::variation;
 
@@ -102,19 +102,19 @@ impl Hazards {
                 let erases = store.erases_of(block);
                 if let Some((normal, slc)) = store.erases_by_mode(block) {
                     return match (op.kind, store.is_slc(block)) {
-                        (Kind::Program, _) => e.is_worn_in_both(block, Some(op.page), (normal, slc)),
+                        (OpKind::Program, _) => e.is_worn_in_both(block, Some(op.page), (normal, slc)),
                         (_, true) => e.is_worn_in_both(block, None, (normal, slc + 1)),
                         (_, false) => e.is_worn_in_both(block, None, (normal + 1, slc)),
                     };
                 }
                 match op.kind {
-                    Kind::Program => e.page_is_worn(block, op.page, erases, op.slc),
+                    OpKind::Program => e.page_is_worn(block, op.page, erases, op.slc),
                     _ => e.block_is_worn(block, erases + 1, store.is_slc(block)),
                 }
             })
         });
         let failure = match op.kind {
-            Kind::Program => self.wear.program_failure,
+            OpKind::Program => self.wear.program_failure,
             _ => self.wear.erase_failure,
         };
         // Drawn whatever the wear, so that the stream is independent of it.

@@ -13,7 +13,7 @@ use crate::channel::{COMMANDS, DATA};
 use crate::config::Config;
 use crate::die::{Die, DieStats, NOWHERE, Phase};
 use crate::nand::{Event, Nand};
-use crate::schedule::op::{HOST, Kind, MAP, NONE, REST};
+use crate::schedule::op::{HOST, MAP, NONE, OpKind, REST};
 
 /// Read state of every die's planes; empty unless they read independently.
 pub(crate) struct Independent {
@@ -128,7 +128,7 @@ impl Nand {
                     self.resume(now, die, s);
                     continue;
                 }
-                Turn::Whole(id) if self.ops[id].kind == Kind::Program => DATA,
+                Turn::Whole(id) if self.ops[id].kind == OpKind::Program => DATA,
                 Turn::Whole(_) | Turn::Plane(..) => COMMANDS,
             };
             if !self.channels[self.dies[die].channel as usize].is_free(now) {
@@ -151,7 +151,7 @@ impl Nand {
         match turn {
             Turn::Nothing => {}
             Turn::Resume => self.advance_planes(now, die, s),
-            Turn::Whole(id) if list == COMMANDS && self.ops[id].kind == Kind::Program => {
+            Turn::Whole(id) if list == COMMANDS && self.ops[id].kind == OpKind::Program => {
                 self.channels[number].enlist(&mut self.dies, die as u32, DATA);
             }
             Turn::Whole(_) | Turn::Plane(..) => {
@@ -204,7 +204,7 @@ impl Nand {
         let (mut before, mut at) = (NONE, id);
         while at != NONE {
             let op = &self.ops[at];
-            if op.kind != Kind::Read || op.plane_count > 1 {
+            if op.kind != OpKind::Read || op.plane_count > 1 {
                 let can = before == NONE && self.independent.dies[die].active == 0;
                 return if can { Turn::Whole(at) } else { Turn::Nothing };
             }
@@ -236,7 +236,7 @@ impl Nand {
                 d.count_turn(&self.ops[id]);
                 self.ops[id].next = NONE;
                 self.dies[unit].load += 1;
-                self.start(now, unit, id, Kind::Read, s);
+                self.start(now, unit, id, OpKind::Read, s);
                 let (u, reading) = (&self.dies[unit], &mut self.independent.dies[die]);
                 reading.active += u32::from(u.load == 1);
                 reading.add(u.begin, u.end);

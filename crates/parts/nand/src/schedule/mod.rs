@@ -12,7 +12,7 @@ use sim::{Lane, Schedule, Time};
 use crate::channel::{COMMANDS, Channel, DATA};
 use crate::die::{Die, Phase};
 use crate::nand::{Event, Nand, lane};
-use crate::schedule::op::{HOST, Kind, MAP, NONE, Op, REST};
+use crate::schedule::op::{HOST, MAP, NONE, Op, OpKind, REST};
 
 impl Nand {
     /// Returns the next read of the host, if only such reads wait for the die and it can read: the usual case.
@@ -49,7 +49,7 @@ impl Nand {
         let d = &self.dies[die];
         if d.load == 1 {
             // The die is idle, so only the channel is busy.
-            return self.wait(die, if kind == Kind::Program { DATA } else { COMMANDS }, s);
+            return self.wait(die, if kind == OpKind::Program { DATA } else { COMMANDS }, s);
         }
         if self.tables.overlaps {
             self.advance_overlapping(now, die, s);
@@ -106,15 +106,15 @@ impl Nand {
         let op = &self.ops[id];
         match d.phase {
             Phase::Idle => {
-                self.tables.cache_read && op.kind == Kind::Read && (d.suspended == NONE || op.queue as usize != REST)
+                self.tables.cache_read && op.kind == OpKind::Read && (d.suspended == NONE || op.queue as usize != REST)
             }
             Phase::Busy => {
                 let alike = d.input == NONE && d.out == NONE && self.ops[d.array].kind == op.kind;
                 alike
                     && match op.kind {
-                        Kind::Program => self.tables.cache_program,
-                        Kind::Read => self.follows_in_sequence(d, op),
-                        Kind::Erase => false,
+                        OpKind::Program => self.tables.cache_program,
+                        OpKind::Read => self.follows_in_sequence(d, op),
+                        OpKind::Erase => false,
                     }
             }
             Phase::Suspending | Phase::Holding => false,
@@ -153,7 +153,7 @@ impl Nand {
             if self.channels[d.channel as usize].is_free(now) {
                 self.start_first(now, die, id, s);
             } else {
-                let list = if self.ops[id].kind == Kind::Program { DATA } else { COMMANDS };
+                let list = if self.ops[id].kind == OpKind::Program { DATA } else { COMMANDS };
                 self.wait(die, list, s);
             }
         }
@@ -176,11 +176,11 @@ impl Nand {
             };
             let kind = self.ops[id].kind;
             if !self.channels[d.channel as usize].is_free(now) {
-                return self.wait(die, if kind == Kind::Program { DATA } else { COMMANDS }, s);
+                return self.wait(die, if kind == OpKind::Program { DATA } else { COMMANDS }, s);
             }
             self.start_first(now, die, id, s);
             // Only another program may follow at once, into the cache register.
-            if kind != Kind::Program || !self.tables.cache_program {
+            if kind != OpKind::Program || !self.tables.cache_program {
                 return;
             }
         }
@@ -245,7 +245,7 @@ impl Nand {
         let Some(id) = self.pick(&self.dies[die as usize]) else { return };
         // The operation for which the die began to wait may have been overtaken. A program waits in its own list; a
         // command goes now.
-        if list == COMMANDS && self.ops[id].kind == Kind::Program {
+        if list == COMMANDS && self.ops[id].kind == OpKind::Program {
             return self.channels[number].enlist(&mut self.dies, die, DATA);
         }
         self.start_first(now, die as usize, id, s);

@@ -8,7 +8,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 /// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OpKind {
     /// Read.
     Read,
     /// Program.
@@ -17,13 +17,13 @@ pub enum Kind {
     Erase,
 }
 
-impl Kind {
+impl OpKind {
     /// Returns its name on the timeline.
     pub(crate) const fn name(self) -> &'static str {
         match self {
-            Kind::Read => "read",
-            Kind::Program => "program",
-            Kind::Erase => "erase",
+            OpKind::Read => "read",
+            OpKind::Program => "program",
+            OpKind::Erase => "erase",
         }
     }
 }
@@ -38,7 +38,7 @@ pub struct Done {
     /// Its result.
     pub status: Status,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: OpKind,
 }
 
 /// The operation that an event ends, if any, and its result. Reads have a field of their own, and both fields stay in
@@ -68,7 +68,7 @@ pub(crate) struct Op {
     pub die: u16,
     pub planes: PlaneMask,
     pub suspensions: u32,
-    pub kind: Kind,
+    pub kind: OpKind,
     /// Number of planes.
     pub plane_count: u8,
     /// Its queue, also after leaving it.
@@ -94,7 +94,7 @@ impl Op {
         die: 0,
         planes: PlaneMask(0),
         suspensions: 0,
-        kind: Kind::Read,
+        kind: OpKind::Read,
         plane_count: 0,
         queue: 0,
         retries: 0,
@@ -106,7 +106,7 @@ impl Op {
     };
 
     #[inline]
-    pub(crate) fn new(kind: Kind, page: PageAddr, plane_count: u64, queue: u8) -> Op {
+    pub(crate) fn new(kind: OpKind, page: PageAddr, plane_count: u64, queue: u8) -> Op {
         Op {
             block: page.block,
             page: page.page,

@@ -7,7 +7,7 @@ use crate::die::{Die, NOWHERE, Phase};
 use crate::log::{Log, Step};
 use crate::nand::{Event, Nand, lane};
 use crate::reliability::ecc::Engines;
-use crate::schedule::op::{HOST, Kind, NONE, Op};
+use crate::schedule::op::{HOST, NONE, Op, OpKind};
 use crate::tables::Tables;
 
 /// Where an operation waited until its start.
@@ -23,7 +23,7 @@ impl Nand {
     /// Starts the read `id`.
     #[inline]
     pub(crate) fn start_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
-        self.start(now, die, id, Kind::Read, s);
+        self.start(now, die, id, OpKind::Read, s);
     }
 
     /// Starts the operation `id`, the first of its queue.
@@ -34,14 +34,14 @@ impl Nand {
 
     /// Starts the operation `id` of this `kind`, which is in no queue.
     #[inline]
-    pub(crate) fn start<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, kind: Kind, s: &mut S) {
+    pub(crate) fn start<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, kind: OpKind, s: &mut S) {
         self.start_of(now, die, id, Some(kind), Origin::Outside, s);
     }
 
     /// Starts the host's read `id`, the first in its queue, which overtakes none.
     #[inline(always)]
     pub(crate) fn start_next_read<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
-        self.start_of(now, die, id, Some(Kind::Read), Origin::HostQueue, s);
+        self.start_of(now, die, id, Some(OpKind::Read), Origin::HostQueue, s);
     }
 
     /// Starts the operation `id` of this `kind`, if it is known, that comes from `origin`.
@@ -51,7 +51,7 @@ impl Nand {
         now: Time,
         die: usize,
         id: u32,
-        kind: Option<Kind>,
+        kind: Option<OpKind>,
         origin: Origin,
         s: &mut S,
     ) {
@@ -64,17 +64,17 @@ impl Nand {
             Origin::Queue => d.leave_queue(op),
             Origin::HostQueue => (d.queues[HOST].head, d.host_overtaken) = (op.next, 0),
         }
-        if kind == Kind::Read && hazards.reads | store.has_torn() && !op.faced {
+        if kind == OpKind::Read && hazards.reads | store.has_torn() && !op.faced {
             hazards.face_read(now, op, store);
         }
         let start = Start { id, die, op, d, channel, tables, log };
         match kind {
-            Kind::Program => start.program(now, ecc, s),
-            Kind::Read => {
+            OpKind::Program => start.program(now, ecc, s),
+            OpKind::Read => {
                 let slc = store.has_slc() && store.is_slc(tables.block_of(op));
                 start.read(now, slc, s);
             }
-            Kind::Erase => {
+            OpKind::Erase => {
                 let slc = store.has_slc() && store.is_slc(tables.block_of(op));
                 start.erase(now, if slc { config.timing.slc_erase } else { config.timing.erase }, s);
             }

@@ -8,7 +8,7 @@ use crate::die::Phase;
 use crate::log::{Log, Step};
 use crate::nand::{Event, Nand, lane};
 use crate::reliability::hazards::SECOND;
-use crate::schedule::op::{Kind, NONE, Op, REST};
+use crate::schedule::op::{NONE, Op, OpKind, REST};
 use crate::tables::Tables;
 
 impl Nand {
@@ -25,14 +25,14 @@ impl Nand {
         }
         let (id, begin) = (d.array, d.begin);
         let op = &ops[id];
-        if op.kind != Kind::Read {
+        if op.kind != OpKind::Read {
             return Some((OpId(id), self.write_end(now, die, s)));
         }
         let span = now - begin;
         d.stats.reads += 1;
         d.stats.reading += span;
         if op.plane_count > 1 {
-            energy[Kind::Read as usize] += Energy::of_power(tables.read_uw * u64::from(op.plane_count - 1), span);
+            energy[OpKind::Read as usize] += Energy::of_power(tables.read_uw * u64::from(op.plane_count - 1), span);
         }
         s.span(Track(dies_at + die as u32), "read", begin, now);
         log.note(id, op, Step::Array, begin, now);
@@ -87,7 +87,7 @@ impl Nand {
         let op = &mut ops[id];
         op.active = false;
         let (kind, span) = (op.kind, now - begin);
-        let power = if kind == Kind::Program {
+        let power = if kind == OpKind::Program {
             d.stats.programs += 1;
             d.stats.programming += span;
             config.power.program_uw
@@ -99,7 +99,7 @@ impl Nand {
         energy[kind as usize] += Energy::of_power(power * u64::from(op.plane_count), span);
         s.span(Track(dies_at + die as u32), kind.name(), begin, now);
         log.note(id, op, Step::Array, begin, now);
-        if kind == Kind::Program && now >= self.second_ends {
+        if kind == OpKind::Program && now >= self.second_ends {
             self.set_clock(now);
         }
         let fails = self.hazards.writes && self.hazards.write_fails(&self.ops[id], &self.store);
@@ -115,7 +115,7 @@ impl Nand {
             }
             self.consider_suspension(now, die, s);
         }
-        if kind == Kind::Program
+        if kind == OpKind::Program
             && let Some(next) = self.budget.ended()
         {
             self.begin_held_back(now, next, s);
@@ -133,7 +133,7 @@ impl Nand {
     /// Moves the program in the cache register into the array, once its data has arrived.
     fn program_next<S: Schedule<Event>>(&mut self, now: Time, die: usize, id: u32, s: &mut S) {
         let (op, d) = (&self.ops[id], &mut self.dies[die]);
-        debug_assert!(op.kind == Kind::Program);
+        debug_assert!(op.kind == OpKind::Program);
         let kind = self.tables.page_type(op.page, op.slc);
         let begin = now.max(d.input_ready);
         d.input = NONE;
@@ -146,7 +146,7 @@ impl Nand {
         let d = &mut self.dies[die];
         let id = std::mem::replace(&mut d.input, NONE);
         let op = &self.ops[id];
-        debug_assert!(op.kind == Kind::Read);
+        debug_assert!(op.kind == OpKind::Read);
         let slc = self.store.has_slc() && self.store.is_slc(self.tables.block_of(op));
         let kind = self.tables.page_type(op.page, slc);
         let begin = now.max(d.input_ready);
@@ -263,9 +263,9 @@ impl Nand {
         let op = &self.ops[id];
         let planes = u64::from(op.plane_count);
         let (time, power) = match op.kind {
-            Kind::Read => (&mut stats.reading, power.read_uw * (planes - 1)),
-            Kind::Program => (&mut stats.programming, power.program_uw * planes),
-            Kind::Erase => (&mut stats.erasing, power.erase_uw * planes),
+            OpKind::Read => (&mut stats.reading, power.read_uw * (planes - 1)),
+            OpKind::Program => (&mut stats.programming, power.program_uw * planes),
+            OpKind::Erase => (&mut stats.erasing, power.erase_uw * planes),
         };
         *time += span;
         self.energy[op.kind as usize] += Energy::of_power(power, span);

@@ -4,7 +4,7 @@ use sim::{Lane, Schedule, Time};
 
 use crate::die::{NOWHERE, Phase};
 use crate::nand::{Event, Nand, lane};
-use crate::schedule::op::{Kind, NONE, REST};
+use crate::schedule::op::{NONE, OpKind, REST};
 
 impl Nand {
     /// If reads of the host or the map wait for a die, suspends its program or erase, where allowed and worthwhile.
@@ -13,7 +13,7 @@ impl Nand {
         let d = &self.dies[die];
         // Usually no read waits, or another one occupies the array; then there is nothing to decide.
         let wanted = self.tables.suspends && Nand::urgent_waits(d);
-        if wanted && d.phase == Phase::Busy && self.ops[d.array].kind != Kind::Read {
+        if wanted && d.phase == Phase::Busy && self.ops[d.array].kind != OpKind::Read {
             self.suspend_for_reads(now, die, s);
         }
     }
@@ -27,9 +27,9 @@ impl Nand {
         }
         let op = &mut self.ops[d.array];
         let allowed = match op.kind {
-            Kind::Read => false,
-            Kind::Program => scheduling.program_suspend,
-            Kind::Erase => scheduling.erase_suspend,
+            OpKind::Read => false,
+            OpKind::Program => scheduling.program_suspend,
+            OpKind::Erase => scheduling.erase_suspend,
         };
         if !allowed || op.suspensions >= scheduling.suspensions_max {
             return;
@@ -80,7 +80,7 @@ impl Nand {
         let op = &self.ops[d.suspended];
         (d.array, d.suspended, d.phase, d.sensed) = (d.suspended, NONE, Phase::Busy, NOWHERE);
         (d.begin, d.end) = (now, now + self.config.scheduling.resume_overhead + d.remaining);
-        let lane = if op.kind == Kind::Erase { lane::ERASE } else { lane::PROGRAM };
+        let lane = if op.kind == OpKind::Erase { lane::ERASE } else { lane::PROGRAM };
         s.at(Lane(lane), d.end, Event::Array(die as u16));
     }
 }

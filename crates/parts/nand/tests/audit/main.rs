@@ -193,7 +193,7 @@ proptest! {
         let (mut begun, mut begins) = (Vec::new(), Vec::new());
         for die in 0..4u16 {
             let mut before = Time::ZERO;
-            for e in log.iter().filter(|e| e.die == die && e.kind != nand::Kind::Read) {
+            for e in log.iter().filter(|e| e.die == die && e.kind != nand::OpKind::Read) {
                 let starts = matches!(e.step, nand::Step::Command | nand::Step::DataIn);
                 match ended(e.id.0) {
                     Some(end) => before = before.max(end),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use media::{Class, PlaneMask};
-use nand::{Config, Done, Kind, LogEntry, Policy, Reuse, Step};
+use nand::{Config, Done, LogEntry, OpKind, Policy, Reuse, Step};
 use sim::Time;
 
 use crate::support::Asked;
@@ -43,7 +43,7 @@ struct Facts {
     id: u32,
     die: u16,
     planes: PlaneMask,
-    kind: Kind,
+    kind: OpKind,
     urgent: bool,
 }
 
@@ -54,14 +54,14 @@ fn facts(config: &Config, asked: &Asked) -> Facts {
             id: op.id.0,
             die: op.page.die,
             planes: op.page.planes,
-            kind: Kind::Read,
+            kind: OpKind::Read,
             urgent: reads_first && op.class != Class::Collection,
         },
         Asked::Program(op) => {
-            Facts { id: op.id.0, die: op.page.die, planes: op.page.planes, kind: Kind::Program, urgent: false }
+            Facts { id: op.id.0, die: op.page.die, planes: op.page.planes, kind: OpKind::Program, urgent: false }
         }
         Asked::Erase(op) => {
-            Facts { id: op.id.0, die: op.block.die, planes: op.block.planes, kind: Kind::Erase, urgent: false }
+            Facts { id: op.id.0, die: op.block.die, planes: op.block.planes, kind: OpKind::Erase, urgent: false }
         }
     }
 }
@@ -143,16 +143,16 @@ fn passes(config: &Config, submissions: &Submissions, log: &[LogEntry], done: &[
         let mut first = true;
         while let Some((start, more)) = rest.split_first() {
             let expected = match f.kind {
-                Kind::Read => (Step::Command, t.read_command * planes),
-                Kind::Program => {
+                OpKind::Read => (Step::Command, t.read_command * planes),
+                OpKind::Program => {
                     let data = Time::of_transfer(u64::from(config.geometry.page_bytes), t.transfers_per_s);
                     (Step::DataIn, (t.program_command + data) * planes)
                 }
-                Kind::Erase => (Step::Command, t.erase_command * planes),
+                OpKind::Erase => (Step::Command, t.erase_command * planes),
             };
             assert_eq!((start.step, start.to - start.from), expected, "start of {asked:?}");
             assert!(start.from >= last, "{asked:?} starts at {} before {last}", start.from);
-            let dropped = f.kind == Kind::Program && more.first().is_some_and(|e| e.step == Step::DataIn);
+            let dropped = f.kind == OpKind::Program && more.first().is_some_and(|e| e.step == Step::DataIn);
             if dropped {
                 assert!(s.cache_program && s.program_suspend, "data of {asked:?} are dropped");
                 let start = (start.from, start.to);
@@ -211,7 +211,7 @@ fn passes(config: &Config, submissions: &Submissions, log: &[LogEntry], done: &[
                     let extra = (s.suspend_latency + s.resume_overhead) * suspensions;
                     let total = arrays.iter().fold(Time::ZERO, |sum, a| sum + length(*a));
                     assert_eq!(total, whole + extra, "array time of {asked:?}");
-                    if f.kind == Kind::Program && s.cache_program {
+                    if f.kind == OpKind::Program && s.cache_program {
                         assert!(arrays[0].0 >= start.to);
                     } else {
                         assert_eq!(arrays[0].0, start.to, "array after command of {asked:?}");
@@ -234,10 +234,10 @@ fn passes(config: &Config, submissions: &Submissions, log: &[LogEntry], done: &[
 fn registers(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
     let kind = |p: &Pass| facts(config, &submissions[p.submission].1).kind;
     let overlap = |a: Span, b: Span| a.0 < b.1 && b.0 < a.1;
-    let reads: Vec<&&Pass> = passes.iter().filter(|p| kind(p) == Kind::Read).collect();
+    let reads: Vec<&&Pass> = passes.iter().filter(|p| kind(p) == OpKind::Read).collect();
     for (i, read) in reads.iter().enumerate() {
         let whole = (read.begin(), read.end());
-        for other in passes.iter().filter(|p| kind(p) != Kind::Read) {
+        for other in passes.iter().filter(|p| kind(p) != OpKind::Read) {
             assert!(!overlap(whole, other.start), "{other:?} starts while a read has the registers: {read:?}");
             let busy = other.arrays.iter().any(|a| overlap(whole, *a));
             assert!(!busy, "{other:?} has the array while a read has the registers: {read:?}");
@@ -261,7 +261,7 @@ fn registers(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
         }
     }
     let dropped = passes.iter().filter(|p| p.dropped);
-    let writes: Vec<&&Pass> = passes.iter().filter(|p| kind(p) != Kind::Read && !p.dropped).collect();
+    let writes: Vec<&&Pass> = passes.iter().filter(|p| kind(p) != OpKind::Read && !p.dropped).collect();
     for pass in dropped {
         let paused = |w: &&&Pass| w.arrays.windows(2).any(|a| w.start.0 < pass.start.0 && a[0].1 >= pass.start.1);
         assert!(writes.iter().any(paused), "{pass:?} is dropped, but nothing is suspended");
@@ -279,7 +279,8 @@ fn registers(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
             assert!(other.is_none(), "{other:?} starts while {write:?} is suspended");
         }
         if let Some(next) = writes.get(i + 1) {
-            let cached = config.scheduling.cache_program && kind(write) == Kind::Program && kind(next) == Kind::Program;
+            let cached =
+                config.scheduling.cache_program && kind(write) == OpKind::Program && kind(next) == OpKind::Program;
             if cached {
                 assert!(next.arrays[0].0 >= write.array_end());
                 assert!(next.begin() >= write.start.1, "{next:?} loads while {write:?} does");
@@ -378,7 +379,7 @@ fn precedence(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
         let f = facts(config, &submissions[p.submission].1);
         let start = if f.urgent { What::UrgentStarts } else { What::RestStarts(p.submission) };
         timeline.push((p.begin(), start, number));
-        if f.kind != Kind::Read {
+        if f.kind != OpKind::Read {
             timeline.push((p.array_end(), What::WriteEnds, number));
             // A resumption is a turn of the rest, too.
             timeline.extend(p.arrays[1..].iter().map(|a| (a.0, What::RestStarts(p.submission), number)));
@@ -396,7 +397,7 @@ fn precedence(config: &Config, submissions: &Submissions, passes: &[&Pass]) {
                         let f = facts(config, &submissions[p.submission].1);
                         let asked = submissions[p.submission].0;
                         let asked = if strictly { asked < at } else { asked <= at };
-                        let suspended = f.kind != Kind::Read && p.begin() < at && p.array_end() > at;
+                        let suspended = f.kind != OpKind::Read && p.begin() < at && p.array_end() > at;
                         !f.urgent && (suspended || (p.first && asked && p.begin() >= at))
                     })
                 };
@@ -425,7 +426,7 @@ fn nobody_waits_for_nothing(config: &Config, submissions: &Submissions, passes: 
     let mut busy: Vec<Span> = channel.to_vec();
     for p in passes {
         match facts(config, &submissions[p.submission].1).kind {
-            Kind::Read => busy.push((p.begin(), p.end())),
+            OpKind::Read => busy.push((p.begin(), p.end())),
             _ => busy.extend(p.arrays.iter().copied().chain([p.start])),
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use media::{BlockAddr, Class, EraseOp, Geometry, OpId, PageAddr, PlaneMask, ProgramOp, ReadOp, Status};
 use nand::{
-    Cell, Config, Done, Ecc, Event, Faults, Kind, Nand, Order, PayloadKind, Power, Scheduling, Timing, UnitWrite,
+    Cell, Config, Done, Ecc, Event, Faults, Nand, OpKind, Order, PayloadKind, Power, Scheduling, Timing, UnitWrite,
     Variation, Wear,
 };
 use sim::{EventQueue, Lane, Schedule, Streams, Time, Track};
@@ -147,7 +147,7 @@ impl World {
         let units_per_page = self.nand.config().geometry.units_per_page() as usize;
         let store = self.nand.store_mut();
         match (self.asked[&done.id.0], done.status) {
-            (Asked::Read(_), _) => assert_eq!(done.kind, Kind::Read),
+            (Asked::Read(_), _) => assert_eq!(done.kind, OpKind::Read),
             (Asked::Program(op), Status::Ok) => {
                 let unit = UnitWrite { logical: op.id.0, buffer: 0, lost: false };
                 let units = vec![unit; op.page.planes.count() as usize * units_per_page];

@@ -9,7 +9,7 @@
 use media::{Action, Class, EraseOp, OpId, ProgramOp, Status};
 
 use crate::durability::progress::{Cause, Content, Phase};
-use crate::operations::Kind;
+use crate::operations::OperationKind;
 use crate::request::{Answer, Error};
 use crate::table::NOWHERE;
 use crate::{Actions, InjectedFault, Nvmm};
@@ -77,7 +77,7 @@ impl Nvmm {
     }
 
     fn barrier(&mut self, out: &mut Actions) {
-        let id = self.operations.start(Kind::Barrier);
+        let id = self.operations.start(OperationKind::Barrier);
         out.actions.push(Action::Barrier(id));
     }
 
@@ -148,7 +148,7 @@ impl Nvmm {
                     let mut page = page;
                     self.complete_page(&mut page, flash);
                     self.sequence += 1;
-                    let id = self.operations.start(Kind::Commit { flash });
+                    let id = self.operations.start(OperationKind::Commit { flash });
                     self.durable.commit.flying.push((id, page));
                     self.stats.programs[Class::Map as usize] += 1;
                     let page = self.layout.page(flash);
@@ -189,7 +189,7 @@ impl Nvmm {
     }
 
     pub(crate) fn erase_for_commit(&mut self, block: u32, out: &mut Actions) {
-        let id = self.operations.start(Kind::Prepare { block });
+        let id = self.operations.start(OperationKind::Prepare { block });
         out.actions.push(Action::Erase(EraseOp { id, block: self.layout.block(block), class: Class::Map }));
     }
 

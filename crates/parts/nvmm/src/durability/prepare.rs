@@ -6,7 +6,7 @@ use media::Tag;
 use crate::durability::progress::Cause;
 use crate::request::{Answer, Application, Error};
 use crate::table::entry::Entry;
-use crate::table::status::State;
+use crate::table::status::EntryState;
 use crate::table::{Chunk, Data, Fault};
 use crate::{Nvmm, Token};
 
@@ -85,7 +85,7 @@ impl Nvmm {
                 continue;
             }
             let entry = self.table.entry(index)?;
-            if matches!(entry.status.state(), State::Live | State::Deleted) {
+            if matches!(entry.status.state(), EntryState::Live | EntryState::Deleted) {
                 let time = self.epochs.renumbered(entry.time);
                 self.table.set(index, Entry { time, ..entry }, &mut self.blocks, &self.layout);
             }
@@ -113,13 +113,13 @@ impl Nvmm {
                 // Fetch all chains first, then change: a chunk's pages are changed only once.
                 for page in self.table.pages_of(chunk) {
                     let entry = self.table.entry(page)?;
-                    if entry.status.state() != State::Nothing && and(&entry) {
+                    if entry.status.state() != EntryState::Nothing && and(&entry) {
                         self.chain.fetch(page, &self.table)?;
                     }
                 }
                 for page in self.table.pages_of(chunk) {
                     let entry = self.table.entry(page)?;
-                    if entry.status.state() != State::Nothing && and(&entry) {
+                    if entry.status.state() != EntryState::Nothing && and(&entry) {
                         self.chain.fetch(page, &self.table)?;
                         each(self);
                     }
@@ -186,7 +186,7 @@ impl Nvmm {
             if let Some((status, owner)) = nvmm.chain.ownership()
                 && Application(owner) == application
             {
-                nvmm.push_holder(State::Deleted, status.permissions(), application);
+                nvmm.push_holder(EntryState::Deleted, status.permissions(), application);
                 nvmm.put_back();
             }
         })

@@ -3,12 +3,12 @@
 use media::{Action, Class, ReadOp, Status, Tag};
 
 use crate::address::Address;
-use crate::operations::Kind;
+use crate::operations::OperationKind;
 use crate::request::{Answer, Application, Error};
 use crate::table::Fault;
 use crate::table::chain::Node;
 use crate::table::entry::Entry;
-use crate::table::status::{Permissions, State, Status as PageStatus};
+use crate::table::status::{EntryState, Permissions, Status as PageStatus};
 use crate::table::vector::Vector;
 use crate::{Actions, InjectedFault, Move, Nvmm, Tried};
 
@@ -77,7 +77,7 @@ impl Nvmm {
     pub(crate) fn read_page(&mut self, tag: Tag, flash: u64, segment: u32) -> ReadOp {
         let block = self.layout.block_of(flash);
         self.blocks.get_mut(block).readers += 1;
-        let id = self.operations.start(Kind::Read { tag: tag.0, flash, segment: segment as u8 });
+        let id = self.operations.start(OperationKind::Read { tag: tag.0, flash, segment: segment as u8 });
         let page = self.layout.page_in(block, flash);
         ReadOp { id, page, bytes: self.config.geometry.page_bytes, class: Class::Host }
     }
@@ -130,13 +130,13 @@ impl Nvmm {
             other => return other,
         }
         let application = self.requests.application(tag);
-        self.push_holder(State::Live, permissions, application);
+        self.push_holder(EntryState::Live, permissions, application);
         self.put_back();
         Tried::Done
     }
 
     /// Adds an owner's entry to the fetched chain: from now on the page is in `state` and belongs to `owner`.
-    pub(crate) fn push_holder(&mut self, state: State, permissions: Permissions, owner: Application) {
+    pub(crate) fn push_holder(&mut self, state: EntryState, permissions: Permissions, owner: Application) {
         self.chain.push(Entry {
             mapping: owner.0.into(),
             previous: 0,
@@ -204,7 +204,7 @@ impl Nvmm {
         let tag = Tag(number);
         let application = self.requests.application(tag);
         if self.chain.ownership().is_none() {
-            self.push_holder(State::Live, Permissions::PRIVATE, application);
+            self.push_holder(EntryState::Live, Permissions::PRIVATE, application);
         }
         let (ownership, _) = self.chain.ownership().expect("created, or there before");
         for part in 0..parts as usize {

@@ -4,7 +4,7 @@ use media::Tag;
 
 use crate::address::Address;
 use crate::request::{Answer, Application, Error};
-use crate::table::status::{Permissions, State};
+use crate::table::status::{EntryState, Permissions};
 use crate::{Actions, Nvmm, Tried};
 
 impl Nvmm {
@@ -23,7 +23,7 @@ impl Nvmm {
                 return self.wait_for(tag, fault, out);
             }
             let unused = |page: &u32| {
-                self.table.entry(*page).is_ok_and(|entry| entry.status.state() == State::Nothing)
+                self.table.entry(*page).is_ok_and(|entry| entry.status.state() == EntryState::Nothing)
                     && !self.promises.is_locked(*page)
             };
             let from = self.next_page.max(pages.start);
@@ -74,7 +74,7 @@ impl Nvmm {
             Tried::Done => {}
             other => return other,
         }
-        self.push_holder(State::Deleted, permissions, owner);
+        self.push_holder(EntryState::Deleted, permissions, owner);
         self.put_back();
         self.reply(tag, Answer::Done, out);
         Tried::Done
@@ -94,7 +94,7 @@ impl Nvmm {
             other => return other,
         }
         let becomes_temporary = permissions.permanent && !new.permanent;
-        self.push_holder(State::Live, new, if becomes_temporary { application } else { owner });
+        self.push_holder(EntryState::Live, new, if becomes_temporary { application } else { owner });
         self.put_back();
         self.reply(tag, Answer::Done, out);
         Tried::Done

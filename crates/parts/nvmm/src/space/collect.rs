@@ -3,7 +3,7 @@
 
 use media::{Action, Class, ReadOp, Status};
 
-use crate::operations::Kind;
+use crate::operations::OperationKind;
 use crate::space::blocks::Use;
 use crate::table::Fault;
 use crate::table::chain::{NEW, Node};
@@ -220,7 +220,7 @@ impl Nvmm {
                 self.blocks.get_mut(block).readers += 1;
                 self.blocks.get_mut(block).writers += 1;
                 self.collector.held.push(block);
-                let id = self.operations.start(Kind::Copy { flash, segment: segment as u8 });
+                let id = self.operations.start(OperationKind::Copy { flash, segment: segment as u8 });
                 let (page, bytes) = (self.layout.page(flash), self.config.geometry.page_bytes);
                 out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Collection }));
             }

@@ -2,7 +2,7 @@
 
 use media::{Action, Class, EraseOp, ProgramOp, Status};
 
-use crate::operations::Kind;
+use crate::operations::OperationKind;
 use crate::space::blocks::Use;
 use crate::space::writes::Part;
 use crate::table::Fault;
@@ -80,7 +80,7 @@ impl Nvmm {
         let flash = self.layout.reach(write.parts()[part as usize].mapping, u32::from(bit));
         self.sequence += 1;
         let class = if number < self.config.tags { Class::Host } else { Class::Collection };
-        let id = self.operations.start(Kind::Program { page_write: number, part, bit });
+        let id = self.operations.start(OperationKind::Program { page_write: number, part, bit });
         self.stats.programs[class as usize] += 1;
         let program = ProgramOp { id, page: self.layout.page(flash), sequence: self.sequence, class, slc: false };
         out.actions.push(Action::Program(program));
@@ -147,7 +147,7 @@ impl Nvmm {
             return false;
         }
         self.writes.point_mut(number).erasing = true;
-        let id = self.operations.start(Kind::Open { write_point: number, block });
+        let id = self.operations.start(OperationKind::Open { write_point: number, block });
         let class = if reserved > 0 { Class::Host } else { Class::Collection };
         out.actions.push(Action::Erase(EraseOp { id, block: self.layout.block(block), class }));
         false

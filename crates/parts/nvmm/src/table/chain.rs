@@ -3,7 +3,7 @@
 use crate::space::blocks::Blocks;
 use crate::space::layout::Layout;
 use crate::table::entry::Entry;
-use crate::table::status::{State, Status};
+use crate::table::status::{EntryState, Status};
 use crate::table::vector::Vector;
 use crate::table::{Fault, Table};
 
@@ -37,7 +37,7 @@ impl Chain {
         self.old.clear();
         let mut index = page;
         let mut entry = table.entry(page)?;
-        if entry.status.state() == State::Nothing {
+        if entry.status.state() == EntryState::Nothing {
             return Ok(());
         }
         loop {
@@ -105,7 +105,7 @@ impl Chain {
     /// Returns the page's present status and owner; `None` if it does not exist.
     pub fn ownership(&self) -> Option<(Status, u32)> {
         let holder = self.nodes.iter().find(|node| node.entry.status.is_holder())?;
-        (holder.entry.status.state() == State::Live).then_some((holder.entry.status, holder.entry.mapping as u32))
+        (holder.entry.status.state() == EntryState::Live).then_some((holder.entry.status, holder.entry.mapping as u32))
     }
 
     /// Returns the flash page of `segment` in the present state. Reads use [`Lookup`](crate::table::lookup::Lookup),
@@ -114,7 +114,7 @@ impl Chain {
     pub fn find(&self, segment: u32, segments: u32, layout: &Layout) -> Option<u64> {
         for Node { entry, .. } in &self.nodes {
             if entry.status.is_holder() {
-                if entry.status.state() == State::Deleted {
+                if entry.status.state() == EntryState::Deleted {
                     return None;
                 }
             } else if let Some(bit) = entry.vector.distance(segment, segments) {
@@ -148,7 +148,7 @@ impl Chain {
                 if status.is_holder() {
                     *keep |= u32::from(!held);
                     held = true;
-                    if status.state() == State::Deleted {
+                    if status.state() == EntryState::Deleted {
                         break;
                     }
                 } else {
@@ -165,7 +165,7 @@ impl Chain {
         let (mut below, mut changed) = (false, false);
         for (node, keep) in self.nodes.iter_mut().zip(&mut self.keep).rev() {
             let status = node.entry.status;
-            if status.is_holder() && status.state() == State::Deleted {
+            if status.is_holder() && status.state() == EntryState::Deleted {
                 *keep = u32::from(below);
             } else if !status.is_holder() && node.entry.vector.0 != *keep {
                 node.entry.vector = Vector(*keep);
@@ -186,7 +186,7 @@ impl Chain {
         for Node { entry, .. } in &self.nodes {
             if let Some(above) = last {
                 let parted = views.iter().any(|view| (entry.time..above.time).contains(view));
-                let deleted = entry.status.is_holder() && entry.status.state() == State::Deleted;
+                let deleted = entry.status.is_holder() && entry.status.state() == EntryState::Deleted;
                 class += u32::from(parted || deleted);
             }
             last = Some(*entry);
@@ -206,13 +206,13 @@ mod tests {
     use super::*;
     use crate::table::status::Permissions;
 
-    fn holder(state: State, time: u32) -> Node {
+    fn holder(state: EntryState, time: u32) -> Node {
         let entry = Entry { status: Status::holder(state, Permissions::PRIVATE), time, mapping: 9, ..Entry::default() };
         Node { index: NEW, entry }
     }
 
     fn data(vector: u32, time: u32) -> Node {
-        let status = Status::holder(State::Live, Permissions::PRIVATE).of_data();
+        let status = Status::holder(EntryState::Live, Permissions::PRIVATE).of_data();
         Node { index: NEW, entry: Entry { status, time, vector: Vector(vector), ..Entry::default() } }
     }
 
@@ -232,7 +232,7 @@ mod tests {
         let (status, _) = chain.ownership()?;
         let mut have = vec![None; 4];
         for node in &chain.nodes {
-            if node.entry.status.is_holder() && node.entry.status.state() == State::Deleted {
+            if node.entry.status.is_holder() && node.entry.status.state() == EntryState::Deleted {
                 break;
             }
             for (segment, have) in (0..4).zip(&mut have) {
@@ -253,20 +253,20 @@ mod tests {
             |time| data(0b0001, time),
             |time| data(0b0011, time),
             |time| data(0b0110, time),
-            |time| holder(State::Deleted, time),
-            |time| holder(State::Live, time),
+            |time| holder(EntryState::Deleted, time),
+            |time| holder(EntryState::Live, time),
         ];
         let mut checked = 0;
         for length in 0..5u32 {
             for choice in 0..(kinds.len() as u32 * 2).pow(length) {
                 // The oldest entry is always the page's creation; a deletion is followed by one.
-                let (mut nodes, mut time, mut rest) = (vec![holder(State::Live, 1)], 1, choice);
+                let (mut nodes, mut time, mut rest) = (vec![holder(EntryState::Live, 1)], 1, choice);
                 for number in 0..length {
                     let (kind, later) = (rest % 10 % 5, rest % 10 / 5);
                     (rest, time) = (rest / 10, time + later);
-                    let there = nodes[0].entry.status.state() == State::Live;
+                    let there = nodes[0].entry.status.state() == EntryState::Live;
                     if !there {
-                        nodes.insert(0, holder(State::Live, time));
+                        nodes.insert(0, holder(EntryState::Live, time));
                     }
                     let mut node = kinds[kind as usize](time);
                     if !node.entry.status.is_holder() {

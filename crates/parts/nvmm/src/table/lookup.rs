@@ -1,7 +1,7 @@
 //! The present state of a page, for reads: found by following its versions, without taking any out of the table.
 
 use crate::space::layout::Layout;
-use crate::table::status::{State, Status};
+use crate::table::status::{EntryState, Status};
 use crate::table::vector::Vector;
 use crate::table::{Fault, Table};
 
@@ -32,7 +32,7 @@ impl Lookup {
         loop {
             let entry = table.entry(index)?;
             if entry.status.is_holder() {
-                let deleted = entry.status.state() == State::Deleted;
+                let deleted = entry.status.state() == EntryState::Deleted;
                 if !held && !deleted {
                     self.ownership = Some((entry.status, entry.mapping as u32));
                 }

@@ -18,7 +18,7 @@ use crate::space::blocks::Blocks;
 use crate::space::layout::Layout;
 use crate::table::entry::{ENTRY_BYTES, Entry};
 use crate::table::prefilled::Prefilled;
-use crate::table::status::{State, Status};
+use crate::table::status::{EntryState, Status};
 
 /// No place in flash.
 pub(crate) const NOWHERE: u64 = u64::MAX;
@@ -237,7 +237,8 @@ impl Table {
         if index < self.pages {
             let chunk = index / self.entries;
             let chunk = &mut self.chunks[chunk as usize];
-            let counts = |e: Entry| (u32::from(e.status.state() != State::Nothing), u32::from(e.status.is_temporary()));
+            let counts =
+                |e: Entry| (u32::from(e.status.state() != EntryState::Nothing), u32::from(e.status.is_temporary()));
             let ((was_used, was_temporary), (used, temporary)) = (counts(old), counts(entry));
             chunk.used = chunk.used + used - was_used;
             chunk.temporary = chunk.temporary + temporary - was_temporary;

@@ -7,7 +7,7 @@
 use crate::config::Config;
 use crate::space::layout::Layout;
 use crate::table::entry::Entry;
-use crate::table::status::{Permissions, State, Status};
+use crate::table::status::{EntryState, Permissions, Status};
 use crate::table::vector::Vector;
 
 /// The time of all these writes: the first epoch, which no sync has ended, so that overwritten data is not kept.
@@ -17,7 +17,7 @@ pub(crate) const TIME: u32 = 1;
 const OWNER: u32 = 1;
 
 /// The status of all pages.
-const HOLDER: Status = Status::holder(State::Live, Permissions::SHARED);
+const HOLDER: Status = Status::holder(EntryState::Live, Permissions::SHARED);
 
 /// The rule that places all segments.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 
 /// The state of a table entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum EntryState {
     /// Unused: the page was never used, or the version entry never taken.
     #[default]
     Nothing,
@@ -49,14 +49,14 @@ const PERMANENT: u8 = 1 << 6;
 
 impl Status {
     /// Returns the status of an owner's entry in `state`, with `permissions`.
-    pub const fn holder(state: State, permissions: Permissions) -> Status {
+    pub const fn holder(state: EntryState, permissions: Permissions) -> Status {
         let Permissions { read, write, others_read, others_write, permanent } = permissions;
         let bits = (read as u8) << 2 | (write as u8) << 3 | (others_read as u8) << 4 | (others_write as u8) << 5;
         Status(HOLDER | (permanent as u8) << 6 | bits | state as u8)
     }
 
     /// The status of a free version entry.
-    pub const FREE: Status = Status(State::Free as u8);
+    pub const FREE: Status = Status(EntryState::Free as u8);
 
     /// Returns the status of a data entry above this one.
     pub const fn of_data(self) -> Status {
@@ -64,12 +64,12 @@ impl Status {
     }
 
     /// Returns the state.
-    pub const fn state(self) -> State {
+    pub const fn state(self) -> EntryState {
         match self.0 & 3 {
-            0 => State::Nothing,
-            1 => State::Live,
-            2 => State::Deleted,
-            _ => State::Free,
+            0 => EntryState::Nothing,
+            1 => EntryState::Live,
+            2 => EntryState::Deleted,
+            _ => EntryState::Free,
         }
     }
 
@@ -80,7 +80,7 @@ impl Status {
 
     /// Returns whether the page is deleted with its owner.
     pub const fn is_temporary(self) -> bool {
-        self.0 & PERMANENT == 0 && matches!(self.state(), State::Live)
+        self.0 & PERMANENT == 0 && matches!(self.state(), EntryState::Live)
     }
 
     /// Returns the permissions.
@@ -116,12 +116,12 @@ mod tests {
                 others_write: bit(3),
                 permanent: bit(4),
             };
-            for state in [State::Live, State::Deleted] {
+            for state in [EntryState::Live, EntryState::Deleted] {
                 let status = Status::holder(state, permissions);
                 assert_eq!((status.state(), status.permissions()), (state, permissions));
                 assert!(status.is_holder() && !status.of_data().is_holder());
                 assert_eq!(status.of_data().permissions(), permissions);
-                assert_eq!(status.is_temporary(), state == State::Live && !permissions.permanent);
+                assert_eq!(status.is_temporary(), state == EntryState::Live && !permissions.permanent);
             }
         }
     }

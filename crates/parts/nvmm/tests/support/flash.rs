@@ -8,7 +8,7 @@ use nvmm::{Medium, Order};
 use sim::Rng;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum PageContent {
     Erased,
     /// Unreadable.
     Torn,
@@ -23,9 +23,9 @@ pub struct Flash {
     pub order: Order,
     pub is_file: bool,
     /// Absent means erased.
-    pages: BTreeMap<At, Held>,
+    pages: BTreeMap<At, PageContent>,
     /// For a file: a page's content before its erase.
-    before: BTreeMap<At, Held>,
+    before: BTreeMap<At, PageContent>,
     /// Programmed, without a barrier since.
     volatile: Vec<(u64, At)>,
     /// Number of completed programs.
@@ -61,18 +61,18 @@ impl Flash {
         }
     }
 
-    pub fn held(&self, page: PageAddr) -> &Held {
-        self.pages.get(&at(page)).unwrap_or(&Held::Erased)
+    pub fn held(&self, page: PageAddr) -> &PageContent {
+        self.pages.get(&at(page)).unwrap_or(&PageContent::Erased)
     }
 
     /// Returns the pages with `wanted` content.
-    pub fn all(&self, wanted: impl Fn(&Held) -> bool) -> Vec<PageAddr> {
+    pub fn all(&self, wanted: impl Fn(&PageContent) -> bool) -> Vec<PageAddr> {
         let address = |(die, planes, block, page): At| PageAddr { die, planes: PlaneMask(planes), block, page };
         self.pages.iter().filter(|(_, held)| wanted(held)).map(|(at, _)| address(*at)).collect()
     }
 
     /// Returns one of them.
-    pub fn find(&self, wanted: impl Fn(&Held) -> bool) -> Option<PageAddr> {
+    pub fn find(&self, wanted: impl Fn(&PageContent) -> bool) -> Option<PageAddr> {
         self.all(wanted).into_iter().next()
     }
 
@@ -86,10 +86,10 @@ impl Flash {
     }
 
     /// Programs a page. Returns true if it is worn out and holds nothing.
-    pub fn program(&mut self, page: PageAddr, held: Held) -> bool {
+    pub fn program(&mut self, page: PageAddr, held: PageContent) -> bool {
         let key = at(page);
         assert!(!self.bad.contains(&(key.0, key.1, key.2)), "{page:?} is in a bad block");
-        assert_eq!(*self.held(page), Held::Erased, "{page:?} is programmed twice");
+        assert_eq!(*self.held(page), PageContent::Erased, "{page:?} is programmed twice");
         if self.order == Order::Ascending {
             let later = (key.0, key.1, key.2, key.3)..(key.0, key.1, key.2, u32::MAX);
             assert!(self.pages.range(later).next().is_none(), "{page:?} is programmed after a later page");
@@ -97,7 +97,7 @@ impl Flash {
         let erases = self.erases.get(&(key.0, key.1, key.2)).copied().unwrap_or(0);
         let worn = u64::from(erases) > self.endures(key) || self.weak.contains(&(key.2, key.3));
         self.failures += u64::from(worn);
-        self.pages.insert(key, if worn { Held::Torn } else { held });
+        self.pages.insert(key, if worn { PageContent::Torn } else { held });
         self.programs += 1;
         if self.is_file {
             self.volatile.push((self.programs - 1, key));
@@ -106,7 +106,7 @@ impl Flash {
     }
 
     pub fn tear(&mut self, page: PageAddr) {
-        self.pages.insert(at(page), Held::Torn);
+        self.pages.insert(at(page), PageContent::Torn);
     }
 
     pub fn barrier(&mut self) {
@@ -140,7 +140,7 @@ impl Flash {
     /// Cuts the power during an erase.
     pub fn tear_erase(&mut self, block: BlockAddr) {
         for (_, held) in self.pages.range_mut(Self::of_block(block)) {
-            *held = Held::Torn;
+            *held = PageContent::Torn;
         }
     }
 
@@ -153,10 +153,10 @@ impl Flash {
         for (_, key) in std::mem::take(&mut self.volatile) {
             match rng.below(4) {
                 0 => {
-                    self.pages.insert(key, Held::Torn);
+                    self.pages.insert(key, PageContent::Torn);
                 }
                 1 => {
-                    let before = self.before.get(&key).cloned().unwrap_or(Held::Torn);
+                    let before = self.before.get(&key).cloned().unwrap_or(PageContent::Torn);
                     self.pages.insert(key, before);
                 }
                 _ => {}
@@ -174,7 +174,7 @@ impl Medium for Flash {
     }
     fn read(&self, page: PageAddr, into: &mut Vec<u8>) -> bool {
         match self.held(page) {
-            Held::Own(bytes) => {
+            PageContent::Own(bytes) => {
                 into.clear();
                 into.extend_from_slice(bytes);
                 true

@@ -7,7 +7,7 @@ use nvmm::{
 };
 use sim::{Rng, Streams, Time};
 
-use super::flash::{Flash, Held};
+use super::flash::{Flash, PageContent};
 use super::memory::{Memory, Page, Pages};
 
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Asked {
 
 pub(super) enum Pending {
     Read(ReadOp),
-    Program(ProgramOp, Held),
+    Program(ProgramOp, PageContent),
     /// With the number of programs completed at its request.
     Erase(EraseOp, u64),
     Barrier(OpId),
@@ -35,7 +35,7 @@ pub struct World {
     pub memory: Memory,
     pub(super) asked: Vec<Option<Asked>>,
     pub(super) pending: Vec<Pending>,
-    pub(super) buffers: Vec<Option<Held>>,
+    pub(super) buffers: Vec<Option<PageContent>>,
     pub(super) out: Actions,
     pub rng: Rng,
     pub(super) stamps: u64,
@@ -152,12 +152,12 @@ impl World {
                     let held = match self.nvmm.content(op.id) {
                         Content::Host { tag, segment } => {
                             let asked = self.asked[tag.0 as usize].as_ref().expect("a write under way");
-                            Held::Stamp(asked.data[segment as usize].expect("a segment of the write"))
+                            PageContent::Stamp(asked.data[segment as usize].expect("a segment of the write"))
                         }
                         Content::Buffer(buffer) => {
                             self.buffers[buffer as usize].clone().expect("something was read into the buffer")
                         }
-                        Content::Own(bytes) => Held::Own(bytes.to_vec()),
+                        Content::Own(bytes) => PageContent::Own(bytes.to_vec()),
                     };
                     self.pending.push(Pending::Program(op, held));
                 }
@@ -173,8 +173,8 @@ impl World {
     }
 
     fn apply(&mut self, moved: Move) {
-        let stamp = |held: &Held| match held {
-            Held::Stamp(stamp) => *stamp,
+        let stamp = |held: &PageContent| match held {
+            PageContent::Stamp(stamp) => *stamp,
             other => panic!("{moved:?} finds {other:?}"),
         };
         match moved {
@@ -212,8 +212,8 @@ impl World {
             Pending::Read(op) => {
                 let held = self.flash.held(op.page);
                 let fails = self.read_faults > 0.0 && self.rng.chance(self.read_faults);
-                let status = if fails || *held == Held::Torn { Status::Uncorrectable } else { Status::Ok };
-                let content = if let Held::Own(bytes) = held { bytes.clone() } else { Vec::new() };
+                let status = if fails || *held == PageContent::Torn { Status::Uncorrectable } else { Status::Ok };
+                let content = if let PageContent::Own(bytes) = held { bytes.clone() } else { Vec::new() };
                 (op.id, status, content)
             }
             Pending::Program(op, held) => {
@@ -243,7 +243,7 @@ impl World {
 
     /// Returns whether a page of a commit is being programmed.
     pub fn commits(&self) -> bool {
-        self.pending.iter().any(|op| matches!(op, Pending::Program(_, Held::Own(_)) | Pending::Barrier(_)))
+        self.pending.iter().any(|op| matches!(op, Pending::Program(_, PageContent::Own(_)) | Pending::Barrier(_)))
     }
 
     /// Cuts the power and opens the memory again: it is in the state of the last completed sync, rollback or drop, or
@@ -256,7 +256,7 @@ impl World {
             match op {
                 Pending::Program(op, held) if self.rng.chance(0.5) => {
                     let in_order = self.flash.order == nvmm::Order::Ascending;
-                    if *self.flash.held(op.page) == Held::Erased && !in_order && self.rng.chance(0.3) {
+                    if *self.flash.held(op.page) == PageContent::Erased && !in_order && self.rng.chance(0.3) {
                         self.flash.program(op.page, held);
                     } else {
                         self.flash.tear(op.page);

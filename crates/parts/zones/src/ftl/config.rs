@@ -6,7 +6,7 @@ use media::Geometry;
 
 /// Configuration of a zoned drive's translation layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct ZonedFtlConfig {
     /// The zones; a logical block is a mapping unit of the flash.
     pub zones: ZonesConfig,
     /// The flash.
@@ -34,7 +34,7 @@ pub struct Config {
 #[error("{0}")]
 pub struct ConfigError(pub String);
 
-impl Config {
+impl ZonedFtlConfig {
     /// Returns the number of units of a program, which concerns all planes of a die.
     pub fn program_units(&self) -> u32 {
         self.geometry.units_per_page() * self.geometry.planes

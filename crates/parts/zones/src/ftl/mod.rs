@@ -25,18 +25,18 @@ mod space;
 use media::{Action, Actions, Flash, Op, OpId, ProgramUnit, Request, Status, Tag};
 use sim::{Injected, Part, Schedule, Time, Timer};
 
-use crate::{Refusal, State, Zones};
+use crate::{Refusal, ZoneState, Zones};
 use durability::log::Log;
 use request::buffer::{Buffer, NIL};
 use request::jobs::Manager;
-use request::operation::{Command, Kind, Operations};
+use request::operation::{Command, OperationKind, Operations};
 use space::blocks::Blocks;
 use space::extent::Extent;
 use space::layout::Layout;
 use space::relocate::Relocations;
 
 pub use crate::section::Times;
-pub use config::{Config, ConfigError};
+pub use config::{ConfigError, ZonedFtlConfig};
 pub use durability::mount::MountReport;
 #[cfg(feature = "injected-faults")]
 pub use injected::InjectedFault;
@@ -80,7 +80,7 @@ pub struct Stats {
 
 /// The translation layer of a zoned drive.
 pub struct ZonedFtl {
-    config: Config,
+    config: ZonedFtlConfig,
     layout: Layout,
     zones: Zones,
     commands: Vec<Command>,
@@ -110,7 +110,7 @@ pub struct ZonedFtl {
 }
 
 impl ZonedFtl {
-    pub(crate) fn empty(config: Config) -> Result<ZonedFtl, ConfigError> {
+    pub(crate) fn empty(config: ZonedFtlConfig) -> Result<ZonedFtl, ConfigError> {
         config.check()?;
         let layout = Layout::new(&config);
         let zones = Zones::new(config.zones).map_err(|error| ConfigError(error.to_string()))?;
@@ -173,15 +173,15 @@ impl ZonedFtl {
     /// Handles the end of operation `id`. `flash` provides the spare areas of pages that were read.
     pub fn done(&mut self, id: OpId, status: Status, flash: &impl Flash, out: &mut Actions) {
         match self.operations[id].kind {
-            Kind::Free => panic!("operation {} is not in progress", id.0),
-            Kind::Read { tag } => self.read_done(id, tag, status, out),
-            Kind::Program => self.program_done(id, status, out),
-            Kind::CopyRead => self.copy_read_done(id, status, flash, out),
-            Kind::CopyProgram => self.copy_program_done(id, status, out),
-            Kind::Log => self.log_done(id, status, out),
-            Kind::Erase(block) => self.erase_done(id, block, status, out),
-            Kind::Discard(block) => self.discard_done(id, block, status, out),
-            Kind::LogErase(block) => self.log_erase_done(id, block, status, out),
+            OperationKind::Free => panic!("operation {} is not in progress", id.0),
+            OperationKind::Read { tag } => self.read_done(id, tag, status, out),
+            OperationKind::Program => self.program_done(id, status, out),
+            OperationKind::CopyRead => self.copy_read_done(id, status, flash, out),
+            OperationKind::CopyProgram => self.copy_program_done(id, status, out),
+            OperationKind::Log => self.log_done(id, status, out),
+            OperationKind::Erase(block) => self.erase_done(id, block, status, out),
+            OperationKind::Discard(block) => self.discard_done(id, block, status, out),
+            OperationKind::LogErase(block) => self.log_erase_done(id, block, status, out),
         }
     }
 
@@ -207,7 +207,7 @@ impl ZonedFtl {
         let operation = &self.operations[id];
         let extent = self.extents.get(operation.extent as usize);
         let base = extent.map_or(0, |extent| extent.zone * self.layout.size) + operation.first;
-        let is_log = operation.kind == Kind::Log;
+        let is_log = operation.kind == OperationKind::Log;
         let header = self.layout.user_units;
         operation.slots.iter().enumerate().map(move |(at, slot)| {
             let at = at as u32;
@@ -216,7 +216,7 @@ impl ZonedFtl {
                 slot if is_log && at == 0 => (header, slot),
                 slot => (base + at - u32::from(is_log), slot),
             };
-            let lost = operation.kind == Kind::CopyProgram
+            let lost = operation.kind == OperationKind::CopyProgram
                 && extent.is_some_and(|extent| extent.lost.contains(&(operation.first + at)));
             ProgramUnit { logical, buffer, lost }
         })
@@ -244,7 +244,7 @@ impl ZonedFtl {
     }
 
     /// Returns the number of buffer units that data moves through with `config`.
-    pub fn buffers(config: &Config) -> u32 {
+    pub fn buffers(config: &ZonedFtlConfig) -> u32 {
         Buffer::new(config.write, config.program_units()).count()
     }
 
@@ -285,7 +285,8 @@ impl ZonedFtl {
 
     /// Returns true if no zone can be written any more.
     pub fn is_read_only(&self) -> bool {
-        (0..self.config.zones.zones).all(|zone| matches!(self.zones.state(zone), State::ReadOnly | State::Offline))
+        (0..self.config.zones.zones)
+            .all(|zone| matches!(self.zones.state(zone), ZoneState::ReadOnly | ZoneState::Offline))
     }
 
     /// Injects a fault, for the tests that must detect it.

@@ -5,13 +5,13 @@
 //! A namespace is a list of zones, each a state and the number of blocks written. Everything else is counted when a
 //! rule needs it.
 
-use zones::{Config, Refusal, State};
+use zones::{Config, Refusal, ZoneState};
 
-use State::{Closed, Empty, ExplicitlyOpen, Full, ImplicitlyOpen, Offline, ReadOnly};
+use ZoneState::{Closed, Empty, ExplicitlyOpen, Full, ImplicitlyOpen, Offline, ReadOnly};
 
 /// A command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum ZoneCommand {
     Read(u64, u64),
     Write(u64, u64),
     Append(u64, u64),
@@ -33,17 +33,17 @@ pub enum Command {
 }
 
 /// State and number of written blocks of each zone.
-pub type Namespace = Vec<(State, u64)>;
+pub type Namespace = Vec<(ZoneState, u64)>;
 
 /// A permitted result: the block at which data was written, if any, and the namespace that is left.
 pub type Permitted = (Result<Option<u64>, Refusal>, Namespace);
 
-fn count(namespace: &Namespace, states: &[State]) -> u32 {
+fn count(namespace: &Namespace, states: &[ZoneState]) -> u32 {
     namespace.iter().filter(|(state, _)| states.contains(state)).count() as u32
 }
 
 /// Returns `namespace` with `zone` changed.
-fn with(namespace: &Namespace, zone: usize, state: State, written: u64) -> Namespace {
+fn with(namespace: &Namespace, zone: usize, state: ZoneState, written: u64) -> Namespace {
     let mut changed = namespace.clone();
     changed[zone] = (state, written);
     changed
@@ -89,7 +89,7 @@ fn write_at_pointer(config: &Config, namespace: &Namespace, zone: usize, blocks:
 }
 
 /// Returns everything that `command` may do to `namespace`.
-pub fn permitted(config: &Config, namespace: &Namespace, command: Command) -> Vec<Permitted> {
+pub fn permitted(config: &Config, namespace: &Namespace, command: ZoneCommand) -> Vec<Permitted> {
     let fails = |failure| vec![(Err(failure), namespace.clone())];
     let leaves = |namespace: Namespace| vec![(Ok(None), namespace)];
     let blocks = u64::from(config.zones) * config.size;
@@ -100,23 +100,23 @@ pub fn permitted(config: &Config, namespace: &Namespace, command: Command) -> Ve
         Offline => Some(Refusal::Offline),
         _ => None,
     };
-    let change_all = |from: &[State], to: State| {
-        let change = |(state, written): &(State, u64)| {
+    let change_all = |from: &[ZoneState], to: ZoneState| {
+        let change = |(state, written): &(ZoneState, u64)| {
             let written = if to == Empty && from.contains(state) { 0 } else { *written };
             if from.contains(state) { (to, written) } else { (*state, written) }
         };
         leaves(namespace.iter().map(change).collect())
     };
     match command {
-        Command::Read(block, some) if block + some > blocks => fails(Refusal::OutOfRange),
-        Command::Read(block, some) => {
+        ZoneCommand::Read(block, some) if block + some > blocks => fails(Refusal::OutOfRange),
+        ZoneCommand::Read(block, some) => {
             let touched = (block..block + some).any(|block| namespace[(block / config.size) as usize].0 == Offline);
             if touched { fails(Refusal::Offline) } else { leaves(namespace.clone()) }
         }
-        Command::Write(block, some) | Command::Append(block, some) if block + some > blocks => {
+        ZoneCommand::Write(block, some) | ZoneCommand::Append(block, some) if block + some > blocks => {
             fails(Refusal::OutOfRange)
         }
-        Command::Write(block, some) => {
+        ZoneCommand::Write(block, some) => {
             let zone = (block / config.size) as usize;
             if let Some(failure) = unwritable(zone) {
                 return fails(failure);
@@ -126,7 +126,7 @@ pub fn permitted(config: &Config, namespace: &Namespace, command: Command) -> Ve
             }
             write_at_pointer(config, namespace, zone, some)
         }
-        Command::Append(block, some) => {
+        ZoneCommand::Append(block, some) => {
             let zone = (block / config.size) as usize;
             if block % config.size != 0 || config.append_max.is_some_and(|most| some > most) {
                 return fails(Refusal::InvalidField);
@@ -136,7 +136,7 @@ pub fn permitted(config: &Config, namespace: &Namespace, command: Command) -> Ve
                 None => write_at_pointer(config, namespace, zone, some),
             }
         }
-        Command::Open(zone) => match namespace[zone as usize] {
+        ZoneCommand::Open(zone) => match namespace[zone as usize] {
             (Full | ReadOnly | Offline, _) => fails(Refusal::InvalidTransition),
             (ImplicitlyOpen | ExplicitlyOpen, written) => {
                 leaves(with(namespace, zone as usize, ExplicitlyOpen, written))
@@ -149,25 +149,25 @@ pub fn permitted(config: &Config, namespace: &Namespace, command: Command) -> Ve
                     .collect(),
             },
         },
-        Command::Close(zone) => match namespace[zone as usize] {
+        ZoneCommand::Close(zone) => match namespace[zone as usize] {
             (ImplicitlyOpen | ExplicitlyOpen | Closed, written) => {
                 leaves(with(namespace, zone as usize, Closed, written))
             }
             _ => fails(Refusal::InvalidTransition),
         },
-        Command::Finish(zone) => match namespace[zone as usize] {
+        ZoneCommand::Finish(zone) => match namespace[zone as usize] {
             (ReadOnly | Offline, _) => fails(Refusal::InvalidTransition),
             (_, written) => leaves(with(namespace, zone as usize, Full, written)),
         },
-        Command::Reset(zone) => match namespace[zone as usize] {
+        ZoneCommand::Reset(zone) => match namespace[zone as usize] {
             (ReadOnly | Offline, _) => fails(Refusal::InvalidTransition),
             _ => leaves(with(namespace, zone as usize, Empty, 0)),
         },
-        Command::TakeOffline(zone) => match namespace[zone as usize] {
+        ZoneCommand::TakeOffline(zone) => match namespace[zone as usize] {
             (ReadOnly | Offline, written) => leaves(with(namespace, zone as usize, Offline, written)),
             _ => fails(Refusal::InvalidTransition),
         },
-        Command::OpenAll => {
+        ZoneCommand::OpenAll => {
             let wanted = count(namespace, &[ExplicitlyOpen, Closed]);
             if config.open_max.is_some_and(|most| wanted > most) {
                 return fails(Refusal::TooManyOpen);
@@ -192,16 +192,16 @@ pub fn permitted(config: &Config, namespace: &Namespace, command: Command) -> Ve
                 })
                 .collect()
         }
-        Command::CloseAll => change_all(&[ImplicitlyOpen, ExplicitlyOpen], Closed),
-        Command::FinishAll => change_all(&[ImplicitlyOpen, ExplicitlyOpen, Closed], Full),
-        Command::ResetAll => change_all(&[ImplicitlyOpen, ExplicitlyOpen, Closed, Full], Empty),
-        Command::OfflineAll => change_all(&[ReadOnly], Offline),
-        Command::LoseWrites(zone) => match namespace[zone as usize] {
+        ZoneCommand::CloseAll => change_all(&[ImplicitlyOpen, ExplicitlyOpen], Closed),
+        ZoneCommand::FinishAll => change_all(&[ImplicitlyOpen, ExplicitlyOpen, Closed], Full),
+        ZoneCommand::ResetAll => change_all(&[ImplicitlyOpen, ExplicitlyOpen, Closed, Full], Empty),
+        ZoneCommand::OfflineAll => change_all(&[ReadOnly], Offline),
+        ZoneCommand::LoseWrites(zone) => match namespace[zone as usize] {
             (Offline, _) => leaves(namespace.clone()),
             (_, written) => leaves(with(namespace, zone as usize, ReadOnly, written)),
         },
-        Command::Lose(zone) => leaves(with(namespace, zone as usize, Offline, namespace[zone as usize].1)),
-        Command::Restart => leaves(
+        ZoneCommand::Lose(zone) => leaves(with(namespace, zone as usize, Offline, namespace[zone as usize].1)),
+        ZoneCommand::Restart => leaves(
             namespace
                 .iter()
                 .map(|(state, written)| match state {

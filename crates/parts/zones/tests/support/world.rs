@@ -5,8 +5,8 @@ use media::{
 };
 use sim::{Rng, Streams, Time};
 use testkit::flash::{SimpleFlash, Unit};
-use zones::ftl::{Config, InjectedFault, ZonedFtl};
-use zones::{Refusal, State, Zones};
+use zones::ftl::{InjectedFault, ZonedFtl, ZonedFtlConfig};
+use zones::{Refusal, ZoneState, Zones};
 
 use super::oracle::Zone;
 
@@ -20,7 +20,7 @@ pub struct Faults {
 }
 
 #[derive(Clone, Debug)]
-struct Command {
+struct SubmittedCommand {
     request: Request,
     /// Status that the state machine predicts.
     expected: Option<Refusal>,
@@ -41,14 +41,14 @@ enum Pending {
 }
 
 pub struct World {
-    config: Config,
+    config: ZonedFtlConfig,
     pub ftl: ZonedFtl,
     pub flash: SimpleFlash,
     /// The zones as the host knows them.
     mirror: Zones,
     oracle: Vec<Zone>,
     ram: Vec<u64>,
-    commands: Vec<Option<Command>>,
+    commands: Vec<Option<SubmittedCommand>>,
     /// Operations of each die in order of issue; the last queue holds operations of no die.
     queues: Vec<Vec<Pending>>,
     out: Actions,
@@ -64,7 +64,7 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(config: Config, faults: Faults, bad: &[(u16, u32, u32)], seed: u64) -> World {
+    pub fn new(config: ZonedFtlConfig, faults: Faults, bad: &[(u16, u32, u32)], seed: u64) -> World {
         let mut flash = SimpleFlash::new(config.geometry);
         for (die, plane, block) in bad {
             flash.info.entry((*die, *plane, *block)).or_default().bad = true;
@@ -162,13 +162,18 @@ impl World {
         self.clock += 1;
         // Zones that ran out of blocks are the layer's to announce.
         for zone in 0..self.config.zones.zones {
-            if self.ftl.zones().state(zone) == State::ReadOnly {
+            if self.ftl.zones().state(zone) == ZoneState::ReadOnly {
                 self.mirror.lose_writes(zone);
             }
         }
         let (first, units) = (request.offset / self.unit_bytes(), request.bytes / self.unit_bytes());
-        let mut command =
-            Command { request, expected: None, values: vec![None; units as usize], unit: first, zones: Vec::new() };
+        let mut command = SubmittedCommand {
+            request,
+            expected: None,
+            values: vec![None; units as usize],
+            unit: first,
+            zones: Vec::new(),
+        };
         if request.op.manages_zones() {
             command.values.clear();
             self.predict_management(&mut command, first, units);
@@ -193,7 +198,7 @@ impl World {
         zone(first)..zone(first + units - 1) + 1
     }
 
-    fn predict_write(&mut self, command: &mut Command, first: u64, units: u64) {
+    fn predict_write(&mut self, command: &mut SubmittedCommand, first: u64, units: u64) {
         let is_append = command.request.op == Op::Append;
         let result = if is_append { self.mirror.append(first, units) } else { self.mirror.write(first, units) };
         match result {
@@ -214,7 +219,7 @@ impl World {
         }
     }
 
-    fn predict_management(&mut self, command: &mut Command, first: u64, units: u64) {
+    fn predict_management(&mut self, command: &mut SubmittedCommand, first: u64, units: u64) {
         let all = units > self.config.zones.size;
         let zones: Vec<u32> =
             if all { (0..self.config.zones.zones).collect() } else { self.range(first, units).collect() };
@@ -227,11 +232,11 @@ impl World {
                 Op::ZoneClose => self.mirror.close(zone),
                 Op::ZoneFinish if all && !before.is_active() => continue,
                 // A full zone need not be durable yet, and finishing it changes nothing.
-                Op::ZoneFinish if before == State::Full => continue,
+                Op::ZoneFinish if before == ZoneState::Full => continue,
                 Op::ZoneFinish => self.mirror.finish(zone).map(|_| of.current().may_be_full = true),
-                _ if all && !before.is_active() && before != State::Full => continue,
+                _ if all && !before.is_active() && before != ZoneState::Full => continue,
                 _ => self.mirror.reset(zone).map(|_| {
-                    if before != State::Empty {
+                    if before != ZoneState::Empty {
                         of.reset()
                     }
                 }),
@@ -346,12 +351,12 @@ impl World {
     }
 
     /// Returns true if a zone of the command became read only meanwhile.
-    fn mirror_lost(&self, command: &Command) -> bool {
+    fn mirror_lost(&self, command: &SubmittedCommand) -> bool {
         let (first, units) = (command.request.offset / self.unit_bytes(), command.request.bytes / self.unit_bytes());
-        self.range(first, units.max(1)).any(|zone| self.ftl.zones().state(zone) == State::ReadOnly)
+        self.range(first, units.max(1)).any(|zone| self.ftl.zones().state(zone) == ZoneState::ReadOnly)
     }
 
-    fn check_read(&mut self, command: &Command) {
+    fn check_read(&mut self, command: &SubmittedCommand) {
         for (at, value) in (0..).zip(&command.values) {
             let unit = command.unit + at;
             let (zone, in_zone) = (unit / self.config.zones.size, (unit % self.config.zones.size) as usize);
@@ -365,7 +370,7 @@ impl World {
         }
     }
 
-    fn acknowledge(&mut self, tag: Tag, command: &Command) {
+    fn acknowledge(&mut self, tag: Tag, command: &SubmittedCommand) {
         let (zone, epoch, _) = command.zones[0];
         assert_eq!(u64::from(self.ftl.written_at(tag)), command.unit, "{command:?}");
         let end = (command.unit % self.config.zones.size) as usize + command.values.len();
@@ -466,7 +471,7 @@ impl World {
         self.perform();
         self.mirror = self.ftl.zones().clone();
         for zone in 0..self.config.zones.zones {
-            let (written, full) = (self.mirror.written(zone) as usize, self.mirror.state(zone) == State::Full);
+            let (written, full) = (self.mirror.written(zone) as usize, self.mirror.state(zone) == ZoneState::Full);
             let epoch = self.oracle[zone as usize].current();
             assert!(written >= epoch.acknowledged, "zone {zone} lost acknowledged units in a reset");
             epoch.values.truncate(written);
@@ -519,7 +524,7 @@ impl World {
         for zone in 0..self.config.zones.zones {
             let written = self.mirror.written(zone);
             let values = self.read_zone(zone, written);
-            let full = self.mirror.state(zone) == State::Full;
+            let full = self.mirror.state(zone) == ZoneState::Full;
             let capacity = self.config.zones.capacity as usize;
             self.oracle[zone as usize].survived(zone, values, full, capacity, no_room);
         }
@@ -560,7 +565,8 @@ impl World {
         let values = vec![None; self.config.zones.size as usize];
         let tag = self.commands.len() as u32 - 1;
         assert!(self.commands[tag as usize].is_none());
-        self.commands[tag as usize] = Some(Command { request, expected: None, values, unit: start, zones: Vec::new() });
+        self.commands[tag as usize] =
+            Some(SubmittedCommand { request, expected: None, values, unit: start, zones: Vec::new() });
         let now = self.now();
         self.ftl.command(now, Tag(tag), &request, &mut self.out);
         let mut end = None;

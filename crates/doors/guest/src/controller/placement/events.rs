@@ -26,7 +26,7 @@ const LOCATION_VALID: u8 = 1 << 2;
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum PlacementEvent {
     /// The host updated a handle whose reclaim unit was not fully written.
     NotFullyWritten { handle: u16, namespace: u32 },
     /// A write named a handle that does not exist, so that it used the first.
@@ -37,14 +37,14 @@ pub(super) enum Event {
     Modified { handle: u16 },
 }
 
-impl Event {
+impl PlacementEvent {
     /// Returns the type, the handle for which it must be enabled, and the placement identifier.
     const fn fields(self) -> (u8, u16, u16) {
         match self {
-            Event::NotFullyWritten { handle, .. } => (NOT_FULLY_WRITTEN, handle, handle),
-            Event::InvalidIdentifier { identifier, .. } => (INVALID_IDENTIFIER, 0, identifier),
-            Event::Reallocated { handle, .. } => (REALLOCATED, handle, handle),
-            Event::Modified { handle } => (MODIFIED, handle, handle),
+            PlacementEvent::NotFullyWritten { handle, .. } => (NOT_FULLY_WRITTEN, handle, handle),
+            PlacementEvent::InvalidIdentifier { identifier, .. } => (INVALID_IDENTIFIER, 0, identifier),
+            PlacementEvent::Reallocated { handle, .. } => (REALLOCATED, handle, handle),
+            PlacementEvent::Modified { handle } => (MODIFIED, handle, handle),
         }
     }
 
@@ -56,11 +56,13 @@ impl Event {
         bytes[1] = IDENTIFIER_VALID | LOCATION_VALID;
         bytes[2..4].copy_from_slice(&identifier.to_le_bytes());
         bytes[4..12].copy_from_slice(&timestamp.to_le_bytes());
-        if let Event::NotFullyWritten { namespace, .. } | Event::InvalidIdentifier { namespace, .. } = self {
+        if let PlacementEvent::NotFullyWritten { namespace, .. } | PlacementEvent::InvalidIdentifier { namespace, .. } =
+            self
+        {
             bytes[1] |= NAMESPACE_VALID;
             bytes[12..16].copy_from_slice(&namespace.to_le_bytes());
         }
-        if let Event::Reallocated { blocks, .. } = self {
+        if let PlacementEvent::Reallocated { blocks, .. } = self {
             // NLBAM. The blocks are not contiguous, so that no first one is valid.
             bytes[18..20].copy_from_slice(&blocks.min(u64::from(u16::MAX)).to_le_bytes()[..2]);
         }
@@ -105,7 +107,7 @@ impl Events {
     }
 
     /// Adds an event if it is enabled; the oldest makes room.
-    fn record(&mut self, event: Event, timestamp: u64) {
+    fn record(&mut self, event: PlacementEvent, timestamp: u64) {
         let (kind, handle, _) = event.fields();
         let enabled = self.enabled.get(usize::from(handle)).copied().unwrap_or(0);
         if bit_of(kind).is_none_or(|bit| enabled & bit == 0) {
@@ -136,7 +138,7 @@ fn bit_of(kind: u8) -> Option<u8> {
 
 impl Controller {
     /// Records an event if it is enabled.
-    pub(super) fn record_placement(&mut self, now: Time, event: Event) {
+    pub(super) fn record_placement(&mut self, now: Time, event: PlacementEvent) {
         let timestamp = self.features.timestamp(now);
         if let Some(placement) = &mut self.placement {
             placement.events.record(event, timestamp);
@@ -147,11 +149,11 @@ impl Controller {
     pub(in super::super) fn units_reallocated(&mut self, now: Time, handle: u8, units: u32) {
         let shift = self.namespaces.get(1).map_or(9, |namespace| namespace.shift());
         let blocks = (u64::from(units) * self.unit) >> shift;
-        self.record_placement(now, Event::Reallocated { handle: u16::from(handle), blocks });
+        self.record_placement(now, PlacementEvent::Reallocated { handle: u16::from(handle), blocks });
     }
 
     /// Records that `handle` left a block.
     pub(in super::super) fn handle_left(&mut self, now: Time, handle: u8) {
-        self.record_placement(now, Event::Modified { handle: u16::from(handle) });
+        self.record_placement(now, PlacementEvent::Modified { handle: u16::from(handle) });
     }
 }

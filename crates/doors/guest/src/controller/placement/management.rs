@@ -6,7 +6,7 @@ use media::Request;
 use sim::{Schedule, Time};
 
 use super::super::{Controller, Event, Need};
-use super::events::Event as PlacementEvent;
+use super::events::PlacementEvent;
 use crate::entry::{Entry, Status, opcode};
 use crate::pointers;
 

@@ -3,7 +3,7 @@
 //!
 //! The drive is one endurance group with one reclaim group, and FDP is always enabled in it. Every namespace has a
 //! placement handle for each reclaim unit handle, with the same number; so a placement identifier, whose format has no
-//! bits for a reclaim group, is the number of a handle. No time limit for reclaim units is modelled.
+//! bits for a reclaim group, is the number of a handle. No time limit for reclaim units is modeled.
 
 mod directives;
 mod events;
@@ -16,8 +16,8 @@ use storage::PlacementBytes;
 
 use super::Controller;
 use crate::entry::{Entry, Status, opcode};
-use events::Event as PlacementEvent;
 use events::Events;
+use events::PlacementEvent;
 pub(super) use logs::{ENDURANCE_GROUP_LOG, put_controller, put_namespace};
 
 /// The endurance group.

@@ -1,6 +1,6 @@
 //! The data of Zone Management Receive: a report of zones.
 
-use zones::{Descriptor, Filter, State, Zones};
+use zones::{Descriptor, Filter, ZoneState, Zones};
 
 use crate::entry::{Entry, Status};
 
@@ -21,13 +21,13 @@ pub(super) fn bytes(entry: &Entry) -> u64 {
 fn filter(entry: &Entry) -> Option<Filter> {
     let state = match entry.dword(13) >> 8 & 0xff {
         0 => return Some(Filter::All),
-        1 => State::Empty,
-        2 => State::ImplicitlyOpen,
-        3 => State::ExplicitlyOpen,
-        4 => State::Closed,
-        5 => State::Full,
-        6 => State::ReadOnly,
-        7 => State::Offline,
+        1 => ZoneState::Empty,
+        2 => ZoneState::ImplicitlyOpen,
+        3 => ZoneState::ExplicitlyOpen,
+        4 => ZoneState::Closed,
+        5 => ZoneState::Full,
+        6 => ZoneState::ReadOnly,
+        7 => ZoneState::Offline,
         _ => return None,
     };
     Some(Filter::State(state))

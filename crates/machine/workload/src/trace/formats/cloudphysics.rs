@@ -7,7 +7,7 @@
 use crate::trace::declaration::{Declaration, Head, are_numbers, is_either};
 use crate::trace::devices::Devices;
 use crate::trace::fields::{CommaFields, Fault, Field, nanoseconds};
-use crate::trace::formats::scsi::{self, Command};
+use crate::trace::formats::scsi::{self, ScsiEffect};
 use crate::trace::input::Input;
 use crate::trace::requests::{Entry, Parsed, Requests, Started, Step, between_commas};
 
@@ -52,10 +52,10 @@ fn parse(fields: &mut CommaFields<'_>, devices: &mut Devices) -> Parsed {
     let bytes = fields.number(&SIZE)?;
     let offset = fields.sectors(&LBN)?;
     fields.end()?;
-    match hex(code).map_or(Command::Other, scsi::command) {
-        Command::Request(op) => Ok(Step::Request(Entry::new(ticks, devices.number(0), op, offset, bytes))),
-        Command::NoMedium => Ok(Step::Skipped),
-        Command::Other => Err(Fault::quoted(&OP, code)),
+    match hex(code).map_or(ScsiEffect::Other, scsi::command) {
+        ScsiEffect::Request(op) => Ok(Step::Request(Entry::new(ticks, devices.number(0), op, offset, bytes))),
+        ScsiEffect::NoMedium => Ok(Step::Skipped),
+        ScsiEffect::Other => Err(Fault::quoted(&OP, code)),
     }
 }
 

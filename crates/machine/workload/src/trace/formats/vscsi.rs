@@ -14,7 +14,7 @@ use sim::Time;
 use crate::trace::declaration::{Declaration, Head};
 use crate::trace::devices::Devices;
 use crate::trace::fields::{Fault, Field, SECTOR_MAX};
-use crate::trace::formats::scsi::{self, Command};
+use crate::trace::formats::scsi::{self, ScsiEffect};
 use crate::trace::input::Input;
 use crate::trace::requests::{Entry, Parsed, Requests, Started, Step, records};
 
@@ -102,9 +102,9 @@ impl Version {
         }
         let code = u16_at(command);
         let op = match scsi::command(code) {
-            Command::Request(op) => op,
-            Command::NoMedium => return Ok(Step::Skipped),
-            Command::Other => return Err(Fault::new(&COMMAND, format!("0x{code:02x}"))),
+            ScsiEffect::Request(op) => op,
+            ScsiEffect::NoMedium => return Ok(Step::Skipped),
+            ScsiEffect::Other => return Err(Fault::new(&COMMAND, format!("0x{code:02x}"))),
         };
         let Some(offset) = u64_at(lbn).checked_mul(SECTOR) else {
             return Err(Fault::new(&LBN, u64_at(lbn).to_string()));

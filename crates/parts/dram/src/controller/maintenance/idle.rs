@@ -1,11 +1,11 @@
 //! Idle time, which is computed when it is over, whole refresh intervals at once.
 
 use crate::controller::maintenance::{Maintenance, Need};
-use crate::state::{NEVER, PowerMode, RankActivity, State};
+use crate::state::{ChannelState, NEVER, PowerMode, RankActivity};
 
 impl Maintenance {
     /// Performs the maintenance of all ranks until `cycle` while no request waits.
-    pub(crate) fn idle(&mut self, state: &mut State, cycle: u64) {
+    pub(crate) fn idle(&mut self, state: &mut ChannelState, cycle: u64) {
         if self.next_at > cycle {
             return;
         }
@@ -15,7 +15,7 @@ impl Maintenance {
         self.walk(state, cycle);
     }
 
-    fn walk(&mut self, state: &mut State, cycle: u64) {
+    fn walk(&mut self, state: &mut ChannelState, cycle: u64) {
         loop {
             let need: Need = self.first(state, |_| 0);
             if need.cycle > cycle || need.cycle == NEVER {
@@ -25,7 +25,7 @@ impl Maintenance {
         }
     }
 
-    fn walk_and_count(&mut self, state: &mut State, cycle: u64) {
+    fn walk_and_count(&mut self, state: &mut ChannelState, cycle: u64) {
         self.walk(state, cycle);
         for rank in state.ranks.iter_mut() {
             rank.count(cycle);
@@ -34,7 +34,7 @@ impl Maintenance {
 
     /// Skips whole refresh intervals. Once idle time consists of one refresh per rank and interval, all intervals are
     /// alike and need only be counted.
-    fn skip(&mut self, state: &mut State, until: u64) {
+    fn skip(&mut self, state: &mut ChannelState, until: u64) {
         let interval = u64::from(state.timing.refi);
         loop {
             let next_due = state.ranks.iter().map(|rank| rank.refresh_due()).min().unwrap_or(NEVER);
@@ -68,7 +68,7 @@ impl Maintenance {
         }
     }
 
-    fn repeat(&mut self, state: &mut State, before: &[Shape], now: u64, times: u64, interval: u64) {
+    fn repeat(&mut self, state: &mut ChannelState, before: &[Shape], now: u64, times: u64, interval: u64) {
         for ((rank, usage), before) in state.ranks.iter_mut().zip(self.ranks.iter()).zip(before) {
             debug_assert!(rank.data_end <= now && usage.blocked == 0);
             rank.repeat(&before.activity, times, times * interval);
@@ -79,7 +79,7 @@ impl Maintenance {
     }
 }
 
-fn is_quiet(state: &State, cycle: u64) -> bool {
+fn is_quiet(state: &ChannelState, cycle: u64) -> bool {
     (0..state.ranks.len()).all(|rank| state.quiet_at(rank) <= cycle)
 }
 
@@ -98,7 +98,7 @@ impl PartialEq for Shape {
     }
 }
 
-fn shapes(state: &State, now: u64) -> Vec<Shape> {
+fn shapes(state: &ChannelState, now: u64) -> Vec<Shape> {
     let of = |rank: &crate::state::Rank| Shape {
         state: rank.state,
         since: if rank.state == PowerMode::Down { now.wrapping_sub(rank.since) } else { 0 },

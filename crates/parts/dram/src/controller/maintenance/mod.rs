@@ -15,7 +15,7 @@ pub use row_policy::PagePolicy;
 use sim::Time;
 
 use crate::controller::Config;
-use crate::state::{CommandKind, PerRank, PowerMode, State};
+use crate::state::{ChannelState, CommandKind, PerRank, PowerMode};
 use need::RankUse;
 use power_management::PowerManagement;
 use refresh::Refresh;
@@ -44,13 +44,13 @@ impl Maintenance {
     }
 
     /// Returns a bit for each bank of a rank for which requests may be served.
-    pub(crate) fn serves(&self, state: &State, rank: usize) -> u64 {
+    pub(crate) fn serves(&self, state: &ChannelState, rank: usize) -> u64 {
         if state.ranks[rank].state == PowerMode::Up { !self.ranks[rank].blocked } else { 0 }
     }
 
     /// Returns the first need of any rank. `in_use` returns for a rank a bit for each bank whose row queued requests
     /// need.
-    pub(crate) fn first(&mut self, state: &State, in_use: impl Fn(usize) -> u64) -> Need {
+    pub(crate) fn first(&mut self, state: &ChannelState, in_use: impl Fn(usize) -> u64) -> Need {
         let mut first = Need::NOTHING;
         for rank in 0..state.ranks.len() {
             first = first.or(self.need(state, rank, &in_use));
@@ -60,7 +60,7 @@ impl Maintenance {
     }
 
     /// Returns the next need of a rank.
-    fn need(&self, state: &State, number: usize, in_use: &impl Fn(usize) -> u64) -> Need {
+    fn need(&self, state: &ChannelState, number: usize, in_use: &impl Fn(usize) -> u64) -> Need {
         let (rank, usage) = (&state.ranks[number], &self.ranks[number]);
         if rank.state != PowerMode::Up {
             return self.power.exit(state, number, usage);
@@ -72,7 +72,7 @@ impl Maintenance {
     }
 
     /// Performs a step at its cycle.
-    pub(crate) fn perform(&mut self, state: &mut State, need: Need) {
+    pub(crate) fn perform(&mut self, state: &mut ChannelState, need: Need) {
         self.next_at = 0;
         match need.step {
             Step::Block { rank, banks } => {
@@ -104,7 +104,7 @@ impl Maintenance {
 
     /// Records `bursts` column commands of a bank, the last at `cycle`: the row may have to be closed. If no
     /// request waits for the rank, it may be refreshed early or put to rest.
-    pub(crate) fn served(&mut self, state: &State, cycle: u64, rank: usize, bank: usize, bursts: u32) {
+    pub(crate) fn served(&mut self, state: &ChannelState, cycle: u64, rank: usize, bank: usize, bursts: u32) {
         self.next_at = self.next_at.min(self.rows.served(cycle, rank, bank, bursts));
         let usage = &mut self.ranks[rank];
         if usage.demand == 0 {

@@ -1,6 +1,6 @@
 //! The next step that maintenance needs, and the use of ranks by requests, on which it depends.
 
-use crate::state::{CommandKind, NEVER, State};
+use crate::state::{ChannelState, CommandKind, NEVER};
 
 /// A step of maintenance.
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ pub(crate) struct RankUse {
 }
 
 /// Returns `kind` if all banks of the rank are closed, else the precharge that closes them, from `cycle` on.
-pub(crate) fn with_all_closed(state: &State, number: usize, cycle: u64, kind: CommandKind) -> Need {
+pub(crate) fn with_all_closed(state: &ChannelState, number: usize, cycle: u64, kind: CommandKind) -> Need {
     if cycle == NEVER {
         Need::NOTHING
     } else if state.ranks[number].open == 0 {

@@ -3,7 +3,7 @@
 use sim::Time;
 
 use crate::controller::maintenance::need::{Need, RankUse, with_all_closed};
-use crate::state::{CommandKind, NEVER, PowerMode, Rank, State};
+use crate::state::{ChannelState, CommandKind, NEVER, PowerMode, Rank};
 
 /// Idle times, in clocks, after which a rank rests.
 pub(crate) struct PowerManagement {
@@ -29,7 +29,7 @@ impl PowerManagement {
     }
 
     /// Returns the next need of a powered-up rank: power-down, self-refresh, or the precharge before it.
-    pub(crate) fn next(&self, state: &State, number: usize, floor: u64, usage: &RankUse) -> Need {
+    pub(crate) fn next(&self, state: &ChannelState, number: usize, floor: u64, usage: &RankUse) -> Need {
         if usage.demand > 0 {
             return Need::NOTHING;
         }
@@ -44,7 +44,7 @@ impl PowerManagement {
     }
 
     /// Returns when a resting rank is woken: for a request, for a refresh, or to rest deeper.
-    pub(crate) fn exit(&self, state: &State, number: usize, usage: &RankUse) -> Need {
+    pub(crate) fn exit(&self, state: &ChannelState, number: usize, usage: &RankUse) -> Need {
         let rank = &state.ranks[number];
         let (kind, wake) = match rank.state {
             _ if usage.demand > 0 && rank.state == PowerMode::Asleep => (CommandKind::SelfRefreshExit, 0),

@@ -3,7 +3,7 @@
 use crate::controller::Config;
 use crate::controller::maintenance::need::{Need, RankUse, with_all_closed};
 use crate::controller::maintenance::same_bank_refresh;
-use crate::state::{CommandKind, State};
+use crate::state::{ChannelState, CommandKind};
 
 keys::words! {
     /// The command that refreshes DRAM.
@@ -35,7 +35,7 @@ impl Refresh {
     }
 
     /// Returns the next need of a powered-up rank: blocking banks, closing them, or the refresh.
-    pub(crate) fn next(&self, state: &State, number: usize, floor: u64, usage: &RankUse) -> Need {
+    pub(crate) fn next(&self, state: &ChannelState, number: usize, floor: u64, usage: &RankUse) -> Need {
         let due = state.ranks[number].refresh_due();
         if self.mode == RefreshMode::SameBank {
             return same_bank_refresh::next(state, number, floor, usage, due.saturating_add(self.postpone));

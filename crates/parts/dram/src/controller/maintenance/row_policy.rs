@@ -14,7 +14,7 @@
 use sim::Time;
 
 use crate::controller::maintenance::need::Need;
-use crate::state::{CommandKind, NEVER, State, class};
+use crate::state::{ChannelState, CommandKind, NEVER, class};
 
 /// Treatment of rows that no queued request needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl RowPolicy {
 
     /// Returns the first precharge that the policy needs in a rank. `in_use` has a bit for each bank whose row queued
     /// requests need.
-    pub(crate) fn next(&self, state: &State, number: usize, floor: u64, in_use: u64) -> Need {
+    pub(crate) fn next(&self, state: &ChannelState, number: usize, floor: u64, in_use: u64) -> Need {
         let (rank, mut need) = (&state.ranks[number], Need::NOTHING);
         if self.close_after == NEVER {
             return need;

@@ -6,11 +6,11 @@
 //! often.
 
 use crate::controller::maintenance::need::{Need, RankUse};
-use crate::state::{CommandKind, NEVER, State, class};
+use crate::state::{ChannelState, CommandKind, NEVER, class};
 
 /// Returns the next need of a powered-up rank for the banks whose turn it is: blocking them, closing them, or the
 /// refresh.
-pub(crate) fn next(state: &State, number: usize, floor: u64, usage: &RankUse, due: u64) -> Need {
+pub(crate) fn next(state: &ChannelState, number: usize, floor: u64, usage: &RankUse, due: u64) -> Need {
     if due == NEVER {
         return Need::NOTHING;
     }

@@ -6,7 +6,7 @@ use media::{Action, Actions, Class, OpId, ProgramOp, Status};
 
 use crate::ftl::ZonedFtl;
 use crate::ftl::request::buffer::NIL;
-use crate::ftl::request::operation::Kind;
+use crate::ftl::request::operation::OperationKind;
 use crate::ftl::space::blocks::Block;
 use crate::ftl::space::extent::{Extent, Spill};
 
@@ -197,7 +197,7 @@ impl ZonedFtl {
                 Record::Reset { extent } | Record::Spill { extent, .. } => extent,
             };
             let page = self.layout.page(at.die, at.block, page);
-            let op = self.operations.start(Kind::Log, id, 0, page);
+            let op = self.operations.start(OperationKind::Log, id, 0, page);
             let operation = &mut self.operations[op];
             (operation.first, operation.count, operation.sequence) = (head.first, head.count, sequence);
             operation.slots.push(self.buffer.filler());

@@ -5,7 +5,7 @@ use media::{Action, Actions, OpId, Status};
 use crate::ftl::ZonedFtl;
 use crate::ftl::durability::log::LogBlock;
 use crate::ftl::request::buffer::NIL;
-use crate::ftl::request::operation::Kind;
+use crate::ftl::request::operation::OperationKind;
 use crate::ftl::space::blocks::Block;
 
 impl ZonedFtl {
@@ -92,7 +92,7 @@ impl ZonedFtl {
                 continue;
             }
             self.log.erasing = true;
-            self.erase(Kind::LogErase(oldest.at), NIL, oldest.at, out);
+            self.erase(OperationKind::LogErase(oldest.at), NIL, oldest.at, out);
         }
     }
 

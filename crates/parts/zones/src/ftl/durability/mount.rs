@@ -2,7 +2,7 @@
 
 use media::{Flash, Move};
 
-use crate::ftl::config::{Config, ConfigError};
+use crate::ftl::config::{ConfigError, ZonedFtlConfig};
 use crate::ftl::durability::log::Head;
 use crate::ftl::request::buffer::NIL;
 use crate::ftl::space::blocks::Block;
@@ -60,7 +60,7 @@ impl ZonedFtl {
     ///
     /// # Errors
     /// If the configuration cannot work.
-    pub fn mount(config: Config, flash: &impl Flash) -> Result<(ZonedFtl, MountReport), ConfigError> {
+    pub fn mount(config: ZonedFtlConfig, flash: &impl Flash) -> Result<(ZonedFtl, MountReport), ConfigError> {
         let mut ftl = ZonedFtl::empty(config)?;
         let mut report = MountReport::default();
         let mut scan = ftl.scan(flash, &mut report);
@@ -79,7 +79,7 @@ impl ZonedFtl {
         out.moves.append(&mut self.found);
         for block in std::mem::take(&mut self.garbage) {
             self.log.useless += 1;
-            self.erase(crate::ftl::request::operation::Kind::Discard(block), NIL, block, out);
+            self.erase(crate::ftl::request::operation::OperationKind::Discard(block), NIL, block, out);
         }
         for zone in 0..self.current.len() {
             let id = self.current[zone];

@@ -2,7 +2,7 @@
 
 use media::Actions;
 
-use crate::State;
+use crate::ZoneState;
 use crate::ftl::ZonedFtl;
 use crate::ftl::request::buffer::{EXPECTED, NIL};
 use crate::ftl::space::extent::Finishing;
@@ -30,7 +30,7 @@ impl ZonedFtl {
             let zone = zone as u32;
             if arrived < self.zones.written(zone) && !self.zones.take_back(zone, arrived) {
                 self.finish_again(zone);
-            } else if finishes && self.zones.state(zone) != State::Full {
+            } else if finishes && self.zones.state(zone) != ZoneState::Full {
                 // It was being finished when its last write was taken back.
                 if self.zones.finish(zone).is_ok() {
                     self.finish_again(zone);

@@ -7,7 +7,7 @@ use crate::ftl::request::buffer::{EXPECTED, NIL};
 use crate::ftl::request::jobs::Job;
 use crate::ftl::space::extent::{Extent, Finishing, Removal};
 use crate::ftl::{InjectedFault, ZonedFtl};
-use crate::{Refusal, State};
+use crate::{Refusal, ZoneState};
 
 impl ZonedFtl {
     /// Starts the command `tag` on the zone that is `units` units from `first` on, or on all zones.
@@ -40,11 +40,11 @@ impl ZonedFtl {
 
     /// Returns the zones that a command for all zones concerns.
     fn concerned(&self, op: Op) -> Vec<u32> {
-        let selects = |state: State| match op {
-            Op::ZoneOpen => state == State::Closed,
+        let selects = |state: ZoneState| match op {
+            Op::ZoneOpen => state == ZoneState::Closed,
             Op::ZoneClose => state.is_open(),
             Op::ZoneFinish => state.is_active(),
-            _ => state.is_active() || state == State::Full,
+            _ => state.is_active() || state == ZoneState::Full,
         };
         (0..self.config.zones.zones).filter(|zone| selects(self.zones.state(*zone))).collect()
     }
@@ -62,7 +62,7 @@ impl ZonedFtl {
                 self.start_job(now, Job::Complete { tag: Some(tag) }, times.open, out);
             }
             Op::ZoneFinish => {
-                if self.zones.state(zone) == State::Full {
+                if self.zones.state(zone) == ZoneState::Full {
                     self.start_job(now, Job::Complete { tag: Some(tag) }, times.finish, out);
                     return Ok(());
                 }
@@ -77,7 +77,7 @@ impl ZonedFtl {
             _ => {
                 let before = self.zones.state(zone);
                 let written = self.zones.reset(zone)?;
-                if before == State::Empty {
+                if before == ZoneState::Empty {
                     match self.pending_reset(zone) {
                         Some(earlier) => self.extents[earlier as usize].waiters.durable.push((tag, 0)),
                         None => self.start_job(now, Job::Complete { tag: Some(tag) }, times.reset, out),
@@ -86,7 +86,7 @@ impl ZonedFtl {
                 }
                 self.stats.resets += 1;
                 let extent = &self.extents[id as usize];
-                let active = before != State::Full && extent.blocks.iter().any(|block| *block != NIL);
+                let active = before != ZoneState::Full && extent.blocks.iter().any(|block| *block != NIL);
                 let share = times.reset_written.ps() as u128 * u128::from(written) / u128::from(self.layout.capacity);
                 let mut time = times.reset + Time::from_ps(share as u64);
                 if active {

@@ -40,7 +40,7 @@ impl Command {
 
 /// Purpose of a flash operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum OperationKind {
     /// Not in progress.
     Free,
     /// Reads units of a zone for the command `tag`; `None` after a reset dropped it.
@@ -64,7 +64,7 @@ pub(crate) enum Kind {
 /// A flash operation in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
-    pub kind: Kind,
+    pub kind: OperationKind,
     pub extent: u32,
     pub column: u32,
     /// First unit within the zone.
@@ -92,11 +92,11 @@ pub(crate) struct Operations {
 
 impl Operations {
     /// Starts an operation of `kind` on `page` for `column` of `extent`.
-    pub(crate) fn start(&mut self, kind: Kind, extent: u32, column: u32, page: PageAddr) -> OpId {
+    pub(crate) fn start(&mut self, kind: OperationKind, extent: u32, column: u32, page: PageAddr) -> OpId {
         let id = self.free.pop().unwrap_or_else(|| {
             let slots = Vec::new();
             self.all.push(Operation {
-                kind: Kind::Free,
+                kind: OperationKind::Free,
                 extent,
                 column,
                 first: 0,
@@ -122,13 +122,13 @@ impl Operations {
         let operation = &mut self.all[id.0 as usize];
         let slots = std::mem::take(&mut operation.slots);
         let ended = Operation { slots, ..operation.clone() };
-        operation.kind = Kind::Free;
+        operation.kind = OperationKind::Free;
         ended
     }
 
     /// Makes the number of an ended operation available again, with the memory of its list of buffers.
     pub(crate) fn free(&mut self, id: OpId, slots: Vec<u32>) {
-        debug_assert_eq!(self.all[id.0 as usize].kind, Kind::Free);
+        debug_assert_eq!(self.all[id.0 as usize].kind, OperationKind::Free);
         self.all[id.0 as usize].slots = slots;
         self.free.push(id.0);
     }
@@ -139,20 +139,22 @@ impl Operations {
     }
 
     /// Iterates over the kinds of the operations in progress.
-    pub(crate) fn in_progress(&self) -> impl Iterator<Item = Kind> + '_ {
-        self.all.iter().map(|operation| operation.kind).filter(|kind| *kind != Kind::Free)
+    pub(crate) fn in_progress(&self) -> impl Iterator<Item = OperationKind> + '_ {
+        self.all.iter().map(|operation| operation.kind).filter(|kind| *kind != OperationKind::Free)
     }
 
     /// Returns the lowest number for a spare area among the programs in progress.
     pub(crate) fn oldest_sequence(&self) -> Option<u64> {
-        let programs = |operation: &&Operation| matches!(operation.kind, Kind::Program | Kind::CopyProgram | Kind::Log);
+        let programs = |operation: &&Operation| {
+            matches!(operation.kind, OperationKind::Program | OperationKind::CopyProgram | OperationKind::Log)
+        };
         self.all.iter().filter(programs).map(|operation| operation.sequence).min()
     }
 
     /// Drops the commands of reads.
     pub(crate) fn forget_commands(&mut self) {
         for operation in &mut self.all {
-            if let Kind::Read { tag } = &mut operation.kind {
+            if let OperationKind::Read { tag } = &mut operation.kind {
                 *tag = None;
             }
         }

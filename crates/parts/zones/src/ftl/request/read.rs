@@ -4,7 +4,7 @@ use media::{Action, Actions, Class, Move, OpId, PageAddr, PlaneMask, ReadOp, SEC
 
 use crate::ftl::ZonedFtl;
 use crate::ftl::request::buffer::{EXPECTED, NIL};
-use crate::ftl::request::operation::Kind;
+use crate::ftl::request::operation::OperationKind;
 
 /// Consecutive units on one page of one plane: a read of flash.
 struct Run {
@@ -78,7 +78,7 @@ impl ZonedFtl {
 
     fn issue_read(&mut self, tag: Tag, run: Run, out: &mut Actions) {
         let Run { extent, page, first, at, count, before } = run;
-        let id = self.operations.start(Kind::Read { tag: Some(tag) }, extent, before, page);
+        let id = self.operations.start(OperationKind::Read { tag: Some(tag) }, extent, before, page);
         let operation = &mut self.operations[id];
         (operation.first, operation.count, operation.at) = (first, count, at);
         self.extents[extent as usize].reads += 1;

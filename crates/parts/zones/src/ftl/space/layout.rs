@@ -2,7 +2,7 @@
 
 use media::{BlockAddr, PageAddr, PlaneMask};
 
-use crate::ftl::config::Config;
+use crate::ftl::config::ZonedFtlConfig;
 
 /// Shape of zones in flash. A *column* is the part of a zone on one of its dies; a *row* is one program of each column.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub(crate) struct Program {
 }
 
 impl Layout {
-    pub(crate) fn new(config: &Config) -> Layout {
+    pub(crate) fn new(config: &ZonedFtlConfig) -> Layout {
         let g = &config.geometry;
         let program_units = config.program_units();
         Layout {

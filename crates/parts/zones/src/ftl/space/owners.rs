@@ -4,7 +4,7 @@ use media::Flash;
 
 use crate::ftl::ZonedFtl;
 use crate::ftl::request::buffer::NIL;
-use crate::ftl::request::operation::Kind;
+use crate::ftl::request::operation::OperationKind;
 use crate::ftl::space::blocks::Block;
 
 impl ZonedFtl {
@@ -38,7 +38,9 @@ impl ZonedFtl {
             own.chain(extent.replaced.iter().map(|at| (*at, "a zone, replaced")))
         });
         let erased = self.operations.in_progress().filter_map(|kind| match kind {
-            Kind::Erase(at) | Kind::Discard(at) | Kind::LogErase(at) => Some((at, "an erase")),
+            OperationKind::Erase(at) | OperationKind::Discard(at) | OperationKind::LogErase(at) => {
+                Some((at, "an erase"))
+            }
             _ => None,
         });
         of_extents

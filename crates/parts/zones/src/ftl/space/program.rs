@@ -4,7 +4,7 @@ use media::{Action, Actions, Class, OpId, ProgramOp, Status};
 
 use crate::ftl::ZonedFtl;
 use crate::ftl::request::buffer::NIL;
-use crate::ftl::request::operation::Kind;
+use crate::ftl::request::operation::OperationKind;
 use crate::ftl::space::blocks::KEPT_BY_ZONES;
 use crate::ftl::space::layout::Program;
 
@@ -66,7 +66,7 @@ impl ZonedFtl {
         let die = self.layout.die(self.extents[id as usize].zone, column);
         let generation = self.extents[id as usize].generation;
         let sequence = self.stamp(generation, dummy);
-        let op = self.operations.start(Kind::Program, id, column, self.layout.page(die, block, page));
+        let op = self.operations.start(OperationKind::Program, id, column, self.layout.page(die, block, page));
         let extent = &mut self.extents[id as usize];
         let operation = &mut self.operations[op];
         (operation.first, operation.count) = (units.start, units.len() as u32);

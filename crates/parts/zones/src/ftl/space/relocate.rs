@@ -6,7 +6,7 @@ use media::{Action, Actions, Class, Flash, Move, OpId, ProgramOp, ReadOp, Status
 
 use crate::ftl::ZonedFtl;
 use crate::ftl::request::buffer::NIL;
-use crate::ftl::request::operation::Kind;
+use crate::ftl::request::operation::OperationKind;
 use crate::ftl::space::blocks::{Block, KEPT_BY_REPLACEMENTS};
 
 /// A block that is being replaced.
@@ -83,7 +83,7 @@ impl ZonedFtl {
             self.relocations.busy = true;
             let from = extent.blocks[(column * self.layout.blocks + place.block) as usize];
             let page = self.layout.page(die, from, first.page);
-            let op = self.operations.start(Kind::CopyRead, id, column, page);
+            let op = self.operations.start(OperationKind::CopyRead, id, column, page);
             self.extents[id as usize].programs += 1;
             let bytes = self.layout.program_units * self.config.geometry.unit_bytes;
             self.stats.copy_reads += 1;
@@ -140,7 +140,7 @@ impl ZonedFtl {
         let dummy = flash.sequence(from, 0) & 1 == 1;
         let sequence = self.stamp(generation, dummy);
         let page = self.layout.page(to.die, to.block, page);
-        let op = self.operations.start(Kind::CopyProgram, id, column, page);
+        let op = self.operations.start(OperationKind::CopyProgram, id, column, page);
         let operation = &mut self.operations[op];
         (operation.first, operation.count, operation.sequence) = (units.start, units.len() as u32, sequence);
         for at in 0..self.layout.program_units {

@@ -4,7 +4,7 @@ use media::{Action, Actions, Class, EraseOp, OpId, Status};
 
 use crate::ftl::durability::log::Record;
 use crate::ftl::request::buffer::NIL;
-use crate::ftl::request::operation::Kind;
+use crate::ftl::request::operation::OperationKind;
 use crate::ftl::space::blocks::Block;
 use crate::ftl::space::extent::Extent;
 use crate::ftl::{InjectedFault, ZonedFtl};
@@ -69,7 +69,7 @@ impl ZonedFtl {
             let all: Vec<Block> = own.chain(replaced).collect();
             self.extents[id as usize].removal.as_mut().into_iter().for_each(|r| r.erases = all.len() as u32);
             for block in all {
-                self.erase(Kind::Erase(block), id, block, out);
+                self.erase(OperationKind::Erase(block), id, block, out);
             }
         }
         self.forget_if_removed(id, out);
@@ -92,7 +92,7 @@ impl ZonedFtl {
     }
 
     /// Starts an erase.
-    pub(crate) fn erase(&mut self, kind: Kind, extent: u32, Block { die, block }: Block, out: &mut Actions) {
+    pub(crate) fn erase(&mut self, kind: OperationKind, extent: u32, Block { die, block }: Block, out: &mut Actions) {
         let id = self.operations.start(kind, extent, 0, self.layout.page(die, block, 0));
         self.log.erases += 1;
         let block = self.layout.block(die, block);
@@ -154,7 +154,7 @@ impl ZonedFtl {
         }
         for block in std::mem::take(&mut extent.replaced) {
             self.extents[id as usize].programs += 1;
-            self.erase(Kind::Discard(block), id, block, out);
+            self.erase(OperationKind::Discard(block), id, block, out);
         }
     }
 
