@@ -64,7 +64,7 @@ demo: build
 check: lint
 	cargo test --workspace --lib --quiet
 	$(BIN)/python -m pytest -q tests/test_documents.py tests/test_prose.py tests/test_structure.py tests/test_rust_structure.py \
-		tests/test_units.py tests/test_schema.py
+		tests/test_spelling.py tests/test_units.py tests/test_schema.py
 
 test: test-rust test-python
 

@@ -1,6 +1,6 @@
 //! Keys of DRAM as main memory, or as a cache in front of flash: table `[memory]`.
 
-use keys::{BOOL, COUNT, Conflict, RequestKind, SIZE, TIME, assumed, expect, given, power_of_two, section, words};
+use keys::{BOOL, COUNT, Conflict, Kind, SIZE, TIME, assumed, expect, given, power_of_two, section, words};
 use sim::Time;
 
 use crate::controller::{Config, Ranks, RefreshMode};
@@ -41,7 +41,7 @@ section! {
     /// Channels of DRAM in one address space.
     #[derive(Copy, Eq)]
     MemoryConfig {
-        "memory.standard" standard: Standard = RequestKind::words(Standard::WORDS),
+        "memory.standard" standard: Standard = Kind::words(Standard::WORDS),
             given("ddr3-1600", "nvmm: Experimental Setup, DDR3 SDRAM"),
             "Standard of the DRAM. A channel of HBM is a pseudo-channel of 32 bits: 32 of HBM3 and HBM3E, 64 of HBM4 \
              are a stack, with a rank for each stack ID.",
@@ -67,7 +67,7 @@ section! {
             "Higher address bits permute channels, ranks and banks, so that streams a power of two apart do not \
              collide in one.",
             when "memory.type" is "dram" | "hybrid";
-        "memory.refresh" refresh: RefreshMode = RequestKind::words(RefreshMode::WORDS),
+        "memory.refresh" refresh: RefreshMode = Kind::words(RefreshMode::WORDS),
             assumed("all-bank", "the default of memory controllers; same-bank refresh is an option of DDR5"),
             "How DRAM is refreshed: all-bank, a rank serves nothing meanwhile; same-bank, one bank of every group at a time, \
              the others are served (DDR5).",

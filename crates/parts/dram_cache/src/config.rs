@@ -1,6 +1,6 @@
 //! Keys of the cache, tables `[memory.cache]` and `[memory.prefetch]`, and its configuration.
 
-use keys::{COUNT, Conflict, SIZE, WaitingKind, assumed, expect, given, power_of_two, section, words};
+use keys::{COUNT, Conflict, Kind, SIZE, assumed, expect, given, power_of_two, section, words};
 use media::line::LINE;
 
 use super::directory::{FETCHES, PAGES, WAYS};
@@ -72,7 +72,7 @@ section! {
     /// Prefetching of pages.
     #[derive(Copy, Eq)]
     Prefetch {
-        "memory.prefetch.type" kind: PrefetchKind = WaitingKind::words(PrefetchKind::WORDS),
+        "memory.prefetch.type" kind: PrefetchKind = Kind::words(PrefetchKind::WORDS),
             given("sequential", "nvmm: Latency Sensitivity"),
             "Selection of prefetched pages. ahead makes the cache a latency-hiding buffer: pages are read ahead of streams as \
              far as they fit, and make room when their last line was read.",

@@ -1,6 +1,6 @@
 //! Keys of the controller, table `[nvmm]`, and its configuration.
 
-use keys::{BOOL, COUNT, Conflict, OperationKind, SIZE, TIME, assumed, expect, given, section};
+use keys::{BOOL, COUNT, Conflict, Kind, SIZE, TIME, assumed, expect, given, section};
 use media::Geometry;
 use sim::Time;
 
@@ -59,7 +59,7 @@ section! {
     /// Management of the space and of the table.
     #[derive(Copy, Eq)]
     Management {
-        "nvmm.policy" policy: Policy = OperationKind::words(Policy::WORDS),
+        "nvmm.policy" policy: Policy = Kind::words(Policy::WORDS),
             given("longest-chain", "nvmm: Use of the Bit Vector's Sub-Page Valid Bits"),
             "Selection of the block that is collected next.",
             when "memory.type" is "hybrid";

@@ -1,6 +1,6 @@
 //! `[device.zones]`: the zones of a namespace, as system files describe them.
 
-use keys::{COUNT, OperationKind, SIZE, TIME, assumed, section, words};
+use keys::{COUNT, Kind, SIZE, TIME, assumed, section, words};
 use sim::Time;
 
 words! {
@@ -17,7 +17,7 @@ section! {
     /// Zones of the namespace (NVMe Zoned Namespace Command Set): ranges that are written in order, and reset as a whole. The
     /// drive maps them to whole blocks, and collects no garbage.
     Zones {
-        "device.namespace" namespace: Namespace = OperationKind::words(Namespace::WORDS),
+        "device.namespace" namespace: Namespace = Kind::words(Namespace::WORDS),
             assumed("conventional", "most drives have no other"),
             "Command set of the namespace. Zoned: it consists of zones (device.zones), which are written in order and \
              reset as a whole.",

@@ -1,6 +1,6 @@
 //! Memory of the controller for data: the read and write caches.
 
-use keys::{BOOL, Conflict, FRACTION, OperationKind, SIZE, TIME, assumed, expect, given, section, words};
+use keys::{BOOL, Conflict, FRACTION, Kind, SIZE, TIME, assumed, expect, given, section, words};
 use sim::Time;
 
 use super::map_cache::{HostMemory, units};
@@ -54,7 +54,7 @@ section! {
         "device.dram" dram: u64 = SIZE,
             assumed("1GiB", "about a thousandth of a 1 TB drive, for its map and data"),
             "DRAM of the controller; 0B: none.";
-        "device.cache_sharing" sharing: CacheSharing = OperationKind::words(CacheSharing::WORDS),
+        "device.cache_sharing" sharing: CacheSharing = Kind::words(CacheSharing::WORDS),
             assumed("shared", "controllers use their memory as a single pool of buffers"),
             "Whether the read and write caches share memory.";
         "device.power_loss_protection" protected: bool = BOOL,
@@ -77,7 +77,7 @@ section! {
         "device.read_cache.size" size: u64 = SIZE,
             assumed("0B", "few drives are known to cache read data; hosts have their page cache"),
             "Size of the read cache; 0B: none.";
-        "device.read_cache.place" place: ReadPlace = OperationKind::words(ReadPlace::WORDS),
+        "device.read_cache.place" place: ReadPlace = Kind::words(ReadPlace::WORDS),
             assumed("dram", "where space is available"),
             "Location of the read cache; slc: data is copied to flash in SLC mode, by separate programs, and read from \
              there.";
@@ -92,10 +92,10 @@ section! {
             assumed("16MiB", "several programs for each die of a drive"),
             "Size of the write cache; at least the largest command. 0B: none, so that writes always end in flash, \
              through a transfer buffer.";
-        "device.write_cache.place" place: Memory = OperationKind::words(Memory::WORDS),
+        "device.write_cache.place" place: Memory = Kind::words(Memory::WORDS),
             assumed("dram", "where space is available"),
             "Location of the write cache.";
-        "device.write_cache.mode" mode: WriteMode = OperationKind::words(WriteMode::WORDS),
+        "device.write_cache.mode" mode: WriteMode = Kind::words(WriteMode::WORDS),
             given("write-back", "NVMe and ATA drives enable their volatile write cache by default"),
             "When a write is acknowledged.";
         "device.write_cache.high" high: f64 = FRACTION,

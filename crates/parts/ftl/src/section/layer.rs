@@ -1,8 +1,6 @@
 //! `[ftl]`: mapping, striping, collection and the upkeep of data.
 
-use keys::{
-    AGE, BOOL, COUNT, FRACTION, FromValue, NUMBER, OperationKind, SIZE, TIME, Value, assumed, given, section, words,
-};
+use keys::{AGE, BOOL, COUNT, FRACTION, FromValue, Kind, NUMBER, SIZE, TIME, Value, assumed, given, section, words};
 use sim::Time;
 
 use super::map_cache::MapCache;
@@ -67,10 +65,10 @@ section! {
         "ftl.over_provisioning" over_provisioning: Option<f64> = FRACTION.within(0.001, 10.0).or("auto"),
             assumed("0.07", "the difference between GB and GiB, rounded"),
             "(Raw bytes - parity - user bytes) / user bytes.";
-        "ftl.group" group: Group = OperationKind::words(Group::WORDS),
+        "ftl.group" group: Group = Kind::words(Group::WORDS),
             assumed("drive", "superblocks keep the metadata of large drives small"),
             "Unit of allocation, collection and erase: a block, the blocks of a die, or the blocks of all dies.";
-        "ftl.stripe" stripe: Stripe = OperationKind::words(STRIPES),
+        "ftl.stripe" stripe: Stripe = Kind::words(STRIPES),
             assumed("CWDP", "channels first, which minimizes waiting for a bus"),
             "Order in which consecutive programs are spread over channels, ways, dies and planes, fastest-changing \
              letter first.";
@@ -102,7 +100,7 @@ section! {
     /// Garbage collection.
     #[derive(Copy)]
     Collection {
-        "ftl.gc.policy" policy: Policy = OperationKind::words(Policy::WORDS),
+        "ftl.gc.policy" policy: Policy = Kind::words(Policy::WORDS),
             assumed("greedy", "best for uniform traffic, and simple"),
             "Selection of the victim.";
         "ftl.gc.choices" choices: u32 = COUNT.within(1.0, 65536.0),
@@ -177,7 +175,7 @@ section! {
     /// Flexible Data Placement: host writes choose the blocks that they share.
     #[derive(Copy)]
     Placement {
-        "ftl.placement.isolation" isolation: Isolation = OperationKind::words(Isolation::WORDS),
+        "ftl.placement.isolation" isolation: Isolation = Kind::words(Isolation::WORDS),
             assumed("off", "few drives offer it"),
             "Reclaim unit handles, each with its own blocks for host data, which writes choose by a placement \
              identifier; collection moves their data to blocks shared by all (initial) or to blocks of the same handle \

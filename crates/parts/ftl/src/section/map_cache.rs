@@ -1,6 +1,6 @@
 //! The cache of the map in the controller, and its part in host memory.
 
-use keys::{COUNT, Conflict, FRACTION, OperationKind, SIZE, Shape, Why, assumed, expect, section, words};
+use keys::{COUNT, Conflict, FRACTION, Kind, SIZE, Shape, Why, assumed, expect, section, words};
 
 use crate::config;
 
@@ -42,17 +42,17 @@ section! {
             assumed("all", "drives with DRAM hold their entire map in it"),
             "Cached part of the map in bytes, at 4 per unit; all: the entire map is cached, and none of it is stored \
              in flash.";
-        "ftl.map_cache.grain" grain: MapGrain = OperationKind::words(MapGrain::WORDS),
+        "ftl.map_cache.grain" grain: MapGrain = Kind::words(MapGrain::WORDS),
             assumed("page", "one flash read fetches a whole page of the map"),
             "Granularity of the cache: pages of the map, or single entries, of which a miss fetches one.";
         "ftl.map_cache.entry" entry: u64 = SIZE.within(4.0, 64.0),
             assumed("8B", "4 bytes for the unit number and 4 for its address"),
             "Size of a cached entry in bytes.",
             when "ftl.map_cache.grain" is "entry";
-        "ftl.map_cache.start" start: MapStart = OperationKind::words(MapStart::WORDS),
+        "ftl.map_cache.start" start: MapStart = Kind::words(MapStart::WORDS),
             assumed("cold", "the state after power-on"),
             "Contents at the start of a run: empty, or random parts of the map, as after uniform traffic.";
-        "ftl.map_cache.place" place: MapPlace = OperationKind::words(MapPlace::WORDS),
+        "ftl.map_cache.place" place: MapPlace = Kind::words(MapPlace::WORDS),
             assumed("dram", "drives with DRAM hold their map in it"),
             "Location of the cache.";
         "ftl.map_cache.updates" updates: u32 = COUNT.within(0.0, 1048576.0),
@@ -117,7 +117,7 @@ words! {
 section! {
     /// Use of the memory that the host lends (NVMe Feature 0Dh).
     HostMemory {
-        "device.hmb.use" uses: Vec<HostMemoryUse> = OperationKind::new(Shape::Words(HostMemoryUse::WORDS)),
+        "device.hmb.use" uses: Vec<HostMemoryUse> = Kind::new(Shape::Words(HostMemoryUse::WORDS)),
             assumed("map", "Kim and Kim, PLOS ONE 15(3), 2020: the main use in three drives"),
             "Uses of the buffer: part of the map cache, of the read cache, of the write cache, or several of them.",
             when "link.type" is "pcie";
@@ -133,7 +133,7 @@ section! {
             assumed("auto", "a page of the map, of ftl.unit, is read from flash at once"),
             "Granularity of map cache replacement, there and in the controller: ftl.unit times a power of two.",
             when "link.type" is "pcie";
-        "device.hmb.eviction" eviction: Eviction = OperationKind::words(Eviction::WORDS),
+        "device.hmb.eviction" eviction: Eviction = Kind::words(Eviction::WORDS),
             assumed("lru", "common in map caches (Gupta et al., DFTL, 2009)"),
             "Eviction policy of the map cache, there and in the controller.",
             when "link.type" is "pcie";

@@ -1,6 +1,6 @@
 //! `[flash]`: dimensions and kind of the chips.
 
-use keys::{AGE, COUNT, OpKind, SIZE, assumed, given, section, words};
+use keys::{AGE, COUNT, Kind, SIZE, assumed, given, section, words};
 
 use super::power::Power;
 use super::reliability::{Ecc, Errors, Faults, Variation, Wear};
@@ -67,10 +67,10 @@ section! {
         "flash.page" page: u64 = SIZE.within(512.0, 65536.0),
             assumed("16KiB", "the page size of most 3D NAND"),
             "Data bytes per page, without its spare area.";
-        "flash.cell" cell: Cell = OpKind::words(Cell::WORDS),
+        "flash.cell" cell: Cell = Kind::words(Cell::WORDS),
             assumed("tlc", "most current drives"),
             "Bits per cell: slc, mlc (2), tlc (3), qlc (4); page p of a block has type p modulo the bits.";
-        "flash.order" order: Order = OpKind::words(Order::WORDS),
+        "flash.order" order: Order = Kind::words(Order::WORDS),
             given("in-order", "NAND data sheets: pages are programmed in order within a block"),
             "Order in which a block's pages may be programmed.";
         "flash.age" age_s: u32 = AGE.within(0.0, 4294967295.0),

@@ -1,14 +1,14 @@
 //! Wear, failures, bit errors and their correction.
 
-use keys::{COUNT, Conflict, FRACTION, NUMBER, OpKind, RATE, SIZE, TIME, assumed, expect, given, section, words};
+use keys::{COUNT, Conflict, FRACTION, Kind, NUMBER, RATE, SIZE, TIME, assumed, expect, given, section, words};
 use sim::Time;
 
 use super::timing::HOUR;
 
 const SURVEY: &str =
     "the order of magnitude measured on 3D TLC at about 3,000 cycles, as surveyed by Cai et al. (Proc. IEEE, 2017)";
-const RBER: OpKind = NUMBER.within(0.0, 0.5);
-const EXPONENT: OpKind = NUMBER.within(0.0, 10.0);
+const RBER: Kind = NUMBER.within(0.0, 0.5);
+const EXPONENT: Kind = NUMBER.within(0.0, 10.0);
 
 words! {
     /// Shape of the distribution of endurances.
@@ -31,7 +31,7 @@ section! {
         "flash.endurance.deviation" deviation: f64 = FRACTION,
             assumed("0.1", "pages of a chip differ"),
             "Standard deviation of the endurance, as a fraction of the mean.";
-        "flash.endurance.spread" spread: Spread = OpKind::words(Spread::WORDS),
+        "flash.endurance.spread" spread: Spread = Kind::words(Spread::WORDS),
             assumed("normal", "the sum of many small causes"),
             "Shape of the endurance distribution.";
         "flash.endurance.slc_factor" slc_factor: f64 = NUMBER.within(0.001, 1000000.0),
@@ -93,7 +93,7 @@ section! {
     /// flash-memory-based solid-state drives (Proc. IEEE 105, 2017).
     #[derive(Copy)]
     Errors {
-        "flash.errors.model" law: ErrorLaw = OpKind::words(ErrorLaw::WORDS),
+        "flash.errors.model" law: ErrorLaw = Kind::words(ErrorLaw::WORDS),
             assumed("none", "no errors by default"),
             "Model of bit errors.";
         "flash.errors.base" base: f64 = RBER,

@@ -1,6 +1,6 @@
 //! Sharing of dies and channels among operations.
 
-use keys::{BOOL, COUNT, OpKind, TIME, assumed, section, words};
+use keys::{BOOL, COUNT, Kind, TIME, assumed, section, words};
 use sim::Time;
 
 use super::timing::HOUR;
@@ -33,7 +33,7 @@ section! {
     /// Sharing of dies and channels among operations, and suspension of programs and erases for reads of the host or the map.
     #[derive(Copy, Eq)]
     Scheduling {
-        "flash.scheduling" policy: Policy = OpKind::words(Policy::WORDS),
+        "flash.scheduling" policy: Policy = Kind::words(Policy::WORDS),
             assumed("reads-first", "common in controllers, for low read latency"),
             "Order in which a die serves waiting operations.";
         "flash.overtakes" overtakes_max: u32 = COUNT.within(1.0, 65535.0),
@@ -55,7 +55,7 @@ section! {
             assumed("auto", "makers of drives rarely say how many dies program at once; half of them to all are plausible"),
             "Maximum number of programs under way at once on all dies, such as for want of power; others wait, while \
              their dies can read and erase. auto: any number.";
-        "flash.reuse_page" reuse_page: Reuse = OpKind::words(Reuse::WORDS),
+        "flash.reuse_page" reuse_page: Reuse = Kind::words(Reuse::WORDS),
             assumed("queued", "controllers combine waiting reads of a page; read data is kept in the controller's own \
                 memory, if at all"),
             "When a read of the page in a plane's register skips sensing: never; queued, if it arrived while the die \
