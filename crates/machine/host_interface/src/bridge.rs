@@ -69,7 +69,7 @@ pub struct Bridge {
     rows: Rows,
     front_side_bus: Time,
     /// Per slot, the time at which all data transferred so far is in memory.
-    landed: [Time; host::slots::SLOTS as usize],
+    landed: [Time; host::SLOTS as usize],
     interrupts: u64,
     polling: bool,
 }
@@ -100,7 +100,7 @@ impl Bridge {
             device: device::Sata::new(&config.device),
             rows: Rows { link, chipset: link + 2, device: link + 2 + chipset_rows },
             front_side_bus: chipset.front_side_bus,
-            landed: [Time::ZERO; host::slots::SLOTS as usize],
+            landed: [Time::ZERO; host::SLOTS as usize],
             interrupts: 0,
             polling: config.host.completion.is_polling(),
             host,

@@ -3,8 +3,7 @@
 use media::Geometry;
 use sim::Time;
 
-pub use crate::gc::policy::Policy;
-pub use crate::section::{Axis, Collection, Eviction, Group, Refresh, Wear};
+pub use crate::section::{Axis, Collection, Eviction, Group, Policy, Refresh, Wear};
 
 /// A cache of translation units over the map in flash.
 #[derive(Clone, Copy, Debug)]

@@ -20,6 +20,7 @@ mod activity;
 mod buffer;
 mod check;
 pub mod config;
+mod derived;
 mod dispatch;
 mod durability;
 mod gc;
@@ -55,6 +56,7 @@ use space::Space;
 use space::blocks::Use;
 
 pub use buffer::slots::Owner;
+pub use derived::{Shares, SlcBlocks};
 pub use durability::mount::MountReport;
 pub use gc::pacing::programmed_before;
 #[cfg(feature = "injected-faults")]

@@ -8,7 +8,8 @@ use keys::{COUNT, Conflict, SIZE, assumed, expect, given, section};
 use media::SECTOR;
 use sim::Time;
 
-use crate::slots::SLOTS;
+/// Maximum number of slots: a register has 32 bits (AHCI 1.3.1, 1.1; UFSHCI 2.0, JESD223B, UTRLDBR).
+pub const SLOTS: u32 = 32;
 
 section! {
     /// The DMA engine of a chipset: in the South Bridge for SATA, in the DRAM controller for a DDR port. It walks the

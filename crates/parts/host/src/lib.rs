@@ -32,7 +32,7 @@ pub use ahci::Ahci;
 pub use chipset::{Chipset, ChipsetModel};
 pub use completion::{Completion, Detection};
 pub use config::Config;
-pub use dma::DmaConfig;
+pub use dma::{DmaConfig, SLOTS};
 pub use hmb::HmbConfig;
 pub use memory::MemoryConfig;
 pub use nvme::{Delivery, Entry, Nvme};

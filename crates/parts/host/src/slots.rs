@@ -6,12 +6,10 @@ use sim::{Schedule, Time};
 
 use crate::caches::maintenance;
 use crate::cores::Cores;
+use crate::dma::SLOTS;
 use crate::requests::{NOBODY, Requests, Waiting};
 use crate::vector::{Run, Vector};
 use crate::{Completed, Completion, Config, Detection, Event, REAPED, Submission};
-
-/// Maximum number of slots: a register has 32 bits (AHCI 1.3.1, 1.1; UFSHCI 2.0, JESD223B, UTRLDBR).
-pub const SLOTS: u32 = 32;
 
 /// A command in a slot.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use dram::strobed::{Answer, StrobeStats, StrobedConfig, StrobedRank, Waiting};
-use host::slots::SLOTS;
+use host::SLOTS;
 use link::{Ddr, DdrConfig, Direction, Transfer, Utilization, ddr};
 use sim::{Schedule, Span, Time};
 

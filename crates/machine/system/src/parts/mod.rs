@@ -6,9 +6,8 @@ mod translation;
 mod zones;
 
 use ::zones::ftl::ZonedFtl;
-use ftl::MountReport;
 use ftl::config as layer;
-use ftl::section::SlcBlocks;
+use ftl::{MountReport, SlcBlocks};
 use media::Geometry;
 use nand::{Nand, PayloadKind, Store};
 use sim::Streams;

@@ -1,8 +1,8 @@
 //! Victim selection: the block to collect next, and whether collecting it can complete.
 
 use crate::Ftl;
+use crate::config::Policy;
 use crate::gc::collection::GcScan;
-use crate::gc::policy::Policy;
 use crate::gc::victims::Victim;
 use crate::space::blocks::{Blocks, Use};
 use crate::space::parallel_unit::Stream;

@@ -4,8 +4,6 @@ use keys::{BOOL, Conflict, FRACTION, Kind, SIZE, TIME, assumed, expect, given, s
 use sim::Time;
 
 use super::map_cache::{HostMemory, units};
-use crate::config;
-
 words! {
     /// Memory of the controller.
     Memory {
@@ -134,27 +132,6 @@ impl Caches {
     /// Returns whether the read and write caches share one pool of memory.
     pub fn are_shared(&self) -> bool {
         self.sharing == CacheSharing::Shared && self.read.size > 0
-    }
-
-    /// Returns the configuration of the buffers over mapping units of `unit` bytes. A drive without a write cache has
-    /// `transfer` units instead.
-    pub fn buffers(&self, unit: u64, transfer: u32) -> config::Buffers {
-        let cached = self.write.size > 0;
-        let write = if cached { units(self.write.size, unit) } else { transfer };
-        let part = |fraction: f64| (fraction * f64::from(write)) as u32;
-        config::Buffers {
-            write,
-            read: if self.read_copies(unit).is_some() { 0 } else { units(self.read.size, unit) },
-            shared: self.are_shared() && cached,
-            write_back: self.write.mode == WriteMode::Back && cached,
-            protected: self.protected && cached,
-            high: part(self.write.high),
-            low: part(self.write.low),
-            resume: part(self.write.resume),
-            gather: part(self.write.gather),
-            holds_reads: self.write.holds_reads,
-            idle: self.write.idle.unwrap_or(Time::MAX),
-        }
     }
 
     /// Returns the mapping units of the read cache in flash, if it is there.

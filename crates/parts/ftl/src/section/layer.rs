@@ -4,9 +4,8 @@ use keys::{AGE, BOOL, COUNT, FRACTION, FromValue, Kind, NUMBER, SIZE, TIME, Valu
 use sim::Time;
 
 use super::map_cache::MapCache;
+use super::policy::Policy;
 use super::slc_cache::SlcCache;
-use crate::config;
-use crate::gc::policy::Policy;
 
 words! {
     /// The unit in which flash is opened, collected and erased.
@@ -184,18 +183,6 @@ section! {
             assumed("8", "enough for a few lifetimes of data; 2 to 16 are plausible, and no data sheet was consulted"),
             "Number of reclaim unit handles.",
             when "ftl.placement.isolation" is "initial" | "persistent";
-    }
-}
-
-impl Placement {
-    /// Returns the configuration of the reclaim unit handles, if there are any.
-    pub fn handles(&self) -> Option<config::Placement> {
-        let isolation = match self.isolation {
-            Isolation::Off => return None,
-            Isolation::Initial => config::Isolation::Initial,
-            Isolation::Persistent => config::Isolation::Persistent,
-        };
-        Some(config::Placement { handles: self.handles, isolation })
     }
 }
 

@@ -2,8 +2,6 @@
 
 use keys::{COUNT, Conflict, FRACTION, Kind, SIZE, Shape, Why, assumed, expect, section, words};
 
-use crate::config;
-
 words! {
     /// Location of the controller's map cache, apart from the part that device.hmb keeps in host memory.
     MapPlace {
@@ -75,19 +73,6 @@ impl MapCache {
             false => Ok(()),
         }
     }
-
-    /// Returns the configuration of the cache over mapping units of `unit` bytes, next to `host` memory; `None` if it
-    /// holds the entire map.
-    pub fn frames(&self, unit: u64, host: &HostMemory) -> Option<config::MapCache> {
-        self.size.map(|bytes| config::MapCache {
-            frames: units(bytes, unit).max(1),
-            frame_units: host.frame_units(unit),
-            updates: self.updates,
-            eviction: host.eviction,
-            entries: (self.grain == MapGrain::Entry).then(|| (bytes / self.entry).min(u64::from(u32::MAX / 16)) as u32),
-            warm: self.start == MapStart::Warm,
-        })
-    }
 }
 
 words! {
@@ -146,62 +131,14 @@ section! {
     }
 }
 
-/// Fractions of the host's memory by use.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shares {
-    /// Fraction for the map cache.
-    pub map: f64,
-    /// Fraction for the read cache.
-    pub read: f64,
-    /// Fraction for the write cache.
-    pub write: f64,
-}
-
 impl HostMemory {
     fn once(&self) -> Result<(), Conflict> {
         let once = (1..self.uses.len()).all(|i| !self.uses[..i].contains(&self.uses[i]));
         expect(once, &["device.hmb.use"], "each use once")
     }
-
-    /// Returns the share of each use.
-    pub fn shares(&self) -> Shares {
-        let uses = &self.uses;
-        let equal = 1.0 / uses.len().max(1) as f64;
-        let part = |what, share: Option<f64>| if uses.contains(&what) { share.unwrap_or(equal) } else { 0.0 };
-        let read = part(HostMemoryUse::ReadCache, self.read_cache);
-        let write = part(HostMemoryUse::WriteBuffer, self.write_buffer);
-        let map = if uses.contains(&HostMemoryUse::Map) { (1.0 - read - write).max(0.0) } else { 0.0 };
-        match (uses.as_slice(), map) {
-            ([HostMemoryUse::ReadCache], _) => Shares { map, read: 1.0, write },
-            ([HostMemoryUse::WriteBuffer], _) => Shares { map, read, write: 1.0 },
-            _ => Shares { map, read, write },
-        }
-    }
-
-    /// Returns the configuration of `lent` bytes, in mapping units of `unit` bytes; `None` if the host lends nothing.
-    pub fn lent(&self, lent: u64, unit: u64) -> Option<config::HostMemory> {
-        if lent == 0 {
-            return None;
-        }
-        let memory = config::HostMemory { map_frames: 0, read: 0, write: 0, check: self.check };
-        let shares = self.shares();
-        let hold = |share: f64| (share * lent as f64) as u64 / u64::from(memory.stored(unit as u32));
-        let count = |n: u64| n.min(u64::from(u32::MAX / 16)) as u32;
-        Some(config::HostMemory {
-            map_frames: count(hold(shares.map) / u64::from(self.frame_units(unit))),
-            read: count(hold(shares.read)),
-            write: count(hold(shares.write)),
-            ..memory
-        })
-    }
-
-    /// Returns the mapping units that a frame of the map cache covers.
-    fn frame_units(&self, unit: u64) -> u32 {
-        units(self.unit.unwrap_or(unit), unit).max(1)
-    }
 }
 
 /// Returns the mapping units in `bytes`, as many as a layer can count.
-pub(super) fn units(bytes: u64, unit: u64) -> u32 {
+pub(crate) fn units(bytes: u64, unit: u64) -> u32 {
     (bytes / unit).min(u64::from(u32::MAX / 4)) as u32
 }

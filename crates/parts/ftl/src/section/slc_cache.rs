@@ -2,8 +2,6 @@
 
 use keys::{COUNT, Conflict, FRACTION, SIZE, assumed, expect, section};
 
-use crate::config;
-
 section! {
     /// Blocks in SLC mode (one bit per cell) that take host writes first.
     #[derive(Copy)]
@@ -32,35 +30,9 @@ section! {
     }
 }
 
-/// Blocks per plane in SLC mode.
-#[derive(Clone, Copy, Debug)]
-pub struct SlcBlocks {
-    /// Those that take host writes.
-    pub fixed: u32,
-    /// Further ones, while the drive is not full.
-    pub dynamic: u32,
-    /// Those of the read cache in flash.
-    pub copies: u32,
-}
-
 impl SlcCache {
     fn folds(&self) -> Result<(), Conflict> {
         let off = "0B where ftl.slc_cache.fold is 0, since folding waits for a pause then";
         expect(self.batch == 0 || self.fold > 0, &["ftl.slc_cache.batch", "ftl.slc_cache.fold"], off)
-    }
-
-    /// Returns the configuration of the cache on `blocks` of `bits` per cell, over mapping units of `unit` bytes; `None`
-    /// if there are none.
-    pub fn blocks(&self, blocks: SlcBlocks, bits: u32, unit: u64) -> Option<config::SlcCache> {
-        let SlcBlocks { fixed, dynamic, copies } = blocks;
-        (fixed + copies + dynamic > 0).then(|| config::SlcCache {
-            blocks: fixed + copies,
-            bits,
-            fold: self.fold,
-            keep: (self.keep * f64::from(fixed + dynamic)) as u32,
-            dynamic,
-            batch: u32::try_from(self.batch.div_ceil(unit)).unwrap_or(u32::MAX),
-            copies: self.copies,
-        })
     }
 }
