@@ -157,7 +157,6 @@ def _memory(value: Mapping[str, Any]) -> list[str]:
         "nvmm.capacity": "capacity {}",
         "nvmm.policy": "collects {}",
         "memory.interleave": "interleaved by {}",
-        "memory.scheduler": "scheduled {}",
         "memory.latency": "latency {}",
     }
     return [line for line in _named(value, keys) if line][:7]

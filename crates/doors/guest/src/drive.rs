@@ -1,5 +1,6 @@
 //! A drive as a PCI function: controller, translation layer and flash as one machine, stepped by its owner.
 
+use device::nvme::MEMORY_PAGE;
 use ftl::config::HostMemory;
 use host_interface::external::External;
 use host_interface::shared_buffer::emulated_dram;
@@ -519,7 +520,6 @@ fn controller_config(
     parts: &Parts,
     link: &link::PcieConfig,
 ) -> Result<ControllerConfig, DriveError> {
-    let page = u64::from(parts.host_interface.device.host_page);
     let frame_units = parts.ftl.map_cache.map_or(1, |cache| cache.frame_units);
     let lent = Layout {
         check: parts.ftl.host_memory.map_or(0, |memory| memory.check),
@@ -530,7 +530,7 @@ fn controller_config(
         device: parts.host_interface.device.clone(),
         link: link.clone(),
         unit: system.ftl.unit,
-        transfer_max: page << (transfer_max(system, parts).max(page) / page).ilog2(),
+        transfer_max: MEMORY_PAGE << (transfer_max(system, parts).max(MEMORY_PAGE) / MEMORY_PAGE).ilog2(),
         write_cache: has_write_cache(parts),
         lent,
         zones: zones(parts)?,

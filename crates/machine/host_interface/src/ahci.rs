@@ -1,6 +1,7 @@
 //! The path over AHCI and SATA.
 
 use host::Submission;
+use host::ahci::REGISTER_WRITE;
 use link::sata::{REGISTER, SET_DEVICE_BITS};
 use link::{Direction, Link};
 use media::{Op, Request, Status, Tag};
@@ -113,7 +114,7 @@ impl Ahci {
 impl Path for Ahci {
     fn issue(&mut self, now: Time, _: u16, s: &mut impl Schedule<Event>) {
         while let Some(Submission { cid, at, .. }) = self.host.issue(now, &mut host_part(s)) {
-            s.at(DOORBELL, at + self.host.register_write(), Event::Doorbell { queue: 0, cid });
+            s.at(DOORBELL, at + REGISTER_WRITE, Event::Doorbell { queue: 0, cid });
         }
     }
 

@@ -37,7 +37,7 @@ impl Nvme {
             tracks: Tracks::behind(&host.tracks()),
             host,
             ringing: 0,
-            memory: HostMemory::new(config.host.hmb, config.device.hmb.identify(), u64::from(config.device.host_page)),
+            memory: HostMemory::new(config.host.hmb, config.device.hmb.identify(), device::nvme::MEMORY_PAGE),
         }
     }
 

@@ -76,7 +76,6 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32) -> HybridConfig {
             time_bits: 24,
             management: nvmm::Management {
                 policy: nvmm::Policy::LongestChain,
-                consolidate: false,
                 collect_start: 4,
                 tokens: 4,
                 journal_pages: 64,

@@ -70,7 +70,6 @@ fn small(page_bytes: u32) -> HybridConfig {
             time_bits: 24,
             management: nvmm::Management {
                 policy: nvmm::Policy::LongestChain,
-                consolidate: false,
                 collect_start: 2,
                 tokens: 4,
                 journal_pages: 16,

@@ -213,19 +213,25 @@ fn pcie_4_carries_the_writes_that_products_reach() {
     assert!(default > 6.9e9 && split < 6.0e9, "{default} {split}");
 }
 
+/// Returns which of `count` reads, one after the other, fail.
+fn failing(machine: &mut Machine, count: usize, mut draw: impl FnMut() -> Request) -> Vec<bool> {
+    let mut completions = Vec::new();
+    for io in 0..count {
+        let now = machine.now();
+        machine.submit(now, io as u32, 0, draw());
+        while completions.len() <= io {
+            assert!(machine.advance(Time::MAX, &mut completions));
+        }
+    }
+    completions.iter().map(|end| end.status != Status::Ok).collect()
+}
+
 /// Returns how many of a hundred reads of a filled drive fail.
 fn lost(sets: &[(&str, &str)]) -> usize {
     let (mut machine, all) = drive(sets, Preparation::Filled);
     let mut rng = Streams::new(7).stream("test.lost");
-    let mut completions = Vec::new();
-    for io in 0..100 {
-        let now = machine.now();
-        machine.submit(now, io, 0, Request::new(Op::Read, rng.below(all) * 4096, 4096));
-        while completions.len() <= io as usize {
-            assert!(machine.advance(Time::MAX, &mut completions));
-        }
-    }
-    completions.iter().filter(|end| end.status != Status::Ok).count()
+    let failed = failing(&mut machine, 100, || Request::new(Op::Read, rng.below(all) * 4096, 4096));
+    failed.into_iter().filter(|fails| *fails).count()
 }
 
 #[test]
@@ -243,25 +249,100 @@ fn retention_acts_on_a_drive_that_begins_worn() {
     assert_eq!(lost(&worn), 100);
 }
 
-#[test]
-fn wear_and_disturb_each_grow_with_their_own_exponent() {
-    // At twice the reference cycles, the exponent 10 multiplies a rate by 1024, and the exponent 0 leaves it unchanged.
-    let lost_with = |wear: &str, disturb: &str, wear_exponent: &str, disturb_exponent: &str| {
-        lost(&[
-            ("flash.errors.model", "power-law"),
-            ("flash.errors.base", "0"),
-            ("flash.errors.retention", "0"),
-            ("flash.errors.reference", "3000"),
-            ("flash.cycles", "6000"),
-            ("flash.errors.wear", wear),
-            ("flash.errors.disturb", disturb),
-            ("flash.errors.wear_exponent", wear_exponent),
-            ("flash.errors.disturb_exponent", disturb_exponent),
-        ])
+/// Blocks at twice the reference cycles, whose only errors are those that a test adds, in codewords of a mapping unit.
+const WORN: [(&str, &str); 9] = [
+    ("flash.errors.model", "power-law"),
+    ("flash.errors.reference", "3000"),
+    ("flash.cycles", "6000"),
+    ("flash.errors.base", "0"),
+    ("flash.errors.wear", "0"),
+    ("flash.errors.retention", "0"),
+    ("flash.errors.disturb", "0"),
+    ("flash.ecc.codeword", "4KiB"),
+    ("flash.ecc.retries", "0"),
+];
+
+/// Returns the errors in a codeword at this bit error rate, times `part`, as the number of correctable ones.
+fn bits(rate: f64, part: f64) -> String {
+    ((rate * 4096.0 * 8.0 * part) as u32).to_string()
+}
+
+/// Checks the bit error rate of a filled drive: a code for a fifth less fails every time, one for a fifth more never.
+fn assert_rate(errors: &[(&str, &str)], rate: f64) {
+    let lost_with = |part| {
+        let correctable = bits(rate, part);
+        let sets: Vec<_> =
+            WORN.iter().chain(errors).copied().chain([("flash.ecc.correctable", &*correctable)]).collect();
+        lost(&sets)
     };
-    assert_eq!(lost_with("0.0002", "0", "10", "0"), 100);
-    assert_eq!(lost_with("0.0002", "0", "0", "10"), 0);
-    assert_eq!(lost_with("0", "0.001", "10", "0"), 0);
-    // Reads disturb the later reads of their block.
-    assert!(lost_with("0", "0.001", "0", "10") > 50);
+    assert_eq!((lost_with(0.8), lost_with(1.2)), (100, 0), "{errors:?}, expected a rate of {rate}");
+}
+
+#[test]
+fn wear_grows_with_its_exponent() {
+    for (exponent, factor) in [("0", 1.0), ("1", 2.0), ("3", 8.0)] {
+        let other = ("flash.errors.disturb_exponent", "10");
+        assert_rate(&[("flash.errors.wear", "0.02"), ("flash.errors.wear_exponent", exponent), other], 0.02 * factor);
+    }
+}
+
+#[test]
+fn retention_grows_with_cycles_and_with_a_power_of_the_days() {
+    for (exponent, factor) in [("0", 1.0), ("0.5", 3.0), ("1", 9.0)] {
+        let errors =
+            [("flash.errors.retention", "0.01"), ("flash.errors.retention_exponent", exponent), ("flash.age", "9d")];
+        assert_rate(&errors, 0.01 * 2.0 * factor);
+    }
+}
+
+#[test]
+fn disturb_grows_with_reads_and_with_its_exponent() {
+    // The rate at which reads of the same unit begin to fail, and its reciprocal: the reads until then.
+    let rate = 0.02;
+    let correctable = bits(rate, 1.0);
+    for (exponent, factor) in [("0", 1.0), ("1", 2.0), ("3", 8.0)] {
+        let errors = [
+            ("flash.errors.disturb", "0.00002"),
+            ("flash.errors.disturb_exponent", exponent),
+            ("flash.errors.wear_exponent", "10"),
+            ("flash.ecc.correctable", &*correctable),
+        ];
+        let sets: Vec<_> = WORN.iter().chain(&errors).copied().collect();
+        let (mut machine, _) = drive(&sets, Preparation::Filled);
+        let expected = rate / (0.00002 * factor);
+        let failed = failing(&mut machine, (1.5 * expected) as usize, || Request::new(Op::Read, 0, 4096));
+        let first = failed.iter().position(|fails| *fails).expect("the last reads fail") as f64;
+        assert!((0.8..1.2).contains(&(first / expected)), "failed at read {first}, expected about {expected}");
+        assert!(failed[(1.2 * expected) as usize..].iter().all(|fails| *fails));
+    }
+}
+
+#[test]
+fn blocks_in_slc_mode_have_a_part_of_the_errors() {
+    let failed = |factor: &str, correctable: &str| {
+        let sets = [
+            ("ftl.slc_cache.size", "8MiB"),
+            ("ftl.slc_cache.fold", "0"),
+            ("ftl.slc_cache.keep", "100%"),
+            ("flash.blocks", "40"),
+            ("device.write_cache.size", "1MiB"),
+            ("flash.errors.base", "0.1"),
+            ("flash.errors.slc_factor", factor),
+            ("flash.ecc.correctable", correctable),
+        ];
+        let sets: Vec<_> = WORN.iter().chain(&sets).copied().collect();
+        let (mut machine, _) = drive(&sets, Preparation::Erased);
+        let mut next = 0;
+        fly(&mut machine, 8, 32, || {
+            next += 128 << 10;
+            Request::new(Op::Write, next - (128 << 10), 128 << 10)
+        });
+        fly(&mut machine, 1, 1, Request::flush);
+        let mut rng = Streams::new(7).stream("test.slc");
+        let failed = failing(&mut machine, 100, || Request::new(Op::Read, rng.below(512) * 4096, 4096));
+        failed.into_iter().filter(|fails| *fails).count()
+    };
+    for (factor, rate) in [("1", 0.1), ("0.5", 0.05), ("0.2", 0.02)] {
+        assert_eq!((failed(factor, &bits(rate, 0.8)), failed(factor, &bits(rate, 1.2))), (100, 0), "{factor}");
+    }
 }

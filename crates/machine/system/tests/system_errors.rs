@@ -34,6 +34,11 @@ const CASES: &[Case] = &[
         r#"bad.toml:2:15: ftl.placement.isolation is "initial", expected off where link.type is not "pcie": only NVMe commands carry placement identifiers"#,
     ),
     (
+        &["extends = \"wd-zn540\"", "[flash]", "order = \"any\""],
+        &[],
+        r#"bad.toml:3:1: flash.order is "any", expected in-order where device.namespace is "zoned""#,
+    ),
+    (
         &["link.type = \"none\"", "[memory]", "type = \"dram\"", "refresh = \"same-bank\""],
         &[],
         r#"bad.toml:4:1: memory.refresh is "same-bank", expected all-bank but for ddr5-4800"#,

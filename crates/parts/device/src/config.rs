@@ -66,11 +66,6 @@ section! {
             given("medium", "the Linux NVMe driver creates all of its queues with it"),
             "Class of each queue pair; pairs beyond the list are medium.",
             when "device.arbitration" is "weighted-round-robin";
-        "host.page" host_page: u32 = SIZE.within(4096.0, 65536.0),
-            given("4KiB", "the page size of x86, and the smallest of NVMe"),
-            "Memory page size (NVMe CC.MPS), a power of two: for transfers of more than two pages the device first \
-             reads a list.",
-            when "link.type" is "pcie";
 
         /// NVMe: coalescing of interrupts for several completions (Feature 08h).
         table coalescing: Coalescing;
@@ -96,7 +91,7 @@ impl Config {
         if let Some(burst) = self.arbitration_burst {
             power_of_two("device.arbitration_burst", u64::from(burst))?;
         }
-        power_of_two("host.page", u64::from(self.host_page))
+        Ok(())
     }
 }
 
@@ -110,7 +105,6 @@ impl Default for Config {
             weights: Weights { high: 8, medium: 4, low: 2 },
             priorities: Vec::new(),
             coalescing: Coalescing::OFF,
-            host_page: 4096,
             hmb: HmbKeys::default(),
             firmware: Firmware::default(),
             handling: Handling::default(),

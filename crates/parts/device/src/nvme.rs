@@ -12,6 +12,10 @@ use crate::{ARRIVED, COALESCED, Coalescing, Config, Event, FETCHED, Output};
 mod host_queues;
 pub use host_queues::InvalidDoorbell;
 
+/// Bytes of a memory page (CC.MPS is 0). Given: the page size of x86, and the smallest of NVMe.
+pub const MEMORY_PAGE: u64 = 4096;
+/// Maximum bytes of a transfer without a list.
+const UNLISTED: u64 = 2 * MEMORY_PAGE;
 /// Bytes per address in a list of memory pages (4.1.1).
 const PAGE_ADDRESS: u64 = 8;
 /// Bytes per range of Dataset Management (NVM Command Set Specification 1.0, 3.2.3), and the maximum bytes that a range
@@ -32,9 +36,6 @@ pub struct Nvme {
     /// True if the host uses interrupts rather than polling.
     interrupts: bool,
     coalescing: Option<Coalescing>,
-    host_page: u64,
-    /// Maximum bytes of a transfer without a list.
-    unlisted: u64,
     interrupts_sent: u64,
     /// Minimum time from now to the end of a command that has not yet reached the controller; see
     /// [`ends_next`](Nvme::ends_next).
@@ -61,7 +62,6 @@ impl Nvme {
         assert!(pairs > 0, "a controller without queues");
         assert!(depth >= 2, "a queue of {depth} entries, expected 2 and more");
         assert!(config.fetch_burst > 0, "a fetch burst of no entries");
-        assert!(config.host_page.is_power_of_two(), "a memory page of {} bytes", config.host_page);
         let coalescing = config.coalescing.is_on().then_some(config.coalescing);
         if let Some(Coalescing { threshold, time }) = coalescing {
             let fits = (2..=256).contains(&threshold) && time > Time::ZERO;
@@ -82,8 +82,6 @@ impl Nvme {
             fetch_burst: config.fetch_burst,
             interrupts,
             coalescing,
-            host_page: u64::from(config.host_page),
-            unlisted: 2 * u64::from(config.host_page),
             interrupts_sent: 0,
             horizon: Nvme::horizon(config, round_trip),
             room_half: config.max_commands.div_ceil(2),
@@ -202,8 +200,8 @@ impl Nvme {
     fn list(&self, request: &Request) -> u32 {
         let bytes = match request.op {
             Op::Trim => request.bytes.div_ceil(RANGE_MAX) * RANGE,
-            _ if request.op.manages_zones() || request.bytes <= self.unlisted => 0,
-            _ => (request.bytes.div_ceil(self.host_page) - 1) * PAGE_ADDRESS,
+            _ if request.op.manages_zones() || request.bytes <= UNLISTED => 0,
+            _ => (request.bytes.div_ceil(MEMORY_PAGE) - 1) * PAGE_ADDRESS,
         };
         bytes as u32
     }

@@ -5,24 +5,11 @@ use media::SECTOR;
 use sim::Time;
 
 const SOC: &str = "a few hundred nanoseconds through the buses of a system on a chip";
-const ADAPTER: &str = "a chipset's adapter is a few hundred nanoseconds from cores and memory";
 
 section! {
     /// An AHCI host bus adapter and its driver (AHCI 1.3.1, 4.2.2 and 4.2.3).
     #[derive(Eq)]
     AhciConfig {
-        "host.ahci.register_write" register_write: Time = TIME,
-            assumed("300ns", ADAPTER),
-            "Time from the driver's write of a port register until the adapter sees it.",
-            when "host.chipset" is "hidden";
-        "host.ahci.command_fetch" command_fetch: Time = TIME,
-            assumed("800ns", ADAPTER),
-            "Time to read a command's header and table from memory, one command at a time.",
-            when "host.chipset" is "hidden";
-        "host.ahci.region_fetch" region_fetch: Time = TIME,
-            assumed("20ns", "several 16-byte entries are read at a time"),
-            "Time to read an entry of the list of memory regions.",
-            when "host.chipset" is "hidden";
         "host.ahci.region" region: u64 = SIZE.within(512.0, 4194304.0),
             assumed("4KiB", "buffers are scattered over pages"),
             "Size of a memory region in bytes.",
@@ -44,13 +31,7 @@ impl AhciConfig {
 
 impl Default for AhciConfig {
     fn default() -> Self {
-        AhciConfig {
-            register_write: Time::from_ns(300),
-            command_fetch: Time::from_ns(800),
-            region_fetch: Time::from_ns(20),
-            region: 4096,
-            queued_trim: false,
-        }
+        AhciConfig { region: 4096, queued_trim: false }
     }
 }
 

@@ -7,6 +7,14 @@ use sim::{Part, Schedule, Time, Track};
 use crate::slots::Slots;
 use crate::{AhciConfig, Completed, Config, Event, Submission};
 
+/// Time from the driver's write of a port register until the adapter sees it. Assumed: a chipset's adapter is a few
+/// hundred nanoseconds from cores and memory.
+pub const REGISTER_WRITE: Time = Time::from_ns(300);
+/// Time to read a command's header and table from memory, one command at a time. Assumed for the same reason.
+const COMMAND_FETCH: Time = Time::from_ns(800);
+/// Time to read an entry of the list of memory regions. Assumed: several 16-byte entries are read at a time.
+const REGION_FETCH: Time = Time::from_ns(20);
+
 /// A host bus adapter's port and its driver. The end of a slot's command shows in the port's registers: PxIS is set,
 /// PxSACT or PxCI cleared.
 #[derive(Clone, Debug)]
@@ -63,17 +71,12 @@ impl Ahci {
         Some(self.slots.take(now, s))
     }
 
-    /// Returns the time from the driver's write of a register until the adapter sees it.
-    pub fn register_write(&self) -> Time {
-        self.adapter.register_write
-    }
-
     /// Lets the adapter read the command in `slot`. Returns the time at which the adapter can send it.
     pub fn fetch(&mut self, now: Time, slot: u16, s: &mut impl Schedule<Event>) -> Time {
         let Request { op, bytes, .. } = self.slots.request(slot);
         let moves = matches!(op, Op::Read | Op::Write);
         let regions = if moves { bytes.div_ceil(self.adapter.region) } else { 0 };
-        let length = self.adapter.command_fetch + self.adapter.region_fetch * regions;
+        let length = COMMAND_FETCH + REGION_FETCH * regions;
         let from = now.max(self.fetched);
         self.fetched = from + length;
         self.fetching += length;

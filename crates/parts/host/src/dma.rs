@@ -4,7 +4,7 @@
 //! the location of the buffer's next region. The DMA reads several entries at a time and cannot continue without the
 //! next.
 
-use keys::{COUNT, Conflict, SIZE, assumed, expect, given, section};
+use keys::{COUNT, Conflict, SIZE, assumed, expect, section};
 use media::SECTOR;
 use sim::Time;
 
@@ -20,10 +20,6 @@ section! {
         "host.dma.entries" entries: u32 = COUNT.within(1.0, 8.0),
             assumed("4", "a 64-byte read fetches four 16-byte entries"),
             "Entries of the list of memory regions (PRD table) that the DMA engine reads at once.",
-            when "host.chipset" is "bridges";
-        "host.dma.read_ahead" read_ahead: u32 = COUNT.within(0.0, 64.0),
-            given("0", "ddrssd, 3.3: each piece of a write is fetched, sent and written before the next"),
-            "Sectors of a write that the DMA engine requests from memory ahead of the one being sent.",
             when "host.chipset" is "bridges";
         "host.dma.buffer" buffer: u64 = SIZE.within(512.0, 1048576.0),
             assumed("4KiB", "a few sectors, so that reads are posted: DMI is three times as fast as SATA"),
@@ -41,10 +37,9 @@ impl DmaConfig {
 }
 
 impl Default for DmaConfig {
-    /// Given: writes proceed strictly in order, one fragment at a time (Kim et al., IEICE Trans. E92-D, 2009, 3.3).
     /// Assumed: buffers are scattered over pages; one read of 64 bytes returns four entries; a buffer of 4 KiB.
     fn default() -> Self {
-        DmaConfig { region: 4096, entries: 4, read_ahead: 0, buffer: 4096 }
+        DmaConfig { region: 4096, entries: 4, buffer: 4096 }
     }
 }
 

@@ -24,13 +24,8 @@ fn config() -> LinuxConfig {
         wake: Time::from_ns(2000),
         spread: 0.5,
         structures: false,
-        readahead: 32 * PAGE,
-        readahead_initial: 4 * PAGE,
         mapped_misses: 100,
         swap_cluster: 8,
-        dirty_background: 0.1,
-        dirty: 0.2,
-        command: 32 * PAGE,
         journal: 2 * PAGE,
     }
 }

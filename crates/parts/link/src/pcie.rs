@@ -51,10 +51,6 @@ section! {
             assumed("256B", "common to most hosts and drives"),
             "Maximum data bytes of a PCIe packet (Max_Payload_Size), a power of two.",
             when "link.type" is "pcie";
-        "link.max_read_request" max_read_request: u32 = SIZE.within(128.0, 4096.0),
-            given("512B", "PCI Express Base Specification: the default of Max_Read_Request_Size"),
-            "Maximum bytes of a PCIe read request (Max_Read_Request_Size), a power of two.",
-            when "link.type" is "pcie";
         "link.read_completion_boundary" read_completion_boundary: Option<u32> = SIZE.within(64.0, 4096.0).or("max_payload"),
             assumed("max_payload", "products write 6.9 GB/s on PCIe 4.0 x4, more than packets of 64 bytes (5.9) or 128 \
                 bytes (6.7) allow"),
@@ -82,7 +78,6 @@ impl PcieConfig {
 
     fn packets(&self) -> Result<(), Conflict> {
         power_of_two("link.max_payload", u64::from(self.max_payload))?;
-        power_of_two("link.max_read_request", u64::from(self.max_read_request))?;
         let (boundary, payload) = ("link.read_completion_boundary", "link.max_payload");
         let bytes = self.completion_payload();
         power_of_two(boundary, u64::from(bytes))?;
@@ -98,7 +93,6 @@ impl Default for PcieConfig {
             lanes: 4,
             bandwidth: None,
             max_payload: 256,
-            max_read_request: 512,
             // Assumed: many root complexes split every read at 64 bytes (Neugebauer et al., "Understanding PCIe
             // performance for end host networking", SIGCOMM 2018, model it so).
             read_completion_boundary: Some(64),
@@ -202,9 +196,8 @@ pub struct Pcie {
     /// DLLPs that a TLP causes in the other direction: bytes, and their time.
     dllp: u64,
     dllp_time: Time,
-    /// log2 of the payload of a write, a read request and a completion.
+    /// log2 of the payload of a write and a completion.
     write_shift: u32,
-    request_shift: u32,
     completion_shift: u32,
     /// Half a full TLP: the average wait of an urgent packet while data is on the wire.
     residue: Time,
@@ -228,6 +221,10 @@ pub struct Pcie {
     completions: [u64; 2],
     heads: u64,
 }
+
+/// log2 of the maximum bytes of a read request. Given: 512, the default of Max_Read_Request_Size (PCI Express Base
+/// Specification).
+const REQUEST_SHIFT: u32 = 9;
 
 fn packets(bytes: u64, shift: u32) -> u64 {
     (bytes + (1 << shift) - 1) >> shift
@@ -271,7 +268,6 @@ impl Pcie {
             dllp,
             dllp_time,
             write_shift: size(write, 128, "max_payload"),
-            request_shift: size(config.max_read_request, 128, "max_read_request"),
             completion_shift,
             residue: time(write, overhead.request) / 2,
             latency: config.latency,
@@ -332,7 +328,7 @@ impl Pcie {
     /// The device requests `bytes` of host memory now. Returns the arrival time of the last completion.
     pub fn fetch(&mut self, now: Time, bytes: u32) -> Time {
         let bytes = u64::from(bytes);
-        let (requests, completions) = (packets(bytes, self.request_shift), packets(bytes, self.completion_shift));
+        let (requests, completions) = (packets(bytes, REQUEST_SHIFT), packets(bytes, self.completion_shift));
         let request = self.urgent(now, now, UP, requests, 0, self.overhead.request) + self.latency;
         let due = request + self.host_memory;
         self.urgent(now, due, DOWN, completions, bytes, self.overhead.completion) + self.latency
@@ -417,7 +413,7 @@ impl Pcie {
 
     /// Returns the wire usage of a read of host memory.
     fn read_load(&self, bytes: u64) -> ReadLoad {
-        let requests = packets(bytes, self.request_shift);
+        let requests = packets(bytes, REQUEST_SHIFT);
         let request_time = self.byte.of_bytes(requests * u64::from(self.overhead.request));
         let completions = packets(bytes, self.completion_shift);
         let total = bytes + completions * u64::from(self.overhead.completion);

@@ -5,8 +5,7 @@
 //! CRC and end, where all but the FIS take one dword each. The encoding is 8b/10b, with two ALIGN primitives in every
 //! 256 dwords (Serial ATA Revision 3.0, 9.4 and 9.5).
 
-use keys::{BOOL, Conflict, SIZE, TIME, assumed, expect, given, section};
-use media::SECTOR;
+use keys::{BOOL, TIME, assumed, section};
 use sim::Time;
 
 use crate::{ByteTime, Direction, Serial, Span, Transfer, Utilization};
@@ -22,7 +21,7 @@ pub const DMA_ACTIVATE: u32 = 4;
 pub const SET_DEVICE_BITS: u32 = 8;
 /// Bytes of a Data FIS in front of its data.
 pub const DATA_HEADER: u32 = 4;
-/// Maximum data of a Data FIS in bytes: 2,048 dwords.
+/// Maximum data of a Data FIS in bytes. Given: 2,048 dwords (Serial ATA Revision 3.0). Every frame of a longer transfer but the last has as much.
 pub const DATA_MAX: u32 = 8192;
 /// Bytes of start of frame, CRC and end of frame.
 const FRAME: u32 = 12;
@@ -47,22 +46,10 @@ section! {
             assumed("400ns", "makes sequential reads of a 6 Gb/s drive reach 560 to 570 MB/s"),
             "Time of a SATA frame's handshakes, before and after it.",
             when "link.type" is "sata";
-        "link.data_fis" data_fis: u32 = SIZE.within(512.0, 8192.0),
-            given("8KiB", "Serial ATA Revision 3.0: at most 2,048 dwords"),
-            "Maximum data bytes of a SATA Data FIS, a multiple of 512.",
-            when "link.type" is "sata";
         "link.auto_activate" auto_activate: bool = BOOL,
             assumed("true", "supported by drives and hosts that queue commands"),
             "The DMA Setup FIS of a write activates its first Data FIS (DMA Setup Auto-Activate).",
             when "link.type" is "sata";
-
-        check sectors;
-    }
-}
-
-impl SataConfig {
-    fn sectors(&self) -> Result<(), Conflict> {
-        expect(u64::from(self.data_fis).is_multiple_of(SECTOR), &["link.data_fis"], "a multiple of 512B")
     }
 }
 
@@ -70,7 +57,6 @@ impl Default for SataConfig {
     fn default() -> Self {
         SataConfig {
             generation: 3,
-            data_fis: DATA_MAX,
             auto_activate: true,
             // Assumed: with this value sequential reads of a third-generation drive reach 560 to 570 MB/s, as real
             // drives do.
@@ -95,7 +81,6 @@ pub struct Sata {
     /// To the device, to the host.
     traffic: [Traffic; 2],
     byte: ByteTime,
-    data_fis: u64,
     auto_activate: bool,
     handshake: Time,
 }
@@ -104,7 +89,7 @@ impl Sata {
     /// Creates an idle link.
     ///
     /// # Panics
-    /// If the generation or the size of a Data FIS is invalid.
+    /// If the generation is invalid.
     pub fn new(config: &SataConfig) -> Sata {
         let rate = match config.generation {
             1 => 15,
@@ -112,17 +97,11 @@ impl Sata {
             3 => 60,
             other => panic!("SATA generation {other}, expected 1 to 3"),
         };
-        let size = config.data_fis;
-        assert!(
-            size > 0 && size.is_multiple_of(4) && size <= DATA_MAX,
-            "a Data FIS of {size} bytes, expected up to 8192"
-        );
         Sata {
             wire: Serial::default(),
             traffic: [Traffic::default(); 2],
             // 10 bits per byte at `rate` times 10^8 bits per second; 254 of 256 dwords are not ALIGN primitives.
             byte: ByteTime::of(100_000 * 256, rate * 254),
-            data_fis: u64::from(size),
             auto_activate: config.auto_activate,
             handshake: config.handshake,
         }
@@ -161,7 +140,7 @@ impl Sata {
             if direction == Direction::ToDevice && !activated {
                 occupied(Direction::ToHost, self.frame(now, Direction::ToHost, DMA_ACTIVATE));
             }
-            let part = left.min(self.data_fis);
+            let part = left.min(u64::from(DATA_MAX));
             let span = self.frame(now, direction, part as u32 + DATA_HEADER);
             occupied(direction, span);
             (left, activated, sent) = (left - part, false, span.to);
@@ -186,7 +165,7 @@ impl Sata {
             if direction == Direction::ToDevice && !activated {
                 occupied(Direction::ToHost, self.frame(now, Direction::ToHost, DMA_ACTIVATE));
             }
-            let framed = left.min(self.data_fis);
+            let framed = left.min(u64::from(DATA_MAX));
             // Half of the handshake time, start of frame and FIS header precede the data; the rest follows it.
             let start = now.max(self.wire.all_free()) + self.handshake / 2;
             let (mut carried, mut held) = (u64::from(BEFORE_DATA), Time::ZERO);

@@ -22,7 +22,8 @@ pub const SENSE: u32 = 20;
 pub const SEGMENT: u64 = 272;
 /// Bytes that a frame adds to its segment: short headers of layers 3 and 4, start and end of frame, CRC.
 const FRAME: u64 = 1 + 1 + 2 + 2 + 2;
-/// Bytes of an acknowledgment and flow-control frame: start, contents, CRC.
+/// Bytes of an acknowledgment and flow-control frame: start, contents, CRC. Every data frame is answered by one. Given:
+/// Linux drivers of host controllers set DL_TC0OutAckThreshold and DL_AFC0CreditThreshold to 0.
 const AFC: u64 = 6;
 /// Bytes of the receiver's buffer that a full frame takes, in credits of 32 bytes.
 const FRAME_CREDITS: u64 = (SEGMENT + 2).div_ceil(32) * 32;
@@ -56,10 +57,6 @@ section! {
             assumed("4KiB", "large enough that the sender never waits"),
             "A UFS receiver's buffer, which holds unacknowledged frames.",
             when "link.type" is "ufs";
-        "link.frames_per_afc" frames_per_afc: u32 = COUNT.within(1.0, 16.0),
-            given("1", "Linux: drivers of host controllers set DL_TC0OutAckThreshold and DL_AFC0CreditThreshold to 0"),
-            "Number of UniPro data frames answered by one acknowledgment and flow-control frame.",
-            when "link.type" is "ufs";
     }
 }
 
@@ -73,9 +70,6 @@ impl Default for UfsConfig {
             latency: Time::from_ns(400),
             // Assumed: large enough that the sender never waits for credits.
             credits: 4096,
-            // Given: Linux drivers set DL_TC0OutAckThreshold and DL_AFC0CreditThreshold to 0, so every frame is
-            // answered.
-            frames_per_afc: 1,
         }
     }
 }
@@ -101,8 +95,6 @@ struct Wire {
     payload: u64,
     bytes: u64,
     frames: u64,
-    /// Frames not yet answered by an AFC frame.
-    unanswered: u64,
 }
 
 /// A UFS link between a host controller and a device.
@@ -114,7 +106,6 @@ pub struct Ufs {
     /// Time from one full frame's start to the next: the frame's own time, or longer if the receiver's buffer limits
     /// it.
     interval: Time,
-    frames_per_afc: u64,
     latency: Time,
 }
 
@@ -127,7 +118,6 @@ impl Ufs {
         let (lanes, credits) = (u128::from(config.lanes), u64::from(config.credits));
         assert!((1..=2).contains(&lanes), "{lanes} lanes, expected 1 or 2");
         assert!(credits >= FRAME_CREDITS, "a buffer of {credits} bytes, expected at least {FRAME_CREDITS}");
-        assert!((1..=16).contains(&config.frames_per_afc), "an AFC frame for {} frames", config.frames_per_afc);
         // 10 bits per byte.
         let byte = ByteTime::of(100_000_000, config.lane_rate() * lanes);
         let frame = byte.of_bytes(SEGMENT + FRAME);
@@ -136,7 +126,6 @@ impl Ufs {
             wires: [Wire::default(), Wire::default()],
             byte,
             interval: frame.max(answered / (credits / FRAME_CREDITS)),
-            frames_per_afc: u64::from(config.frames_per_afc),
             latency: config.latency,
         }
     }
@@ -161,13 +150,10 @@ impl Ufs {
         wire.payload += bytes;
         wire.bytes += (frames - 1) * (SEGMENT + FRAME) + last_frame;
         wire.frames += frames;
-        wire.unanswered += frames;
-        let answers = wire.unanswered / self.frames_per_afc;
-        wire.unanswered %= self.frames_per_afc;
         // No component waits for an AFC frame; it only takes wire time in the other direction.
         let back = &mut self.wires[1 - direction as usize];
-        back.serial.charge(self.byte.of_bytes(AFC) * answers);
-        back.bytes += AFC * answers;
+        back.serial.charge(self.byte.of_bytes(AFC) * frames);
+        back.bytes += AFC * frames;
         occupied(direction, span);
         Transfer { sent: span.to, arrives: span.to + self.latency }
     }
@@ -192,7 +178,6 @@ impl Ufs {
     pub fn power_cut(&mut self, now: Time) {
         for wire in &mut self.wires {
             wire.serial.power_cut(now);
-            wire.unanswered = 0;
         }
     }
 }

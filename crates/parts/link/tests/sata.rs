@@ -112,10 +112,9 @@ proptest! {
         sectors in 1u64..200,
         late in 0u64..2_000,
         up: bool,
-        data_fis in 1u32..17,
         auto_activate: bool,
     ) {
-        let config = SataConfig { generation: 2, data_fis: data_fis * 512, auto_activate, ..SataConfig::default() };
+        let config = SataConfig { generation: 2, auto_activate, ..SataConfig::default() };
         let direction = if up { Direction::ToHost } else { Direction::ToDevice };
         let (mut plain, mut paced) = (Sata::new(&config), Sata::new(&config));
         let whole = plain.data(Time::from_ns(5), direction, sectors * 512, |_, _| {});

@@ -92,12 +92,12 @@ fn few_credits_hold_the_sender_back() {
 
 #[test]
 fn only_acknowledgments_couple_the_directions() {
-    let mut link = Ufs::new(&UfsConfig { frames_per_afc: 4, ..UfsConfig::default() });
+    let mut link = Ufs::new(&UfsConfig::default());
     let down = send(&mut link, Time::ZERO, DEVICE, UPIU + 4096);
     let up = send(&mut link, Time::ZERO, HOST, UPIU + 4096);
     near(down.sent, at_full_rate(4256));
-    // 16 frames downstream have caused four AFC frames upstream.
-    near(up.sent, at_full_rate(4256 + 4 * 6));
+    // 16 frames downstream have caused sixteen AFC frames upstream.
+    near(up.sent, at_full_rate(4256 + 16 * 6));
 }
 
 #[test]
@@ -123,9 +123,8 @@ proptest! {
         steps in prop::collection::vec((any::<bool>(), 0u32..20_000, 0u64..40), 1..100),
         gear in 1u8..4,
         lanes in 1u8..3,
-        frames_per_afc in 1u32..17,
     ) {
-        let mut link = Ufs::new(&UfsConfig { gear, lanes, frames_per_afc, ..UfsConfig::default() });
+        let mut link = Ufs::new(&UfsConfig { gear, lanes, ..UfsConfig::default() });
         let mut spans: [Vec<Span>; 2] = [Vec::new(), Vec::new()];
         let (mut now, mut payload) = (Time::ZERO, [0, 0]);
         for (write, bytes, pause) in steps {

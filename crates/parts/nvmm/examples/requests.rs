@@ -107,13 +107,7 @@ fn main() -> Result<(), String> {
         open_blocks: 4,
         tags: 1,
         time_bits: 24,
-        management: Management {
-            policy: Policy::Greedy,
-            consolidate: false,
-            collect_start: 2,
-            tokens: 8,
-            journal_pages: 64,
-        },
+        management: Management { policy: Policy::Greedy, collect_start: 2, tokens: 8, journal_pages: 64 },
     };
     let nvmm = Nvmm::format(config, &Flash(geometry)).map_err(|error| error.to_string())?;
     let mut world = World { nvmm, own: BTreeMap::new(), out: Actions::default() };

@@ -63,10 +63,6 @@ section! {
             given("longest-chain", "nvmm: Use of the Bit Vector's Sub-Page Valid Bits"),
             "Selection of the block that is collected next.",
             when "memory.type" is "hybrid";
-        "nvmm.consolidate" consolidate: bool = BOOL,
-            given("true", "nvmm: Use of the Bit Vector's Sub-Page Valid Bits"),
-            "Collection gathers all segments of a page with the same version in one place.",
-            when "memory.type" is "hybrid";
         "nvmm.collect_start" collect_start: u32 = COUNT.within(2.0, 1048576.0),
             assumed("16", "enough that a burst of writes does not wait for collection"),
             "Number of free blocks at or below which collection runs.",
@@ -161,8 +157,7 @@ pub struct Config {
     pub tags: u32,
     /// Bits of the time in use: 24, except in tests of its wrap-around.
     pub time_bits: u32,
-    /// Collection, tokens and journal. Collection that does not consolidate moves only what lies in the victim; one that
-    /// does gathers all segments of a page that belong to the same time from their entries into one.
+    /// Collection, tokens and journal.
     pub management: Management,
 }
 

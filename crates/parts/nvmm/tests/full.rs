@@ -33,7 +33,6 @@ fn config() -> Config {
         time_bits: 24,
         management: nvmm::Management {
             policy: nvmm::Policy::LongestChain,
-            consolidate: false,
             collect_start: 2,
             tokens: 4,
             journal_pages: 16,

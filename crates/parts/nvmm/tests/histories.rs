@@ -29,7 +29,7 @@ fn draw(rng: &mut Rng) -> Config {
     };
     let versions = (pages * 3).max(4 * segments) * pick(rng, &[1, 4, 8]);
     let order = pick(rng, &[Order::Any, Order::Ascending]);
-    let (policy, consolidate) = (pick(rng, Policy::ALL), rng.chance(0.7));
+    let policy = pick(rng, Policy::ALL);
     let (collect_start, open_blocks) = (pick(rng, &[2, 3]), pick(rng, &[1, 2]));
     let (tokens, tags) = (pick(rng, &[1, 3, 6]), pick(rng, &[1, 4, 8]));
     let (journal_pages, time_bits) = (pick(rng, &[8, 24]), pick(rng, &[4, 5, 24]));
@@ -43,7 +43,7 @@ fn draw(rng: &mut Rng) -> Config {
         open_blocks,
         tags,
         time_bits,
-        management: Management { policy, consolidate, collect_start, tokens, journal_pages },
+        management: Management { policy, collect_start, tokens, journal_pages },
     };
     // As few blocks as possible, or a few more, to create pressure.
     let lanes = config.geometry.all_dies() * config.geometry.planes;

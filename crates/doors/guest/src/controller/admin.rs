@@ -1,5 +1,6 @@
 //! Admin commands (section 5).
 
+use device::nvme::MEMORY_PAGE;
 use host_interface::Output;
 use link::Direction;
 use media::{Request, Tag};
@@ -124,7 +125,7 @@ impl Controller {
         if entry.dword(11) & 1 == 0 {
             return Err(Status::INVALID_FIELD);
         }
-        if !entry.pointer1().is_multiple_of(self.page) {
+        if !entry.pointer1().is_multiple_of(MEMORY_PAGE) {
             return Err(Status::INVALID_PRP_OFFSET);
         }
         Ok(entry.pointer1())
@@ -213,10 +214,10 @@ impl Controller {
     /// Doorbell Buffer Config (5.7).
     fn set_doorbell_buffer(&mut self, entry: &Entry) -> Outcome {
         let (shadow, event_index) = (entry.pointer1(), entry.pointer2());
-        if !shadow.is_multiple_of(self.page) || !event_index.is_multiple_of(self.page) {
+        if !shadow.is_multiple_of(MEMORY_PAGE) || !event_index.is_multiple_of(MEMORY_PAGE) {
             return Err(Status::INVALID_FIELD);
         }
-        if !self.memory.contains(shadow, self.page) || !self.memory.contains(event_index, self.page) {
+        if !self.memory.contains(shadow, MEMORY_PAGE) || !self.memory.contains(event_index, MEMORY_PAGE) {
             return Err(Status::INVALID_FIELD);
         }
         self.doorbell_buffer = Some(DoorbellBuffer { shadow, event_index });
@@ -226,7 +227,7 @@ impl Controller {
     /// Sends `data` to the buffer of an admin command, whose completion follows the data.
     pub(super) fn send(&mut self, now: Time, tag: u16, data: &[u8]) -> Result<(), Status> {
         let entry = self.commands.of_tag(tag).entry;
-        let segments = pointers::segments(&*self.memory, &entry, data.len() as u64, self.page)?;
+        let segments = pointers::segments(&*self.memory, &entry, data.len() as u64, MEMORY_PAGE)?;
         if !pointers::scatter(&mut *self.memory, &segments, data) {
             return Err(Status::DATA_TRANSFER_ERROR);
         }
@@ -238,7 +239,7 @@ impl Controller {
     /// Reads the buffer of an admin command into `data`; its completion follows the data.
     pub(super) fn receive(&mut self, now: Time, tag: u16, data: &mut [u8]) -> Result<(), Status> {
         let entry = self.commands.of_tag(tag).entry;
-        let segments = pointers::segments(&*self.memory, &entry, data.len() as u64, self.page)?;
+        let segments = pointers::segments(&*self.memory, &entry, data.len() as u64, MEMORY_PAGE)?;
         if !pointers::gather(&*self.memory, &segments, data) {
             return Err(Status::DATA_TRANSFER_ERROR);
         }

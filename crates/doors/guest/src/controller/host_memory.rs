@@ -5,6 +5,7 @@
 //! queues. Until then it is not known whether the map in it is lost: it is *unsettled*, and accesses of the translation
 //! layer wait.
 
+use device::nvme::MEMORY_PAGE;
 use std::collections::BTreeSet;
 
 use device::hmb::{Change, DESCRIPTOR, Descriptor, Hmb, Identify, Refusal, SetFeatures};
@@ -156,7 +157,7 @@ impl Controller {
             // New memory, or returned memory of whose contents the drive needs nothing any more.
             Change::Enabled { .. } => {
                 let HostMemory { hmb, lent, .. } = &mut self.host_memory;
-                lent.lend(&hmb.usable(), self.page);
+                lent.lend(&hmb.usable(), MEMORY_PAGE);
                 self.needs.push(Need::LendHostMemory(hmb.bytes()));
             }
             Change::Releasing => {
@@ -183,7 +184,7 @@ impl Controller {
         let quad = |entry: &[u8], at: usize| u64::from_le_bytes(std::array::from_fn(|i| entry[at + i]));
         let descriptor = |entry: &[u8]| Descriptor { address: quad(entry, 0), pages: quad(entry, 8) as u32 };
         let list: Vec<Descriptor> = list.chunks_exact(DESCRIPTOR as usize).map(descriptor).collect();
-        let is_memory = |entry: &Descriptor| self.memory.contains(entry.address, u64::from(entry.pages) * self.page);
+        let is_memory = |entry: &Descriptor| self.memory.contains(entry.address, u64::from(entry.pages) * MEMORY_PAGE);
         if list.iter().all(is_memory) { Ok(list) } else { Err(Status::INVALID_FIELD) }
     }
 

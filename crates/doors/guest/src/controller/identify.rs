@@ -1,5 +1,6 @@
 //! Identify (section 5.15): the controller, its namespaces, and their lists.
 
+use device::nvme::MEMORY_PAGE;
 use sim::Time;
 
 use super::Controller;
@@ -98,7 +99,7 @@ impl Controller {
     /// | AWUN, AWUPF | single blocks, wherever they are, are written atomically; more in a [mapping unit](Self::atomicity) |
     fn identify_controller(&self) -> Page {
         let mut page = Page::new();
-        let transfer = (self.transfer_max / self.page).ilog2() as u8;
+        let transfer = (self.transfer_max / MEMORY_PAGE).ilog2() as u8;
         page.put(0, VENDOR.to_le_bytes());
         page.put(2, VENDOR.to_le_bytes());
         page.text(4, 20, &self.identity.serial);

@@ -21,6 +21,7 @@ mod registers;
 mod saved;
 mod zones;
 
+use device::nvme::MEMORY_PAGE;
 use std::collections::BTreeSet;
 
 use host_interface::external::{Access, External, step_lane};
@@ -94,8 +95,6 @@ pub struct Controller {
     device: device::Nvme,
     memory: Box<dyn GuestMemory>,
     identity: Identity,
-    /// Bytes of a memory page.
-    page: u64,
     unit: u64,
     transfer_max: u64,
     has_write_cache: bool,
@@ -170,14 +169,12 @@ impl Controller {
     /// Creates a disabled controller whose host has `memory`.
     pub fn new(config: &ControllerConfig, memory: Box<dyn GuestMemory>) -> Controller {
         let link = Pcie::new(&config.link);
-        let page = u64::from(config.device.host_page);
         let tags = config.device.max_commands as u16;
         Controller {
             device: device::Nvme::for_host(&config.device, QUEUES, link.round_trip()),
             link,
             memory,
             identity: config.identity.clone(),
-            page,
             unit: config.unit,
             transfer_max: config.transfer_max,
             has_write_cache: config.write_cache,
@@ -199,7 +196,7 @@ impl Controller {
             placement: config.placement.map(Placement::new),
             logs: Logs::new(),
             events: Events::default(),
-            host_memory: HostMemory::new(config.device.hmb.identify(), page, config.lent),
+            host_memory: HostMemory::new(config.device.hmb.identify(), MEMORY_PAGE, config.lent),
             background: Background::default(),
             doorbell_buffer: None,
             needs: Vec::new(),

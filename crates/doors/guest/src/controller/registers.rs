@@ -1,5 +1,6 @@
 //! Controller registers in BAR 0 (section 3.1): capabilities, configuration, status, admin queue addresses, doorbells.
 
+use device::nvme::MEMORY_PAGE;
 use sim::{Schedule, Time};
 
 use super::zones::{ALL_SETS, ONLY_NVM};
@@ -77,7 +78,7 @@ impl Controller {
     /// Returns the capabilities (CAP): queues are contiguous, a subsystem reset is supported, memory pages have one
     /// size, and the NVM command set is the only one unless there are zones.
     fn capabilities(&self) -> u64 {
-        let page = u64::from(self.page.trailing_zeros() - 12);
+        let page = u64::from(MEMORY_PAGE.trailing_zeros() - 12);
         let (contiguous, subsystem_reset, sets) = (1 << 16, 1 << 36, 1 | self.more_sets());
         let queues = u64::from(QUEUE_ENTRIES_MAX - 1) | contiguous;
         queues | TIMEOUT << 24 | subsystem_reset | sets << 37 | page << 48 | page << 52
@@ -170,7 +171,7 @@ impl Controller {
         let [submission, completion] = r.admin_entries();
         let (page, command_set, arbitration) = (r.cc >> 7 & 15, r.command_set(), r.cc >> 11 & 7);
         let has_sets = command_set == ONLY_NVM || command_set == ALL_SETS && self.has_zones();
-        let fits = page == self.page.trailing_zeros() - 12 && has_sets && arbitration == 0;
+        let fits = page == MEMORY_PAGE.trailing_zeros() - 12 && has_sets && arbitration == 0;
         if !fits || submission < 2 || completion < 2 {
             return self.fail();
         }

@@ -170,7 +170,6 @@ impl Shape {
             time_bits: 24,
             management: Management {
                 policy: Policy::Greedy,
-                consolidate: true,
                 collect_start: 2,
                 tokens: self.tokens,
                 journal_pages: self.journal,

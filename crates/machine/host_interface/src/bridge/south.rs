@@ -32,16 +32,12 @@ pub(super) struct South {
     /// Maximum number of read sectors in the DMA, and the times at which the last `room` of them leave it.
     room: usize,
     leaves: VecDeque<Time>,
-    /// Write sectors requested ahead of the one on the wire, and the times at which the last ones were on the wire.
-    read_ahead: usize,
-    carried: VecDeque<Time>,
 }
 
 impl South {
     pub fn new(sata: &SataConfig, chipset: &Chipset) -> South {
         let room = (chipset.dma.buffer / SECTOR) as usize;
         assert!(room > 0, "a DMA with a buffer of {} bytes, expected a sector", chipset.dma.buffer);
-        let read_ahead = chipset.dma.read_ahead as usize;
         South {
             sata: Sata::new(sata),
             dmi: Dmi::new(&DmiConfig { bandwidth: chipset.dmi_bandwidth, latency: chipset.dmi_latency }),
@@ -49,8 +45,6 @@ impl South {
             drained: Time::ZERO,
             room,
             leaves: VecDeque::with_capacity(room + 1),
-            read_ahead,
-            carried: VecDeque::with_capacity(read_ahead + 1),
         }
     }
 
@@ -124,7 +118,8 @@ impl South {
     }
 
     /// Moves data to the drive: for each sector B at the start of a region, E, and D. The DMA requests the next sector
-    /// from memory when the last is on the wire, or earlier by its read-ahead.
+    /// from memory when the last has been on the wire: each piece of a write is fetched, sent and written before the
+    /// next (Kim et al., IEICE Trans. E92-D, 2009, 3.3).
     pub fn send<S: Schedule<Event>>(
         &mut self,
         now: Time,
@@ -133,10 +128,8 @@ impl South {
         shared: &mut Shared,
         spans: &mut Spans<'_, S>,
     ) -> Transfer {
-        let South { sata, dmi, read_ahead, carried, .. } = self;
-        carried.clear();
-        let mut outward =
-            Outward { dmi, shared, now, slot, asked: Time::ZERO, first: None, read_ahead: *read_ahead, carried };
+        let South { sata, dmi, .. } = self;
+        let mut outward = Outward { dmi, shared, now, slot, carried: None };
         sata.data_paced(now, Direction::ToDevice, bytes, SECTOR, &mut outward, |way, span| {
             spans.link(way, "data", span)
         })
@@ -189,32 +182,22 @@ struct Outward<'a> {
     shared: &'a mut Shared,
     now: Time,
     slot: u16,
-    /// Time of the DMA's last request.
-    asked: Time,
-    /// Time at which the wire was first ready.
-    first: Option<Time>,
-    read_ahead: usize,
-    carried: &'a mut VecDeque<Time>,
+    /// Time by which the last sector was on the wire.
+    carried: Option<Time>,
 }
 
 impl Pace for Outward<'_> {
     fn may_start(&mut self, at: Time, bytes: u64) -> Time {
-        let first = *self.first.get_or_insert(at);
-        let room = match self.carried.len() > self.read_ahead {
-            true => self.carried.pop_front().expect("one was carried"),
-            false => first,
-        };
-        let mut from = room.max(self.asked);
+        let mut from = self.carried.unwrap_or(at);
         if self.shared.walk.step(self.slot, bytes) {
             from = look(self.dmi, self.shared, self.now, from, self.shared.look as u32);
         }
-        self.asked = from;
         let asked = self.dmi.request(from, Direction::ToHost);
         let read = self.shared.memory.stream(asked + self.shared.memory.latency(), bytes).to;
         at.max(self.dmi.data(read, Direction::ToDevice, bytes).to + self.dmi.latency())
     }
 
     fn passed(&mut self, at: Time, _bytes: u64) {
-        self.carried.push_back(at);
+        self.carried = Some(at);
     }
 }

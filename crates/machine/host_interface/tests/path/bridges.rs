@@ -91,10 +91,9 @@ impl Slow<'_> {
         let frame = |fis: f64| 2.0 * half + byte * (fis + 12.0);
         let mut wire = self.task(WIRE, frame(28.0), at, &[]);
         let (mut done, mut last) = (0, wire);
-        let mut carried: Vec<usize> = Vec::new();
-        let (mut asked, mut opened): (Option<usize>, Option<usize>) = (None, None);
+        let mut carried: Option<usize> = None;
         while done < bytes {
-            let fis = (bytes - done).min(u64::from(sata.data_fis));
+            let fis = (bytes - done).min(u64::from(link::sata::DATA_MAX));
             if !up && (done > 0 || !sata.auto_activate) {
                 wire = self.task(WIRE, frame(4.0), 0.0, &[(wire, 0.0)]);
             }
@@ -117,24 +116,17 @@ impl Slow<'_> {
                     self.leaves.push(leaf);
                     last = self.task(MEMORY, self.memory(part), 0.0, &[(leaf, across)]);
                 } else {
-                    let ahead = chipset.dma.read_ahead as usize;
-                    // The DMA has room for this many sectors and the one on the wire.
-                    let begins = match carried.len() > ahead {
-                        true => carried[carried.len() - 1 - ahead],
-                        false => *opened.get_or_insert(wire),
-                    };
-                    let mut after = vec![(begins, 0.0)];
-                    after.extend(asked.map(|asked| (asked, -self.tasks[asked].length)));
+                    // The DMA has room for only the sector on the wire.
+                    let mut after = vec![(carried.unwrap_or(wire), 0.0)];
                     if self.table(done + sector) {
                         after = vec![self.look_south(&after)];
                     }
                     let ask = self.task(DMI_UP, self.dmi(16.0), 0.0, &after);
-                    asked = Some(ask);
                     let wait = across + in_ns(chipset.memory.latency);
                     let read = self.task(MEMORY, self.memory(part), 0.0, &[(ask, wait)]);
                     let there = self.task(DMI_DOWN, self.dmi(part), 0.0, &[(read, 0.0)]);
                     wire = self.task(WIRE, byte * part, 0.0, &[(wire, 0.0), (there, across)]);
-                    carried.push(wire);
+                    carried = Some(wire);
                     last = wire;
                 }
             }
@@ -224,7 +216,7 @@ fn bridged(link: link::Config, chipset: host::Chipset) -> Config {
 
 pub fn chipset() -> impl Strategy<Value = host::Chipset> {
     let times = (0u64..300, 0u64..300, 0u64..120);
-    let dma = (prop_oneof![Just(512u64), Just(4096), Just(65_536)], 1u32..9, 0u32..4, 1u64..9);
+    let dma = (prop_oneof![Just(512u64), Just(4096), Just(65_536)], 1u32..9, 1u64..9);
     (times, dma, 100u64..3_000, 500u64..8_000, any::<bool>()).prop_map(|(times, dma, dmi, memory, refreshed)| {
         host::Chipset {
             model: host::ChipsetModel::Bridges,
@@ -237,19 +229,14 @@ pub fn chipset() -> impl Strategy<Value = host::Chipset> {
                 refresh_interval: if refreshed { ns(7_800) } else { Time::ZERO },
                 refresh: Time::from_ps(127_500),
             },
-            dma: host::DmaConfig { region: dma.0, entries: dma.1, read_ahead: dma.2, buffer: dma.3 * 512 },
+            dma: host::DmaConfig { region: dma.0, entries: dma.1, buffer: dma.2 * 512 },
         }
     })
 }
 
 pub fn link_config() -> impl Strategy<Value = link::Config> {
-    let sata = (1u8..4, 1u32..17, any::<bool>(), 0u64..900).prop_map(|(generation, fis, auto_activate, handshake)| {
-        link::Config::Sata(link::SataConfig {
-            generation,
-            data_fis: fis * 512,
-            auto_activate,
-            handshake: ns(handshake / 2 * 2),
-        })
+    let sata = (1u8..4, any::<bool>(), 0u64..900).prop_map(|(generation, auto_activate, handshake)| {
+        link::Config::Sata(link::SataConfig { generation, auto_activate, handshake: ns(handshake / 2 * 2) })
     });
     let ddr = (any::<bool>(), 1u32..9, 100u64..1_700).prop_map(|(eight, cas_latency, rate)| {
         link::Config::Ddr(link::DdrConfig {

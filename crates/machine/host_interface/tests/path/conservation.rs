@@ -86,14 +86,13 @@ fn ahci() -> impl Strategy<Value = Config> {
 }
 
 fn ufshci() -> impl Strategy<Value = Config> {
-    let link = (1u8..4, 1u8..3, 1u32..8, 1u32..17);
+    let link = (1u8..4, 1u8..3, 1u32..8);
     let host = (1u32..4, 1u32..33, 1u64..64, 0u8..3, 1u32..31);
-    (link, host, 1u32..6, 1u32..33).prop_map(|((gear, lanes, frames, per_afc), host, calls, sectors)| {
+    (link, host, 1u32..6, 1u32..33).prop_map(|((gear, lanes, frames), host, calls, sectors)| {
         let (cores, slots, max, completion, threshold) = host;
         let mut config = ufs();
         let credits = frames * 288;
-        config.link =
-            link::Config::Ufs(link::UfsConfig { gear, lanes, credits, frames_per_afc: per_afc, ..Default::default() });
+        config.link = link::Config::Ufs(link::UfsConfig { gear, lanes, credits, ..Default::default() });
         (config.host.cores, config.host.queue_depth, config.host.max_transfer) = (cores, slots, max * 1024);
         match completion {
             0 => config.host.completion = host::Completion::polling(ns(100)),

@@ -4,6 +4,7 @@
 //! the minimum that the controller needs. Channels, dies, planes and all times stay the same: the copy is as fast as
 //! the drive, but fills, wears and collects sooner by that factor.
 
+use device::nvme::MEMORY_PAGE;
 use nand::PayloadKind;
 
 use crate::error::{Place, SystemError, one_line};
@@ -130,8 +131,7 @@ fn changes(
             .max(hmb.min_descriptor)
             .max(whole.host.hmb.contiguous)
             .max(whole.caches.host_memory.unit.unwrap_or(0));
-        let page = u64::from(whole.device.host_page);
-        let scaled = (hmb.size / part).max(least).min(hmb.size).next_multiple_of(page);
+        let scaled = (hmb.size / part).max(least).min(hmb.size).next_multiple_of(MEMORY_PAGE);
         found.push(("device.hmb.size", format!("{scaled}B")));
     }
     Some(found)

@@ -45,7 +45,7 @@ impl Parts {
         let lent = host_interface::hmb::lent(
             host_interface.host.hmb,
             host_interface.device.hmb.identify(),
-            u64::from(host_interface.device.host_page),
+            device::nvme::MEMORY_PAGE,
         );
         let ftl = translation(system, geometry, payload, lent);
         let page_mapped = |own: &System, geometry| translation(own, geometry, payload, 0);

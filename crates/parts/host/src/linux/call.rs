@@ -69,7 +69,7 @@ impl Linux {
         let beyond = area.first + area.pages;
         let cached = |page: u64| page < beyond && places[page as usize] != ON_FILE;
         let request = (end - page).min(u64::from(u16::MAX)) as u32;
-        let window = readahead.on_demand(page, request, marked, caller.opened, self.config.readahead_pages(), cached);
+        let window = readahead.on_demand(page, request, marked, caller.opened, cached);
         let pages = (window.start + u64::from(window.pages)).min(beyond).saturating_sub(window.start) as u32;
         if marked {
             // No thread waits for these pages, so read only as far as frames are free.

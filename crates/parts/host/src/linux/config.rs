@@ -1,6 +1,6 @@
 //! Keys of the kernel: table `[kernel]`. The cost of its steps and its memory management.
 
-use keys::{BOOL, COUNT, Conflict, FRACTION, NUMBER, SIZE, TIME, assumed, expect, given, power_of_two, section};
+use keys::{BOOL, COUNT, Conflict, NUMBER, SIZE, TIME, assumed, expect, given, power_of_two, section};
 use sim::{Rng, Time};
 
 use crate::cpu::PAGE;
@@ -8,7 +8,6 @@ use crate::cpu::PAGE;
 const STEPS: &str =
     "step times of Linux in 2012 on a 2.5 GHz core, as far as papers on fast drives break them down; only sums matter";
 const SPREAD: &str = "half of the mean: interrupts, caches and locks";
-const READAHEAD: &str = "Linux: mm/readahead.c, VM_MAX_READAHEAD of 128 KiB and get_init_ra_size";
 
 section! {
     /// A kernel that manages memory like Linux. Each step's duration is log-normal, with a mean and a standard deviation.
@@ -61,14 +60,6 @@ section! {
             "Whether main memory holds the kernel's page tables, page-cache nodes and frame records, so that faults and calls \
              wait for them.",
             when "memory.type" is "hybrid";
-        "kernel.readahead" readahead: u64 = SIZE.within(4096.0, 16777216.0),
-            given("128KiB", READAHEAD),
-            "Maximum readahead, a power of two of pages.",
-            when "memory.files" is "drive";
-        "kernel.readahead_initial" readahead_initial: u64 = SIZE.within(4096.0, 16777216.0),
-            given("16KiB", READAHEAD),
-            "Initial readahead of a one-page read.",
-            when "memory.files" is "drive";
         "kernel.mapped_misses" mapped_misses: u32 = COUNT.within(0.0, 1000000.0),
             given("100", "Linux: mm/filemap.c, MMAP_LOTSAMISS"),
             "Misses minus hits of a mapped file above which a fault no longer reads around.",
@@ -76,18 +67,6 @@ section! {
         "kernel.swap_cluster" swap_cluster: u32 = COUNT.within(1.0, 1024.0),
             given("8", "Linux: vm.page-cluster is 3"),
             "Number of pages that are swapped in together, a power of two.",
-            when "memory.files" is "drive";
-        "kernel.dirty_background" dirty_background: f64 = FRACTION,
-            given("0.1", "Linux: vm.dirty_background_ratio"),
-            "Dirty file pages, as a fraction of memory, at which background writing starts.",
-            when "memory.files" is "drive";
-        "kernel.dirty" dirty: f64 = FRACTION,
-            given("0.2", "Linux: vm.dirty_ratio"),
-            "Dirty file pages, as a fraction of memory, at which writers wait.",
-            when "memory.files" is "drive";
-        "kernel.command" command: u64 = SIZE.within(4096.0, 16777216.0),
-            given("128KiB", "nvmm: Effect of Prefetching, 128 KB in an access"),
-            "Maximum size of a command.",
             when "memory.files" is "drive";
         "kernel.journal" journal: u64 = SIZE.within(4096.0, 1048576.0),
             assumed("8KiB", "a descriptor with a block of metadata, and a commit block"),
@@ -100,21 +79,9 @@ section! {
 
 impl LinuxConfig {
     fn several(&self) -> Result<(), Conflict> {
-        for (key, bytes) in [
-            ("kernel.readahead", self.readahead),
-            ("kernel.readahead_initial", self.readahead_initial),
-            ("kernel.command", self.command),
-            ("kernel.journal", self.journal),
-        ] {
-            let pages = bytes.is_multiple_of(PAGE) && (bytes / PAGE).is_power_of_two();
-            expect(pages, &[key], "a power of two of pages of 4KiB")?;
-        }
-        power_of_two("kernel.swap_cluster", self.swap_cluster.into())?;
-        let (initial, dirty) = ("kernel.readahead_initial", "kernel.dirty");
-        let most = "at most kernel.readahead";
-        expect(self.readahead_initial <= self.readahead, &[initial, "kernel.readahead"], most)?;
-        let ordered = self.dirty_background <= self.dirty;
-        expect(ordered, &["kernel.dirty_background", dirty], "at most kernel.dirty")
+        let pages = self.journal.is_multiple_of(PAGE) && (self.journal / PAGE).is_power_of_two();
+        expect(pages, &["kernel.journal"], "a power of two of pages of 4KiB")?;
+        power_of_two("kernel.swap_cluster", self.swap_cluster.into())
     }
 
     /// Draws the duration of a step with this mean.
@@ -129,28 +96,8 @@ impl LinuxConfig {
         Time::from_ps(draw as u64)
     }
 
-    /// Returns the size of the first and of the longest readahead window, in pages.
-    pub(super) fn readahead_pages(&self) -> (u32, u32) {
-        (pages(self.readahead_initial), pages(self.readahead))
-    }
-
-    /// Returns the number of dirty file pages per 1,024 frames beyond which write-back starts, and beyond which writers
-    /// wait.
-    pub(super) fn dirty_per_1024(&self) -> (u32, u32) {
-        ((self.dirty_background * 1024.0) as u32, (self.dirty * 1024.0) as u32)
-    }
-
-    /// Returns the maximum number of pages per command.
-    pub(super) fn command_pages(&self) -> u32 {
-        pages(self.command)
-    }
-
     /// Returns the number of pages that an fsync adds to the journal.
     pub(super) fn journal_pages(&self) -> u32 {
-        pages(self.journal)
+        (self.journal / PAGE) as u32
     }
-}
-
-fn pages(bytes: u64) -> u32 {
-    (bytes / PAGE) as u32
 }

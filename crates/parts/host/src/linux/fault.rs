@@ -3,6 +3,7 @@
 use sim::Time;
 
 use super::frames::{CACHED, DIRTY, LOCKED, MAPPED, REFERENCED};
+use super::readahead::LONGEST;
 use super::{ABSENT, AreaKind, Linux, ON_FILE, Operation, SWAPPED};
 
 impl Linux {
@@ -57,7 +58,7 @@ impl Linux {
     /// Reads a page of a mapped file, together with its neighborhood unless misses far outnumber hits. Returns when the
     /// thread has submitted the reads, or `None` if it waits for a frame.
     fn read_mapped(&mut self, thread: u16, page: u64, at: Time) -> Option<Time> {
-        let longest = u64::from(self.config.readahead_pages().1);
+        let longest = u64::from(LONGEST);
         let around = self.area(page) == AreaKind::Mapped && {
             // Linux limits the counter too; beyond ten times the bound it makes no difference.
             self.mapped_misses = (self.mapped_misses + 1).min(10 * self.config.mapped_misses.max(1));

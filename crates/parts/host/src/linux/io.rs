@@ -7,6 +7,9 @@ use super::frames::{DIRTY, LOCKED, MAPPED, MARKED, NONE, RECLAIM, WRITEBACK};
 use super::{DriveCommand, KernelEvent, Linux, ON_FILE, Operation, SWAPPED};
 use crate::cpu::PAGE;
 
+/// Maximum pages of a command. Given: 128 KiB (NVMM, "Effect of Prefetching": 128 KB in an access).
+const COMMAND_PAGES: u32 = 32;
+
 /// The purpose of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -194,7 +197,7 @@ impl Linux {
     pub(super) fn read_frames(&mut self, frames: &[(u64, u32)], at: Time) -> Time {
         self.stats.pages_read += frames.len() as u64;
         let mut at = at;
-        for run in runs(frames, self.config.command_pages()) {
+        for run in runs(frames, COMMAND_PAGES) {
             at += self.config.draw(self.config.submit, &mut self.rng);
             let list = run.iter().map(|(_, frame)| *frame).collect();
             self.command(Purpose::Read, run[0].0, run.len() as u32, list, None, at);
@@ -207,7 +210,7 @@ impl Linux {
         self.stats.pages_written += frames.len() as u64;
         frames.sort_unstable();
         let (mut at, mut commands) = (at, 0);
-        for run in runs(&frames, self.config.command_pages()) {
+        for run in runs(&frames, COMMAND_PAGES) {
             at += self.config.draw(self.config.submit, &mut self.rng);
             let list = run.iter().map(|(_, frame)| *frame).collect();
             self.command(Purpose::Write, run[0].0, run.len() as u32, list, waiter, at);

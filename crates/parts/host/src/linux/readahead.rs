@@ -4,6 +4,11 @@
 //! its first page carries a mark. Reading the marked page triggers reading the next, larger window, so that sequential
 //! reads never wait.
 
+/// Pages of the longest window. Given: VM_MAX_READAHEAD of 128 KiB in Linux's `mm/readahead.c`.
+pub const LONGEST: u32 = 32;
+/// Pages of the window of a one-page read at the beginning of a file. Given: get_init_ra_size in the same file, 16 KiB.
+const INITIAL: u32 = 4;
+
 /// A range of pages to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
@@ -27,42 +32,40 @@ pub struct ReadAhead {
 
 impl ReadAhead {
     /// Selects the window when a read of `request` pages finds page `offset` missing or `marked`. `first` is the first
-    /// page of the file, `longest` the longest window, `initial` the window for a single page. `cached` tells whether a
-    /// page is in memory.
+    /// page of the file. `cached` tells whether a page is in memory.
     pub fn on_demand(
         &mut self,
         offset: u64,
         request: u32,
         marked: bool,
         first: u64,
-        (initial, longest): (u32, u32),
         cached: impl Fn(u64) -> bool,
     ) -> Window {
         let expected = self.start + u64::from(self.size - self.ahead);
         let end = self.start + u64::from(self.size);
         if offset != first && self.size > 0 && (offset == expected || offset == end) {
             self.start = end;
-            self.size = self.next_size(self.size, longest);
+            self.size = next_size(self.size);
             self.ahead = self.size;
         } else if marked {
             // The mark belongs to another window; skip the pages that are already cached.
-            let Some(start) = (offset + 1..offset + 1 + u64::from(longest)).find(|page| !cached(*page)) else {
+            let Some(start) = (offset + 1..offset + 1 + u64::from(LONGEST)).find(|page| !cached(*page)) else {
                 return Window::default();
             };
-            self.size = self.next_size((start - offset) as u32 + request, longest);
+            self.size = next_size((start - offset) as u32 + request);
             self.start = start;
             self.ahead = self.size;
-        } else if offset == first || request > longest || offset == self.next {
+        } else if offset == first || request > LONGEST || offset == self.next {
             self.start = offset;
-            self.size = first_window(request, initial, longest);
+            self.size = first_window(request);
             self.ahead = if self.size > request { self.size - request } else { self.size };
         } else {
             // A random read: read only the requested pages.
-            return Window { start: offset, pages: request.min(longest), mark: u64::MAX };
+            return Window { start: offset, pages: request.min(LONGEST), mark: u64::MAX };
         }
         if offset == self.start && self.size == self.ahead {
             // The mark would be hit at once, so add the next window.
-            self.ahead = self.next_size(self.size, longest);
+            self.ahead = next_size(self.size);
             self.size += self.ahead;
         }
         Window { start: self.start, pages: self.size, mark: self.start + u64::from(self.size - self.ahead) }
@@ -72,23 +75,24 @@ impl ReadAhead {
     pub fn read(&mut self, next: u64) {
         self.next = next;
     }
+}
 
-    fn next_size(&self, size: u32, longest: u32) -> u32 {
-        if size < longest / 16 { (4 * size).min(longest) } else { (2 * size).min(longest) }
-    }
+fn next_size(size: u32) -> u32 {
+    let larger = if size < LONGEST / 16 { 4 * size } else { 2 * size };
+    larger.min(LONGEST)
 }
 
 /// Returns the first window for a read of `request` pages.
-fn first_window(request: u32, initial: u32, longest: u32) -> u32 {
+fn first_window(request: u32) -> u32 {
     let size = request.next_power_of_two();
-    let larger = if size <= longest / 32 {
-        size * initial
-    } else if size <= longest / 4 {
+    let larger = if size <= LONGEST / 32 {
+        size * INITIAL
+    } else if size <= LONGEST / 4 {
         size * 2
     } else {
-        longest
+        LONGEST
     };
-    larger.min(longest)
+    larger.min(LONGEST)
 }
 
 #[cfg(test)]
@@ -104,7 +108,7 @@ mod tests {
         for page in pages {
             let (missing, marked) = (!there.contains(&page), marks.remove(&page));
             if missing || marked {
-                let window = state.on_demand(page, 1, marked && !missing, first, (4, 32), |page| there.contains(&page));
+                let window = state.on_demand(page, 1, marked && !missing, first, |page| there.contains(&page));
                 windows.push((window.start, window.pages));
                 there.extend(window.start..window.start + u64::from(window.pages));
                 marks.insert(window.mark);
@@ -135,9 +139,9 @@ mod tests {
     #[test]
     fn a_long_request_reads_the_longest_window_and_continues() {
         let mut state = ReadAhead::default();
-        let window = state.on_demand(0, 64, false, 0, (4, 32), |_| false);
+        let window = state.on_demand(0, 64, false, 0, |_| false);
         assert_eq!((window.start, window.pages), (0, 64));
-        let window = state.on_demand(window.mark, 1, true, 0, (4, 32), |_| false);
+        let window = state.on_demand(window.mark, 1, true, 0, |_| false);
         assert_eq!((window.start, window.pages), (64, 32));
     }
 }

@@ -5,6 +5,11 @@ use sim::Time;
 use super::frames::{ACTIVE, CACHED, DIRTY, LOCKED, MAPPED, NONE, RECLAIM, REFERENCED, WRITEBACK};
 use super::{AreaKind, Linux, SWAPPED};
 
+/// Dirty file pages per 1,024 frames beyond which background writing starts. Given: 10 %, vm.dirty_background_ratio.
+const BACKGROUND_PER_1024: u64 = 102;
+/// Dirty file pages per 1,024 frames beyond which writers wait. Given: 20 %, vm.dirty_ratio.
+const DIRTY_PER_1024: u64 = 204;
+
 impl Linux {
     /// Returns the initial flags of a page of a file.
     pub(super) fn file_flags(&self, page: u64) -> u16 {
@@ -145,12 +150,12 @@ impl Linux {
     }
 
     pub(super) fn too_dirty(&self) -> bool {
-        u64::from(self.dirty) * 1024 > u64::from(self.frames.total()) * u64::from(self.config.dirty_per_1024().1)
+        u64::from(self.dirty) * 1024 > u64::from(self.frames.total()) * DIRTY_PER_1024
     }
 
     /// Writes the oldest dirty pages if their number exceeds the first bound.
     pub(super) fn write_behind(&mut self, now: Time) {
-        let bound = (u64::from(self.frames.total()) * u64::from(self.config.dirty_per_1024().0) / 1024) as u32;
+        let bound = (u64::from(self.frames.total()) * BACKGROUND_PER_1024 / 1024) as u32;
         if self.dirty <= bound {
             return;
         }

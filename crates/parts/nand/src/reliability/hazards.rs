@@ -71,7 +71,8 @@ impl Hazards {
             if let Some(errors) = &self.errors {
                 let reads = store.read_of(block);
                 let age = clock.saturating_sub(store.written_of(block));
-                rate = rate.max(errors.rate(self.cycles_of(block, store), age, reads, op.slc));
+                let slc = store.has_slc() && store.is_slc(block);
+                rate = rate.max(errors.rate(self.cycles_of(block, store), age, reads, slc));
             }
         }
         let mut outcome = Outcome { retries: 0, lost: false };

@@ -1,5 +1,5 @@
-//! Garbage collection: moves the needed data out of a block, page by page, and brings segments of a page together that
-//! all kept times see alike.
+//! Garbage collection: moves the needed data out of a block, page by page, and gathers the segments of a page that all
+//! kept times see alike from their entries into one (NVMM, "Use of the Bit Vector's Sub-Page Valid Bits").
 
 use media::{Action, Class, ReadOp, Status};
 
@@ -186,7 +186,7 @@ impl Nvmm {
         let Some(first) = self.chain.nodes.iter().position(here) else { return Ok(false) };
         // Merging needs more room than it frees at first.
         let roomy = self.blocks.free_count() >= 2;
-        let gather = (self.config.management.consolidate || self.collector.gather) && roomy && first < 64;
+        let gather = roomy && first < 64;
         let of_class = |at: usize| gather && at < 64 && classes[at] == classes[first];
         let elsewhere = (self.chain.nodes.iter().enumerate())
             .filter(|(at, node)| of_class(*at) && node.entry.has_data() && !here(node))

@@ -26,13 +26,7 @@ pub fn config() -> Config {
         open_blocks: 1,
         tags: 4,
         time_bits: 24,
-        management: Management {
-            policy: Policy::LongestChain,
-            consolidate: true,
-            collect_start: 2,
-            tokens: 3,
-            journal_pages: 16,
-        },
+        management: Management { policy: Policy::LongestChain, collect_start: 2, tokens: 3, journal_pages: 16 },
     }
 }
 

@@ -4,6 +4,7 @@
 //! text of the specification was not available: QEMU refuses an overlap only for the formats that name namespaces, which
 //! are not supported.
 
+use device::nvme::MEMORY_PAGE;
 use media::{Op, Request};
 
 use super::Plan;
@@ -41,7 +42,7 @@ impl Controller {
         let placement = self.handle_of(entry)?;
         let list_bytes = u64::from(count) * RANGE;
         let mut list = vec![0; list_bytes as usize];
-        let segments = pointers::segments(&*self.memory, entry, list_bytes, self.page)?;
+        let segments = pointers::segments(&*self.memory, entry, list_bytes, MEMORY_PAGE)?;
         if !pointers::gather(&*self.memory, &segments, &mut list) {
             return Err(Status::DATA_TRANSFER_ERROR);
         }

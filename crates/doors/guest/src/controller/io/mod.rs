@@ -4,6 +4,7 @@ mod compare;
 pub(super) mod copy;
 mod fused;
 
+use device::nvme::MEMORY_PAGE;
 use std::collections::VecDeque;
 
 use device::Output as DeviceOutput;
@@ -142,7 +143,7 @@ impl Controller {
         let namespace = self.namespace(entry)?;
         let count = u64::from(entry.dword(10) & 0xff) + 1;
         let mut list = vec![0; (count * RANGE) as usize];
-        let segments = pointers::segments(&*self.memory, entry, count * RANGE, self.page)?;
+        let segments = pointers::segments(&*self.memory, entry, count * RANGE, MEMORY_PAGE)?;
         if !pointers::gather(&*self.memory, &segments, &mut list) {
             return Err(Status::DATA_TRANSFER_ERROR);
         }
@@ -197,7 +198,7 @@ impl Controller {
             return Err(Status::SANITIZE_IN_PROGRESS);
         }
         if is_transfer(&entry) || entry.opcode() == opcode::COMPARE {
-            let segments = pointers::segments(&*self.memory, &entry, bytes, self.page)?;
+            let segments = pointers::segments(&*self.memory, &entry, bytes, MEMORY_PAGE)?;
             self.commands.of_tag_mut(tag).segments = segments;
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! I/O Management Receive and Send (7.3 and 7.4): the status of reclaim unit handles, and their update.
 
+use device::nvme::MEMORY_PAGE;
 use std::collections::VecDeque;
 
 use media::Request;
@@ -55,7 +56,7 @@ impl Controller {
             return Err(Status::INVALID_FIELD);
         }
         let mut list = vec![0; bytes as usize];
-        let segments = pointers::segments(&*self.memory, entry, bytes, self.page)?;
+        let segments = pointers::segments(&*self.memory, entry, bytes, MEMORY_PAGE)?;
         if !pointers::gather(&*self.memory, &segments, &mut list) {
             return Err(Status::DATA_TRANSFER_ERROR);
         }
