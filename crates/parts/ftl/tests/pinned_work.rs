@@ -5,8 +5,8 @@
 mod support;
 
 use ftl::config::{
-    Collection, Config, Eviction, Group, HostMemory, Isolation, MapCache, Placement, Policy, ReadCopies, Refresh,
-    SlcCache, Wear,
+    Buffers, Collection, Config, Eviction, Group, HostMemory, Isolation, MapCache, Placement, Policy, ReadCopies,
+    Refresh, SlcCache, Wear,
 };
 use media::Geometry;
 use sim::Time;
@@ -47,6 +47,24 @@ fn with_map_cache(map: MapCache) -> Config {
     Config { geometry, user_units: plain.user_units * 2 * 9 / 10, map_cache: Some(map), ..plain }
 }
 
+/// A hundred map pages, of which few are cached, and a write cache that changes many.
+fn with_large_map(group: Group) -> Config {
+    let geometry = Geometry {
+        channels: 2,
+        chips: 1,
+        dies: 1,
+        planes: 1,
+        blocks: 128,
+        pages: 24,
+        page_bytes: 2048,
+        unit_bytes: 512,
+    };
+    let map = MapCache { frames: 8, frame_units: 1, updates: 7, eviction: Eviction::Lru, entries: None, warm: false };
+    let plain = drive(geometry, 18_000);
+    let buffers = Buffers { write: 200, high: 0, ..plain.buffers };
+    Config { group, map_cache: Some(map), buffers, tags: 32, ..plain }
+}
+
 /// A drive, faults, and bad blocks: die, plane and block.
 type Case = (&'static str, Config, Faults, Vec<(u16, u32, u32)>);
 
@@ -84,6 +102,8 @@ fn cases() -> Vec<Case> {
         ),
         ("a part of the map", with_map_cache(map)),
         ("a part of the map, a block per die", Config { group: Group::Die, ..with_map_cache(map) }),
+        ("a small part of a large map", with_large_map(Group::Drive)),
+        ("a small part of a large map, a block per die", with_large_map(Group::Die)),
         ("entries of the map", with_map_cache(MapCache { entries: Some(40), ..map })),
         (
             "host memory",
@@ -148,7 +168,7 @@ fn work((name, config, faults, bad): Case) -> String {
     let mut world = World::new(config, faults, &bad, 1);
     world.fill();
     let units = u64::from(world.sectors() * 512 / 1024);
-    for _ in 0..6_000 {
+    for _ in 0..units.max(3_000) * 2 {
         world.step_overwriting(units / 2);
     }
     let mixed = |world: &mut World, rounds: u32| {
@@ -205,6 +225,8 @@ refresh after reads: 5122 host, 2200 copies, 0 of them mixed, 50 victims, 49 era
 refresh with age: 4745 host, 4276 copies, 0 of them mixed, 68 victims, 65 erases, e327992f84299baf
 a part of the map: 6928 host, 656 copies, 0 of them mixed, 17 victims, 16 erases, 0b775e014c7cd9c3
 a part of the map, a block per die: 6925 host, 620 copies, 0 of them mixed, 34 victims, 32 erases, 0dcfc4cf4eab920f
+a small part of a large map: 24408 host, 1896 copies, 0 of them mixed, 34 victims, 33 erases, 37531db559631327
+a small part of a large map, a block per die: 24316 host, 1832 copies, 0 of them mixed, 68 victims, 66 erases, d1c202c9331ecb11
 entries of the map: 6506 host, 488 copies, 0 of them mixed, 13 victims, 12 erases, 830b1157d4066be3
 host memory: 6586 host, 312 copies, 0 of them mixed, 11 victims, 10 erases, d4d1f050ee4e9c45
 parity: 3588 host, 2130 copies, 0 of them mixed, 93 victims, 91 erases, 55a9c742919f9b9c

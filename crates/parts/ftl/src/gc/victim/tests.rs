@@ -5,7 +5,9 @@ use sim::{Streams, Time};
 use testkit::flash::{SimpleFlash, Unit};
 
 use crate::Ftl;
-use crate::config::{Axis, Buffers, Collection, Config, Group, Policy, Refresh, Wear};
+use crate::config::{Axis, Buffers, Collection, Config, Eviction, Group, MapCache, Policy, Refresh, Wear};
+use crate::gc::resting::resting_blocks;
+use crate::layout::Layout;
 
 const BLOCKS: u32 = 16;
 const PROGRAMS: u32 = 12;
@@ -256,4 +258,22 @@ fn a_block_is_worth_collecting_ahead_if_it_gives_back_an_eighth() {
     // A whole program is a gain at all.
     let ftl = drive(Policy::Greedy, &[22, 23]);
     assert!(ftl.gains(0) && !ftl.gains(1));
+}
+
+#[test]
+fn a_quarter_of_the_spare_blocks_may_rest() {
+    let plain = config(Policy::Greedy);
+    let map = MapCache { frames: 1, frame_units: 1, updates: 0, eviction: Eviction::Lru, entries: None, warm: false };
+    let cached = Config { user_units: 4000, map_cache: Some(map), ..plain.clone() };
+    let data = crate::sizes::all_units(&cached).div_ceil(u64::from(BLOCK_UNITS)) as u32;
+    let resting = |config: &Config, spare: u32| {
+        let blocks = data + config.collection.start + 1 + spare;
+        let config = Config { geometry: Geometry { blocks, ..config.geometry }, ..config.clone() };
+        resting_blocks(&config, &Layout::new(&config))
+    };
+    assert_eq!([7, 8, 11, 12].map(|spare| resting(&cached, spare)), [1, 2, 2, 3]);
+    // No more than the map would fill three times.
+    let map_blocks = (3 * crate::sizes::map_units(&cached)).div_ceil(BLOCK_UNITS) as usize;
+    assert_eq!(resting(&cached, 1000), map_blocks);
+    assert_eq!(resting(&Config { map_cache: None, ..cached }, 1000), 0);
 }
