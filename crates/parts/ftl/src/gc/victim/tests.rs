@@ -277,3 +277,25 @@ fn a_quarter_of_the_spare_blocks_may_rest() {
     assert_eq!(resting(&cached, 1000), map_blocks);
     assert_eq!(resting(&Config { map_cache: None, ..cached }, 1000), 0);
 }
+
+#[test]
+fn a_forced_block_waits_for_room_and_is_forgotten_once_it_is_not_closed() {
+    let forced = |valid: u32, block: u32| {
+        let mut ftl = drive(Policy::Greedy, &[valid]);
+        ftl.gc.force(0, block);
+        (ftl.next_victim(0, false), ftl.gc.units[0].forced.clone())
+    };
+    assert_eq!(forced(5, 0), (Some((0, true)), vec![]));
+    assert_eq!(forced(BLOCK_UNITS, 0), (None, vec![0]), "its units do not fit");
+    assert_eq!(forced(5, BLOCKS - 1), (None, vec![]), "it was erased");
+}
+
+#[test]
+fn no_victim_is_chosen_while_the_last_room_is_needed() {
+    let mut ftl = drive(Policy::Greedy, &[5, 6]);
+    assert_eq!(ftl.next_victim(0, true), Some((2, false)), "an empty block");
+    let mut full = drive(Policy::Greedy, &[5, 6]);
+    assert!(full.room(0, crate::space::parallel_unit::Stream::Copy).is_some(), "the last free block is opened");
+    full.start_victim(0, 0, false);
+    assert_eq!(full.next_victim(0, true), None);
+}
