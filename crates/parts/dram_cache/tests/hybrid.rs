@@ -570,6 +570,8 @@ fn configurations_that_cannot_work_say_why() {
     let fault = |config: Config| config.fault().expect("a fault");
     assert_eq!(fault(Config { sets: 3, ..config() }), "sets is 3, expected a power of two");
     assert_eq!(fault(Config { ways: 0, ..config() }), "ways is 0, expected 1 to 256");
+    let fault_of = |fetches| fault(Config { fetches, prefetches: 0, ..config() });
+    assert_eq!(fault_of(0), "fetches is 0, expected 1 to 65536");
     assert_eq!(fault(Config { prefetches: 5, ..config() }), "prefetches is 5, expected 0 to 4");
     assert_eq!(fault(Config { cold: 9, ..config() }), "cold is 9, expected 0 to 4");
     assert_eq!(fault(Config { page_bytes: 32, ..config() }), "page_bytes is 32, expected 64 to 1048576");
