@@ -1,4 +1,4 @@
-"""The mutants of Rust sources: which places they change, into what, and which of them a seed draws."""
+"""The mutants of Rust sources: the places that they change, the changed code, and the draw by a seed."""
 
 import subprocess
 from collections.abc import Callable

@@ -61,7 +61,7 @@ def main() -> int:
     if old := stale(reasons, (mutant for mutants in listed.values() for mutant in mutants)):
         raise SystemExit("\n".join([f"{FILE.name}: no such mutant:", *map(str, old)]))
 
-    # All folders are always compiled in, so that a run of some of them does not compile everything again.
+    # All folders are always compiled in, so that a run of one folder leaves the others compiled.
     drawn = [mutant for name in settings for mutant in draw(listed[name], arguments.count, arguments.seed, name)]
     folder_of = {number: next(f for f in settings if m.file.startswith(f"{f}/")) for number, m in enumerate(drawn)}
     chosen = {number: mutant for number, mutant in enumerate(drawn) if folder_of[number] in folders}

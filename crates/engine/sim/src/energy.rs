@@ -112,4 +112,12 @@ mod tests {
         assert_eq!(one * 1000, sum);
         assert_eq!(Energy::of_power(1_000_000, Time::from_s(1)).joules(), 1.0);
     }
+
+    #[test]
+    fn an_energy_is_shown_in_the_largest_unit_of_which_it_has_one() {
+        let shown = |pj: u64| Energy::of_power(pj, Time::from_us(1)).to_string();
+        assert_eq!([1, 999, 1000].map(shown), ["1.000pJ", "999.000pJ", "1.000nJ"]);
+        assert_eq!([999_999, 1_000_000].map(shown), ["999.999nJ", "1.000uJ"]);
+        assert_eq!([1_000_000_000, 1_000_000_000_000].map(shown), ["1.000mJ", "1.000J"]);
+    }
 }

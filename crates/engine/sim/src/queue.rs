@@ -547,7 +547,7 @@ mod tests {
     #[test]
     fn an_event_before_all_others_takes_no_lane() {
         let mut queue = EventQueue::new(1);
-        let in_lanes = |queue: &EventQueue<()>| queue.lanes.iter().map(|lane| lane.waiting()).sum::<u8>();
+        let in_lanes = |queue: &EventQueue<()>| queue.lanes[0].waiting();
         queue.push(Lane(0), Time::from_ns(9), ());
         assert_eq!((queue.len(), in_lanes(&queue)), (1, 0));
         queue.push(Lane(0), Time::from_ns(8), ());
@@ -556,5 +556,14 @@ mod tests {
         queue.pop();
         queue.push(Lane(0), Time::from_ns(9), ());
         assert_eq!((queue.len(), in_lanes(&queue)), (1, 0));
+    }
+
+    #[test]
+    fn an_event_is_due_at_its_time_and_not_before() {
+        let mut queue = EventQueue::new(1);
+        queue.push(Lane(0), Time::from_ps(5), ());
+        assert!(!queue.is_due(Time::from_ps(4)) && queue.pop_until(Time::from_ps(4)).is_none());
+        assert!(queue.is_before(Time::from_ps(6)) && !queue.is_before(Time::from_ps(5)));
+        assert!(queue.is_due(Time::from_ps(5)) && queue.pop_until(Time::from_ps(5)).is_some());
     }
 }

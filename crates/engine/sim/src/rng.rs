@@ -129,4 +129,32 @@ mod tests {
         }
         assert!(counts.iter().all(|c| (9_500..10_500).contains(c)), "{counts:?}");
     }
+
+    #[test]
+    fn the_first_draws_of_a_stream_are_pinned() {
+        let mut rng = Streams::new(1).stream("nand.errors");
+        assert_eq!([rng.bits(), rng.bits()], [530_480_553_332_631_224, 3_727_012_001_063_662_765]);
+    }
+
+    #[test]
+    fn a_draw_equal_to_the_probability_fails() {
+        let rng = Streams::new(3).stream("chance");
+        let draw = rng.clone().unit();
+        assert!(!rng.clone().chance(draw) && rng.clone().chance(draw + f64::EPSILON));
+        let mut certain = rng.clone();
+        assert!(certain.chance(1.0) && !certain.chance(0.0));
+        assert_eq!(certain, rng, "certain outcomes draw nothing");
+    }
+
+    #[test]
+    fn normal_draws_have_their_moments() {
+        let mut rng = Streams::new(5).stream("normal");
+        let draws: Vec<f64> = (0..20_000).map(|_| rng.normal()).collect();
+        let moment = |power: i32| draws.iter().map(|x| x.powi(power)).sum::<f64>() / draws.len() as f64;
+        // Four standard deviations of each mean: of 1, 2, 15 and 96, over 20,000 draws.
+        for (power, expected, variance) in [(1, 0.0, 1.0), (2, 1.0, 2.0), (3, 0.0, 15.0), (4, 3.0, 96.0)] {
+            let off: f64 = moment(power) - expected;
+            assert!(off.abs() < 4.0 * (variance / 20_000.0_f64).sqrt(), "moment {power} is off by {off}");
+        }
+    }
 }

@@ -164,4 +164,15 @@ mod tests {
         let said = size("9200000000GB").unwrap_err().to_string();
         assert_eq!(said, "found \"9200000000GB\", expected at most 9.2e18 bytes");
     }
+
+    #[test]
+    fn zero_is_a_quantity() {
+        assert_eq!((time("0s"), size("0B")), (Ok(Time::ZERO), Ok(0)));
+    }
+
+    #[test]
+    fn a_size_is_shown_in_the_largest_unit_that_divides_it() {
+        assert_eq!([0, 1, 1023, 1024, 4097].map(show_size), ["0B", "1B", "1023B", "1KiB", "4097B"]);
+        assert_eq!([3 << 20, (1 << 30) + (1 << 20), 1 << 50].map(show_size), ["3MiB", "1025MiB", "1PiB"]);
+    }
 }

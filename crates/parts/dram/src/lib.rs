@@ -13,12 +13,12 @@
 //! them into bursts as its queues have room, so that a DMA of many KiB is one request:
 //!
 //! ```
-//! use dram::{Config, Device, Kind, Memory, Request};
+//! use dram::{Config, Device, RequestKind, Memory, Request};
 //! use sim::Time;
 //!
 //! let config = Config::new(Device::preset("DDR4-2400")?);
 //! let mut memory = Memory::interleaved(&config, 2, 256)?;
-//! memory.submit(Time::ZERO, Request { id: 7, kind: Kind::Read, address: 4096, bytes: 64, ..Request::default() });
+//! memory.submit(Time::ZERO, Request { id: 7, kind: RequestKind::Read, address: 4096, bytes: 64, ..Request::default() });
 //! let mut done = Vec::new();
 //! while let Some(now) = memory.next_event() {
 //!     memory.advance(now, &mut done);

@@ -583,5 +583,78 @@ fn configurations_that_cannot_work_say_why() {
     assert_eq!(with(Keys { ways: 0, ..keys() }), "ways is 0, expected 1 to 256");
     assert_eq!(with(Keys { prefetch, ..keys() }), "prefetches is 5, expected 0 to 4");
     assert_eq!(with(Keys { cold: 9, ..keys() }), "cold is 9, expected 0 to 4");
+    let fault_of = |fetches| {
+        with(Keys { fetches, prefetch: Prefetch { kind: PrefetchKind::None, window: 1, fetches: 1 }, ..keys() })
+    };
+    assert_eq!(fault_of(0), "fetches is 0, expected 1 to 65536");
     assert_eq!(fault(Config { page_bytes: 32, ..config() }), "page_bytes is 32, expected 64 to 1048576");
 }
+
+/// Results are pinned: the statistics of caches under random requests, and under sequential readers among random ones. A
+/// difference that nobody can explain is a bug (CONTRIBUTING.md, *When an answer changes*).
+#[test]
+fn the_work_of_each_prefetcher_is_pinned() {
+    let mut found = Vec::new();
+    let prefetchers = [
+        (PrefetchKind::None, 1),
+        (PrefetchKind::Sequential, 3),
+        (PrefetchKind::Adaptive, 16),
+        (PrefetchKind::Ahead, 8),
+    ];
+    for (kind, window) in prefetchers {
+        for (ways, tag_buffer, cold) in [(1, 1, 0), (4, 2, 2), (4, 16, 1)] {
+            let prefetch = Prefetch { kind, window, fetches: 4 };
+            let size = cache_bytes(16, ways);
+            let keys = Keys { size, ways, tag_buffer, cold, fetches: 6, prefetch, ..keys() };
+            let config = Config { keys, pages: 4096, ..config() };
+            let mut world = World::new(&config, 1);
+            run(&mut world, 1500, 120, 8);
+            let mut rng = Streams::new(2).stream("what is asked");
+            let mut readers = [(0, 0); 4];
+            for id in 0..4000 {
+                let line = rng.below(LINES as u64);
+                let page = if rng.below(3) == 0 {
+                    rng.below(4096)
+                } else {
+                    let (next, left) = &mut readers[rng.below(4) as usize];
+                    if *left == 0 {
+                        (*next, *left) = (rng.below(4000), 1 << rng.below(6));
+                    }
+                    (*next, *left) = (*next + 1, *left - 1);
+                    *next - 1
+                };
+                let kind = if rng.below(8) == 0 { LineKind::WriteBack } else { LineKind::Fill };
+                world.ask(id, (page * LINES as u64 + line) * 64, kind);
+                if rng.below(4) > 0 {
+                    world.settle();
+                }
+            }
+            // Readers of whole pages, line after line.
+            for id in 0..100 * LINES as u32 {
+                world.ask(id, (u64::from(id) + 20_000) * 64, LineKind::Fill);
+                world.settle();
+            }
+            let s = world.hybrid.stats();
+            let requests = [s.hits, s.merged, s.misses, s.evictions, s.dirty_evictions, s.cleaned, s.from_buffers];
+            let prefetched = [s.prefetches, s.prefetches_used, s.prefetches_unused];
+            let tags = [s.tag_hits, s.tag_misses, s.tag_writes, s.stalls, s.tag_stalls];
+            found.push(format!("{}({window}) {ways} {tag_buffer}: {requests:?} {prefetched:?} {tags:?}", kind.word()));
+        }
+    }
+    assert_eq!(found, PINNED.lines().collect::<Vec<_>>(), "\n{}\n", found.join("\n"));
+}
+
+const PINNED: &str = "\
+none(1) 1 1: [839, 94, 5367, 5351, 1009, 0, 3] [0, 0, 0] [858, 5411, 5759, 1457, 6749]
+none(1) 4 2: [1472, 51, 4777, 4713, 151, 770, 9] [0, 0, 0] [1066, 5211, 4912, 37, 4023]
+none(1) 4 16: [1469, 119, 4712, 4648, 310, 566, 16] [0, 0, 0] [6200, 23, 0, 4387, 28]
+sequential(3) 1 1: [1922, 97, 4281, 13272, 1014, 0, 6] [9007, 1119, 7888] [1157, 14850, 14962, 1538, 6741]
+sequential(3) 4 2: [3275, 69, 2956, 9703, 194, 760, 9] [6811, 1874, 4934] [1159, 12407, 11745, 79, 4162]
+sequential(3) 4 16: [3292, 146, 2862, 9577, 352, 537, 25] [6779, 1881, 4896] [13336, 23, 0, 4448, 28]
+adaptive(16) 1 1: [2393, 104, 3803, 7750, 1009, 0, 6] [3963, 1594, 2367] [1189, 9387, 9553, 1412, 6973]
+adaptive(16) 4 2: [3735, 82, 2483, 6482, 193, 755, 10] [4063, 2337, 1722] [1493, 9286, 8520, 112, 4121]
+adaptive(16) 4 16: [3728, 200, 2372, 6169, 348, 536, 21] [3861, 2362, 1495] [10567, 23, 0, 4424, 28]
+ahead(8) 1 1: [873, 95, 5332, 5416, 1000, 0, 4] [100, 64, 28] [3724, 8797, 6495, 1562, 6656]
+ahead(8) 4 2: [1519, 64, 4717, 4761, 190, 740, 12] [108, 62, 15] [7919, 7209, 5212, 82, 4074]
+ahead(8) 4 16: [1506, 104, 4690, 4721, 327, 567, 20] [95, 58, 18] [15113, 23, 0, 4841, 28]
+";

@@ -5,8 +5,8 @@
 mod support;
 
 use ftl::config::{
-    Collection, Config, Eviction, Group, HostMemory, Isolation, MapCache, Placement, Policy, ReadCopies, Refresh,
-    SlcCache, Wear,
+    Buffers, Collection, Config, Eviction, Group, HostMemory, Isolation, MapCache, Placement, Policy, ReadCopies,
+    Refresh, SlcCache, Wear,
 };
 use media::Geometry;
 use sim::Time;
@@ -47,6 +47,24 @@ fn with_map_cache(map: MapCache) -> Config {
     Config { geometry, user_units: plain.user_units * 2 * 9 / 10, map_cache: Some(map), ..plain }
 }
 
+/// A hundred map pages, of which few are cached, and a write cache that changes many.
+fn with_large_map(group: Group) -> Config {
+    let geometry = Geometry {
+        channels: 2,
+        chips: 1,
+        dies: 1,
+        planes: 1,
+        blocks: 128,
+        pages: 24,
+        page_bytes: 2048,
+        unit_bytes: 512,
+    };
+    let map = MapCache { frames: 8, frame_units: 1, updates: 7, eviction: Eviction::Lru, entries: None, warm: false };
+    let plain = drive(geometry, 18_000);
+    let buffers = Buffers { write: 200, high: 0, ..plain.buffers };
+    Config { group, map_cache: Some(map), buffers, tags: 32, ..plain }
+}
+
 /// A drive, faults, and bad blocks: die, plane and block.
 type Case = (&'static str, Config, Faults, Vec<(u16, u32, u32)>);
 
@@ -72,6 +90,7 @@ fn cases() -> Vec<Case> {
         ("an SLC cache", with_slc(SlcCache { keep: 1, ..slc })),
         ("an SLC cache of all that is free", with_slc(SlcCache { blocks: 0, dynamic: 32, ..slc })),
         ("an SLC cache folded in batches", with_slc(SlcCache { batch: 40, copies: Some(20), ..slc })),
+        ("an SLC cache folded unit by unit", with_slc(SlcCache { batch: 1, ..slc })),
         ("read copies", Config { read_copies: Some(ReadCopies { blocks: 2, units: 40 }), ..with_slc(slc) }),
         ("refresh after reads", Config { refresh, ..collecting(|c| c.idle = idle) }),
         (
@@ -83,6 +102,8 @@ fn cases() -> Vec<Case> {
         ),
         ("a part of the map", with_map_cache(map)),
         ("a part of the map, a block per die", Config { group: Group::Die, ..with_map_cache(map) }),
+        ("a small part of a large map", with_large_map(Group::Drive)),
+        ("a small part of a large map, a block per die", with_large_map(Group::Die)),
         ("entries of the map", with_map_cache(MapCache { entries: Some(40), ..map })),
         (
             "host memory",
@@ -97,6 +118,14 @@ fn cases() -> Vec<Case> {
             Config {
                 placement: Some(Placement { handles: 2, isolation: Isolation::Persistent }),
                 user_units: plain().user_units * 3 / 4,
+                ..plain()
+            },
+        ),
+        (
+            "placement of five handles",
+            Config {
+                placement: Some(Placement { handles: 5, isolation: Isolation::Persistent }),
+                user_units: plain().user_units / 2,
                 ..plain()
             },
         ),
@@ -133,13 +162,13 @@ fn digest(world: &World) -> u64 {
     hash
 }
 
-/// Runs a history: a full drive under overwrites, under mixed requests with pauses, and
-/// under more of them after a power cut. Returns its statistics before the cut, and the digest at its end.
+/// Runs a history: a full drive under overwrites, under mixed requests with pauses, and under
+/// more mixed requests after a power cut. Returns its statistics before the cut, and the digest at its end.
 fn work((name, config, faults, bad): Case) -> String {
     let mut world = World::new(config, faults, &bad, 1);
     world.fill();
     let units = u64::from(world.sectors() * 512 / 1024);
-    for _ in 0..6_000 {
+    for _ in 0..units.max(3_000) * 2 {
         world.step_overwriting(units / 2);
     }
     let mixed = |world: &mut World, rounds: u32| {
@@ -152,11 +181,12 @@ fn work((name, config, faults, bad): Case) -> String {
     };
     mixed(&mut world, 40);
     let stats = *world.ftl.stats();
+    let mixed_copies: u64 = world.ftl.handle_stats().iter().map(|handle| handle.mixed).sum();
     world.power_cut();
     mixed(&mut world, 20);
     world.read_all(After::Reset { kept: true });
     format!(
-        "{name}: {} host, {} copies, {} victims, {} erases, {:016x}",
+        "{name}: {} host, {} copies, {mixed_copies} mixed, {} victims, {} erases, {:016x}",
         stats.programmed_host,
         stats.programmed_copy,
         stats.victims,
@@ -173,33 +203,37 @@ fn the_work_of_each_mechanism_is_pinned() {
 }
 
 const PINNED: &str = "\
-superblocks: 5120 host, 2292 copies, 51 victims, 50 erases, 8c8eb7f9e2d9ba4e
-a block per die: 5128 host, 2308 copies, 102 victims, 100 erases, 2ec74b91ed3d790c
-a block per plane: 4681 host, 1644 copies, 155 victims, 151 erases, ba2d90183ccda130
-host and copies share blocks: 5106 host, 2304 copies, 51 victims, 49 erases, 7cc570a9b8f2122a
-quiet-greedy: 5055 host, 2384 copies, 51 victims, 50 erases, e3e1be1e7777fd08
-cost-benefit: 5110 host, 2428 copies, 52 victims, 51 erases, b06f5b765bc67421
-fifo: 4977 host, 2971 copies, 57 victims, 56 erases, 0cd3bd79180048d2
-d-choices: 5070 host, 2839 copies, 56 victims, 54 erases, 8eedda2353f5addd
-few copies in flight: 5125 host, 2180 copies, 50 victims, 48 erases, 28ea281eba0c80f3
-no slack: 5084 host, 2152 copies, 49 victims, 48 erases, 3edc598acc8f9bce
-batches of reads: 5119 host, 2268 copies, 50 victims, 49 erases, 3f2517129e66c66f
-ahead in idle time: 5117 host, 2332 copies, 52 victims, 50 erases, defc011b07f1b710
-static wear leveling: 5176 host, 2304 copies, 51 victims, 50 erases, bae403c9884a2a90
-an SLC cache: 4561 host, 2885 copies, 108 victims, 106 erases, 1a3d011f780d4491
-an SLC cache of all that is free: 4903 host, 1092 copies, 49 victims, 48 erases, 007202f6d0f2d043
-an SLC cache folded in batches: 4365 host, 4618 copies, 162 victims, 159 erases, d697f46f2d1e6726
-read copies: 4521 host, 3070 copies, 105 victims, 113 erases, 0bc80d3aac6bcabb
-refresh after reads: 5122 host, 2200 copies, 50 victims, 49 erases, 669e4667f8b0e9ab
-refresh with age: 4745 host, 4276 copies, 68 victims, 65 erases, e327992f84299baf
-a part of the map: 6928 host, 656 copies, 17 victims, 16 erases, 0b775e014c7cd9c3
-a part of the map, a block per die: 6925 host, 620 copies, 34 victims, 32 erases, 0dcfc4cf4eab920f
-entries of the map: 6506 host, 488 copies, 13 victims, 12 erases, 830b1157d4066be3
-host memory: 6586 host, 312 copies, 11 victims, 10 erases, d4d1f050ee4e9c45
-parity: 3588 host, 2130 copies, 93 victims, 91 erases, 55a9c742919f9b9c
-placement: 4890 host, 827 copies, 37 victims, 37 erases, fd9dd49a39682009
-placement, copies mixed: 4912 host, 644 copies, 34 victims, 33 erases, 7bbaa489846745a7
-bad blocks: 5001 host, 956 copies, 38 victims, 37 erases, 9ac8ff368305e61d
-failures, a block per die: 4943 host, 872 copies, 72 victims, 70 erases, 8aeccaf943b37c33
-worn SLC blocks: 4794 host, 1982 copies, 69 victims, 68 erases, fb4699db94c2ea29
+superblocks: 5120 host, 2292 copies, 0 mixed, 51 victims, 50 erases, 8c8eb7f9e2d9ba4e
+a block per die: 5128 host, 2308 copies, 0 mixed, 102 victims, 100 erases, 2ec74b91ed3d790c
+a block per plane: 4681 host, 1644 copies, 0 mixed, 155 victims, 151 erases, ba2d90183ccda130
+host and copies share blocks: 5106 host, 2304 copies, 0 mixed, 51 victims, 49 erases, 7cc570a9b8f2122a
+quiet-greedy: 5055 host, 2384 copies, 0 mixed, 51 victims, 50 erases, e3e1be1e7777fd08
+cost-benefit: 5110 host, 2428 copies, 0 mixed, 52 victims, 51 erases, b06f5b765bc67421
+fifo: 4977 host, 2971 copies, 0 mixed, 57 victims, 56 erases, 0cd3bd79180048d2
+d-choices: 5070 host, 2839 copies, 0 mixed, 56 victims, 54 erases, 8eedda2353f5addd
+few copies in flight: 5125 host, 2180 copies, 0 mixed, 50 victims, 48 erases, 28ea281eba0c80f3
+no slack: 5084 host, 2152 copies, 0 mixed, 49 victims, 48 erases, 3edc598acc8f9bce
+batches of reads: 5119 host, 2268 copies, 0 mixed, 50 victims, 49 erases, 3f2517129e66c66f
+ahead in idle time: 5117 host, 2332 copies, 0 mixed, 52 victims, 50 erases, defc011b07f1b710
+static wear leveling: 5176 host, 2304 copies, 0 mixed, 51 victims, 50 erases, bae403c9884a2a90
+an SLC cache: 4561 host, 2885 copies, 0 mixed, 108 victims, 106 erases, 1a3d011f780d4491
+an SLC cache of all that is free: 4903 host, 1092 copies, 0 mixed, 49 victims, 48 erases, 007202f6d0f2d043
+an SLC cache folded in batches: 4365 host, 4618 copies, 0 mixed, 162 victims, 159 erases, d697f46f2d1e6726
+an SLC cache folded unit by unit: 4442 host, 4509 copies, 0 mixed, 161 victims, 156 erases, abaa9bff63379c9e
+read copies: 4521 host, 3070 copies, 0 mixed, 105 victims, 113 erases, 0bc80d3aac6bcabb
+refresh after reads: 5122 host, 2200 copies, 0 mixed, 50 victims, 49 erases, 669e4667f8b0e9ab
+refresh with age: 4745 host, 4276 copies, 0 mixed, 68 victims, 65 erases, e327992f84299baf
+a part of the map: 6928 host, 656 copies, 0 mixed, 17 victims, 16 erases, 0b775e014c7cd9c3
+a part of the map, a block per die: 6925 host, 620 copies, 0 mixed, 34 victims, 32 erases, 0dcfc4cf4eab920f
+a small part of a large map: 24408 host, 1896 copies, 0 mixed, 34 victims, 33 erases, 37531db559631327
+a small part of a large map, a block per die: 24316 host, 1832 copies, 0 mixed, 68 victims, 66 erases, d1c202c9331ecb11
+entries of the map: 6506 host, 488 copies, 0 mixed, 13 victims, 12 erases, 830b1157d4066be3
+host memory: 6586 host, 312 copies, 0 mixed, 11 victims, 10 erases, d4d1f050ee4e9c45
+parity: 3588 host, 2130 copies, 0 mixed, 93 victims, 91 erases, 55a9c742919f9b9c
+placement: 4890 host, 827 copies, 0 mixed, 37 victims, 37 erases, fd9dd49a39682009
+placement of five handles: 4456 host, 322 copies, 0 mixed, 32 victims, 31 erases, 33495e5c58c3a98d
+placement, copies mixed: 4912 host, 644 copies, 577 mixed, 34 victims, 33 erases, 7bbaa489846745a7
+bad blocks: 5001 host, 956 copies, 0 mixed, 38 victims, 37 erases, 9ac8ff368305e61d
+failures, a block per die: 4943 host, 872 copies, 0 mixed, 72 victims, 70 erases, 8aeccaf943b37c33
+worn SLC blocks: 4794 host, 1982 copies, 0 mixed, 69 victims, 68 erases, fb4699db94c2ea29
 ";

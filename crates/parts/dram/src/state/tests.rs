@@ -4,7 +4,7 @@ use crate::device::{Device, Timing};
 use crate::request::{RankKind, RequestKind};
 use crate::state::bank::Gaps;
 use crate::state::constraints::{GROUPS, LIMITS};
-use crate::state::{BANKS, ChannelState, Command, CommandKind, Constraints, PowerMode, Rank, class};
+use crate::state::{BANKS, ChannelState, Command, CommandKind, Constraints, PowerMode, Rank, RankActivity, class};
 
 fn device(change: impl Fn(&mut Timing)) -> Device {
     let mut device = Device::preset("DDR5-4800").expect("a preset");
@@ -183,4 +183,24 @@ fn the_log_holds_zero_for_what_a_command_does_not_address() {
         Command { cycle: 900, kind: CommandKind::Refresh, ..command },
     ];
     assert_eq!(state.log.take(), expected);
+}
+
+#[test]
+fn every_bank_twice_by_same_bank_refreshes_takes_the_energy_of_a_refresh() {
+    let device = device(|_| {});
+    let all = RankActivity { refreshes: 1, ..RankActivity::default() }.energy(&device).refresh;
+    let times = u64::from(2 * device.banks_per_group);
+    let same_bank = RankActivity { same_bank_refreshes: times, ..RankActivity::default() }.energy(&device).refresh;
+    assert!(all.pj_f64() > 0.0);
+    assert_eq!(same_bank, all);
+}
+
+#[test]
+fn repeated_activity_moves_what_is_due_and_the_start_of_a_power_down() {
+    for (state, since, due) in [(PowerMode::Up, 5, 17), (PowerMode::Down, 15, 17), (PowerMode::Asleep, 5, 7)] {
+        let mut rank = Rank::new(RankKind::Dram, true, 7);
+        (rank.state, rank.since) = (state, 5);
+        rank.repeat(&RankActivity::default(), 1, 10);
+        assert_eq!((rank.since, rank.refresh_due, rank.ready), (since, due, 10), "{state:?}");
+    }
 }

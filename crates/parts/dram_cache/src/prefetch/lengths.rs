@@ -106,4 +106,19 @@ mod tests {
         }
         assert_eq!(lengths.further(1, 16), Further::Pages(7));
     }
+
+    #[test]
+    fn one_stream_of_many_that_ends_is_no_certainty() {
+        let lengths = after((0..200).map(|n| if n == 0 { 1 } else { 2 }));
+        assert_eq!(lengths.further(1, CERTAIN), Further::Pages(0));
+        assert_eq!(lengths.further(1, CERTAIN - 1), Further::Pages(1));
+    }
+
+    #[test]
+    fn lengths_are_known_up_to_the_last_that_is_counted() {
+        let last = LONG as u64 - 1;
+        let lengths = after([last; 20]);
+        assert_eq!(lengths.further(last, CERTAIN), Further::Pages(0));
+        assert_eq!(lengths.further(last + 1, CERTAIN), Further::Long);
+    }
 }

@@ -408,3 +408,6 @@ impl Blocks {
         self.newly_worn.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -273,4 +273,26 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_block_has_as_many_free_pages_as_pages() {
+        for pages in [1, 6, 63, 64, 65, 70, 127, 128] {
+            let open = block(pages, []);
+            assert_eq!((open.left(), open.free_pages().count() as u32), (pages, pages));
+        }
+    }
+
+    #[test]
+    fn the_pages_in_reach_are_seen_across_words_and_the_end() {
+        const PAGES: u32 = 192;
+        let mut rng = sim::Streams::new(1).stream("place");
+        for _ in 0..20 {
+            let open = block(PAGES, (0..PAGES).filter(|_| rng.chance(0.5)).collect::<Vec<_>>());
+            for start in 0..PAGES {
+                let free = |bit: &u32| open.is_free((start + bit) % PAGES);
+                let expected = (0..REACH).filter(free).fold(0, |bits, bit| bits | 1 << bit);
+                assert_eq!(open.window(start, PAGES), expected, "from {start}");
+            }
+        }
+    }
 }

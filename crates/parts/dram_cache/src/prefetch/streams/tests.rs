@@ -140,3 +140,21 @@ proptest! {
         prop_assert!(reader.wanted < 40, "{} pages wanted", reader.wanted);
     }
 }
+
+#[test]
+fn the_bound_follows_what_became_of_the_last_prefetched_pages() {
+    let mut streams = Streams::new(16);
+    let unused = |streams: &mut Streams, count| (0..count).for_each(|_| streams.unused());
+    unused(&mut streams, JUDGED - 1);
+    assert_eq!((streams.bound, streams.unused), (16, JUDGED - 1), "too few to judge");
+    unused(&mut streams, 1);
+    assert_eq!((streams.bound, streams.used, streams.unused), (8, 0, 0));
+    for bound in [4, 2, 1, 1] {
+        unused(&mut streams, JUDGED);
+        assert_eq!(streams.bound, bound);
+    }
+    for bound in [2, 4, 8, 16, 16] {
+        (0..JUDGED).for_each(|page| drop(streams.follow(1000 * u64::from(page), Seen::There, 0)));
+        assert_eq!(streams.bound, bound);
+    }
+}

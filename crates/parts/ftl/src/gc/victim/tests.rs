@@ -5,7 +5,9 @@ use sim::{Streams, Time};
 use testkit::flash::{SimpleFlash, Unit};
 
 use crate::Ftl;
-use crate::config::{Axis, Buffers, Collection, Config, Group, Policy, Refresh, Wear};
+use crate::config::{Axis, Buffers, Collection, Config, Eviction, Group, MapCache, Policy, Refresh, Wear};
+use crate::gc::resting::resting_blocks;
+use crate::layout::Layout;
 
 const BLOCKS: u32 = 16;
 const PROGRAMS: u32 = 12;
@@ -256,4 +258,44 @@ fn a_block_is_worth_collecting_ahead_if_it_gives_back_an_eighth() {
     // A whole program is a gain at all.
     let ftl = drive(Policy::Greedy, &[22, 23]);
     assert!(ftl.gains(0) && !ftl.gains(1));
+}
+
+#[test]
+fn a_quarter_of_the_spare_blocks_may_rest() {
+    let plain = config(Policy::Greedy);
+    let map = MapCache { frames: 1, frame_units: 1, updates: 0, eviction: Eviction::Lru, entries: None, warm: false };
+    let cached = Config { user_units: 4000, map_cache: Some(map), ..plain.clone() };
+    let data = crate::sizes::all_units(&cached).div_ceil(u64::from(BLOCK_UNITS)) as u32;
+    let resting = |config: &Config, spare: u32| {
+        let blocks = data + config.collection.start + 1 + spare;
+        let config = Config { geometry: Geometry { blocks, ..config.geometry }, ..config.clone() };
+        resting_blocks(&config, &Layout::new(&config))
+    };
+    assert_eq!([7, 8, 11, 12].map(|spare| resting(&cached, spare)), [1, 2, 2, 3]);
+    // No more than the map would fill three times.
+    let map_blocks = (3 * crate::sizes::map_units(&cached)).div_ceil(BLOCK_UNITS) as usize;
+    assert_eq!(resting(&cached, 1000), map_blocks);
+    assert_eq!(resting(&Config { map_cache: None, ..cached }, 1000), 0);
+}
+
+#[test]
+fn a_forced_block_waits_for_room_and_is_forgotten_once_it_is_not_closed() {
+    let forced = |valid: u32, block: u32| {
+        let mut ftl = drive(Policy::Greedy, &[valid]);
+        ftl.gc.force(0, block);
+        (ftl.next_victim(0, false), ftl.gc.units[0].forced.clone())
+    };
+    assert_eq!(forced(5, 0), (Some((0, true)), vec![]));
+    assert_eq!(forced(BLOCK_UNITS, 0), (None, vec![0]), "its units do not fit");
+    assert_eq!(forced(5, BLOCKS - 1), (None, vec![]), "it was erased");
+}
+
+#[test]
+fn no_victim_is_chosen_while_the_last_room_is_needed() {
+    let mut ftl = drive(Policy::Greedy, &[5, 6]);
+    assert_eq!(ftl.next_victim(0, true), Some((2, false)), "an empty block");
+    let mut full = drive(Policy::Greedy, &[5, 6]);
+    assert!(full.room(0, crate::space::parallel_unit::Stream::Copy).is_some(), "the last free block is opened");
+    full.start_victim(0, 0, false);
+    assert_eq!(full.next_victim(0, true), None);
 }
