@@ -30,12 +30,12 @@ macro_rules! refused {
 mod tests {
     #[test]
     fn a_panic_is_a_refusal() {
-        refused!(table = vec![1, 2]; table[2], table.swap(0, 2));
+        refused!(table = [1, 2]; table[2], table.swap(0, 2));
     }
 
     #[test]
     #[should_panic(expected = "`table.get(2)` accepts a number beyond its table")]
     fn a_value_is_none() {
-        refused!(table = vec![1, 2]; table.get(2));
+        refused!(table = [1, 2]; table.get(2));
     }
 }

@@ -145,8 +145,8 @@ impl Path for Ahci {
         self.device.listed(tag, moved.arrives, &mut device_part(s, self.tracks));
     }
 
-    fn io(&self, tag: u16, _: u16, _: u16) -> u32 {
-        self.host.io(tag)
+    fn io(&self, tag: Tag) -> u32 {
+        self.host.io(tag.0 as u16)
     }
 
     /// Reports a command's end to the adapter, with a Set Device Bits FIS if the command was queued, else with a

@@ -291,8 +291,8 @@ impl Path for Bridge {
         self.send_or_wait(now, Blocked::List { tag, bytes }, s);
     }
 
-    fn io(&self, tag: u16, _: u16, _: u16) -> u32 {
-        self.host.io(tag)
+    fn io(&self, tag: Tag) -> u32 {
+        self.host.io(tag.0 as u16)
     }
 
     /// Reports a command's end. The driver can see it once the data is in memory. The drive takes the next command.

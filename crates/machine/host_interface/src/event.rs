@@ -52,17 +52,18 @@ pub enum Event {
 /// would share memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// [`Output::Command`]: its tag, its request's number, and its operation and range.
-    pub command: Option<(Tag, u32, Request)>,
+    /// [`Output::Command`]: its tag, and its operation and range. [`HostInterface::io`](crate::HostInterface::io) returns
+    /// its request's number, which few callers need.
+    pub command: Option<(Tag, Request)>,
     /// [`Output::Completed`].
     pub completed: Option<Completed>,
 }
 
 impl Outcome {
-    /// Returns the output, if there is one.
-    pub(crate) fn output(self) -> Option<Output> {
+    /// Returns the output, if there is one. `io` returns the number of the request that a command is, or is part of.
+    pub(crate) fn output(self, io: impl Fn(Tag) -> u32) -> Option<Output> {
         let Outcome { command, completed } = self;
-        let command = command.map(|(tag, io, request)| Output::Command { tag, io, request });
+        let command = command.map(|(tag, request)| Output::Command { tag, io: io(tag), request });
         command.or(completed.map(|Completed { io, status, submitted }| Output::Completed { io, status, submitted }))
     }
 }

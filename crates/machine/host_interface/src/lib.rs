@@ -59,7 +59,7 @@ impl sim::Part for HostInterface {
 
     fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
         let outcome = self.outcome_of(now, event, s, out);
-        out.extend(outcome.output());
+        out.extend(outcome.output(|tag| self.io(tag)));
     }
 }
 
@@ -260,7 +260,23 @@ impl HostInterface {
             HostInterface::Bridge(path) => path.handle(now, event, s, out),
             HostInterface::External(path) => return path.handle(now, event, s, out),
         };
-        out.extend(outcome.output());
+        out.extend(outcome.output(|tag| self.io(tag)));
+    }
+
+    /// Returns the request that a command is, or is part of. The command has not ended.
+    ///
+    /// # Panics
+    /// If the tag is beyond the controller's commands, or an external host submits the commands itself.
+    pub fn io(&self, tag: Tag) -> u32 {
+        assert!(tag.0 <= u32::from(u16::MAX), "tag {} is beyond all controllers", tag.0);
+        match self {
+            HostInterface::Nvme(path) => path.io(tag),
+            HostInterface::Ahci(path) => path.io(tag),
+            HostInterface::SharedBuffer(path) => path.io(tag),
+            HostInterface::Ufs(path) => path.io(tag),
+            HostInterface::Bridge(path) => path.io(tag),
+            HostInterface::External(_) => panic!("the requests of an external host have no numbers"),
+        }
     }
 
     fn submit_but_nvme(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {

@@ -114,14 +114,16 @@ impl Nvme {
     /// times both together; otherwise the arrival is an event, and so are those of later doorbells.
     #[inline(always)]
     fn ring(&mut self, now: Time, queue: u16, submission: Submission, s: &mut impl Schedule<Event>) {
-        let Submission { cid, at, in_order, .. } = submission;
+        let Submission { cid, at, in_order, request } = submission;
         if self.ringing > 0 || !self.device.fetches_at_once() {
             self.ringing += 1;
             return s.at(DOORBELL, self.link.doorbell(now, at), Event::Doorbell { queue, cid });
         }
         let fetch = self.device.fetch_at_once(queue, self.host.enter(queue, cid));
         let arrives = self.link.submission(now, at);
-        self.admit(fetch, (arrives, in_order), s);
+        debug_assert_eq!(self.host.entry(queue, fetch.index), (cid, request));
+        // The only entry is the one just written, which need not be read.
+        self.device.admit(fetch, (arrives, in_order), |_| (cid, request), &mut device_part(s, self.tracks));
     }
 
     /// Fetches the waiting commands that the controller has room for.
@@ -155,10 +157,9 @@ impl Nvme {
 
     #[inline]
     pub(super) fn last_data(&mut self, now: Time, tag: Tag, bytes: u32, status: Status, s: &mut impl Schedule<Event>) {
-        let (tag, staged) = self.device.data(now, tag, bytes, &mut device_part(s, self.tracks));
+        let last = self.device.last_data(now, tag, bytes, status, &mut device_part(s, self.tracks));
         let moved = self.transfer(now, Direction::ToHost, u64::from(bytes), s);
-        let sent = moved.sent.max(staged);
-        if let Some(at) = self.device.complete_read(now, tag, sent, status, &mut device_part(s, self.tracks)) {
+        if let Some((tag, at)) = self.device.complete_read(now, last, moved.sent, &mut device_part(s, self.tracks)) {
             self.post(now, at, tag, s);
         }
     }
@@ -229,7 +230,8 @@ impl Path for Nvme {
     }
 
     #[inline]
-    fn io(&self, _: u16, queue: u16, cid: u16) -> u32 {
+    fn io(&self, tag: Tag) -> u32 {
+        let (queue, cid) = self.device.entry_of(tag);
         self.host.io(queue, cid)
     }
 

@@ -26,19 +26,12 @@ pub(crate) trait Path {
     fn read_list(&mut self, now: Time, tag: u16, bytes: u64, s: &mut impl Schedule<Event>);
 
     /// Returns the request that a command is, or is part of.
-    fn io(&self, tag: u16, queue: u16, cid: u16) -> u32;
+    fn io(&self, tag: Tag) -> u32;
 
     /// Returns a decoded command for the translation layer.
     #[inline]
-    fn command(
-        &mut self,
-        _now: Time,
-        (tag, queue, cid): (u16, u16, u16),
-        request: Request,
-        _s: &mut impl Schedule<Event>,
-    ) -> Outcome {
-        let command = Some((Tag(u32::from(tag)), self.io(tag, queue, cid), request));
-        Outcome { command, ..Outcome::default() }
+    fn command(&mut self, _now: Time, tag: u16, request: Request, _s: &mut impl Schedule<Event>) -> Outcome {
+        Outcome { command: Some((Tag(u32::from(tag)), request)), ..Outcome::default() }
     }
 
     /// Reports that all data of a write is in the controller.
@@ -65,9 +58,7 @@ pub(crate) trait Path {
     fn handle(&mut self, now: Time, event: Event, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) -> Outcome {
         match event {
             Event::Device(event) => match self.device(now, event, s) {
-                Some(device::Output::Command { tag, queue, cid, request }) => {
-                    return self.command(now, (tag, queue, cid), request, s);
-                }
+                Some(device::Output::Command { tag, request, .. }) => return self.command(now, tag, request, s),
                 Some(report) => self.report(now, report, s, out),
                 None => {}
             },

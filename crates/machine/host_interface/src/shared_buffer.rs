@@ -338,8 +338,8 @@ impl Path for SharedBuffer {
         unreachable!("command {tag} has its list in its entry")
     }
 
-    fn io(&self, tag: u16, _: u16, _: u16) -> u32 {
-        self.request_of(Tag(u32::from(tag)))
+    fn io(&self, tag: Tag) -> u32 {
+        self.request_of(tag)
     }
 
     fn post(&mut self, _: Time, at: Time, tag: u16, s: &mut impl Schedule<Event>) {

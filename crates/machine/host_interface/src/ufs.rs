@@ -190,21 +190,15 @@ impl Path for Ufs {
         self.call(now, s);
     }
 
-    fn io(&self, tag: u16, _: u16, _: u16) -> u32 {
-        self.host.io(tag)
+    fn io(&self, tag: Tag) -> u32 {
+        self.host.io(tag.0 as u16)
     }
 
     /// Passes the command to the translation layer, or answers it immediately if there is none.
-    fn command(
-        &mut self,
-        now: Time,
-        (tag, ..): (u16, u16, u16),
-        request: Request,
-        s: &mut impl Schedule<Event>,
-    ) -> Outcome {
+    fn command(&mut self, now: Time, tag: u16, request: Request, s: &mut impl Schedule<Event>) -> Outcome {
         let id = Tag(u32::from(tag));
         if !self.bypass {
-            return Outcome { command: Some((id, self.host.io(tag), request)), ..Outcome::default() };
+            return Outcome { command: Some((id, request)), ..Outcome::default() };
         }
         if request.op == Op::Write {
             self.ready(now, id, s);

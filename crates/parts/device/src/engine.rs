@@ -213,6 +213,30 @@ impl Engine {
         if self.passes_nothing { now } else { self.pass_all(now, tag, op, bytes, s) }
     }
 
+    /// Like [`stage`](Self::stage), for the last data of a read, which ends with `status`. The time returned is not before
+    /// data staged earlier has left.
+    #[inline]
+    pub fn stage_last(
+        &mut self,
+        now: Time,
+        tag: u16,
+        bytes: u64,
+        status: Status,
+        s: &mut impl Schedule<Event>,
+    ) -> Time {
+        let command = &mut self.commands[tag as usize];
+        if command.state != CommandState::Running || command.request.op != Op::Read || bytes > command.left {
+            refuse_data(tag, Op::Read, bytes, command);
+        }
+        command.left -= bytes;
+        if command.left != 0 && status.is_ok() {
+            refuse_end(tag, status, command);
+        }
+        (command.state, command.status) = (CommandState::Ended, status);
+        let sent = command.sent;
+        sent.max(if self.passes_nothing { now } else { self.pass_all(now, tag, Op::Read, bytes, s) })
+    }
+
     /// Sends data through the staging path and the controller's memory, as far as there are any.
     fn pass_all(&mut self, now: Time, tag: u16, op: Op, bytes: u64, s: &mut impl Schedule<Event>) -> Time {
         self.pass_staging(now, tag, bytes, s).max(self.pass(now, op, bytes, s))
@@ -254,19 +278,6 @@ impl Engine {
     /// Ends the command in the translation layer. Returns the time at which the host can be notified.
     #[inline]
     pub fn complete(&mut self, now: Time, tag: u16, status: Status, s: &mut impl Schedule<Event>) -> Time {
-        self.complete_sent(now, tag, Time::ZERO, status, s)
-    }
-
-    /// Like [`complete`](Self::complete), for a command whose last data, not [recorded](Self::sent), leaves at `sent`.
-    #[inline]
-    pub fn complete_sent(
-        &mut self,
-        now: Time,
-        tag: u16,
-        sent: Time,
-        status: Status,
-        s: &mut impl Schedule<Event>,
-    ) -> Time {
         let command = &mut self.commands[tag as usize];
         let whole = command.left == 0 || !status.is_ok() || !command.request.op.has_data();
         if command.state != CommandState::Running || !whole {
@@ -274,7 +285,14 @@ impl Engine {
         }
         command.state = CommandState::Ended;
         command.status = status;
-        let sent = command.sent.max(sent).max(now);
+        let sent = command.sent;
+        self.end_of(now, sent, s)
+    }
+
+    /// Returns the time at which the host can be notified of a command that ends now and whose data has left at `sent`.
+    #[inline]
+    pub fn end_of(&mut self, now: Time, sent: Time, s: &mut impl Schedule<Event>) -> Time {
+        let sent = sent.max(now);
         if self.costs.complete == Time::ZERO { sent } else { self.complete_by_firmware(now, sent, s) }
     }
 

@@ -29,7 +29,7 @@ pub use emulated::{ControllerPower, Cycles, SharedBufferConfig};
 pub use emulated_dram::{EmulatedDram, EmulatedDramConfig};
 pub use firmware::Firmware;
 pub use handling::{Handling, Waits};
-pub use nvme::{InvalidDoorbell, Nvme};
+pub use nvme::{InvalidDoorbell, LastData, Nvme};
 pub use onenand::{OneNand, OneNandConfig};
 pub use pair::{Completion, Ended, Fetch};
 pub use queues::{Arbitration, Coalescing, Priority, Weights};

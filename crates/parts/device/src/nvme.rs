@@ -23,6 +23,15 @@ const PAGE_ADDRESS: u64 = 8;
 const RANGE: u64 = 16;
 const RANGE_MAX: u64 = u32::MAX as u64 * SECTOR;
 
+/// The last data of a read, on its way to the host.
+#[derive(Debug)]
+#[must_use = "the read completes with `complete_read`"]
+pub struct LastData {
+    tag: u16,
+    /// Time at which all data of the read has passed the controller's memory.
+    staged: Time,
+}
+
 /// An NVMe controller.
 #[derive(Clone, Debug)]
 pub struct Nvme {
@@ -227,6 +236,13 @@ impl Nvme {
         }
     }
 
+    /// Returns the queue pair of a command and its number there.
+    #[inline]
+    pub fn entry_of(&self, tag: Tag) -> (u16, u16) {
+        let command = self.engine.command(index(tag));
+        (command.queue, command.cid)
+    }
+
     /// Passes the command to the translation layer.
     #[inline]
     fn run(&mut self, tag: u16) -> Output {
@@ -240,6 +256,21 @@ impl Nvme {
     pub fn data(&mut self, now: Time, tag: Tag, bytes: u32, s: &mut impl Schedule<Event>) -> (u16, Time) {
         let tag = index(tag);
         (tag, self.engine.stage(now, tag, Op::Read, u64::from(bytes), s))
+    }
+
+    /// Like [`data`](Self::data), for the last data of a read, which ends with `status`:
+    /// [`complete_read`](Self::complete_read) must follow.
+    #[inline]
+    pub fn last_data(
+        &mut self,
+        now: Time,
+        tag: Tag,
+        bytes: u32,
+        status: Status,
+        s: &mut impl Schedule<Event>,
+    ) -> LastData {
+        let tag = index(tag);
+        LastData { tag, staged: self.engine.stage_last(now, tag, u64::from(bytes), status, s) }
     }
 
     /// Records that the data of the read last staged has left at `at`.
@@ -278,19 +309,18 @@ impl Nvme {
         self.end(now, tag, end, s).then_some((tag, end))
     }
 
-    /// Like [`complete`](Self::complete), for a read whose last data leaves at `sent`. Returns the time to post its
-    /// completion, if its position is known.
+    /// Like [`complete`](Self::complete), for a read whose last data leaves at `sent`, or as soon as it is staged. Returns
+    /// the command and the time to post its completion, if its position is known.
     #[inline]
     pub fn complete_read(
         &mut self,
         now: Time,
-        tag: u16,
+        LastData { tag, staged }: LastData,
         sent: Time,
-        status: Status,
         s: &mut impl Schedule<Event>,
-    ) -> Option<Time> {
-        let end = self.engine.complete_sent(now, tag, sent, status, s);
-        self.end(now, tag, end, s).then_some(end)
+    ) -> Option<(u16, Time)> {
+        let end = self.engine.end_of(now, sent.max(staged), s);
+        self.end(now, tag, end, s).then_some((tag, end))
     }
 
     /// Returns true if a command that ends at `end` has a known position among the others; otherwise [`Event::Ended`]
@@ -317,7 +347,7 @@ impl Nvme {
     /// Frees the tag of a command whose completion is posted at `at`, now or soon.
     #[inline]
     pub fn release(&mut self, at: Time, tag: u16, s: &mut impl Schedule<Event>) -> Ended {
-        self.release_to(at, tag, |queue| Some(queue), s)
+        self.release_to(at, tag, Some, s)
     }
 
     /// Like [`release`](Self::release), for a completion in the queue that `coalesced` returns for the command's, whose

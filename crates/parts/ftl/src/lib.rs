@@ -347,7 +347,7 @@ impl Ftl {
     }
 
     /// Marks flash unit `unit` of `block` invalid; its block may become empty.
-    #[inline]
+    #[inline(always)]
     fn clear_valid(&mut self, block: u32, unit: u32) {
         let (left, usage) = self.space.blocks.clear_valid(block, unit);
         if usage == Use::Victim {

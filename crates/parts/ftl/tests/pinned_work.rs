@@ -167,7 +167,7 @@ fn digest(world: &World) -> u64 {
 fn work((name, config, faults, bad): Case) -> String {
     let mut world = World::new(config, faults, &bad, 1);
     world.fill();
-    let units = u64::from(world.sectors() * 512 / 1024);
+    let units = world.sectors() * 512 / 1024;
     for _ in 0..units.max(3_000) * 2 {
         world.step_overwriting(units / 2);
     }

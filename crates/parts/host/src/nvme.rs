@@ -153,33 +153,6 @@ impl Pair {
         }
     }
 
-    /// Processes the new entry at the completion queue's head.
-    #[inline(always)]
-    fn take(
-        &mut self,
-        now: Time,
-        queue: u16,
-        run: &mut Run,
-        cost: Time,
-        cores: &mut Cores,
-        s: &mut impl Schedule<Event>,
-    ) {
-        // SAFETY: the head starts at zero and wraps at the end of the queue, which has two places or more.
-        let CompletionEntry { entry, visible } = unsafe { *self.cq.get_unchecked(self.cq_head as usize) };
-        assert!(entry.phase == self.phase, "an old entry in queue {queue}");
-        let command = &mut self.commands[entry.cid as usize];
-        command.status = entry.status;
-        run.at = run.at.max(visible);
-        let done = self.vector.complete(now, run, (command.core, cost), cores, s);
-        s.at(REAPED, done, Event { queue, cid: entry.cid });
-        self.unread -= 1;
-        self.cq_head += 1;
-        if self.cq_head as usize == self.cq.len() {
-            self.cq_head = 0;
-            self.phase = !self.phase;
-        }
-    }
-
     /// Processes all new entries; the pair is number `queue`. Returns the new head if there were any.
     #[inline(always)]
     fn reap(
@@ -193,7 +166,20 @@ impl Pair {
     ) -> Option<u16> {
         let first = self.cq_head;
         while self.unread > 0 {
-            self.take(now, queue, &mut run, cost, cores, s);
+            // SAFETY: the head starts at zero and wraps at the end of the queue, which has two places or more.
+            let CompletionEntry { entry, visible } = unsafe { *self.cq.get_unchecked(self.cq_head as usize) };
+            assert!(entry.phase == self.phase, "an old entry in queue {queue}");
+            let command = &mut self.commands[entry.cid as usize];
+            command.status = entry.status;
+            run.at = run.at.max(visible);
+            let done = self.vector.complete(now, &mut run, (command.core, cost), cores, s);
+            s.at(REAPED, done, Event { queue, cid: entry.cid });
+            self.unread -= 1;
+            self.cq_head += 1;
+            if self.cq_head as usize == self.cq.len() {
+                self.cq_head = 0;
+                self.phase = !self.phase;
+            }
         }
         self.vector.enter(now, &mut run, cores, s);
         (self.cq_head != first).then_some(self.cq_head)

@@ -132,7 +132,8 @@ impl Requests {
         if io as usize >= self.ios.len() {
             self.grow(io);
         }
-        let place = &mut self.ios[io as usize];
+        // SAFETY: the table had the entry, or has grown to it.
+        let place = unsafe { self.ios.get_unchecked_mut(io as usize) };
         assert!(!place.open, "request {io} is still in progress");
         // Sources of requests check this: a flush alone has no bytes.
         debug_assert!((request.op == Op::Flush) == (request.bytes == 0), "{request:?}");

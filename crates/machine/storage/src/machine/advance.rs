@@ -6,8 +6,8 @@ use nand::Done;
 use sim::Time;
 
 use super::{Completion, Event, HostInterfaceView, Machine, NandView};
-use host_interface::Output;
 use host_interface::hmb::Switched;
+use host_interface::{HostInterface, Output};
 
 /// The consequences of an event.
 struct Handled {
@@ -75,8 +75,8 @@ impl Machine {
                 if let Some(completed) = outcome.completed {
                     complete(now, completed, completions);
                     Handled { acts: false, stops: true }
-                } else if let Some((tag, io, request)) = outcome.command {
-                    self.command(now, tag, io, &request);
+                } else if let Some((tag, request)) = outcome.command {
+                    self.command(now, tag, |host_interface| host_interface.io(tag), &request);
                     Handled { acts: true, stops: false }
                 } else if self.outputs.is_empty() {
                     Handled { acts: false, stops: false }
@@ -113,7 +113,7 @@ impl Machine {
                     handled.stops = true;
                     continue;
                 }
-                Output::Command { tag, io, request } => self.command(now, tag, io, &request),
+                Output::Command { tag, io, request } => self.command(now, tag, |_| io, &request),
                 Output::Arrived { tag } => self.arrived(now, tag),
                 rare => self.rare_output(now, rare),
             }
@@ -123,9 +123,9 @@ impl Machine {
         handled
     }
 
-    /// Passes a command to the translation layer.
+    /// Passes a command to the translation layer. `io` returns the number of its request.
     #[inline(always)]
-    fn command(&mut self, now: Time, tag: Tag, io: u32, request: &Request) {
+    fn command(&mut self, now: Time, tag: Tag, io: impl FnOnce(&HostInterface) -> u32, request: &Request) {
         if self.checker.is_some() | self.external {
             // A copy, so that the request itself need not be in memory.
             self.check_command(tag, io, &{ *request });
@@ -194,11 +194,11 @@ impl Machine {
     }
 
     /// Opens the data of a new command, if payload is kept. The data of a write are generated here.
-    fn check_command(&mut self, tag: Tag, io: u32, request: &Request) {
+    fn check_command(&mut self, tag: Tag, io: impl FnOnce(&HostInterface) -> u32, request: &Request) {
         if let Some(checker) = &mut self.checker {
             let sectors = if request.op.has_data() { request.bytes / media::SECTOR } else { 0 };
             let data = self.data.open(tag, sectors as u32);
-            checker.begin(tag, io, &self.ftl.placed(request), data);
+            checker.begin(tag, io(&self.host_interface), &self.ftl.placed(request), data);
             if request.op.writes() {
                 self.host_interface.put(tag, data);
             }

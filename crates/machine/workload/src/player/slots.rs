@@ -116,6 +116,7 @@ const NO_JOB: u16 = u16::MAX;
 
 /// Jobs that may have requests to issue, in order of arrival. Each job is in the queue at most once.
 pub(super) struct Ready {
+    // Both are below the number of jobs, but for `NO_JOB`, which is the first of an empty queue.
     first: u16,
     last: u16,
     // Successor of each job that is not the last.
@@ -136,10 +137,12 @@ impl Ready {
 
     /// Adds a job at the end.
     pub fn push(&mut self, job: u16) {
+        assert!((job as usize) < self.next.len(), "job {job} of {}", self.next.len());
         if self.first == NO_JOB {
             self.first = job;
         } else {
-            self.next[self.last as usize] = job;
+            // SAFETY: the queue is not empty, so that its last job was added here, which checks it.
+            *unsafe { self.next.get_unchecked_mut(self.last as usize) } = job;
         }
         self.last = job;
     }
@@ -150,11 +153,14 @@ impl Ready {
     }
 
     /// Moves the first job to the end.
+    #[inline]
     pub fn rotate(&mut self) {
         if self.first != self.last {
             let job = self.first;
-            self.pop();
-            self.push(job);
+            self.first = self.next[job as usize];
+            // SAFETY: the queue was not empty, as its first job shows, so that its last job was added by `push`.
+            *unsafe { self.next.get_unchecked_mut(self.last as usize) } = job;
+            self.last = job;
         }
     }
 }

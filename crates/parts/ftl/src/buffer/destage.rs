@@ -81,8 +81,9 @@ impl Ftl {
     /// Fills one program from the head of the dirty list.
     #[inline(always)]
     pub(crate) fn program_dirty(&mut self, room: Room, out: &mut Actions) {
-        let id = self.operations.start_bare(OperationKind::Program, room.pu);
-        let sequence = self.begin_program(id, room, Class::Host);
+        let (id, operation) = self.operations.start_bare(OperationKind::Program, room.pu);
+        let sequence = self.durability.sequence.issue();
+        begin_program(operation, room, Class::Host, sequence);
         let (mut taken, mut plain) = (0, true);
         let before = self.stats.programmed_host;
         while taken < room.units {
@@ -108,8 +109,9 @@ impl Ftl {
     /// Issues the program `id`, whose slots are set; its units then belong at `room`.
     #[inline]
     pub(crate) fn issue_program(&mut self, id: OpId, room: Room, class: Class, out: &mut Actions) {
-        let sequence = self.begin_program(id, room, class);
-        self.operations[id].plain = false;
+        let (sequence, operation) = (self.durability.sequence.issue(), &mut self.operations[id]);
+        begin_program(operation, room, class, sequence);
+        operation.plain = false;
         let mut padding = 0;
         for i in 0..room.units {
             let slot = self.operations.slot(id, i);
@@ -121,19 +123,6 @@ impl Ftl {
             let _ = self.settle_slot(slot, physical, out);
         }
         self.end_issue(id, room, room.units - padding, (sequence, class), out);
-    }
-
-    /// Assigns a sequence number to the program `id` and returns it.
-    #[inline(always)]
-    pub(crate) fn begin_program(&mut self, id: OpId, room: Room, class: Class) -> u64 {
-        let sequence = self.durability.sequence.issue();
-        let operation = &mut self.operations[id];
-        operation.count = room.units;
-        operation.unit = room.unit;
-        operation.mask = u64::from(room.page.planes.0);
-        operation.class = class;
-        (operation.sequence, operation.first_sequence) = (sequence, sequence);
-        sequence
     }
 
     /// Emits the program `id`, whose slots are settled; `units` of them hold data.
@@ -218,7 +207,7 @@ impl Ftl {
     }
 
     /// Notifies the journal and the map that `unit` is in a program.
-    #[inline(always)]
+    #[inline]
     fn settled(&mut self, unit: u32, out: &mut Actions) {
         self.durability.journal.written(unit);
         if self.map.is_cached() {
@@ -227,7 +216,7 @@ impl Ftl {
     }
 
     /// Updates the map: the copy of `unit` in `slot`, read from `old`, is being programmed at `physical`.
-    #[inline(always)]
+    #[inline]
     fn repoint(&mut self, unit: u32, slot: u32, old: Location, physical: u32) {
         match self.map.table.entry_at(unit, old) {
             Some(entry) if *entry == old && !self.injected.is(crate::InjectedFault::CopyNotRepointed) => {
@@ -320,4 +309,14 @@ impl Ftl {
         }
         self.dispatch_pending(out);
     }
+}
+
+/// Makes `operation` a program at `room` with a new `sequence` number.
+#[inline]
+pub(crate) fn begin_program(operation: &mut Operation, room: Room, class: Class, sequence: u64) {
+    operation.count = room.units;
+    operation.unit = room.unit;
+    operation.mask = u64::from(room.page.planes.0);
+    operation.class = class;
+    (operation.sequence, operation.first_sequence) = (sequence, sequence);
 }

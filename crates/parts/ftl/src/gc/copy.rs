@@ -190,8 +190,7 @@ impl Ftl {
                 if self.layout.planes > 1 {
                     page.planes = planes_of(&self.layout, page.planes, bits);
                 }
-                let id = self.operations.start_bare(OperationKind::CollectRead, pu);
-                let operation = &mut self.operations[id];
+                let (id, operation) = self.operations.start_bare(OperationKind::CollectRead, pu);
                 (operation.unit, operation.logical, operation.mask) = (unit, program, bits);
                 operation.sequence = if background { collection.background.order.issued() } else { UNORDERED };
                 self.gc.refresh.read(scan.block, page);

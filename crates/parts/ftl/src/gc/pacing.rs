@@ -224,7 +224,7 @@ impl Ftl {
 
     /// Returns the number of copies that `pu` may have in flight while it collects `scan`: as many as its shortage
     /// requires.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn copies_allowed(&self, pu: u32, scan: GcScan, shortage: i64) -> u32 {
         let collection = &self.gc.units[pu as usize];
         let gain = (self.capacity_of(scan.block) - i64::from(scan.valid)).max(1);
@@ -269,7 +269,7 @@ impl Ftl {
     }
 
     /// Resumes host writes if they waited for collection in `pu` and it has progressed since `before`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn release_host(&mut self, pu: u32, before: (u64, u64)) {
         if !self.space.host_room.is_paced() {
             return self.space.host_room.rejoin(pu);

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use media::{Class, OpId};
 
+use crate::buffer::destage::begin_program;
 use crate::request::operation::OperationKind;
 use crate::space::parallel_unit::{Room, Stream};
 use crate::{Actions, Ftl};
@@ -59,8 +60,9 @@ impl Ftl {
             };
             let room = own.or_else(|| self.copy_room_elsewhere(pu));
             let Some(room) = room else { return };
-            let id = self.operations.start_bare(OperationKind::Program, room.pu);
-            let sequence = self.begin_program(id, room, Class::Collection);
+            let (id, operation) = self.operations.start_bare(OperationKind::Program, room.pu);
+            let sequence = self.durability.sequence.issue();
+            begin_program(operation, room, Class::Collection, sequence);
             let (taken, mut plain) = (room.units.min(pending), true);
             if self.space.placement.is_on() {
                 self.count_sources(pu, purpose, taken);

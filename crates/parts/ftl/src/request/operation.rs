@@ -129,20 +129,22 @@ impl Operations {
     }
 
     /// Like [`start`](Self::start), for kinds whose caller sets every field they use: the other fields keep their old
-    /// values.
+    /// values. Returns the operation along with its number.
     #[inline]
-    pub fn start_bare(&mut self, kind: OperationKind, subject: u32) -> OpId {
+    pub fn start_bare(&mut self, kind: OperationKind, subject: u32) -> (OpId, &mut Operation) {
         self.active += 1;
         if self.free == NIL {
-            return self.grow(Operation::of(kind, subject));
+            // The number of the new entry is as free as any other.
+            self.free = self.grow(Operation::of(kind, NIL)).0;
         }
         let id = OpId(self.free);
         let entry = &mut self.all[id];
         self.free = entry.subject;
         (entry.kind, entry.subject) = (kind, subject);
-        id
+        (id, entry)
     }
 
+    #[cold]
     fn grow(&mut self, operation: Operation) -> OpId {
         self.all.push(operation);
         self.slots.grow(self.all.len() * self.stride, NIL);

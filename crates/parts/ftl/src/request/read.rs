@@ -168,8 +168,7 @@ impl Ftl {
     #[inline(always)]
     fn issue_read(&mut self, tag: Tag, Run { unit, logical, count }: Run, out: &mut Actions) {
         let bytes = self.run_bytes(tag, logical, count);
-        let id = self.operations.start_bare(OperationKind::HostRead, tag.0);
-        let operation = &mut self.operations[id];
+        let (id, operation) = self.operations.start_bare(OperationKind::HostRead, tag.0);
         (operation.unit, operation.logical, operation.count, operation.bytes) = (unit, logical, count, bytes);
         let (block, page) = (self.layout.block_of(unit), self.layout.span(unit, count));
         self.space.blocks.pin(block);

@@ -245,7 +245,7 @@ impl Blocks {
     }
 
     /// Marks `unit` of `block` invalid; returns the number of units left valid, and the usage of the block.
-    #[inline]
+    #[inline(always)]
     pub fn clear_valid(&mut self, block: u32, unit: u32) -> (u32, Use) {
         let (word, bit) = (&mut self.valid[unit as usize / 64], 1u64 << (unit % 64));
         if *word & bit == 0 {

@@ -296,7 +296,7 @@ impl Ftl {
     }
 
     /// Returns true if host writes may go to the open block of `stream` in `pu`, or to a free one.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn is_open_to_host(&self, pu: u32, stream: Stream) -> bool {
         let l = &self.space.parallel_units[pu as usize];
         // A shared block that was opened for copies as the last free one is reserved for them.
@@ -407,7 +407,7 @@ impl Ftl {
     #[inline(always)]
     pub(crate) fn room(&mut self, pu: u32, stream: Stream) -> Option<Room> {
         loop {
-            let l = &self.space.parallel_units[pu as usize];
+            let mut l = &mut self.space.parallel_units[pu as usize];
             let Some(WritePoint { block, next, end }) = l.write_point(stream) else {
                 self.open(pu, stream)?;
                 continue;
@@ -415,13 +415,14 @@ impl Ftl {
             let mut program = next;
             if self.durability.has_parity() {
                 program = self.enter_stripe(pu, block, program)?;
+                l = &mut self.space.parallel_units[pu as usize];
             }
             let full = next + 1 == end;
-            let l = &mut self.space.parallel_units[pu as usize];
             *l.write_point_mut(stream) = (!full).then_some(WritePoint { block, next: next + 1, end });
             l.room_changed(&self.layout);
+            let mounted = !l.ahead.is_empty();
             let room = self.room_at(pu, block, program);
-            let used = room.units > 0 && !self.done_before(pu, block, program);
+            let used = room.units > 0 && !(mounted && self.done_before(pu, block, program));
             if full {
                 // The block is closed when its last program completes.
                 self.space.blocks.set_usage(block, Use::Full);

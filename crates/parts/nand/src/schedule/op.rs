@@ -170,7 +170,8 @@ impl Ops {
         if id.0 as usize >= self.slots.len() {
             self.grow(id);
         }
-        let slot = &mut self.slots[id.0 as usize];
+        // SAFETY: the table had the entry, or has grown to it.
+        let slot = unsafe { self.slots.get_unchecked_mut(id.0 as usize) };
         if slot.active {
             in_use(id.0);
         }
