@@ -28,14 +28,18 @@ macro_rules! refused {
 
 #[cfg(test)]
 mod tests {
+    fn table() -> Vec<i32> {
+        vec![1, 2]
+    }
+
     #[test]
     fn a_panic_is_a_refusal() {
-        refused!(table = [1, 2]; table[2], table.swap(0, 2));
+        refused!(table = table(); table[2], table.swap(0, 2));
     }
 
     #[test]
     #[should_panic(expected = "`table.get(2)` accepts a number beyond its table")]
     fn a_value_is_none() {
-        refused!(table = [1, 2]; table.get(2));
+        refused!(table = table(); table.get(2));
     }
 }
