@@ -36,7 +36,6 @@ LARGER = {
     "parts/ftl/src/stats.rs Stats": "a record: one field per counter",
     "parts/host/src/cpu/thread.rs Thread": "a thread's place in its program, its caches and its misses in flight",
     "parts/host/src/linux/mod.rs Linux": "tables of memory management that refer to each other by index",
-    "parts/link/src/pcie.rs Pcie": "parameters of a link and of its flow control, one field each",
     "parts/nand/src/die.rs Die": "the state of a die, which the scheduler updates field by field",
     "parts/nand/src/schedule/op.rs Op": "progress of one operation, which the scheduler updates field by field",
     "parts/nand/src/store/view.rs BlockView": "a record for readers of the flash",

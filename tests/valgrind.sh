@@ -6,8 +6,7 @@ debug/probe-* | debug/block-*)
     set -- "$@" block::engine requests:: files:: ;;
 debug/memory-* | debug/files-* | debug/concurrent_readers-*)
     set -- "$@" disk:: without_io_uring reopening_restores areas_are a_reader_keeps a_backup_is ;;
-debug/direct-* | debug/loop_device-* | release/sim-* | release/ftl-* | release/histories-* | release/power_cuts-* | \
-release/indices_beyond_tables-*) ;;
+debug/direct-* | debug/loop_device-* | release/sim-* | release/ftl-* | release/histories-* | release/power_cuts-* | release/indices_beyond_tables-*) ;;
 debug/* | release/*) exit 0 ;;
 *)
     echo "tests/valgrind.sh: found $1, expected an executable in debug/deps or release/deps" >&2

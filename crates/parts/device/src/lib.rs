@@ -6,17 +6,14 @@
 
 pub mod arbiter;
 pub mod config;
-mod emulated;
 pub mod emulated_dram;
 pub mod engine;
-mod firmware;
 pub mod handling;
 pub mod hmb;
 pub mod nvme;
 pub mod onenand;
 mod pair;
 pub mod pool;
-mod queues;
 pub mod sata;
 pub mod shared_buffer;
 pub mod ufs;
@@ -24,15 +21,15 @@ pub mod ufs;
 use media::Request;
 use sim::{Lane, Time};
 
+pub use config::emulated::{ControllerPower, Cycles, SharedBufferConfig};
+pub use config::firmware::Firmware;
+pub use config::queues::{Arbitration, Coalescing, Priority, Weights};
 pub use config::{Buffering, Config, Utp};
-pub use emulated::{ControllerPower, Cycles, SharedBufferConfig};
 pub use emulated_dram::{EmulatedDram, EmulatedDramConfig};
-pub use firmware::Firmware;
 pub use handling::{Handling, Waits};
 pub use nvme::{InvalidDoorbell, LastData, Nvme};
 pub use onenand::{OneNand, OneNandConfig};
 pub use pair::{Completion, Ended, Fetch};
-pub use queues::{Arbitration, Coalescing, Priority, Weights};
 pub use sata::Sata;
 pub use shared_buffer::SharedBuffer;
 pub use ufs::Ufs;

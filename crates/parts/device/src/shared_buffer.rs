@@ -12,7 +12,7 @@ use ::shared_buffer::{
 use media::{Op, Request, SECTOR as BYTES, Status, Tag};
 use sim::{Energy, Part, Schedule, Time};
 
-use crate::emulated::SharedBufferConfig;
+use crate::config::emulated::SharedBufferConfig;
 use crate::emulated_dram::{EmulatedDram, EmulatedDramConfig};
 use crate::engine::{Engine, index};
 use crate::{ARRIVED, Config, DECODED, Event, Firmware, Output};

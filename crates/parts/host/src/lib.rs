@@ -4,11 +4,8 @@
 //! A driver is a state machine without a wire. It reports when it has rung a doorbell, is notified when an entry or an
 //! interrupt arrives in the host, and is handed its own events back.
 
-mod adapter;
 pub mod ahci;
 pub mod caches;
-mod chipset;
-mod completion;
 mod config;
 pub mod cores;
 pub mod cpu;
@@ -27,11 +24,11 @@ pub mod vector;
 use media::{Request, Status};
 use sim::{Lane, Time};
 
-pub use adapter::{Aggregation, AhciConfig, UfshciConfig};
 pub use ahci::Ahci;
-pub use chipset::{Chipset, ChipsetModel};
-pub use completion::{Completion, Detection};
 pub use config::Config;
+pub use config::adapter::{Aggregation, AhciConfig, UfshciConfig};
+pub use config::chipset::{Chipset, ChipsetModel};
+pub use config::completion::{Completion, Detection};
 pub use dma::{DmaConfig, SLOTS};
 pub use hmb::HmbConfig;
 pub use memory::MemoryConfig;

@@ -83,7 +83,7 @@ impl Ftl {
     pub(crate) fn program_dirty(&mut self, room: Room, out: &mut Actions) {
         let (id, operation) = self.operations.start_bare(OperationKind::Program, room.pu);
         let sequence = self.durability.sequence.issue();
-        begin_program(operation, room, Class::Host, sequence);
+        operation.begin_program(room.extent(), Class::Host, sequence);
         let (mut taken, mut plain) = (0, true);
         let before = self.stats.programmed_host;
         while taken < room.units {
@@ -110,7 +110,7 @@ impl Ftl {
     #[inline]
     pub(crate) fn issue_program(&mut self, id: OpId, room: Room, class: Class, out: &mut Actions) {
         let (sequence, operation) = (self.durability.sequence.issue(), &mut self.operations[id]);
-        begin_program(operation, room, class, sequence);
+        operation.begin_program(room.extent(), class, sequence);
         operation.plain = false;
         let mut padding = 0;
         for i in 0..room.units {
@@ -309,14 +309,4 @@ impl Ftl {
         }
         self.dispatch_pending(out);
     }
-}
-
-/// Makes `operation` a program at `room` with a new `sequence` number.
-#[inline]
-pub(crate) fn begin_program(operation: &mut Operation, room: Room, class: Class, sequence: u64) {
-    operation.count = room.units;
-    operation.unit = room.unit;
-    operation.mask = u64::from(room.page.planes.0);
-    operation.class = class;
-    (operation.sequence, operation.first_sequence) = (sequence, sequence);
 }

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use media::{Class, OpId};
 
-use crate::buffer::destage::begin_program;
 use crate::request::operation::OperationKind;
 use crate::space::parallel_unit::{Room, Stream};
 use crate::{Actions, Ftl};
@@ -62,7 +61,7 @@ impl Ftl {
             let Some(room) = room else { return };
             let (id, operation) = self.operations.start_bare(OperationKind::Program, room.pu);
             let sequence = self.durability.sequence.issue();
-            begin_program(operation, room, Class::Collection, sequence);
+            operation.begin_program(room.extent(), Class::Collection, sequence);
             let (taken, mut plain) = (room.units.min(pending), true);
             if self.space.placement.is_on() {
                 self.count_sources(pu, purpose, taken);

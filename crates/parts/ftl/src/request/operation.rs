@@ -76,6 +76,14 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// Makes the operation a program of an extent (units, first unit, mask of planes) with a new `sequence` number.
+    #[inline]
+    pub(crate) fn begin_program(&mut self, (units, unit, mask): (u32, u32, u64), class: Class, sequence: u64) {
+        (self.count, self.unit, self.mask) = (units, unit, mask);
+        self.class = class;
+        (self.sequence, self.first_sequence) = (sequence, sequence);
+    }
+
     /// Creates an operation of `kind` for `subject`, with all other fields empty.
     #[inline]
     pub const fn of(kind: OperationKind, subject: u32) -> Operation {

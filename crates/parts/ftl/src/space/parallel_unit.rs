@@ -33,6 +33,14 @@ pub(crate) struct Room {
     pub page: PageAddr,
 }
 
+impl Room {
+    /// Returns the program's units, its first unit, and the mask of its planes.
+    #[inline]
+    pub(crate) fn extent(&self) -> (u32, u32, u64) {
+        (self.units, self.unit, u64::from(self.page.planes.0))
+    }
+}
+
 /// A set of planes that allocates and collects independently: its free and open blocks.
 #[derive(Default)]
 pub(crate) struct ParallelUnit {

@@ -1,16 +1,20 @@
 //! Configuration of a controller front end.
 
+pub(crate) mod emulated;
+pub(crate) mod firmware;
+pub(crate) mod queues;
+
 use keys::{
     BOOL, COUNT, Conflict, Fallback, Kind, RATE, SIZE, Shape, assumed, by_assumed, by_given, expect, given,
     power_of_two, section, words,
 };
 use media::SECTOR;
 
+use self::emulated::SharedBufferConfig;
+use self::queues::{Arbitration, Coalescing, Priority, Weights};
 use crate::Firmware;
-use crate::emulated::SharedBufferConfig;
 use crate::handling::Handling;
 use crate::hmb::HmbKeys;
-use crate::queues::{Arbitration, Coalescing, Priority, Weights};
 
 words! {
     /// Buffering of a command's data between flash and interface.

@@ -1,5 +1,9 @@
 //! Configuration of a host.
 
+pub(crate) mod adapter;
+pub(crate) mod chipset;
+pub(crate) mod completion;
+
 use keys::{COUNT, Conflict, Fallback, SIZE, TIME, Why, assumed, by_assumed, by_given, expect, given, section};
 use media::SECTOR;
 use sim::Time;
