@@ -1,17 +1,17 @@
 //! System files: the parts of a machine and their parameters.
 //!
 //! A system is a TOML file. It may extend a preset or another file, and `--set key=value` overrides both. Each key is
-//! one row of a table (the [`keys::section!`]s of the parts, and of [`device`], [`flash`], [`ftl`]): name, kind of value,
-//! default with its basis, help, and the field it is read into. The loader, range checks, resolved files, JSON Schema
-//! and suggestions for misspelled names all use that table.
+//! one row of a [`keys::section!`]: name, kind of value, default with its basis, help, and the field it is read into. The
+//! parts declare their sections, and [`memory`] the keys that choose a machine. The loader, range checks, resolved files,
+//! JSON Schema and suggestions for misspelled names all use the table of these rows.
 
 mod check;
 mod error;
 mod file;
 mod key;
+pub mod memory;
 pub mod parts;
 mod schema;
-mod sections;
 mod setting;
 mod system;
 
@@ -20,8 +20,6 @@ pub use error::{Place, SystemError};
 pub use file::presets::{preset, presets};
 pub use key::table::keys;
 pub use keys::{Basis, Choice, Fallback, Key, Kind, Shape, Value};
-pub use nand::Flash;
-pub use sections::memory;
 pub use setting::Setting;
 pub use system::System;
 

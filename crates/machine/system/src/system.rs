@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::key::table::{TITLE, keys, row};
-use crate::sections::memory::{MainMemory, Memory};
+use crate::memory::{MainMemory, Memory};
 use crate::setting::Setting;
 use device::OneNandConfig;
 use ftl::section::{Caches, Layer};

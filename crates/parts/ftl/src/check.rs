@@ -1,6 +1,6 @@
 //! Checks of a configuration, which concern every part of the layer.
 
-use crate::config::{Config, ConfigError, Group, ReadCopies};
+use crate::config::{Config, ConfigError, Group, Isolation, ReadCopies};
 use crate::gc::pacing::START_MIN;
 use crate::layout::Layout;
 use crate::space::placement::HANDLES_MAX;
@@ -97,6 +97,9 @@ impl Config {
     fn check_placement(&self) -> Result<(), ConfigError> {
         let Some(placement) = self.placement else { return Ok(()) };
         let fail = |text: String| Err(ConfigError(text));
+        if placement.isolation == Isolation::Off {
+            return fail("reclaim unit handles without isolation, expected initial or persistent".to_owned());
+        }
         if !(2..=HANDLES_MAX).contains(&placement.handles) {
             return fail(format!("{} reclaim unit handles, expected 2 to {HANDLES_MAX}", placement.handles));
         }

@@ -3,7 +3,7 @@
 use media::Geometry;
 use sim::Time;
 
-pub use crate::section::{Axis, Collection, Eviction, Group, Policy, Refresh, Wear};
+pub use crate::section::{Axis, Collection, Eviction, Group, Isolation, Placement, Policy, Refresh, Wear};
 
 /// A cache of translation units over the map in flash.
 #[derive(Clone, Copy, Debug)]
@@ -103,24 +103,6 @@ pub struct ReadCopies {
     pub blocks: u32,
     /// Number of mapping units cached.
     pub units: u32,
-}
-
-/// Isolation of reclaim unit handles (NVM Express, Flexible Data Placement).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    /// Collection may move data of several handles to the same block.
-    Initial,
-    /// Collection keeps the data of each handle apart.
-    Persistent,
-}
-
-/// Flexible Data Placement: host writes choose the blocks that they share.
-#[derive(Clone, Copy, Debug)]
-pub struct Placement {
-    /// Number of reclaim unit handles, 2 to [`HANDLES_MAX`](crate::HANDLES_MAX).
-    pub handles: u32,
-    /// Isolation of all handles.
-    pub isolation: Isolation,
 }
 
 /// Configuration of a page-mapped translation layer.

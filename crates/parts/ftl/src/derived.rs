@@ -8,14 +8,9 @@ use crate::section::{
 };
 
 impl Placement {
-    /// Returns the configuration of the reclaim unit handles, if there are any.
-    pub fn handles(&self) -> Option<config::Placement> {
-        let isolation = match self.isolation {
-            Isolation::Off => return None,
-            Isolation::Initial => config::Isolation::Initial,
-            Isolation::Persistent => config::Isolation::Persistent,
-        };
-        Some(config::Placement { handles: self.handles, isolation })
+    /// Returns the reclaim unit handles, if there are any.
+    pub fn enabled(self) -> Option<Placement> {
+        (self.isolation != Isolation::Off).then_some(self)
     }
 }
 

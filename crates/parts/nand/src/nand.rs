@@ -113,10 +113,13 @@ impl Nand {
         let g = &config.geometry;
         let mut all: Vec<Die> = (0..g.all_dies()).map(|die| Die::new(g.channel_of(die as u16))).collect();
         let independent = Independent::new(config, &mut all);
+        let tables = Tables::new(config, streams.stream("nand.variation").bits());
+        // More entries follow those of the dies if planes read independently.
+        assert!(tables.dies <= all.len(), "{} dies of a table of {}", tables.dies, all.len());
         let dies = Dense::new(all);
         let channels = Dense::new(vec![Channel::new(); g.channels as usize]);
         Nand {
-            tables: Tables::new(config, streams.stream("nand.variation").bits()),
+            tables,
             ops: Ops::new(),
             dies,
             channels,
@@ -194,7 +197,7 @@ impl Nand {
         let queue = self.tables.read_queues[op.class as usize];
         let bytes = self.tables.whole_codewords(op.bytes, planes);
         *self.ops.place(op.id) = Op { bytes, ..Op::new(OpKind::Read, op.page, planes, queue) };
-        // SAFETY: `check` has found the die.
+        // SAFETY: `check` has found the die, and the table has all dies (asserted at construction).
         unsafe { self.enter(now, op.id, (op.page.die, queue, OpKind::Read), s) };
     }
 
@@ -210,7 +213,7 @@ impl Nand {
         }
         *self.ops.place(op.id) = Op { slc: op.slc, ..Op::new(OpKind::Program, op.page, planes, REST as u8) };
         if self.budget.begins(op.id) {
-            // SAFETY: `check` has found the die.
+            // SAFETY: `check` has found the die, and the table has all dies (asserted at construction).
             unsafe { self.enter(now, op.id, (op.page.die, REST as u8, OpKind::Program), s) };
         } else {
             self.dies[op.page.die as usize].held_back += 1;
@@ -235,7 +238,7 @@ impl Nand {
         let page = PageAddr { die, planes, block, page: 0 };
         let planes = self.check(page);
         *self.ops.place(op.id) = Op::new(OpKind::Erase, page, planes, REST as u8);
-        // SAFETY: `check` has found the die.
+        // SAFETY: `check` has found the die, and the table has all dies (asserted at construction).
         unsafe { self.enter(now, op.id, (die, REST as u8, OpKind::Erase), s) };
     }
 

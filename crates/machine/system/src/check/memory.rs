@@ -2,7 +2,7 @@
 
 use crate::LinkType;
 use crate::error::SystemError;
-use crate::sections::memory::Files;
+use crate::memory::Files;
 use crate::system::System;
 
 /// Checks that files have a drive.

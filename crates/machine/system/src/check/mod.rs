@@ -23,7 +23,7 @@ const MAP_ENTRY: u64 = 4;
 pub(crate) fn check(system: &mut System) -> Result<(), SystemError> {
     sections(system)?;
     memory::check(system)?;
-    if system.memory.kind == crate::sections::memory::MainMemory::Hybrid {
+    if system.memory.kind == crate::memory::MainMemory::Hybrid {
         // The flash behind DRAM is not that of a drive.
         system.expect(
             system.link.kind == LinkType::None,
@@ -61,7 +61,7 @@ fn sections(s: &System) -> Result<(), SystemError> {
         s.sram.check(),
         s.link.check(),
         s.device.check(),
-        s.device.check(),
+        s.onenand.check(),
         s.flash.check(),
         s.ftl.check(),
         s.caches.check(),
@@ -110,10 +110,6 @@ impl System {
         }
     }
 
-    fn power_of_two(&self, key: &str, value: u64) -> Result<(), SystemError> {
-        self.expect(value.is_power_of_two(), &[key], "a power of two")
-    }
-
     fn multiple(&self, key: &str, value: u64, other: &str, of: u64) -> Result<(), SystemError> {
         let of_text = format!("a multiple of {other} ({})", Value::Size(of).plain());
         self.expect(value.is_multiple_of(of), &[key, other], &of_text)
@@ -122,7 +118,7 @@ impl System {
 
 /// A machine without storage needs main memory.
 fn nothing(s: &System) -> Result<(), SystemError> {
-    let memory = s.memory.kind != crate::sections::memory::MainMemory::None;
+    let memory = s.memory.kind != crate::memory::MainMemory::None;
     s.expect(memory, &["link.type", "memory.type"], "a link where memory.type is \"none\"")
 }
 
@@ -198,7 +194,6 @@ fn device(s: &System) -> Result<(), SystemError> {
 
 fn geometry(s: &System) -> Result<(), SystemError> {
     let flash = &s.flash;
-    s.power_of_two("ftl.unit", s.ftl.unit)?;
     s.multiple("flash.page", flash.page, "ftl.unit", s.ftl.unit)?;
     s.multiple("flash.page", flash.page, "flash.ecc.codeword", u64::from(flash.ecc.codeword_bytes))?;
     times(s)?;

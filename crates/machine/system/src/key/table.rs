@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use keys::{Fallback, Key, Section, TEXT, given};
 
 use crate::key::nearest::nearest;
-use crate::sections::memory::Memory;
+use crate::memory::Memory;
 use device::OneNandConfig;
 use ftl::section::{Caches, Layer};
 use host::SramConfig;

@@ -143,7 +143,7 @@ fn translation(system: &System, geometry: Geometry, payload: PayloadKind, lent: 
         slc: f.slc_cache.blocks(blocks, system.flash.cell.bits(), unit),
         refresh: f.refresh,
         parity: f.parity,
-        placement: f.placement.handles(),
+        placement: f.placement.enabled(),
         tags: system.device.max_commands,
         moves: payload != PayloadKind::None,
     }

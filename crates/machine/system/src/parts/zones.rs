@@ -5,14 +5,14 @@ use media::Geometry;
 use nand::PayloadKind;
 use zones::ftl::ZonedFtlConfig;
 
+use crate::System;
+use ftl::section::WriteMode;
+
 /// Mapping blocks of a plane that a conventional part may need beyond its capacity: for collection and the journal.
 const SPARE_MAX: u32 = 64;
 /// Part of the write cache's size that a conventional part has as a buffer of its own. Assumed: metadata of a file system
 /// needs little.
 const BUFFER_SHARE: u64 = 8;
-
-use crate::System;
-use ftl::section::WriteMode;
 
 /// Returns the configuration of the zones of `system`, if it has some.
 pub(super) fn zones(system: &System, geometry: Geometry, payload: PayloadKind) -> Option<ZonedFtlConfig> {

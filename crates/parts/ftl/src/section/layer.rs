@@ -1,6 +1,9 @@
 //! `[ftl]`: mapping, striping, collection and the upkeep of data.
 
-use keys::{AGE, BOOL, COUNT, FRACTION, FromValue, Kind, NUMBER, SIZE, TIME, Value, assumed, given, section, words};
+use keys::{
+    AGE, BOOL, COUNT, Conflict, FRACTION, FromValue, Kind, NUMBER, SIZE, TIME, Value, assumed, given, power_of_two,
+    section, words,
+};
 use sim::Time;
 
 use super::map_cache::MapCache;
@@ -92,6 +95,14 @@ section! {
         table refresh: Refresh;
         /// Wear leveling.
         table wear: Wear;
+
+        check unit;
+    }
+}
+
+impl Layer {
+    fn unit(&self) -> Result<(), Conflict> {
+        power_of_two("ftl.unit", self.unit)
     }
 }
 
