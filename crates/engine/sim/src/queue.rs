@@ -193,9 +193,11 @@ impl<E: Copy + Default> EventQueue<E> {
     /// Adds `event` at `when` through `lane`.
     ///
     /// # Panics
-    /// Panics if `when` is before [`now`](Self::now), or the lane's number is above 62.
+    /// Panics if `when` is before [`now`](Self::now). A lane's number above 62 panics if the lane is empty or full, and
+    /// always in debug builds.
     #[inline(always)]
     pub fn push(&mut self, lane: Lane, when: Time, event: E) {
+        debug_assert!((lane.0 as usize) < ASTRAY, "lane {} of {ASTRAY}", lane.0);
         let time = when.ps();
         if time < self.next && self.front_at == NEVER {
             if time < self.now.ps() {

@@ -18,11 +18,14 @@ pub fn refuses<R>(what: &str, call: impl FnOnce() -> R) {
 #[macro_export]
 macro_rules! refused {
     ($owner:ident = $new:expr; $($call:expr),+ $(,)?) => {
-        $($crate::beyond::refuses(stringify!($call), || {
+        $({
+            // Outside of the call, so that an owner that cannot be created is no refusal.
             #[allow(unused_mut)]
             let mut $owner = $new;
-            let _ = std::hint::black_box($call);
-        });)+
+            $crate::beyond::refuses(stringify!($call), || {
+                let _ = std::hint::black_box($call);
+            });
+        })+
     };
 }
 
@@ -35,6 +38,15 @@ mod tests {
     #[test]
     fn a_panic_is_a_refusal() {
         refused!(table = table(); table[2], table.swap(0, 2));
+    }
+
+    #[test]
+    #[should_panic(expected = "no table")]
+    fn an_owner_that_cannot_be_created_is_no_refusal() {
+        fn none() -> Vec<i32> {
+            panic!("no table")
+        }
+        refused!(table = none(); table[2]);
     }
 
     #[test]

@@ -101,9 +101,16 @@ fn an_nvme_controller_refuses_tags() {
 
 #[test]
 fn an_nvme_controller_admits_no_more_than_it_has_tags() {
-    refused!(nvme = nvme();
-        nvme.admit(Fetch { queue: 0, index: 0, count: TAG + 1 }, (NOW, true), |_| (0, read()), &mut Nowhere),
-    );
+    // One entry more waits than there are tags, and as many as there are tags are fetched.
+    let fetched = || {
+        let mut nvme = Nvme::new(&config(), 2, 16, true, NOW);
+        nvme.doorbell(0, TAG + 1);
+        assert_eq!(nvme.fetch().map(|fetch| fetch.count), Some(TAG));
+        nvme
+    };
+    let fetch = |count| Fetch { queue: 0, index: 0, count };
+    fetched().admit(fetch(TAG), (NOW, true), |_| (0, read()), &mut Nowhere);
+    refused!(nvme = fetched(); nvme.admit(fetch(TAG + 1), (NOW, true), |_| (0, read()), &mut Nowhere));
 }
 
 #[test]

@@ -590,8 +590,8 @@ fn configurations_that_cannot_work_say_why() {
     assert_eq!(fault(Config { page_bytes: 32, ..config() }), "page_bytes is 32, expected 64 to 1048576");
 }
 
-/// Results are pinned: the statistics of caches under random requests, and under sequential readers among random ones. A
-/// difference that nobody can explain is a bug (CONTRIBUTING.md, *When an answer changes*).
+/// Results are pinned: the statistics of caches under random requests, and under sequential readers among random ones. An
+/// unexplained difference is a bug (CONTRIBUTING.md, *When an answer changes*).
 #[test]
 fn the_work_of_each_prefetcher_is_pinned() {
     let mut found = Vec::new();

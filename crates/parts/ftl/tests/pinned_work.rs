@@ -1,5 +1,5 @@
 //! Results are pinned: on drives that each show one mechanism, the programs, copies and erases of a fixed history, and what
-//! every page of the flash holds after it. A difference that nobody can explain is a bug (CONTRIBUTING.md, *When an answer
+//! every page of the flash holds after it. An unexplained difference is a bug (CONTRIBUTING.md, *When an answer
 //! changes*).
 
 mod support;

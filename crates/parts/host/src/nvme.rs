@@ -230,8 +230,7 @@ impl Nvme {
     pub fn submit(&mut self, io: u32, job: u16, request: Request) -> u16 {
         let core = self.cores.of(job);
         let queue = if self.shared { (usize::from(core) % self.pairs.len()) as u16 } else { core };
-        // SAFETY: there is a pair for each core if they are not shared, or the remainder is below their number.
-        let pair = unsafe { self.pairs.get_unchecked_mut(queue as usize) };
+        let pair = &mut self.pairs[queue as usize];
         self.waited += u64::from(pair.free == NONE);
         self.requests.open(io, core, request, &mut pair.waiting);
         queue

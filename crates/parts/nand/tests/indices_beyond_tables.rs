@@ -10,13 +10,15 @@ use testkit::refused;
 
 const NOW: Time = Time::from_us(1);
 
-/// Two dies' worth of channels less than the addresses below name.
+/// The dimensions of `config()`, which are the first numbers beyond it.
 const DIES: u16 = 4;
 const PLANES: u32 = 2;
 const BLOCKS: u32 = 4;
 const PAGES: u32 = 6;
 
 fn nand() -> Nand {
+    let g = config().geometry;
+    assert_eq!((g.all_dies(), g.planes, g.blocks, g.pages), (u32::from(DIES), PLANES, BLOCKS, PAGES));
     Nand::new(&config(), &Streams::new(1))
 }
 

@@ -148,8 +148,8 @@ fn planted_bugs_are_caught() {
     }
 }
 
-/// Results are pinned: statistics, and what every page of the flash holds, after ten histories per line. A difference that
-/// nobody can explain is a bug (CONTRIBUTING.md, *When an answer changes*).
+/// Results are pinned: statistics, and what every page of the flash holds, after ten histories per line. An unexplained
+/// difference is a bug (CONTRIBUTING.md, *When an answer changes*).
 #[test]
 fn the_work_of_histories_is_pinned() {
     let of = |first: u64| {

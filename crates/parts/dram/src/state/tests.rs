@@ -4,7 +4,7 @@ use crate::device::{Device, Timing};
 use crate::request::{RankKind, RequestKind};
 use crate::state::bank::Gaps;
 use crate::state::constraints::{GROUPS, LIMITS};
-use crate::state::{BANKS, ChannelState, Command, CommandKind, Constraints, PowerMode, Rank, RankActivity, class};
+use crate::state::{ChannelState, Command, CommandKind, Constraints, PowerMode, Rank, RankActivity, class};
 
 fn device(change: impl Fn(&mut Timing)) -> Device {
     let mut device = Device::preset("DDR5-4800").expect("a preset");
@@ -81,15 +81,6 @@ fn the_fifth_activation_waits_for_the_first() {
     let mut rank = Rank::new(RankKind::Dram, true, 0);
     let next: Vec<u64> = (1..=9).map(|number| rank.fifth_after(100 * number)).collect();
     assert_eq!(next, [0, 0, 0, 100, 200, 300, 400, 500, 600]);
-}
-
-#[test]
-fn each_bank_of_a_rank_has_its_own_state() {
-    let mut rank = Rank::new(RankKind::Dram, true, 0);
-    for bank in 0..BANKS {
-        rank.banks[bank].row = bank as u32;
-    }
-    assert!((0..BANKS).all(|bank| rank.banks[bank].row == bank as u32));
 }
 
 #[test]
