@@ -50,8 +50,8 @@ impl Wear {
     }
 
     /// Returns the seconds until `part` of the capacity is lost at the write rate seen in `elapsed`, for pages that
-    /// have this `endurance`, and even wear. Infinite if nothing was written, or if pages
-    /// never wear out.
+    /// have this `endurance`, and even wear. Infinite if pages never wear out or too little was written, and not a number
+    /// if nothing was.
     ///
     /// The remaining pages take the writes of lost ones: the time is the integral of the remaining share over the
     /// cycles up to the quantile of `part`, divided by the cycles per page and second.
