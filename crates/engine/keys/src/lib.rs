@@ -2,7 +2,7 @@
 //!
 //! A part declares each of its keys once, as a row of a [`section!`]: name, field, type, kind of value with its unit and
 //! range, default with its basis, condition, and help. The section is the struct from which the part reads its
-//! configuration. Files, checks, printed systems, the JSON Schema and messages are assembled from the rows elsewhere.
+//! configuration. A key belongs to the part that reads it, whatever table of the file it stands in. Files, checks, printed systems, the JSON Schema and messages are assembled from the rows elsewhere.
 
 pub mod age;
 mod basis;

@@ -42,6 +42,8 @@ impl HmbConfig {
 
 impl Default for HmbConfig {
     /// Given: Linux's default of 128 MB; its page allocator's largest order.
+    ///
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         HmbConfig { limit: 128 << 20, contiguous: 4 << 20 }
     }

@@ -50,6 +50,8 @@ impl MemoryConfig {
 impl Default for MemoryConfig {
     /// DDR2-800, x64, of 1 Gb chips (JESD79-2: tREFI 7.8 us, tRFC 127.5 ns). Assumed: the latency of a row miss, 12.5 ns
     /// each for precharge, row and column, and about as much in the controller.
+    ///
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         MemoryConfig {
             bandwidth: 6_400_000_000,

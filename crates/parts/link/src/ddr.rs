@@ -99,6 +99,8 @@ impl DdrConfig {
 
 impl Default for DdrConfig {
     /// DDR2-800 (JESD79-2F: 5-5-5), x64. Assumed: the bus is held until the data is ready, or for 10 ms.
+    ///
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         DdrConfig {
             transfers_per_s: 800_000_000,

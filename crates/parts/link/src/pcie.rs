@@ -87,6 +87,7 @@ impl PcieConfig {
 }
 
 impl Default for PcieConfig {
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         PcieConfig {
             generation: 4,

@@ -21,7 +21,8 @@ pub const DMA_ACTIVATE: u32 = 4;
 pub const SET_DEVICE_BITS: u32 = 8;
 /// Bytes of a Data FIS in front of its data.
 pub const DATA_HEADER: u32 = 4;
-/// Maximum data of a Data FIS in bytes. Given: 2,048 dwords (Serial ATA Revision 3.0). Every frame of a longer transfer but the last has as much.
+/// Maximum data of a Data FIS in bytes. Given: 2,048 dwords (Serial ATA Revision 3.0). Every frame of a longer transfer
+/// but the last has as much.
 pub const DATA_MAX: u32 = 8192;
 /// Bytes of start of frame, CRC and end of frame.
 const FRAME: u32 = 12;
@@ -54,6 +55,7 @@ section! {
 }
 
 impl Default for SataConfig {
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         SataConfig {
             generation: 3,

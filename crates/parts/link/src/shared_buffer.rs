@@ -60,6 +60,8 @@ section! {
 
 impl Default for SharedBufferConfig {
     /// The prototype of Seo et al.: LPDDR3 at 600 MHz with its own channel.
+    ///
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         SharedBufferConfig {
             data_buffer: 1 << 20,

@@ -61,6 +61,7 @@ section! {
 }
 
 impl Default for UfsConfig {
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         UfsConfig {
             gear: 3,

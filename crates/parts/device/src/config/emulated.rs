@@ -52,6 +52,7 @@ impl SharedBufferConfig {
 }
 
 impl Default for SharedBufferConfig {
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         SharedBufferConfig {
             clock: 266_000_000,

@@ -45,6 +45,7 @@ section! {
 }
 
 impl Default for Firmware {
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         Firmware {
             cores: 2,

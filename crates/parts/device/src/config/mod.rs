@@ -100,6 +100,7 @@ impl Config {
 }
 
 impl Default for Config {
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         Config {
             max_commands: 512,
@@ -146,6 +147,8 @@ impl Utp {
 
 impl Default for Utp {
     /// The attributes' defaults (UFS 2.0, JESD220B, 14.3).
+    ///
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         Utp { segment: 4096, ready_to_transfers: 2 }
     }

@@ -1,6 +1,6 @@
 //! The controller: the order of service, and the maintenance of idle ranks and rows.
 //!
-//! [`Channel`] owns a [`ChannelState`](crate::state::State), which determines when a command is allowed, and searches its
+//! [`Channel`] owns a [`ChannelState`](crate::state::ChannelState), which determines when a command is allowed, and searches its
 //! queues for open rows (`scheduler.rs`). In `maintenance/` each policy has a file: `refresh.rs`, `power_management.rs`,
 //! `row_policy.rs`.
 

@@ -30,6 +30,7 @@ impl AhciConfig {
 }
 
 impl Default for AhciConfig {
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         AhciConfig { region: 4096, queued_trim: false }
     }
@@ -76,6 +77,7 @@ impl UfshciConfig {
 }
 
 impl Default for UfshciConfig {
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         UfshciConfig {
             register_write: Time::from_ns(150),

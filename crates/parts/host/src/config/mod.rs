@@ -105,6 +105,8 @@ impl Config {
 
 impl Default for Config {
     /// An NVMe driver of Linux, with smaller commands.
+    ///
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         Config {
             cores: 8,

@@ -7,7 +7,8 @@ use super::frames::{DIRTY, LOCKED, MAPPED, MARKED, NONE, RECLAIM, WRITEBACK};
 use super::{DriveCommand, KernelEvent, Linux, ON_FILE, Operation, SWAPPED};
 use crate::cpu::PAGE;
 
-/// Maximum pages of a command. Given: 128 KiB (NVMM, "Effect of Prefetching": 128 KB in an access).
+/// Maximum pages of a command, 128 KiB. Assumed for every machine: as much as the maximum readahead, and the size of an access in
+/// NVMM, "Effect of Prefetching".
 const COMMAND_PAGES: u32 = 32;
 
 /// The purpose of a command.

@@ -5,9 +5,11 @@ use sim::Time;
 use super::frames::{ACTIVE, CACHED, DIRTY, LOCKED, MAPPED, NONE, RECLAIM, REFERENCED, WRITEBACK};
 use super::{AreaKind, Linux, SWAPPED};
 
-/// Dirty file pages per 1,024 frames beyond which background writing starts. Given: 10 %, vm.dirty_background_ratio.
+/// Dirty file pages per 1,024 frames beyond which background writing starts. Given: 10 %
+/// (vm.dirty_background_ratio), rounded down.
 const BACKGROUND_PER_1024: u64 = 102;
-/// Dirty file pages per 1,024 frames beyond which writers wait. Given: 20 %, vm.dirty_ratio.
+/// Dirty file pages per 1,024 frames beyond which writers wait. Given: 20 % (vm.dirty_ratio),
+/// rounded down.
 const DIRTY_PER_1024: u64 = 204;
 
 impl Linux {

@@ -56,6 +56,7 @@ section! {
 }
 
 impl Default for SharedBufferConfig {
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         SharedBufferConfig {
             transfer: Transfer::Dma,

@@ -55,6 +55,7 @@ impl DmaConfig {
 }
 
 impl Default for DmaConfig {
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Self {
         DmaConfig {
             bandwidth: Some(450_000_000),

@@ -91,7 +91,7 @@ section! {
         table wear: Wear;
         /// Bit errors.
         table errors: Errors;
-        /// Faults reads and dies.
+        /// Failing reads and dies.
         table faults: Faults;
         /// Power and energy.
         table power: Power;

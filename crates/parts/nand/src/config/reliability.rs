@@ -184,6 +184,8 @@ section! {
 impl Default for Ecc {
     /// Assumed: 72 bits of 1 KiB, as a BCH code of the TLC generation corrects; decoding hidden behind the transfer;
     /// retries that halve the errors, down to a tenth.
+    ///
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Ecc {
         Ecc {
             codeword_bytes: 1024,

@@ -84,6 +84,8 @@ section! {
 impl Default for Scheduling {
     /// Assumed: a plain controller of today. Reads first without suspension, no cache operations; 32 overtaking reads
     /// delay a program by two to three milliseconds at most. The suspension times matter only if suspension is on.
+    ///
+    /// For tests and examples; system files have the defaults of their keys.
     fn default() -> Scheduling {
         Scheduling {
             policy: Policy::ReadsFirst,
