@@ -1,6 +1,6 @@
 """Each key of system files is used: a preset, a test, a document or the package names it.
 
-The package names those that its drawings show, and those that the draws of a paper's claims vary.
+The package names those that its drawings show, and those that the robustness of a paper lists, varied or not.
 """
 
 import re

@@ -1,14 +1,15 @@
 """The mutants of Rust sources: the places that they change, the changed code, and the draw by a seed."""
 
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from rust_mutants.reasons import read_reasons, stale
+from rust_mutants.reasons import FILE, read_reasons, stale
 from rust_mutants.rewrite import rewrite
-from rust_mutants.sites import Mutant, build_lister, draw, list_mutants
+from rust_mutants.sites import ROOT, Mutant, build_lister, draw, list_mutants, sources
 
 SOURCE = """\
 const LIMIT: u32 = 4;
@@ -184,3 +185,11 @@ def test_a_reason_names_a_mutant(listed: Callable[[str], list[Mutant]]) -> None:
     assert stale(read_reasons(text.replace("{new}", "2")), mutants) == [("a.rs", "first", "_ => 0,", "_ => 2,")]
     with pytest.raises(ValueError, match="without a reason"):
         read_reasons(text.replace("Nothing reads it.", " "))
+
+
+def test_reasons_are_of_mutants_that_exist(lister: Path) -> None:
+    folders = tomllib.loads((FILE.parent / "folders.toml").read_text()).keys() - {"env"}
+    mutants = [mutant for name in folders for mutant in list_mutants(lister, ROOT, sources(ROOT, name))]
+    reasons = read_reasons(FILE.read_text())
+    assert reasons
+    assert stale(reasons, mutants) == []

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs an executable of tests under valgrind if it is named here: a runner for `cargo test --workspace`, which uses what is already
-# built. Named is code that indexes without checks in optimized builds, that must not, or that uses io_uring or ioctl.
+# built. It names code that indexes without checks in
+# optimized builds, the tests of indices beyond tables, and code that uses io_uring or ioctl.
 case $(basename "${1%/deps/*}")/$(basename "$1") in
 debug/probe-* | debug/block-*)
     set -- "$@" block::engine requests:: files:: ;;
