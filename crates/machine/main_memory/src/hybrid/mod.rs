@@ -72,6 +72,7 @@ impl HybridMemory {
         let slots = config.cache.write_backs();
         config.cache.moves = config.verify;
         config.nvmm.controller = CONTROLLER;
+        config.nvmm.tags = config.cache.keys.fetches + slots + 1;
         config.nand.payload = if config.verify { PayloadKind::Bytes } else { PayloadKind::None };
         config.nand.buffers = if config.verify { slots + config.nvmm.segments } else { 0 };
         let nand = Nand::new(&config.nand, streams);
