@@ -242,10 +242,10 @@ def test_timelines_are_bounded_and_say_what_they_left_out(tmp_path: Path) -> Non
 
 def test_a_smaller_copy_is_one_flag(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
-        main(["run", "nvme-client-tlc", str(job), "--scale", "1/64"])
+        main(["run", "nvme-client-tlc", str(job), "--scale", "1/16"])
     assert (exit_.value.code or 0) == 0
     assert "read" in capsys.readouterr().out
-    assert nandram.load_system("nvme-client-tlc", scale="1/64").values["flash"]["channels"] == 8
+    assert nandram.load_system("nvme-client-tlc", scale="1/16").values["flash"]["channels"] == 8
     assert "expected 1/N" in told(capsys, "run", "nvme-client-tlc", str(job), "--scale", "64")
 
 

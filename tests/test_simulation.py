@@ -12,7 +12,7 @@ import pytest
 import nandram
 from nandram import Simulation, SimulationDevice, UserError, _core
 
-SMALL = "1/64"
+SMALL = "1/16"
 GUIDE = Path(__file__).parent.parent / "docs" / "stepping.md"
 
 

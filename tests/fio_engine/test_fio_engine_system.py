@@ -82,7 +82,7 @@ def fio(*words: str, preload: bool = True) -> subprocess.CompletedProcess[str]:
 def jobs(folder: Path, text: str, *words: str) -> list[dict[str, Any]]:
     job, output = folder / "job.fio", folder / "fio.json"
     job.write_text(text)
-    drive = (f"--system={SYSTEM}", "--set=scale=1/64", "--prepare=fill")
+    drive = (f"--system={SYSTEM}", "--set=scale=1/16", "--prepare=fill")
     done = fio(*drive, *words, str(job), "--output-format=json", f"--output={output}")
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     found: list[dict[str, Any]] = json.loads(output.read_text())["jobs"]
@@ -96,7 +96,7 @@ def iops(job: dict[str, Any]) -> float:
 def test_iops_are_those_of_a_simulated_run(tmp_path: Path) -> None:
     found = jobs(tmp_path, COMPARED)
     line = [sys.executable, "-m", "nandram", "run", SYSTEM, str(tmp_path / "job.fio"), "--precondition", "fill"]
-    done = subprocess.run([*line, "--scale", "1/64", "-o", str(tmp_path / "run")], capture_output=True, text=True)
+    done = subprocess.run([*line, "--scale", "1/16", "-o", str(tmp_path / "run")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     expected = json.loads((tmp_path / "run/summary.json").read_text())["jobs"]
     ratios = {job["jobname"]: iops(job) / iops(other) - 1 for job, other in zip(found, expected, strict=True)}
@@ -169,7 +169,7 @@ def test_a_pace_without_simulated_sleep_is_refused() -> None:
 
 
 def test_an_engine_that_is_not_preloaded_has_the_same_latencies(tmp_path: Path) -> None:
-    job = ("--name=x", "--rw=randread", "--size=16m", "--system=hmb-a", "--prepare=fill", "--set=scale=1/64")
+    job = ("--name=x", "--rw=randread", "--size=16m", "--system=hmb-a", "--prepare=fill", "--set=scale=1/16")
     found = []
     for preload in (True, False):
         done = fio(*job, "--output-format=json", f"--output={tmp_path / 'out'}", preload=preload)

@@ -38,7 +38,7 @@ def test_a_run_is_drawn_over_time(result: nandram.Result) -> None:
 def test_write_amplification_is_drawn_only_where_it_is_shown(tmp_path: Path, requests: int, shown: bool) -> None:
     path = tmp_path / "writes.fio"
     path.write_text(f"[job]\nrw=randwrite\nbs=4k\niodepth=8\nnorandommap\nnumber_ios={requests}\n")
-    drive = nandram.load_system("nvme-client-tlc", scale="1/64")
+    drive = nandram.load_system("nvme-client-tlc", scale="1/16")
     result = nandram.run(drive, path, precondition="steady", warm_up="keep", cache=None)
     assert any("write amplification: not shown" in line for line in result.notes) != shown
     titles = {each["title"] for each in Page(run_page(result)).figures}

@@ -83,7 +83,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     job, sweep = folder / "depths.fio", folder / "sweep.toml"
     job.write_text(DEPTHS)
     sweep.write_text(SWEEP)
-    drive = nandram.load_system("nvme-client-tlc", scale="1/64")
+    drive = nandram.load_system("nvme-client-tlc", scale="1/16")
     nandram.run(drive, job, precondition="steady", cache=None, output=folder / "run")
     nandram.run_sweep(sweep, folder / "sweep", jobs=1, cache=None)
     nandram.write_report(folder / "sweep", output=folder / "sweep.html")

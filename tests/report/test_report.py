@@ -251,11 +251,11 @@ def test_a_drawing_of_every_preset() -> None:
 def test_a_smaller_copy_is_titled_with_its_scale(tmp_path: Path) -> None:
     job = tmp_path / "job.fio"
     job.write_text("[reads]\nrw=randread\nbs=4k\nnumber_ios=100\n")
-    small = nandram.run(nandram.load_system("nvme-client-tlc", scale="1/256"), job, cache=None)
-    assert small.title == f"{job} on nvme-client-tlc at scale 1/256"
+    small = nandram.run(nandram.load_system("nvme-client-tlc", scale="1/16"), job, cache=None)
+    assert small.title == f"{job} on nvme-client-tlc at scale 1/16"
     text = run_page(small)
     assert f"<h1>{small.title}</h1>" in text
-    assert f"1 TB, 8 channels, at scale 1/256: {units.size(small.inside['capacity_bytes'])}; seed 1" in text
+    assert f"1 TB, 8 channels, at scale 1/16: {units.size(small.inside['capacity_bytes'])}; seed 1" in text
     assert small.inside["capacity_bytes"] < 5e9
 
 

@@ -39,7 +39,7 @@ static void fails(int line, int found, int code, const char *words) {
 #define FAILS(call, code, words) fails(__LINE__, (call), (code), (words))
 
 static const nandram_sim_device drive = {
-    .system = "nvme-client-tlc", .set = "scale=1/64\nhost.queue_depth=8", .prepare = "steady", .outstanding = 100};
+    .system = "nvme-client-tlc", .set = "scale=1/16\nhost.queue_depth=8", .prepare = "steady", .outstanding = 100};
 
 static int open_one(nandram_sim_device device) {
     nandram_sim *none;

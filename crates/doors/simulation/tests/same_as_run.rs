@@ -67,7 +67,13 @@ fn same_as_run(preset: &str, sets: &[(&str, &str)], preparation: Preparation, jo
     let system = System::load(preset, sets).expect("a preset");
     let workload = Workload::parse_fio("job.fio", &format!("[job]\n{job}\n")).expect("a job");
     for seed in [1, 7] {
-        let options = RunOptions { seed, preparation, warm_up: WarmUp::Keep, log: true, ..RunOptions::default() };
+        let options = RunOptions {
+            seed,
+            preparation: Some(preparation),
+            warm_up: WarmUp::Keep,
+            log: true,
+            ..RunOptions::default()
+        };
         let outcome = run(&system, &workload, &options, &mut |_| true).expect("a run");
         let device = DeviceOptions { preparation, ..DeviceOptions::new(preset, system.clone()) };
         let mut simulation = Simulation::new(vec![device], Options { seed, ..Options::default() }).expect("a drive");
@@ -87,7 +93,7 @@ fn same_as_run(preset: &str, sets: &[(&str, &str)], preparation: Preparation, jo
     }
 }
 
-const SMALL: [(&str, &str); 2] = [("scale", "1/64"), ("ftl.gc.start", "3")];
+const SMALL: [(&str, &str); 2] = [("scale", "1/16"), ("ftl.gc.start", "3")];
 
 #[test]
 fn reads_of_a_drive_complete_as_in_a_run_at_depth_1_and_32() {
@@ -109,7 +115,7 @@ fn mixed_requests_of_a_steady_drive_complete_as_in_a_run_at_depth_1_and_32() {
 fn several_threads_complete_as_in_a_run_on_every_host_interface() {
     for preset in ["sata-mlc", "ufs2", "drambus", "ddrssd", "hmb-a", "nvme-enterprise-tlc"] {
         let job = "rw=randrw\nbs=8k\niodepth=8\nnumjobs=3\nnumber_ios=300\nnorandommap";
-        same_as_run(preset, &[("scale", "1/64")], Preparation::Erased, job);
+        same_as_run(preset, &[("scale", "1/16")], Preparation::Erased, job);
     }
 }
 

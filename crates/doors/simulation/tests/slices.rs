@@ -29,7 +29,7 @@ fn draw(random: &mut u64) -> u64 {
 /// Submits each request at its time, and advances in between.
 fn play((name, bytes, gap): Load, seed: u64, slices: Slices) -> Vec<Completion> {
     let drive = bytes > 64;
-    let system = System::load(name, if drive { &[("scale", "1/64")] } else { &[] }).expect("a preset");
+    let system = System::load(name, if drive { &[("scale", "1/16")] } else { &[] }).expect("a preset");
     let preparation = if drive { Preparation::Filled } else { Preparation::Erased };
     let device = DeviceOptions { preparation, ..DeviceOptions::new(name, system) };
     let mut simulation = Simulation::new(vec![device], Options::default()).expect("a device");

@@ -15,7 +15,7 @@ fn device(name: &str, sets: &[(&str, &str)], preparation: Preparation) -> Device
 /// A drive, flash behind DRAM, and DRAM.
 fn three() -> Simulation {
     let devices = vec![
-        device("nvme-client-tlc", &[("scale", "1/64")], Preparation::Steady),
+        device("nvme-client-tlc", &[("scale", "1/16")], Preparation::Steady),
         device("cxl-ssd", &[], Preparation::Erased),
         device("dram-ddr5", &[], Preparation::Erased),
     ];
@@ -120,7 +120,7 @@ fn completions_of_several_devices_are_in_order_and_equal_those_of_each_alone() {
     let mut alone: Vec<Simulation> = (0..3)
         .map(|index| {
             let one = match index {
-                0 => device("nvme-client-tlc", &[("scale", "1/64")], Preparation::Steady),
+                0 => device("nvme-client-tlc", &[("scale", "1/16")], Preparation::Steady),
                 1 => device("cxl-ssd", &[], Preparation::Erased),
                 _ => device("dram-ddr5", &[], Preparation::Erased),
             };
@@ -150,7 +150,7 @@ fn completions_of_several_devices_are_in_order_and_equal_those_of_each_alone() {
 
 #[test]
 fn requests_beyond_the_queue_depth_wait_in_the_driver_in_order() {
-    let drive = device("nvme-client-tlc", &[("scale", "1/64"), ("host.queue_depth", "4")], Preparation::Filled);
+    let drive = device("nvme-client-tlc", &[("scale", "1/16"), ("host.queue_depth", "4")], Preparation::Filled);
     let mut simulation = Simulation::new(vec![drive], Options::default()).expect("a drive");
     for handle in 0..50 {
         let request = Request { address: handle << 20, bytes: 4096, handle, ..Request::default() };
@@ -286,7 +286,7 @@ fn damaged_and_foreign_files_are_refused() {
 
 #[test]
 fn a_history_beyond_its_limit_cannot_be_saved_and_the_simulation_goes_on() {
-    let drive = device("nvme-client-tlc", &[("scale", "1/64")], Preparation::Erased);
+    let drive = device("nvme-client-tlc", &[("scale", "1/16")], Preparation::Erased);
     let mut simulation = Simulation::new(vec![drive], Options { history: 100, ..Options::default() }).expect("a drive");
     let file = File::new("history");
     for n in 0..100 {

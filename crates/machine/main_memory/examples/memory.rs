@@ -38,6 +38,7 @@ fn config(bytes: u64, cache: u64, page: u32, channels: u32) -> HybridConfig {
         slc_read: Time::from_us(25),
         slc_program: Time::from_us(200),
         slc_erase: Time::from_us(1500),
+        block_parts: 1,
         transfers_per_s: 400_000_000,
         read_command: Time::from_ns(275),
         program_command: Time::from_ns(275),

@@ -40,7 +40,7 @@ fn play() -> Result<String, Box<dyn std::error::Error>> {
     let workload = Workload::open(Path::new(file), None)?;
     let (_, preparation) =
         Preparation::NAMES.iter().find(|(name, _)| name == preparation).ok_or("no such preparation")?;
-    let options = RunOptions { preparation: *preparation, ..RunOptions::default() };
+    let options = RunOptions { preparation: Some(*preparation), ..RunOptions::default() };
     let outcome = run(&system, &workload, &options, &mut |_| true)?;
     Ok(serde_json::to_string_pretty(&summary(&system, &outcome))?)
 }

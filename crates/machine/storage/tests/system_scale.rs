@@ -11,29 +11,86 @@ use system::{LinkType, presets};
 fn drives() -> impl Iterator<Item = &'static str> {
     presets().iter().map(|(name, _)| *name).filter(|name| {
         let system = system(name, &[]);
-        // Zones are not written at random.
-        !matches!(system.link.kind, LinkType::None | LinkType::OneNand) && !system.has_zones()
+        !matches!(system.link.kind, LinkType::None | LinkType::OneNand)
     })
 }
 
+/// Returns the largest N for which `name` has a copy of 1/N, from the message that refuses a smaller one.
+fn limit(name: &str) -> u64 {
+    let refused = System::load(name, &[("scale", "1/65536")]).expect_err("a copy of nothing").to_string();
+    let (_, rest) = refused.split_once("expected at least 1/").unwrap_or_else(|| panic!("{name}: {refused}"));
+    rest.split_once(':').and_then(|(number, _)| number.parse().ok()).unwrap_or_else(|| panic!("{name}: {refused}"))
+}
+
 #[test]
-fn every_drive_has_a_copy_at_a_sixty_fourth() {
+fn every_drive_has_a_copy_of_a_quarter_and_large_ones_of_a_sixteenth() {
     for name in drives() {
         let whole = system(name, &[]);
-        let small = System::load(name, &[("scale", "1/64")]).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let ratio = whole.user_bytes as f64 / small.user_bytes as f64;
-        assert!((62.0..72.0).contains(&ratio), "{name}: 1/{ratio:.1}");
-        let spare = |s: &System| s.raw_bytes as f64 / s.user_bytes as f64;
-        assert!((spare(&small) - spare(&whole)).abs() < 0.002, "{name}: {} and {}", spare(&small), spare(&whole));
-        let shape = |s: &System| (s.flash.channels, s.flash.chips, s.flash.dies, s.flash.planes);
-        assert_eq!(shape(&small), shape(&whole), "{name}: as parallel as before");
-        assert_eq!((small.flash.timing.read, small.link.kind), (whole.flash.timing.read, whole.link.kind));
-        assert!(small.caches.write.size <= whole.caches.write.size);
-        // The copy works: it can be filled, and read and written at random.
+        let limit = limit(name);
+        assert!(limit >= 4, "{name}: 1/{limit}");
+        assert!(whole.user_bytes < 256_000_000_000 || limit >= 16, "{name}: {} bytes, 1/{limit}", whole.user_bytes);
+        for part in [4, limit] {
+            let small =
+                System::load(name, &[("scale", &format!("1/{part}"))]).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let ratio = whole.user_bytes as f64 / small.user_bytes as f64 / part as f64;
+            assert!((0.9..1.15).contains(&ratio), "{name}: {ratio:.3} of 1/{part}");
+            let spare = |s: &System| s.raw_bytes as f64 / s.user_bytes as f64;
+            assert!((spare(&small) - spare(&whole)).abs() < 0.002, "{name}: {} and {}", spare(&small), spare(&whole));
+            let shape = |s: &System| (s.flash.channels, s.flash.chips, s.flash.dies, s.flash.planes);
+            assert_eq!(shape(&small), shape(&whole), "{name}: as parallel as before");
+            assert_eq!((small.flash.timing.read, small.link.kind), (whole.flash.timing.read, whole.link.kind));
+            assert_eq!(small.ftl.gc.start, whole.ftl.gc.start, "{name}: the reserve in blocks");
+            assert_eq!(small.caches.write.size, whole.caches.write.size, "{name}: it serves as many dies");
+        }
+    }
+}
+
+#[test]
+fn the_smallest_copies_work() {
+    for name in drives().filter(|name| !system(name, &[]).has_zones()) {
+        let small = system(name, &[("scale", &format!("1/{}", limit(name)))]);
         let job = "rw=randrw\nbs=4k\niodepth=8\nnumber_ios=2000\nnorandommap";
-        let outcome = play(&small, job, &options(Preparation::Erased));
+        let outcome = play(&small, job, &options(Preparation::Steady));
         assert_eq!(requests(&outcome).0, 2000, "{name}");
     }
+}
+
+/// Write amplification and rate of steady random writes at full size and at a smaller scale.
+#[test]
+fn a_copy_has_the_write_amplification_and_the_rate_of_the_drive() {
+    for (name, scales) in [("nvme-client-tlc", ["1/4", "1/16"]), ("samsung-980-pro-1tb", ["1/4", "1/64"])] {
+        let measured = |scale: &str| {
+            let small = system(name, &[("scale", scale)]);
+            let job = "rw=randwrite\nbs=4k\niodepth=32\nnorandommap\nnumber_ios=300000";
+            let outcome = play(&small, job, &options(Preparation::Steady));
+            let amplification = outcome.whole_run().ftl.write_amplification().expect("writes");
+            (amplification, 300_000.0 / outcome.end.secs_f64())
+        };
+        let whole = measured("1/1");
+        for scale in scales {
+            let small = measured(scale);
+            assert!((small.0 / whole.0 - 1.0).abs() < 0.03, "{name} at {scale}: {small:?} and {whole:?}");
+            assert!((small.1 / whole.1 - 1.0).abs() < 0.05, "{name} at {scale}: {small:?} and {whole:?}");
+        }
+    }
+}
+
+#[test]
+fn a_copy_erases_for_as_long_as_the_drive() {
+    // Each erase of the copy frees a quarter of a block, and one in four takes time.
+    let erasing = |scale: &str| {
+        let drive =
+            system("nvme-client-tlc", &[("scale", scale), ("flash.blocks", "64"), ("ftl.slc_cache.size", "0B")]);
+        let job = "rw=randwrite\nbs=128k\niodepth=8\nnorandommap\nnumber_ios=400000";
+        let outcome = play(&drive, job, &options(Preparation::Steady));
+        let dies = outcome.whole_run().dies;
+        let (time, erases) =
+            dies.iter().fold((0.0, 0), |(time, n), die| (time + die.erasing.secs_f64(), n + die.erases));
+        (time / outcome.end.secs_f64(), erases)
+    };
+    let (whole, small) = (erasing("1/1"), erasing("1/4"));
+    assert!((small.0 / whole.0 - 1.0).abs() < 0.1, "{whole:?} and {small:?}");
+    assert!(small.1 > 3 * whole.1, "{whole:?} and {small:?}");
 }
 
 #[test]
@@ -48,10 +105,12 @@ fn a_scale_is_the_last_change() {
 #[test]
 fn a_mistake_is_one_line() {
     let refused = |name: &str, text: &str| System::load(name, &[("scale", text)]).expect_err("a mistake").to_string();
-    let expected = "expected 1/N with N from 1 to 65536, such as 1/64";
+    let expected = "expected 1/N with N from 1 to 65536, such as 1/16";
     for text in ["64", "1/0", "2/64", "1/x", "", "1/65537", "1/-4"] {
         assert_eq!(refused("ufs2", text), format!("--set scale={text}: scale: found \"{text}\", {expected}"));
     }
-    let tiny = refused("nvme-client-tlc", "1/65536");
-    assert!(tiny.contains("found 1/65536, expected a larger copy") && !tiny.contains('\n'), "{tiny}");
+    assert_eq!(
+        refused("nvme-client-tlc", "1/64"),
+        "--set scale=1/64: scale: found 1/64, expected at least 1/18: a smaller copy is no longer the same drive"
+    );
 }

@@ -93,6 +93,11 @@ impl Divisor {
     }
 }
 
+/// Returns the number of programs in a block of a parallel unit for each page of a physical block.
+pub fn rows(config: &Config) -> u32 {
+    Layout::new(config).per_row
+}
+
 impl Layout {
     /// Creates the layout of `config`.
     pub fn new(config: &Config) -> Layout {

@@ -43,6 +43,7 @@ fn config() -> Config {
             slc_read: Time::from_us(30),
             slc_program: Time::from_us(200),
             slc_erase: Time::from_us(3000),
+            block_parts: 1,
             transfers_per_s: 333_000_000,
             read_command: Time::from_ns(200),
             program_command: Time::from_ns(200),

@@ -1,6 +1,6 @@
 //! Times of the array, the commands and the bus.
 
-use keys::{Fallback, TIME, TIMES, TRANSFERS, assumed, by_assumed, by_given, given, section};
+use keys::{COUNT, Fallback, TIME, TIMES, TRANSFERS, assumed, by_assumed, by_given, given, section};
 use sim::Time;
 
 /// One hour in picoseconds, far longer than any flash operation.
@@ -41,6 +41,10 @@ section! {
                 by_given("qlc", "3.5ms", "Cho et al., AERO (ASPLOS 2024): 3.5 ms and more for 3D NAND"),
             ]),
             "Array time to erase a block (tBERS).";
+        "flash.block_parts" block_parts: u32 = COUNT.within(1.0, 65536.0),
+            assumed("1", "a drive of full size"),
+            "Blocks that stand for one of the whole drive, in a copy at a smaller scale: one erase of a die in so many \
+             takes time.";
         "flash.slc_read" slc_read: Time = TIME.within(1.0, HOUR),
             assumed("30us", "a one-bit page needs one comparison"),
             "Array time to read a page of a block in SLC mode.";

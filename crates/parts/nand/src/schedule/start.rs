@@ -76,7 +76,10 @@ impl Nand {
             }
             OpKind::Erase => {
                 let slc = store.has_slc() && store.is_slc(tables.block_of(op));
-                start.erase(now, if slc { config.timing.slc_erase } else { config.timing.erase }, s);
+                let time = if slc { config.timing.slc_erase } else { config.timing.erase };
+                // The blocks that stand for one of the whole drive are erased in its time.
+                let takes_time = start.d.stats.erases.is_multiple_of(u64::from(config.timing.block_parts));
+                start.erase(now, if takes_time { time } else { Time::ZERO }, s);
             }
         }
     }

@@ -71,6 +71,7 @@ pub fn config() -> Config {
             slc_read: Time::from_us(20),
             slc_program: Time::from_us(200),
             slc_erase: Time::from_us(2000),
+            block_parts: 1,
             transfers_per_s: 100_000_000,
             read_command: Time::from_us(1),
             program_command: Time::from_us(2),
