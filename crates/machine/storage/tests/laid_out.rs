@@ -10,6 +10,7 @@ use nand::{PayloadKind, Store};
 use sim::{Rng, Streams, Time};
 use storage::Machine;
 use storage::fast::Fast;
+use storage::notes::Note;
 use storage::prepare::{Preparation, prepare};
 use system::System;
 use system::parts::Parts;
@@ -138,11 +139,16 @@ fn a_rule_and_its_content_live_the_same_life() {
             let life = |rule| live(&parts, prepared(&system, &parts, preparation, rule), 12);
             let (mounts, stats, store) = life(Rule::Kept);
             let kept = image(store);
-            // Without a rule, the map's units count as older than the units they map.
-            let rules: &[Rule] =
-                if parts.ftl.map_cache.is_some() { &[Rule::Settled] } else { &[Rule::Settled, Rule::Forgotten] };
-            for rule in rules {
-                let other = life(*rule);
+            for rule in [Rule::Settled, Rule::Forgotten] {
+                let other = life(rule);
+                // Without a rule, a mount does not know which blocks are being collected, and the map's units count as older
+                // than the units they map.
+                let found =
+                    (rule == Rule::Forgotten, preparation == Preparation::Steady || parts.ftl.map_cache.is_some());
+                if found == (true, true) {
+                    assert_eq!(mounts[0], other.0[0], "{sets:?}, {preparation}, {rule:?}");
+                    continue;
+                }
                 assert_eq!(mounts, other.0, "{sets:?}, {preparation}, {rule:?}");
                 assert_eq!(stats, other.1, "{sets:?}, {preparation}, {rule:?}");
                 let other = image(other.2);
@@ -280,10 +286,10 @@ fn a_run_says_how_far_it_was_from_the_steady_state_prepared() {
         let job = format!("rw=randwrite\nbs=4k\niodepth=16\nnorandommap\nnumber_ios=200000\n{more}");
         play::play(&system, &job, &play::options(Preparation::Steady)).notes
     };
-    assert_eq!(notes(""), Vec::<String>::new(), "uniform writes are what was prepared for");
+    assert_eq!(notes(""), [], "uniform writes are what was prepared for");
     let found = notes("random_distribution=zipf:0.9");
-    let said = |note: &String| {
-        note.starts_with("not the steady state that was prepared (uniform random writes, write amplification 2.")
+    let said = |note: &&Note| {
+        note.text().starts_with("not the steady state that was prepared (uniform random writes, write amplification 2.")
     };
-    assert_eq!(found.iter().filter(|note| said(note)).count(), 1, "{found:?}");
+    assert_eq!(found.iter().filter(said).count(), 1, "{found:?}");
 }

@@ -73,6 +73,7 @@ impl Ftl {
         self.sort_blocks(flash);
         if let Some(laid) = laid.filter(|laid| laid.highest() == newest.highest) {
             self.rest_as_laid_out(&laid);
+            self.collect_as_laid_out(&laid);
         }
         report
     }

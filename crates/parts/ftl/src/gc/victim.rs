@@ -215,6 +215,7 @@ impl Ftl {
         let short_by = self.shortage(pu);
         self.space.blocks.set_usage(block, Use::Victim);
         self.stats.victims += 1;
+        self.stats.folded += u64::from(slc);
         self.stats.victim_units += u64::from(valid);
         let taking = self.stats.programmed_host + self.stats.programmed_system + self.stats.failures;
         let most = 2 * u64::from(self.layout.blocks) * u64::from(self.layout.block_units);
@@ -232,6 +233,24 @@ impl Ftl {
             collection.short_by = short_by;
         }
         GcScan { block, cursor: 0, end: self.programs_of(block), valid, forced }
+    }
+
+    /// Goes on to collect `block`, which had `valid` valid units when it was chosen.
+    pub(crate) fn resume_victim(&mut self, pu: u32, block: u32, valid: u32) {
+        let (left, end) = (self.space.blocks.valid(block), self.programs_of(block));
+        assert!(
+            left <= valid && self.gc.unit(pu).victims.is_empty(),
+            "block {block} had {valid} units, and has {left}"
+        );
+        self.space.blocks.set_usage(block, Use::Victim);
+        let collection = &mut self.gc.units[pu as usize];
+        collection.victims.add(Victim { block, valid, slc: false });
+        collection.victims.shrank(block, left);
+        collection.scan = Some(GcScan { block, cursor: 0, end, valid, forced: false });
+        let short_by = self.shortage(pu);
+        self.gc.units[pu as usize].short_by = short_by;
+        // The first dispatch goes on with it.
+        self.gc.short.report(pu);
     }
 
     /// Static wear leveling: forces the collection of the least worn block, whose cold data would otherwise never

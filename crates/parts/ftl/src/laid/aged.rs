@@ -10,7 +10,7 @@ use sim::{Permutation, Rng, Streams};
 use crate::config::{Config, ConfigError};
 use crate::laid::host_blocks::{Contents, HostBlocks};
 use crate::laid::shape::{Drive, Shape, open_blocks};
-use crate::laid::{Deal, Entry, Laid, live_units};
+use crate::laid::{Deal, Entry, Laid, LaidVictim, live_units};
 use crate::layout::Layout;
 use crate::sizes;
 use steady::ClosedBlock;
@@ -78,7 +78,7 @@ pub fn steady(
     let drive = Drive { config, layout: &layout, policy, load, host };
     let mut aged = Aged { write_amplification: 0.0, occupancy: 0.0, approximate };
     let mut entries = vec![Entry::default(); layout.all_blocks() as usize];
-    let mut resting = Vec::new();
+    let (mut resting, mut victims) = (Vec::new(), Vec::new());
     let mut writer = Writer { sequence: 1, base: 0, map_base: 0, entries: &mut entries };
     // Parallel units differ only in bad blocks and by a unit or so: solve again only if the number of blocks differs.
     let mut solved: Option<(usize, Shape)> = None;
@@ -86,16 +86,14 @@ pub fn steady(
         let mut blocks = good_blocks(config, &layout, pu, &usable);
         let end_of = |units: u64| units * u64::from(pu + 1) / u64::from(layout.parallel_units);
         let (end, map_end) = (end_of(live - map), end_of(map));
-        let mut cached = if load == Load::Busy { slc_blocks(config, &layout, pu, &usable) } else { Vec::new() };
-        // Folding keeps some blocks of a full SLC cache free, but waits where collection never pauses.
-        if host.is_none() {
-            cached.truncate(cached.len().saturating_sub(config.slc.map_or(0, |slc| slc.fold as usize)));
-        }
+        // Folding waits where collection never pauses, so that the whole SLC cache is full.
+        let cached = if load == Load::Busy { slc_blocks(config, &layout, pu, &usable) } else { Vec::new() };
         let slc_programs = config.slc.map_or(0, |slc| layout.pages / slc.bits * layout.per_row);
         let slc_units = layout.data_before(slc_programs) * layout.program_units;
         let map_in_pu = map_end - u64::from(writer.map_base);
         let in_pu = end - u64::from(writer.base) + map_in_pu;
-        let in_slc = (cached.len() as u64 * u64::from(slc_units)).min(in_pu / 2);
+        let cached: Vec<(u32, u32)> = cached.iter().copied().zip(stale(cached.len(), slc_units)).collect();
+        let in_slc = cached.iter().map(|(_, valid)| u64::from(*valid)).sum::<u64>().min(in_pu / 2);
         if solved.as_ref().is_none_or(|(count, _)| *count != blocks.len()) {
             solved = Some((blocks.len(), drive.shape(blocks.len(), in_pu - in_slc)?));
         }
@@ -105,15 +103,9 @@ pub fn steady(
         let amplification = host.map_or(steady.write_amplification, |host| host.write_amplification());
         aged.write_amplification += parity * amplification / f64::from(layout.parallel_units);
         aged.occupancy += steady.occupancy / f64::from(layout.parallel_units);
-        let mut open: Vec<u32> =
+        let open: Vec<u32> =
             (0..open_blocks(config)).map(|_| rng.below(u64::from(layout.block_programs)) as u32).collect();
         let slack = drive.slack_programs(host.as_ref());
-        if host.is_some() {
-            // A victim is about to begin. If one were partly collected, the drive would be shorter of space than it is in the
-            // long run, since a mount does not know what that victim gave back.
-            let programs = i64::from(layout.block_programs);
-            open[COPIES] = (-i64::from(open[HOST]) - slack).rem_euclid(programs) as u32;
-        }
         let units_of = |programs: u32| layout.data_before(programs) * layout.program_units;
         let mut in_open: Vec<Contents> = open.iter().map(|open| Contents { map: 0, data: units_of(*open) }).collect();
         let filled = match host {
@@ -137,8 +129,13 @@ pub fn steady(
         let mut blocks = blocks.into_iter();
         let mut next = || blocks.next().expect("closed and open blocks exceed the available blocks");
         let programs = layout.block_programs;
+        let collected = next();
+        if victim.collected > 0 {
+            victims
+                .push(LaidVictim { block: collected, valid: (steady.victim_valid.round() as u32).max(victim.valid) });
+        }
         writer.block(
-            next(),
+            collected,
             Entry { programs, skipped: victim.collected, valid: victim.valid, ..Entry::default() },
             &mut rng,
         );
@@ -170,20 +167,28 @@ pub fn steady(
             writer.block(block, Entry { programs, valid: map + data, map, ..Entry::default() }, &mut rng);
         }
         let mut left = in_slc as u32;
-        for block in cached {
-            let valid = slc_units.min(left);
+        for (block, valid) in cached {
+            let valid = valid.min(left);
             left -= valid;
             writer.block(block, Entry { programs: slc_programs, valid, ..Entry::default() }, &mut rng);
         }
         let dealt = (u64::from(writer.base), u64::from(writer.map_base));
         assert_eq!(dealt, (end, map_end), "every live unit of the parallel unit must be dealt");
     }
-    Ok((Laid::dealt(config, entries, deal, resting), aged))
+    Ok((Laid::dealt(config, entries, deal, resting, victims), aged))
 }
 
-/// Index among the open blocks, if there are two, of that for copies and that for host data.
-const COPIES: usize = 0;
+/// Index among the open blocks of that for host data, if copies have another.
 const HOST: usize = 1;
+
+/// Returns the valid units of `blocks` SLC blocks of `units` units that are full and not folded, the oldest first. Each is
+/// filled when the last of its units has been overwritten, after a time in which `units` units are written at random
+/// elsewhere, ln(units) drive writes; the ages of the blocks are spread evenly over that.
+fn stale(blocks: usize, units: u32) -> impl Iterator<Item = u32> {
+    let life = f64::from(units.max(1)).ln();
+    let age = move |number: usize| life * (number as f64 + 0.5) / blocks as f64;
+    (0..blocks).rev().map(move |number| (f64::from(units) * (-age(number)).exp()).round() as u32)
+}
 
 /// A partly collected victim.
 struct Victim {

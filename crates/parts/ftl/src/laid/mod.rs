@@ -164,6 +164,16 @@ pub struct Laid {
     order: Order,
     /// Blocks that rest before they are collected, the oldest first.
     resting: Vec<u32>,
+    /// Blocks that are being collected.
+    victims: Vec<LaidVictim>,
+}
+
+/// A block that is being collected.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LaidVictim {
+    pub(crate) block: u32,
+    /// Number of valid units when it was chosen.
+    pub(crate) valid: u32,
 }
 
 /// Returns the number of live units of a fully written drive: the user's, and the map's in flash.
@@ -188,6 +198,7 @@ impl Laid {
             layout,
             order,
             resting: Vec::new(),
+            victims: Vec::new(),
         }
     }
 
@@ -200,8 +211,15 @@ impl Laid {
     }
 
     /// Creates the rule of a drive with the blocks `entries`, whose bases number their valid units consecutively; `deal`
-    /// maps these numbers to live units. The blocks `resting` rest, the oldest first.
-    pub(crate) fn dealt(config: &Config, entries: Vec<Entry>, deal: Deal, resting: Vec<u32>) -> Laid {
+    /// maps these numbers to live units. The blocks `resting` rest, the oldest first, and `victims` are being
+    /// collected.
+    pub(crate) fn dealt(
+        config: &Config,
+        entries: Vec<Entry>,
+        deal: Deal,
+        resting: Vec<u32>,
+        victims: Vec<LaidVictim>,
+    ) -> Laid {
         let live = live_units(config);
         let first = if deal.map.is_some() { config.user_units } else { live };
         let mut by_base: Vec<u32> = (0..entries.len() as u32).collect();
@@ -240,12 +258,17 @@ impl Laid {
         let last = |entry: &Entry| (entry.sequence + u64::from(entry.programs)).saturating_sub(1);
         let highest = entries.iter().map(last).max().unwrap_or(0);
         let dealt = Dealt { entries, by_base, buckets, bucket_shift, by_map_base, first, deal };
-        Laid { resting, ..Laid::new(config, Order::Dealt(dealt), highest) }
+        Laid { resting, victims, ..Laid::new(config, Order::Dealt(dealt), highest) }
     }
 
     /// Returns the blocks that rest before they are collected, the oldest first.
     pub(crate) fn resting(&self) -> &[u32] {
         &self.resting
+    }
+
+    /// Returns the blocks that are being collected.
+    pub(crate) fn victims(&self) -> &[LaidVictim] {
+        &self.victims
     }
 
     /// Returns the highest sequence number.

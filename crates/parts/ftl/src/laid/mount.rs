@@ -38,6 +38,14 @@ impl Ftl {
         }
     }
 
+    /// Goes on with the collections that `rule` describes as begun. Only for a drive that was not written since: a mount
+    /// cannot tell how far the collection of a block has come.
+    pub(crate) fn collect_as_laid_out(&mut self, rule: &Laid) {
+        for victim in rule.victims() {
+            self.resume_victim(self.layout.pu_of(victim.block), victim.block, victim.valid);
+        }
+    }
+
     fn take_laid_block(&mut self, block: u32, rule: &Laid, flash: &impl Flash) {
         // The block was laid out full and is still complete: its bits follow the rule.
         let mut whole = rule.programs(block) == self.programs_of(block);

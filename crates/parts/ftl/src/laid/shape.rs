@@ -99,13 +99,13 @@ impl Drive<'_> {
         }
     }
 
-    /// Returns the remaining slack of pacing in programs: half of it while the host writes, all of it after a rest. Negative
-    /// if host writes get only a share of the space that victims give back.
+    /// Returns the remaining slack of pacing in programs: nothing while the host writes, all of it after a rest. Negative if
+    /// host writes get only a share of the space that victims give back.
     pub(super) fn slack_programs(&self, host: Option<&HostBlocks>) -> i64 {
         let slack = pacing::slack(self.config, self.layout) / i64::from(self.layout.program_units);
         match (self.load, host) {
             (Load::Rested, _) => slack,
-            (Load::Busy, None) => slack / 2,
+            (Load::Busy, None) => -1,
             (Load::Busy, Some(host)) => -((host.shortage() * f64::from(self.layout.block_programs)) as i64),
         }
     }
