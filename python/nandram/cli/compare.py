@@ -9,6 +9,8 @@ from nandram.cli.run import whole_number
 from nandram.options import Precondition
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from nandram.results.comparison import Comparison, Difference
 
 
@@ -65,7 +67,6 @@ def show(found: "Comparison") -> None:
     """Print the keys and the figures that differ."""
     from rich.table import Table
 
-    from nandram.cli.terminal.claims import figure
     from nandram.cli.terminal.console import output
 
     console = output(120)
@@ -82,6 +83,19 @@ def show(found: "Comparison") -> None:
     if not found.settings:
         same = "the systems are the same" if found.runs else "the configurations are the same"
         console.print(same)
+    _show_figures(found, console)
+    for note in found.notes:
+        runs = len(found.seeds)
+        some = f" ({note.runs} of {runs} runs)" if note.runs < runs else ""
+        console.print(f"{note.side}{some}: {note.text}", markup=False, soft_wrap=True)
+
+
+def _show_figures(found: "Comparison", console: "Console") -> None:
+    """Print the figures that both sides support."""
+    from rich.table import Table
+
+    from nandram.cli.terminal.claims import figure
+
     if not found.differences:
         return
     console.print()

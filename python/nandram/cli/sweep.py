@@ -67,6 +67,8 @@ def show(found: "Sweep") -> None:
 
     console = output(120)
     console.print(f"{found.done:,} rows over {', '.join(found.axes)} in {found.folder}", markup=False, soft_wrap=True)
+    for kind, count in found.notes().items():
+        console.print(f"{kind}: {count:,} of {found.done:,} rows", markup=False, soft_wrap=True)
     if not found.objectives:
         return
     front = found.pareto()

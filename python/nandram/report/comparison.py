@@ -7,7 +7,7 @@ import altair as alt
 
 from nandram.report import charts
 from nandram.report.charts import Axis
-from nandram.report.page import Figure, Heading, Section, Table
+from nandram.report.page import Figure, Heading, Notes, Section, Table
 
 if TYPE_CHECKING:
     from nandram.results.comparison import Comparison, Difference
@@ -38,6 +38,8 @@ def section(found: "Comparison", anchor: str) -> Section:
         columns = ("figure", "A", "B", "change", "95 % interval", "difference")
         page.parts.append(Table(columns, [_row(each) for each in found.differences]))
         page.parts.append(_chart(found))
+    if found.notes:
+        page.parts += [Heading("Validity"), Notes([f"{note.side}: {note.text}" for note in found.notes])]
     return page
 
 

@@ -8,7 +8,7 @@ from nandram import units
 from nandram.report import charts
 from nandram.report.charts import Axis
 from nandram.report.page import Figure
-from nandram.results.notes import amplification_withheld
+from nandram.results import validity
 
 if TYPE_CHECKING:
     from nandram.results.result import Result
@@ -99,7 +99,7 @@ def _drive(result: "Result", source: str) -> list[Figure]:
         return []
     found = []
     if drive["programmed_host"].sum() > 0:
-        if amplification_withheld(result.inside) is None:
+        if "write-amplification" not in validity.withheld(result.validity):
             y = Axis("units programmed per host unit", zero=True)
             found.append(_one(drive, "write_amplification", "Write amplification over time", y, source))
         found.append(_one(drive, "free_blocks", "Free blocks over time", Axis("blocks", zero=True), source))

@@ -6,7 +6,7 @@ import polars as pl
 
 from nandram.report import charts
 from nandram.report.charts import Axis
-from nandram.report.page import Figure, Heading, Section, Table
+from nandram.report.page import Figure, Heading, Notes, Section, Table
 from nandram.sweep.space import amount
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ def section(sweep: "Sweep", anchor: str) -> Section:
     found.parts.append(f"{sweep.done:,} of {len(sweep.table):,} rows over {', '.join(sweep.axes)}.")
     if sweep.done == 0:
         return found
+    kinds = sweep.notes()
+    if kinds:
+        found.parts.append(Notes([f"{kind}: {count:,} of {sweep.done:,} rows" for kind, count in kinds.items()]))
     source = f"{sweep.folder.name}/sweep.toml"
     if sweep.objectives:
         front = sweep.pareto()

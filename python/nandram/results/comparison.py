@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nandram import units
 from nandram.errors import UserError
 from nandram.options import at_a_time, at_least_one
+from nandram.results import validity
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,6 +58,19 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class SideNote:
+    """A note on the runs of one side."""
+
+    side: str
+    """``A`` or ``B``."""
+    kind: str
+    text: str
+    """The text of the first run that has such a note."""
+    runs: int
+    """Number of runs with such a note."""
+
+
+@dataclass(frozen=True)
 class Comparison:
     """Differences between two systems and between their results."""
 
@@ -69,6 +83,8 @@ class Comparison:
     differences: tuple[Difference, ...]
     """Differences in results; empty if nothing was run."""
     seeds: tuple[int, ...]
+    notes: tuple[SideNote, ...] = ()
+    """What limits the figures of each side."""
 
     def frame(self) -> "pl.DataFrame":
         """Return the figures as a frame: ``name, a, b, change, low, high``."""
@@ -124,7 +140,20 @@ def compare(
     kept = tuple(int(each.manifest["seed"]) for each in results[0]) if results[0] else ()
     settings = _settings(first.settings, second.settings)
     runs = _settings(_run_settings(first), _run_settings(second)) if first.results and second.results else ()
-    return Comparison(first.name, second.name, settings, runs, tuple(found), kept)
+    notes = (*_notes("A", results[0]), *_notes("B", results[1]))
+    return Comparison(first.name, second.name, settings, runs, tuple(found), kept, notes)
+
+
+def _notes(side: str, results: "list[Result]") -> list[SideNote]:
+    """Return the notes on the runs of a side, each kind once."""
+    found: dict[str, list[str]] = {}
+    for result in results:
+        for kind in validity.kinds(result.validity):
+            found.setdefault(kind, []).append(next(note.text for note in result.validity if note.kind == kind))
+        for note in result.validity:
+            if note.kind == "prepared":
+                found.setdefault(note.kind, []).append(note.text)
+    return [SideNote(side, kind, texts[0], len(texts)) for kind, texts in found.items()]
 
 
 @dataclass(frozen=True)
@@ -208,18 +237,23 @@ def _run(
 
 
 def figures(result: "Result") -> dict[str, float]:
-    """Return the figures that a result has: rates, mean times, percentiles, write amplification, energy."""
+    """Return the figures that a result supports: rates, mean times, percentiles, write amplification, energy."""
     from nandram.language.measures import MEASURES as TEXTS
     from nandram.sweep.work import measured
 
     found = measured(result.summary, {name: TEXTS[name] for name in MEASURES})
+    withheld = validity.withheld(result.validity)
     for direction in ("read", "write"):
         for percent in _PERCENTILES:
+            if direction in withheld or ("write-tail" in withheld and validity.is_tail(direction, percent)):
+                continue
             value = result.latency_percentile_ns(percent, direction) / 1000
             found[f"{direction}_p{percent:g}_us"] = None if math.isnan(value) else value
     if len({job["groupid"] for job in result.summary["jobs"]}) > 1:
-        found |= _rates(result)
-    found["energy_j"] = result.energy_j
+        found |= {
+            name: value for name, value in _rates(result).items() if name[:5] == "write" or "read" not in withheld
+        }
+    found["energy_j"] = None if "energy" in withheld else result.energy_j
     return {
         name: float(value)
         for name, value in found.items()

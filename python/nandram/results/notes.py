@@ -1,43 +1,13 @@
-"""Notes that accompany the table of a result."""
+"""Lines that accompany the table of a result."""
 
-import errno
-import math
-import os
 from typing import Any
 
+from nandram.results import validity
 from nandram.units import count, days, duration
 
-_SERVED = ("host_reads", "read_hits", "host_units")
-"""Counters of the translation layer: flash reads, cache hits, units written by the host."""
 
-_TELLING = 0.005
-"""Fraction of a drive write below which background work left by the preparation dominates."""
-
-
-def failures(jobs: list[dict[str, Any]]) -> list[str]:
-    """Return one line per job with failed requests, which rates and latencies exclude."""
-    lines = []
-    for job in jobs:
-        if job.get("total_err"):
-            failed = f"{count(job['total_err'], 'request')} failed, not counted above"
-            lines.append(f"{job['jobname']}: {failed}; the first with {_cause(job['first_error'])}")
-    return lines
-
-
-def ended_early(inside: dict[str, Any]) -> list[str]:
-    """Return one line per job that ended with an error."""
-    return [
-        f"error: job {failed['jobname']}: ended after {duration(failed['time_s'] * 1e9)} with {_cause(failed['error'])}"
-        for failed in inside.get("failed_jobs", [])
-    ]
-
-
-def _cause(number: int) -> str:
-    return f"{errno.errorcode.get(number, number)} ({os.strerror(number)})"
-
-
-def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
-    """Return the notes on the ``nandram`` part of a summary; `reads`: whether the host read anything."""
+def of(inside: dict[str, Any]) -> list[str]:
+    """Return the lines on the ``nandram`` part of a summary that describe a run, and its notes."""
     lines = [f"{duration(inside['simulated_s'] * 1e9)} simulated"]
     prepared = inside["preparation"]
     if prepared["kind"] != "none":
@@ -50,13 +20,6 @@ def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
     warm_up = inside["warm_up"]
     if warm_up["cut_s"] > 0:
         lines.append(f"warm-up: the first {duration(warm_up['cut_s'] * 1e9)} are excluded ({warm_up['rule']})")
-    if warm_up.get("run_at_least_s"):
-        lines.append(
-            f"warm-up: not detected, the run is too short; run at least {_at_least(warm_up['run_at_least_s'])}"
-        )
-    if warm_up.get("jobs_inside"):
-        names = ", ".join(dict.fromkeys(warm_up["jobs_inside"]))
-        lines.append(f"warm-up: jobs that ended within it are counted in full: {names}")
     if "paging" in inside:
         lines += _paging(inside["paging"])
         lines.append(f"energy of flash, bus and SRAM: {inside['energy_j']['total']:.4g} J")
@@ -69,11 +32,8 @@ def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
         drive = f", drive flash: {inside['drive']['energy_j']:.4g} J" if "drive" in inside else ""
         lines.append(f"main memory energy: {inside['energy_j']['memory']:.4g} J{drive}")
     else:
-        if reads and prepared["kind"] == "none" and not any(inside["ftl"][key] for key in _SERVED):
-            lines.append("the drive was empty: no read accessed the flash (precondition: fill writes it first)")
-        whole_run = _whole_run(inside)
-        withheld = amplification_withheld(inside)
-        lines += [withheld, *_failures(inside["ftl"], whole_run)] if withheld else _flash(inside["ftl"], whole_run)
+        shown = "write-amplification" not in validity.withheld(validity.notes_of({"nandram": inside}))
+        lines += [*_flash(inside["ftl"], shown=shown), *_failures(inside.get("whole_run", inside)["ftl"])]
         if "parity" in inside:
             lines.append(_parity(inside["parity"]))
         if "placement" in inside:
@@ -85,28 +45,7 @@ def of(inside: dict[str, Any], *, reads: bool) -> list[str]:
     left_out = inside.get("timeline_spans_left_out", 0)
     if left_out:
         lines.append(f"timeline: {count(left_out, 'span')} beyond the size limit were left out")
-    lines.extend(inside["notes"])
     return lines
-
-
-def _whole_run(inside: dict[str, Any]) -> dict[str, Any]:
-    """Return the counters of the translation layer for the whole run."""
-    found: dict[str, Any] = inside.get("whole_run", inside)["ftl"]
-    return found
-
-
-def amplification_withheld(inside: dict[str, Any]) -> str | None:
-    """Return why the write amplification of a run is not shown, in notes and charts; None if it is."""
-    whole_run = _whole_run(inside)
-    # Results of earlier versions have no byte counts.
-    written = whole_run.get("host_bytes", math.inf) / inside["capacity_bytes"]
-    prepared = inside["preparation"]["kind"] in ("steady", "rested")
-    if not prepared or written >= _TELLING or not whole_run["programmed_copy"]:
-        return None
-    return (
-        f"write amplification: not shown for {100 * written:.2g} % of a drive write; most of the "
-        f"{count(whole_run['programmed_copy'], 'copied unit')} result from the preparation"
-    )
 
 
 def _paging(paging: dict[str, Any]) -> list[str]:
@@ -152,16 +91,12 @@ def _programs(inside: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _at_least(seconds: float) -> str:
-    """Return a time rounded up to two significant digits."""
-    step = 10.0 ** (math.floor(math.log10(seconds)) - 1)
-    return duration(math.ceil(round(seconds / step, 6)) * step * 1e9)
-
-
-def _flash(ftl: dict[str, Any], whole_run: dict[str, Any]) -> list[str]:
-    """Return lines on the translation layer and on flash failures of the whole run."""
+def _flash(ftl: dict[str, Any], *, shown: bool) -> list[str]:
+    """Return lines on the translation layer; `shown`: with the write amplification."""
     lines = []
-    if ftl["host_units"] and ftl["write_amplification"] is not None:
+    if not shown:
+        pass
+    elif ftl["host_units"] and ftl["write_amplification"] is not None:
         by = [f"{ftl['write_amplification']:.3f} by units"]
         # Results of earlier versions have no byte counts.
         if ftl.get("write_amplification_by_bytes") is not None:
@@ -172,7 +107,7 @@ def _flash(ftl: dict[str, Any], whole_run: dict[str, Any]) -> list[str]:
     looked_up = ftl["map_hits"] + ftl["map_misses"]
     if ftl["map_reads"] and looked_up:
         lines.append(f"map: {100 * ftl['map_hits'] / looked_up:.1f} % hits, {count(ftl['map_reads'], 'extra read')}")
-    return lines + _failures(ftl, whole_run)
+    return lines
 
 
 def _parity(parity: dict[str, Any]) -> str:
@@ -195,10 +130,8 @@ def _placement(placement: dict[str, Any]) -> str:
     return f"write amplification by handle: {', '.join(parts) or 'nothing written'}"
 
 
-def _failures(ftl: dict[str, Any], whole_run: dict[str, Any]) -> list[str]:
-    lines = []
-    if whole_run["failures"] or whole_run["lost_units"]:
-        lines.append(f"flash: {count(whole_run['failures'], 'failure')}, {count(whole_run['lost_units'], 'unit')} lost")
-    if ftl["read_only"]:
-        lines.append("the drive became read-only: too few good blocks were left")
-    return lines
+def _failures(whole_run: dict[str, Any]) -> list[str]:
+    """Return a line on flash failures of the whole run."""
+    if not whole_run["failures"] and not whole_run["lost_units"]:
+        return []
+    return [f"flash: {count(whole_run['failures'], 'failure')}, {count(whole_run['lost_units'], 'unit')} lost"]

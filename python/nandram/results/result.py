@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nandram import units
 from nandram.errors import UserError
+from nandram.results import validity
 from nandram.results.names import DIRECTIONS, TITLES, system_name
 
 if TYPE_CHECKING:
@@ -161,18 +162,17 @@ class Result:
         """Warm-up time excluded from the statistics."""
         return float(self.inside["warm_up"]["cut_s"])
 
+    @cached_property
+    def validity(self) -> tuple[validity.Note, ...]:
+        """What these numbers are valid for: notes with their kinds, and the figures that they withhold."""
+        return validity.notes_of(self.summary)
+
     @property
     def notes(self) -> list[str]:
-        """Notes on these numbers, such as the length of the excluded warm-up."""
+        """The texts of `validity`, then lines on the run such as the length of the excluded warm-up."""
         from nandram.results import notes
 
-        reads = any(each.direction == "read" for each in self.traffic)
-        return [
-            *notes.ended_early(self.inside),
-            *notes.failures(self.summary["jobs"]),
-            *notes.of(self.inside, reads=reads),
-            *self.remarks,
-        ]
+        return [*(note.text for note in self.validity), *notes.of(self.inside), *self.remarks]
 
     @property
     def title(self) -> str:
@@ -242,10 +242,14 @@ class Result:
     # -- display
 
     def __repr__(self) -> str:
-        return (
-            f"<Result {self.title}, seed {self.manifest['seed']}: {self.iops:,.0f} IOPS, "
-            f"{units.rate(self.bandwidth_bytes_s)}, mean {units.duration(self.latency_mean_ns)}>"
+        found = (
+            f"{self.iops:,.0f} IOPS, {units.rate(self.bandwidth_bytes_s)}, mean {units.duration(self.latency_mean_ns)}"
         )
+        if any(each.direction in validity.withheld(self.validity) for each in self.traffic):
+            found = "figures not shown"
+        kinds = validity.kinds(self.validity)
+        limits = f" ({', '.join(kinds)})" if kinds else ""
+        return f"<Result {self.title}, seed {self.manifest['seed']}: {found}{limits}>"
 
     def _repr_html_(self) -> str:
         import html
@@ -269,22 +273,31 @@ class Result:
             found += [] if together else list(_traffic(jobs))
             totals = [each for each in self._groups if each["groupid"] == group]
             found += _traffic(totals[-1:] if together else totals)
-        return [_row(each) for each in found]
+        return [_row(each, self.validity) for each in found]
 
 
-def _row(each: Traffic) -> list[str]:
+def _row(each: Traffic, notes: tuple[validity.Note, ...]) -> list[str]:
+    withheld = validity.withheld(notes)
+    if each.direction in withheld:
+        return [each.job, each.direction, f"{each.requests:,}", *[validity.NOT_SHOWN] * (len(TITLES) - 3)]
+    tail = each.direction == "write" and "write-tail" in withheld
+    steady = " (not steady)" if validity.qualified(notes, "rates") else ""
     return [
         each.job,
         each.direction,
         f"{each.requests:,}",
-        f"{each.iops:,.0f}" if each.iops else "",
+        f"{each.iops:,.0f}{steady}" if each.iops else "",
         units.rate(each.bandwidth_bytes_s) if each.direction in ("read", "write") else "",
         units.duration(each.latency_mean_ns),
         *(
-            units.duration(each.percentiles_ns[percent]) if percent in each.percentiles_ns else ""
+            validity.NOT_SHOWN
+            if tail and validity.is_tail(each.direction, percent)
+            else units.duration(each.percentiles_ns[percent])
+            if percent in each.percentiles_ns
+            else ""
             for percent in (50.0, 99.0, 99.9)
         ),
-        units.duration(each.latency_max_ns),
+        validity.NOT_SHOWN if tail else units.duration(each.latency_max_ns),
     ]
 
 

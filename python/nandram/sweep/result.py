@@ -21,7 +21,8 @@ class Sweep:
     folder: Path
     table: "pl.DataFrame"
     """A row a configuration and seed: ``index``, ``seed``, the axes, the measures (their ends are their units),
-    ``run_s`` (how long it took); null measures where it was not made yet, or has none."""
+    ``run_s`` (how long it took) and ``notes`` (kinds of what limits its figures, joined by semicolons); null measures
+    where it was not made yet, has none, or a note makes it worthless."""
     axes: tuple[str, ...]
     measures: tuple[str, ...]
     objectives: dict[str, str]
@@ -37,6 +38,14 @@ class Sweep:
     def done(self) -> int:
         """Number of finished rows."""
         return len(self.frame())
+
+    def notes(self) -> "dict[str, int]":
+        """Return the number of finished rows with each kind of note, in order of their first row."""
+        found: dict[str, int] = {}
+        for kinds in self.frame()["notes"].drop_nulls():
+            for kind in filter(None, kinds.split(";")):
+                found[kind] = found.get(kind, 0) + 1
+        return found
 
     def means(self) -> "pl.DataFrame":
         """Return the means over the seeds, one row per configuration."""
@@ -150,7 +159,7 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
             raise UserError(f"{path}: is damaged: sweep.toml and plan.parquet do not go together")
         found = results(path)
         missing = [pl.lit(None, pl.Float64).alias(name) for name in measures if name not in found.columns]
-        found = found.with_columns(missing).select("key", *measures, "run_s")
+        found = found.with_columns(missing).select("key", *measures, "run_s", "notes")
         table = plan.join(found, on="key", how="left", maintain_order="left").drop("key").sort("index")
     except UserError:
         raise

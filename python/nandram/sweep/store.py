@@ -3,7 +3,7 @@
 sweep.toml        the file, as it was
 plan.parquet      one row per configuration and seed: index, key, coordinates
 journal.jsonl     results since the last part, a line each, written as each run ends
-part-*.parquet    results: key, run_s, measures
+part-*.parquet    results: key, run_s, notes, measures
 """
 
 import json
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PART = 500
 """Results of a part."""
-COLUMNS = ("index", "key", "seed", "run_s")
+COLUMNS = ("index", "key", "seed", "run_s", "notes")
 """Columns of every table of results; axes and measures have other names."""
 
 
@@ -83,14 +83,14 @@ def results(folder: Path) -> "pl.DataFrame":
     if fresh:
         frames.append(pl.DataFrame(fresh, schema=_schema(fresh[0])))
     if not frames:
-        return pl.DataFrame(schema={"key": pl.String, "run_s": pl.Float64})
+        return pl.DataFrame(schema={"key": pl.String, "run_s": pl.Float64, "notes": pl.String})
     return pl.concat(frames, how="diagonal").unique("key", keep="first", maintain_order=True)
 
 
 def _schema(row: Row) -> dict[str, Any]:
     import polars as pl
 
-    return {name: pl.String if name == "key" else pl.Float64 for name in row}
+    return {name: pl.String if name in ("key", "notes") else pl.Float64 for name in row}
 
 
 def _kept(folder: Path) -> set[str]:

@@ -12,6 +12,7 @@ from typing import Any
 from nandram.errors import UserError
 from nandram.hashes import program_hash
 from nandram.language.measures import is_served
+from nandram.results import validity
 
 Row = dict[str, Any]
 _LOCK = threading.Lock()
@@ -37,7 +38,7 @@ class Work:
 
 
 def run(work: Work, measures: dict[str, str]) -> Row:
-    """Execute a run; return its row: ``key``, ``run_s`` and the measures, None for undefined ones.
+    """Execute a run; return its row: ``key``, ``run_s``, ``notes`` (kinds, joined by semicolons) and the measures.
 
     Raises `UserError` if the system or the workload is refused.
     """
@@ -58,7 +59,9 @@ def run(work: Work, measures: dict[str, str]) -> Row:
         name = Path(path).name if work.job is None else f"job{Path(path).suffix}"
         raise UserError(f"{place}: {str(error).replace(path, name)}") from None
     run_s = time.perf_counter() - started
-    return {"key": work.key, "run_s": run_s, **measured(json.loads(found.summary_json), measures)}
+    summary = json.loads(found.summary_json)
+    notes = ";".join(validity.kinds(validity.notes_of(summary)))
+    return {"key": work.key, "run_s": run_s, "notes": notes, **measured(summary, measures)}
 
 
 @cache
@@ -94,9 +97,15 @@ def _expression(name: str, text: str) -> Any:
 
 
 def measured(summary: dict[str, Any], measures: dict[str, str]) -> Row:
-    """Return the measures of a summary; None for undefined ones, such as write times without writes."""
+    """Return the measures of a summary; None for undefined ones, such as write times without writes, and for those that
+    a note of the run makes worthless.
+    """
     row: Row = {}
+    withheld = validity.withheld(validity.notes_of(summary))
     for name, text in measures.items():
+        if withheld & validity.concerns(text):
+            row[name] = None
+            continue
         try:
             value = _expression(name, text).evaluate(summary)
         except UserError:

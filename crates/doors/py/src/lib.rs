@@ -145,7 +145,7 @@ fn run(
         let dies: Vec<_> = (0..nand.config().geometry.all_dies()).map(|die| nand.die_stats(now, die as u16)).collect();
         let tables = columns::Tables::of(outcome.measured(), &dies, machine.now());
         let summary = pages::summary(&loaded, &outcome);
-        return output(py, &loaded, named, workload, &options, (false, machine.timeline(), summary, tables));
+        return output(py, &loaded, named, workload, &options, (machine.timeline(), summary, tables));
     }
     let on_drive = loaded.memory.kind == MainMemory::None;
     workloads::expect_kind(Path::new(workload), on_drive).map_err(|e| user_error(py, e))?;
@@ -158,7 +158,7 @@ fn run(
             e => user_error(py, e),
         })?;
         let tables = columns::Tables::of(outcome.measured(), &[], outcome.end);
-        return output(py, &loaded, named, workload, &options, (false, None, outcome.summary(), tables));
+        return output(py, &loaded, named, workload, &options, (None, outcome.summary(), tables));
     }
     if Path::new(workload).extension().is_some_and(|extension| extension == "toml") {
         options::check_serving(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
@@ -167,8 +167,7 @@ fn run(
         let outcome = in_thread(py, progress.as_ref(), work)?.map_err(|e| user_error(py, e))?;
         let summary = serving::summary(&loaded, &outcome);
         let tables = columns::Tables::of(outcome.measured(), &[], outcome.end);
-        let restored = outcome.prepared.as_ref().is_some_and(|prepared| prepared.restored);
-        return output(py, &loaded, named, workload, &options, (restored, None, summary, tables));
+        return output(py, &loaded, named, workload, &options, (None, summary, tables));
     }
     let takes = "fio jobs and block traces";
     let format = options::format(given).map_err(|e| user_error(py, e))?;
@@ -183,7 +182,7 @@ fn run(
     let machine = &outcome.machine;
     let tables = columns::Tables::of_drive(&outcome);
     let summary = summary::summary(&loaded, &outcome);
-    output(py, &loaded, named, workload, &options, (outcome.prepared.restored, machine.timeline(), summary, tables))
+    output(py, &loaded, named, workload, &options, (machine.timeline(), summary, tables))
 }
 
 /// Returns the message of a workload that cannot be opened. If it may belong to another kind of system, the message
@@ -197,8 +196,8 @@ fn open_error(error: &workload::Error, takes: &str) -> String {
     }
 }
 
-/// The results of a run: whether its drive was restored, its timeline, its summary and its tables.
-type RunResults<'a> = (bool, Option<&'a Timeline>, serde_json::Value, columns::Tables);
+/// The results of a run: its timeline, its summary and its tables.
+type RunResults<'a> = (Option<&'a Timeline>, serde_json::Value, columns::Tables);
 
 fn output(
     py: Python<'_>,
@@ -206,7 +205,7 @@ fn output(
     (named, sets): (&str, &[String]),
     workload: &str,
     options: &::storage::run::RunOptions,
-    (restored, timeline, summary, tables): RunResults<'_>,
+    (timeline, summary, tables): RunResults<'_>,
 ) -> PyResult<RunOutput> {
     let timeline_json = match timeline {
         Some(timeline) => {
@@ -216,9 +215,11 @@ fn output(
         }
         None => None,
     };
+    let preparation = summary["nandram"]["preparation"]["kind"].as_str().expect("every summary names the preparation");
+    let manifest = manifest::manifest(system, named, sets, workload, options, preparation);
     Ok(RunOutput {
         summary_json: format!("{summary:#}\n"),
-        manifest_json: format!("{:#}\n", manifest::manifest(system, named, sets, workload, options, restored)),
+        manifest_json: format!("{manifest:#}\n"),
         timeline_json,
         outcome: tables,
     })

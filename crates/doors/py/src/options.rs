@@ -17,7 +17,7 @@ const DEPTH: u32 = 32;
 
 /// Parses the options.
 pub fn read(options: &Bound<'_, PyDict>) -> Result<RunOptions, String> {
-    let mut found = RunOptions::default();
+    let mut found = RunOptions { preparation: None, ..RunOptions::default() };
     for (key, value) in options {
         let key: String = key.extract().map_err(|e: PyErr| e.to_string())?;
         set(&mut found, options, &key, &value).map_err(|e| format!("{key}: {e}"))?;
@@ -51,7 +51,7 @@ pub fn check_pages(given: &Bound<'_, PyDict>) -> Result<(), String> {
     let name = match () {
         () if found("replay")? => "replay",
         () if found("warm_up")? && options.warm_up != WarmUp::Keep => "warm_up",
-        () if options.preparation != Preparation::Erased => "precondition",
+        () if options.preparation.is_some_and(|asked| asked != Preparation::Erased) => "precondition",
         () if options.payload != PayloadKind::None => "payload",
         () if options.beyond == Beyond::Wrap => "wrap",
         () if found("continue_on_error")? => "continue_on_error",
@@ -89,7 +89,7 @@ fn of_requests(given: &Bound<'_, PyDict>, precondition: bool) -> Result<Option<&
     Ok(Some(match () {
         () if found("replay")? => "replay",
         () if found("warm_up")? && options.warm_up != WarmUp::Keep => "warm_up",
-        () if precondition && options.preparation != Preparation::Erased => "precondition",
+        () if precondition && options.preparation.is_some_and(|asked| asked != Preparation::Erased) => "precondition",
         () if options.payload != PayloadKind::None => "payload",
         () if options.beyond == Beyond::Wrap => "wrap",
         () if found("continue_on_error")? => "continue_on_error",
@@ -130,7 +130,7 @@ fn set(found: &mut RunOptions, all: &Bound<'_, PyDict>, key: &str, value: &Bound
         "precondition" => {
             let name: String = get(value)?;
             let known = Preparation::NAMES.iter().find(|(n, _)| *n == name);
-            found.preparation = known.ok_or_else(|| format!("found `{name}`"))?.1;
+            found.preparation = Some(known.ok_or_else(|| format!("found `{name}`"))?.1);
         }
         "cache" => found.cache = Some(get::<PathBuf>(value)?),
         "warm_up" => {

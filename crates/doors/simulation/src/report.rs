@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use sim::Time;
 use storage::counters::Counters;
 use storage::measured::Measured;
+use storage::notes::{Kind, Note, entries};
 use storage::summary::{Figures, summary_of, whole};
 use workload::JobInfo;
 
@@ -41,6 +42,7 @@ impl Simulation {
                     warm_up_detected: false,
                     run_at_least: None,
                     notes: &[],
+                    begun: drive.begun,
                     failed: &[],
                 };
                 summary_of(&device.options.system, &figures)
@@ -58,8 +60,8 @@ fn memory(device: &mut Device, now: Time) -> Value {
     let system = &device.options.system;
     let reading = memory.memory.reading(now);
     let joules = reading.energy.joules();
-    let notes: Vec<String> =
-        memory.memory.fault().map(|fault| format!("main memory failed: {fault}")).into_iter().collect();
+    let failed = |fault| Note::new(Kind::EndedEarly, format!("main memory failed: {fault}"));
+    let notes: Vec<Note> = memory.memory.fault().map(failed).into_iter().collect();
     let mut all = json!({
         "system": system.title,
         "system_hash": system.content_hash(),
@@ -70,7 +72,7 @@ fn memory(device: &mut Device, now: Time) -> Value {
         "memory": { "bytes": memory.memory.bytes() },
         "energy_j": { "memory": joules, "total": joules },
         "busy": {},
-        "notes": notes,
+        "notes": entries(&notes),
     });
     let report = memory.memory.report(&reading, None);
     all.as_object_mut().expect("it is one").extend(report);

@@ -125,6 +125,18 @@ pub fn show_size(bytes: u64) -> String {
     format!("{}{unit}", bytes / scale)
 }
 
+/// Formats a size in decimal units with three significant digits, as drives are sold: `512 B`, `1.50 MB`.
+pub fn decimal(bytes: u64) -> String {
+    const UNITS: [(f64, &str); 4] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    let bytes = bytes as f64;
+    let Some((scale, unit)) = UNITS.into_iter().find(|(scale, _)| bytes >= *scale) else {
+        return format!("{bytes} B");
+    };
+    let amount = bytes / scale;
+    let decimals = if amount < 10.0 { 2 } else { usize::from(amount < 100.0) };
+    format!("{amount:.decimals$} {unit}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +149,12 @@ mod tests {
         assert_eq!(rate("6Gb/s"), Ok(750_000_000));
         assert_eq!(transfers("333MT/s"), Ok(333_000_000));
         assert_eq!(power("60mW"), Ok(60_000));
+    }
+
+    #[test]
+    fn decimal_sizes_have_three_digits() {
+        let sizes = [0, 512, 1_500, 86_016, 123_456_789, 2_000_000_000_000].map(decimal);
+        assert_eq!(sizes, ["0 B", "512 B", "1.50 kB", "86.0 kB", "123 MB", "2.00 TB"]);
     }
 
     #[test]

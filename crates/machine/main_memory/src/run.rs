@@ -15,6 +15,7 @@ use super::drive::Drive;
 use super::frames::Frames;
 use super::in_memory::InMemory;
 use super::{HybridError, MainMemory, Reading};
+use storage::notes::{Kind, Note, entries};
 use storage::record::{Ended, Recorder};
 use storage::run::{Measured, Progress, RunOptions, WATCH_EVERY};
 use storage::summary::whole;
@@ -443,11 +444,14 @@ impl<W: World> Flight<W> {
             },
             "energy_j": energy,
             "busy": {},
-            "notes": [format!(
-                "{ipc:.*} user instructions a cycle: {instructions} in {:.6} s",
-                digits(ipc),
-                span.secs_f64(),
-            )],
+            "notes": entries(&[Note::new(
+                Kind::Remark,
+                format!(
+                    "{ipc:.*} user instructions a cycle: {instructions} in {:.6} s",
+                    digits(ipc),
+                    span.secs_f64(),
+                ),
+            )]),
         });
         if let Value::Object(all) = &mut inside {
             let (window, whole) = self.world.report(end);

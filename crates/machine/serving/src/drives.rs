@@ -8,7 +8,7 @@ use media::{Op, Request, SECTOR};
 use nand::PayloadKind;
 use sim::{Streams, Time};
 use storage::counters::Counters;
-use storage::prepare::{PrepareError, Prepared, prepare};
+use storage::prepare::{Preparation, PrepareError, Prepared, prepare};
 use storage::record::{Ended, Recorder};
 use storage::run::RunOptions;
 use storage::{Completion, Machine};
@@ -117,7 +117,10 @@ impl Drives {
             };
             // The cache of prepared drives knows whole systems only.
             let cache = options.cache.as_deref().filter(|_| tier.sample == 1);
-            let (store, how) = prepare(&part, &parts, options.preparation, &streams, cache)?;
+            // Streamed weights are read and never written.
+            let by_default = if weights > 0 { Preparation::Filled } else { Preparation::Erased };
+            let preparation = options.preparation.unwrap_or(by_default);
+            let (store, how) = prepare(&part, &parts, preparation, &streams, cache)?;
             let (nand, ftl, _) = parts.mount(store, &streams)?;
             prepared = prepared.or(Some(how));
             drives.push(Drive {

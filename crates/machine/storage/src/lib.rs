@@ -7,5 +7,5 @@ pub mod run;
 
 pub use machine::{Completion, Machine, Mirror, PlacementBytes, PowerCut};
 pub use prepare::fast;
-pub use results::{counters, fio_json, manifest, measured, series, summary};
+pub use results::{counters, fio_json, manifest, measured, notes, series, summary};
 pub use run::{failed, record, verify, warm_up};

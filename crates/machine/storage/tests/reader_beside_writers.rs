@@ -35,7 +35,7 @@ fn simulate(writer: &str, seconds: u64, sets: &[(&str, &str)]) -> Figures {
     );
     let workload = Workload::parse_fio("reader-beside-writers", &job).expect("a job");
     let options = RunOptions {
-        preparation: Preparation::Steady,
+        preparation: Some(Preparation::Steady),
         warm_up: WarmUp::Cut(Time::from_ms(500 * seconds)),
         ..RunOptions::default()
     };

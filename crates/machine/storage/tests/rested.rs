@@ -24,7 +24,7 @@ fn replayed(path: &Path, replay: Replay) -> Outcome {
     let tiny = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/data/tiny.toml");
     let system = System::load(&tiny.to_string_lossy(), &[]).expect("a system");
     let workload = Workload::open(path, None).expect("a trace");
-    let options = RunOptions { preparation: Preparation::Steady, replay, ..RunOptions::default() };
+    let options = RunOptions { preparation: Some(Preparation::Steady), replay, ..RunOptions::default() };
     run(&system, &workload, &options, &mut |_| true).expect("a run")
 }
 
@@ -39,7 +39,7 @@ fn pauses_of_a_trace_decide_what_a_steady_drive_is() {
     assert_eq!(kind(&slow, Replay::ClosedLoop { depth: 8 }), Preparation::Steady);
     assert_eq!(kind(&slow, Replay::Scaled(0.01)), Preparation::Steady);
     let outcome = replayed(&slow, Replay::OpenLoop);
-    assert!(outcome.notes.iter().any(|note| note.contains("precondition: rested")), "{:?}", outcome.notes);
+    assert!(outcome.notes.iter().any(|note| note.text().contains("precondition: rested")), "{:?}", outcome.notes);
     let stats = outcome.machine.ftl().stats();
     assert!(stats.programmed_copy < 20 * stats.programmed_host, "{stats:?}");
 }

@@ -15,7 +15,7 @@ fn a_summary_is_the_same_in_debug_and_release() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/data");
     let system = System::load(&data.join("tiny.toml").to_string_lossy(), &[]).expect("a system");
     let workload = Workload::open(&data.join("same-bytes.fio"), None).expect("a job");
-    let options = RunOptions { preparation: Preparation::Steady, ..RunOptions::default() };
+    let options = RunOptions { preparation: Some(Preparation::Steady), ..RunOptions::default() };
     let outcome = run(&system, &workload, &options, &mut |_| true).expect("a run");
     let text = format!("{:#}\n", summary(&system, &outcome));
     let hash: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();

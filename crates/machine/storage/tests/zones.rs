@@ -253,8 +253,12 @@ fn replay(system: &System, rows: &str) -> Result<run::Outcome, run::RunError> {
     let columns: Columns = "op=0,offset=1,bytes=2".parse().expect("columns");
     let workload = Workload::open(&path, Some(Format::Columns(columns)))?;
     let replay = Replay::ClosedLoop { depth: 1 };
-    let options =
-        RunOptions { preparation: Preparation::Erased, payload: PayloadKind::Stamp, replay, ..RunOptions::default() };
+    let options = RunOptions {
+        preparation: Some(Preparation::Erased),
+        payload: PayloadKind::Stamp,
+        replay,
+        ..RunOptions::default()
+    };
     let outcome = run::run(system, &workload, &options, &mut |_| true);
     std::fs::remove_file(&path).expect("it was written");
     outcome

@@ -8,6 +8,7 @@ use crate::error::{Beyond, Error};
 use crate::fio::ReplayKeys;
 use crate::pauses::Pauses;
 use crate::trace::{Format, Position, Reader, Record, RecordOp};
+use crate::unwritten::UnwrittenReads;
 
 const ALIGN: u64 = 1 << 20;
 
@@ -32,6 +33,8 @@ pub(crate) struct Trace {
     pub whole_seconds: bool,
     pub devices: Vec<Device>,
     pub pauses: Pauses,
+    /// Whether a request reads data that no earlier one has written.
+    pub reads_unwritten: bool,
 }
 
 /// A device of a trace.
@@ -62,7 +65,9 @@ impl Trace {
             whole_seconds: false,
             devices: Vec::new(),
             pauses: Pauses::new(),
+            reads_unwritten: false,
         };
+        let mut reads = UnwrittenReads::default();
         while let Some(record) = reader.next() {
             let record = record?;
             trace.timed &= record.timed;
@@ -76,6 +81,7 @@ impl Trace {
             };
             trace.requests += 1;
             trace.pauses.add(record.at, if record.op == RecordOp::Write { bytes } else { 0 });
+            reads.add(record.op, record.device, offset, bytes);
             trace.unaligned += u64::from((offset, bytes) != (record.offset, record.bytes));
             let device = record.device as usize;
             if device >= trace.devices.len() {
@@ -92,6 +98,7 @@ impl Trace {
                 (device.bytes, device.peak) = (offset.saturating_add(bytes), reader.place());
             }
         }
+        trace.reads_unwritten = reads.found();
         (trace.reordered, trace.skipped) = (reader.reordered(), reader.skipped());
         (trace.empty, trace.whole_seconds) = (reader.empty(), trace.timed && reader.counts_whole_seconds());
         let mut base = 0u64;

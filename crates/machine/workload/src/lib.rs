@@ -24,6 +24,7 @@
 
 pub mod dist;
 mod error;
+mod extents;
 pub mod fio;
 mod header;
 mod layout;
@@ -35,6 +36,7 @@ mod placement;
 mod player;
 pub mod program;
 pub mod trace;
+mod unwritten;
 mod varint;
 mod workload;
 

@@ -24,6 +24,7 @@ mod derived;
 mod dispatch;
 mod durability;
 mod gc;
+mod headroom;
 mod injected;
 mod laid;
 mod layout;
@@ -59,11 +60,13 @@ pub use buffer::slots::Owner;
 pub use derived::{Shares, SlcBlocks};
 pub use durability::mount::MountReport;
 pub use gc::pacing::programmed_before;
+pub use headroom::Headroom;
 #[cfg(feature = "injected-faults")]
 pub use injected::InjectedFault;
 #[cfg(not(feature = "injected-faults"))]
 use injected::InjectedFault;
 pub use laid::{Laid, aged};
+pub use layout::rows;
 pub use map::contents::HostLines;
 pub use map::host_memory::HostMemoryLoss;
 pub use occupancy::Occupancy;

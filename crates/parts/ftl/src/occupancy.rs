@@ -44,6 +44,11 @@ impl Ftl {
         (self.layout.block_units, self.layout.all_blocks())
     }
 
+    /// Returns the number of parallel units, each of which collects one block at a time.
+    pub fn parallel_units(&self) -> u32 {
+        self.layout.parallel_units
+    }
+
     /// Returns the minimum, mean and maximum number of erases per block.
     pub fn wear(&self) -> (u32, f64, u32) {
         let erases = || (0..self.layout.all_blocks()).map(|b| self.space.blocks.erases(b));

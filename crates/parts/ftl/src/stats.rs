@@ -37,6 +37,8 @@ pub struct Stats {
     pub read_hits: u64,
     /// Units the host read from flash.
     pub read_misses: u64,
+    /// Units the host read that hold no data.
+    pub read_unwritten: u64,
     /// Units programmed as read copies.
     pub read_copies: u64,
     /// Units the host read from read copies.
@@ -65,6 +67,8 @@ pub struct Stats {
     pub host_memory_store_bytes: u64,
     /// Blocks collected.
     pub victims: u64,
+    /// Blocks in SLC mode among the victims.
+    pub folded: u64,
     /// Valid units of the victims when they were chosen.
     pub victim_units: u64,
     /// Blocks erased.
@@ -129,6 +133,7 @@ impl Stats {
             host_reads: self.host_reads - earlier.host_reads,
             read_hits: self.read_hits - earlier.read_hits,
             read_misses: self.read_misses - earlier.read_misses,
+            read_unwritten: self.read_unwritten - earlier.read_unwritten,
             read_copies: self.read_copies - earlier.read_copies,
             read_copy_hits: self.read_copy_hits - earlier.read_copy_hits,
             fill_reads: self.fill_reads - earlier.fill_reads,
@@ -143,6 +148,7 @@ impl Stats {
             host_memory_stores: self.host_memory_stores - earlier.host_memory_stores,
             host_memory_store_bytes: self.host_memory_store_bytes - earlier.host_memory_store_bytes,
             victims: self.victims - earlier.victims,
+            folded: self.folded - earlier.folded,
             victim_units: self.victim_units - earlier.victim_units,
             erases: self.erases - earlier.erases,
             failures: self.failures - earlier.failures,

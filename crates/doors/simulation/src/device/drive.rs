@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ftl::MountReport;
+use ftl::{Headroom, MountReport};
 use media::Op as StorageOp;
 use nand::PayloadKind;
 use sim::{Streams, Time};
@@ -18,6 +18,8 @@ pub(crate) struct Drive {
     pub machine: Machine,
     pub prepared: Prepared,
     pub mounted: MountReport,
+    /// Headroom of the drive at the start.
+    pub begun: Headroom,
     pub capacity: u64,
 }
 
@@ -31,7 +33,9 @@ impl Drive {
         let parts = Parts::new(system, PayloadKind::None)?;
         let (store, prepared) = prepare(system, &parts, preparation, streams, cache)?;
         let (nand, ftl, mounted) = parts.mount(store, streams)?;
-        Ok(Drive { machine: Machine::new(&parts, ftl, nand), prepared, mounted, capacity: parts.user_bytes })
+        let machine = Machine::new(&parts, ftl, nand);
+        let begun = machine.ftl().headroom();
+        Ok(Drive { machine, prepared, mounted, begun, capacity: parts.user_bytes })
     }
 
     #[inline]

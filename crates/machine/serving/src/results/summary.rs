@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use sim::Time;
+use storage::notes::{Kind, Note, entries};
 use storage::summary::{counted, whole};
 use system::System;
 
@@ -28,7 +29,7 @@ pub fn summary(system: &System, outcome: &Outcome) -> Value {
             "requests": end.tally.arrived - begin.tally.arrived,
         },
         "energy_j": { "total": 0.0 },
-        "notes": notes(system, outcome),
+        "notes": entries(&notes(system, outcome)),
     });
     if let Some((machine, counters)) = outcome.drives.machine(0).zip(end.drives.first()) {
         // The counters of the simulated part of the first drive.
@@ -55,36 +56,45 @@ fn preparation(outcome: &Outcome) -> Value {
     }
 }
 
-fn notes(system: &System, outcome: &Outcome) -> Vec<String> {
+fn notes(system: &System, outcome: &Outcome) -> Vec<Note> {
     let (config, (begin, end)) = (&outcome.config, &outcome.window);
     let mut notes = Vec::new();
     if config.drive.sample > 1 && config.drive.count > 0 {
-        notes.push(format!(
+        notes.push(Note::new(Kind::Remark, format!(
             "drives: one in {} channels of each is simulated, with that part of each block; counters of flash are of \
              that part, those of serving of whole drives",
             config.drive.sample
-        ));
+        )));
     }
     if end.inside > 2 * begin.inside.max(config.scheduler.batch / 4) {
-        notes.push(format!(
+        notes.push(Note::new(Kind::Overload, format!(
             "overload: {} requests were in the system at the end of the load, {} at the start of the statistics; times \
              grow with load.duration",
             end.inside, begin.inside
-        ));
+        )));
     }
     if outcome.tally.rejected > 0 {
-        notes.push(format!("{} requests were refused: longer than the pool of GPU blocks", outcome.tally.rejected));
+        notes.push(Note::new(
+            Kind::FailedRequests,
+            format!("{} requests were refused: longer than the pool of GPU blocks", outcome.tally.rejected),
+        ));
     }
     if outcome.drives.failed() > 0 {
-        notes.push(format!("{} requests of the drives failed", outcome.drives.failed()));
+        notes.push(Note::new(
+            Kind::FailedRequests,
+            format!("{} requests of the drives failed", outcome.drives.failed()),
+        ));
     }
     let written = (end.tally.flow.to_drive - begin.tally.flow.to_drive) as f64;
     let capacity = system.user_bytes as f64 * config.drive.count as f64;
     if written > 0.0 && written < capacity {
-        notes.push(format!(
-            "wear: {:.2} drive writes within the statistics; before one, write amplification still depends on the \
+        notes.push(Note::new(
+            Kind::EarlyWear,
+            format!(
+                "wear: {:.2} drive writes within the statistics; before one, write amplification still depends on the \
              drive's preparation",
-            written / capacity
+                written / capacity
+            ),
         ));
     }
     notes

@@ -72,6 +72,6 @@ pub fn with(text: &str, table: &str, key: &str, value: &str) -> String {
 /// Runs a file's text on a drive in steady state.
 pub fn run(text: &str, system: &System) -> Outcome {
     let config = Config::parse("chat.toml", text).expect("a valid file");
-    let options = RunOptions { preparation: Preparation::Steady, ..RunOptions::default() };
+    let options = RunOptions { preparation: Some(Preparation::Steady), ..RunOptions::default() };
     serving::play(system, "chat.toml", config, &options, &mut |_| true).expect("a run")
 }

@@ -67,7 +67,7 @@ pub fn measure(system: &System, job: &Job, depth: u32, requests: u64) -> Measure
         "[job]\nrw={rw}\nbs={bytes}\niodepth={depth}\nnumber_ios={requests}\nnorandommap\nioengine=libaio\n{more}"
     );
     let workload = Workload::parse_fio(name, &text).unwrap_or_else(|error| panic!("{error}"));
-    let options = RunOptions { preparation: job.preparation, warm_up: WarmUp::Keep, ..RunOptions::default() };
+    let options = RunOptions { preparation: Some(job.preparation), warm_up: WarmUp::Keep, ..RunOptions::default() };
     let outcome = run(system, &workload, &options, &mut |_| true)
         .unwrap_or_else(|error| panic!("{}, {name}: {error}", system.title));
     // Rates are those of the second half of the run, without its end, where fewer requests are outstanding. By then the

@@ -3,7 +3,7 @@
 //! A snapshot is taken at the first request that ends after an interval. At most 64 are kept, whatever the length of
 //! the run.
 
-use ftl::{HandleStats, Occupancy, Stats};
+use ftl::{HandleStats, Headroom, Occupancy, Stats};
 use nand::{DieStats, EccStats, EnergyByPart};
 use sim::Time;
 
@@ -97,6 +97,8 @@ pub fn busy_names(machine: &Machine) -> Vec<String> {
 pub struct MachineState {
     /// State of the translation layer.
     pub occupancy: Occupancy,
+    /// What the drive could take before it had to collect.
+    pub headroom: Headroom,
     /// Number of dies that are erasing.
     pub dies_erasing: u32,
     /// Flash operations waiting or in progress, over all dies.
@@ -113,6 +115,7 @@ impl MachineState {
         machine.host_interface().queue_lengths(&mut lengths);
         MachineState {
             occupancy: machine.ftl().occupancy(),
+            headroom: machine.ftl().headroom(),
             dies_erasing: nand.dies_erasing(),
             die_queue: (0..nand.config().geometry.all_dies()).map(|die| nand.die_load(die as u16)).sum(),
             host_interface_queue: lengths.iter().sum(),

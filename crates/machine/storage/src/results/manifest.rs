@@ -9,14 +9,14 @@ use system::System;
 
 /// Returns the manifest of a run: the resolved system with the origin and the basis of each value, the options,
 /// versions and content hashes. `named` is the system's name on the command line, `changes` are the `--set` arguments,
-/// and `restored` means that the prepared drive came from the cache.
+/// and `preparation` is the state of the drive at the start.
 pub fn manifest(
     system: &System,
     named: &str,
     changes: &[String],
     workload: &str,
     options: &RunOptions,
-    restored: bool,
+    preparation: &str,
 ) -> Value {
     let bytes = std::fs::read(workload).unwrap_or_default();
     let workload_hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -30,12 +30,11 @@ pub fn manifest(
         "workload_sha256": workload_hash,
         "options": {
             "payload": format!("{:?}", options.payload).to_lowercase(),
-            "precondition": options.preparation.to_string(),
+            "precondition": preparation,
             "replay": replay(options.replay),
             "wrap": options.beyond == Beyond::Wrap,
             "warm_up": warm_up(options.warm_up),
         },
-        "prepared_drive_restored": restored,
         "title": system.title,
         "settings": settings(system),
     })

@@ -4,6 +4,8 @@ pub mod counters;
 pub mod fio_json;
 pub mod manifest;
 pub mod measured;
+pub mod notes;
 pub(crate) mod placement;
 pub mod series;
 pub mod summary;
+mod validity;

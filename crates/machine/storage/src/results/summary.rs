@@ -6,14 +6,16 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use sim::{Histogram, Time};
 
-use ftl::MountReport;
+use ftl::{Headroom, MountReport};
 
 use crate::machine::Machine;
 use crate::prepare::Prepared;
 use crate::results::counters::{Counters, busy_names};
 use crate::results::fio_json::{self, Issued};
 use crate::results::measured::{Group, Measured};
+use crate::results::notes::{self, Note};
 use crate::results::placement::placement;
+use crate::results::validity;
 use crate::run::Outcome;
 use crate::run::failed::{FailedJob, errno};
 use crate::run::record::{Direction, Totals};
@@ -241,8 +243,10 @@ pub struct Figures<'a> {
     pub warm_up_detected: bool,
     /// Set if the run is too short to be steady: the minimum length it would need.
     pub run_at_least: Option<Time>,
-    /// Notes on the workload for the reader of the results.
-    pub notes: &'a [String],
+    /// Notes on the workload and the preparation for the reader of the results.
+    pub notes: &'a [Note],
+    /// Headroom of the drive at the start of the statistics.
+    pub begun: Headroom,
     /// Jobs ended by an error.
     pub failed: &'a [FailedJob],
 }
@@ -258,6 +262,7 @@ impl<'a> From<&'a Outcome> for Figures<'a> {
             warm_up_detected: outcome.warm_up_detected,
             run_at_least: outcome.run_at_least,
             notes: &outcome.notes,
+            begun: outcome.begun,
             failed: &outcome.failed,
         }
     }
@@ -315,7 +320,8 @@ fn inside(system: &System, figures: &Figures<'_>) -> Value {
             "busy": busy_parts(&names, whole_run),
             "interrupts": whole_run.interrupts,
         },
-        "notes": figures.notes,
+        "headroom": headroom(figures, system.ftl.unit),
+        "notes": notes::entries(&[validity::notes(system, figures), figures.notes.to_vec()].concat()),
     });
     all["ftl"]["read_only"] = json!(ftl.is_read_only());
     all["ftl"]["erases_per_block"] = json!({ "min": least, "mean": mean, "max": most });
@@ -361,6 +367,20 @@ fn inside(system: &System, figures: &Figures<'_>) -> Value {
         all["timeline_spans_left_out"] = json!(timeline.left_out());
     }
     all
+}
+
+/// Returns the headroom of the drive at the start of the statistics and at the end, in bytes; of the map, in cached parts.
+fn headroom(figures: &Figures<'_>, unit: u64) -> Value {
+    let bytes = |units: i64| units * unit as i64;
+    let of = |headroom: &Headroom| {
+        json!({
+            "free_bytes": bytes(headroom.free_units),
+            "slc_bytes": bytes(headroom.slc_units),
+            "write_cache_bytes": bytes(headroom.write_cache_units),
+            "cached_map": headroom.cached_map,
+        })
+    };
+    json!({ "begin": of(&figures.begun), "end": of(&figures.machine.ftl().headroom()) })
 }
 
 /// Returns the counters of the whole run of READs that wait on a DDR port, and the signals of the last answer.

@@ -8,6 +8,7 @@ use ftl::Stats;
 use system::parts::Translation;
 
 use crate::prepare::Prepared;
+use crate::results::notes::{Kind, Note};
 
 /// Maximum number of samples, which are equally spaced.
 const SAMPLES: usize = 128;
@@ -51,7 +52,7 @@ impl Course {
 
     /// Returns a note for the reader of the results if the run on a drive that was `prepared` ended away from the
     /// prepared steady state.
-    pub fn note(mut self, ftl: &Translation, prepared: &Prepared) -> Option<String> {
+    pub fn note(mut self, ftl: &Translation, prepared: &Prepared) -> Option<Note> {
         let stats = ftl.stats();
         let expected = prepared.write_amplification?;
         self.samples.push(counts(&stats));
@@ -72,11 +73,12 @@ impl Course {
             }
             _ => "as in the third before".to_owned(),
         };
-        Some(format!(
+        let text = format!(
             "not the steady state that was prepared (uniform random writes, write amplification {expected:.2}): {last:.2} in \
              the last third of {:.1} % of a drive-write, {was}",
             100.0 * written
-        ))
+        );
+        Some(Note::new(Kind::OtherSteadyState, text))
     }
 
     /// Returns the write amplification in one third (0 to 2) of the units programmed for the host, or `None` if that

@@ -27,6 +27,16 @@ impl FailedJob {
     }
 }
 
+/// Returns the name and the meaning of a Linux error number.
+pub(crate) fn describe(errno: u32) -> &'static str {
+    match errno {
+        5 => "EIO (Input/output error)",
+        28 => "ENOSPC (No space left on device)",
+        121 => "EREMOTEIO (Remote I/O error)",
+        other => unreachable!("no status has the error number {other}"),
+    }
+}
+
 /// Returns the Linux error number that a program would see.
 pub(crate) fn errno(status: Option<Status>) -> u32 {
     match status {

@@ -9,8 +9,8 @@ pub mod warm_up;
 
 use std::path::PathBuf;
 
-use ftl::MountReport;
 use ftl::config::ConfigError;
+use ftl::{Headroom, MountReport};
 use nand::PayloadKind;
 use sim::{Streams, Time};
 use workload::{Beyond, ContinueOnError, Io, JobInfo, Next, Options, Player, Replay, Workload};
@@ -20,6 +20,7 @@ use crate::prepare::{Preparation, PrepareError, Prepared, prepare};
 use crate::results::counters::{Counters, MachineState, Mark, Marks};
 use crate::results::fio_json::Issued;
 pub use crate::results::measured::Measured;
+use crate::results::notes::{Kind, Note};
 use crate::run::course::Course;
 use crate::run::failed::FailedJob;
 use crate::run::record::{Ended, Recorder};
@@ -54,8 +55,9 @@ pub struct RunOptions {
     pub beyond: Beyond,
     /// Errors that do not end a job, unless the job has its own setting.
     pub continue_on_error: ContinueOnError,
-    /// State of the drive at the start.
-    pub preparation: Preparation,
+    /// State of the drive at the start; `None` for a filled drive if the workload reads what it has not written, else an
+    /// erased one.
+    pub preparation: Option<Preparation>,
     /// Folder for prepared drives.
     pub cache: Option<PathBuf>,
     /// Warm-up to cut off.
@@ -73,7 +75,7 @@ impl Default for RunOptions {
             replay: Replay::OpenLoop,
             beyond: Beyond::Error,
             continue_on_error: ContinueOnError::default(),
-            preparation: Preparation::Erased,
+            preparation: Some(Preparation::Erased),
             cache: None,
             warm_up: WarmUp::Detect,
             log: false,
@@ -129,6 +131,8 @@ pub struct Outcome {
     pub before: Option<(Recorder, Marks)>,
     /// Counters at the start of the statistics; `None` if that is the start of the run.
     pub begin: Option<Counters>,
+    /// Headroom of the drive at the start of the statistics.
+    pub begun: Headroom,
     /// The jobs, in the recorder's order.
     pub jobs: Vec<JobInfo>,
     /// The drive's preparation.
@@ -143,8 +147,8 @@ pub struct Outcome {
     pub warm_up_detected: bool,
     /// Set if the run is too short to be steady: the minimum length it would need.
     pub run_at_least: Option<Time>,
-    /// Notes on the workload for the reader of the results.
-    pub notes: Vec<String>,
+    /// Notes on the workload and the preparation for the reader of the results.
+    pub notes: Vec<Note>,
     /// Number of requests that ended.
     pub requests: u64,
     /// Counts of the player's jobs.
@@ -204,8 +208,10 @@ pub fn run(
         continue_on_error: options.continue_on_error,
     };
     let mut player = Player::new(workload, &play, &streams)?;
-    let rests = options.preparation == Preparation::Steady && crate::run::rest::rests(system, workload, options.replay);
-    let preparation = if rests { Preparation::Rested } else { options.preparation };
+    let by_default = || default_preparation(workload, &parts);
+    let chosen = options.preparation.unwrap_or_else(by_default);
+    let rests = chosen == Preparation::Steady && crate::run::rest::rests(system, workload, options.replay);
+    let preparation = if rests { Preparation::Rested } else { chosen };
     let (store, prepared) = prepare(system, &parts, preparation, &streams, options.cache.as_deref())?;
     let (nand, ftl, mounted) = parts.mount(store, &streams)?;
     let mut machine = Machine::new(&parts, ftl, nand);
@@ -225,7 +231,7 @@ pub fn run(
     };
     let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, cut, own_ramp);
     flight.fly(watch)?;
-    let Flight { now: end, marks, before, mut begin, course, failed, .. } = flight;
+    let Flight { now: end, marks, before, mut begin, mut begun, course, failed, .. } = flight;
     if cut < Time::MAX && before.is_none() {
         return Err(RunError::WarmUp { cut, end });
     }
@@ -240,15 +246,22 @@ pub fn run(
             Steadiness::From(time) => warm_up = time,
             Steadiness::TooShort(time) => run_at_least = Some(time),
         }
-        if warm_up > Time::ZERO {
-            begin = marks.at(warm_up).map(|mark| mark.counters.clone());
+        if warm_up > Time::ZERO
+            && let Some(mark) = marks.at(warm_up)
+        {
+            (begin, begun) = (Some(mark.counters.clone()), mark.state.headroom);
         }
     }
-    let mut notes = [workload.notes(), player.notes()].concat();
+    let remarks = workload.notes().iter().chain(player.notes());
+    let mut notes: Vec<Note> = remarks.map(|text| Note::new(Kind::Remark, text)).collect();
     notes.extend(course.note(machine.ftl(), &prepared));
-    notes.extend(rests.then(|| crate::run::rest::NOTE.to_owned()));
+    if options.preparation.is_none() && preparation != Preparation::Erased {
+        notes.push(Note::new(Kind::Prepared, format!("prepared by default as {preparation}: {READS}")));
+    }
+    notes.extend(rests.then(|| Note::new(Kind::Prepared, crate::run::rest::NOTE)));
     if own_ramp && !(together && jobs.iter().all(has_ramp)) {
-        notes.push("ramp_time: write amplification, energy and utilization cover all after the first ramp".to_owned());
+        let text = "ramp_time: write amplification, energy and utilization cover all after the first ramp";
+        notes.push(Note::new(Kind::Remark, text));
     }
     Ok(Outcome {
         machine,
@@ -256,6 +269,7 @@ pub fn run(
         marks,
         before,
         begin,
+        begun,
         jobs: jobs.to_vec(),
         prepared,
         mounted,
@@ -268,6 +282,15 @@ pub fn run(
         issued: Issued::new(&player, workload.jobs().len(), workload.globals()),
         failed,
     })
+}
+
+/// Reason for which a drive is filled by default.
+const READS: &str = "the workload reads what it has not written";
+
+/// Returns the state of a drive for which a workload has no wish: filled if the workload reads what it has not written.
+fn default_preparation(workload: &Workload, parts: &Parts) -> Preparation {
+    let fills = parts.zones.is_none() && workload.reads_unwritten(parts.user_bytes);
+    if fills { Preparation::Filled } else { Preparation::Erased }
 }
 
 /// The state of a run: player, machine and recorder.
@@ -285,6 +308,7 @@ struct Flight<'a> {
     marks: Marks,
     before: Option<(Recorder, Marks)>,
     begin: Option<Counters>,
+    begun: Headroom,
     course: Course,
     failed: Vec<FailedJob>,
 }
@@ -297,6 +321,7 @@ impl<'a> Flight<'a> {
         cut: Time,
         ramp: bool,
     ) -> Flight<'a> {
+        let begun = machine.ftl().headroom();
         let next_mark = if ramp { Time::ZERO } else { cut.min(recorder.ends()) };
         Flight {
             machine,
@@ -309,6 +334,7 @@ impl<'a> Flight<'a> {
             marks: Marks::default(),
             before: None,
             begin: None,
+            begun,
             course: Course::default(),
             failed: Vec::new(),
         }
@@ -319,11 +345,11 @@ impl<'a> Flight<'a> {
         let counters = Counters::read(self.machine, at, self.player.completed().saturating_sub(1));
         let state = MachineState::read(self.machine);
         if std::mem::take(&mut self.ramp) {
-            self.begin = Some(counters.clone());
+            (self.begin, self.begun) = (Some(counters.clone()), state.headroom);
         }
         if at >= self.cut {
             let cut = std::mem::replace(&mut self.cut, Time::MAX);
-            self.begin = Some(counters.clone());
+            (self.begin, self.begun) = (Some(counters.clone()), state.headroom);
             self.marks.add(Mark { boundary: cut.min(self.recorder.ends()), counters, state });
             self.recorder.finish();
             let next = Recorder::beginning(self.recorder.jobs(), cut);

@@ -24,7 +24,7 @@ pub fn play(system: &System, job: &str, options: &RunOptions) -> Outcome {
 
 /// Returns options that cut nothing off.
 pub fn options(preparation: Preparation) -> RunOptions {
-    RunOptions { preparation, warm_up: WarmUp::Keep, ..RunOptions::default() }
+    RunOptions { preparation: Some(preparation), warm_up: WarmUp::Keep, ..RunOptions::default() }
 }
 
 /// Returns the number of requests that ended and their mean latency in seconds.

@@ -297,6 +297,7 @@ impl Both {
             host_reads: zones.host_reads + pages.host_reads,
             read_hits: zones.read_hits + pages.read_hits,
             read_misses: zones.read_misses + pages.read_misses,
+            read_unwritten: zones.read_unwritten + pages.read_unwritten,
             copy_reads: zones.copy_reads + pages.copy_reads,
             erases: zones.erases + pages.erases,
             failures: zones.failures + pages.failures,

@@ -1,7 +1,7 @@
 //! The translation layer of a drive: page-mapped, or of zones.
 
 use ftl::config::{ConfigError, HostMemory};
-use ftl::{Ftl, HandleStats, HostLines, HostMemoryLoss, MountReport, Occupancy, Stats};
+use ftl::{Ftl, HandleStats, Headroom, HostLines, HostMemoryLoss, MountReport, Occupancy, Stats};
 use media::{Actions, Flash, Op, OpId, ProgramUnit, Request, Status, Tag};
 use sim::{Part, Schedule, Streams, Time, Timer};
 use zones::ftl::ZonedFtl;
@@ -358,6 +358,24 @@ impl Translation {
         }
     }
 
+    /// Returns what the drive can take before it must collect; that of zones is in the host's hands.
+    pub fn headroom(&self) -> Headroom {
+        match self {
+            Pages(ftl) => ftl.headroom(),
+            Zones(_) => Headroom::default(),
+            Both(both) => both.pages.headroom(),
+        }
+    }
+
+    /// Returns the number of parallel units that collect blocks on their own; 0 for zones.
+    pub fn collecting_units(&self) -> u32 {
+        match self {
+            Pages(ftl) => ftl.parallel_units(),
+            Zones(_) => 0,
+            Both(both) => both.pages.parallel_units(),
+        }
+    }
+
     /// Returns the minimum, mean and maximum number of erases of a block.
     pub fn wear(&self) -> (u32, f64, u32) {
         match self {
@@ -406,6 +424,7 @@ fn stats_of(ftl: &ZonedFtl) -> Stats {
         host_reads: of.host_reads,
         read_hits: of.read_hits,
         read_misses: of.read_misses,
+        read_unwritten: of.read_unwritten,
         copy_reads: of.copy_reads,
         erases: of.erases,
         failures: of.failures,

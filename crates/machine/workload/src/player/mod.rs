@@ -50,7 +50,7 @@ use generated::Generated;
 use log::Log;
 use monitor::{Monitor, Verdict};
 pub use options::{Beyond, Options, Replay};
-use region::Region;
+pub(crate) use region::Region;
 use slots::{Ready, Slot, Slots};
 use step::{Draft, Step};
 

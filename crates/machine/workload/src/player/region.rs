@@ -4,7 +4,7 @@ use crate::fio::{Amount, Job, JobFileError, READ, TRIM, WRITE};
 
 /// A job's region, in bytes of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Region {
+pub(crate) struct Region {
     /// First byte.
     pub start: u64,
     /// Length: whole blocks of the job's smallest size.

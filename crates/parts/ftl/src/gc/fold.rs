@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use crate::buffer::slots::{List, NIL};
 use crate::config::SlcCache;
 use crate::gc::collection::GcScan;
-use crate::space::parallel_unit::{RESERVE, Stream};
+use crate::space::parallel_unit::RESERVE;
 use crate::{Actions, Ftl};
 
 /// Number of a collection read whose data is programmed as soon as it arrives.
@@ -187,17 +187,7 @@ impl Ftl {
         if self.may_lend(pu) {
             return 0;
         }
-        let l = &self.space.parallel_units[pu as usize];
-        let collection = &self.gc.units[pu as usize];
         let block = i64::from(self.slc_programs() * self.layout.program_units);
-        let mut level = l.slc_free() as i64 * block;
-        if let Some(open) = l.write_point(Stream::Slc) {
-            level += i64::from((open.end - open.next) * self.layout.program_units);
-        }
-        for victim in collection.victims.iter().filter(|victim| self.is_slc(victim.block)) {
-            let left = self.space.blocks.valid(victim.block).min(victim.valid);
-            level += block - block * i64::from(left) / i64::from(victim.valid.max(1));
-        }
-        i64::from(slc.fold) * block - level
+        i64::from(slc.fold) * block - self.slc_units(pu)
     }
 }

@@ -153,18 +153,24 @@ impl Ftl {
     #[inline]
     fn level(&self, pu: u32) -> i64 {
         if !self.space.blocks.is_whole() {
-            return self.level_beside_holes(pu);
+            // No more free blocks than matter.
+            return self.level_with_holes(pu, self.enough() + 1);
         }
         let left = self.space.parallel_units[pu as usize].units_left(&self.layout);
         (left + self.gc.units[pu as usize].victims.gained(&self.space.blocks)) as i64
     }
 
-    /// Like [`level`](Self::level), for drives with unusable planes; counts no more free blocks than matter.
-    fn level_beside_holes(&self, pu: u32) -> i64 {
+    /// Returns all free space of `pu` in units.
+    pub(crate) fn free_units(&self, pu: u32) -> i64 {
+        if self.space.blocks.is_whole() { self.level(pu) } else { self.level_with_holes(pu, usize::MAX) }
+    }
+
+    /// Like [`level`](Self::level), for drives with unusable planes; counts at most `most` free blocks.
+    fn level_with_holes(&self, pu: u32, most: usize) -> i64 {
         let l = &self.space.parallel_units[pu as usize];
         let collection = &self.gc.units[pu as usize];
         let of_block = |block: u32| self.capacity(block, self.layout.block_programs);
-        let mut level: i64 = l.free().iter().take(self.enough() + 1).map(|block| of_block(*block)).sum();
+        let mut level: i64 = l.free().iter().take(most).map(|block| of_block(*block)).sum();
         for open in l.open_blocks() {
             level += self.capacity(open.block, open.end - open.next);
         }

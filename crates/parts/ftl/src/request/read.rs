@@ -110,6 +110,7 @@ impl Ftl {
         }
         let DecodedLocation::Flash(home) = place else {
             let part = self.part(tag, unit);
+            self.stats.read_unwritten += 1;
             if self.config.moves {
                 out.moves.push(Move::ZeroToHost { tag, to: part.at, sectors: part.sectors });
             }

@@ -64,6 +64,8 @@ pub struct Stats {
     pub read_hits: u64,
     /// Units that the host read from flash.
     pub read_misses: u64,
+    /// Units that the host read where nothing was written.
+    pub read_unwritten: u64,
     /// Pages read to be copied.
     pub copy_reads: u64,
     /// Blocks erased, on all planes of a die.

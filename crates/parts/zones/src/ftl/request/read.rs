@@ -48,6 +48,7 @@ impl ZonedFtl {
             at_hand += 1;
             let is_here = written && slot != EXPECTED;
             self.stats.read_hits += u64::from(is_here);
+            self.stats.read_unwritten += u64::from(!written);
             if self.config.moves {
                 let to = before * sectors;
                 out.moves.push(if is_here {

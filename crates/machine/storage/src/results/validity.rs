@@ -1,0 +1,214 @@
+//! What the figures of a drive's run are valid for.
+
+use ftl::{Headroom, Stats};
+use sim::{Time, units};
+use system::System;
+
+use crate::prepare::Preparation;
+use crate::results::notes::{Kind, Note};
+use crate::results::summary::Figures;
+use crate::run::failed::{describe, errno};
+use crate::run::record::Direction;
+
+/// Change of the headroom, as a part of what the run wrote, from which its rate is not that of a steady drive.
+const STEADY: f64 = 0.02;
+/// Part of the reads that found no data from which their figures are not those of the drive.
+const EMPTY: f64 = 0.02;
+/// Collections per parallel unit from which the times of writes cover what collection does to them.
+const CYCLES: u64 = 3;
+/// Part of the drive below which background work left by the preparation dominates write amplification.
+const TELLING: f64 = 0.005;
+
+/// Returns the notes on a drive's figures, the gravest first.
+pub(crate) fn notes(system: &System, figures: &Figures<'_>) -> Vec<Note> {
+    let mut found = ended_early(figures);
+    found.extend(failed_requests(figures));
+    found.extend(empty_drive(&figures.counters.1.ftl));
+    found.extend(not_steady(system, figures));
+    found.extend(few_cycles(figures));
+    found.extend(little_written(system, figures));
+    found.extend(warm_up(figures));
+    if figures.machine.ftl().is_read_only() {
+        found.push(Note::new(Kind::ReadOnly, "the drive became read-only: too few good blocks were left"));
+    }
+    found
+}
+
+fn ended_early(figures: &Figures<'_>) -> Vec<Note> {
+    let line = |failed: &crate::run::failed::FailedJob| {
+        let (name, cause) = (&figures.measured.jobs[failed.job as usize].name, describe(errno(Some(failed.status))));
+        Note::new(Kind::EndedEarly, format!("error: job {name}: ended after {} with {cause}", failed.at))
+    };
+    figures.failed.iter().map(line).collect()
+}
+
+fn failed_requests(figures: &Figures<'_>) -> Vec<Note> {
+    let measured = figures.measured;
+    let line = |(job, info): (usize, &workload::JobInfo)| {
+        let errors: u64 = Direction::ALL.iter().map(|direction| measured.totals(job, *direction).errors).sum();
+        (errors > 0).then(|| {
+            let first = describe(errno(measured.first_error(job)));
+            let requests = if errors == 1 { "request" } else { "requests" };
+            let text = format!("{}: {errors} {requests} failed, not counted above; the first with {first}", info.name);
+            Note::new(Kind::FailedRequests, text)
+        })
+    };
+    measured.jobs.iter().enumerate().filter_map(line).collect()
+}
+
+/// Returns a note if more than [`EMPTY`] of the data that the host read had never been written.
+fn empty_drive(stats: &Stats) -> Option<Note> {
+    let read = stats.read_hits + stats.read_misses + stats.read_unwritten;
+    let part = stats.read_unwritten as f64 / read.max(1) as f64;
+    let found = match stats.read_unwritten {
+        all if all == read => "no read found data".to_owned(),
+        _ => format!("{:.1} % of the reads found no data", 100.0 * part),
+    };
+    let text = format!("empty drive: {found}, which takes no access to the flash (precondition: fill writes it first)");
+    (part > EMPTY).then(|| Note::new(Kind::EmptyDrive, text))
+}
+
+/// Returns a note if the headroom changed by more than [`STEADY`] of what the host wrote, or read where it wrote nothing.
+fn not_steady(system: &System, figures: &Figures<'_>) -> Option<Note> {
+    let change = figures.machine.ftl().headroom().since(&figures.begun);
+    let stats = &figures.counters.1.ftl;
+    let (traffic, verb) = traffic(stats);
+    let unit = system.ftl.unit;
+    let changed = changes(&change, traffic, unit);
+    if traffic == 0 || changed.is_empty() {
+        return None;
+    }
+    let bytes = units::decimal(traffic * unit);
+    Some(Note::new(Kind::NotSteady, format!("not steady: {}, while the host {verb} {bytes}", changed.join(", "))))
+}
+
+/// Returns the units that the host wrote, or those that it read if it wrote none.
+fn traffic(stats: &Stats) -> (u64, &'static str) {
+    match stats.host_units {
+        0 => (stats.read_misses + stats.read_hits, "read"),
+        written => (written, "wrote"),
+    }
+}
+
+/// Returns what changed by more than [`STEADY`] of `traffic` units of `unit` bytes, in words.
+fn changes(change: &Headroom, traffic: u64, unit: u64) -> Vec<String> {
+    let parts = [
+        ("free space", change.free_units),
+        ("SLC room", change.slc_units),
+        ("write cache room", change.write_cache_units),
+        ("cached map", change.cached_map),
+    ];
+    let notable = parts.into_iter().filter(|(_, units)| units.unsigned_abs() as f64 > STEADY * traffic as f64);
+    let line = |(name, units): (&str, i64)| {
+        let (verb, part) = (if units < 0 { "shrank" } else { "grew" }, units.unsigned_abs());
+        let amount = match name {
+            "cached map" => format!("{part} parts"),
+            _ => units::decimal(part * unit),
+        };
+        format!("{name} {verb} by {amount}")
+    };
+    notable.map(line).collect()
+}
+
+/// Returns a note if the host wrote while the drive collected, and parallel units collected less than [`CYCLES`] blocks
+/// each on average.
+fn few_cycles(figures: &Figures<'_>) -> Option<Note> {
+    let (whole_run, window) = (&figures.counters.0.ftl, &figures.counters.1.ftl);
+    let units = u64::from(figures.machine.ftl().collecting_units());
+    let collections = window.victims - window.folded;
+    let is_full = !matches!(figures.prepared.preparation, Preparation::Erased | Preparation::Filled);
+    let collects = is_full || whole_run.victims > whole_run.folded;
+    let few = window.host_units > 0 && units > 0 && collects && collections < CYCLES * units;
+    few.then(|| {
+        let blocks = if collections == 1 { "block" } else { "blocks" };
+        let text = format!(
+            "few collections: {collections} {blocks} collected, expected at least {} ({CYCLES} for each of {units} parallel \
+             units) for the highest write times and the write amplification",
+            CYCLES * units
+        );
+        Note::new(Kind::FewCycles, text)
+    })
+}
+
+/// Returns a note if most copies result from the preparation of the drive rather than from what the host wrote.
+fn little_written(system: &System, figures: &Figures<'_>) -> Option<Note> {
+    let stats = &figures.counters.0.ftl;
+    let written = stats.host_bytes as f64 / system.user_bytes as f64;
+    let prepared = matches!(figures.prepared.preparation, Preparation::Steady | Preparation::Rested);
+    (prepared && written < TELLING && stats.programmed_copy > 0).then(|| {
+        let text = format!(
+            "write amplification: not shown for {:.2} % of a drive write; most of the {} copied units result from the \
+             preparation",
+            100.0 * written,
+            stats.programmed_copy
+        );
+        Note::new(Kind::LittleWritten, text)
+    })
+}
+
+fn warm_up(figures: &Figures<'_>) -> Vec<Note> {
+    let mut found = Vec::new();
+    if let Some(least) = figures.run_at_least {
+        let text = format!("warm-up: not detected, the run is too short; run at least {}", round_up(least));
+        found.push(Note::new(Kind::WarmUpNotFound, text));
+    }
+    let measured = figures.measured;
+    let mut names: Vec<&str> = (0..measured.jobs.len())
+        .filter(|job| measured.ended_in_warm_up(*job))
+        .map(|job| measured.jobs[job].name.as_str())
+        .collect();
+    names.dedup();
+    if !names.is_empty() {
+        let text = format!("warm-up: jobs that ended within it are counted in full: {}", names.join(", "));
+        found.push(Note::new(Kind::WarmUpOfJobs, text));
+    }
+    found
+}
+
+/// Returns a time rounded up to two significant digits.
+fn round_up(time: Time) -> Time {
+    let mut step = 1;
+    while time.ps() / step >= 100 {
+        step *= 10;
+    }
+    Time::from_ps(time.ps().div_ceil(step) * step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_changes_of_more_than_two_percent_are_named() {
+        let change = Headroom { free_units: -21, slc_units: 20, write_cache_units: 0, cached_map: 30 };
+        let found = changes(&change, 1000, 4096);
+        assert_eq!(found, ["free space shrank by 86.0 kB", "cached map grew by 30 parts"]);
+        assert!(changes(&change, 1500, 4096).is_empty());
+    }
+
+    #[test]
+    fn a_run_that_writes_nothing_is_measured_by_its_reads() {
+        let stats = Stats { read_misses: 7, read_hits: 2, ..Stats::default() };
+        assert_eq!(traffic(&stats), (9, "read"));
+        assert_eq!(traffic(&Stats { host_units: 3, ..stats }), (3, "wrote"));
+    }
+
+    #[test]
+    fn reads_of_an_empty_drive_are_named() {
+        let text = |stats: Stats| empty_drive(&stats).map(|note| note.text().to_owned());
+        assert!(
+            text(Stats { read_unwritten: 9, ..Stats::default() }).is_some_and(|text| text.contains("no read found"))
+        );
+        let part = text(Stats { read_misses: 900, read_hits: 50, read_unwritten: 50, ..Stats::default() });
+        assert!(part.is_some_and(|text| text.contains("5.0 % of the reads")));
+        assert_eq!(text(Stats { read_misses: 980, read_unwritten: 20, ..Stats::default() }), None);
+        assert_eq!(text(Stats::default()), None);
+    }
+
+    #[test]
+    fn the_length_to_run_is_rounded_up() {
+        assert_eq!(round_up(Time::from_us(132_781)), Time::from_ms(140));
+        assert_eq!(round_up(Time::from_ps(99)), Time::from_ps(99));
+        assert_eq!(round_up(Time::ZERO), Time::ZERO);
+    }
+}
