@@ -197,7 +197,7 @@ impl Ftl {
     fn exceeds_allowance(&self, pu: u32) -> bool {
         let program = i64::from(self.layout.program_units);
         let short_by = self.shortage(pu) + program;
-        if self.gc.pace.depth > 0 {
+        if self.gc.pace.depth != 0 {
             return short_by > self.gc.pace.slack && !self.gc.units[pu as usize].share.allows(program);
         }
         short_by > self.gc.pace.slack
@@ -304,5 +304,33 @@ impl Ftl {
         self.gc.pace.set_idle(false, &self.config, &self.layout);
         self.requests.activity.plan_idle();
         self.space.host_room.rejoin_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Collection, Isolation, Placement, Policy};
+    use crate::gc::victim::tests;
+
+    /// The shortage of a parallel unit is not counted where it has more free blocks than `Pace::blocks`.
+    #[test]
+    fn enough_free_blocks_are_the_level_where_the_slack_is_two_blocks() {
+        let plain = tests::config(Policy::Greedy);
+        let slack = Some(2 * Layout::new(&plain).data_units);
+        for handles in 1..=16 {
+            for isolation in [Isolation::Initial, Isolation::Persistent] {
+                let placement = (handles > 1).then_some(Placement { handles, isolation });
+                for (idle, ahead) in [(false, 5), (true, 0), (true, 5)] {
+                    let collection = Collection { slack, ahead, ..plain.collection };
+                    let config = Config { placement, collection, ..plain.clone() };
+                    let layout = Layout::new(&config);
+                    let mut pace = Pace::new(&config, &layout);
+                    pace.set_idle(idle, &config, &layout);
+                    let free = (pace.blocks as i64 + 1) * i64::from(layout.data_units);
+                    assert_eq!(free, pace.level, "{handles} handles, {isolation:?}, idle: {idle}, {ahead} ahead");
+                }
+            }
+        }
     }
 }
