@@ -182,5 +182,6 @@ mod tests {
         assert_eq!(Time::from_ps(1_536_000_000).to_string(), "1.536ms");
         assert_eq!(Time::from_us(25).to_string(), "25us");
         assert_eq!(Time::ZERO.to_string(), "0s");
+        assert_eq!([1, 999].map(|ps| Time::from_ps(ps).to_string()), ["1ps", "999ps"]);
     }
 }
