@@ -374,6 +374,21 @@ mod tests {
     }
 
     #[test]
+    fn zeros_are_counted_at_once_like_one_by_one() {
+        for zeros in [0, 1, 5] {
+            let (mut at_once, mut singly) = (Histogram::new(), Histogram::new());
+            for h in [&mut at_once, &mut singly] {
+                h.record(Time::from_ns(7));
+            }
+            at_once.record_zeros(zeros);
+            (0..zeros).for_each(|_| singly.record(Time::ZERO));
+            assert!(at_once.buckets().eq(singly.buckets()), "{zeros} zeros");
+            let figures = |h: &Histogram| (h.count(), h.mean_ns(), h.stddev_ns(), h.min(), h.max());
+            assert_eq!(figures(&at_once), figures(&singly));
+        }
+    }
+
+    #[test]
     fn the_deviation_is_that_of_the_samples() {
         let mut h = Histogram::new();
         [2, 4, 4, 4, 5, 5, 7, 9].into_iter().for_each(|us| h.record(Time::from_us(us)));

@@ -113,7 +113,7 @@ impl TagBuffer {
         let (old, state) = (group.sets[way], group.states[way]);
         (group.sets[way], group.states[way]) = (set + 1, read as u16 | COMING);
         group.touch(way);
-        // Tags that are here have no read's number: their state is clean, or it is `DIRTY`.
+        // `end` has cleared the number of the read, so the state is `CLEAN` or `DIRTY`.
         Some((state != CLEAN).then(|| old - 1))
     }
 

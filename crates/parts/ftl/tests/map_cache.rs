@@ -80,7 +80,7 @@ fn random_writes_enlarge_a_cache_of_entries_by_what_was_admitted() {
     assert!((0..=64 + 100).contains(&beyond), "{beyond} entries more than fit");
 }
 
-/// Copies add to the changes that wait as well. They wait, too, once 64 do: only those in flight then add to them.
+/// Copies add changes to the cache as well. When 64 changes wait, copies do too; only those in flight then add more.
 #[test]
 fn copies_enlarge_a_cache_of_entries_by_those_in_flight() {
     let cache = MapCache { entries: Some(1000), ..frames(1, 0, Eviction::Lru) };

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_operation_is_left_a_dispatch_ends_the_batch_and_nothing_else_causes_one() {
+    fn only_a_batch_without_operations_is_ended_by_a_dispatch() {
         for (left, active, dispatched) in [(0, false, false), (0, true, false), (3, true, false), (3, false, true)] {
             let mut ftl = drive(Policy::Greedy, &[5]);
             (ftl.gc.batch.units, ftl.gc.batch.left) = (10, left);

@@ -313,9 +313,27 @@ mod tests {
     use crate::config::{Collection, Isolation, Placement, Policy};
     use crate::gc::victim::tests;
 
-    /// The shortage of a parallel unit is not counted where it has more free blocks than `Pace::blocks`.
     #[test]
-    fn enough_free_blocks_are_the_level_where_the_slack_is_two_blocks() {
+    fn the_blocks_that_are_never_lent_are_the_target_where_the_slack_is_a_block() {
+        let mut ftl = tests::drive(Policy::Greedy, &[]);
+        let block = ftl.layout.data_units;
+        ftl.config.collection.slack = Some(block);
+        assert_eq!(ftl.kept_free() as u64 * u64::from(block), target_units(&ftl.config));
+    }
+
+    #[test]
+    fn a_parallel_unit_at_its_target_lacks_only_what_idle_time_collects_ahead() {
+        let mut ftl = tests::drive(Policy::Greedy, &[5]);
+        for (beyond, idle, only_ahead) in [(-1, true, true), (0, true, true), (1, true, false), (0, false, false)] {
+            ftl.gc.pace.idle = idle;
+            ftl.gc.pace.target = ftl.level(0) + beyond;
+            assert_eq!(ftl.is_only_ahead(0), only_ahead, "the target is {beyond} units beyond the level");
+        }
+    }
+
+    /// Up to a slack of two blocks; with this slack, one free block less would not suffice.
+    #[test]
+    fn with_more_than_enough_free_blocks_no_parallel_unit_is_short() {
         let plain = tests::config(Policy::Greedy);
         let slack = Some(2 * Layout::new(&plain).data_units);
         for handles in 1..=16 {

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn while_host_writes_wait_for_copies_and_the_map_the_map_is_written_in_whole_programs() {
+    fn the_map_is_written_in_whole_programs_while_host_writes_wait_for_it_and_for_copies() {
         for system in 0..=8 {
             for (changes, paced) in [(SYSTEM_SLOTS + 2, true), (SYSTEM_SLOTS + 1, true), (SYSTEM_SLOTS + 2, false)] {
                 let mut ftl = drive_with_dirty_map(system);

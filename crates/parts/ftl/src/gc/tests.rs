@@ -1,4 +1,4 @@
-//! Copies that are given up, and blocks that rest, in the drive that the tests of victims lay out by hand.
+//! Dropped copies and resting blocks, in the drive that the tests of victims lay out by hand.
 
 use media::{Action, OpId, Status};
 
@@ -15,7 +15,7 @@ fn reads(out: &mut Actions) -> Vec<OpId> {
 }
 
 #[test]
-fn copies_without_room_are_no_longer_in_flight_once_they_are_given_up() {
+fn dropped_copies_are_no_longer_in_flight() {
     for completed in 0..=2 {
         let (mut ftl, flash) = laid(Policy::Greedy, &[5]);
         (1..BLOCKS - 1).for_each(|block| ftl.space.blocks.withhold(block));

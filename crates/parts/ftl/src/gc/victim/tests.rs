@@ -317,7 +317,7 @@ fn another_block_replaces_the_policys_choice_only_if_nothing_will_free_room() {
 }
 
 #[test]
-fn beside_unusable_planes_a_victim_may_fill_the_room_of_the_drive() {
+fn with_unusable_planes_a_victim_may_fill_the_room_of_the_drive() {
     let gainful = |valid: u32| {
         let mut ftl = drive(Policy::Fifo, &[BLOCK_UNITS, valid]);
         (2..BLOCKS - 1).for_each(|block| ftl.space.blocks.withhold(block));
