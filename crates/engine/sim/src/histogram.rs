@@ -136,9 +136,9 @@ impl Histogram {
         if self.count == 0 { 0.0 } else { self.sum_ps as f64 / 1e3 / self.count as f64 }
     }
 
-    /// Returns the standard deviation in nanoseconds; 0 without samples.
+    /// Returns the standard deviation in nanoseconds; 0 without samples, or of one.
     pub fn stddev_ns(&self) -> f64 {
-        if self.count == 0 {
+        if self.count < 2 {
             return 0.0;
         }
         let mean = self.mean_ns();
@@ -374,10 +374,38 @@ mod tests {
     }
 
     #[test]
+    fn zeros_are_counted_at_once_like_one_by_one() {
+        for zeros in [0, 1, 5] {
+            let (mut at_once, mut singly) = (Histogram::new(), Histogram::new());
+            for h in [&mut at_once, &mut singly] {
+                h.record(Time::from_ns(7));
+            }
+            at_once.record_zeros(zeros);
+            (0..zeros).for_each(|_| singly.record(Time::ZERO));
+            assert!(at_once.buckets().eq(singly.buckets()), "{zeros} zeros");
+            let figures = |h: &Histogram| (h.count(), h.mean_ns(), h.stddev_ns(), h.min(), h.max());
+            assert_eq!(figures(&at_once), figures(&singly));
+        }
+    }
+
+    #[test]
     fn the_deviation_is_that_of_the_samples() {
         let mut h = Histogram::new();
         [2, 4, 4, 4, 5, 5, 7, 9].into_iter().for_each(|us| h.record(Time::from_us(us)));
         assert_eq!((h.mean_ns(), h.stddev_ns()), (5000.0, 2000.0));
+        let mut h = Histogram::new();
+        [2, 4].into_iter().for_each(|us| h.record(Time::from_us(us)));
+        assert_eq!(h.stddev_ns(), 1000.0);
+    }
+
+    #[test]
+    fn one_sample_does_not_deviate_from_itself_however_long_it_is() {
+        // By the formula, a sample of 21 hours and a nanosecond would deviate by a millisecond: picoseconds are rounded.
+        for ns in [1, 75_600_000_000_001, 18_000_000_000_000_003] {
+            let mut h = Histogram::new();
+            h.record(Time::from_ns(ns));
+            assert_eq!(h.stddev_ns(), 0.0, "{ns} ns");
+        }
     }
 
     #[test]

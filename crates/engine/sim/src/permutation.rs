@@ -37,6 +37,17 @@ const fn inverse(odd: u64) -> u64 {
     inverse
 }
 
+/// Draws the start and the factors of a permutation from `rng`.
+fn draw(mask: u64, fold: u32, rng: &mut Rng) -> (u64, [u64; ROUNDS]) {
+    let start = rng.bits();
+    let half = mask >> fold;
+    let factors = LEADS.map(|lead| {
+        let lead = lead.checked_shr(mask.leading_zeros()).unwrap_or(0);
+        ((lead & mask & !half) | (rng.bits() & half)) | 1
+    });
+    (start, factors)
+}
+
 impl Permutation {
     /// Creates one of the permutations of `0..len`, chosen by draws from `rng`.
     ///
@@ -46,19 +57,13 @@ impl Permutation {
         assert!(len > 0 && len <= 1 << 62, "{len} elements");
         let mask = len.next_power_of_two() - 1;
         let fold = mask.count_ones().div_ceil(2).max(1);
-        let mut permutation = Permutation { len, mask, fold, start: 0, factors: [1; ROUNDS], inverses: [1; ROUNDS] };
-        permutation.rekey(rng);
-        permutation
+        let (start, factors) = draw(mask, fold, rng);
+        Permutation { len, mask, fold, start, factors, inverses: factors.map(inverse) }
     }
 
     /// Changes to another permutation of the same range.
     pub fn rekey(&mut self, rng: &mut Rng) {
-        self.start = rng.bits();
-        let half = self.mask >> self.fold;
-        self.factors = LEADS.map(|lead| {
-            let lead = lead.checked_shr(self.mask.leading_zeros()).unwrap_or(0);
-            ((lead & self.mask & !half) | (rng.bits() & half)) | 1
-        });
+        (self.start, self.factors) = draw(self.mask, self.fold, rng);
         self.inverses = self.factors.map(inverse);
     }
 

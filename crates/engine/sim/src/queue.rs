@@ -377,9 +377,8 @@ impl<E: Copy + Default> EventQueue<E> {
             if before.key == self.first {
                 self.drop_first();
             } else {
-                let heads = &mut self.heads[..=self.last / SIZE];
-                let at = heads.iter().position(|key| *key == before.key).expect("the head of what overflowed");
-                heads.copy_within(at + 1.., at);
+                let at = self.heads.iter().position(|key| *key == before.key).expect("the head of what overflowed");
+                self.heads.copy_within(at + 1.., at);
                 self.last -= SIZE;
             }
             self.put_head(key);

@@ -130,6 +130,17 @@ mod tests {
         assert!(counts.iter().all(|c| (9_500..10_500).contains(c)), "{counts:?}");
     }
 
+    /// Of the 2^64 numbers drawn from, a quarter would make every third result twice as frequent.
+    #[test]
+    fn a_range_that_does_not_divide_all_numbers_is_uniform() {
+        let mut rng = Streams::new(8).stream("below");
+        let mut counts = [0u32; 3];
+        for _ in 0..30_000 {
+            counts[(rng.below(3 << 62) % 3) as usize] += 1;
+        }
+        assert!(counts.iter().all(|c| (9_500..10_500).contains(c)), "{counts:?}");
+    }
+
     #[test]
     fn the_first_draws_of_a_stream_are_pinned() {
         let mut rng = Streams::new(1).stream("nand.errors");

@@ -149,8 +149,8 @@ impl Div<u64> for Time {
 impl fmt::Display for Time {
     /// Formats in the largest unit that keeps the number at 1 or more, with at most three decimals: `25us`, `1.536ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const UNITS: [(u64, &str); 5] =
-            [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns"), (1, "ps")];
+        const UNITS: [(u64, &str); 4] =
+            [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
         if self.0 == 0 {
             return f.write_str("0s");
         }
@@ -182,5 +182,6 @@ mod tests {
         assert_eq!(Time::from_ps(1_536_000_000).to_string(), "1.536ms");
         assert_eq!(Time::from_us(25).to_string(), "25us");
         assert_eq!(Time::ZERO.to_string(), "0s");
+        assert_eq!([1, 999].map(|ps| Time::from_ps(ps).to_string()), ["1ps", "999ps"]);
     }
 }

@@ -119,8 +119,8 @@ pub fn energy(text: &str) -> Result<u64, UnitError> {
 
 /// Formats a size in the largest binary unit that divides it evenly, else in bytes: `8KiB`, `4097B`.
 pub fn show_size(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 6] =
-        [(1 << 50, "PiB"), (1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")];
+    const UNITS: [(u64, &str); 5] =
+        [(1 << 50, "PiB"), (1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let (scale, unit) = UNITS.into_iter().find(|(s, _)| bytes >= *s && bytes.is_multiple_of(*s)).unwrap_or((1, "B"));
     format!("{}{unit}", bytes / scale)
 }

@@ -3,9 +3,9 @@
 
 use sim::Dense;
 
-/// An entry is one word. From the low bits: page number plus one (0: never used), way, number of the fetch that fills
-/// it, flags. The entries of a set are ordered by recency, most recent first (by arrival, where pages are read once);
-/// entries never used are last, and their way is their position.
+/// An entry is one word. From the low bits: page number plus one (0: never used), way, number of the fetch that fills or
+/// filled it, flags. The entries of a set are ordered by recency, most recent first (by arrival, where pages are read
+/// once); entries never used are last, and their way is their position.
 type Entry = u64;
 
 const PAGE_BITS: u32 = 36;
@@ -212,7 +212,7 @@ impl Directory {
     pub fn filled(&mut self, page: u64, dirty: bool) {
         let at = self.position(page);
         let entry = &mut self.set_mut(page)[at];
-        *entry = *entry & !FILLING & !(u64::from(FETCHES - 1) << FETCH) | if dirty { DIRTY } else { 0 };
+        *entry = *entry & !FILLING | if dirty { DIRTY } else { 0 };
     }
 
     /// Returns number and frame of the least recently used dirty page in the set of `page`, if it is among the `cold`

@@ -84,6 +84,11 @@ impl Hybrid {
         if wanted && let Some(fetch) = self.fetch_in(|fetch| fetch.state == FetchState::FromWriteBack(slot)) {
             self.take_from_buffer(fetch, slot, out);
         }
+        debug_assert_eq!(
+            self.blocked as usize,
+            self.fetches.iter().filter(|fetch| fetch.state == FetchState::Blocked).count(),
+            "fetches whose page waits until its frame is read out"
+        );
         if self.blocked > 0
             && let Some(fetch) = self.fetch_in(|fetch| fetch.state == FetchState::Blocked && fetch.frame == frame)
             && !self.is_being_read_out(frame)
@@ -123,8 +128,7 @@ impl Hybrid {
 
     /// Returns whether the content of `frame` is still to be read out.
     pub(super) fn is_being_read_out(&self, frame: u64) -> bool {
-        self.free_write_backs.len() < self.write_backs.len()
-            && self.by_frame.candidates(frame).any(|slot| self.write_backs[slot as usize].frame == frame)
+        self.by_frame.candidates(frame).any(|slot| self.write_backs[slot as usize].frame == frame)
     }
 
     /// After a miss of `page`, writes back a cold dirty page of its set, if a buffer is free and no more buffers are in

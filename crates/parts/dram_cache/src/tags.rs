@@ -8,6 +8,7 @@ const WAYS: usize = 8;
 
 /// A way's state: the number of the read that brings its tags, then flags.
 const READ_BITS: u32 = 12;
+const CLEAN: u16 = 0;
 const DIRTY: u16 = 1 << 12;
 const COMING: u16 = 1 << 13;
 
@@ -37,7 +38,7 @@ struct Group {
 }
 
 impl Group {
-    const EMPTY: Group = Group { sets: [0; WAYS], states: [0; WAYS], order: 0x7654_3210 };
+    const EMPTY: Group = Group { sets: [0; WAYS], states: [CLEAN; WAYS], order: 0x7654_3210 };
 
     /// Returns the way with the tags of `set`.
     fn find(&self, set: u32) -> Option<usize> {
@@ -112,7 +113,8 @@ impl TagBuffer {
         let (old, state) = (group.sets[way], group.states[way]);
         (group.sets[way], group.states[way]) = (set + 1, read as u16 | COMING);
         group.touch(way);
-        Some((state & DIRTY != 0).then(|| old - 1))
+        // `end` has cleared the number of the read, so the state is `CLEAN` or `DIRTY`.
+        Some((state != CLEAN).then(|| old - 1))
     }
 
     /// Marks the tags of `set` as arrived.

@@ -488,6 +488,35 @@ fn hits_pass_misses() {
     world.settle();
 }
 
+/// Each request that retries in vain counts as another stall.
+#[test]
+fn after_256_vain_retries_the_others_wait_for_the_next_opportunity() {
+    let prefetch = Prefetch { kind: PrefetchKind::None, window: 1, fetches: 0 };
+    let keys = Keys { fetches: 1, tag_buffer: 4, tag_reads: 4, prefetch, ..keys() };
+    for (waiting, vain) in [(200, 200), (256, 256), (257, 256), (400, 256)] {
+        let config = Config { keys, pages: 1024, ..config() };
+        let mut world = World::new(&config, 1);
+        for id in 0..waiting + 2 {
+            world.ask(id, u64::from(id) * u64::from(PAGE), LineKind::Fill);
+        }
+        // The tags of all four sets arrive; then only the one fetch is scarce.
+        while let Some(at) = world.doing.iter().position(|doing| matches!(doing, Doing::Dram(..))) {
+            let Doing::Dram(purpose, _) = world.doing.remove(at) else { unreachable!() };
+            world.handle(Input::Dram(purpose));
+        }
+        assert_eq!(world.hybrid.stats().stalls, u64::from(waiting) + 1);
+        let before = *world.hybrid.stats();
+        // The first request's page arrives and is stored: the second one gets the fetch, and all others none.
+        while world.hybrid.stats().misses == before.misses {
+            assert!(world.step());
+        }
+        let after = *world.hybrid.stats();
+        assert_eq!(after.stalls - before.stalls, vain, "{waiting} requests wait for the fetch");
+        world.settle();
+        assert_eq!(world.answered, u64::from(waiting) + 2, "and none for ever");
+    }
+}
+
 #[test]
 fn cleaning_leaves_nothing_changed() {
     for seed in 0..20 {

@@ -80,6 +80,18 @@ fn random_writes_enlarge_a_cache_of_entries_by_what_was_admitted() {
     assert!((0..=64 + 100).contains(&beyond), "{beyond} entries more than fit");
 }
 
+/// Copies add changes to the cache as well. When 64 changes wait, copies do too; only those in flight then add more.
+#[test]
+fn copies_enlarge_a_cache_of_entries_by_those_in_flight() {
+    let cache = MapCache { entries: Some(1000), ..frames(1, 0, Eviction::Lru) };
+    let (written, config) = (100, config(cache, 100, Group::Die));
+    let geometry = Geometry { blocks: 128, ..config.geometry };
+    let in_flight = 2 * 64;
+    // An eighth of the drive is spare.
+    let beyond = most_beyond(Config { user_units: 86_000, geometry, ..config }, 0.2, 120_000, 1);
+    assert!((0..=64 + written + in_flight).contains(&beyond), "{beyond} entries more than fit");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 

@@ -173,3 +173,31 @@ fn what_becomes_free_is_told_and_compacting_leaves_no_gaps() {
     assert!(used.len() as u64 <= stats.needed / 32 + 3, "{} blocks for {}", used.len(), stats.needed);
     assert!(released > 5, "{released} blocks became free");
 }
+
+/// Collection merges the versions of a page that all kept states see alike, among the newest 64.
+#[test]
+fn a_page_with_more_than_64_versions_is_collected() {
+    let mut config = config();
+    (config.segments, config.versions, config.management.tokens) = (16, 1024, 7);
+    config.geometry.blocks = 60;
+    let mut world = world(config);
+    for round in 0..6 {
+        for segment in 0..16 {
+            let write = Request::Write { address: world.address(0), segments: 1 << segment };
+            assert_eq!(world.ask(ONE, write), Answer::Done);
+            // So that blocks have something to gain.
+            let other = Request::Write { address: world.address(1 + round), segments: 1 << (segment % 2) };
+            assert_eq!(world.ask(ONE, other), Answer::Done);
+        }
+        assert!(matches!(world.ask(ONE, Request::Sync), Answer::Token(_)));
+    }
+    let (programs, free) = (world.nvmm.stats().programs, world.nvmm.stats().free_versions);
+    world.nvmm.compact();
+    let read = Request::Read { address: world.address(0), segments: 1 };
+    assert_eq!(world.ask(ONE, read), Answer::Done);
+    let stats = world.nvmm.stats();
+    assert!(stats.collected >= 4, "{} blocks were collected", stats.collected);
+    assert!(stats.programs[2] - programs[2] > 64, "{} pages were moved", stats.programs[2] - programs[2]);
+    assert!(stats.free_versions > free, "{free} version entries were free, and {} are", stats.free_versions);
+    world.check();
+}

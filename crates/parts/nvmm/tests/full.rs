@@ -3,10 +3,10 @@
 
 mod support;
 
-use media::{Action, Geometry, PageAddr, Status, Tag};
+use media::{Action, BlockAddr, Geometry, PageAddr, Status, Tag};
 use nvmm::{Actions, Address, Answer, Application, Config, Content, Controller, Input, Move, Nvmm, Request};
 use sim::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use support::flash::Flash;
 
@@ -49,6 +49,9 @@ struct World {
     stamps: BTreeMap<(u16, u32, u32), u64>,
     stamp: u64,
     copies: BTreeMap<u32, u64>,
+    erased: Vec<BlockAddr>,
+    /// Pages programmed for writes, in order, and whether their block was erased before.
+    written: Vec<(PageAddr, bool)>,
 }
 
 fn at(page: PageAddr) -> (u16, u32, u32) {
@@ -65,6 +68,8 @@ impl World {
             stamps: BTreeMap::new(),
             stamp: 0,
             copies: BTreeMap::new(),
+            erased: Vec::new(),
+            written: Vec::new(),
         }
     }
 
@@ -99,12 +104,18 @@ impl World {
                 self.own.remove(&at(op.page));
                 match self.nvmm.content(op.id) {
                     Content::Own(bytes) => drop(self.own.insert(at(op.page), bytes.to_vec())),
-                    Content::Host { .. } => drop(self.stamps.insert(at(op.page), self.stamp)),
+                    Content::Host { .. } => {
+                        self.stamps.insert(at(op.page), self.stamp);
+                        self.written.push((op.page, self.erased.contains(&op.page.block())));
+                    }
                     Content::Buffer(buffer) => drop(self.stamps.insert(at(op.page), self.copies[&buffer])),
                 }
                 (op.id, Vec::new())
             }
-            Action::Erase(op) => (op.id, Vec::new()),
+            Action::Erase(op) => {
+                self.erased.push(op.block);
+                (op.id, Vec::new())
+            }
             Action::Barrier(id) => (id, Vec::new()),
             other => panic!("{other:?}"),
         };
@@ -124,7 +135,10 @@ impl World {
 }
 
 fn full() -> World {
-    let config = config();
+    full_of(config())
+}
+
+fn full_of(config: Config) -> World {
     let flash = Flash::new(config.geometry, config.order, false);
     World::new(Nvmm::format_full(config, &flash).expect("it fits"))
 }
@@ -167,6 +181,52 @@ fn it_is_overwritten_and_collected_as_any_other() {
     let stats = world.nvmm.stats();
     assert!(stats.collected > 50, "{stats:?}");
     assert_eq!(stats.needed, 1600);
+}
+
+/// Opens the write points of a full memory, and writes. Returns the pages written in each block that was not erased
+/// before, in the order of the blocks' first writes.
+fn written_without_erase(config: Config) -> Vec<Vec<u32>> {
+    let mut world = full_of(config);
+    world.nvmm.open_points();
+    for write in 0..400 {
+        world.write(write % 200, write % 8);
+    }
+    let mut blocks: Vec<(BlockAddr, Vec<u32>)> = Vec::new();
+    for (page, _) in world.written.iter().filter(|(_, erased)| !erased) {
+        match blocks.iter_mut().find(|(block, _)| *block == page.block()) {
+            Some((_, pages)) => pages.push(page.page),
+            None => blocks.push((page.block(), vec![page.page])),
+        }
+    }
+    blocks.into_iter().map(|(_, pages)| pages).collect()
+}
+
+/// Erases come due one after another.
+#[test]
+fn opened_write_points_have_one_share_of_a_block_left_two_shares_and_so_on() {
+    for open_blocks in [1, 3, 5] {
+        let pages = config().geometry.pages;
+        let left = (1..=open_blocks).map(|shares| shares * pages / open_blocks);
+        let expected: Vec<Vec<u32>> = left.map(|left| (pages - left..pages).collect()).collect();
+        assert_eq!(written_without_erase(Config { open_blocks, ..config() }), expected);
+    }
+}
+
+#[test]
+fn write_points_leave_the_blocks_that_collection_needs() {
+    let mut world = full();
+    let segments = (0..config().pages).flat_map(|page| (0..config().segments).map(move |segment| (page, segment)));
+    let used: BTreeSet<(u16, u32)> =
+        segments.map(|(page, segment)| world.read(page, segment)).map(|place| (place.die, place.block)).collect();
+    // Beside those for data are those reserved beyond it: one for each write point, and four.
+    let blocks = world.nvmm.stats().capacity as u32 / config().geometry.pages + config().open_blocks + 4;
+    let free = blocks - used.len() as u32;
+    for opened in 0..=3 {
+        let management = nvmm::Management { collect_start: free - 1 - opened, ..config().management };
+        assert_eq!(written_without_erase(Config { management, ..config() }).len(), opened as usize, "{free} are free");
+    }
+    let management = nvmm::Management { collect_start: free, ..config().management };
+    assert_eq!(written_without_erase(Config { management, ..config() }).len(), 0);
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Gaps {
     /// Returns the minimum gap between two column commands.
     pub(crate) fn least(&self, ranks: usize) -> u64 {
         let gaps = [self.same_group, self.same_rank, self.other_rank];
-        gaps.into_iter().take(if ranks > 1 { 3 } else { 2 }).flatten().flatten().min().unwrap_or(1)
+        gaps.into_iter().take(if ranks > 1 { 3 } else { 2 }).flatten().flatten().min().expect("two tables of gaps")
     }
 
     pub(crate) fn new(device: &Device) -> Gaps {

@@ -4,6 +4,8 @@ use crate::device::{Device, Timing};
 use crate::request::{RankKind, RequestKind};
 use crate::state::bank::Gaps;
 use crate::state::constraints::{GROUPS, LIMITS};
+use crate::state::per_rank::{PerRank, RANKS};
+use crate::state::power::PowerState;
 use crate::state::{ChannelState, Command, CommandKind, Constraints, PowerMode, Rank, RankActivity, class};
 
 fn device(change: impl Fn(&mut Timing)) -> Device {
@@ -108,6 +110,41 @@ fn every_clock_of_a_rank_is_counted_once() {
     rank.open = 1;
     rank.count(100);
     assert_eq!(rank.activity_at(150).clocks.iter().sum::<u64>(), 150);
+}
+
+#[test]
+fn a_rank_is_active_from_its_first_open_bank_to_its_last() {
+    let mut state = state();
+    state.activate(100, 0, 0, 7);
+    state.activate(150, 0, 9, 7);
+    state.precharge(300, 0, 0);
+    state.precharge(420, 0, 9);
+    state.activate(1_000, 0, 3, 7);
+    let clocks = |cycle| {
+        let activity = state.ranks[0].activity_at(cycle);
+        [PowerState::PrechargeStandby, PowerState::ActiveStandby].map(|state| activity.clocks_in(state))
+    };
+    assert_eq!(clocks(1_000), [100 + 580, 320]);
+    assert_eq!(clocks(1_050), [100 + 580, 320 + 50]);
+}
+
+#[test]
+fn a_rank_rests_longer_in_self_refresh_than_in_power_down() {
+    let device = device(|t| (t.cke, t.ckesr) = (5, 9));
+    let mut state = ChannelState::new(&device, &[RankKind::Dram], true);
+    for (mode, rests) in [(CommandKind::PowerDown, 5), (CommandKind::SelfRefresh, 9)] {
+        state.command_rank(1_000, mode, 0);
+        assert_eq!(state.exit_at(0, 1_000), 1_000 + rests, "{mode:?}");
+        assert_eq!(state.exit_at(0, 2_000), 2_000);
+    }
+}
+
+#[test]
+fn each_of_as_many_ranks_as_a_channel_can_have_has_its_own_value() {
+    let mut values = PerRank::new(RANKS, |rank| rank);
+    (0..RANKS).for_each(|rank| values[rank] += 100 * rank);
+    assert!((0..RANKS).all(|rank| values[rank] == 101 * rank));
+    assert!(values.iter().enumerate().all(|(rank, value)| *value == 101 * rank));
 }
 
 #[test]

@@ -89,6 +89,10 @@ impl Ftl {
 #[cfg(test)]
 mod tests {
     use super::FoldBatch;
+    use crate::Actions;
+    use crate::config::Policy;
+    use crate::gc::victim::tests::drive;
+    use crate::request::operation::OperationKind;
 
     #[test]
     fn a_batch_ends_when_all_of_it_is_read() {
@@ -102,5 +106,21 @@ mod tests {
         assert!(!batch.is_in_progress() && batch.is_due(), "what waited is written");
         batch.begin_dispatch();
         assert!(!batch.is_due());
+    }
+
+    #[test]
+    fn only_a_batch_without_operations_is_ended_by_a_dispatch() {
+        for (left, active, dispatched) in [(0, false, false), (0, true, false), (3, true, false), (3, false, true)] {
+            let mut ftl = drive(Policy::Greedy, &[5]);
+            (ftl.gc.batch.units, ftl.gc.batch.left) = (10, left);
+            if active {
+                ftl.operations.start_bare(OperationKind::Barrier, 0);
+            }
+            // Any dispatch takes what is reported.
+            ftl.gc.short.report(0);
+            ftl.end_last_batch(&mut Actions::default());
+            assert_eq!(ftl.gc.short.is_due(), !dispatched, "{left} units are left, and an operation: {active}");
+            assert_eq!(ftl.gc.batch.left, if dispatched { 0 } else { left });
+        }
     }
 }

@@ -15,6 +15,9 @@ pub(crate) mod short;
 pub(crate) mod victim;
 pub(crate) mod victims;
 
+#[cfg(test)]
+mod tests;
+
 use sim::{Dense, Rng, Streams};
 
 use crate::config::Config;

@@ -203,7 +203,7 @@ impl Ftl {
     fn exceeds_allowance(&self, pu: u32) -> bool {
         let program = i64::from(self.layout.program_units);
         let short_by = self.shortage(pu) + program;
-        if self.gc.pace.depth > 0 {
+        if self.gc.pace.depth != 0 {
             return short_by > self.gc.pace.slack && !self.gc.units[pu as usize].share.allows(program);
         }
         short_by > self.gc.pace.slack
@@ -310,5 +310,51 @@ impl Ftl {
         self.gc.pace.set_idle(false, &self.config, &self.layout);
         self.requests.activity.plan_idle();
         self.space.host_room.rejoin_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Collection, Isolation, Placement, Policy};
+    use crate::gc::victim::tests;
+
+    #[test]
+    fn the_blocks_that_are_never_lent_are_the_target_where_the_slack_is_a_block() {
+        let mut ftl = tests::drive(Policy::Greedy, &[]);
+        let block = ftl.layout.data_units;
+        ftl.config.collection.slack = Some(block);
+        assert_eq!(ftl.kept_free() as u64 * u64::from(block), target_units(&ftl.config));
+    }
+
+    #[test]
+    fn a_parallel_unit_at_its_target_lacks_only_what_idle_time_collects_ahead() {
+        let mut ftl = tests::drive(Policy::Greedy, &[5]);
+        for (beyond, idle, only_ahead) in [(-1, true, true), (0, true, true), (1, true, false), (0, false, false)] {
+            ftl.gc.pace.idle = idle;
+            ftl.gc.pace.target = ftl.level(0) + beyond;
+            assert_eq!(ftl.is_only_ahead(0), only_ahead, "the target is {beyond} units beyond the level");
+        }
+    }
+
+    /// Up to a slack of two blocks; with this slack, one free block less would not suffice.
+    #[test]
+    fn with_more_than_enough_free_blocks_no_parallel_unit_is_short() {
+        let plain = tests::config(Policy::Greedy);
+        let slack = Some(2 * Layout::new(&plain).data_units);
+        for handles in 1..=16 {
+            for isolation in [Isolation::Initial, Isolation::Persistent] {
+                let placement = (handles > 1).then_some(Placement { handles, isolation });
+                for (idle, ahead) in [(false, 5), (true, 0), (true, 5)] {
+                    let collection = Collection { slack, ahead, ..plain.collection };
+                    let config = Config { placement, collection, ..plain.clone() };
+                    let layout = Layout::new(&config);
+                    let mut pace = Pace::new(&config, &layout);
+                    pace.set_idle(idle, &config, &layout);
+                    let free = (pace.blocks as i64 + 1) * i64::from(layout.data_units);
+                    assert_eq!(free, pace.level, "{handles} handles, {isolation:?}, idle: {idle}, {ahead} ahead");
+                }
+            }
+        }
     }
 }

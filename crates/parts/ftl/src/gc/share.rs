@@ -81,7 +81,7 @@ impl Collector {
     /// Counts `units` of host data that were programmed in `pu`.
     #[inline]
     pub(crate) fn spend(&mut self, pu: u32, units: u64) {
-        if self.pace.depth > 0 {
+        if self.pace.depth != 0 {
             self.units[pu as usize].share.spend(units);
         }
     }
@@ -91,7 +91,7 @@ impl Ftl {
     /// Gives host writes their share of the space that copies of `pu` gained.
     #[inline]
     pub(super) fn update_share(&mut self, pu: u32) {
-        if self.gc.pace.depth > 0 {
+        if self.gc.pace.depth != 0 {
             self.update_share_of_short(pu);
         }
     }
@@ -153,7 +153,13 @@ impl Ftl {
 
 #[cfg(test)]
 mod tests {
+    use media::Geometry;
+    use sim::Streams;
+    use testkit::flash::SimpleFlash;
+
     use super::*;
+    use crate::config::{Config, Eviction, MapCache, Policy};
+    use crate::gc::victim::tests::config;
 
     fn totals(gained: u64, copied: u64) -> Totals {
         Totals { gained, copied }
@@ -186,5 +192,44 @@ mod tests {
         assert!(share.allows(0) && !share.allows(1));
         share.update(totals(50, 50), 1.0, 100, 64.0);
         assert!(share.allows(50) && !share.allows(51));
+    }
+
+    /// Returns a new drive whose map is larger than its cache, with `system` dirty map pages, of which eight exist.
+    fn drive_with_dirty_map(system: u32) -> Ftl {
+        let map =
+            MapCache { frames: 1, frame_units: 1, updates: 0, eviction: Eviction::Lru, entries: Some(1), warm: false };
+        let plain = config(Policy::Greedy);
+        let geometry = Geometry { blocks: 64, ..plain.geometry };
+        let config = Config { user_units: 1000, map_cache: Some(map), geometry, ..plain };
+        let flash = SimpleFlash::new(config.geometry);
+        let first = config.user_units + crate::sizes::journal_units(&config);
+        let (mut ftl, _) = Ftl::mount(config, &flash, &Streams::new(1)).expect("a valid configuration");
+        for page in 0..system {
+            ftl.system_slot(first + page).expect("few are dirty");
+        }
+        ftl
+    }
+
+    #[test]
+    fn the_map_is_written_in_whole_programs_while_host_writes_wait_for_it_and_for_copies() {
+        for system in 0..=8 {
+            for (changes, paced) in [(SYSTEM_SLOTS + 2, true), (SYSTEM_SLOTS + 1, true), (SYSTEM_SLOTS + 2, false)] {
+                let mut ftl = drive_with_dirty_map(system);
+                let (whole, mut out) = (ftl.layout.program_units, Actions::default());
+                (0..changes).for_each(|unit| ftl.map_written(unit, &mut out));
+                if paced {
+                    ftl.space.host_room.stall(true);
+                }
+                ftl.write_map(&mut out);
+                // The cache holds one change, and as many as there are slots may wait.
+                let written = if paced && changes > SYSTEM_SLOTS + 1 { system / whole * whole } else { 0 };
+                assert_eq!(
+                    ftl.stats.programmed_system,
+                    u64::from(written),
+                    "{system} pages, {changes} changes, {paced}"
+                );
+                assert_eq!(ftl.buffer.dirty.len_of_system(), system - written);
+            }
+        }
     }
 }

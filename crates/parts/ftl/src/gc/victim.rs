@@ -177,11 +177,11 @@ impl Ftl {
                 let (now, whole) = (self.durability.sequence.next(), u64::from(self.layout.data_units));
                 let benefit = |i: usize| {
                     let (valid, age) = (u64::from(ranks[i]), now - self.space.blocks.closed_at(first + i as u32));
-                    // (1 - u) x age / 2u as integers on the same scale; an empty block is best.
+                    // (1 - u) x age / 2u as integers scaled by 2^32; an empty block is best.
                     if valid == 0 {
                         u128::MAX
                     } else {
-                        ((u128::from(whole - valid.min(whole)) * u128::from(age)) << 32) / u128::from(2 * valid)
+                        ((u128::from(whole - valid.min(whole)) * u128::from(age)) << 31) / u128::from(valid)
                     }
                 };
                 collectable().map(|(i, _)| i).max_by_key(|i| (benefit(*i), std::cmp::Reverse(*i)))?
@@ -278,4 +278,4 @@ impl Ftl {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

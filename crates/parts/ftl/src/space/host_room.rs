@@ -29,7 +29,7 @@ impl HostRoom {
     }
 
     /// Makes host writes wait for copies (`paced`), or else for an erase.
-    pub(super) fn stall(&mut self, paced: bool) {
+    pub(crate) fn stall(&mut self, paced: bool) {
         self.wait = if paced { Wait::Copies } else { Wait::Erase };
     }
 

@@ -326,7 +326,12 @@ impl World {
             let shared = self.queues.len() - 1;
             for action in std::mem::take(&mut self.out.actions) {
                 match action {
-                    Action::Read(op) => self.queues[op.page.die as usize].push(Pending::Read(op)),
+                    Action::Read(op) => {
+                        let units = op.bytes / self.config.geometry.unit_bytes;
+                        let is_copied = op.class == Class::Collection;
+                        assert!(!is_copied || op.page.planes.count() <= units, "{op:?} reads a plane for no unit");
+                        self.queues[op.page.die as usize].push(Pending::Read(op));
+                    }
                     Action::Program(op) => self.queues[op.page.die as usize].push(Pending::Program(op)),
                     Action::Erase(op) => self.queues[op.block.die as usize].push(Pending::Erase(op)),
                     Action::Retire(block) => self.flash.retire(block),

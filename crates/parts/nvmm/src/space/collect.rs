@@ -334,7 +334,7 @@ impl Nvmm {
                 // (1 - u) / 2u x age, in integers scaled by 2^16.
                 Policy::CostBenefit => {
                     let age = u64::from(self.blocks.age(*number)) + 1;
-                    (((gain * age) << 16) / (2 * u64::from(block.valid)), gain)
+                    (((gain * age) << 15) / u64::from(block.valid), gain)
                 }
             };
             (std::cmp::Reverse(score), *number)
@@ -342,3 +342,6 @@ impl Nvmm {
         chosen.map(|(number, _)| number)
     }
 }
+
+#[cfg(test)]
+mod tests;

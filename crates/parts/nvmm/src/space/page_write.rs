@@ -115,17 +115,14 @@ impl Nvmm {
         self.writes.get_mut(number).give_back(segment);
     }
 
-    /// Returns whether a write point has a block with room. If not, begins to open one, if there is one.
+    /// Returns whether a write point has an open block, which may be full. If not, begins to open one, if there is one.
     fn has_open_block(&mut self, number: u32, out: &mut Actions) -> bool {
         let point = self.writes.point(number);
         if point.erasing {
             return false;
         }
-        if point.is_open && point.open.left() > 0 {
-            return true;
-        }
         if point.is_open {
-            self.close_point(number);
+            return true;
         }
         // The last free block is reserved for collection.
         let reserved = usize::from(number < self.config.open_blocks);
@@ -134,8 +131,7 @@ impl Nvmm {
             return false;
         }
         let block = self.blocks.open(true).expect("free blocks were counted");
-        let first = self.layout.flash_page(block, 0);
-        if let Err(fault) = self.table.ensure_owners(first..first + u64::from(self.layout.pages)) {
+        if let Err(fault) = self.ensure_owners_of(block) {
             if fault == Fault::Broken {
                 // The owners of its pages cannot be recorded, so the block could never be collected; leave it unused.
                 self.blocks.set_aside(block);
@@ -153,6 +149,12 @@ impl Nvmm {
         false
     }
 
+    /// Checks that the owners of all pages of `block` can be set.
+    fn ensure_owners_of(&self, block: u32) -> Result<(), Fault> {
+        let first = self.layout.flash_page(block, 0);
+        self.table.ensure_owners(first..first + u64::from(self.layout.pages))
+    }
+
     /// Opens a block for each write point, with the first point's block nearly full and the last one's empty. This is how a
     /// memory in use looks: erases come due one after another rather than all at once, and each point continues on its own die.
     /// The written pages of these blocks hold nothing valid. Leaves the blocks that collection needs. For simulations, before
@@ -166,10 +168,8 @@ impl Nvmm {
                 return;
             }
             let block = self.blocks.open(true).expect("free blocks were counted");
-            let (first, pages) = (self.layout.flash_page(block, 0), self.layout.pages);
-            if self.table.ensure_owners(first..first + u64::from(pages)).is_err() {
-                return self.blocks.unopen(block);
-            }
+            assert_eq!(self.ensure_owners_of(block), Ok(()), "the table of a new memory is in DRAM");
+            let pages = self.layout.pages;
             let point = self.writes.point_mut(number);
             assert!(!point.is_open && !point.erasing, "write point {number} is in use");
             point.open.start(block, pages, self.blocks.worn(block));

@@ -9,14 +9,14 @@ use crate::config::{Axis, Buffers, Collection, Config, Eviction, Group, MapCache
 use crate::gc::resting::resting_blocks;
 use crate::layout::Layout;
 
-const BLOCKS: u32 = 16;
-const PROGRAMS: u32 = 12;
-const PROGRAM_UNITS: u32 = 2;
+pub(in crate::gc) const BLOCKS: u32 = 16;
+pub(in crate::gc) const PROGRAMS: u32 = 12;
+pub(in crate::gc) const PROGRAM_UNITS: u32 = 2;
 const BLOCK_UNITS: u32 = PROGRAMS * PROGRAM_UNITS;
 /// The limit of copies in flight: two programs, which a power cut may damage.
 const COPIES: u32 = 2 * PROGRAM_UNITS;
 
-fn config(policy: Policy) -> Config {
+pub(in crate::gc) fn config(policy: Policy) -> Config {
     Config {
         user_units: 200,
         group: Group::Plane,
@@ -72,7 +72,12 @@ fn config(policy: Policy) -> Config {
 
 /// Returns a drive whose last block is free. Every other block is closed, and block `b` holds `valid[b]` valid units, or
 /// none.
-fn drive(policy: Policy, valid: &[u32]) -> Ftl {
+pub(in crate::gc) fn drive(policy: Policy, valid: &[u32]) -> Ftl {
+    laid(policy, valid).0
+}
+
+/// Like [`drive`]; returns its flash as well.
+pub(in crate::gc) fn laid(policy: Policy, valid: &[u32]) -> (Ftl, SimpleFlash) {
     let config = config(policy);
     let mut flash = SimpleFlash::new(config.geometry);
     let mut next = 0;
@@ -94,7 +99,7 @@ fn drive(policy: Policy, valid: &[u32]) -> Ftl {
         assert_eq!(ftl.space.blocks.valid(block), *valid.get(block as usize).unwrap_or(&0));
     }
     assert_eq!(ftl.space.parallel_units[0].free(), [BLOCKS - 1]);
-    ftl
+    (ftl, flash)
 }
 
 /// Returns the largest number of valid units with which a victim fits, in a drive that `prepare` has prepared.
@@ -298,4 +303,31 @@ fn no_victim_is_chosen_while_the_last_room_is_needed() {
     assert!(full.room(0, crate::space::parallel_unit::Stream::Copy).is_some(), "the last free block is opened");
     full.start_victim(0, 0, false);
     assert_eq!(full.next_victim(0, true), None);
+}
+
+#[test]
+fn another_block_replaces_the_policys_choice_only_if_nothing_will_free_room() {
+    // The first block is the oldest, and full: collecting it gains nothing.
+    let mut ftl = drive(Policy::Fifo, &[BLOCK_UNITS, 3]);
+    (2..BLOCKS - 1).for_each(|block| ftl.space.blocks.withhold(block));
+    ftl.gc.units[0].in_flight = 1;
+    assert_eq!(ftl.gainful(0), None);
+    ftl.gc.units[0].in_flight = 0;
+    assert_eq!(ftl.gainful(0), Some(1));
+}
+
+#[test]
+fn with_unusable_planes_a_victim_may_fill_the_room_of_the_drive() {
+    let gainful = |valid: u32| {
+        let mut ftl = drive(Policy::Fifo, &[BLOCK_UNITS, valid]);
+        (2..BLOCKS - 1).for_each(|block| ftl.space.blocks.withhold(block));
+        ftl.space.blocks.add_hole(2, 0, 1);
+        ftl.gc.units[0].emergency = true;
+        ftl.gc.use_all_room(0);
+        // The journal needs a program of the free block.
+        assert_eq!(ftl.pool_limit(0), i64::from(BLOCK_UNITS - PROGRAM_UNITS));
+        ftl.gainful(0)
+    };
+    assert_eq!(gainful(BLOCK_UNITS - PROGRAM_UNITS), Some(1));
+    assert_eq!(gainful(BLOCK_UNITS - PROGRAM_UNITS + 1), None);
 }
