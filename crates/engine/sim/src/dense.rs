@@ -61,7 +61,7 @@ impl<T, N: Number> Dense<T, N> {
         let from = from.place();
         match self.items.get(from..from.wrapping_add(length)) {
             Some(part) => part,
-            None => part_beyond(from, length, self.items.len()),
+            None => self.part_beyond(from, length),
         }
     }
 
@@ -71,11 +71,12 @@ impl<T, N: Number> Dense<T, N> {
     /// If the table ends before them.
     #[inline]
     pub fn part_mut(&mut self, from: N, length: usize) -> &mut [T] {
-        let (from, count) = (from.place(), self.items.len());
-        match self.items.get_mut(from..from.wrapping_add(length)) {
-            Some(part) => part,
-            None => part_beyond(from, length, count),
+        let from = from.place();
+        let end = from.wrapping_add(length);
+        if from > end || end > self.items.len() {
+            self.part_beyond(from, length);
         }
+        &mut self.items[from..end]
     }
 }
 
@@ -86,7 +87,7 @@ impl<T, N: Number> Index<N> for Dense<T, N> {
     fn index(&self, number: N) -> &T {
         match self.items.get(number.place()) {
             Some(item) => item,
-            None => beyond(number.place(), self.items.len()),
+            None => self.beyond(number.place()),
         }
     }
 }
@@ -94,22 +95,34 @@ impl<T, N: Number> Index<N> for Dense<T, N> {
 impl<T, N: Number> IndexMut<N> for Dense<T, N> {
     #[inline]
     fn index_mut(&mut self, number: N) -> &mut T {
-        let count = self.items.len();
-        match self.items.get_mut(number.place()) {
-            Some(item) => item,
-            None => beyond(number.place(), count),
+        let place = number.place();
+        if place >= self.items.len() {
+            self.beyond(place);
         }
+        &mut self.items[place]
     }
 }
 
-// Panics stand apart, so that hot paths stay small.
+/// The number of a table's entries, which is read when it is printed.
+///
+/// Panics stand apart and receive the table instead of this number: a check is then a single comparison with memory,
+/// which occupies no register.
+struct Count<'a, T>(&'a Vec<T>);
 
-fn beyond(index: usize, count: usize) -> ! {
-    panic!("index {index} into a table of {count}")
+impl<T> fmt::Display for Count<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.len().fmt(f)
+    }
 }
 
-fn part_beyond(from: usize, length: usize, count: usize) -> ! {
-    panic!("{length} items from {from} of a table of {count}")
+impl<T, N> Dense<T, N> {
+    fn beyond(&self, index: usize) -> ! {
+        panic!("index {index} into a table of {}", Count(&self.items))
+    }
+
+    fn part_beyond(&self, from: usize, length: usize) -> ! {
+        panic!("{length} items from {from} of a table of {}", Count(&self.items))
+    }
 }
 
 impl<T, N> Deref for Dense<T, N> {

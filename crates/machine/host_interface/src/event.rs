@@ -57,14 +57,18 @@ pub struct Outcome {
     pub command: Option<(Tag, Request)>,
     /// [`Output::Completed`].
     pub completed: Option<Completed>,
+    /// [`Output::Arrived`]: its tag.
+    pub arrived: Option<Tag>,
 }
 
 impl Outcome {
     /// Returns the output, if there is one. `io` returns the number of the request that a command is, or is part of.
     pub(crate) fn output(self, io: impl Fn(Tag) -> u32) -> Option<Output> {
-        let Outcome { command, completed } = self;
+        let Outcome { command, completed, arrived } = self;
         let command = command.map(|(tag, request)| Output::Command { tag, io: io(tag), request });
-        command.or(completed.map(|Completed { io, status, submitted }| Output::Completed { io, status, submitted }))
+        let completed =
+            completed.map(|Completed { io, status, submitted }| Output::Completed { io, status, submitted });
+        command.or(completed).or(arrived.map(|tag| Output::Arrived { tag }))
     }
 }
 

@@ -107,19 +107,28 @@ impl Nvme {
     #[inline]
     pub(super) fn submit(&mut self, now: Time, io: u32, job: u16, request: Request, s: &mut impl Schedule<Event>) {
         let queue = self.host.submit(io, job, request);
-        self.issue(now, queue, s);
+        self.issue_all(now, queue, s);
     }
 
-    /// Writes a command's doorbell. If the controller fetches the command as soon as the doorbell arrives, the link
-    /// times both together; otherwise the arrival is an event, and so are those of later doorbells.
+    /// Issues the commands of `queue` as long as requests wait and command numbers are free.
+    fn issue_all(&mut self, now: Time, queue: u16, s: &mut impl Schedule<Event>) {
+        loop {
+            let at_once = self.ringing == 0 && self.device.fetches_at_once();
+            let Some((submission, tail)) = self.host.issue(now, queue, at_once, &mut host_part(s)) else { return };
+            self.ring(now, queue, submission, tail, s);
+        }
+    }
+
+    /// Writes a command's doorbell. If the controller fetches the command as soon as the doorbell arrives, the `tail` is
+    /// known, and the link times both together; otherwise the arrival is an event, and so are those of later doorbells.
     #[inline(always)]
-    fn ring(&mut self, now: Time, queue: u16, submission: Submission, s: &mut impl Schedule<Event>) {
+    fn ring(&mut self, now: Time, queue: u16, submission: Submission, tail: Option<u16>, s: &mut impl Schedule<Event>) {
         let Submission { cid, at, in_order, request } = submission;
-        if self.ringing > 0 || !self.device.fetches_at_once() {
+        let Some(tail) = tail else {
             self.ringing += 1;
             return s.at(DOORBELL, self.link.doorbell(now, at), Event::Doorbell { queue, cid });
-        }
-        let fetch = self.device.fetch_at_once(queue, self.host.enter(queue, cid));
+        };
+        let fetch = self.device.fetch_at_once(queue, tail);
         let arrives = self.link.submission(now, at);
         debug_assert_eq!(self.host.entry(queue, fetch.index), (cid, request));
         // The only entry is the one just written, which need not be read.
@@ -202,8 +211,8 @@ impl Nvme {
 impl Path for Nvme {
     #[inline]
     fn issue(&mut self, now: Time, queue: u16, s: &mut impl Schedule<Event>) {
-        while let Some(submission) = self.host.issue(now, queue, &mut host_part(s)) {
-            self.ring(now, queue, submission, s);
+        if self.host.can_issue(queue) {
+            self.issue_all(now, queue, s);
         }
     }
 

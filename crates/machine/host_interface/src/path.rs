@@ -34,9 +34,10 @@ pub(crate) trait Path {
         Outcome { command: Some((Tag(u32::from(tag)), request)), ..Outcome::default() }
     }
 
-    /// Reports that all data of a write is in the controller.
-    fn arrived(&mut self, _now: Time, tag: u16, _s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
-        out.push(Output::Arrived { tag: Tag(u32::from(tag)) });
+    /// Returns a write whose data is all in the controller, for the translation layer.
+    #[inline]
+    fn arrived(&mut self, _now: Time, tag: u16, _s: &mut impl Schedule<Event>) -> Option<Tag> {
+        Some(Tag(u32::from(tag)))
     }
 
     /// Posts the completion of a command at `at`, which is `now` or later.
@@ -59,7 +60,10 @@ pub(crate) trait Path {
         match event {
             Event::Device(event) => match self.device(now, event, s) {
                 Some(device::Output::Command { tag, request, .. }) => return self.command(now, tag, request, s),
-                Some(report) => self.report(now, report, s, out),
+                Some(device::Output::Arrived(tag)) => {
+                    return Outcome { arrived: self.arrived(now, tag, s), ..Outcome::default() };
+                }
+                Some(report) => self.report(now, report, s),
                 None => {}
             },
             Event::Host(event) => {
@@ -83,13 +87,14 @@ pub(crate) trait Path {
         }
     }
 
-    /// Handles an output of the controller other than a command.
+    /// Handles an output of the controller that is not for the translation layer.
     #[inline]
-    fn report(&mut self, now: Time, report: device::Output, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+    fn report(&mut self, now: Time, report: device::Output, s: &mut impl Schedule<Event>) {
         match report {
-            device::Output::Command { .. } => unreachable!("{report:?} is handled by the caller"),
+            device::Output::Command { .. } | device::Output::Arrived(_) => {
+                unreachable!("{report:?} is handled by the caller")
+            }
             device::Output::List { tag, bytes } => self.read_list(now, tag, bytes, s),
-            device::Output::Arrived(tag) => self.arrived(now, tag, s, out),
             device::Output::Ended { tag, at } => self.post(now, at, tag, s),
             device::Output::Interrupt(queue) => self.interrupt(now, queue, s),
         }

@@ -211,9 +211,13 @@ impl Path for Ufs {
         Outcome::default()
     }
 
-    fn arrived(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>, out: &mut Vec<Output>) {
+    fn arrived(&mut self, now: Time, tag: u16, s: &mut impl Schedule<Event>) -> Option<Tag> {
         let tag = Tag(u32::from(tag));
-        if self.bypass { self.complete(now, tag, Status::Ok, s) } else { out.push(Output::Arrived { tag }) }
+        if !self.bypass {
+            return Some(tag);
+        }
+        self.complete(now, tag, Status::Ok, s);
+        None
     }
 
     /// Sends a command's response.

@@ -161,10 +161,10 @@ impl Nvme {
         if tail >= pair.sq_depth {
             refuse_doorbell(tail, pair.sq_depth);
         }
-        pair.sq_tail = tail;
-        let fetch = pair.take_entries(queue, 1);
-        debug_assert_eq!(pair.sq_head, tail, "commands wait in queue {queue}");
-        fetch
+        let index = pair.sq_head;
+        debug_assert_eq!(tail, (index + 1) % pair.sq_depth, "commands wait in queue {queue}");
+        (pair.sq_head, pair.sq_tail) = (tail, tail);
+        Fetch { queue, index, count: 1 }
     }
 
     /// Admits the entries of `fetch`, which arrive at `at`. `entry` reads an entry and returns its number and request.
@@ -184,7 +184,7 @@ impl Nvme {
         for _ in 0..fetch.count {
             let (cid, request) = entry(place);
             let tag = self.take(fetch.queue, cid, request);
-            if in_order && self.undecoded == 0 && self.decodes_in_order && self.list(&request) == 0 {
+            if in_order && self.undecoded == 0 && self.decodes_in_order && is_short(&request) {
                 self.engine.decode_request(at, tag, &request, s);
             } else {
                 self.undecoded += 1;
@@ -475,6 +475,12 @@ impl Nvme {
         self.free_all();
         (self.undecoded, self.unposted, self.others) = (0, 0, 0);
     }
+}
+
+/// Returns true if a command certainly has no [list](Nvme::list), which needs no division.
+#[inline]
+fn is_short(request: &Request) -> bool {
+    request.op != Op::Trim && request.bytes <= UNLISTED
 }
 
 fn refuse_doorbell(value: u16, entries: u16) -> ! {

@@ -77,10 +77,10 @@ proptest! {
                     let request = Request::new(Op::Read, u64::from(next_io) * 4096, 4096);
                     let queue = driver.submit(next_io, 0, request);
                     let free = ios.len() < usize::from(depth) - 1 && waiting.is_empty();
-                    let issued = driver.issue(now, queue, &mut s);
+                    let issued = driver.issue(now, queue, false, &mut s);
                     prop_assert_eq!(issued.is_some(), free);
                     match issued {
-                        Some(submission) => {
+                        Some((submission, _)) => {
                             ios.insert(submission.cid, next_io);
                             device.doorbell(queue, driver.enter(queue, submission.cid));
                             submitted.push_back(submission.cid);
@@ -135,9 +135,9 @@ proptest! {
                     let mut completed = None;
                     driver.handle(now, event, &mut s, &mut completed);
                     prop_assert_eq!(completed.unwrap().io, ios.remove(&cid).unwrap());
-                    let next = driver.issue(now, 0, &mut s);
+                    let next = driver.issue(now, 0, false, &mut s);
                     prop_assert_eq!(next.is_some(), !waiting.is_empty());
-                    if let Some(submission) = next {
+                    if let Some((submission, _)) = next {
                         ios.insert(submission.cid, waiting.pop_front().unwrap());
                         device.doorbell(0, driver.enter(0, submission.cid));
                         submitted.push_back(submission.cid);

@@ -38,6 +38,8 @@ mod space;
 mod stats;
 mod timer;
 
+use std::ops::Range;
+
 use media::{Action, Flash, Op, OpId, Refusal, Request, Status, Tag};
 pub use media::{Actions, ProgramUnit};
 use sim::{Injected, Streams, Time};
@@ -130,27 +132,27 @@ impl Ftl {
         if self.gc.is_idle() {
             self.end_idle();
         }
-        self.requests.commands.start(tag, request);
+        let sectors = self.requests.commands.start(tag, request).range();
         if request.op == Op::Read {
-            self.admit_read(tag, out);
+            self.admit_read(tag, &sectors, out);
             self.buffer.read_at(now);
         } else {
             let handles = self.config.placement.map_or(1, |placement| placement.handles);
             assert!(u32::from(request.placement) < handles, "no reclaim unit handle {}", request.placement);
-            self.change(now, tag, request.op, out);
+            self.change(now, tag, request.op, sectors, out);
         }
         if self.gc.refresh.is_on() {
             self.look_at_refresh(now, out);
         }
     }
 
-    /// Starts a command that may change data or waits for changes.
-    fn change(&mut self, now: Time, tag: Tag, op: Op, out: &mut Actions) {
+    /// Starts a command for these `sectors` that may change data or waits for changes.
+    fn change(&mut self, now: Time, tag: Tag, op: Op, sectors: Range<u64>, out: &mut Actions) {
         self.requests.activity.plan_idle();
         match op {
             Op::Read => unreachable!("a read changes nothing"),
             Op::Write => {
-                self.write(tag, out);
+                self.write(tag, sectors, out);
                 self.requests.activity.write(now);
             }
             Op::Trim => self.trim(tag, out),
@@ -354,7 +356,7 @@ impl Ftl {
     fn clear_valid(&mut self, block: u32, unit: u32) {
         let (left, usage) = self.space.blocks.clear_valid(block, unit);
         if usage == Use::Victim {
-            self.gc.shrank(self.layout.pu_of(block), block, left);
+            self.gc.shrank(self.layout.pu_of(block), (block, unit), left);
             if left == 0 {
                 self.emptied(block);
             }

@@ -80,7 +80,6 @@ pub struct Nvme {
     pairs: Dense<Pair>,
     /// True if there are fewer queue pairs than cores.
     shared: bool,
-    depth: u16,
     submit: Time,
     complete: Time,
     completion: Completion,
@@ -185,6 +184,18 @@ impl Pair {
         (self.cq_head != first).then_some(self.cq_head)
     }
 
+    /// Writes the submission queue entry of command `cid`. Returns the tail.
+    ///
+    /// # Safety
+    /// The command must exist: [`entry`](Nvme::entry) relies on that.
+    #[inline]
+    unsafe fn enter(&mut self, cid: u16) -> u16 {
+        // SAFETY: the tail starts at zero and wraps at the end of the queue, which has two places or more.
+        *unsafe { self.sq.get_unchecked_mut(self.sq_tail as usize) } = cid;
+        self.sq_tail = if self.sq_tail as usize + 1 == self.sq.len() { 0 } else { self.sq_tail + 1 };
+        self.sq_tail
+    }
+
     fn reset(&mut self, core: u16) {
         *self = Pair::new(self.sq.len() as u16, core);
     }
@@ -211,7 +222,6 @@ impl Nvme {
                 (0..pairs.min(cores)).map(|pair| Pair::new(depth as u16, (pair % cores) as u16)).collect(),
             ),
             shared: pairs < cores,
-            depth: depth as u16,
             submit: config.submit,
             complete: config.complete,
             completion: config.completion,
@@ -236,10 +246,24 @@ impl Nvme {
         queue
     }
 
-    /// Returns the next command for `queue`, if a request waits and a command number is free. Must be called until it
-    /// returns `None`, after each submission and each end of a command.
+    /// Returns true if a request waits in `queue` and a command number is free.
+    #[inline]
+    pub fn can_issue(&self, queue: u16) -> bool {
+        let pair = &self.pairs[queue as usize];
+        pair.waiting.first().is_some() && pair.free != NONE
+    }
+
+    /// Returns the next command for `queue`, if a request waits and a command number is free, and the doorbell's value if
+    /// it is rung `at_once`; otherwise [`enter`](Self::enter) must follow. Must be called until it returns `None`, after
+    /// each submission and each end of a command.
     #[inline(always)]
-    pub fn issue(&mut self, now: Time, queue: u16, s: &mut impl Schedule<Event>) -> Option<Submission> {
+    pub fn issue(
+        &mut self,
+        now: Time,
+        queue: u16,
+        at_once: bool,
+        s: &mut impl Schedule<Event>,
+    ) -> Option<(Submission, Option<u16>)> {
         let pair = &mut self.pairs[queue as usize];
         let io = pair.waiting.first()?;
         let cid = pair.free;
@@ -256,21 +280,20 @@ impl Nvme {
         let place = unsafe { pair.commands.get_unchecked_mut(cid as usize) };
         pair.free = place.next;
         (place.request, place.io, place.core) = (request, io, core);
-        Some(Submission { cid, at, in_order, request })
+        // SAFETY: the command was found just now.
+        let tail = at_once.then(|| unsafe { pair.enter(cid) });
+        Some((Submission { cid, at, in_order, request }, tail))
     }
 
     /// Writes a command's submission queue entry. Returns the tail for the doorbell.
     #[inline]
     pub fn enter(&mut self, queue: u16, cid: u16) -> u16 {
-        let depth = self.depth;
         let pair = &mut self.pairs[queue as usize];
         if usize::from(cid) >= pair.commands.len() {
             refuse_command(cid, pair.commands.len());
         }
-        // SAFETY: the tail starts at zero and wraps at the depth, which is the number of places.
-        *unsafe { pair.sq.get_unchecked_mut(pair.sq_tail as usize) } = cid;
-        pair.sq_tail = if pair.sq_tail + 1 == depth { 0 } else { pair.sq_tail + 1 };
-        pair.sq_tail
+        // SAFETY: the command's number was checked just now.
+        unsafe { pair.enter(cid) }
     }
 
     /// Returns the command number and the request of the submission queue entry at `index`.

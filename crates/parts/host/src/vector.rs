@@ -72,7 +72,9 @@ impl Vector {
 
     /// Charges the entry of the handler to its own core, if not yet charged: for completions of another core, or if
     /// there were none.
+    #[inline]
     pub fn enter<E>(&mut self, now: Time, run: &mut Run, cores: &mut Cores, s: &mut impl Schedule<E>) {
+        // Most runs process a completion, which has charged the entry.
         if run.entry > Time::ZERO {
             let span = cores.interrupt(now, self.core, run.at, run.entry, s);
             *run = Run { at: span.to, entry: Time::ZERO };

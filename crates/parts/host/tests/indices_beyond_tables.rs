@@ -65,7 +65,9 @@ fn delivery(queue: u16, index: u16, cid: u16) -> Delivery {
 #[test]
 fn an_nvme_driver_refuses_them() {
     refused!(driver = Nvme::new(&config());
-        driver.issue(NOW, 2, &mut Nowhere),
+        driver.can_issue(2),
+        driver.issue(NOW, 2, false, &mut Nowhere),
+        driver.issue(NOW, 2, true, &mut Nowhere),
         driver.enter(2, 0),
         driver.entry(2, 0),
         driver.entry(0, 4),

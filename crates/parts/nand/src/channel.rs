@@ -144,12 +144,12 @@ impl Channel {
         self.waiting += 1;
     }
 
-    /// Takes the next die from its list. Returns list and die.
+    /// Takes the next die from its list. Returns the list, the die's number and the die.
     ///
     /// # Panics
     /// If no die waits.
     #[inline]
-    pub(crate) fn next(&mut self, dies: &mut Dense<Die>, scheduling: &Scheduling) -> (usize, u32) {
+    pub(crate) fn next<'a>(&mut self, dies: &'a mut Dense<Die>, scheduling: &Scheduling) -> (usize, u32, &'a Die) {
         let [commands, reads, others] = self.lists.map(|l| l.head != NONE);
         let list = if commands && (scheduling.commands_first || !(reads || others)) {
             COMMANDS
@@ -165,6 +165,6 @@ impl Channel {
         d.listed &= !(1 << list);
         self.lists[list].head = d.next_listed[list];
         self.waiting -= 1;
-        (list, die)
+        (list, die, d)
     }
 }

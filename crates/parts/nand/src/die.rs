@@ -2,7 +2,7 @@
 
 use sim::Time;
 
-use crate::schedule::op::{HOST, MAP, NONE, Op, Queue, REST};
+use crate::schedule::op::{HOST, MAP, NONE, Op, OpKind, Queue, REST};
 
 /// The state of a die's array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,10 +115,29 @@ impl Die {
         self.phase == Phase::Idle && self.out == NONE
     }
 
+    /// Ends the array's program or erase, which took `span`. Returns whether other operations wait or run.
+    #[inline]
+    pub(crate) fn end_write(&mut self, kind: OpKind, span: Time) -> bool {
+        (self.array, self.phase, self.overtaken) = (NONE, Phase::Idle, 0);
+        if kind == OpKind::Program {
+            self.stats.programs += 1;
+            self.stats.programming += span;
+        } else {
+            self.stats.erases += 1;
+            self.stats.erasing += span;
+        }
+        self.load -= 1;
+        self.load != 0
+    }
+
     /// Takes the first operation out of its queue, to start it.
     #[inline]
     pub(crate) fn leave_queue(&mut self, op: &Op) {
-        self.queues[op.queue as usize].head = op.next;
+        match op.queue as usize {
+            HOST => self.queues[HOST].head = op.next,
+            MAP => self.queues[MAP].head = op.next,
+            _ => self.queues[REST].head = op.next,
+        }
         self.count_turn(op);
     }
 

@@ -1,7 +1,7 @@
 //! The configuration in the form that the hot paths need.
 
 use media::PageAddr;
-use sim::Time;
+use sim::{Dense, Time};
 
 use crate::config::{Config, Policy, Reuse};
 use crate::schedule::op::{HOST, MAP, Op, REST};
@@ -13,7 +13,7 @@ const SLC_TYPE: usize = 4;
 
 pub(crate) struct Tables {
     /// Type of each page of a block.
-    types: Vec<u8>,
+    types: Dense<u8>,
     read: [Time; TYPES],
     program: [Time; TYPES],
     /// Factors on these times by location, if they vary.
@@ -68,7 +68,7 @@ impl Tables {
         program[..4].copy_from_slice(&t.program);
         let reads_first = s.policy == Policy::ReadsFirst;
         Tables {
-            types: (0..g.pages).map(|page| (page % bits) as u8).collect(),
+            types: Dense::new((0..g.pages).map(|page| (page % bits) as u8).collect()),
             read,
             program,
             factors: Factors::new(config, seed).map(Box::new),

@@ -78,6 +78,9 @@ impl Machine {
                 } else if let Some((tag, request)) = outcome.command {
                     self.command(now, tag, |host_interface| host_interface.io(tag), &request);
                     Handled { acts: true, stops: false }
+                } else if let Some(tag) = outcome.arrived {
+                    self.arrived(now, tag);
+                    Handled { acts: true, stops: false }
                 } else if self.outputs.is_empty() {
                     Handled { acts: false, stops: false }
                 } else {

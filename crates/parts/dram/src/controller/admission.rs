@@ -157,10 +157,9 @@ impl Channel {
         }
         if left == 0 {
             // The place is free now; it links to the previous free one.
-            let transfer = &mut self.transfers[number as usize];
             transfer.to_enter = std::mem::replace(&mut self.free_transfer, number);
             if transfer.ends_served() {
-                self.finish(number, at);
+                self.requests.finish(&transfer.request, transfer.group, transfer.submitted, at);
             }
         }
     }

@@ -74,7 +74,7 @@ pub struct Channel {
     /// First free transfer, or [`NO_TRANSFER`]. Free transfers are linked through `to_enter`.
     pub(crate) free_transfer: u32,
     /// Per-port transfers that have not entered the queues completely.
-    pub(crate) ports: Vec<VecDeque<u32>>,
+    pub(crate) ports: Dense<VecDeque<u32>>,
     /// Number of requests that are done with their last served burst: those with one burst left, and those with more.
     pub(crate) ending: [u32; 2],
     /// Number of requests in the ports, and of writes among them.
@@ -132,7 +132,7 @@ impl Channel {
             state,
             transfers: Dense::new(Vec::new()),
             free_transfer: NO_TRANSFER,
-            ports: vec![VecDeque::new(); config.ports as usize],
+            ports: Dense::new(vec![VecDeque::new(); config.ports as usize]),
             ending: [0; 2],
             waiting: 0,
             waiting_writes: 0,

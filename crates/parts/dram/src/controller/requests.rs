@@ -1,6 +1,6 @@
 //! The request side of a channel: address mapping, port statistics and completions.
 
-use sim::Time;
+use sim::{Dense, Time};
 
 use crate::controller::Config;
 use crate::controller::done::Done;
@@ -28,10 +28,10 @@ pub(crate) struct Span {
 /// Addresses, ports and completions of a channel.
 pub(crate) struct Requests {
     pub(crate) config: Config,
-    groups: Vec<Group>,
+    groups: Dense<Group>,
     /// Base-2 logarithm of the bytes per burst.
     burst_shift: u32,
-    ports: Vec<PortStats>,
+    ports: Dense<PortStats>,
     pub(crate) done: Done,
 }
 
@@ -46,9 +46,9 @@ impl Requests {
             ranks += group.count;
         }
         Requests {
-            groups,
+            groups: Dense::new(groups),
             burst_shift: config.device.burst_bytes().trailing_zeros(),
-            ports: vec![PortStats::default(); config.ports as usize],
+            ports: Dense::new(vec![PortStats::default(); config.ports as usize]),
             done: Done::default(),
             config: config.clone(),
         }

@@ -48,13 +48,15 @@ impl<T> Deref for PerRank<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        &self.all[..self.count]
+        // SAFETY: `new` has asserted the count, which never changes.
+        unsafe { self.all.get_unchecked(..self.count) }
     }
 }
 
 impl<T> DerefMut for PerRank<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        &mut self.all[..self.count]
+        // SAFETY: `new` has asserted the count, which never changes.
+        unsafe { self.all.get_unchecked_mut(..self.count) }
     }
 }

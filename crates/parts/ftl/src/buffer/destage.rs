@@ -84,7 +84,7 @@ impl Ftl {
         let (id, operation) = self.operations.start_bare(OperationKind::Program, room.pu);
         let sequence = self.durability.sequence.issue();
         operation.begin_program(room.extent(), Class::Host, sequence);
-        let (mut taken, mut plain) = (0, true);
+        let (mut taken, mut plain, whole) = (0, true, room.units == self.layout.program_units);
         let before = self.stats.programmed_host;
         while taken < room.units {
             let first = self.buffer.dirty.first();
@@ -93,7 +93,10 @@ impl Ftl {
             }
             let slot = self.buffer.dirty.take_first(&mut self.buffer.slots);
             self.operations.set_slot(id, taken, slot);
-            plain &= self.settle_slot(slot, self.physical(room, taken), out);
+            let physical = if whole { room.unit + taken } else { self.physical(room, taken) };
+            if !self.settle_slot(slot, physical, out) {
+                plain = false;
+            }
             taken += 1;
         }
         self.gc.spend(room.pu, self.stats.programmed_host - before);
@@ -203,7 +206,7 @@ impl Ftl {
         self.clear_valid(block, source);
         self.unpin(block, out);
         self.settled(unit, out);
-        !lost & (unit < self.config.user_units)
+        !lost && unit < self.config.user_units
     }
 
     /// Notifies the journal and the map that `unit` is in a program.

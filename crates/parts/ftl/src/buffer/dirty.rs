@@ -64,7 +64,7 @@ impl DirtySlots {
     /// Returns true if no slot is dirty.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.list.head == NIL && self.elsewhere == 0
+        self.len() == 0
     }
 
     /// Returns the number of slots.

@@ -34,7 +34,7 @@ pub(crate) struct Buffer {
     combining: bool,
     /// Dirty data exceeded the high mark, and has not fallen to the low mark since.
     destaging: bool,
-    read_copies: Option<ReadCopies>,
+    read_copies: Option<Box<ReadCopies>>,
 }
 
 impl Buffer {
@@ -53,7 +53,7 @@ impl Buffer {
             system_used: 0,
             combining: false,
             destaging: false,
-            read_copies: ReadCopies::new(config, layout),
+            read_copies: ReadCopies::new(config, layout).map(Box::new),
         }
     }
 }

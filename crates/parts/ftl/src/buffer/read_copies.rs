@@ -103,7 +103,7 @@ impl ReadCopies {
     }
 
     /// Drops the copy of `unit`, whose data changed.
-    pub(crate) fn drop(&mut self, unit: u32) {
+    pub(crate) fn drop_copy(&mut self, unit: u32) {
         self.of.remove(&unit);
     }
 
@@ -124,7 +124,7 @@ impl ReadCopies {
     /// Adds a copy of `unit`, which is at `home`; the oldest copies are dropped if necessary. Returns true if a program
     /// is full.
     fn gather(&mut self, unit: u32, home: u32, program_units: u32) -> bool {
-        self.drop(unit);
+        self.drop_copy(unit);
         while self.of.len() >= self.capacity {
             let oldest = self.order.pop_front().expect("each copy is in the order");
             self.give_up([oldest]);
@@ -365,7 +365,7 @@ impl Ftl {
     /// Reads units from their original addresses after their copies could not be read.
     pub(crate) fn read_past_copies(&mut self, tag: Tag, first: u32, count: u32, out: &mut Actions) {
         let copies = self.buffer.read_copies.as_mut().expect("called only if read copies are configured");
-        (first..first + count).for_each(|unit| copies.drop(unit));
+        (first..first + count).for_each(|unit| copies.drop_copy(unit));
         self.read_units(tag, first..first + count, true, out);
     }
 }

@@ -134,7 +134,7 @@ impl Buffer {
     #[inline]
     pub(crate) fn drop_read_copy(&mut self, unit: u32) {
         if let Some(copies) = &mut self.read_copies {
-            copies.drop(unit);
+            copies.drop_copy(unit);
         }
     }
 

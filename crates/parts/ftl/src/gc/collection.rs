@@ -19,6 +19,14 @@ pub(crate) struct GcScan {
     pub(crate) forced: bool,
 }
 
+/// A program at which the scan of collection has stopped because its copies have no room: its first unit, and how many
+/// units of it are valid. None are if nothing is known of the scan's next program.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Stop {
+    pub(super) unit: u32,
+    pub(super) valid: u32,
+}
+
 /// A block being emptied in the background: an SLC block, or one whose data is refreshed.
 #[derive(Default)]
 pub(crate) struct Background {
@@ -55,6 +63,8 @@ pub(crate) struct Collection {
     /// Units being read, pending or being programmed.
     pub(super) in_flight: u32,
     pub(super) quota: u32,
+    /// The next program of `scan`, which has no room.
+    pub(super) stop: Stop,
     /// Block chosen by the policy, until it is collected.
     pub(super) chosen: Option<u32>,
     /// Blocks to collect regardless of the policy.
@@ -86,6 +96,7 @@ impl Collection {
             pending: Default::default(),
             in_flight: 0,
             quota,
+            stop: Stop::default(),
             chosen: None,
             forced: Vec::new(),
             emergency: false,

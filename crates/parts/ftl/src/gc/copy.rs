@@ -3,7 +3,7 @@
 use media::{Action, Class, Flash, Move, NOBODY, OpId, PageAddr, PlaneMask, ReadOp, Status};
 
 use crate::buffer::slots::{Holds, Owner, Slot};
-use crate::gc::collection::GcScan;
+use crate::gc::collection::{GcScan, Stop};
 use crate::gc::fold::UNORDERED;
 use crate::gc::pending::Purpose;
 use crate::layout::Layout;
@@ -113,13 +113,22 @@ impl Ftl {
                 self.gc.waits = true;
                 return;
             }
+            let (quota, in_flight, stop) = (collection.quota, collection.in_flight, collection.stop);
             let copies = if self.gc.batch.is_in_progress() {
                 // Host data waits for the room as well.
-                self.gc.units[pu as usize].quota
+                quota
             } else {
-                self.copies_allowed(pu, scan, shortage)
+                self.copies_allowed(quota, scan, shortage)
             };
-            if !self.read_victim(pu, scan, copies, out) {
+            // Nothing has changed for the next program.
+            if stop.valid > 0 && in_flight + stop.valid > copies {
+                debug_assert_eq!(
+                    (stop.unit, ones(self.space.blocks.valid_bits(stop.unit, self.layout.program_units))),
+                    (self.layout.unit_of(scan.block, self.gc.order.program(scan.cursor, scan.end)), stop.valid)
+                );
+                return;
+            }
+            if !self.read_victim(pu, scan, false, copies, out) {
                 return;
             }
             self.gc.units[pu as usize].scan = None;
@@ -140,7 +149,9 @@ impl Ftl {
             self.gc.units[pu as usize].barren = true;
             return false;
         };
-        self.gc.units[pu as usize].scan = Some(self.start_victim(pu, victim, forced));
+        let scan = self.start_victim(pu, victim, forced);
+        let collection = &mut self.gc.units[pu as usize];
+        (collection.scan, collection.stop) = (Some(scan), Stop::default());
         true
     }
 
@@ -151,9 +162,18 @@ impl Ftl {
         collection.is_reading_any() || collection.count_pending() > 0
     }
 
-    /// Continues to read the victim `scan` of `pu`, with at most `copies` units in flight; returns true at its end.
+    /// Continues to read the victim `scan` of `pu`, that of the background or of collection, with at most `copies` units
+    /// in flight; returns true at its end.
     #[inline(always)]
-    pub(crate) fn read_victim(&mut self, pu: u32, scan: GcScan, copies: u32, out: &mut Actions) -> bool {
+    pub(crate) fn read_victim(
+        &mut self,
+        pu: u32,
+        scan: GcScan,
+        background: bool,
+        copies: u32,
+        out: &mut Actions,
+    ) -> bool {
+        debug_assert_eq!(background, self.gc.unit(pu).scan.is_none_or(|of| of.block != scan.block));
         let batch = self.batch_room(copies);
         if !self.gc.units[pu as usize].takes(batch, copies) {
             return false;
@@ -161,9 +181,11 @@ impl Ftl {
         let whole = self.layout.program_units;
         let order = self.gc.order;
         let mut batch_end = order.batch_end(scan.cursor, scan.end);
-        let background = self.gc.units[pu as usize].scan.is_none_or(|of| of.block != scan.block);
         let folded = background && self.gc.batch.is_in_progress() && self.is_slc(scan.block);
         let collection = &mut self.gc.units[pu as usize];
+        if !background {
+            collection.stop = Stop::default();
+        }
         let (mut reads, mut cursor) = (0, scan.cursor);
         while cursor < scan.end {
             if cursor == batch_end {
@@ -179,6 +201,9 @@ impl Ftl {
             if bits != 0 {
                 let count = ones(bits);
                 if collection.in_flight + count > copies {
+                    if !background {
+                        collection.stop = Stop { unit, valid: count };
+                    }
                     break;
                 }
                 collection.in_flight += count;
@@ -310,16 +335,41 @@ impl Ftl {
             && !self.durability.has_lost()
             && !flash.has_lost()
             && !self.space.placement.is_on();
+        let pending = &mut self.gc.units[pu as usize].pending_mut(purpose).slots;
+        let (from, mut unsettled) = (pending.len(), false);
         while bits != 0 {
             let within = bits.trailing_zeros();
             bits &= bits - 1;
             let (unit, home) = (units[within as usize], Location::flash(first + within));
             debug_assert_ne!(unit, NOBODY);
             let slot = self.buffer.slots.take(unit, home, Holds::Moving, Owner::Copy, self.layout.all_sectors);
+            pending.push_back(slot);
+            unsettled |= !plain || !self.map.table.is_at(unit, home);
+        }
+        if unsettled {
+            self.copy_contents(pu, purpose, from, plain, status, flash, out);
+        }
+    }
+
+    /// Settles the details of the pending copies of `pu` from the one with index `from` on, but for `plain` copies whose
+    /// unit is where it was read.
+    #[allow(clippy::too_many_arguments)]
+    fn copy_contents(
+        &mut self,
+        pu: u32,
+        purpose: Purpose,
+        from: usize,
+        plain: bool,
+        status: Status,
+        flash: &impl Flash,
+        out: &mut Actions,
+    ) {
+        for at in from..self.gc.units[pu as usize].pending(purpose).slots.len() {
+            let slot = self.gc.units[pu as usize].pending(purpose).slots[at];
+            let Slot { unit, home, .. } = self.buffer.slots[slot];
             if !plain || !self.map.table.is_at(unit, home) {
                 self.copy_content(slot, status, flash, out);
             }
-            self.gc.units[pu as usize].pending_mut(purpose).slots.push_back(slot);
         }
     }
 

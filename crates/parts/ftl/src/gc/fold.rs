@@ -105,7 +105,7 @@ impl Ftl {
                 return;
             }
             let copies = self.background_copies(pu, scan);
-            if !self.read_victim(pu, scan, copies, out) {
+            if !self.read_victim(pu, scan, true, copies, out) {
                 return;
             }
             self.gc.units[pu as usize].background.scan = None;

@@ -85,10 +85,15 @@ impl Collector {
         self.units[pu as usize].forced.push(block);
     }
 
-    /// Records that a unit of `block`, a victim of `pu`, is no longer valid; `left` still are.
+    /// Records that `unit` of `block`, a victim of `pu`, is no longer valid; `left` units of the block still are.
     #[inline]
-    pub(crate) fn shrank(&mut self, pu: u32, block: u32, left: u32) {
-        self.units[pu as usize].victims.shrank(block, left);
+    pub(crate) fn shrank(&mut self, pu: u32, (block, unit): (u32, u32), left: u32) {
+        let collection = &mut self.units[pu as usize];
+        if unit >= collection.stop.unit {
+            // It may belong to the program.
+            collection.stop.valid = 0;
+        }
+        collection.victims.shrank(block, left);
     }
 
     /// Ends `copies` units in flight in `pu`.

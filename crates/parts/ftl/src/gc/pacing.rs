@@ -203,12 +203,16 @@ impl Ftl {
     fn exceeds_allowance(&self, pu: u32) -> bool {
         let program = i64::from(self.layout.program_units);
         let short_by = self.shortage(pu) + program;
+        short_by > self.gc.pace.slack && self.exceeds_beyond_slack(pu, short_by, program)
+    }
+
+    /// Implements [`exceeds_allowance`](Self::exceeds_allowance) for a parallel unit that is short by more than the slack.
+    fn exceeds_beyond_slack(&self, pu: u32, short_by: i64, program: i64) -> bool {
+        let collection = &self.gc.units[pu as usize];
         if self.gc.pace.depth != 0 {
-            return short_by > self.gc.pace.slack && !self.gc.units[pu as usize].share.allows(program);
+            return !collection.share.allows(program);
         }
-        short_by > self.gc.pace.slack
-            && (short_by > self.gc.pace.slack.max(self.gc.units[pu as usize].short_by + program)
-                || short_by > self.allowance(pu))
+        short_by > self.gc.pace.slack.max(collection.short_by + program) || short_by > self.allowance(pu)
     }
 
     /// Returns the units by which `pu` may be short before the host waits.
@@ -228,23 +232,24 @@ impl Ftl {
         collection.short_by + i64::from(self.layout.program_units) - made_up
     }
 
-    /// Returns the number of copies that `pu` may have in flight while it collects `scan`: as many as its shortage
-    /// requires.
+    /// Returns the number of copies that a parallel unit may have in flight while it collects `scan`: as many as its
+    /// shortage requires, at most its `quota`.
     #[inline(always)]
-    pub(crate) fn copies_allowed(&self, pu: u32, scan: GcScan, shortage: i64) -> u32 {
-        let collection = &self.gc.units[pu as usize];
+    pub(crate) fn copies_allowed(&self, quota: u32, scan: GcScan, shortage: i64) -> u32 {
         let gain = (self.capacity_of(scan.block) - i64::from(scan.valid)).max(1);
         let copies = (shortage.max(0) as u64 * u64::from(scan.valid) / gain as u64) as i64;
         let least = i64::from(2 * self.layout.program_units);
-        copies.clamp(least, i64::from(self.most_copies(collection.quota)).max(least)) as u32
+        copies.clamp(least, i64::from(self.most_copies(quota)).max(least)) as u32
     }
 
     /// Returns the room in units that collection needs before it begins a batch of reads, within a limit of `copies` in
     /// flight; `None` if pages are read one by one.
     #[inline]
     pub(crate) fn batch_room(&self, copies: u32) -> Option<u32> {
-        let units = self.gc.order.batch_programs() * self.layout.program_units;
-        (!self.gc.order.is_page_by_page()).then_some(units.min(copies / 2))
+        if self.gc.order.is_page_by_page() {
+            return None;
+        }
+        Some((self.gc.order.batch_programs() * self.layout.program_units).min(copies / 2))
     }
 
     /// Continues collection as required after the host took room in `pu`.

@@ -52,31 +52,39 @@ impl Ftl {
             if collection.pending(purpose).superseded && self.drop_superseded(pu, purpose, out) {
                 continue;
             }
-            let own = match purpose {
-                _ if self.space.placement.is_on() => self.placed_room(pu, purpose),
-                Purpose::Collection => self.copy_room(pu),
-                Purpose::Batch => self.folded_room(pu),
+            // Usually copies have room in the block that is open for them, and the place stays in registers.
+            let usual = purpose == Purpose::Collection && !self.space.placement.is_on();
+            let room = match if usual { self.copy_room(pu) } else { None } {
+                Some(room) => room,
+                None => match self.unusual_room(pu, purpose, usual) {
+                    Some(room) => room,
+                    None => return,
+                },
             };
-            let room = own.or_else(|| self.copy_room_elsewhere(pu));
-            let Some(room) = room else { return };
             let (id, operation) = self.operations.start_bare(OperationKind::Program, room.pu);
             let sequence = self.durability.sequence.issue();
             operation.begin_program(room.extent(), Class::Collection, sequence);
-            let (taken, mut plain) = (room.units.min(pending), true);
+            let (taken, mut plain, all) = (room.units.min(pending), true, room.units == whole);
             if self.space.placement.is_on() {
                 self.count_sources(pu, purpose, taken);
             }
+            let slots = &mut self.gc.units[pu as usize].pending_mut(purpose).slots;
+            for to in &mut self.operations.slots_mut(id)[..taken as usize] {
+                let Some(slot) = slots.pop_front() else { unreachable!("{pending} slots are pending") };
+                *to = slot;
+            }
+            let first = self.operations.first_slot(id);
             for i in 0..taken {
-                let Some(slot) = self.gc.units[pu as usize].pending_mut(purpose).slots.pop_front() else {
-                    unreachable!("{pending} slots are pending")
-                };
-                self.operations.set_slot(id, i, slot);
+                let slot = self.operations.slot_at(first + i as usize);
                 debug_assert_eq!(
                     self.home(self.buffer.slots[slot].unit),
                     self.buffer.slots[slot].home,
                     "a pending copy is superseded"
                 );
-                plain &= self.settle_copy(slot, self.physical(room, i), out);
+                let physical = if all { room.unit + i } else { self.physical(room, i) };
+                if !self.settle_copy(slot, physical, out) {
+                    plain = false;
+                }
             }
             if room.pu != pu {
                 self.gc.move_copies(pu, room.pu, taken);
@@ -89,6 +97,18 @@ impl Ftl {
             self.operations[id].plain = plain;
             self.end_issue(id, room, taken, (sequence, Class::Collection), out);
         }
+    }
+
+    /// Returns room for pending copies of `pu` whose room depends on their data; if `full`, `pu` has none for any. Room
+    /// in another parallel unit comes last.
+    fn unusual_room(&mut self, pu: u32, purpose: Purpose, full: bool) -> Option<Room> {
+        let own = match purpose {
+            _ if full => None,
+            _ if self.space.placement.is_on() => self.placed_room(pu, purpose),
+            Purpose::Collection => self.copy_room(pu),
+            Purpose::Batch => self.folded_room(pu),
+        };
+        own.or_else(|| self.copy_room_elsewhere(pu))
     }
 
     /// Returns how many pending copies, from the first on, one program may hold: all, or those of one handle.

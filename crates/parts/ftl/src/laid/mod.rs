@@ -8,7 +8,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use media::{LaidBlock, LaidOut, NOBODY, PARITY, PageAddr};
-use sim::Permutation;
+use sim::{Dense, Permutation};
 
 use crate::config::Config;
 use crate::layout::{Divisor, Layout};
@@ -55,7 +55,7 @@ pub(crate) struct Deal {
 
 /// Units in random order, dealt to blocks with given numbers of valid units.
 struct Dealt {
-    entries: Vec<Entry>,
+    entries: Dense<Entry>,
     /// Blocks with valid units, by their base, and the index at which to start searching them for each bucket of units.
     by_base: Vec<u32>,
     buckets: Vec<u32>,
@@ -257,7 +257,7 @@ impl Laid {
             .collect();
         let last = |entry: &Entry| (entry.sequence + u64::from(entry.programs)).saturating_sub(1);
         let highest = entries.iter().map(last).max().unwrap_or(0);
-        let dealt = Dealt { entries, by_base, buckets, bucket_shift, by_map_base, first, deal };
+        let dealt = Dealt { entries: Dense::new(entries), by_base, buckets, bucket_shift, by_map_base, first, deal };
         Laid { resting, victims, ..Laid::new(config, Order::Dealt(dealt), highest) }
     }
 

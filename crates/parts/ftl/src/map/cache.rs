@@ -131,7 +131,7 @@ impl Ftl {
     /// Loads the translation units that writes changed, as far as the cache has or will have room for them. Host writes
     /// are not admitted while many wait: otherwise ever more changes would.
     pub(crate) fn fetch_wanted(&mut self, out: &mut Actions) {
-        if !self.map.cache.as_ref().is_some_and(MapCache::lacks_room) {
+        if !self.map.cache.as_deref().is_some_and(MapCache::lacks_room) {
             return;
         }
         if self.caches_entries() {
@@ -319,7 +319,7 @@ impl Ftl {
 
     /// Evicts the map from host memory, as far as there are slots. Returns true when none of it is left there.
     pub(crate) fn evict_away(&mut self, out: &mut Actions) -> bool {
-        for frame in self.map.cache.as_ref().map_or(Vec::new(), MapCache::away) {
+        for frame in self.map.cache.as_deref().map_or(Vec::new(), MapCache::away) {
             if !self.write_frame_back(frame, out) {
                 return false;
             }

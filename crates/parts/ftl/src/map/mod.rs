@@ -24,14 +24,18 @@ use table::Table;
 pub(crate) struct Map {
     pub(crate) table: Table,
     /// `None` if the controller holds the whole map.
-    cache: Option<MapCache>,
+    cache: Option<Box<MapCache>>,
     host: HostMemory,
 }
 
 impl Map {
     /// Creates the map of `units` logical units, all nowhere.
     pub(crate) fn new(config: &Config, units: u32, streams: &Streams) -> Map {
-        Map { table: Table::new(units), cache: MapCache::new(config, streams), host: HostMemory::default() }
+        Map {
+            table: Table::new(units),
+            cache: MapCache::new(config, streams).map(Box::new),
+            host: HostMemory::default(),
+        }
     }
 
     /// Returns true if the map is in flash, and the controller caches parts.
@@ -42,12 +46,12 @@ impl Map {
 
     /// Returns what the cache holds, and its capacity, in translation units or entries; `None` if there is no cache.
     pub(crate) fn cache_use(&self) -> Option<(u32, u32)> {
-        self.cache.as_ref().map(MapCache::filled)
+        self.cache.as_deref().map(MapCache::filled)
     }
 
     /// Returns the number of translation units; 0 if the controller holds the whole map.
     pub(crate) fn translation_count(&self) -> usize {
-        self.cache.as_ref().map_or(0, MapCache::count)
+        self.cache.as_deref().map_or(0, MapCache::count)
     }
 
     /// Returns the translation unit in flash that maps `unit`, if there is one.
@@ -71,7 +75,7 @@ impl Map {
     /// Returns true while so many changes wait for room in the cache that no host write may be admitted.
     #[inline]
     pub(crate) fn holds_writes(&self) -> bool {
-        self.cache.as_ref().is_some_and(MapCache::holds_writes)
+        self.cache.as_deref().is_some_and(MapCache::holds_writes)
     }
 
     /// Returns true if more than an eighth of the recent changes were of entries that are not cached.

@@ -6,6 +6,8 @@
 //! flash. If the cache *holds reads*, commands are handled strictly in order here: a read queues behind waiting writes
 //! (head-of-line blocking).
 
+use std::ops::Range;
+
 use media::{Action, Op, Status, Tag};
 
 use crate::buffer::slots::NIL;
@@ -47,13 +49,13 @@ impl Queue {
 }
 
 impl Ftl {
-    /// Starts a read, or queues it behind waiting writes if the cache holds reads.
+    /// Starts a read of these `sectors`, or queues it behind waiting writes if the cache holds reads.
     #[inline]
-    pub(crate) fn admit_read(&mut self, tag: Tag, out: &mut Actions) {
+    pub(crate) fn admit_read(&mut self, tag: Tag, sectors: &Range<u64>, out: &mut Actions) {
         if self.config.buffers.holds_reads && !self.requests.queue.is_empty() {
             self.queue_for_room(tag);
         } else {
-            self.read(tag, out);
+            self.read(tag, sectors, out);
         }
     }
 
@@ -89,7 +91,7 @@ impl Ftl {
             self.take_waiting(next);
             match op {
                 Op::Write => out.actions.push(Action::Ready { tag }),
-                _ => self.read(tag, out),
+                _ => self.read_waiting(tag, out),
             }
         }
     }
@@ -106,9 +108,14 @@ impl Ftl {
             self.take_waiting(next);
             match op {
                 Op::Write => self.complete(tag, Status::NoSpace, out),
-                _ => self.read(tag, out),
+                _ => self.read_waiting(tag, out),
             }
         }
+    }
+
+    /// Starts a read that has waited.
+    fn read_waiting(&mut self, tag: Tag, out: &mut Actions) {
+        self.read(tag, &self.requests.commands[tag].range(), out);
     }
 
     fn first_waiting(&self) -> Option<(Tag, &Command)> {

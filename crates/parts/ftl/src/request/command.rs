@@ -1,5 +1,7 @@
 //! Host commands in progress, by tag.
 
+use std::ops::Range;
+
 use media::{Op, Request, SECTOR, Status, Tag};
 use sim::Dense;
 
@@ -32,6 +34,14 @@ pub struct Command {
     pub handle: u8,
     /// Next command in the queue that it waits in.
     pub next: u32,
+}
+
+impl Command {
+    /// Returns its sectors.
+    #[inline]
+    pub fn range(&self) -> Range<u64> {
+        self.first..self.first + self.sectors
+    }
 }
 
 /// Host commands by tag.

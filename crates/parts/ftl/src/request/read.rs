@@ -34,12 +34,17 @@ impl Ftl {
     /// Returns the first and last unit of the range of `tag`.
     #[inline]
     pub(crate) fn range(&self, tag: Tag) -> (u32, u32) {
+        self.units_of(&self.requests.commands[tag].range())
+    }
+
+    /// Returns the first and last unit of these `sectors` of a command.
+    #[inline]
+    pub(crate) fn units_of(&self, sectors: &Range<u64>) -> (u32, u32) {
         let shift = self.layout.unit_shift - SECTOR.trailing_zeros();
-        let command = &self.requests.commands[tag];
-        debug_assert!(command.sectors > 0, "empty command");
-        let last = (command.first + command.sectors - 1) >> shift;
+        debug_assert!(!sectors.is_empty(), "empty command");
+        let last = (sectors.end - 1) >> shift;
         assert!(last < u64::from(self.config.user_units), "command exceeds the capacity of the drive");
-        ((command.first >> shift) as u32, last as u32)
+        ((sectors.start >> shift) as u32, last as u32)
     }
 
     /// Returns the part of `unit` that the command `tag` covers.
@@ -53,10 +58,10 @@ impl Ftl {
         Part { from: (from - start) as u32, sectors: (to - from) as u32, at: (from - command.first) as u32 }
     }
 
-    /// Reads the range of the command `tag`.
+    /// Reads the `sectors` of the command `tag`.
     #[inline]
-    pub(crate) fn read(&mut self, tag: Tag, out: &mut Actions) {
-        let (first, last) = self.range(tag);
+    pub(crate) fn read(&mut self, tag: Tag, sectors: &Range<u64>, out: &mut Actions) {
+        let (first, last) = self.units_of(sectors);
         self.read_units(tag, first..last + 1, false, out);
     }
 

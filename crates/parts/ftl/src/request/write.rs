@@ -1,5 +1,7 @@
 //! Host writes into RAM.
 
+use std::ops::Range;
+
 use media::{Action, Class, Move, OpId, SECTOR, Status, Tag};
 
 use crate::buffer::slots::{Holds, NIL};
@@ -10,13 +12,14 @@ use crate::request::read::{Part, sector_mask};
 use crate::{Actions, Ftl};
 
 impl Ftl {
-    pub(crate) fn write(&mut self, tag: Tag, out: &mut Actions) {
-        let (first, last) = self.range(tag);
+    /// Starts the write `tag` of these `sectors`.
+    pub(crate) fn write(&mut self, tag: Tag, sectors: Range<u64>, out: &mut Actions) {
+        let (first, last) = self.units_of(&sectors);
         let (units, limit) = (last - first + 1, self.buffer.write_limit());
         assert!(units <= limit, "a write of {units} units exceeds the write cache of {limit}");
         let command = &mut self.requests.commands[tag];
         let covered = u64::from(units) << (self.layout.unit_shift - SECTOR.trailing_zeros());
-        (command.unit, command.units, command.whole) = (first, units, command.sectors == covered);
+        (command.unit, command.units, command.whole) = (first, units, sectors.end - sectors.start == covered);
         if self.durability.is_read_only() {
             self.complete(tag, Status::NoSpace, out);
             return;
@@ -31,29 +34,28 @@ impl Ftl {
 
     /// Stores the data of a write in slots.
     pub(crate) fn store(&mut self, tag: Tag, out: &mut Actions) {
-        let Command { unit: first, units, whole, .. } = self.requests.commands[tag];
+        let Command { unit: first, units, whole, handle, sectors, fua, .. } = self.requests.commands[tag];
         self.buffer.data_arrived(units);
         for unit in first..first + units {
             let mask = if whole { self.layout.all_sectors } else { self.mask(tag, unit) };
-            self.store_unit(tag, unit, mask, out);
+            self.store_unit(tag, unit, mask, handle, out);
         }
         if self.map.has_dirty_away() {
             self.store_away(tag, first..first + units, out);
         }
         self.stats.host_units += u64::from(units);
-        self.stats.host_bytes += self.requests.commands[tag].sectors * SECTOR;
-        if self.space.placement.is_on() {
-            let Command { handle, sectors, .. } = self.requests.commands[tag];
-            if let Some(of_handle) = self.space.placement.stats.get_mut(handle as usize) {
-                of_handle.host_bytes += sectors * SECTOR;
-            }
+        self.stats.host_bytes += sectors * SECTOR;
+        if self.space.placement.is_on()
+            && let Some(of_handle) = self.space.placement.stats.get_mut(handle as usize)
+        {
+            of_handle.host_bytes += sectors * SECTOR;
         }
         if !self.requests.queue.is_empty() {
             // Overwritten data freed its room, and the new data may be the only way to free more.
             self.admit(out);
         }
         let buffers = &self.config.buffers;
-        if (buffers.write_back && !self.requests.commands[tag].fua) || buffers.protected {
+        if (buffers.write_back && !fua) || buffers.protected {
             self.complete(tag, Status::Ok, out);
         } else {
             self.wait_durable(tag);
@@ -71,9 +73,9 @@ impl Ftl {
         sector_mask(part.from, part.sectors)
     }
 
-    /// Stores the sectors in `mask` of `unit` in a slot, which becomes dirty.
+    /// Stores the sectors in `mask` of `unit`, which are data of `handle`, in a slot, which becomes dirty.
     #[inline]
-    fn store_unit(&mut self, tag: Tag, unit: u32, mask: u64, out: &mut Actions) {
+    fn store_unit(&mut self, tag: Tag, unit: u32, mask: u64, handle: u8, out: &mut Actions) {
         let all = self.layout.all_sectors;
         if mask == all {
             self.durability.replace(unit);
@@ -87,7 +89,7 @@ impl Ftl {
         let slot = match location.place(self.buffer.slots.count()) {
             DecodedLocation::Buffer(slot) if matches!(self.buffer.slots[slot].holds, Holds::Dirty | Holds::Clean) => {
                 present = true;
-                self.write_over(slot, self.requests.commands[tag].handle);
+                self.write_over(slot, handle);
                 slot
             }
             place => {
@@ -95,7 +97,6 @@ impl Ftl {
                     DecodedLocation::Buffer(moving) => self.buffer.slots[moving].home,
                     _ => location,
                 };
-                let handle = self.requests.commands[tag].handle;
                 let slot = self.buffer.dirty.take(&mut self.buffer.slots, unit, home, mask, handle);
                 *entry = Location::buffer(slot);
                 if self.map.has_host_memory() {

@@ -90,7 +90,17 @@ impl ParallelUnit {
         self.room = self.count_room(layout);
     }
 
+    /// Passes the next program of `open`, the open block of `stream`, which is no longer open after its last.
     #[inline]
+    fn advance(&mut self, stream: Stream, open: WritePoint, layout: &Layout) {
+        let WritePoint { block, next, end } = open;
+        *self.write_point_mut(stream) = (next + 1 != end).then_some(WritePoint { block, next: next + 1, end });
+        if stream != Stream::Slc {
+            let passed = layout.data_after(end - next) - layout.data_after(end - next - 1);
+            self.room -= u64::from(passed * layout.program_units);
+        }
+    }
+
     fn count_room(&self, layout: &Layout) -> u64 {
         let rest = |stream: Stream| self.write_point(stream).map_or(0, |open| layout.data_after(open.end - open.next));
         let mut rest = rest(Stream::Host) + rest(Stream::Copy);
@@ -115,10 +125,8 @@ impl ParallelUnit {
     #[inline]
     pub(crate) fn write_point(&self, stream: Stream) -> Option<WritePoint> {
         match stream {
-            Stream::Host => self.write_points[0],
-            Stream::Copy => self.write_points[1],
-            Stream::Slc => self.write_points[2],
             Stream::Placed(n) => self.placed[n as usize],
+            Stream::Host | Stream::Copy | Stream::Slc => self.write_points[stream.place()],
         }
     }
 
@@ -126,10 +134,8 @@ impl ParallelUnit {
     #[inline]
     fn write_point_mut(&mut self, stream: Stream) -> &mut Option<WritePoint> {
         match stream {
-            Stream::Host => &mut self.write_points[0],
-            Stream::Copy => &mut self.write_points[1],
-            Stream::Slc => &mut self.write_points[2],
             Stream::Placed(n) => &mut self.placed[n as usize],
+            Stream::Host | Stream::Copy | Stream::Slc => &mut self.write_points[stream.place()],
         }
     }
 
@@ -309,7 +315,12 @@ impl Ftl {
         let l = &self.space.parallel_units[pu as usize];
         // A shared block that was opened for copies as the last free one is reserved for them.
         let open = l.write_point(stream).is_some() && (stream != Stream::Copy || self.is_reserved(pu, 0));
-        open || (self.is_open_reserved(pu) && self.takes_more(pu))
+        open || self.may_open(pu)
+    }
+
+    /// Returns true if `pu` may open a block for the host.
+    fn may_open(&self, pu: u32) -> bool {
+        self.is_open_reserved(pu) && self.takes_more(pu)
     }
 
     /// Returns true if `pu` may open a block for the host and still leave collection the blocks it needs.
@@ -426,8 +437,7 @@ impl Ftl {
                 l = &mut self.space.parallel_units[pu as usize];
             }
             let full = next + 1 == end;
-            *l.write_point_mut(stream) = (!full).then_some(WritePoint { block, next: next + 1, end });
-            l.room_changed(&self.layout);
+            l.advance(stream, WritePoint { block, next, end }, &self.layout);
             let mounted = !l.ahead.is_empty();
             let room = self.room_at(pu, block, program);
             let used = room.units > 0 && !(mounted && self.done_before(pu, block, program));

@@ -13,6 +13,7 @@ use crate::channel::{COMMANDS, DATA};
 use crate::config::Config;
 use crate::die::{Die, DieStats, NOWHERE, Phase};
 use crate::nand::{Event, Nand};
+use crate::schedule::is_taken;
 use crate::schedule::op::{HOST, MAP, NONE, OpKind, REST};
 
 /// Read state of every die's planes; empty unless they read independently.
@@ -164,7 +165,7 @@ impl Nand {
     /// Returns the next step of `die`.
     fn turn_of_planes(&self, die: usize) -> Turn {
         let d = &self.dies[die];
-        if self.is_taken(d) {
+        if is_taken(&self.tables, d) {
             return Turn::Nothing;
         }
         let id = self.turn(d);

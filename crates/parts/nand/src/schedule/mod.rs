@@ -13,30 +13,40 @@ use crate::channel::{COMMANDS, Channel, DATA};
 use crate::die::{Die, Phase};
 use crate::nand::{Event, Nand, lane};
 use crate::schedule::op::{HOST, MAP, NONE, Op, OpKind, REST};
+use crate::tables::Tables;
+
+/// Returns the next read of the host, if only such reads wait for the die and it can read: the usual case.
+#[inline]
+fn next_read(tables: &Tables, d: &Die) -> Option<u32> {
+    let [host, map, rest] = d.queues.map(|q| q.head);
+    let free = d.phase == Phase::Idle && (d.out == NONE || tables.cache_read);
+    let only = free && d.suspended & map & rest == NONE && !tables.independent;
+    (only && host != NONE).then_some(host)
+}
+
+/// Returns whether a die's array is busy with work that excludes any other start.
+#[inline]
+pub(crate) fn is_taken(tables: &Tables, d: &Die) -> bool {
+    d.phase != Phase::Idle && !tables.overlaps
+}
 
 impl Nand {
-    /// Returns the next read of the host, if only such reads wait for the die and it can read: the usual case.
-    #[inline]
-    fn next_read(&self, d: &Die) -> Option<u32> {
-        let [host, map, rest] = d.queues.map(|q| q.head);
-        let free = d.phase == Phase::Idle && (d.out == NONE || self.tables.cache_read);
-        let only = free && d.suspended & map & rest == NONE && !self.tables.independent;
-        (only && host != NONE).then_some(host)
-    }
-
     /// A die and its channel are free again: continues the work that waits for either.
     #[inline]
     pub(crate) fn released<S: Schedule<Event>>(&mut self, now: Time, die: usize, number: usize, s: &mut S) {
-        if self.channels[number].waiting == 0 {
-            return match self.next_read(&self.dies[die]) {
+        let Nand { tables, dies, channels, .. } = self;
+        let (d, channel) = (&dies[die], &mut channels[number]);
+        let next = next_read(tables, d);
+        if channel.waiting == 0 {
+            return match next {
                 Some(id) => self.start_next_read(now, die, id, s),
                 None => self.advance(now, die, s),
             };
         }
-        match self.next_read(&self.dies[die]) {
+        match next {
             // Other dies wait for the channel, too: join them.
-            Some(_) => self.channels[number].enlist(&mut self.dies, die as u32, COMMANDS),
-            None if self.dies[die].load != 0 && !self.is_taken(&self.dies[die]) => self.join(now, die, s),
+            Some(_) => channel.enlist(dies, die as u32, COMMANDS),
+            None if d.load != 0 && !is_taken(tables, d) => self.join(now, die, s),
             None => {}
         }
         self.grant(now, number, s);
@@ -61,16 +71,10 @@ impl Nand {
         }
     }
 
-    /// Returns whether a die's array is busy with work that excludes any other start.
-    #[inline]
-    pub(crate) fn is_taken(&self, d: &Die) -> bool {
-        d.phase != Phase::Idle && !self.tables.overlaps
-    }
-
     /// Returns the waiting operation that a die can start now.
     #[inline]
     fn pick(&self, d: &Die) -> Option<u32> {
-        if self.is_taken(d) {
+        if is_taken(&self.tables, d) {
             return None;
         }
         let id = self.turn(d);
@@ -215,20 +219,20 @@ impl Nand {
     #[inline(always)]
     pub(crate) fn grant<S: Schedule<Event>>(&mut self, now: Time, number: usize, s: &mut S) {
         loop {
-            let channel = &mut self.channels[number];
+            let Nand { tables, dies, channels, config, .. } = self;
+            let channel = &mut channels[number];
             if channel.waiting == 0 {
                 return;
             }
             if !channel.is_released(now) {
                 return wake(channel, number, s);
             }
-            let (list, die) = channel.next(&mut self.dies, &self.config.scheduling);
-            let d = &self.dies[die as usize];
+            let (list, die, d) = channel.next(dies, &config.scheduling);
             if list != COMMANDS && d.out != NONE {
                 // The end of the transfer serves the waiting dies.
                 return self.transfer(now, die as usize, s);
             }
-            if let Some(id) = self.next_read(d) {
+            if let Some(id) = next_read(tables, d) {
                 self.start_next_read(now, die as usize, id, s);
             } else {
                 self.grant_other(now, number, die, list, s);

@@ -15,7 +15,7 @@ impl Nand {
     #[inline]
     pub(crate) fn array_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> Option<(OpId, Status)> {
         let dies_at = self.channels.len() as u32;
-        let Nand { tables, ops, dies, channels, log, energy, .. } = self;
+        let Nand { tables, ops, dies, channels, log, energy, config, .. } = self;
         let d = &mut dies[die];
         // A suspended operation leaves its old event behind. If another operation ends at that time, either event
         // serves.
@@ -24,11 +24,16 @@ impl Nand {
             return None;
         }
         let (id, begin) = (d.array, d.begin);
-        let op = &ops[id];
+        let (op, span) = (&mut ops[id], now - begin);
         if op.kind != OpKind::Read {
-            return Some((OpId(id), self.write_end(now, die, s)));
+            let (kind, next, waits) = (op.kind, d.input, d.end_write(op.kind, span));
+            op.active = false;
+            let power = if kind == OpKind::Program { config.power.program_uw } else { config.power.erase_uw };
+            energy[kind as usize] += Energy::of_power(power * u64::from(op.plane_count), span);
+            s.span(Track(dies_at + die as u32), kind.name(), begin, now);
+            log.note(id, op, Step::Array, begin, now);
+            return Some((OpId(id), self.write_end(now, (id, kind), die, (next, waits), s)));
         }
-        let span = now - begin;
         d.stats.reads += 1;
         d.stats.reading += span;
         if op.plane_count > 1 {
@@ -74,31 +79,17 @@ impl Nand {
         }
     }
 
-    /// Ends a program or an erase in a die's array. Returns its result.
+    /// Continues after the array of `die` has ended the program or erase `id`: with the program `next`, if there is one,
+    /// and other operations if any `waits`. Returns the result.
     #[inline]
-    fn write_end<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) -> Status {
-        let dies_at = self.channels.len() as u32;
-        let Nand { ops, dies, log, energy, config, .. } = self;
-        let d = &mut dies[die];
-        let (id, begin, next) = (d.array, d.begin, d.input);
-        (d.array, d.phase, d.overtaken) = (NONE, Phase::Idle, 0);
-        d.load -= 1;
-        let waits = d.load != 0;
-        let op = &mut ops[id];
-        op.active = false;
-        let (kind, span) = (op.kind, now - begin);
-        let power = if kind == OpKind::Program {
-            d.stats.programs += 1;
-            d.stats.programming += span;
-            config.power.program_uw
-        } else {
-            d.stats.erases += 1;
-            d.stats.erasing += span;
-            config.power.erase_uw
-        };
-        energy[kind as usize] += Energy::of_power(power * u64::from(op.plane_count), span);
-        s.span(Track(dies_at + die as u32), kind.name(), begin, now);
-        log.note(id, op, Step::Array, begin, now);
+    fn write_end<S: Schedule<Event>>(
+        &mut self,
+        now: Time,
+        (id, kind): (u32, OpKind),
+        die: usize,
+        (next, waits): (u32, bool),
+        s: &mut S,
+    ) -> Status {
         if kind == OpKind::Program && now >= self.second_ends {
             self.set_clock(now);
         }

@@ -10,10 +10,12 @@ impl Nand {
     /// If reads of the host or the map wait for a die, suspends its program or erase, where allowed and worthwhile.
     #[inline]
     pub(crate) fn consider_suspension<S: Schedule<Event>>(&mut self, now: Time, die: usize, s: &mut S) {
+        if !self.tables.suspends {
+            return;
+        }
         let d = &self.dies[die];
         // Usually no read waits, or another one occupies the array; then there is nothing to decide.
-        let wanted = self.tables.suspends && Nand::urgent_waits(d);
-        if wanted && d.phase == Phase::Busy && self.ops[d.array].kind != OpKind::Read {
+        if Nand::urgent_waits(d) && d.phase == Phase::Busy && self.ops[d.array].kind != OpKind::Read {
             self.suspend_for_reads(now, die, s);
         }
     }

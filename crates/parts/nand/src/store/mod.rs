@@ -21,6 +21,7 @@ use crate::config::Order;
 use std::borrow::Borrow;
 
 use media::{BlockAddr, Geometry, PageAddr};
+use sim::Dense;
 
 pub use image::{IMAGE_VERSION, ImageError};
 use laid::Laid;
@@ -71,12 +72,13 @@ const FAR: u16 = u16::MAX;
 pub struct Store {
     geometry: Geometry,
     order: Order,
-    blocks: Vec<Entry>,
+    blocks: Dense<Entry>,
     slots: Slots,
     rares: Rares,
     units_per_page: usize,
-    /// Blocks per plane, and per die.
-    plane_blocks: usize,
+    /// Mask of the planes that a die does not have.
+    other_planes: u16,
+    /// Blocks per die.
     die_blocks: usize,
     /// Pages of a block after its first, if they are programmed in order and no payload is kept.
     quick_pages: u32,
@@ -117,11 +119,11 @@ impl Store {
         Store {
             geometry: *geometry,
             order,
-            blocks: vec![[0; 3]; blocks],
+            blocks: Dense::new(vec![[0; 3]; blocks]),
             slots: Slots::new(geometry, unit_payload, blocks),
             rares: Rares::new(),
             units_per_page: geometry.units_per_page() as usize,
-            plane_blocks: geometry.blocks as usize,
+            other_planes: u16::MAX.checked_shl(geometry.planes).unwrap_or(0),
             die_blocks: geometry.blocks as usize * geometry.planes as usize,
             quick_pages: if quick { geometry.pages - 1 } else { 0 },
             kind,
@@ -186,13 +188,13 @@ impl Store {
         let slc = u32::from(slc) * SLC;
         let (mut units, mut planes) = (units.into_iter().map(|unit| *unit.borrow()), page.planes.0);
         while planes & planes.wrapping_sub(1) != 0 {
-            let block = first + planes.trailing_zeros() as usize * self.plane_blocks;
+            let block = first + planes.trailing_zeros() as usize * self.plane_blocks();
             planes &= planes - 1;
             self.program_one_of_several(block, page.page, sequence, slc, &mut units);
         }
         // Usually there is only one plane; of several, the last one.
         if planes != 0 {
-            let block = first + planes.trailing_zeros() as usize * self.plane_blocks;
+            let block = first + planes.trailing_zeros() as usize * self.plane_blocks();
             self.program_plane(block, page.page, sequence, slc, &mut units);
         }
         assert!(units.next().is_none(), "too many units for a program");
@@ -241,7 +243,7 @@ impl Store {
         if planes & planes.wrapping_sub(1) != 0 {
             return None;
         }
-        let block = self.first_block(page.block()) + planes.trailing_zeros() as usize * self.plane_blocks;
+        let block = self.first_block(page.block()) + planes.trailing_zeros() as usize * self.plane_blocks();
         self.take_plain(block, page.page, sequence, u32::from(slc) * SLC)
     }
 
@@ -403,7 +405,7 @@ impl Store {
     pub fn erase(&mut self, block: BlockAddr) {
         let first = self.first_block(block);
         for plane in block.planes.iter() {
-            let index = first + plane as usize * self.plane_blocks;
+            let index = first + plane as usize * self.plane_blocks();
             let [slot, erases, state] = self.blocks[index];
             assert!(state & BAD == 0, "erase of bad block {index}");
             if slot != 0 {
@@ -434,7 +436,7 @@ impl Store {
         self.any_torn = true;
         let first = self.first_block(page.block());
         for plane in page.planes.iter() {
-            let block = first + plane as usize * self.plane_blocks;
+            let block = first + plane as usize * self.plane_blocks();
             self.settle(block);
             self.take_page(block, page.page, self.last_sequence(block), u32::from(slc) * SLC);
             self.note_rare(block, TORN, page.page, What::Torn);
@@ -460,7 +462,7 @@ impl Store {
         self.any_torn = true;
         let first = self.first_block(block);
         for plane in block.planes.iter() {
-            let index = first + plane as usize * self.plane_blocks;
+            let index = first + plane as usize * self.plane_blocks();
             self.settle(index);
             if let Some(laid) = &mut self.laid {
                 laid.erased(index);
@@ -478,7 +480,8 @@ impl Store {
     pub fn mark_bad(&mut self, block: BlockAddr) {
         let first = self.first_block(block);
         for plane in block.planes.iter() {
-            self.blocks[first + plane as usize * self.plane_blocks][STATE] |= BAD;
+            let index = first + plane as usize * self.plane_blocks();
+            self.blocks[index][STATE] |= BAD;
         }
     }
 
@@ -516,9 +519,13 @@ impl Store {
     }
 
     #[inline]
+    fn plane_blocks(&self) -> usize {
+        self.geometry.blocks as usize
+    }
+
+    #[inline]
     fn first_block(&self, block: BlockAddr) -> usize {
-        let exists =
-            (block.block as usize) < self.plane_blocks && u32::from(block.planes.0) >> self.geometry.planes == 0;
+        let exists = (block.block as usize) < self.plane_blocks() && block.planes.0 & self.other_planes == 0;
         if !exists {
             self.refuse_block(block.die, block.planes.0, block.block);
         }

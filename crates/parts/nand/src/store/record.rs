@@ -201,7 +201,7 @@ impl Store {
     /// Returns the address of a page of block `number`, and its plane.
     fn address(&self, number: usize, page: u32) -> (PageAddr, u32) {
         let (die, within) = (number / self.die_blocks, number % self.die_blocks);
-        let (plane, block) = (within / self.plane_blocks, within % self.plane_blocks);
+        let (plane, block) = (within / self.plane_blocks(), within % self.plane_blocks());
         let planes = PlaneMask::one(plane as u32);
         (PageAddr { die: die as u16, planes, block: block as u32, page }, plane as u32)
     }

@@ -237,7 +237,7 @@ impl Flash for Store {
     /// If the page is erased.
     #[inline]
     fn logical(&self, page: PageAddr, plane: u32) -> &[u32] {
-        let block = self.first_block(page.block()) + plane as usize * self.plane_blocks;
+        let block = self.first_block(page.block()) + plane as usize * self.plane_blocks();
         let [slot, _, state] = self.blocks[block];
         // Nothing is torn in the block, and every page before this one is programmed.
         let plain = state & (TORN | ERASE_TORN | LAID) == 0 && state / PAGE > page.page && self.order == Order::InOrder;
