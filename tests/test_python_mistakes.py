@@ -91,11 +91,18 @@ def test_numbers_of_numpy_are_numbers() -> None:
 def test_reads_of_an_empty_drive_are_told(tmp_path: Path) -> None:
     job = tmp_path / "reads.fio"
     job.write_text("[reads]\nrw=randread\nbs=4k\nnumber_ios=50\n")
-    told = "the drive was empty: no read accessed the flash (precondition: fill writes it first)"
-    assert told in nandram.run(TINY, job).notes
-    assert told not in nandram.run(TINY, job, precondition="fill").notes
-    job.write_text("[both]\nrw=randrw\nbs=4k\nnumber_ios=50\n")
-    assert told not in nandram.run(TINY, job).notes
+    told = "empty drive: no read found data, which takes no access to the flash (precondition: fill writes it first)"
+    empty = nandram.run(TINY, job, precondition="none")
+    assert told in empty.notes
+    assert empty.rows()[0][3:] == ["not shown"] * 7
+    assert "figures not shown (empty-drive" in repr(empty)
+    by_default = nandram.run(TINY, job)
+    assert told not in by_default.notes
+    assert by_default.manifest["options"]["precondition"] == "auto"
+    assert by_default.inside["preparation"]["kind"] == "fill"
+    assert "prepared by default as fill: the workload reads what it has not written" in by_default.notes
+    job.write_text("[writes]\nrw=randwrite\nbs=4k\nnumber_ios=50\n")
+    assert nandram.run(TINY, job).inside["preparation"]["kind"] == "none"
 
 
 def test_the_version_is_told() -> None:

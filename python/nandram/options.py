@@ -31,6 +31,18 @@ class Precondition(StrEnum):
     """The steady state after a pause."""
 
 
+class RunPrecondition(StrEnum):
+    """State of a drive before a run, chosen or by default."""
+
+    AUTO = "auto"
+    """Filled if the workload reads what it has not written, else ``none``."""
+    NONE = Precondition.NONE
+    FILL = Precondition.FILL
+    RANDOM = Precondition.RANDOM
+    STEADY = Precondition.STEADY
+    RESTED = Precondition.RESTED
+
+
 class ContinueOnError(StrEnum):
     """Failed requests that are counted and do not end their job."""
 
@@ -50,7 +62,7 @@ class RunOptions(TypedDict):
     timeline: bool
     wrap: bool
     """Whether trace addresses beyond the drive's capacity wrap around; otherwise they are an error."""
-    precondition: NotRequired[Precondition]
+    precondition: NotRequired[RunPrecondition]
     cache: NotRequired[str]
     """Cache folder for prepared drives; without it, none are cached."""
     warm_up: NotRequired[str]
@@ -111,7 +123,7 @@ def run_options(
         wrap=wrap,
     )
     if precondition is not None:
-        options["precondition"] = Precondition(one_of("precondition", precondition, tuple(Precondition)))
+        options["precondition"] = RunPrecondition(one_of("precondition", precondition, tuple(RunPrecondition)))
     if replay is not None:
         _set_replay(options, replay)
     if warm_up is not None:

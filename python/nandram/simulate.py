@@ -47,8 +47,9 @@ def run(
     ``time=0:us,op=2,offset=3:sectors,bytes=4``. `continue_on_error`: fio's key, for traces and for jobs without it:
     ``none``, ``read``, ``write``, ``io``, ``verify`` or ``all``; any other error ends its job. `precondition`:
     ``none``, ``fill`` (written once in order), ``random`` (then overwritten at random until write amplification
-    settles), ``steady`` (that state, computed from theory) or ``rested`` (the steady state after a pause). `warm_up`,
-    excluded from the statistics: ``detect``, ``keep`` (exclude nothing) or a time such as ``50ms``. `cache`: cache
+    settles), ``steady`` (that state, computed from theory), ``rested`` (the steady state after a pause) or ``auto``,
+    the default: ``fill`` if the workload reads what it has not written, else ``none``. `warm_up`, excluded from the
+    statistics: ``detect``, ``keep`` (exclude nothing) or a time such as ``50ms``. `cache`: cache
     folder for prepared drives, None for no cache, or ``default``: ``$NANDRAM_CACHE``, or ``nandram`` in the user's
     cache folder. `set`: changes of the system, as in `load_system`.
 
@@ -106,7 +107,7 @@ def _drives(cache: str | os.PathLike[str] | None, precondition: str | None) -> t
     if cache is None:
         return None, None
     kept = default_cache() if cache == "default" else os.fspath(cache)
-    if precondition in (None, "none"):
+    if precondition in (None, "auto", "none"):
         return kept, None
     from nandram.folders import check
 

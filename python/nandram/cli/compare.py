@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nandram.cli.run import whole_number
-from nandram.options import Precondition
+from nandram.options import RunPrecondition
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +24,7 @@ def compare(
         ),
     ] = None,
     seeds: Annotated[str, typer.Option(metavar="N", help="Runs of each system, with seeds 1 to N.")] = "5",
-    precondition: Annotated[Precondition | None, typer.Option(help="Drive state, as in `nandram run`.")] = None,
+    precondition: Annotated[RunPrecondition | None, typer.Option(help="Drive state, as in `nandram run`.")] = None,
     replay: Annotated[str | None, typer.Option(metavar="MODE", help="Replay of traces, as in `nandram run`.")] = None,
     jobs: Annotated[
         str | None, typer.Option(metavar="N", help="Number of parallel runs. [default: one per processor]")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nandram.errors import UserError
-from nandram.options import ContinueOnError, Payload, Precondition
+from nandram.options import ContinueOnError, Payload, RunPrecondition
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -78,11 +78,11 @@ def run(
         ),
     ] = None,
     precondition: Annotated[
-        Precondition | None,
+        RunPrecondition | None,
         typer.Option(
             help="Drive state before the run: none (empty), fill (written once), random (then overwritten at random "
-            "until steady), steady (that state, computed analytically), rested (steady, after an idle period). "
-            "[default: none]",
+            "until steady), steady (that state, computed analytically), rested (steady, after an idle period), auto "
+            "(fill if the workload reads what it has not written, else none). [default: auto]",
         ),
     ] = None,
     warm_up: Annotated[

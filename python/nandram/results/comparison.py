@@ -198,6 +198,8 @@ def _run_settings(side: _Side) -> dict[str, str]:
         found[f"job {name}: group"] = str(job["groupid"])
     found["workload_sha256"] = manifest["workload_sha256"][:12]
     found |= {name: str(value) for name, value in manifest["options"].items()}
+    # The state that an automatic choice led to.
+    found["precondition"] = result.inside["preparation"]["kind"]
     cut_as_asked = found["warm_up"].removesuffix("ps")
     if cut_as_asked.isdigit():
         found["warm_up"] = units.duration(int(cut_as_asked) / 1000)

@@ -20,7 +20,7 @@ typedef struct nandram_sim nandram_sim;
 /* A device. Unset members must be 0 or NULL. */
 typedef struct {
     const char *system;  /* a preset's name or a system file's path */
-    const char *set;     /* changes, each `key=value`, separated by newlines; `scale=1/64` for a smaller copy */
+    const char *set;     /* changes, each `key=value`, separated by newlines; `scale=1/16` for a smaller copy */
     const char *prepare; /* state of a drive: "none" (default), "fill", "random", "steady" or "rested" */
     const char *cache;   /* folder for prepared drives; NULL for none */
     const char *name;    /* name in messages and results; default: the system */

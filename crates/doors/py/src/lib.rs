@@ -215,8 +215,7 @@ fn output(
         }
         None => None,
     };
-    let preparation = summary["nandram"]["preparation"]["kind"].as_str().expect("every summary names the preparation");
-    let manifest = manifest::manifest(system, named, sets, workload, options, preparation);
+    let manifest = manifest::manifest(system, named, sets, workload, options);
     Ok(RunOutput {
         summary_json: format!("{summary:#}\n"),
         manifest_json: format!("{manifest:#}\n"),

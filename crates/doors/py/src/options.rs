@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ::storage::manifest;
 use ::storage::prepare::Preparation;
 use ::storage::run::{RunOptions, WarmUp};
 use nand::PayloadKind;
@@ -129,6 +130,10 @@ fn set(found: &mut RunOptions, all: &Bound<'_, PyDict>, key: &str, value: &Bound
         }
         "precondition" => {
             let name: String = get(value)?;
+            if name == manifest::AUTO {
+                found.preparation = None;
+                return Ok(());
+            }
             let known = Preparation::NAMES.iter().find(|(n, _)| *n == name);
             found.preparation = Some(known.ok_or_else(|| format!("found `{name}`"))?.1);
         }

@@ -80,9 +80,9 @@ fn light_load(preparation: Preparation, gap: Time, count: u32) -> (f64, f64) {
 
 #[test]
 fn a_light_load_copies_what_it_calls_for() {
-    // A write every 5 ms leaves no idle time.
+    // A write every 5 ms leaves no idle time. The SLC cache is full of old data at first, of which few units are folded.
     let (copied, called_for) = light_load(Preparation::Steady, Time::from_ms(5), 400);
-    assert!(copied > 0.5 * called_for && copied < 1.2 * called_for, "{copied} {called_for}");
+    assert!(copied > 0.4 * called_for && copied < 1.2 * called_for, "{copied} {called_for}");
     // A write every 50 ms does, but a rested drive has no other work.
     let (copied, called_for) = light_load(Preparation::Rested, Time::from_ms(50), 1600);
     assert!(copied > 2.0 * SLC_BLOCK as f64 && copied < 1.2 * called_for, "{copied} {called_for}");

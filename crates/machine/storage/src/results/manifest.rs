@@ -7,17 +7,12 @@ use workload::{Beyond, Replay};
 use crate::run::{RunOptions, WarmUp};
 use system::System;
 
+/// Name of the state of a drive that a run chooses by itself.
+pub const AUTO: &str = "auto";
+
 /// Returns the manifest of a run: the resolved system with the origin and the basis of each value, the options,
-/// versions and content hashes. `named` is the system's name on the command line, `changes` are the `--set` arguments,
-/// and `preparation` is the state of the drive at the start.
-pub fn manifest(
-    system: &System,
-    named: &str,
-    changes: &[String],
-    workload: &str,
-    options: &RunOptions,
-    preparation: &str,
-) -> Value {
+/// versions and content hashes. `named` is the system's name on the command line, and `changes` are the `--set` arguments.
+pub fn manifest(system: &System, named: &str, changes: &[String], workload: &str, options: &RunOptions) -> Value {
     let bytes = std::fs::read(workload).unwrap_or_default();
     let workload_hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     json!({
@@ -30,7 +25,7 @@ pub fn manifest(
         "workload_sha256": workload_hash,
         "options": {
             "payload": format!("{:?}", options.payload).to_lowercase(),
-            "precondition": preparation,
+            "precondition": options.preparation.map_or(AUTO.to_owned(), |preparation| preparation.to_string()),
             "replay": replay(options.replay),
             "wrap": options.beyond == Beyond::Wrap,
             "warm_up": warm_up(options.warm_up),

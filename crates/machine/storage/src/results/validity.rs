@@ -137,7 +137,7 @@ fn little_written(system: &System, figures: &Figures<'_>) -> Option<Note> {
     let prepared = matches!(figures.prepared.preparation, Preparation::Steady | Preparation::Rested);
     (prepared && written < TELLING && stats.programmed_copy > 0).then(|| {
         let text = format!(
-            "write amplification: not shown for {:.2} % of a drive write; most of the {} copied units result from the \
+            "write amplification: not shown for {:.3} % of a drive write; most of the {} copied units result from the \
              preparation",
             100.0 * written,
             stats.programmed_copy

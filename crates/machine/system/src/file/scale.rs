@@ -3,10 +3,12 @@
 //! The copy has as many blocks as the drive, each with fewer pages. Free blocks, open blocks, victims and the reserve of
 //! collection thus shrink with the flash, and over-provisioning and write amplification stay. One erase in so many takes
 //! time, so that erases take the same share of it. Caches of data that is read again and of the map shrink too; the write
-//! cache does not, since it serves the dies, whose number and times stay the same.
+//! cache does not, since it serves the dies, whose number and times stay the same. A drive with zones keeps their size, and
+//! has fewer.
 //!
-//! A block must keep enough programs for the slack of collection and for its batches. Below that, the copy would be
-//! another drive, and is refused.
+//! A block must keep enough programs for the slack of collection and for its batches. Below that, the number of blocks
+//! shrinks as far as the reserve of collection stays the same part of them. Below that, the copy would be another drive, and
+//! is refused.
 
 use device::nvme::MEMORY_PAGE;
 use nand::PayloadKind;
@@ -23,6 +25,10 @@ const LARGEST: u64 = 65536;
 /// Least number of programs in a block of a parallel unit: pacing lets the host take an eighth of a block, and at least two
 /// programs.
 const PROGRAMS: u32 = 16;
+/// Least number of free blocks at which collection starts that may be the part of a larger one.
+const LEAST_START: u32 = 8;
+/// Part of the flash that collection may keep free or open in a copy with fewer blocks.
+const RESERVE_MAX: f64 = 0.001;
 /// Pages of a die that collection reads in a row, beyond which more change little: 8 to 64 change steady writes of
 /// `nvme-client-tlc` by 3 % at most.
 const BATCH: u32 = 16;
@@ -46,14 +52,15 @@ pub(crate) fn scaled(chain: &Chain, sets: &[(&str, &str)]) -> Result<System, Sys
     }
     let parts =
         Parts::new(&whole, PayloadKind::None).map_err(|error| SystemError::value(&place, KEY, error.to_string()))?;
-    let limit = limit(&whole, ftl::rows(&parts.ftl));
+    let rows = ftl::rows(&parts.ftl);
+    let limit = limit(&whole, rows);
     if part > limit {
         let why = format!("found 1/{part}, expected at least 1/{limit}: a smaller copy is no longer the same drive");
         return Err(SystemError::value(&place, KEY, why));
     }
     let refused =
         |why: String| SystemError::value(&place, KEY, format!("found 1/{part}, expected a larger copy: {why}"));
-    let changes = changes(&whole, part);
+    let changes = changes(&whole, part, rows);
     let more = changes.iter().map(|(key, value)| (*key, value.as_str()));
     let all: Vec<(&str, &str)> = rest.iter().copied().chain(more).collect();
     let system = System::plain(chain.clone(), &all).map_err(|error| refused(error.to_string()))?;
@@ -77,20 +84,47 @@ fn limit(whole: &System, rows: u32) -> u64 {
         let (count, active) = (whole.zones.count.unwrap_or(whole.flash.blocks), whole.zones.active.unwrap_or(1));
         return u64::from((count / active / 2).max(1));
     }
-    // Collection reads at most a quarter of a block at once.
-    let least = PROGRAMS.div_ceil(rows).max(4 * whole.ftl.gc.batch.min(BATCH));
+    shrinking_pages(whole, rows) * shrinking_blocks(whole)
+}
+
+/// Returns the largest factor by which the pages of a block may shrink.
+fn shrinking_pages(whole: &System, rows: u32) -> u64 {
+    // Collection sets a program of each block aside, which may be a quarter of the space that it has, and reads at most a
+    // quarter of a block at once.
+    let spare = whole.raw_bytes as f64 / whole.user_bytes as f64 - 1.0 - reserve(whole);
+    let programs = PROGRAMS.max((4.0 / spare.max(0.01)) as u32);
+    let least = programs.div_ceil(rows).max(4 * whole.ftl.gc.batch.min(BATCH));
     u64::from((whole.flash.pages / least).max(1))
 }
 
-/// Returns the changed keys of a copy of 1/`part`.
-fn changes(whole: &System, part: u64) -> Vec<(&'static str, String)> {
+/// Returns the largest factor by which the number of blocks may shrink, and with it the reserve of collection: one that
+/// leaves it at least eight blocks, or too small to matter.
+fn shrinking_blocks(whole: &System) -> u64 {
+    let start = whole.ftl.gc.start;
+    match start >= 8 * LEAST_START {
+        true => u64::from(start / LEAST_START),
+        false => (RESERVE_MAX / reserve(whole)).max(1.0) as u64,
+    }
+}
+
+/// Returns the part of the flash that collection keeps free or open.
+fn reserve(whole: &System) -> f64 {
+    f64::from(whole.ftl.gc.start + 3) / f64::from(whole.flash.blocks)
+}
+
+/// Returns the changed keys of a copy of 1/`part`; `rows` as in [`limit`].
+fn changes(whole: &System, part: u64, rows: u32) -> Vec<(&'static str, String)> {
     let (flash, unit) = (&whole.flash, whole.ftl.unit);
     let line = u64::from(flash.cell.bits());
     let before = u64::from(flash.pages) * u64::from(flash.blocks);
-    // Whole word lines: at least as many pages as asked for, and fewer blocks in return.
+    // Pages shrink first, then the number of blocks. Whole word lines: at least as many pages as asked for, and fewer blocks in
+    // return.
+    let fewer = part.div_ceil(part.min(shrinking_pages(whole, rows)));
     let pages = match whole.has_zones() {
         true => u64::from(flash.pages),
-        false => u64::from(flash.pages).div_ceil(part * line) * line,
+        false => {
+            (u64::from(flash.pages) * fewer).div_ceil(part * line).min(u64::from(flash.pages).div_ceil(line)) * line
+        }
     };
     let blocks = (before / part / pages).max(1);
     // Scaled like the flash, in whole units.
@@ -108,8 +142,12 @@ fn changes(whole: &System, part: u64) -> Vec<(&'static str, String)> {
         found.push(("flash.blocks", blocks.to_string()));
     } else {
         found.push(("flash.blocks", blocks.to_string()));
-        let parts = u64::from(flash.timing.block_parts) * part;
+        let parts = u64::from(flash.timing.block_parts) * u64::from(flash.pages) / pages;
         found.extend([("flash.pages", pages.to_string()), ("flash.block_parts", parts.to_string())]);
+        if whole.ftl.gc.start >= 8 * LEAST_START {
+            let start = (u64::from(whole.ftl.gc.start) * blocks).div_ceil(u64::from(flash.blocks));
+            found.push(("ftl.gc.start", start.to_string()));
+        }
     }
     if whole.ftl.over_provisioning.is_none() {
         found.push(("ftl.capacity", format!("{capacity}B")));

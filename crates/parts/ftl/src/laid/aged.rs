@@ -86,13 +86,20 @@ pub fn steady(
         let mut blocks = good_blocks(config, &layout, pu, &usable);
         let end_of = |units: u64| units * u64::from(pu + 1) / u64::from(layout.parallel_units);
         let (end, map_end) = (end_of(live - map), end_of(map));
-        // Folding waits where collection never pauses, so that the whole SLC cache is full.
-        let cached = if load == Load::Busy { slc_blocks(config, &layout, pu, &usable) } else { Vec::new() };
+        let mut cached = if load == Load::Busy { slc_blocks(config, &layout, pu, &usable) } else { Vec::new() };
+        let batches = config.slc.is_some_and(|slc| slc.batch > 0);
+        if batches {
+            // Batches fold what is left of the newest data, and keep some blocks free.
+            cached.truncate(cached.len().saturating_sub(config.slc.map_or(0, |slc| slc.fold as usize)));
+        }
         let slc_programs = config.slc.map_or(0, |slc| layout.pages / slc.bits * layout.per_row);
         let slc_units = layout.data_before(slc_programs) * layout.program_units;
         let map_in_pu = map_end - u64::from(writer.map_base);
         let in_pu = end - u64::from(writer.base) + map_in_pu;
-        let cached: Vec<(u32, u32)> = cached.iter().copied().zip(stale(cached.len(), slc_units)).collect();
+        // Without batches folding waits where collection never pauses: the whole SLC cache is full of old data.
+        let valid: Vec<u32> =
+            if batches { vec![slc_units; cached.len()] } else { stale(cached.len(), slc_units).collect() };
+        let cached: Vec<(u32, u32)> = cached.into_iter().zip(valid).collect();
         let in_slc = cached.iter().map(|(_, valid)| u64::from(*valid)).sum::<u64>().min(in_pu / 2);
         if solved.as_ref().is_none_or(|(count, _)| *count != blocks.len()) {
             solved = Some((blocks.len(), drive.shape(blocks.len(), in_pu - in_slc)?));
