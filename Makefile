@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Every package in the version that was tested.
 export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 
-.PHONY: demo check test test-rust test-python test-system hunt mutants fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
+.PHONY: demo check test test-rust test-python test-system hunt mutants fuzz-controller loom dramsim3 probe-accuracy main-memory standard-jobs steady-start lsm-tree serving validate validate-refit fit-blind robustness bench bench-mapped bench-memory bench-guest programs traces docs notebooks wheel constraints lint build plugin nbd fio-engine
 .PHONY: clean help
 
 # Served language models over offered load, written to docs/serving.md.
@@ -152,6 +152,11 @@ main-memory:
 standard-jobs:
 	cargo run --release --quiet --package storage --example standard_jobs > docs/standard-jobs.md.new
 	mv docs/standard-jobs.md.new docs/standard-jobs.md
+
+# Random writes from the first request on, for every drive preset; writes docs/steady-start.md (about a quarter of an hour).
+steady-start:
+	cargo run --release --quiet --package storage --example steady_start > docs/steady-start.md.new
+	mv docs/steady-start.md.new docs/steady-start.md
 
 # The files of an LSM tree on a drive with one address space, with placement and with zones; writes docs/lsm-tree.md.
 lsm-tree:

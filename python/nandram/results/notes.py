@@ -32,13 +32,17 @@ def of(inside: dict[str, Any]) -> list[str]:
         drive = f", drive flash: {inside['drive']['energy_j']:.4g} J" if "drive" in inside else ""
         lines.append(f"main memory energy: {inside['energy_j']['memory']:.4g} J{drive}")
     else:
-        shown = "write-amplification" not in validity.withheld(validity.notes_of({"nandram": inside}))
-        lines += [*_flash(inside["ftl"], shown=shown), *_failures(inside.get("whole_run", inside)["ftl"])]
+        withheld = validity.withheld(validity.notes_of({"nandram": inside}))
+        lines += [
+            *_flash(inside["ftl"], shown="write-amplification" not in withheld),
+            *_failures(inside.get("whole_run", inside)["ftl"]),
+        ]
         if "parity" in inside:
             lines.append(_parity(inside["parity"]))
         if "placement" in inside:
             lines.append(_placement(inside["placement"]))
-        lines.append(f"flash energy: {inside['energy_j']['total']:.4g} J")
+        if "energy" not in withheld:
+            lines.append(f"flash energy: {inside['energy_j']['total']:.4g} J")
     payload = inside.get("payload")
     if payload is not None:
         lines.append(f"payload: {count(payload['sectors_checked'], 'sector')} read back as written")
