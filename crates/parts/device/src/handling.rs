@@ -3,7 +3,7 @@
 //!
 //! Everything is off unless configured. These costs describe measured behavior, not its cause inside a drive.
 
-use keys::{RATE, TIME, assumed, section};
+use keys::{BOOL, RATE, TIME, assumed, section};
 use media::{Op, Request};
 use sim::Time;
 
@@ -11,7 +11,7 @@ use crate::pool::{Pool, Taken};
 
 section! {
     /// Command costs other than processor time; all off by default. A request counts every mapping unit that it touches. The
-    /// staging paths carry the data of requests that touch more than one.
+    /// staging paths carry the data of requests that touch more than one, or of all.
     #[derive(Copy, Default, Eq)]
     Handling {
         "ftl.unit" unit: u64;
@@ -27,6 +27,11 @@ section! {
         "device.staging.write" staging_write: Option<u64> = RATE.or("unlimited"),
             assumed("unlimited", "no effect unless a measured drive shows one"),
             "Bytes per second of the staging path for writes.",
+            when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
+
+        "device.staging.single_units" staging_single_units: bool = BOOL,
+            assumed("false", "the drives that were fitted so far have another path for them"),
+            "Whether requests of one ftl.unit take the staging paths as well.",
             when "link.type" is "pcie" | "sata" | "ufs" | "ddr";
 
         /// Waits that occupy no processor.
@@ -136,11 +141,11 @@ impl Handler {
         self.config.jump
     }
 
-    /// Sends `bytes` of the request's data through its staging path, if it has one. Returns the path's track and the time
+    /// Sends `bytes` of the request's data through its staging path, if it takes one. Returns the path's track and the time
     /// taken.
     pub(crate) fn stage(&mut self, now: Time, request: &Request, bytes: u64) -> Option<(u32, Taken)> {
         let track = usize::from(request.op.writes());
-        if self.units(request) <= 1 {
+        if self.units(request) <= 1 && !self.config.staging_single_units {
             return None;
         }
         let (port, rate) = self.staging[track].as_mut()?;

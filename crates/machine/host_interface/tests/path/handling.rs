@@ -82,6 +82,23 @@ fn long_requests_pass_a_path_of_their_own() {
     assert!(write(&writes) > write(&plain()));
 }
 
+#[test]
+fn requests_of_one_unit_pass_the_path_where_all_do() {
+    // 500 MB/s: 4 KiB in 8.192 us.
+    let rate = |op: Op, single: bool| {
+        let config = handling(|h| {
+            (h.staging_read, h.staging_write) = (Some(500_000_000), Some(500_000_000));
+            h.staging_single_units = single;
+        });
+        let asked: Vec<Asked> = (0..100).map(|n| (Time::ZERO, 0, Request::new(op, n * 4096, 4096))).collect();
+        100.0 * 4096.0 / last(&config, &asked).secs_f64()
+    };
+    for op in [Op::Read, Op::Write] {
+        assert!((450e6..500e6).contains(&rate(op, true)), "{op:?}: {}", rate(op, true));
+        assert!(rate(op, false) > 600e6, "{op:?}: {}", rate(op, false));
+    }
+}
+
 /// A drive that writes 4 KiB 305 thousand times per second sequentially and 266 thousand times at random, with the same
 /// latency at depth 1, spends 0.48 us after each write that does not continue another.
 #[test]
