@@ -51,7 +51,7 @@ def test_columns_name_the_fields_of_a_trace(capsys: pytest.CaptureFixture[str], 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ([], {"payload": "none", "precondition": "none", "replay": "open", "wrap": False, "warm_up": "detect"}),
+        ([], {"payload": "none", "precondition": "auto", "replay": "open", "wrap": False, "warm_up": "detect"}),
         (["--payload", "stamp"], {"payload": "stamp"}),
         (["--wrap"], {"wrap": True}),
         (["--precondition", "steady"], {"precondition": "steady"}),
