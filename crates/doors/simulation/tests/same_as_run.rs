@@ -115,7 +115,7 @@ fn mixed_requests_of_a_steady_drive_complete_as_in_a_run_at_depth_1_and_32() {
 fn several_threads_complete_as_in_a_run_on_every_host_interface() {
     for preset in ["sata-mlc", "ufs2", "drambus", "ddrssd", "hmb-a", "nvme-enterprise-tlc"] {
         let job = "rw=randrw\nbs=8k\niodepth=8\nnumjobs=3\nnumber_ios=300\nnorandommap";
-        same_as_run(preset, &[("scale", "1/16")], Preparation::Erased, job);
+        same_as_run(preset, &[("scale", "1/4")], Preparation::Erased, job);
     }
 }
 

@@ -29,7 +29,7 @@ fn every_drive_has_a_copy_of_a_quarter_and_large_ones_of_a_sixteenth() {
         let limit = limit(name);
         assert!(limit >= 4, "{name}: 1/{limit}");
         // A block of `sata-mlc` has few programs, of which collection sets one aside.
-        let least = if name == "sata-mlc" { 8 } else { 16 };
+        let least = if name == "sata-mlc" { 4 } else { 16 };
         assert!(whole.user_bytes < 256_000_000_000 || limit >= least, "{name}: {} bytes, 1/{limit}", whole.user_bytes);
         for part in [4, limit] {
             let small =

@@ -26,7 +26,7 @@ const LARGEST: u64 = 65536;
 /// programs.
 const PROGRAMS: u32 = 16;
 /// Least number of free blocks at which collection starts that may be the part of a larger one.
-const LEAST_START: u32 = 8;
+const LEAST_START: u32 = 12;
 /// Part of the flash that collection may keep free or open in a copy with fewer blocks.
 const RESERVE_MAX: f64 = 0.001;
 /// Pages of a die that collection reads in a row, beyond which more change little: 8 to 64 change steady writes of
@@ -89,16 +89,16 @@ fn limit(whole: &System, rows: u32) -> u64 {
 
 /// Returns the largest factor by which the pages of a block may shrink.
 fn shrinking_pages(whole: &System, rows: u32) -> u64 {
-    // Collection sets a program of each block aside, which may be a quarter of the space that it has, and reads at most a
+    // Collection sets a program of each block aside, which may be a third of the space that it has, and reads at most a
     // quarter of a block at once.
     let spare = whole.raw_bytes as f64 / whole.user_bytes as f64 - 1.0 - reserve(whole);
-    let programs = PROGRAMS.max((4.0 / spare.max(0.01)) as u32);
+    let programs = PROGRAMS.max((3.0 / spare.max(0.01)) as u32);
     let least = programs.div_ceil(rows).max(4 * whole.ftl.gc.batch.min(BATCH));
     u64::from((whole.flash.pages / least).max(1))
 }
 
 /// Returns the largest factor by which the number of blocks may shrink, and with it the reserve of collection: one that
-/// leaves it at least eight blocks, or too small to matter.
+/// leaves it at least twelve blocks, or too small to matter.
 fn shrinking_blocks(whole: &System) -> u64 {
     let start = whole.ftl.gc.start;
     match start >= 8 * LEAST_START {

@@ -87,8 +87,8 @@ pub fn steady(
         let end_of = |units: u64| units * u64::from(pu + 1) / u64::from(layout.parallel_units);
         let (end, map_end) = (end_of(live - map), end_of(map));
         let mut cached = if load == Load::Busy { slc_blocks(config, &layout, pu, &usable) } else { Vec::new() };
-        let batches = config.slc.is_some_and(|slc| slc.batch > 0);
-        if batches {
+        let fresh = drive.is_fitted() || config.slc.is_some_and(|slc| slc.batch > 0);
+        if fresh {
             // Batches fold what is left of the newest data, and keep some blocks free.
             cached.truncate(cached.len().saturating_sub(config.slc.map_or(0, |slc| slc.fold as usize)));
         }
@@ -98,7 +98,7 @@ pub fn steady(
         let in_pu = end - u64::from(writer.base) + map_in_pu;
         // Without batches folding waits where collection never pauses: the whole SLC cache is full of old data.
         let valid: Vec<u32> =
-            if batches { vec![slc_units; cached.len()] } else { stale(cached.len(), slc_units).collect() };
+            if fresh { vec![slc_units; cached.len()] } else { stale(cached.len(), slc_units).collect() };
         let cached: Vec<(u32, u32)> = cached.into_iter().zip(valid).collect();
         let in_slc = cached.iter().map(|(_, valid)| u64::from(*valid)).sum::<u64>().min(in_pu / 2);
         if solved.as_ref().is_none_or(|(count, _)| *count != blocks.len()) {
@@ -137,7 +137,7 @@ pub fn steady(
         let mut next = || blocks.next().expect("closed and open blocks exceed the available blocks");
         let programs = layout.block_programs;
         let collected = next();
-        if victim.collected > 0 {
+        if victim.collected > 0 && !drive.is_fitted() {
             victims
                 .push(LaidVictim { block: collected, valid: (steady.victim_valid.round() as u32).max(victim.valid) });
         }

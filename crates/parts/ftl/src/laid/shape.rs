@@ -99,12 +99,19 @@ impl Drive<'_> {
         }
     }
 
+    /// Returns true if the slack of the drive is given. Such drives were fitted to measurements from a start with half of the
+    /// slack and a victim whose gain a mount forgets, and stay short of space from there: collection has two modes.
+    pub(super) fn is_fitted(&self) -> bool {
+        self.config.collection.slack.is_some()
+    }
+
     /// Returns the remaining slack of pacing in programs: nothing while the host writes, all of it after a rest. Negative if
     /// host writes get only a share of the space that victims give back.
     pub(super) fn slack_programs(&self, host: Option<&HostBlocks>) -> i64 {
         let slack = pacing::slack(self.config, self.layout) / i64::from(self.layout.program_units);
         match (self.load, host) {
             (Load::Rested, _) => slack,
+            (Load::Busy, None) if self.is_fitted() => slack / 2,
             (Load::Busy, None) => -1,
             (Load::Busy, Some(host)) => -((host.shortage() * f64::from(self.layout.block_programs)) as i64),
         }
