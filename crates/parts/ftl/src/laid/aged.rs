@@ -88,7 +88,7 @@ pub fn steady(
         let (end, map_end) = (end_of(live - map), end_of(map));
         let mut cached = if load == Load::Busy { slc_blocks(config, &layout, pu, &usable) } else { Vec::new() };
         let fresh = drive.is_fitted() || config.slc.is_some_and(|slc| slc.batch > 0);
-        if fresh {
+        if fresh && host.is_none() {
             // Batches fold what is left of the newest data, and keep some blocks free.
             cached.truncate(cached.len().saturating_sub(config.slc.map_or(0, |slc| slc.fold as usize)));
         }
@@ -97,8 +97,11 @@ pub fn steady(
         let map_in_pu = map_end - u64::from(writer.map_base);
         let in_pu = end - u64::from(writer.base) + map_in_pu;
         // Without batches folding waits where collection never pauses: the whole SLC cache is full of old data.
-        let valid: Vec<u32> =
-            if fresh { vec![slc_units; cached.len()] } else { stale(cached.len(), slc_units).collect() };
+        let valid: Vec<u32> = if fresh || host.is_some() {
+            vec![slc_units; cached.len()]
+        } else {
+            stale(cached.len(), slc_units).collect()
+        };
         let cached: Vec<(u32, u32)> = cached.into_iter().zip(valid).collect();
         let in_slc = cached.iter().map(|(_, valid)| u64::from(*valid)).sum::<u64>().min(in_pu / 2);
         if solved.as_ref().is_none_or(|(count, _)| *count != blocks.len()) {
