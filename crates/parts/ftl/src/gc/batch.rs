@@ -116,7 +116,7 @@ mod tests {
             if active {
                 ftl.operations.start_bare(OperationKind::Barrier, 0);
             }
-            // Any dispatch takes what is reported.
+            // Any dispatch takes all reported parallel units.
             ftl.gc.short.report(0);
             ftl.end_last_batch(&mut Actions::default());
             assert_eq!(ftl.gc.short.is_due(), !dispatched, "{left} units are left, and an operation: {active}");

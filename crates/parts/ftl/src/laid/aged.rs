@@ -52,9 +52,9 @@ pub fn filled(config: &Config, usable: impl Fn(u16, u32, u32) -> bool) -> Result
 /// Lays out flash in the middle of a long run of random overwrites. `usable` returns true if the physical block (die,
 /// plane, block) may be used.
 ///
-/// Each parallel unit has the free blocks that collection maintains, write points for the host and for copies, a partly
-/// collected victim, and, with an SLC cache, as many full SLC blocks as a continuous writer leaves. If blocks rest before
-/// they are collected, the blocks that the host filled last hold pages of the map, some superseded, and the parallel unit
+/// Each parallel unit has the free space that collection leaves to a host that waits for it, write points for the host and
+/// for copies, a partly collected victim, and the [SLC blocks](super::slc) that a continuous writer leaves. If blocks rest
+/// before they are collected, the blocks that the host filled last hold pages of the map, some superseded, and the parallel unit
 /// is as short of space as pacing leaves it. After a rest the SLC cache is empty and more blocks are free. The fill of the
 /// write points depends on the moment of observation, so it is drawn at random.
 ///
@@ -86,23 +86,11 @@ pub fn steady(
         let mut blocks = good_blocks(config, &layout, pu, &usable);
         let end_of = |units: u64| units * u64::from(pu + 1) / u64::from(layout.parallel_units);
         let (end, map_end) = (end_of(live - map), end_of(map));
-        let mut cached = if load == Load::Busy { slc_blocks(config, &layout, pu, &usable) } else { Vec::new() };
-        let fresh = drive.is_fitted() || config.slc.is_some_and(|slc| slc.batch > 0);
-        if fresh && host.is_none() {
-            // Batches fold what is left of the newest data, and keep some blocks free.
-            cached.truncate(cached.len().saturating_sub(config.slc.map_or(0, |slc| slc.fold as usize)));
-        }
         let slc_programs = config.slc.map_or(0, |slc| layout.pages / slc.bits * layout.per_row);
         let slc_units = layout.data_before(slc_programs) * layout.program_units;
         let map_in_pu = map_end - u64::from(writer.map_base);
         let in_pu = end - u64::from(writer.base) + map_in_pu;
-        // Without batches folding waits where collection never pauses: the whole SLC cache is full of old data.
-        let valid: Vec<u32> = if fresh || host.is_some() {
-            vec![slc_units; cached.len()]
-        } else {
-            stale(cached.len(), slc_units).collect()
-        };
-        let cached: Vec<(u32, u32)> = cached.into_iter().zip(valid).collect();
+        let cached = drive.full_slc_blocks(pu, slc_units, &usable);
         let in_slc = cached.iter().map(|(_, valid)| u64::from(*valid)).sum::<u64>().min(in_pu / 2);
         if solved.as_ref().is_none_or(|(count, _)| *count != blocks.len()) {
             solved = Some((blocks.len(), drive.shape(blocks.len(), in_pu - in_slc)?));
@@ -140,7 +128,7 @@ pub fn steady(
         let mut next = || blocks.next().expect("closed and open blocks exceed the available blocks");
         let programs = layout.block_programs;
         let collected = next();
-        if victim.collected > 0 && !drive.is_fitted() {
+        if victim.collected > 0 && !drive.begins_short() {
             victims
                 .push(LaidVictim { block: collected, valid: (steady.victim_valid.round() as u32).max(victim.valid) });
         }
@@ -191,15 +179,6 @@ pub fn steady(
 /// Index among the open blocks of that for host data, if copies have another.
 const HOST: usize = 1;
 
-/// Returns the valid units of `blocks` SLC blocks of `units` units that are full and not folded, the oldest first. Each is
-/// filled when the last of its units has been overwritten, after a time in which `units` units are written at random
-/// elsewhere, ln(units) drive writes; the ages of the blocks are spread evenly over that.
-fn stale(blocks: usize, units: u32) -> impl Iterator<Item = u32> {
-    let life = f64::from(units.max(1)).ln();
-    let age = move |number: usize| life * (number as f64 + 0.5) / blocks as f64;
-    (0..blocks).rev().map(move |number| (f64::from(units) * (-age(number)).exp()).round() as u32)
-}
-
 /// A partly collected victim.
 struct Victim {
     /// Number of programs already read and copied.
@@ -237,7 +216,7 @@ fn good_blocks(config: &Config, layout: &Layout, pu: u32, usable: &impl Fn(u16, 
 }
 
 /// Returns those blocks of `pu` with the given numbers that have no bad plane.
-fn whole_blocks(
+pub(super) fn whole_blocks(
     layout: &Layout,
     pu: u32,
     numbers: std::ops::Range<u32>,
@@ -251,13 +230,6 @@ fn whole_blocks(
             })
         })
         .collect()
-}
-
-/// Returns the blocks of the SLC cache in `pu`, except those set aside for read copies.
-fn slc_blocks(config: &Config, layout: &Layout, pu: u32, usable: &impl Fn(u16, u32, u32) -> bool) -> Vec<u32> {
-    let Some(slc) = config.slc else { return Vec::new() };
-    let copies = config.read_copies.map_or(0, |copies| copies.blocks);
-    whole_blocks(layout, pu, copies..slc.blocks, usable)
 }
 
 /// Returns the number of closed blocks of a parallel unit that are not being collected, if the write points and the

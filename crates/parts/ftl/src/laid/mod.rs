@@ -19,6 +19,7 @@ pub mod aged;
 mod host_blocks;
 mod mount;
 mod shape;
+mod slc;
 mod stream;
 mod striped;
 

@@ -34,7 +34,7 @@ fn dropped_copies_are_no_longer_in_flight() {
         ftl.back_out(0, &mut out);
         let unit = &ftl.gc.units[0];
         assert_eq!((unit.count_pending(), unit.in_flight), (0, (2 - completed as u32) * PROGRAM_UNITS));
-        assert_eq!(unit.scan.is_none(), completed == 2, "what is being read is still collected");
+        assert_eq!(unit.scan.is_none(), completed == 2, "a block whose pages are being read is still collected");
         let usage = if completed == 2 { Use::Closed } else { Use::Victim };
         assert_eq!((ftl.space.blocks.usage(0), ftl.space.blocks.valid(0)), (usage, 5));
     }
