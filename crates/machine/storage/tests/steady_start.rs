@@ -1,0 +1,23 @@
+//! Drives prepared as `steady` are steady from their first request on.
+
+#[path = "../examples/steady_start/measure.rs"]
+mod measure;
+
+use measure::measure;
+use system::System;
+
+#[test]
+fn each_tenth_of_the_first_writes_has_the_rate_and_the_tail_of_the_long_run() {
+    // The write cache, which fills first, takes less than a tenth of an interval.
+    for (preset, part) in [("nvme-client-tlc", 0.05), ("samsung-980-pro-1tb", 0.05), ("hmb-d", 0.05)] {
+        let system = System::load(preset, &[("scale", "1/16")]).expect("a preset");
+        let [first, long] = measure(&system, part).expect("a drive");
+        let (rate, tail) = (long.mean(|each| each.iops), long.mean(|each| each.tail_us));
+        for (number, each) in first.0.iter().enumerate() {
+            let iops = each.iops / rate;
+            assert!((0.9..1.1).contains(&iops), "{preset}, interval {number}: {iops:.2} of the rate");
+            let tail = each.tail_us / tail;
+            assert!((1.0 / 1.5..1.5).contains(&tail), "{preset}, interval {number}: {tail:.2} of the tail");
+        }
+    }
+}
