@@ -6,7 +6,9 @@ import pytest
 
 import nandram
 from conftest import TINY
-from nandram.report.run import page
+from nandram.report.page import Figure
+from nandram.report.run import page, section
+from nandram.results import validity
 
 JOBS = {
     "reads": "[a]\nrw=randread\nbs=4k\niodepth=4\nnumber_ios=2000\nnorandommap\n",
@@ -70,7 +72,7 @@ def test_a_run_says_whether_its_drive_ended_as_it_began(job: Path, precondition:
     if job.stem == "reads":
         assert "not-steady" not in kinds(result)
     elif precondition == "none":
-        # The free space shrinks by what is written.
+        # Each write shrinks the free space.
         assert "not-steady" in kinds(result)
 
 
@@ -87,6 +89,35 @@ def test_the_tail_of_writes_needs_three_collections(tmp_path: Path) -> None:
     assert not figures & {"write_p99_us", "write_p99.9_us", "write_amplification"}
     assert "write_p50_us" in figures
     assert "few collections" in page(short)
+
+
+def test_a_report_draws_no_reads_of_an_empty_drive(tmp_path: Path) -> None:
+    path = tmp_path / "both.fio"
+    path.write_text("[a]\nrw=randrw\nbs=4k\niodepth=4\nnumber_ios=2000\nnorandommap\n")
+    for precondition, shown in (("none", {"write"}), ("fill", {"read", "write"})):
+        result = nandram.run(TINY, path, precondition=precondition, warm_up="keep")
+        parts = [part for part in section(result, "run").parts if isinstance(part, Figure)]
+        figures = {part.title.split(":")[0]: part for part in parts}
+        drawn = ("Response times", "Percentiles of the response times", "Throughput over time", "Requests over time")
+        assert {title: set(figures[title].series) for title in drawn} == dict.fromkeys(drawn, shown)
+        assert ("Energy by part" in figures) == ("read" in shown)
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("sum(jobs.read.bw_bytes) / 1e6", {"read"}),
+        ('jobs["reads"].read.clat_ns.percentile["50.000000"]', {"read"}),
+        ('jobs["writes"].write.clat_ns.percentile["99.900000"] / 1000', {"write-tail"}),
+        ('jobs["writes"].write.clat_ns.percentile["50.000000"] / 1000', set()),
+        ("max(jobs.write.lat_ns.max)", {"write-tail"}),
+        ("nandram.ftl.write_amplification", {"write-amplification"}),
+        ("nandram.ftl.map_reads", set()),
+        ("nandram.energy_j.total", {"energy"}),
+    ],
+)
+def test_a_measure_concerns_the_figures_that_it_reads(expression: str, found: set[str]) -> None:
+    assert validity.concerns(expression) == found
 
 
 def test_notes_travel_with_a_saved_result(tmp_path: Path) -> None:

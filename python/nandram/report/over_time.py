@@ -45,6 +45,7 @@ def _lines(frame: pl.DataFrame, value: str, name: str) -> tuple[list[dict[str, A
 def _traffic(result: "Result", source: str) -> list[Figure]:
     """Return charts of IOPS and response times by direction, over all jobs."""
     windows = result.throughput().filter((pl.col("direction") != "sync") & (pl.col("requests") > 0))
+    windows = validity.supported(result.validity, windows)
     if windows.is_empty():
         return []
     weight = pl.col("requests") / pl.col("requests").sum()

@@ -10,7 +10,7 @@ from nandram.report import charts, over_time, serving
 from nandram.report.charts import Axis
 from nandram.report.drawing import draw
 from nandram.report.page import Drawing, Figure, Heading, Notes, Section, Table, render
-from nandram.results import frames
+from nandram.results import frames, validity
 from nandram.results.names import TITLES, scale_of, system_name
 
 if TYPE_CHECKING:
@@ -79,15 +79,23 @@ def _drawing(result: "Result") -> Drawing:
     return Drawing("The system", draw(settings), source, draw(settings, narrow=True))
 
 
-def _series(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add the series name: the direction, preceded by the job's name if there are several jobs."""
+def _series(result: "Result", frame: pl.DataFrame) -> pl.DataFrame:
+    """Add the series name: the direction, preceded by the job's name if there are several jobs.
+
+    Leaves out directions whose figures a note makes worthless.
+    """
+    frame = validity.supported(result.validity, frame)
     named = frame["name"].n_unique() > 1
     parts = [pl.col("name"), pl.lit(": "), pl.col("direction")] if named else [pl.col("direction")]
     return frame.with_columns(pl.concat_str(parts).alias("series"))
 
 
 def _latency_cdf(result: "Result", source: str) -> Figure | None:
-    counts = _series(result.latency()).group_by("series", "latency_ns", maintain_order=True).agg(pl.col("count").sum())
+    counts = (
+        _series(result, result.latency())
+        .group_by("series", "latency_ns", maintain_order=True)
+        .agg(pl.col("count").sum())
+    )
     if counts.is_empty():
         return None
     rows: list[dict[str, Any]] = []
@@ -119,12 +127,17 @@ def _thinned(lines: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def _percentiles(result: "Result", source: str) -> Figure | None:
     wanted = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
-    latency = _series(result.latency())
+    latency = _series(result, result.latency())
+    tail = "write-tail" in validity.withheld(result.validity)
     rows, table = [], []
     series = latency["series"].unique(maintain_order=True).to_list()
     for name in series:
-        each = latency.filter(pl.col("series") == name).with_columns(pl.lit("read").alias("direction"))
+        each = latency.filter(pl.col("series") == name)
+        (direction,) = each["direction"].unique()
+        each = each.with_columns(pl.lit("read").alias("direction"))
         for percent in wanted:
+            if tail and validity.is_tail(direction, percent):
+                continue
             us = frames.percentile(each, percent, "read") / 1000
             rows.append({"series": name, "x": f"{percent:g} %", "y": us})
             table.append((name, f"{percent:g} %", us))
@@ -136,7 +149,7 @@ def _percentiles(result: "Result", source: str) -> Figure | None:
 
 
 def _throughput(result: "Result", source: str) -> Figure | None:
-    windows = _series(result.throughput().filter(pl.col("direction").is_in(["read", "write"])))
+    windows = _series(result, result.throughput().filter(pl.col("direction").is_in(["read", "write"])))
     windows = windows.group_by("series", "time_s", "span_s", maintain_order=True).agg(pl.col("bytes").sum())
     if windows.is_empty():
         return None
@@ -213,6 +226,8 @@ def _parts(result: "Result", source: str) -> Figure | None:
 
 
 def _energy(result: "Result", source: str) -> Figure | None:
+    if "energy" in validity.withheld(result.validity):
+        return None
     # The parts of main memory, if there are several, and the flash of the drive.
     energy = result.inside.get("memory_energy_j") or result.inside.get("energy_j", {})
     energy = {name: joules for name, joules in energy.items() if name not in ("total", "drive")}

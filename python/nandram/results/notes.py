@@ -33,13 +33,11 @@ def of(inside: dict[str, Any]) -> list[str]:
         lines.append(f"main memory energy: {inside['energy_j']['memory']:.4g} J{drive}")
     else:
         withheld = validity.withheld(validity.notes_of({"nandram": inside}))
-        lines += [
-            *_flash(inside["ftl"], shown="write-amplification" not in withheld),
-            *_failures(inside.get("whole_run", inside)["ftl"]),
-        ]
+        shown = "write-amplification" not in withheld
+        lines += [*_flash(inside["ftl"], shown=shown), *_failures(inside.get("whole_run", inside)["ftl"])]
         if "parity" in inside:
-            lines.append(_parity(inside["parity"]))
-        if "placement" in inside:
+            lines.append(_parity(inside["parity"], shown=shown))
+        if "placement" in inside and shown:
             lines.append(_placement(inside["placement"]))
         if "energy" not in withheld:
             lines.append(f"flash energy: {inside['energy_j']['total']:.4g} J")
@@ -97,27 +95,28 @@ def _programs(inside: dict[str, Any]) -> list[str]:
 
 def _flash(ftl: dict[str, Any], *, shown: bool) -> list[str]:
     """Return lines on the translation layer; `shown`: with the write amplification."""
-    lines = []
-    if not shown:
-        pass
-    elif ftl["host_units"] and ftl["write_amplification"] is not None:
-        by = [f"{ftl['write_amplification']:.3f} by units"]
-        # Results of earlier versions have no byte counts.
-        if ftl.get("write_amplification_by_bytes") is not None:
-            by.append(f"{ftl['write_amplification_by_bytes']:.3f} by bytes")
-        lines.append(f"write amplification: {', '.join(by)}, {count(ftl['erases'], 'erase')}")
-    elif ftl["host_units"]:
-        lines.append("write amplification: none yet, all written data is still in the write cache")
+    lines = [_amplification(ftl)] if shown and ftl["host_units"] else []
     looked_up = ftl["map_hits"] + ftl["map_misses"]
     if ftl["map_reads"] and looked_up:
         lines.append(f"map: {100 * ftl['map_hits'] / looked_up:.1f} % hits, {count(ftl['map_reads'], 'extra read')}")
     return lines
 
 
-def _parity(parity: dict[str, Any]) -> str:
-    """Return a line on parity across dies: its cost and the reads that it rebuilt."""
+def _amplification(ftl: dict[str, Any]) -> str:
+    """Return a line on the write amplification of a drive to which the host wrote."""
+    if ftl["write_amplification"] is None:
+        return "write amplification: none yet, all written data is still in the write cache"
+    by = [f"{ftl['write_amplification']:.3f} by units"]
+    # Results of earlier versions have no byte counts.
+    if ftl.get("write_amplification_by_bytes") is not None:
+        by.append(f"{ftl['write_amplification_by_bytes']:.3f} by bytes")
+    return f"write amplification: {', '.join(by)}, {count(ftl['erases'], 'erase')}"
+
+
+def _parity(parity: dict[str, Any], *, shown: bool) -> str:
+    """Return a line on parity across dies and the reads that it rebuilt; `shown`: with the write amplification."""
     parts = [f"{100 * parity['share_of_programs']:.1f} % of programs"]
-    if parity["write_amplification_without"] is not None:
+    if shown and parity["write_amplification_without"] is not None:
         parts.append(f"write amplification {parity['write_amplification_without']:.3f} without it")
     if parity["rebuilt"] or parity["rebuild_failures"]:
         parts.append(f"{count(parity['rebuilt'], 'read')} rebuilt, {parity['rebuild_failures']} not recoverable")

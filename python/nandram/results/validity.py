@@ -3,7 +3,10 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import polars as pl
 
 NOT_SHOWN = "not shown"
 """The text in place of a figure that a note makes worthless."""
@@ -51,6 +54,11 @@ _CONCERNS = (
 def concerns(expression: str) -> frozenset[str]:
     """Return the kinds of figures that an expression over a summary reads."""
     return frozenset(kind for kind, pattern in _CONCERNS if pattern.search(expression))
+
+
+def supported(notes: Iterable[Note], frame: "pl.DataFrame") -> "pl.DataFrame":
+    """Return the rows of directions whose figures no note makes worthless."""
+    return frame.filter(~frame["direction"].is_in(list(withheld(notes))))
 
 
 def is_tail(direction: str, percent: float) -> bool:

@@ -42,7 +42,7 @@ impl Simulation {
                     warm_up_detected: false,
                     run_at_least: None,
                     notes: &[],
-                    begun: drive.begun,
+                    headroom: drive.headroom,
                     failed: &[],
                 };
                 summary_of(&device.options.system, &figures)

@@ -19,7 +19,7 @@ pub(crate) struct Drive {
     pub prepared: Prepared,
     pub mounted: MountReport,
     /// Headroom of the drive at the start.
-    pub begun: Headroom,
+    pub headroom: Headroom,
     pub capacity: u64,
 }
 
@@ -34,8 +34,8 @@ impl Drive {
         let (store, prepared) = prepare(system, &parts, preparation, streams, cache)?;
         let (nand, ftl, mounted) = parts.mount(store, streams)?;
         let machine = Machine::new(&parts, ftl, nand);
-        let begun = machine.ftl().headroom();
-        Ok(Drive { machine, prepared, mounted, begun, capacity: parts.user_bytes })
+        let headroom = machine.ftl().headroom();
+        Ok(Drive { machine, prepared, mounted, headroom, capacity: parts.user_bytes })
     }
 
     #[inline]

@@ -3,12 +3,12 @@
 
 use serde_json::{Value, json};
 
-/// Kind of a note. The first two name what a run began with, the following what it cannot support.
+/// Kind of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// How the workload or the system was read.
+    /// A remark on the workload, the system or the replay.
     Remark,
-    /// The state of the drive was chosen by default.
+    /// The run chose the state of the drive.
     Prepared,
     /// Reads were answered without the flash, since the drive holds no data.
     EmptyDrive,
@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// Returns the figures that are worthless with such a note and must not be shown.
+    /// Returns the figures that such a note makes worthless, and that no table shows.
     fn withholds(self) -> &'static [&'static str] {
         match self {
             Kind::EmptyDrive => &["read", "energy"],
@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    /// Returns the figures that must not be shown without the note.
+    /// Returns the figures that tables show only together with the note.
     fn qualifies(self) -> &'static [&'static str] {
         match self {
             Kind::NotSteady => &["rates"],

@@ -246,7 +246,7 @@ pub struct Figures<'a> {
     /// Notes on the workload and the preparation for the reader of the results.
     pub notes: &'a [Note],
     /// Headroom of the drive at the start of the statistics.
-    pub begun: Headroom,
+    pub headroom: Headroom,
     /// Jobs ended by an error.
     pub failed: &'a [FailedJob],
 }
@@ -262,7 +262,7 @@ impl<'a> From<&'a Outcome> for Figures<'a> {
             warm_up_detected: outcome.warm_up_detected,
             run_at_least: outcome.run_at_least,
             notes: &outcome.notes,
-            begun: outcome.begun,
+            headroom: outcome.headroom,
             failed: &outcome.failed,
         }
     }
@@ -380,7 +380,7 @@ fn headroom(figures: &Figures<'_>, unit: u64) -> Value {
             "cached_map": headroom.cached_map,
         })
     };
-    json!({ "begin": of(&figures.begun), "end": of(&figures.machine.ftl().headroom()) })
+    json!({ "begin": of(&figures.headroom), "end": of(&figures.machine.ftl().headroom()) })
 }
 
 /// Returns the counters of the whole run of READs that wait on a DDR port, and the signals of the last answer.

@@ -70,7 +70,7 @@ fn empty_drive(stats: &Stats) -> Option<Note> {
 
 /// Returns a note if the headroom changed by more than [`STEADY`] of what the host wrote, or read where it wrote nothing.
 fn not_steady(system: &System, figures: &Figures<'_>) -> Option<Note> {
-    let change = figures.machine.ftl().headroom().since(&figures.begun);
+    let change = figures.machine.ftl().headroom().since(&figures.headroom);
     let stats = &figures.counters.1.ftl;
     let (traffic, verb) = traffic(stats);
     let unit = system.ftl.unit;

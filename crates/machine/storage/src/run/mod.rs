@@ -132,7 +132,7 @@ pub struct Outcome {
     /// Counters at the start of the statistics; `None` if that is the start of the run.
     pub begin: Option<Counters>,
     /// Headroom of the drive at the start of the statistics.
-    pub begun: Headroom,
+    pub headroom: Headroom,
     /// The jobs, in the recorder's order.
     pub jobs: Vec<JobInfo>,
     /// The drive's preparation.
@@ -231,7 +231,7 @@ pub fn run(
     };
     let mut flight = Flight::new(&mut machine, &mut player, &mut recorder, cut, own_ramp);
     flight.fly(watch)?;
-    let Flight { now: end, marks, before, mut begin, mut begun, course, failed, .. } = flight;
+    let Flight { now: end, marks, before, mut begin, mut headroom, course, failed, .. } = flight;
     if cut < Time::MAX && before.is_none() {
         return Err(RunError::WarmUp { cut, end });
     }
@@ -249,7 +249,7 @@ pub fn run(
         if warm_up > Time::ZERO
             && let Some(mark) = marks.at(warm_up)
         {
-            (begin, begun) = (Some(mark.counters.clone()), mark.state.headroom);
+            (begin, headroom) = (Some(mark.counters.clone()), mark.state.headroom);
         }
     }
     let remarks = workload.notes().iter().chain(player.notes());
@@ -269,7 +269,7 @@ pub fn run(
         marks,
         before,
         begin,
-        begun,
+        headroom,
         jobs: jobs.to_vec(),
         prepared,
         mounted,
@@ -287,7 +287,7 @@ pub fn run(
 /// Reason for which a drive is filled by default.
 const READS: &str = "the workload reads what it has not written";
 
-/// Returns the state of a drive for which a workload has no wish: filled if the workload reads what it has not written.
+/// Returns the state of a drive by default: filled if the workload reads data that it has not written, else erased.
 fn default_preparation(workload: &Workload, parts: &Parts) -> Preparation {
     let fills = parts.zones.is_none() && workload.reads_unwritten(parts.user_bytes);
     if fills { Preparation::Filled } else { Preparation::Erased }
@@ -308,7 +308,7 @@ struct Flight<'a> {
     marks: Marks,
     before: Option<(Recorder, Marks)>,
     begin: Option<Counters>,
-    begun: Headroom,
+    headroom: Headroom,
     course: Course,
     failed: Vec<FailedJob>,
 }
@@ -321,7 +321,7 @@ impl<'a> Flight<'a> {
         cut: Time,
         ramp: bool,
     ) -> Flight<'a> {
-        let begun = machine.ftl().headroom();
+        let headroom = machine.ftl().headroom();
         let next_mark = if ramp { Time::ZERO } else { cut.min(recorder.ends()) };
         Flight {
             machine,
@@ -334,7 +334,7 @@ impl<'a> Flight<'a> {
             marks: Marks::default(),
             before: None,
             begin: None,
-            begun,
+            headroom,
             course: Course::default(),
             failed: Vec::new(),
         }
@@ -345,11 +345,11 @@ impl<'a> Flight<'a> {
         let counters = Counters::read(self.machine, at, self.player.completed().saturating_sub(1));
         let state = MachineState::read(self.machine);
         if std::mem::take(&mut self.ramp) {
-            (self.begin, self.begun) = (Some(counters.clone()), state.headroom);
+            (self.begin, self.headroom) = (Some(counters.clone()), state.headroom);
         }
         if at >= self.cut {
             let cut = std::mem::replace(&mut self.cut, Time::MAX);
-            (self.begin, self.begun) = (Some(counters.clone()), state.headroom);
+            (self.begin, self.headroom) = (Some(counters.clone()), state.headroom);
             self.marks.add(Mark { boundary: cut.min(self.recorder.ends()), counters, state });
             self.recorder.finish();
             let next = Recorder::beginning(self.recorder.jobs(), cut);
