@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use common::audit;
 use common::obvious::{figure_5, lru, min};
-use pager::policy::{Arc, Clock, Fifo, Lru, Min, PmXip, Reading, S3Fifo, TwoQ, Window};
+use pager::policy::{Arc, Clock, Comparison, Fifo, Lru, Min, PmXip, Reading, S3Fifo, TwoQ, Window};
 use pager::{Counts, future};
 use sim::{Rng, Streams};
 
@@ -244,14 +244,18 @@ fn pm_xip_matches_figure_5_under_all_interpretations() {
 }
 
 #[test]
-fn pm_xip_with_threshold_0_and_the_current_request_in_the_window_is_lru() {
+fn pm_xip_with_threshold_0_is_lru_if_the_window_contains_the_current_request_or_the_threshold_suffices() {
     let mut rng = Streams::new(14).stream("traces");
     for _ in 0..5_000 {
         let (pages, trace) = trace(&mut rng, 60);
         let frames = 1 + rng.below(5) as u32;
-        let reading = Reading { window: Window::WithCurrent, ..Reading::FIGURE_5 };
         let window = 1 + rng.below(20) as u32;
-        let counts = audit(PmXip::new(frames, 2, window, 0, reading), pages, &trace, frames, 2);
-        assert_eq!(counts, audit(Lru::new(frames), pages, &trace, frames, 1));
+        for reading in [
+            Reading { window: Window::WithCurrent, ..Reading::FIGURE_5 },
+            Reading { comparison: Comparison::AtLeast, ..Reading::FIGURE_5 },
+        ] {
+            let counts = audit(PmXip::new(frames, 2, window, 0, reading), pages, &trace, frames, 2);
+            assert_eq!(counts, audit(Lru::new(frames), pages, &trace, frames, 1), "{reading:?}");
+        }
     }
 }

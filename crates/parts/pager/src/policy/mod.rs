@@ -19,7 +19,7 @@ pub use fifo::Fifo;
 pub use lru::Lru;
 pub use min::{Foreseen, Min};
 pub use named::{NAMES, Name, Online, UnknownPolicy};
-pub use pm_xip::{PmXip, Promotion, Reading, Test, Window};
+pub use pm_xip::{Comparison, PmXip, Promotion, Reading, Test, Window};
 pub use rent_or_buy::RentOrBuy;
 pub use s3_fifo::S3Fifo;
 pub use two_q::TwoQ;

@@ -7,7 +7,7 @@ use strsim::damerau_levenshtein;
 
 use crate::costs::Weights;
 use crate::memory::{Counts, Memory};
-use crate::policy::{Arc, Clock, Fifo, Kind, Lru, PmXip, Policy, Reading, RentOrBuy, S3Fifo, TwoQ, serve};
+use crate::policy::{Arc, Clock, Comparison, Fifo, Kind, Lru, PmXip, Policy, Reading, RentOrBuy, S3Fifo, TwoQ, serve};
 
 /// The policy names accepted by [`Name`].
 pub const NAMES: [&str; 9] =
@@ -105,12 +105,17 @@ impl fmt::Display for Name {
 }
 
 impl Reading {
-    /// Returns the three choices as words joined by `+`: `before+after+fault` is Figure 5 taken literally.
+    /// Returns the choices as words joined by `+`: `before+after+fault` is Figure 5 taken literally.
     ///
     /// The window is tested `before` the current request enters it or `with` it; the threshold is tested `after` the
-    /// discard or `first`; a page is promoted at a `fault` or also at a `hit` in its buffer.
+    /// discard or `first`; a page is promoted at a `fault` or also at a `hit` in its buffer. `at-least` is added if a
+    /// page that occurs just as often as the threshold is promoted as well.
     pub fn words(&self) -> String {
-        [self.window.word(), self.test.word(), self.promotion.word()].join("+")
+        let mut words = vec![self.window.word(), self.test.word(), self.promotion.word()];
+        if self.comparison != Comparison::Above {
+            words.push(self.comparison.word());
+        }
+        words.join("+")
     }
 
     /// Parses the result of [`words`](Self::words).

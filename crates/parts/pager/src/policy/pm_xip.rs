@@ -42,8 +42,19 @@ words! {
     }
 }
 
+words! {
+    /// Number of occurrences in the window from which a page is moved.
+    Comparison {
+        /// More than the threshold: Figure 5, "exceeds", and section 4, "more than a predefined threshold".
+        Above = "above",
+        /// At least the threshold: the only comparison with which a threshold of 0 is LRU, as section 5.2 states, while
+        /// the window is updated last, as Figure 5 does.
+        AtLeast = "at-least",
+    }
+}
+
 section! {
-    /// The interpretation of three points that the paper leaves open.
+    /// The interpretation of four points that the paper leaves open.
     #[derive(Copy, Eq)]
     Reading {
         "host.paging.history" window: Window = Kind::words(Window::WORDS),
@@ -58,21 +69,36 @@ section! {
             given("fault", FIGURE_5),
             "Whether a page is moved only at a fault, or also when it is hit in its buffer.",
             when "host.paging.policy" is "pm-xip";
+        "host.paging.comparison" comparison: Comparison = Kind::words(Comparison::WORDS),
+            given("above", FIGURE_5),
+            "Whether a page is moved if it occurs more often than the threshold, or at least as often.",
+            when "host.paging.policy" is "pm-xip";
     }
 }
 
 impl Reading {
     /// The literal interpretation of Figure 5.
-    pub const FIGURE_5: Reading =
-        Reading { window: Window::BeforeCurrent, test: Test::AfterDiscard, promotion: Promotion::OnFault };
+    pub const FIGURE_5: Reading = Reading {
+        window: Window::BeforeCurrent,
+        test: Test::AfterDiscard,
+        promotion: Promotion::OnFault,
+        comparison: Comparison::Above,
+    };
 
-    /// Returns all eight interpretations.
-    pub fn all() -> [Reading; 8] {
+    /// Returns all sixteen interpretations.
+    pub fn all() -> [Reading; 16] {
         std::array::from_fn(|bits| Reading {
             window: if bits & 1 == 0 { Window::BeforeCurrent } else { Window::WithCurrent },
             test: if bits & 2 == 0 { Test::AfterDiscard } else { Test::BeforeDiscard },
             promotion: if bits & 4 == 0 { Promotion::OnFault } else { Promotion::OnHit },
+            comparison: if bits & 8 == 0 { Comparison::Above } else { Comparison::AtLeast },
         })
+    }
+
+    /// Returns the number by which a page's occurrences are increased before they are tested for exceeding the
+    /// threshold: at least `threshold` is more than `threshold - 1`.
+    pub(crate) fn bonus(self) -> u32 {
+        u32::from(self.comparison == Comparison::AtLeast)
     }
 }
 
@@ -94,7 +120,7 @@ enum Place {
 const NONE: u32 = u32::MAX;
 
 /// PM-XIP(w, theta): a faulting page is loaded into a buffer and read there; it moves into SRAM only if it occurs more
-/// than `threshold` times among the last `window` requests. Victims are the least recently requested pages, in the
+/// than `threshold` times ([`Comparison`]) among the last `window` requests. Victims are the least recently requested pages, in the
 /// buffers as well as in SRAM.
 ///
 /// Joo, Choi, Park, Chung, Chung, Chang: "Demand paging for OneNAND flash execute-in-place", CODES+ISSS 2006, Figure 5.
@@ -157,10 +183,13 @@ impl PmXip {
         (self.history.from(end), end)
     }
 
-    /// Returns whether the window contains `page` more often than the threshold.
+    /// Returns whether the window contains `page` more often than the threshold, or at least as often
+    /// ([`Comparison`]).
     fn is_hot(&self, page: u32, (from, end): (u64, u64)) -> bool {
+        // With a threshold of 0 every page occurs at least as often.
+        let Some(exceeded) = self.threshold.checked_sub(self.reading.bonus()) else { return true };
         let current = if page == self.current { end - self.began.max(from) } else { 0 };
-        self.history.exceeds(page, from, current, u64::from(self.threshold))
+        self.history.exceeds(page, from, current, u64::from(exceeded))
     }
 
     fn promote<M: Memory>(&mut self, page: u32, memory: &mut M) {

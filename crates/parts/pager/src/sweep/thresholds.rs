@@ -28,6 +28,7 @@ struct Group {
 #[derive(Clone, Copy, Debug)]
 struct Page {
     last: u64,
+    /// Its occurrences in the window, or one more: the lowest threshold at which the page is not hot.
     occurrences: u32,
     requests: u64,
 }
@@ -85,7 +86,7 @@ fn place(words: usize, page: u32, group: usize) -> (usize, u64) {
 }
 
 impl Groups {
-    fn new(pages: u32, frames: usize, buffers: usize, thresholds: usize) -> Groups {
+    fn new(pages: u32, frames: usize, buffers: usize, thresholds: usize, reading: Reading) -> Groups {
         let words = thresholds.div_ceil(WORD);
         let mut live = vec![0; words];
         live[0] = 1;
@@ -102,7 +103,7 @@ impl Groups {
             frames,
             buffers,
             words,
-            pages: vec![Page { last: 0, occurrences: 0, requests: 0 }; pages as usize],
+            pages: vec![Page { last: 0, occurrences: reading.bonus(), requests: 0 }; pages as usize],
             in_sram: vec![0; pages as usize * words],
             in_buffer: vec![0; pages as usize * words],
             live,
@@ -343,7 +344,7 @@ impl Groups {
 }
 
 /// Returns the counts of [`PmXip`](crate::policy::PmXip) on a trace of pages `0..pages` for every threshold from 0 to
-/// `window`, indexed by threshold. At thresholds of `window` and above no page is ever moved.
+/// `window`, indexed by threshold. At thresholds above `window` no page is ever moved.
 ///
 /// # Panics
 /// If `frames`, `buffers` or `window` is zero.
@@ -352,7 +353,7 @@ pub fn thresholds(pages: u32, trace: &[u32], frames: u32, buffers: u32, window: 
         frames > 0 && buffers > 0 && window > 0,
         "found {frames} frames, {buffers} buffers and a window of {window}, expected at least 1 each"
     );
-    let mut groups = Groups::new(pages, frames as usize, buffers as usize, window as usize + 1);
+    let mut groups = Groups::new(pages, frames as usize, buffers as usize, window as usize + 1, reading);
     let mut last = None;
     for (now, &page) in trace.iter().enumerate() {
         // The trace itself is the window: the request leaving it is `window` requests ago.

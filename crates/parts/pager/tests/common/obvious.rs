@@ -1,7 +1,7 @@
 //! Straightforward second implementations of the paper's three policies.
 
 use pager::Counts;
-use pager::policy::{Promotion, Reading, Test, Window};
+use pager::policy::{Comparison, Promotion, Reading, Test, Window};
 
 /// Returns the misses of LRU.
 pub fn lru(trace: &[u32], frames: usize) -> u64 {
@@ -66,7 +66,13 @@ pub fn figure_5(trace: &[u32], frames: usize, buffers: usize, w: usize, theta: u
             sram.push(page);
             counts.buffer_to_sram += 1;
         };
-        let exceeds = |page: u32, window: &[u32]| window.iter().filter(|&&other| other == page).count() > theta;
+        let exceeds = |page: u32, window: &[u32]| {
+            let occurrences = window.iter().filter(|&&other| other == page).count();
+            match reading.comparison {
+                Comparison::Above => occurrences > theta,
+                Comparison::AtLeast => occurrences >= theta,
+            }
+        };
         if sram.contains(&page) {
             counts.sram_reads += 1;
         } else if onenand.contains(&page) {
