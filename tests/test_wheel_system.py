@@ -57,7 +57,7 @@ def test_it_is_small_and_for_any_python_from_3_11(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert "nandram/_core.abi3.so" in names
     assert "nandram/report/page.js" in names
-    for folder, traces in (("xip", 56), ("xip-fitted", 4)):
+    for folder, traces in (("xip", 56), ("xip-mibench", 16), ("xip-fitted", 4)):
         assert sum(name.startswith(f"nandram/traces/{folder}/") and name.endswith(".zst") for name in names) == traces
 
 

@@ -1,4 +1,4 @@
-"""Bundled traces: their names, and those generated to meet the XIP paper's figures (examples/xip/held_out.py)."""
+"""Bundled traces: their names and manifests, and those generated to meet the XIP paper's figures."""
 
 import hashlib
 import tomllib
@@ -13,15 +13,33 @@ from nandram.papers import library
 from nandram.traces import bundled, path_of
 
 FOLDER = "xip-fitted/"
-MANIFEST = path_of(f"{FOLDER}djpeg-arm-O0").with_name("manifest.toml")
 
 
-def test_the_manifest_lists_the_fitted_traces() -> None:
-    listed = {each["file"]: each for each in tomllib.loads(MANIFEST.read_text())["trace"]}
-    found = [path_of(name) for name in bundled() if name.startswith(FOLDER)]
+@pytest.mark.parametrize(("folder", "traces"), [("xip", 56), ("xip-mibench", 16), ("xip-fitted", 4)])
+def test_a_manifest_lists_the_traces_of_its_folder(folder: str, traces: int) -> None:
+    found = [path_of(name) for name in bundled() if name.startswith(f"{folder}/")]
+    assert len(found) == traces
+    listed = {each["file"]: each for each in tomllib.loads(found[0].with_name("manifest.toml").read_text())["trace"]}
     assert sorted(listed) == sorted(file.name for file in found)
     for file in found:
         assert listed[file.name]["trace_sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_the_traces_of_the_papers_programs_are_as_long_as_their_manifest_states() -> None:
+    manifest = path_of("xip-mibench/djpeg-O").with_name("manifest.toml")
+    for each in tomllib.loads(manifest.read_text())["trace"]:
+        if each["program"] in ("djpeg", "cjpeg"):
+            table = run_paging(manifest.with_name(each["file"]), policies=("lru",), sram=["4KiB"], bound_rounds=0).table
+            assert table["requests"].to_list() == [each["requests"]]
+
+
+def test_the_first_million_requests_of_mibenchs_fft_need_few_pages() -> None:
+    # The paper: "only 17 pages are actively accessed by the FFT code". They fit into 32 KB, and nearly into 16 KB.
+    for level in ("O", "O2", "O3", "Os"):
+        trace = path_of(f"xip-mibench/fft-{level}")
+        table = run_paging(trace, policies=("lru",), sram=["16KiB", "32KiB"], bound_rounds=0).table
+        small, large = table["flash_to_buffer"].to_list()
+        assert large < 100 < small, level
 
 
 @pytest.mark.parametrize(("sram_kib", "within"), [(4, 0.02), (32, 0.35)])
