@@ -95,8 +95,8 @@ def test_a_row_a_claim(tiny: Path) -> None:
     found = nandram.reproduce(str(tiny), cache=None)
     assert {row.id: row.verdict for row in found} == {
         "tiny.read_us": "trivial",
-        "tiny.gain": "held",
-        "tiny.gain.range": "held",
+        "tiny.gain": "not-tested",
+        "tiny.gain.range": "not-tested",
         "tiny.busy": "trivial",
         "tiny.depth.monotone": "trivial",
         "tiny.depth.knee": "missed",
@@ -119,7 +119,7 @@ def test_a_row_a_claim(tiny: Path) -> None:
     assert found["tiny.noise"].ours is None
     assert found["tiny.noise"].rests_on.note == "no experiment yet"
     assert {verdict: number for verdict, number in found.counts.items() if number} == {
-        "held": 2,
+        "not-tested": 2,
         "trivial": 3,
         "missed": 1,
         "calibrated": 1,
@@ -293,7 +293,7 @@ def test_frame(tiny: Path) -> None:
     assert frame["id"].to_list() == [row.id for row in found]
     ends = frame.row(index=2, named=True)
     assert (ends["paper"], ends["paper_high"]) == (2, 4)
-    assert "2 held, 3 trivial, 1 missed" in repr(found)
+    assert "2 not-tested, 3 trivial, 1 missed" in repr(found)
     assert "<table" in found._repr_html_()
 
 

@@ -25,8 +25,10 @@ BUNDLED = [paper for paper in library.papers() if library.load(paper).experiment
 def evaluated(paper: str, runs: Path) -> tuple[tuple[int, ...], table.PaperRobustness]:
     """Evaluate a paper's claims, counter-models and two of its kept draws, if any. Return these draws, too."""
     kept = table.load().get(paper)
-    drawn = () if kept is None else tuple(random.Random(kept.key).sample(range(table.DRAWS), 2))
-    return drawn, table.evaluate(library.load(paper, quick=True), quick=True, jobs=2, cache=runs, only=drawn)
+    count = table.DRAWS if kept is None else kept.count
+    drawn = () if kept is None else tuple(random.Random(kept.key).sample(range(count), 2))
+    loaded = library.load(paper, quick=True)
+    return drawn, table.evaluate(loaded, count=count, quick=True, jobs=2, cache=runs, only=drawn)
 
 
 def points(variant: Variant, paper: library.Paper) -> dict[str, dict[str, object]]:

@@ -8,8 +8,9 @@ from nandram import UserError
 from nandram.language.expression import Expression
 from nandram.papers.claims import Claim, Claims
 from nandram.papers.entries import Criterion, Entry
+from nandram.papers.robustness.table import Share
 from nandram.papers.runs.play import Outcome
-from nandram.papers.verdict import Row, claim_ids, judge
+from nandram.papers.verdict import Row, claim_ids, judge, with_robustness
 
 
 def claim(kind: str, value: float | tuple[float, float], unit: str = "us") -> Claim:
@@ -32,29 +33,37 @@ def holds(text: str) -> Criterion:
     return Criterion(None, Expression(text, "e.toml: claims.c.holds"), "somebody")
 
 
+def factor(of: float) -> Criterion:
+    return Criterion(None, None, "somebody", of)
+
+
 @pytest.mark.parametrize(
     ("of", "ours", "test", "verdict", "deviation"),
     [
-        (claim("number", 100), 109.0, within(0.1), "held", 0.09),
-        (claim("number", 100), 91, within(0.1), "held", -0.09),
+        (claim("number", 100), 109.0, within(0.1), "not-tested", 0.09),
+        (claim("number", 100), 91, within(0.1), "not-tested", -0.09),
         (claim("number", 100), 111.0, within(0.1), "missed", 0.11),
         (claim("number", 100), 89.0, within(0.1), "missed", -0.11),
-        (claim("number", -2), -2.1, within(0.1), "held", 0.05),
-        (claim("number", 0), 0.0, within(0.1), "held", 0.0),
+        (claim("number", -2), -2.1, within(0.1), "not-tested", 0.05),
+        (claim("number", 0), 0.0, within(0.1), "not-tested", 0.0),
         (claim("number", 0), 0.1, within(0.1), "missed", None),
-        (claim("ratio", 10), 20.0, holds("5 <= ours <= 20"), "held", 1.0),
+        (claim("ratio", 10), 20.0, holds("5 <= ours <= 20"), "not-tested", 1.0),
         (claim("ratio", 10), 20.5, holds("5 <= ours <= 20"), "missed", 1.05),
-        (claim("bound", 0.125), 0.1, holds("ours < paper"), "held", -0.2),
+        (claim("ratio", 10), 5.4, factor(2), "same-order", -0.46),
+        (claim("ratio", 10), 20.0, factor(2), "same-order", 1.0),
+        (claim("ratio", 10), 4.9, factor(2), "missed", -0.51),
+        (claim("ratio", 10), 21.0, factor(2), "missed", 1.1),
+        (claim("bound", 0.125), 0.1, holds("ours < paper"), "not-tested", -0.2),
         (claim("bound", 0.125), 0.125, holds("ours < paper"), "missed", 0.0),
-        (claim("bound", 10), 3.0, holds("ours < limit"), "held", -0.7),
-        (claim("range", (2, 4)), 2.0, None, "held", 0.0),
+        (claim("bound", 10), 3.0, holds("ours < limit"), "not-tested", -0.7),
+        (claim("range", (2, 4)), 2.0, None, "not-tested", 0.0),
         (claim("range", (2, 4)), 5.0, None, "missed", 0.25),
         (claim("range", (2, 4)), 1.0, None, "missed", -0.5),
-        (claim("shape", 1, "holds"), True, None, "held", None),
+        (claim("shape", 1, "holds"), True, None, "not-tested", None),
         (claim("shape", 1, "holds"), False, None, "missed", None),
-        (claim("shape", 512, "KB"), 512, None, "held", None),
+        (claim("shape", 512, "KB"), 512, None, "not-tested", None),
         (claim("shape", 512, "KB"), 256, None, "missed", None),
-        (claim("shape", 512, "KB"), 256, holds("ours <= paper"), "held", None),
+        (claim("shape", 512, "KB"), 256, holds("ours <= paper"), "not-tested", None),
         (claim("arithmetic", 0.005), 0.004, holds("ours <= paper"), "arithmetic", -0.2),
     ],
 )
@@ -87,10 +96,10 @@ def test_what_is_no_figure_is_a_mistake(of: Claim, ours: Any) -> None:
         ("p.a", "calibrated"),
         ("p.a: with all that is known", "calibrated"),
         ("to p.b, and p.a.", "calibrated"),
-        ("p.b", "held"),
-        ("p.a.other", "held"),
-        ("q.p.a", "held"),
-        ("the paper's Table 1", "held"),
+        ("p.b", "not-tested"),
+        ("p.a.other", "not-tested"),
+        ("q.p.a", "not-tested"),
+        ("the paper's Table 1", "not-tested"),
     ],
 )
 def test_what_was_fitted_to_a_claim_proves_nothing_of_it(to: str, verdict: str) -> None:
@@ -102,6 +111,26 @@ def test_what_was_fitted_to_a_claim_proves_nothing_of_it(to: str, verdict: str) 
 
 def test_a_fitted_claim_is_calibrated_even_if_it_is_missed() -> None:
     assert row(claim("number", 1), 9.0, within(0.1), {"calibrated": "p.a"}).verdict == "calibrated"
+
+
+@pytest.mark.parametrize(
+    ("counters", "verdict"),
+    [
+        (None, "not-tested"),
+        ({"other": False}, "held"),
+        ({"other": True}, "trivial"),
+        ({"other": True, "another": False}, "held"),
+    ],
+)
+def test_a_claim_is_held_only_once_a_counter_model_has_failed(counters: dict[str, bool] | None, verdict: str) -> None:
+    agrees = row(claim("number", 1), 1.0, within(0.1))
+    share = None if counters is None else Share(1.0, 4, (3,), counters)
+    found = with_robustness(agrees, share, known=True)
+    assert found.verdict == verdict
+    assert found.robustness == ("stale" if share is None else "3/4")
+    # What does not agree, or agrees in its order alone, is no better for a counter-model that fails.
+    for test, ours, same in ((within(0.1), 2.0, "missed"), (factor(2), 1.9, "same-order")):
+        assert with_robustness(row(claim("number", 1), ours, test), share, known=True).verdict == same
 
 
 def test_ids_in_a_text() -> None:

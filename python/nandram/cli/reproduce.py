@@ -31,6 +31,13 @@ def reproduce(
     variants: Annotated[
         bool, typer.Option("--variants", help="Also evaluate all claims in each variant that an experiment declares.")
     ] = False,
+    traces: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of your own page traces; each replaces the experiment's of its name (djpeg-O2.pages.zst).",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON array with one object per claim.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Exit with status 1 if a claim is missed.")] = False,
     output: Annotated[
@@ -70,6 +77,7 @@ def reproduce(
             report=report,
             draws=None if draws is None else whole_number("--draws", draws),
             variants=variants,
+            traces=traces,
         )
     if as_json:
         print(found.json, end="")

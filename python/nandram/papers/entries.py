@@ -12,18 +12,20 @@ from nandram.papers.claims import KINDS, Claims
 
 SELF_EVIDENT = ("range", "shape")
 """Kinds of claims that need no test."""
-_TEST = ("within", "holds", "set_by")
+_TEST = ("within", "factor", "holds", "set_by")
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """Test of a claim. Exactly one of `within` and `holds` is given."""
+    """Test of a claim. Exactly one of `within`, `holds` and `factor` is given."""
 
     within: float | None
     """Allowed relative deviation."""
     holds: Expression | None
     set_by: str
     """Who chose the test."""
+    factor: float | None = None
+    """Factor by which the figures may differ; agreement within one is only `same-order`."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def read_tests(table: Table, constants: Collection[str]) -> dict[str, Criterion]
             raise table.one_of(kind, kind, tuple(KINDS))
         test = _test(each, constants)
         if test is None:
-            raise each.missing("found neither `within` nor `holds`, expected one of them")
+            raise each.missing("found none of `within`, `factor` and `holds`, expected one of them")
         tests[kind] = test
     return tests
 
@@ -60,18 +62,24 @@ def read_tests(table: Table, constants: Collection[str]) -> dict[str, Criterion]
 def _test(table: Table, scope: Collection[str]) -> Criterion | None:
     """Return the test in a table; None if it has none."""
     within = table.take("within", "a number above 0", int, float, default=None)
+    factor = table.take("factor", "a number above 1", int, float, default=None)
     holds = table.text("holds", None)
     set_by = table.text("set_by", None)
-    if within is None and holds is None:
+    given = [name for name, value in (("within", within), ("factor", factor), ("holds", holds)) if value is not None]
+    if not given:
         if set_by is not None:
-            raise table.error("set_by", set_by, "`within` or `holds` beside it")
+            raise table.error("set_by", set_by, "`within`, `factor` or `holds` as well")
         return None
-    if within is not None and holds is not None:
-        raise table.missing("found `within` and `holds`, expected one of them")
+    if len(given) > 1:
+        raise table.missing(f"found `{'` and `'.join(given)}`, expected one of them")
     if within is not None and not within > 0:
         raise table.error("within", within, "a number above 0")
+    if factor is not None and not factor > 1:
+        raise table.error("factor", factor, "a number above 1")
     if set_by is None:
         raise table.error("set_by", "nothing", "who decided when the claim holds")
+    if factor is not None:
+        return Criterion(None, None, set_by, float(factor))
     if holds is None:
         return Criterion(float(within), None, set_by)
     expression = Expression(holds, table.place("holds"))

@@ -55,9 +55,11 @@
     "xip.table5.{program}.{kib}.time" = "median(policies(program='{program}', sram_kib={kib}).time)"
                                       the cells of a table (`nandram.papers.cells`)
 
-A number, ratio, bound or arithmetic claim needs a test: ``within``, the relative deviation allowed, or ``holds``, an
-expression in which ``ours`` and ``paper`` are the figures. A range holds inside it, a shape if ours is true or equal.
-A claim that holds and names no counter-model is trivial. ``input = "KEY"``: our figure is that key of the system read
+A number, ratio, bound or arithmetic claim needs a test: ``within``, the relative deviation allowed, ``holds``, an
+expression in which ``ours`` and ``paper`` are the figures, or ``factor``, by which they may differ, where the paper
+says "an order of magnitude" (the verdict is then ``same-order`` at best). A range holds inside it, a shape if ours is
+true or equal. A claim that holds and names no counter-model is trivial; one whose counter-models were not evaluated is
+not tested. ``input = "KEY"``: our figure is that key of the system read
 back, so that agreement shows only that the measurement works.
 """
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nandram.papers.library import Paper
     from nandram.papers.robustness.compared import VariantTable
     from nandram.papers.robustness.table import PaperRobustness
+    from nandram.papers.runs.own_traces import OwnTraces
     from nandram.papers.runs.play import Outcome, Report, Task
     from nandram.papers.verdict import Row
 
@@ -142,6 +143,7 @@ def reproduce(
     report: "Report | None" = None,
     draws: int | None = None,
     variants: bool = False,
+    traces: str | os.PathLike[str] | None = None,
 ) -> Reproduction:
     """Evaluate the claims of papers with their experiments; of all papers by default.
 
@@ -152,7 +154,8 @@ def reproduce(
     the experiments' values (``values.json``) and the runs. `report`: called with the progress of the runs. `draws`:
     evaluate each claim in so many joint draws of everything assumed, and in its counter-models; without it, what was
     evaluated for the bundled papers is shown. `variants`: also evaluate all claims in each variant that an experiment
-    declares.
+    declares. `traces`: folder of page traces of your own, each of which replaces the experiment's trace of the same
+    name (``djpeg-O2.pages.zst``); not together with `draws` or `variants`.
 
     Raises `UserError` for a mistake in any argument or in an experiment.
     """
@@ -160,6 +163,7 @@ def reproduce(
     from nandram.papers import library
     from nandram.papers.robustness import compared, table
     from nandram.papers.runs import play
+    from nandram.papers.runs.own_traces import OwnTraces
 
     if draws is not None:
         at_least_one("draws", draws)
@@ -173,7 +177,12 @@ def reproduce(
     for name in names:
         if names.count(name) > 1:
             raise UserError(f"papers: found `{name}` {names.count(name)} times, expected each once")
-    plans = [_Plan(paper, claims) for paper in loaded]
+    own = None if traces is None else OwnTraces(Path(os.fspath(traces)))
+    if own is not None and (draws is not None or variants):
+        raise UserError("traces: found `draws` or `variants` as well, expected only one of them")
+    if own is not None:
+        own.check(paper.experiment for paper in loaded if paper.experiment is not None)
+    plans = [_Plan(paper, claims, own) for paper in loaded]
     if claims is not None and not any(plan.wanted for plan in plans):
         raise UserError(f"claims: found no claim like `{claims}` of {', '.join(names)}")
     if output is not None:
@@ -238,8 +247,9 @@ def _save(found: Reproduction, folder: Path, tasks: "list[Task]", outcomes: "dic
 class _Plan:
     """The runs needed for a paper."""
 
-    def __init__(self, paper: "Paper", pattern: str | None) -> None:
+    def __init__(self, paper: "Paper", pattern: str | None, own: "OwnTraces | None") -> None:
         self.paper = paper
+        self.own = own
         self.wanted = [
             claim
             for name, claim in paper.claims.claims.items()
@@ -268,7 +278,9 @@ class _Plan:
                     point = [f"{axis}={coordinate}" for axis, coordinate in place.items()]
                     point += [f"seed={seed}"] if len(run.seeds) > 1 else []
                     label = f"{self.paper.claims.paper}/{','.join([name, *point])}".replace(" ", "_")
-                    task = play.task(run.point(place, seed), label, f"{experiment.file}: runs.{name}")
+                    asked = run.point(place, seed)
+                    asked = asked if self.own is None else self.own.instead(asked)
+                    task = play.task(asked, label, f"{experiment.file}: runs.{name}")
                     self.tasks[name, tuple(place.values()), seed] = task
 
     def _outcomes(

@@ -1,6 +1,8 @@
 """Verdicts on claims, and their basis.
 
-held            our figure agrees, and would not in a counter-model that the experiment names
+held            our figure agrees, and does not in a counter-model that the experiment names
+not-tested      it agrees and names a counter-model, but none was evaluated since the experiment or the model changed
+same-order      it agrees within a factor, as with a claim of "an order of magnitude", which tests little
 trivial         it agrees, but no counter-model shows that it could fail
 missed          it does not agree
 calibrated      a value was fitted to this claim: agreement shows only that the fit works
@@ -23,8 +25,12 @@ from nandram.papers.runs.play import Outcome
 if TYPE_CHECKING:
     from nandram.papers.robustness.table import Share
 
-Verdict = Literal["held", "trivial", "missed", "calibrated", "read-back", "arithmetic", "not-comparable"]
+Verdict = Literal[
+    "held", "not-tested", "same-order", "trivial", "missed", "calibrated", "read-back", "arithmetic", "not-comparable"
+]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+SIMULATED: tuple[Verdict, ...] = ("held", "not-tested", "same-order", "trivial", "missed")
+"""Verdicts on claims that a simulation decides."""
 
 BASES = ("given", "assumed", "calibrated")
 
@@ -118,20 +124,26 @@ def judge(
         verdict = "arithmetic"
     elif entry.input:
         verdict = "read-back"
+    elif entry.test is not None and entry.test.factor is not None:
+        verdict = "same-order"
     else:
-        verdict = "held" if entry.counters else "trivial"
+        # `with_robustness` turns it into held once a counter-model has failed.
+        verdict = "not-tested" if entry.counters else "trivial"
     return Row(claim.id, claim.value, figure, claim.unit, deviation, verdict, rests_on)
 
 
 def with_robustness(row: Row, share: "Share | None", *, known: bool) -> Row:
     """Return a row with the share of draws in which its claim holds.
 
-    A claim whose counter-models turned out not to fail is trivial. `known`: draws were once made for the claim, so that
-    without a share they are stale.
+    A claim that agrees is held if one of its counter-models was evaluated and fails, and trivial if all were and none
+    does; without a share it remains not tested. `known`: draws were once made for the claim, so that without a share
+    they are stale.
     """
     if share is None:
         return replace(row, robustness="stale" if known else "")
-    verdict: Verdict = "trivial" if row.verdict == "held" and not share.can_fail else row.verdict
+    verdict = row.verdict
+    if verdict == "not-tested":
+        verdict = "held" if share.can_fail else "trivial"
     return replace(row, verdict=verdict, robustness=f"{share.held}/{share.draws}")
 
 
@@ -182,6 +194,8 @@ def _holds(
         return deviation == 0 if claim.kind == "range" else figure == claim.value
     if test.within is not None:
         return deviation is not None and abs(deviation) <= test.within
+    if test.factor is not None:
+        return deviation is not None and 1 / test.factor <= deviation + 1 <= test.factor
     assert test.holds is not None
     found = test.holds.evaluate({**scope, "ours": ours, "paper": claim.value})
     if not isinstance(found, bool):
@@ -229,5 +243,7 @@ def _test(claim: Claim, entry: Entry | None) -> tuple[str, str]:
         return ("inside the range" if claim.kind == "range" else "it holds"), "the claim itself"
     if entry.test.within is not None:
         return f"within {100 * entry.test.within:g} %", entry.test.set_by
+    if entry.test.factor is not None:
+        return f"within a factor of {entry.test.factor:g}", entry.test.set_by
     assert entry.test.holds is not None
     return entry.test.holds.text, entry.test.set_by

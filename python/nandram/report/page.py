@@ -118,6 +118,8 @@ class Notes:
 
 SIGNS = {
     "held": "✓",
+    "not-tested": "◌",
+    "same-order": "≃",
     "trivial": "○",
     "missed": "✗",
     "calibrated": "≈",

@@ -17,6 +17,8 @@ CELLS_MIN = 5
 """Minimum number of claims of a printed table that share one row."""
 STYLES: "dict[Verdict, str]" = {
     "held": "green",
+    "not-tested": "cyan",
+    "same-order": "cyan",
     "trivial": "cyan",
     "missed": "red",
     "calibrated": "yellow",
@@ -65,12 +67,15 @@ def _summary(console: "Console", found: "Reproduction") -> None:
     """Print what the verdicts amount to: in words, by paper, and a sentence per paper."""
     from rich.table import Table
 
+    from nandram.papers.verdict import SIMULATED
+
     counts = found.counts
-    simulated = counts["held"] + counts["trivial"] + counts["missed"]
-    held, trivial = (_number(counts[verdict], "holds", "hold") for verdict in ("held", "trivial"))
+    simulated = sum(counts[verdict] for verdict in SIMULATED)
+    unproven = _number(simulated - counts["held"] - counts["missed"], "agrees", "agree")
+    held = _number(counts["held"], "holds", "hold")
     console.print(
         f"{len(found)} claims{_quick(found)}, of which {_number(simulated, 'compares', 'compare')} a simulation with a "
-        f"paper: {held} and could have failed, {trivial} without such proof, and "
+        f"paper: {held} and could have failed, {unproven} without such proof, and "
         f"{_number(counts['missed'], 'does', 'do')} not hold.",
         markup=False,
         soft_wrap=True,
@@ -96,7 +101,7 @@ def _summary(console: "Console", found: "Reproduction") -> None:
     for paper in papers:
         rows = found.of(paper)
         counted = Counter(row.verdict for row in rows)
-        of_model = counted["held"] + counted["trivial"] + counted["missed"]
+        of_model = sum(counted[verdict] for verdict in SIMULATED)
         others = (str(counted[verdict]) for verdict in STYLES if verdict != "held")
         table.add_row(paper, str(of_model), str(counted["held"]), median_share(rows), *others)
     console.print(table)
@@ -115,13 +120,16 @@ def median_share(rows: "list[Row]") -> str:
 
 def sentence(rows: "list[Row]") -> str:
     """Return what the verdicts on a paper amount to, in one sentence."""
+    from nandram.papers.verdict import SIMULATED
+
     counted = Counter(row.verdict for row in rows)
-    simulated = counted["held"] + counted["trivial"] + counted["missed"]
+    simulated = sum(counted[verdict] for verdict in SIMULATED)
     if not simulated:
         return "no claim is decided by a simulation."
-    text = f"{counted['held'] + counted['trivial']} of {simulated} simulated claims hold"
-    if counted["trivial"]:
-        text += f", {counted['trivial']} of them without proof that they could fail"
+    agree = simulated - counted["missed"]
+    text = f"{agree} of {simulated} simulated claims hold"
+    if agree > counted["held"]:
+        text += f", {agree - counted['held']} of them without proof that they could fail"
     shares = [row.share for row in rows if row.verdict == "held" and row.share is not None]
     if shares:
         fragile = sum(share < 0.5 for share in shares)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nandram.papers.runs.play import Report
 
 DRAWS = 64
-"""Number of draws of the kept table."""
+"""Number of draws unless another is given."""
 _SHOWN = ("title", "bands", "charts", "sensitivity", "variants")
 """Sections of an experiment that decide no verdict."""
 _SAME = 1e-9
@@ -68,6 +68,8 @@ class PaperRobustness:
     fixed: dict[str, str]
     """What is assumed and was not drawn, with the reason."""
     shares: dict[str, Share]
+    count: int = DRAWS
+    """Number of draws that were made, those whose systems were invalid included."""
 
     def share(self, claim: str, key: str, ours: float | None, *, quick: bool) -> Share | None:
         """Return the share of a claim, or None if it is unknown or stale.
@@ -204,7 +206,7 @@ def evaluate(
         for claim in wanted
     }
     names = tuple(parameter.name for parameter in drawn.parameters)
-    return PaperRobustness(key_of(paper), quick, names, drawn.fixed, shares)
+    return PaperRobustness(key_of(paper), quick, names, drawn.fixed, shares, count)
 
 
 def simulated(paper: "Paper") -> list[str]:
@@ -271,7 +273,9 @@ def from_json(found: dict[str, Any]) -> PaperRobustness:
         claim: Share(each["ours"], each["draws"], tuple(each["failed"]), each["counters"])
         for claim, each in found["shares"].items()
     }
-    return PaperRobustness(found["key"], found["quick"], tuple(found["parameters"]), found["fixed"], shares)
+    return PaperRobustness(
+        *(found["key"], found["quick"], tuple(found["parameters"]), found["fixed"], shares), found["count"]
+    )
 
 
 def save(table: Mapping[str, PaperRobustness], file: Path) -> None:
