@@ -20,7 +20,7 @@ from nandram.traces import path_of
 SOURCES = Path(__file__).resolve().parent
 ORDERS = 20
 SRAM = ["4KiB", "8KiB"]
-# The interpretation of Figure 5 in experiments/xip.toml.
+# The variant `current` of experiments/xip.toml.
 READING = "with+after+fault"
 REQUESTS_MAX = {"fft": 1_000_000}
 ARGUMENTS = {
