@@ -24,8 +24,7 @@ def test_own_traces_replace_those_of_the_same_name(tmp_path: Path, runs: Path) -
     own = nandram.reproduce("xip", quick=True, claims=CLAIM, traces=tmp_path)
     assert own[CLAIM].ours != bundled[CLAIM].ours
     # What was drawn for the bundled traces says nothing of others.
-    assert own[CLAIM].robustness == "stale"
-    assert own[CLAIM].verdict in ("missed", "not-tested")
+    assert own[CLAIM].robustness == ""
     for level in ("O", "O2", "O3", "Os"):
         shutil.copy(path_of(f"xip-mibench/djpeg-{level}"), tmp_path)
     assert nandram.reproduce("xip", quick=True, claims=CLAIM, traces=tmp_path)[CLAIM].ours == bundled[CLAIM].ours

@@ -332,7 +332,8 @@ class _Plan:
         from nandram.papers.verdict import with_robustness
 
         found = kept.get(self.name)
-        if found is None or self.paper.experiment is None:
+        # What was drawn for an experiment's own traces says nothing of others.
+        if found is None or self.paper.experiment is None or self.own is not None:
             return rows
         # The systems of quick runs are not those of the whole ones.
         key = key_of(load(self.paper.name, quick=found.quick))
