@@ -11,7 +11,8 @@ from nandram.paging.run import Paging, PagingSweep, run_paging, run_paging_sweep
 from nandram.papers import Reproduction, reproduce
 from nandram.probe.run import Probe, ProbeInterrupted, run_probe
 from nandram.report import write_report
-from nandram.results.comparison import Comparison, compare
+from nandram.results.comparing import ComparisonInterrupted, compare, compare_changes
+from nandram.results.comparison import Comparison
 from nandram.results.result import Result, Traffic, read_result
 from nandram.simulate import run
 from nandram.simulation import Completions, Simulation, SimulationDevice
@@ -20,6 +21,7 @@ from nandram.system import System, load_system, systems
 
 __all__ = [
     "Comparison",
+    "ComparisonInterrupted",
     "Completions",
     "Memory",
     "MemoryReader",
@@ -37,6 +39,7 @@ __all__ = [
     "Traffic",
     "UserError",
     "compare",
+    "compare_changes",
     "load_system",
     "read_result",
     "read_sweep",
