@@ -117,7 +117,11 @@ def _folder(folder: Path, anchor: str) -> "Section":
     from nandram.results.result import read_result
 
     if (folder / "summary.json").is_file():
-        return run.section(read_result(folder), anchor)
+        from nandram.results.output import interpreted
+
+        result = read_result(folder)
+        with interpreted(folder):
+            return run.section(result, anchor)
     if (folder / "sweep.toml").is_file():
         from nandram.report import sweep
         from nandram.sweep import read_sweep

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nandram import units
 from nandram.errors import UserError
+from nandram.results.comparison import differences, notes
 
 if TYPE_CHECKING:
     from nandram.results.result import Result
@@ -36,10 +37,20 @@ def side(what: "str | os.PathLike[str] | System | Result") -> Side:
     from nandram.system import System, load_system
 
     if isinstance(what, str | os.PathLike):
-        what = read_result(what) if Path(what).is_dir() else load_system(what)
+        if Path(what).is_dir():
+            from nandram.results.output import interpreted
+
+            result = read_result(what)
+            with interpreted(Path(what)):
+                found = _of_result(result)
+                # Every figure and note is read once here, where an error can name the folder.
+                differences((result,), (result,))
+                notes("", (result,))
+                run_settings(found)
+            return found
+        what = load_system(what)
     if isinstance(what, Result):
-        name = str(what.output) if what.output is not None else what.title
-        return Side(name, _values(what.manifest["settings"]), (what,), None)
+        return _of_result(what)
     if not isinstance(what, System):
         raise UserError(f"compare: found {what!r}, expected a folder of results, a result, or a system")
     return _of_system(what)
@@ -58,6 +69,11 @@ def changed_side(system: "System", changes: Iterable[str]) -> Side:
     followed, line = _followed(system.source, asked)
     found = _of_system(System(system.source, (*asked, *followed, *scales)))
     return Side(found.name, found.settings, (), found.system, (line,) if line else ())
+
+
+def _of_result(result: "Result") -> Side:
+    name = str(result.output) if result.output is not None else result.title
+    return Side(name, _values(result.manifest["settings"]), (result,), None)
 
 
 def _of_system(system: "System") -> Side:
