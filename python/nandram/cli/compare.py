@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nandram.cli.run import ScaleOption, split_changes, whole_number
+from nandram.cli.run import ScaleOption, expect_order, split_changes, whole_number
+from nandram.cli.terminal import completion
 from nandram.errors import UserError
 from nandram.options import RunPrecondition
 
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 def _side_option(letter: str) -> Any:
     return typer.Option(
-        f"--set-{letter}", metavar="KEY=VALUE", help=f"Changed key of side {letter.upper()}, a copy of A; repeatable."
+        f"--set-{letter}",
+        metavar="KEY=VALUE",
+        help=f"Changed key of side {letter.upper()}, a copy of A; repeatable.",
+        autocompletion=completion.keys,
     )
 
 
@@ -26,9 +30,22 @@ Changes = list[str] | None
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="A folder of results, a preset's name or a system file.")],
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="A folder of results, a preset's name or a system file.",
+            autocompletion=completion.systems,
+        ),
+    ],
     b: Annotated[
-        str | None, typer.Argument(metavar="[B]", help="Likewise; left out with --set-b.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[B]",
+            help="Likewise; left out with --set-b.",
+            show_default=False,
+            autocompletion=completion.systems,
+        ),
     ] = None,
     workload: Annotated[
         str | None,
@@ -45,7 +62,10 @@ def compare(
     set_d: Annotated[Changes, _side_option("d")] = None,
     set_e: Annotated[Changes, _side_option("e")] = None,
     changes: Annotated[
-        Changes, typer.Option("--set", metavar="KEY=VALUE", help="Set a key of every side; repeatable.")
+        Changes,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Set a key of every side; repeatable.", autocompletion=completion.keys
+        ),
     ] = None,
     scale: ScaleOption = None,
     precondition: Annotated[RunPrecondition | None, typer.Option(help="Drive state, as in `nandram run`.")] = None,
@@ -67,7 +87,7 @@ def compare(
     Example: nandram compare nvme-client-tlc job.fio --set-b device.dram=512MiB
     """
     from nandram.cli.terminal.progress import counted_progress
-    from nandram.cli.workloads import workload_file
+    from nandram.cli.terminal.workloads import workload_file
     from nandram.results.comparing import ComparisonInterrupted, compare_sides
 
     copies = [each for each in (set_b, set_c, set_d, set_e) if each]
@@ -75,6 +95,7 @@ def compare(
         if workload is not None:
             raise UserError(f"--set-b: found with the systems `{a}` and `{b}`, expected one system and a workload")
         b, workload = None, b
+    expect_order("compare", a, workload if copies else b)
     sides = _sides(a, b, copies, split_changes(changes, scale))
     options: dict[str, Any] = {"precondition": precondition, "replay": replay}
     options = {name: value for name, value in options.items() if value is not None}

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from nandram.errors import UserError
@@ -147,16 +147,14 @@ class _Runs:
         self._seeds = range(1, seeds + 1)
         self._stop = threading.Event()
         self._fractions: dict[tuple[int, int], float] = {}
-        self._made: dict[tuple[int, int], Future[Result]] = {}
+        self._results: dict[tuple[int, int], Result] = {}
 
     def finish(self, parallel: int) -> None:
         """Make all runs, seed after seed, so that an interrupt leaves whole pairs. Raises the error of a run."""
         with ThreadPoolExecutor(parallel) as pool:
             try:
-                for seed in self._seeds:
-                    for at in range(len(self._sides)):
-                        self._made[at, seed] = pool.submit(self._run, at, seed)
-                for run in self._made.values():
+                runs = [pool.submit(self._run, at, seed) for seed in self._seeds for at in range(len(self._sides))]
+                for run in runs:
                     run.result()
             finally:
                 self._stop.set()
@@ -164,14 +162,11 @@ class _Runs:
 
     def results(self) -> "list[list[Result]]":
         """Return the results by side, for the seeds that every side has finished."""
-        whole = [seed for seed in self._seeds if all(self._done(at, seed) for at in range(len(self._sides)))]
-        return [[self._made[at, seed].result() for seed in whole] for at in range(len(self._sides))]
+        sides = range(len(self._sides))
+        whole = [seed for seed in self._seeds if all((at, seed) in self._results for at in sides)]
+        return [[self._results[at, seed] for seed in whole] for at in sides]
 
-    def _done(self, at: int, seed: int) -> bool:
-        run = self._made.get((at, seed))
-        return run is not None and run.done() and not run.cancelled() and run.exception() is None
-
-    def _run(self, at: int, seed: int) -> "Result":
+    def _run(self, at: int, seed: int) -> None:
         from nandram.simulate import run
 
         system = self._sides[at].system
@@ -181,9 +176,8 @@ class _Runs:
             self._tell(at, seed, min(fraction, 0.999))
             return not self._stop.is_set()
 
-        found = run(system, self._workload, seed=seed, progress=progress, **self._options)
+        self._results[at, seed] = run(system, self._workload, seed=seed, progress=progress, **self._options)
         self._tell(at, seed, 1.0)
-        return found
 
     def _tell(self, at: int, seed: int, fraction: float) -> None:
         if self._report is None:
