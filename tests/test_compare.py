@@ -1,9 +1,12 @@
 """Comparison of two runs or systems."""
 
+import hashlib
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy.stats import ttest_rel
@@ -158,6 +161,29 @@ def test_runs_that_are_there(result: nandram.Result, job: Path, tmp_path: Path) 
     assert result.iops < 0.5 * sum(each.iops for each in result.traffic)
     assert by_name["iops"].low is None
     assert found.frame()["name"].to_list() == list(by_name)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("manifest.json", lambda found: found["settings"].update({"flash.read": 5})),
+        ("manifest.json", lambda found: found.pop("options")),
+        ("summary.json", lambda found: found["nandram"]["notes"].append("text")),
+        ("summary.json", lambda found: found["jobs"][0]["read"].update(lat_ns=None)),
+    ],
+)
+def test_contents_that_match_their_checksum_and_are_wrong(
+    name: str, change: Callable[[dict[str, Any]], object], result: nandram.Result, tmp_path: Path
+) -> None:
+    folder = result.save(tmp_path / "run")
+    found = json.loads((folder / name).read_text())
+    change(found)
+    (folder / name).write_text(json.dumps(found))
+    files = [line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()]
+    sums = [f"{hashlib.sha256((folder / file).read_bytes()).hexdigest()}  {file}\n" for file in files]
+    (folder / "SHA256SUMS").write_text("".join(sums))
+    with pytest.raises(nandram.UserError, match=r"run: found a result of another version"):
+        nandram.compare(folder, result)
 
 
 def test_the_command(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
