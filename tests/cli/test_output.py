@@ -35,6 +35,12 @@ def test_who_closes_it_has_enough(folder: Path, command: str) -> None:
     assert (found.returncode, found.stderr) == (0, "")
 
 
+def test_a_closed_reader_does_not_take_the_folder(folder: Path) -> None:
+    found = shell(f"{NANDRAM} run {TINY} job.fio --cache none -o out | true", folder)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert (folder / "out" / "summary.json").is_file()
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_full_disk_is_told_in_one_line(folder: Path, command: str) -> None:

@@ -41,7 +41,7 @@ def compare(
     b: Annotated[
         str | None,
         typer.Argument(
-            metavar="[B]",
+            metavar="B",
             help="Likewise; left out with --set-b.",
             show_default=False,
             autocompletion=completion.systems,
@@ -50,7 +50,7 @@ def compare(
     workload: Annotated[
         str | None,
         typer.Argument(
-            metavar="[WORKLOAD]",
+            metavar="WORKLOAD",
             help="Job or trace to run on all sides; `-` reads a job from standard input. [default: compare the files "
             "only]",
             show_default=False,

@@ -148,16 +148,19 @@ def run(
             progress=progress,
         )
     name_workload(result, path, workload)
-    if as_json:
-        print(result.summary_json)
-    else:
-        show(result)
-    if output is not None:
+    try:
         # Printed first: the figures must not be lost if the folder cannot be written.
+        if as_json:
+            print(result.summary_json)
+        else:
+            show(result)
         sys.stdout.flush()
-        result.save(output)
-        if not as_json:
-            print(output / "report.html")
+    finally:
+        # Nor must the folder be lost if the reader of the output has closed it.
+        if output is not None:
+            result.save(output)
+    if output is not None and not as_json:
+        print(output / "report.html")
     if result.inside.get("failed_jobs"):
         # fio, too, exits with a failure if jobs failed.
         raise typer.Exit(1)
