@@ -22,13 +22,17 @@ export PIP_CONSTRAINT ?= $(CURDIR)/python/constraints.txt
 serving: build
 	$(BIN)/python examples/kvcache/measure.py
 
+# Lists the targets.
 help:
-	@sed -n 's/^#   //p' Makefile
+	@awk '/^# / { text = text substr($$0, 2); next } /^[A-Z_]+ [?:]?=/ { next } \
+		/^[a-z0-9-]+:/ { sub(/:.*/, "", $$1); sub(/^ /, "", text); sub(/\. .*/, "", text); sub(/\.$$/, "", text); \
+		if (text != "") printf "  make %-16s %s\n", $$1, text } { text = "" }' Makefile
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --upgrade pip 'maturin>=1.9,<2'
 
+# Builds the Python package into .venv.
 build: $(BIN)/python
 	$(BIN)/python -m pip install --group dev
 	PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(BIN)/maturin develop --release --strip --quiet
@@ -53,6 +57,7 @@ fio-engine: build
 	cargo build --release --quiet --package capi
 	$(BIN)/python fio_engine/build.py "$(CARGO_TARGET_DIR)/release" build/fio $(if $(FIO_SOURCE),--source "$(FIO_SOURCE)")
 
+# Builds, runs the bundled trace and a fio job, evaluates the papers' claims, and writes reports.
 demo: build
 	$(BIN)/nandram run nvme-client-tlc examples/sqlite_bank/sqlite-bank.iolog.zst --precondition steady -o results/sqlite-bank
 	$(BIN)/nandram run nvme-client-tlc examples/mixed.fio --precondition steady -o results/mixed
@@ -66,14 +71,17 @@ check: lint
 	$(BIN)/python -m pytest -q tests/test_documents.py tests/test_prose.py tests/test_structure.py tests/test_rust_structure.py \
 		tests/test_spelling.py tests/test_units.py tests/test_schema.py
 
+# Builds, and runs every test without further dependencies.
 test: test-rust test-python
 
+# The tests of the Rust crates.
 test-rust:
 	cargo test --workspace --quiet --no-fail-fast
 
 # A process for each processor; the tests of a file share what was prepared for them.
 PYTEST := $(BIN)/python -m pytest -n logical --dist loadfile
 
+# The tests of the Python package.
 test-python: build
 	$(PYTEST)
 
@@ -175,6 +183,7 @@ validate: build
 	$(BIN)/python drives/validate.py --refit zn540 > docs/validation.md.new
 	mv docs/validation.md.new docs/validation.md
 
+# Likewise, after fitting every drive again.
 validate-refit: build
 	$(BIN)/python drives/validate.py --refit all > docs/validation.md.new
 	mv docs/validation.md.new docs/validation.md
@@ -227,6 +236,7 @@ constraints:
 	(sed -n '/^#/p' python/constraints.txt; $(BIN)/python -m pip freeze --exclude nandram) > python/constraints.txt.new
 	mv python/constraints.txt.new python/constraints.txt
 
+# Formatting, lints and types of Rust and Python.
 lint: build
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
@@ -235,5 +245,6 @@ lint: build
 	$(BIN)/ruff check python tests examples drives fio_engine
 	$(BIN)/mypy
 
+# Removes everything that was built.
 clean:
 	rm -rf target .venv build results

@@ -1,5 +1,7 @@
 """Inputs of every kind with small random changes: the mutants that `mutations` runs."""
 
+import hashlib
+import json
 import os
 import random
 import re
@@ -7,9 +9,11 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 TRACES = ROOT / "crates" / "machine" / "workload" / "tests" / "data"
+MEASURED = ROOT / "drives" / "fio" / "980pro_bs_4_proc_1_qd_128.json"
 TINY = ROOT / "tests" / "data" / "tiny.toml"
 
 JOB = """[global]
@@ -83,6 +87,7 @@ WORDS = (
     "0 -1 1 2 1e12 18446744073709551616 nan inf 0x10 1/0 true none auto steady 4k 1e309 64k-4k 100% zipf:0 é "
     "\\ \" ' [ ] { } = ,"
 )
+JSON_VALUES: tuple[object, ...] = (None, True, 0, -1, 1.5, 1e308, 1 << 70, "", "x", [], [1], ["x"], {}, {"x": 1})
 LONG = 1 << 20
 """Characters from which on a text is not made many times as long: what is read is bounded far below."""
 
@@ -298,6 +303,57 @@ def result(rng: random.Random, folder: Path, kept: Path) -> list[str]:
     return ["report", str(made), "-o", str(folder / "report.html"), "--no-sensitivity"]
 
 
+def mutate_json(rng: random.Random, value: object) -> object:
+    """Replace, remove or move one value of a JSON document, so that types are wrong but the syntax is right."""
+    places: list[tuple[Any, Any]] = []
+
+    def walk(node: object) -> None:
+        entries = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+        for key, each in entries:
+            places.append((node, key))
+            walk(each)
+
+    walk(value)
+    if not places or rng.random() < 0.02:
+        return rng.choice(JSON_VALUES)
+    for _ in range(rng.choice((1, 1, 2))):
+        node, key = rng.choice(places)
+        try:
+            match rng.randrange(4):
+                case 0:
+                    del node[key]
+                case 1:
+                    other, place = rng.choice(places)
+                    node[key] = other[place]
+                case _:
+                    node[key] = rng.choice(JSON_VALUES)
+        except (KeyError, IndexError):
+            continue  # an earlier change removed it
+    return value
+
+
+def sealed(rng: random.Random, folder: Path, kept: Path) -> list[str]:
+    """A result folder whose checksums are right and whose summary or manifest is not."""
+    made = folder / "run"
+    shutil.copytree(kept / "run", made)
+    name = rng.choice(("summary.json", "summary.json", "manifest.json"))
+    text = json.dumps(mutate_json(rng, json.loads((made / name).read_text())))
+    (made / name).write_text(text)
+    sums = [line.split("  ", 1) for line in (made / "SHA256SUMS").read_text().splitlines()]
+    lines = [f"{hashlib.sha256((made / file).read_bytes()).hexdigest()}  {file}\n" for _, file in sums]
+    (made / "SHA256SUMS").write_text("".join(lines))
+    if rng.random() < 0.5:
+        return ["compare", str(made), str(kept / "run")]
+    return ["report", str(made), "-o", str(folder / "report.html"), "--no-sensitivity"]
+
+
+def measured(rng: random.Random, folder: Path, kept: Path) -> list[str]:
+    """fio's output of a real drive, with values of wrong types."""
+    found = json.loads(MEASURED.read_text())
+    path = _write(folder / "fio.json", json.dumps(mutate_json(rng, found)).encode())
+    return ["fit", path, "--system", str(TINY), "--closed-form"]
+
+
 def memory(rng: random.Random, folder: Path, kept: Path) -> list[str]:
     """A memory on a file."""
     path = folder / "some.memory"
@@ -306,4 +362,5 @@ def memory(rng: random.Random, folder: Path, kept: Path) -> list[str]:
     return ["memory", rng.choice(("info", "check", "tokens")), str(path)]
 
 
-KINDS = [Kind(make.__name__, make) for make in (system, job, trace, pages, experiment, sweep, result, memory)]
+MAKERS = (system, job, trace, pages, experiment, sweep, result, sealed, measured, memory)
+KINDS = [Kind(make.__name__, make) for make in MAKERS]

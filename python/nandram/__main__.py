@@ -1,5 +1,22 @@
-"""Entry point of ``python -m nandram``."""
+"""Entry point of the command and of ``python -m nandram``."""
 
-from nandram.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command line; an interrupt while it is imported ends in one line, too."""
+    try:
+        from nandram import cli
+
+        cli.main()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        # Without the clean-up of the interpreter, which a second interrupt could interrupt in turn.
+        sys.stderr.flush()
+        import os
+
+        os._exit(130)
+
+
+if __name__ == "__main__":
+    main()

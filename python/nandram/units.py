@@ -31,6 +31,18 @@ def days(amount: float) -> str:
     return f"{_digits(amount)} days" if amount < 730.5 else f"{_digits(amount / 365.25)} years"
 
 
+def figure(value: float) -> str:
+    """Return a number with four significant digits; whole numbers unchanged."""
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value)}"
+    return f"{value:.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def change(part: float) -> str:
+    """Return a relative change in percent with its sign: ``+12.34 %``, ``more than +10,000 %``."""
+    return f"{100 * part:+.2f} %" if part < 100 else "more than +10,000 %"
+
+
 def _scaled(amount: float, unit: str) -> str:
     for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if amount >= scale:

@@ -35,6 +35,54 @@ def test_run_prints_a_table(
     assert found.err == ""
 
 
+READS = "[job]\nrw=randread\nbs=4k\nnumber_ios=300\n"
+
+
+def test_a_job_on_standard_input_is_the_same_run(tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text(READS)
+    outputs: list[str] = []
+    for name, text in (("job.fio", ""), ("-", READS), ("-", READS)):
+        command = [sys.executable, "-m", "nandram", "run", TINY, name, "--cache", "none", "-o", f"out-{len(outputs)}"]
+        found = subprocess.run(command, cwd=tmp_path, input=text, capture_output=True, text=True, check=True)
+        outputs.append(found.stdout)
+    folders = [tmp_path / f"out-{number}" for number in range(3)]
+    assert outputs[1].startswith(f"- on {TINY}, seed 1\n")
+    assert outputs[0].splitlines()[1:-1] == outputs[1].splitlines()[1:-1]
+    summaries = [(folder / "summary.json").read_bytes() for folder in folders]
+    assert summaries[0] == summaries[1]
+    assert (folders[1] / "manifest.json").read_bytes() == (folders[2] / "manifest.json").read_bytes()
+    command = [sys.executable, "-m", "nandram", "run", TINY, "-"]
+    wrong = subprocess.run(command, input="[job]\nrw=no\n", capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("error: -:2: ")
+
+
+def test_json_is_the_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "job.fio").write_text(READS)
+    assert call("run", TINY, str(tmp_path / "job.fio"), "--json", "-o", str(tmp_path / "out")) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads((tmp_path / "out" / "summary.json").read_text())
+
+
+def test_the_manifest_does_not_depend_on_the_order_of_changes(tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text(READS)
+    orders = (("flash.read=60us", "link.lanes=1"), ("link.lanes=1", "flash.read=60us"))
+    for number, order in enumerate(orders):
+        changes = [part for change in order for part in ("--set", change)]
+        assert call("run", TINY, str(tmp_path / "job.fio"), *changes, "-o", str(tmp_path / f"{number}")) == 0
+    assert (tmp_path / "0" / "manifest.json").read_bytes() == (tmp_path / "1" / "manifest.json").read_bytes()
+
+
+@pytest.mark.parametrize("command", [["run"], ["compare", "--set-b", "link.lanes=1"]])
+def test_a_job_before_its_system_is_named(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text(READS)
+    assert call(command[0], str(job), "nvme-client-tlc", *command[1:]) == 2
+    message = f"error: {command[0]}: found the file `{job}` before `nvme-client-tlc`, expected the system first\n"
+    assert capsys.readouterr().err == message
+
+
 def test_columns_name_the_fields_of_a_trace(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     trace = tmp_path / "any.csv"
     trace.write_text("when,what,lba,bytes\n" + "".join(f"{n}.5,Read,{8 * n},4096\n" for n in range(200)))

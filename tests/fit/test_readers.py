@@ -100,6 +100,11 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("clones.json", twice("a", 0), "has 2 entries but numjobs=1"),
     ("missing-clones.json", options(numjobs="4"), "numjobs=4 without group_reporting"),
     ("zero.json", side(iops=0.0), "found 0 IOPS"),
+    ("mean-type.json", side(lat_ns={"mean": [1]}), "jobs[0].read.lat_ns.mean: found [1], expected a number"),
+    ("times-type.json", side(clat_ns=5), "jobs[0].read.clat_ns: found 5, expected an object"),
+    ("percent.json", side(clat_ns={"percentile": {"x": 1}}), "percentile: found `x`, expected a percent"),
+    ("no-iops.json", changed(lambda found: found["jobs"][0]["read"].pop("iops")), "has no `iops` of its reads"),
+    ("option-type.json", options(rw=3), "jobs[0].job options.rw: found 3, expected a text"),  # type: ignore[arg-type]
     ("slat.json", side(slat_ns={"mean": 3e15}), "found a mean slat"),
     (
         "fio-2.json",

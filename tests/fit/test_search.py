@@ -1,12 +1,14 @@
 """The search on a simulated drive, whose parameters are known."""
 
 import functools
+import json
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from nandram.cli import main
+from nandram.cli.fit import figures
 from nandram.errors import UserError
 from nandram.fit.evaluate import JOURNAL, Evaluator
 from nandram.fit.measurements.points import Conditions, Direction, Point
@@ -126,6 +128,9 @@ def test_the_fitted_file_carries_the_basis_of_each_value(tmp_path: Path, capsys:
     assert "3 of 4 points are left to fit" in capsys.readouterr().err
     fit = run_fit([data], tmp_path / "start.toml", hold_out=[], share=0.0, start_only=True)
     fit.save(output)
+    shown = json.loads(json.dumps(figures(fit)))
+    assert (shown["points"], shown["held_out"], shown["sha256"]) == (4, 0, fit.measured.hash)
+    assert [row["median"] for row in shown["errors"]] == [row.median for row in fit.table()]
     fitted = tomllib.loads(output.read_text())
     lines = (tmp_path / "fitted-points.csv").read_text().splitlines()
     assert lines[0].startswith("rw,bs_bytes,iodepth,numjobs,engine,held_out,iops_measured,iops_modeled,iops_low,")

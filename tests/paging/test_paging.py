@@ -149,6 +149,7 @@ MISTAKES = [
     ["loops.pages.zst", "--reading", "before"],
     ["loops.pages.zst", "--bound", "-1"],
     ["loops.pages.zst", "--requests", "0"],
+    ["loops.pages.zst", "--requests", "99999999999999999999"],
     ["loops.pages.zst", "--system", "nvme-client-tlc"],
     ["loops.pages.zst", "--set", "host.sram.size=0B"],
     ["empty.pages"],

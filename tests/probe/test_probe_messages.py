@@ -195,6 +195,13 @@ def test_message(
     assert message(arguments, folder, capsys) == snapshot
 
 
+@pytest.mark.parametrize("system", ["dram-only", "nvmm", "hbf", "onenand-xip"])
+def test_a_system_without_a_drive(system: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = f"error: {system}: found a system without a drive that a host can address, expected a drive\n"
+    for options in ([], ["--plan"]):
+        assert message(["probe", system, *options], folder, capsys) == expected
+
+
 def test_a_locked_file(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     with Path("good.img").open("rb") as file:

@@ -74,6 +74,22 @@ def test_jobs_of_several_depths_are_drawn_over_depth(tmp_path: Path) -> None:
     assert found[0].rows[0][2] < found[0].rows[2][2]  # type: ignore[operator]
 
 
+def test_jobs_of_different_kinds_are_different_lines(tmp_path: Path) -> None:
+    path = tmp_path / "kinds.fio"
+    jobs = [(rw, bs, depth) for rw, bs in (("randread", "4k"), ("randread", "16k")) for depth in (1, 4)]
+    jobs.append(("randwrite", "4k", 2))
+    text = "".join(f"[{rw}-{bs}-{depth}]\nstonewall\nrw={rw}\nbs={bs}\niodepth={depth}\n" for rw, bs, depth in jobs)
+    path.write_text(f"[global]\nnumber_ios=300\n{text}")
+    found = over_time.over_depth(nandram.run(TINY, path, precondition="fill"), "")
+    lines = [("read, bs=16k", 1), ("read, bs=16k", 4), ("read, bs=4k", 1), ("read, bs=4k", 4)]
+    assert [row[:2] for row in found[0].rows] == lines
+    # Two jobs that differ in more than their depth make no line.
+    path.write_text(
+        "[a]\nrw=randread\nbs=4k\nnumber_ios=300\n[b]\nstonewall\nrw=randread\nbs=8k\nnumber_ios=300\niodepth=4\n"
+    )
+    assert over_time.over_depth(nandram.run(TINY, path), "") == []
+
+
 def test_small_differences_are_not_magnified() -> None:
     def zero(values: list[float]) -> bool:
         return charts.unmagnified(Axis("y"), values).zero
@@ -92,11 +108,11 @@ def test_no_change_is_a_tick_of_a_comparison(lowest: float, highest: float) -> N
     assert lowest <= found[0] < found[-1] <= highest
 
 
-def test_a_comparison_says_where_a_difference_is_none(tmp_path: Path) -> None:
+def test_a_comparison_names_identical_figures(tmp_path: Path) -> None:
     job = tmp_path / "job.fio"
     job.write_text("[reads]\nrw=randread\nbs=4k\nnumber_ios=300\n")
     comparison_page(nandram.compare(TINY, TINY, job, seeds=2), tmp_path / "c.html")
     text = (tmp_path / "c.html").read_text()
-    assert "no difference beyond noise" in text
+    assert "identical" in text
     [figure] = Page(text).figures
     assert [-5, 5] in domains(figure["spec"])

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +20,7 @@ from conftest import TINY
 from nandram.cli import main
 from nandram.sweep import declared as declared_file
 from nandram.sweep import local, store
+from nandram.sweep.explained import explained
 from nandram.sweep.result import Sweep
 
 
@@ -137,11 +139,64 @@ def test_a_front_has_what_nothing_beats(declared: Path, tmp_path: Path) -> None:
 
 
 def test_sensitivity_knows_a_sum(tmp_path: Path) -> None:
-    """For y = 3 a + b with identically distributed, independent a and b, a explains 90 % of the variance."""
+    """For y = 3 a + b with identically distributed, independent a and b, a explains 90 % of the variance.
+
+    Epsilon squared estimates this without the part that chance adds: 1 - (1 - 0.9) 63 / 56.
+    """
     rows = [{"index": 0, "seed": 1, "a": a, "b": b, "y": 3.0 * a + b, "run_s": 1.0} for a in range(8) for b in range(8)]
     found = Sweep(tmp_path, pl.DataFrame(rows), ("a", "b"), ("y",), {}).sensitivity()
-    assert found["share"].to_list() == pytest.approx([0.9, 0.1])
+    assert found["share"].to_list() == pytest.approx([0.8875, 0.0])
     assert found["rank"][0] > found["rank"][1] > 0
+    assert found["low"][0] < 0.9 < found["high"][0]
+    assert found["low"][1] == 0
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+def test_an_axis_without_effect_is_not_told_from_chance(heavy: bool) -> None:
+    """The correlation ratio of eight groups of 30 values has a mean of 24 % without any effect."""
+    draws = np.random.default_rng(5)
+    shares, told = [], 0
+    for _ in range(300):
+        values = draws.normal(0, 1, 30)
+        share, low, high = explained([at % 8 for at in range(30)], (np.exp(values) if heavy else values).tolist())
+        assert share is not None
+        assert low is not None
+        assert high is not None
+        assert low <= share <= high or share == 0
+        shares.append(share)
+        told += low > 0
+    assert np.mean(shares) < 0.1
+    assert told / 300 <= 0.05
+
+
+def test_intervals_of_shares_hold_the_share() -> None:
+    draws, held = np.random.default_rng(1), 0
+    groups = [at % 4 for at in range(40)]
+    effect = np.array([[0.0, 1.0, 2.0, 3.0][group] for group in groups])
+    truth = effect.var() / (effect.var() + 1)
+    for _ in range(500):
+        _, low, high = explained(groups, (effect + draws.normal(0, 1, 40)).tolist())
+        held += low is not None and high is not None and low <= truth <= high
+    assert 0.92 <= held / 500 <= 0.98
+
+
+def test_an_axis_whose_values_have_one_configuration_each_explains_nothing(tmp_path: Path) -> None:
+    rows = [{"index": a, "seed": 1, "a": a, "y": 3.0 * a, "run_s": 1.0} for a in range(4)]
+    found = Sweep(tmp_path, pl.DataFrame(rows), ("a",), ("y",), {}).sensitivity()
+    assert found.rows() == [("y", "a", None, None, None, 1.0)]
+
+
+def test_seeds_in_two_modes_have_no_mean(tmp_path: Path) -> None:
+    modes = {1: 81e3, 2: 229e3, 3: 227e3, 4: 81.5e3}
+    rows = [
+        {"index": 4 * a + seed, "seed": seed, "a": a, "y": value if a else 100e3 + seed, "run_s": 1.0}
+        for a in range(2)
+        for seed, value in modes.items()
+    ]
+    found = Sweep(tmp_path, pl.DataFrame(rows), ("a",), ("y",), {"y": "maximize"})
+    assert found.means()["y"].to_list() == [pytest.approx(100_002.5), None]
+    [apart] = found.disagreements()
+    assert (apart.where, apart.seeds, apart.groups) == ("a=1", (1, 2, 3, 4), ((0, 3), (2, 1)))
 
 
 def test_the_command(declared: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,6 +207,12 @@ def test_the_command(declared: Path, capsys: pytest.CaptureFixture[str], monkeyp
     out = capsys.readouterr().out
     assert "80 rows over depth, flash.read in reads" in out
     assert "Pareto front of iops (maximize), flash_mw (minimize)" in out
+    assert "iops varies with depth" in out
+    with pytest.raises(SystemExit):
+        main(["sweep", "reads.toml", "--json"])
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["rows"] == 80
+    assert {each["axis"] for each in shown["sensitivity"]} == {"depth", "flash.read"}
     nandram.write_report("reads", output="report.html")
     text = Path("report.html").read_text()
     assert "Pareto front" in text

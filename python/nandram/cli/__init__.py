@@ -1,6 +1,7 @@
 """The command line. Each command has a file; its help is its docstring and the help texts of its options."""
 
 import gc
+import io
 import os
 import re
 import sys
@@ -25,12 +26,14 @@ from nandram.cli import (
     sweep,
     systems,
 )
+from nandram.cli.terminal.groups import GroupedCommands
 from nandram.cli.terminal.interrupt import interruptible
 from nandram.errors import UserError
 from nandram.options import not_one_of
 
 app = typer.Typer(
     name="nandram",
+    cls=GroupedCommands,
     add_completion=True,
     no_args_is_help=True,
     # Plain text: rich would double the run time of --help.
@@ -50,7 +53,7 @@ app.command()(interruptible(paging.paging))
 app.command()(interruptible(systems.show))
 app.command()(interruptible(check.check))
 app.command()(interruptible(systems.schema))
-app.command("systems")(systems.list_systems)
+app.command("systems")(interruptible(systems.list_systems))
 app.add_typer(cache.app, name="cache")
 app.add_typer(capture.app, name="capture")
 app.add_typer(guest.app, name="guest")
@@ -81,7 +84,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its status: 2 and one line of text for a user's mistake, 130 for an interrupt."""
     # Commands make few reference cycles; collections while typer is imported take a tenth of the start-up time.
     gc.set_threshold(100_000, 20, 20)
+    _prepare_streams()
     try:
+        _expect_text(sys.argv[1:] if arguments is None else arguments)
         status = app(arguments, standalone_mode=False, prog_name="nandram")
         sys.stdout.flush()
     except (UserError, TyperException) as error:
@@ -105,6 +110,30 @@ def main(arguments: list[str] | None = None) -> None:
         _forget_output()
         status = 2
     sys.exit(status or 0)
+
+
+def _prepare_streams() -> None:
+    """Make output possible in any locale; end with status 2 if standard output is closed."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        # The next file to be opened would get its number, and the figures.
+        print("error: standard output is closed", file=sys.stderr)
+        sys.exit(2)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _expect_text(arguments: list[str]) -> None:
+    """Raise `UserError` for an argument whose bytes are no text in the locale's encoding."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            encoding = sys.getfilesystemencoding()
+            shown = argument.encode(errors="backslashreplace").decode()
+            raise UserError(f"found `{shown}`, expected a text in {encoding}; LC_ALL=C.UTF-8 selects UTF-8") from None
 
 
 def _usage_message(error: TyperException) -> str:

@@ -11,7 +11,10 @@ from nandram.options import default_cache
 if TYPE_CHECKING:
     from pathlib import Path
 
-app = typer.Typer(no_args_is_help=True, help="Manage the cache of prepared drives and runs.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Manage the cache of prepared drives and runs.\n\nExample: nandram cache prune --size 1GiB",
+)
 
 FolderOption = Annotated[
     str | None,

@@ -22,6 +22,8 @@ def check(
     """Validate files.
 
     Prints one line per file. Stops at the first invalid file with exit status 2.
+
+    Example: nandram check my-drive.toml job.fio
     """
     from nandram.check import check_file
 

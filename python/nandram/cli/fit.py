@@ -1,9 +1,10 @@
 """``nandram fit``: fit a system to measurements of a drive."""
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -87,11 +88,14 @@ def fit(
             help="Keep the results of runs here; the same command resumes. [default: FITTED without .toml]",
         ),
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the errors and the bands as a JSON object.")] = False,
 ) -> None:
     """Fit a system to measurements of a drive.
 
     Values that the start file marks as given stay; the others are free. Prints the errors of IOPS, p50 and p99, of the
     fitted and the held-out points, next to the noise of the data.
+
+    Example: nandram fit drive.json --system nvme-client-tlc -o my-drive.toml
     """
     from nandram.fit.run import run_fit
     from nandram.fit.tries import parsed
@@ -126,10 +130,14 @@ def fit(
             told=told,
             stage=stage,
         )
-    show(found)
+    if as_json:
+        print(json.dumps(figures(found), indent=2))
+    else:
+        show(found)
     if output is not None:
         for path in found.save(output):
-            print(path)
+            if not as_json:
+                print(path)
 
 
 def _measured(target: str, folder: Path, engine: Engine | None, seconds: str | None) -> list[Path]:
@@ -175,6 +183,30 @@ def _progress() -> Iterator[tuple["Told | None", Callable[[str], None] | None]]:
             yield None, None
             return
         yield (lambda done, of: report(done, of, done / of)), stage
+
+
+def figures(found: "Fit") -> dict[str, Any]:
+    """Return what `show` prints, as numbers: fractions, and values in the units of their names."""
+    return {
+        "sha256": found.measured.hash,
+        "points": len(found.measured.points),
+        "fitted": len(found.split.fitted),
+        "held_out": len(found.split.held_out),
+        "regions": list(found.split.regions),
+        "start": dict(found.start.sentences),
+        "errors": [
+            {name: getattr(row, name) for name in ("figure", "points", "count", "median", "p90", "largest")}
+            for row in found.table()
+        ],
+        "noise": found.noise,
+        "bands": [
+            {"key": band.parameter.name, "unit": band.parameter.unit, "value": band.value}
+            | {"low": band.low, "high": band.high, "determined": band.determined}
+            for band in found.bands
+        ],
+        "undetermined": found.undetermined(),
+        "guesses": [dict(guess.structure) for guess in found.guesses],
+    }
 
 
 def show(found: "Fit") -> None:

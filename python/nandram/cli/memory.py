@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from nandram.memory.reader import MemoryReader
 
 app = typer.Typer(
-    no_args_is_help=True, help="Inspect and maintain a memory in a file (nandram.Memory).", rich_markup_mode=None
+    no_args_is_help=True,
+    help="Inspect and maintain a memory in a file (nandram.Memory).\n\nExample: nandram memory info bank.memory",
+    rich_markup_mode=None,
 )
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="The file or block device.")]

@@ -71,6 +71,8 @@ def paging(
 
     Prints counts, time, energy and the distance from a lower bound. With --window, sweeps PM-XIP over windows and
     thresholds, and prints the best of each trace and SRAM size.
+
+    Example: nandram paging xip/djpeg-arm-O2 --sram 8KiB --policy lru,min
     """
     from nandram.cli.terminal.progress import counted_progress
     from nandram.paging.run import BOUND_ROUNDS, POLICIES, run_paging, run_paging_sweep, sweep_summary

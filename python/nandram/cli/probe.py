@@ -82,6 +82,8 @@ def probe(
     target is only read, unless --allow-write is given and confirmed. Targets that are mounted, partitioned or in use
     are refused. The host memory buffer of an NVMe drive is switched off and on for comparison; its original state is
     always restored. An interrupt exits with status 130 after printing the findings so far.
+
+    Example: nandram probe hmb-a --test mapping-cache
     """
     from nandram.probe import run as probing
 

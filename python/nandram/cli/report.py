@@ -37,6 +37,8 @@ def report(
 
     For a paper: its claims, its figures redrawn from our runs, its systems, the sensitivity of its claims, and the
     basis of all values. For a run: response times, throughput, utilization of each part, energy and wear.
+
+    Example: nandram report results -o report.html
     """
     from nandram.cli.terminal.progress import counted_progress
     from nandram.report import write_report

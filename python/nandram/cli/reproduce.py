@@ -6,13 +6,18 @@ from typing import Annotated
 import typer
 
 from nandram.cli.run import whole_number
+from nandram.cli.terminal import completion
 from nandram.cli.terminal.claims import show
 
 
 def reproduce(
     papers: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PAPER", help="A paper's name or an experiment file. [default: all papers]"),
+        typer.Argument(
+            metavar="PAPER",
+            help="A paper's name or an experiment file. [default: all papers]",
+            autocompletion=completion.papers,
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Use the shorter runs that the experiments define.")] = False,
     claims: Annotated[
@@ -62,6 +67,8 @@ def reproduce(
     Prints a table per paper: the paper's figure, ours, the deviation, the verdict, the share of plausible settings in
     which the claim holds, and the basis of our figure. The cells of a printed table share one row, and at most 20 rows
     are shown per paper; --all shows everything. Without --check, the exit status is 0 whatever the verdicts.
+
+    Example: nandram reproduce hmb --quick
     """
     from nandram.cli.terminal.progress import counted_progress
     from nandram.papers import reproduce as evaluate

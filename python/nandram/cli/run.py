@@ -1,10 +1,12 @@
 """``nandram run``: run a workload on a system."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nandram.cli.terminal import completion
 from nandram.errors import UserError
 from nandram.options import ContinueOnError, Payload, RunPrecondition
 
@@ -13,10 +15,15 @@ if TYPE_CHECKING:
 
     from nandram.results.result import Result
 
-SystemArgument = Annotated[str, typer.Argument(metavar="SYSTEM", help="A preset's name or a system file.")]
+SystemArgument = Annotated[
+    str,
+    typer.Argument(metavar="SYSTEM", help="A preset's name or a system file.", autocompletion=completion.systems),
+]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Set a key of the system; repeatable."),
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Set a key of the system; repeatable.", autocompletion=completion.keys
+    ),
 ]
 
 ScaleOption = Annotated[
@@ -27,11 +34,18 @@ ScaleOption = Annotated[
 ]
 
 
+DIGITS_MAX = 20
+"""Maximum number of digits of a whole number; each option has its own range below that."""
+
+
 def run(
     system: SystemArgument,
     workload: Annotated[
         str,
-        typer.Argument(metavar="WORKLOAD", help="A fio job file or a trace; also the name of a bundled page trace."),
+        typer.Argument(
+            metavar="WORKLOAD",
+            help="A fio job file, a trace, a bundled page trace's name, or `-`: a job on standard input.",
+        ),
     ],
     output: Annotated[
         Path | None,
@@ -99,22 +113,31 @@ def run(
             metavar="DIR|none", help="Cache folder for prepared drives. [default: $NANDRAM_CACHE, or ~/.cache/nandram]"
         ),
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print summary.json instead of the table.")] = False,
 ) -> None:
-    """Run a workload on a simulated system."""
+    """Run a workload on a simulated system.
+
+    Example: nandram run nvme-client-tlc job.fio --precondition steady -o results
+    """
     from nandram.cli.terminal.progress import run_progress
+    from nandram.cli.terminal.workloads import name_workload, workload_file
     from nandram.simulate import run as simulate
     from nandram.system import System
 
     if timeline and output is None:
         raise UserError("--timeline: found without -o, expected a folder to write to")
-    with run_progress() as progress:
+    if output is not None:
+        from nandram.folders import check
+
+        check(output)
+    expect_order("run", system, workload)
+    with workload_file(workload) as path, run_progress() as progress:
         result = simulate(
             System(system, tuple(split_changes(changes, scale))),
-            workload,
+            path,
             seed=whole_number("--seed", seed),
             payload=payload,
             timeline=timeline,
-            output=output,
             replay=replay,
             wrap=wrap,
             columns=columns,
@@ -124,17 +147,43 @@ def run(
             cache="default" if cache is None else None if cache == "none" else cache,
             progress=progress,
         )
-    show(result)
+    name_workload(result, path, workload)
+    try:
+        # Printed first: the figures must not be lost if the folder cannot be written.
+        if as_json:
+            print(result.summary_json)
+        else:
+            show(result)
+        sys.stdout.flush()
+    finally:
+        # Nor must the folder be lost if the reader of the output has closed it.
+        if output is not None:
+            result.save(output)
+    if output is not None and not as_json:
+        print(output / "report.html")
     if result.inside.get("failed_jobs"):
         # fio, too, exits with a failure if jobs failed.
         raise typer.Exit(1)
 
 
+def expect_order(command: str, system: str, workload: str | None) -> None:
+    """Raise `UserError` for a job in the place of the system."""
+    if workload is None or system.endswith(".toml") or not Path(system).is_file():
+        return
+    from nandram.system import systems
+
+    if workload.endswith(".toml") or workload in systems():
+        raise UserError(f"{command}: found the file `{system}` before `{workload}`, expected the system first")
+
+
 def whole_number(name: str, text: str) -> int:
     """Parse the whole number of an option. Raises `UserError`."""
-    if text.isascii() and text.isdigit():
-        return int(text)
-    raise UserError(f"{name}: found `{text}`, expected a whole number")
+    if not (text.isascii() and text.isdigit()):
+        raise UserError(f"{name}: found `{text}`, expected a whole number")
+    # No number is larger, and Python refuses to convert more than 4,300 digits.
+    if len(text.lstrip("0")) > DIGITS_MAX:
+        raise UserError(f"{name}: found `{text}`, expected a whole number of at most {DIGITS_MAX} digits")
+    return int(text)
 
 
 def split_changes(changes: list[str] | None, scale: str | None = None) -> list[str]:
@@ -147,7 +196,7 @@ def split_changes(changes: list[str] | None, scale: str | None = None) -> list[s
 
 
 def show(result: "Result") -> None:
-    """Print the result table, the notes and the path of the report."""
+    """Print the result table and the notes."""
     from rich.table import Table
 
     from nandram.cli.terminal.console import output
@@ -165,8 +214,6 @@ def show(result: "Result") -> None:
         console.print(_times(result.serving))
     for note in result.notes:
         console.print(note, markup=False, soft_wrap=True)
-    if result.output is not None:
-        console.print(str(result.output / "report.html"), markup=False, soft_wrap=True)
 
 
 def _times(serving: dict[str, Any]) -> "Table":

@@ -1,7 +1,8 @@
 """``nandram sweep``: run many configurations, here or on a cluster."""
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,25 +38,66 @@ def sweep(
             help="Cache folder for prepared drives. [default: none if the configurations differ in the system]",
         ),
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the evaluation as a JSON object.")] = False,
 ) -> None:
     """Run many configurations of a system and a workload.
 
-    Each result is saved when its run ends; the same command resumes an interrupted sweep.
+    Each result is saved when its run ends; the same command resumes an interrupted sweep. Ctrl-C prints the evaluation
+    of the finished runs.
+
+    Example: nandram sweep space.toml -o results
     """
     from nandram.cli.terminal.progress import counted_progress
-    from nandram.sweep import run_sweep
+    from nandram.sweep import read_sweep, run_sweep
 
-    with counted_progress("runs", rate=True) as progress:
-        found = run_sweep(
-            file,
-            output or file.with_suffix(""),
-            jobs=None if jobs is None else whole_number("--jobs", jobs),
-            dask=dask,
-            workers=None if workers is None else whole_number("--workers", workers),
-            cache="default" if cache is None else None if cache == "none" else cache,
-            report=progress,
-        )
-    show(found)
+    folder = output or file.with_suffix("")
+    shown = show_json if as_json else show
+    try:
+        with counted_progress("runs", rate=True) as progress:
+            found = run_sweep(
+                file,
+                folder,
+                jobs=None if jobs is None else whole_number("--jobs", jobs),
+                dask=dask,
+                workers=None if workers is None else whole_number("--workers", workers),
+                cache="default" if cache is None else None if cache == "none" else cache,
+                report=progress,
+            )
+    except KeyboardInterrupt:
+        if (folder / "plan.parquet").is_file():
+            found = read_sweep(folder)
+            if found.done:
+                shown(found)
+        raise
+    shown(found)
+
+
+def show_json(found: "Sweep") -> None:
+    """Print the evaluation: finished rows, notes, the Pareto front, sensitivities, seeds that fall into groups."""
+    import json
+    from dataclasses import asdict
+
+    shown = {
+        "folder": str(found.folder),
+        "rows": found.done,
+        "rows_planned": len(found.table),
+        "axes": found.axes,
+        "objectives": found.objectives,
+        "notes": found.notes(),
+        "pareto": found.pareto().to_dicts() if found.objectives else [],
+        "sensitivity": found.sensitivity().to_dicts(),
+        "disagreements": [asdict(each) for each in found.disagreements()],
+    }
+    print(json.dumps(_finite(shown), indent=2))
+
+
+def _finite(value: Any) -> Any:
+    """Return a value for JSON, whose undefined and infinite numbers are null."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def show(found: "Sweep") -> None:
@@ -85,6 +127,23 @@ def show(found: "Sweep") -> None:
         console.print(f"... and {len(front) - SHOWN} more")
     moved = found.sensitivity()
     for name in found.objectives:
-        shares = moved.filter(moved["measure"] == name).sort("share", descending=True)
-        parts = ", ".join(f"{row['axis']} {100 * row['share']:.0f} %" for row in shares.to_dicts())
-        console.print(f"{name} varies with: {parts}", markup=False, soft_wrap=True)
+        rows = moved.filter(moved["measure"] == name).sort("share", descending=True, nulls_last=True).to_dicts()
+        if rows:
+            console.print(f"{name} {sensitivity(rows)}", markup=False, soft_wrap=True)
+    for each in found.disagreements(*found.objectives):
+        console.print(f"{each.where}: {each}", markup=False, soft_wrap=True)
+
+
+def sensitivity(rows: list[dict[str, Any]]) -> str:
+    """Return what a measure varies with: the axes beyond chance with their intervals, then the others."""
+    named = [
+        f"{row['axis']} {100 * row['share']:.0f} % ({100 * row['low']:.0f} to {100 * row['high']:.0f} %)"
+        for row in rows
+        if row["low"]
+    ]
+    chance = [row["axis"] for row in rows if row["low"] == 0]
+    alone = [row["axis"] for row in rows if row["low"] is None]
+    parts = [f"varies with {', '.join(named)}"] if named else []
+    parts += [f"no effect told from chance: {', '.join(chance)}"] if chance else []
+    parts += [f"one configuration per value: {', '.join(alone)}"] if alone else []
+    return "; ".join(parts)

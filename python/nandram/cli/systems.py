@@ -18,6 +18,8 @@ def show(
     """Print a system with all its values.
 
     Includes every default and the basis of every value; keys that do not apply are listed at the end.
+
+    Example: nandram show nvme-client-tlc --set flash.read=80us
     """
     from nandram.system import System
 
@@ -29,6 +31,8 @@ def schema() -> None:
     """Print the JSON Schema of system files.
 
     Editors use it to complete and check TOML files.
+
+    Example: nandram schema > nandram.schema.json
     """
     from nandram import _core
 
@@ -36,7 +40,10 @@ def schema() -> None:
 
 
 def list_systems() -> None:
-    """List the presets."""
+    """List the presets.
+
+    Example: nandram systems
+    """
     from nandram.system import systems
 
     presets = systems()

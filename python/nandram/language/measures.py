@@ -28,6 +28,13 @@ MEASURES = {
 }
 """Expressions by name; the suffix of a name is its unit. 1 MB/s is 10^6 bytes per second."""
 
+PERCENTILES = {
+    f"{direction}_p{percent:g}_us".replace("99.9", "999"): (direction, percent)
+    for direction in ("read", "write")
+    for percent in (50.0, 99.0, 99.9)
+}
+"""Directions and percents of the response times that every row of a sweep has, over all jobs, by name."""
+
 SERVING = {
     "ttft_p50_ms": "nandram.serving.ttft_ms.p50",
     "ttft_p95_ms": "nandram.serving.ttft_ms.p95",
@@ -53,5 +60,5 @@ def is_served(job: str | None) -> bool:
 
 
 def names_for(job: str | None) -> dict[str, str]:
-    """Return the measures of a sweep with this job, or None for a trace."""
+    """Return the expressions of the measures of a sweep with this job, or None for a trace."""
     return {**MEASURES, **(SERVING if is_served(job) else {})}

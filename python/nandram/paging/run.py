@@ -217,6 +217,8 @@ def _system(system: System | str | os.PathLike[str], changes: Mapping[str, objec
 def _check_requests(requests: int | None) -> None:
     if requests is not None and requests < 1:
         raise UserError(f"requests: found {requests}, expected at least 1")
+    if requests is not None and requests >= 1 << 64:
+        raise UserError(f"requests: found {requests}, expected less than 2^64")
 
 
 def _check_lists(traces: Sequence[TracePath], **lists: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ serving.py  a served language model
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,13 +28,19 @@ def run_page(result: "Result") -> str:
     return run.page(result)
 
 
-def comparison_page(found: "Comparison", path: Path) -> None:
-    """Write the page of a comparison. Raises `UserError` if it cannot be written."""
+def comparison_page(found: "Comparison | Sequence[Comparison]", path: Path) -> None:
+    """Write the page of a comparison, or of several with one side A. Raises `UserError` if it cannot be written."""
     from nandram.report import comparison
     from nandram.report.page import render
+    from nandram.results.comparison import Comparison
 
-    section = comparison.section(found, "comparison")
-    _write(path, render(section.title, "Comparison of two systems or runs.", [section]))
+    each_of = [found] if isinstance(found, Comparison) else list(found)
+    sections = [
+        comparison.section(each, f"comparison-{number}" if len(each_of) > 1 else "comparison", chr(ord("A") + number))
+        for number, each in enumerate(each_of, 1)
+    ]
+    title = sections[0].title if len(sections) == 1 else f"{each_of[0].a} and {len(sections)} changed copies"
+    _write(path, render(title, "Comparison of systems or runs.", sections))
 
 
 def _write(path: Path, text: str) -> None:
@@ -110,7 +117,11 @@ def _folder(folder: Path, anchor: str) -> "Section":
     from nandram.results.result import read_result
 
     if (folder / "summary.json").is_file():
-        return run.section(read_result(folder), anchor)
+        from nandram.results.output import interpreted
+
+        result = read_result(folder)
+        with interpreted(folder):
+            return run.section(result, anchor)
     if (folder / "sweep.toml").is_file():
         from nandram.report import sweep
         from nandram.sweep import read_sweep

@@ -344,6 +344,14 @@ def dots(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.Layer
     return alt.layer(points, _zero()).add_params(hidden())
 
 
+def intervals(rows: list[Row], series: list[str], x: Axis, y_title: str) -> alt.LayerChart | alt.FacetChart:
+    """Plot rows of ``series, name, x, low, high`` as one point with its interval per name, and a line at 0."""
+    points = dots(rows, series, x, y_title)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(y=named(y_title, rows))
+    rule = base.mark_rule(strokeWidth=3, opacity=0.4, color="currentColor").encode(x=x.of("low", alt.X), x2="high:Q")
+    return alt.layer(rule, *points.layer).add_params(hidden())
+
+
 def _zero() -> alt.Chart:
     chart: alt.Chart = (
         alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color="currentColor", opacity=0.7).encode(x="zero:Q")

@@ -3,8 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
-
+from nandram import units
 from nandram.report import charts
 from nandram.report.charts import Axis
 from nandram.report.page import Figure, Heading, Notes, Section, Table
@@ -17,37 +16,44 @@ LEAST = 5.0
 LONG = 40
 """Length from which values may wrap; shorter values stay side by side even on a phone."""
 TICKS = 8
-SERIES = ("changed", "no difference beyond noise", "one run each")
+SHOWN_MAX = 10.0
+"""Largest relative change to which the chart extends; the table has all."""
 
 
-def section(found: "Comparison", anchor: str) -> Section:
-    """Return the section on the differences between two systems or runs."""
+def section(found: "Comparison", anchor: str, letter: str = "B") -> Section:
+    """Return the section on the differences between two systems or runs; `letter` names the second one."""
     page = Section(f"{found.a} and {found.b}", anchor)
     page.parts.append(f"A: {found.a}")
-    page.parts.append(f"B: {found.b}")
+    page.parts.append(f"{letter}: {found.b}")
+    page.parts += [f"{letter}: {line}" for line in found.followed]
     for title, settings in (("Systems", found.settings), ("Runs", found.runs)):
         page.parts.append(Heading(title))
         if settings:
             rows = [(each.key, each.a or "", each.b or "") for each in settings]
-            long = tuple(name for at, name in ((1, "A"), (2, "B")) if any(len(row[at]) > LONG for row in rows))
-            page.parts.append(Table(("key", "A", "B"), rows, wide=long))
+            long = tuple(name for at, name in ((1, "A"), (2, letter)) if any(len(row[at]) > LONG for row in rows))
+            page.parts.append(Table(("key", "A", letter), rows, wide=long))
         else:
             page.parts.append("No difference.")
     if found.differences:
         page.parts.append(Heading("Figures"))
-        columns = ("figure", "A", "B", "change", "95 % interval", "difference")
+        columns = ("figure", "A", letter, "change", "95 % interval", "difference")
         page.parts.append(Table(columns, [_row(each) for each in found.differences]))
-        page.parts.append(_chart(found))
+        if any(each.change == each.change for each in found.differences):
+            page.parts.append(_chart(found, letter))
+    disagreements = found.disagreements()
+    if disagreements:
+        page.parts.append(Heading("Seeds that fall into groups"))
+        page.parts.append(Notes([f"{_side(each.where, letter)}: {each}" for each in disagreements]))
     if found.notes:
-        page.parts += [Heading("Validity"), Notes([f"{note.side}: {note.text}" for note in found.notes])]
+        page.parts += [
+            Heading("Validity"),
+            Notes([f"{_side(note.side, letter)}: {note.text}" for note in found.notes]),
+        ]
     return page
 
 
-def verdict(each: "Difference") -> str:
-    """Return whether a figure differs, according to its interval."""
-    if each.low is None or each.high is None:
-        return SERIES[2]
-    return SERIES[0] if each.certain else SERIES[1]
+def _side(side: str, letter: str) -> str:
+    return letter if side == "B" else side
 
 
 def ticks(lowest: float, highest: float) -> tuple[float, ...]:
@@ -62,31 +68,35 @@ def ticks(lowest: float, highest: float) -> tuple[float, ...]:
 
 
 def _row(each: "Difference") -> tuple[Any, ...]:
-    interval = "" if each.low is None or each.high is None else f"{100 * each.low:+.2f} to {100 * each.high:+.2f} %"
-    return each.name, each.a, each.b, f"{100 * each.change:+.2f} %", interval, verdict(each)
+    sides = ("groups" if value is None else value for value in (each.a, each.b))
+    if each.change != each.change:
+        return each.name, *sides, "", "", each.verdict
+    interval = ""
+    if each.low is not None and each.high is not None:
+        interval = f"{units.change(each.low).removesuffix(' %')} to {units.change(each.high)}"
+    return each.name, *sides, units.change(each.change), interval, each.verdict
 
 
-def _chart(found: "Comparison") -> Figure:
+def _chart(found: "Comparison", letter: str) -> Figure:
     rows: list[dict[str, Any]] = []
     table: list[tuple[Any, ...]] = []
     for each in found.differences:
         if each.change != each.change:
             continue
-        low, high = (each.change if end is None else end for end in (each.low, each.high))
-        part = {"name": each.name, "series": verdict(each)}
+        most = max(SHOWN_MAX, each.change)
+        low, high = (each.change if end is None else min(end, most) for end in (each.low, each.high))
+        part = {"name": each.name, "series": each.verdict}
         rows.append(part | {"x": 100 * each.change, "low": 100 * low, "high": 100 * high})
         table.append((each.name, 100 * each.change, 100 * low, 100 * high))
     lowest = min((1.05 * row["low"] for row in rows), default=0.0)
     highest = max((1.05 * row["high"] for row in rows), default=0.0)
-    series = [name for name in SERIES if any(row["series"] == name for row in rows)]
+    series = sorted({row["series"] for row in rows})  # "changed" first
     ends = min(-LEAST, lowest), max(LEAST, highest)
-    x = Axis("change from A to B (%)", lowest=ends[0], highest=ends[1], ticks=ticks(*ends))
-    chart = charts.dots(rows, series, x, "figure")
-    base = alt.Chart(alt.InlineData(values=rows)).encode(y=charts.named("figure", rows))
-    rule = base.mark_rule(strokeWidth=3, opacity=0.4, color="currentColor").encode(x=x.of("low", alt.X), x2="high:Q")
-    chart = alt.layer(rule, *chart.layer).add_params(charts.hidden())
+    x = Axis(f"change from A to {letter} (%)", lowest=ends[0], highest=ends[1], ticks=ticks(*ends))
+    chart = charts.intervals(rows, series, x, "figure")
     seeds = len(found.seeds)
-    source = f"means over {seeds} seeds, paired; bars are 95 % intervals" if seeds > 1 else "one seed each: no interval"
+    source = f"geometric means over {seeds} seeds, paired; bars are 95 % intervals"
+    source = source if seeds > 1 else "one seed each: no interval"
     columns, height = (
         ("figure", x.title, "low (%)", "high (%)"),
         charts.rows_height(rows, 60, 22),

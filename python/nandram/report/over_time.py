@@ -133,20 +133,26 @@ def _several(drive: pl.DataFrame, columns: dict[str, str], title: str, y: Axis, 
     return Figure(title, chart, source, ("series", TIME.title, y.title), table, tuple(series))
 
 
+_APART = frozenset(("iodepth", "name", "description", "stonewall", "new_group", "group_reporting", "wait_for_previous"))
+"""Options in which jobs of one shape may differ."""
+
+
 def over_depth(result: "Result", source: str) -> list[Figure]:
-    """Return charts of IOPS and the 99th percentile over queue depth; empty with fewer than two depths."""
-    jobs = result.summary["jobs"]
-    depths = [_depth(job["job options"]) for job in jobs]
-    if len({depth for depth in depths if depth}) < 2:
-        return []
+    """Return charts of IOPS and the 99th percentile over queue depth, one line per shape of jobs and direction.
+
+    Jobs of one shape differ in their depth only; a shape with fewer than two depths has no line.
+    """
     points: dict[tuple[str, int], list[tuple[float, float]]] = {}
-    for job, depth in zip(jobs, depths, strict=True):
+    withheld = validity.withheld(result.validity)
+    for label, jobs in _shapes(result.summary["jobs"]).items():
         for direction in ("read", "write"):
-            found = job[direction]
-            p99 = found["lat_ns"].get("percentile", {}).get("99.000000")
-            if found["total_ios"] and depth and p99 is not None:
-                points.setdefault((direction, depth), []).append((found["iops"], p99 / 1000))
-    series = list(dict.fromkeys(direction for direction, _ in points))
+            for depth, job in jobs:
+                found = job[direction]
+                p99 = found["lat_ns"].get("percentile", {}).get("99.000000")
+                if found["total_ios"] and p99 is not None and direction not in withheld:
+                    name = f"{direction}, {label}" if label else direction
+                    points.setdefault((name, depth), []).append((found["iops"], p99 / 1000))
+    series = list(dict.fromkeys(name for name, _ in points))
     figures = []
     for index, title, y in (
         (0, "Requests per second over queue depth", Axis("requests/s", zero=True)),
@@ -154,14 +160,37 @@ def over_depth(result: "Result", source: str) -> list[Figure]:
     ):
         # Jobs of the same depth are averaged.
         table = [
-            (direction, depth, sum(each[index] for each in found) / len(found))
-            for (direction, depth), found in sorted(points.items())
+            (name, depth, sum(each[index] for each in found) / len(found))
+            for (name, depth), found in sorted(points.items())
+            if not (index == 1 and name.startswith("write") and "write-tail" in withheld)
         ]
-        rows = [{"series": direction, "x": depth, "y": value} for direction, depth, value in table]
+        rows = [{"series": name, "x": depth, "y": value} for name, depth, value in table]
+        shown = [name for name in series if any(row["series"] == name for row in rows)]
         x = Axis("requests outstanding per job", "log")
-        columns = ("direction", x.title, y.title)
-        figures.append(Figure(title, charts.lines(rows, series, x, y), source, columns, table, tuple(series)))
+        columns = ("jobs", x.title, y.title)
+        if rows:
+            figures.append(Figure(title, charts.lines(rows, shown, x, y), source, columns, table, tuple(shown)))
     return figures
+
+
+def _shapes(jobs: list[dict[str, Any]]) -> dict[str, list[tuple[int, dict[str, Any]]]]:
+    """Return the jobs with their depths by shape, for shapes of at least two depths.
+
+    A shape is named by the options in which it differs from the others; a single one has an empty name.
+    """
+    found: dict[tuple[tuple[str, str], ...], list[tuple[int, dict[str, Any]]]] = {}
+    for job in jobs:
+        options = job["job options"]
+        depth = _depth(options)
+        if depth is not None:
+            shape = tuple(sorted((key, str(value)) for key, value in options.items() if key not in _APART))
+            found.setdefault(shape, []).append((depth, job))
+    kept = {shape: each for shape, each in found.items() if len({depth for depth, _ in each}) > 1}
+    common = set.intersection(*map(set, kept)) if kept else set()
+    return {
+        " ".join(f"{key}={value}" for key, value in shape if (key, value) not in common): each
+        for shape, each in kept.items()
+    }
 
 
 def _depth(options: dict[str, Any]) -> int | None:

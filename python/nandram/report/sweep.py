@@ -46,14 +46,21 @@ def section(sweep: "Sweep", anchor: str) -> Section:
         found.parts.append(Table(columns, rows))
     moved = sweep.sensitivity()
     measures = list(sweep.objectives) or ["iops", "mean_us"]
-    found.parts += [Heading("Sensitivity"), "Fraction of the variance that each axis explains on its own."]
+    found.parts += [
+        Heading("Sensitivity"),
+        "Fraction of the variance that each axis explains on its own, less what chance explains (epsilon squared), "
+        "with 95 % intervals. An interval that begins at 0 is not told from chance.",
+    ]
     for measure in measures:
-        of_it = moved.filter(pl.col("measure") == measure).sort("share", descending=True).to_dicts()
+        of_it = moved.filter(pl.col("measure") == measure).sort("share", descending=True, nulls_last=True).to_dicts()
         if of_it:
-            found.parts += [
-                _shares(measure, of_it, source),
-                *(_along(sweep, axis, measure, source) for axis in sweep.axes),
-            ]
+            known = [row for row in of_it if row["share"] is not None]
+            found.parts += [_shares(measure, known, source)] if known else []
+            found.parts += [_along(sweep, axis, measure, source) for axis in sweep.axes]
+    disagreements = sweep.disagreements(*measures)
+    if disagreements:
+        lines = [f"{each.where}: {each}" for each in disagreements[:ROWS_MAX]]
+        found.parts += [Heading("Seeds that fall into groups"), Notes(lines)]
     return found
 
 
@@ -83,12 +90,19 @@ def _place(sweep: "Sweep", row: dict[str, Any]) -> str:
 
 
 def _shares(measure: str, of_it: list[dict[str, Any]], source: str) -> Figure:
-    rows = [{"series": "share", "name": row["axis"], "value": row["share"]} for row in of_it]
-    chart = charts.bars(rows, ["share"], Axis("fraction of the variance", highest=1, percent=True), Axis("axis"))
-    table = [(row["axis"], row["share"], row["rank"]) for row in of_it]
-    columns = ("axis", "fraction of the variance", "rank correlation")
-    height = charts.rows_height(rows, 40, 26)
-    return Figure(f"Sensitivity of {measure}", chart, source, columns, table, height=height)
+    names = ("beyond chance", "not told from chance")
+    rows: list[dict[str, Any]] = [
+        {"name": row["axis"], "x": row["share"], "low": row["low"], "high": row["high"]}
+        | {"series": names[0] if row["low"] > 0 else names[1]}
+        for row in of_it
+    ]
+    series = [name for name in names if any(row["series"] == name for row in rows)]
+    x = Axis("fraction of the variance", lowest=0, highest=1, percent=True)
+    chart = charts.intervals(rows, series, x, "axis")
+    table = [(row["axis"], row["share"], row["low"], row["high"], row["rank"]) for row in of_it]
+    columns = ("axis", "fraction of the variance", "low", "high", "rank correlation")
+    height = charts.rows_height(rows, 60, 26)
+    return Figure(f"Sensitivity of {measure}", chart, source, columns, table, tuple(series), height=height)
 
 
 def _along(sweep: "Sweep", axis: str, measure: str, source: str) -> Figure:
@@ -111,7 +125,7 @@ def _along(sweep: "Sweep", axis: str, measure: str, source: str) -> Figure:
     spread = highest - min(y for _, y in points)
     title = f"{measure} by {axis}, mean over the rest"
     if spread <= max(_noise(sweep, measure) or 0.0, ROUNDING * abs(highest)):
-        title += ": no difference beyond noise"
+        title += ": no difference beyond the spread of the seeds"
     return Figure(title, chart, source, (x_axis.title, measure), points)
 
 

@@ -11,6 +11,7 @@ report.html       the table and the plots; needs no network
 SHA256SUMS        checksums of the files that `read` reads, for ``sha256sum -c``
 """
 
+import contextlib
 import hashlib
 import io
 from pathlib import Path
@@ -75,7 +76,7 @@ def read(folder: Path) -> Result:
     """Read a folder written by `write`. Raises `UserError` if a file is missing, damaged or of another version."""
     contents = _contents(folder)
     timeline = folder / "timeline.json"
-    try:
+    with interpreted(folder):
         tables = {name: pl.read_parquet(io.BytesIO(contents[f"{name}.parquet"])) for name in TABLES}
         return Result(
             contents["summary.json"].decode(),
@@ -84,9 +85,24 @@ def read(folder: Path) -> Result:
             timeline.read_text(encoding="utf-8") if timeline.is_file() else None,
             folder,
         )
-    except (ValueError, OSError, pl.exceptions.PolarsError) as error:
-        # The checksums match, so the folder was written this way by another version.
-        raise UserError(f"{folder}: found a result of another version, expected one of this version") from error
+
+
+@contextlib.contextmanager
+def interpreted(folder: Path) -> "Iterator[None]":
+    """Turn errors from reading the contents of a result folder into a `UserError` that names the folder.
+
+    Its checksums match, so the folder was written this way: by another version, or by hand.
+    """
+    try:
+        yield
+    except UserError:
+        raise
+    except (
+        *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError),
+        pl.exceptions.PolarsError,
+    ) as error:
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise UserError(f"{folder}: found a result of another version, expected one of this version ({why})") from error
 
 
 def _contents(folder: Path) -> dict[str, bytes]:

@@ -9,7 +9,7 @@ repeat = 3                        seeds 1, 2, 3, each a row
 
 [space]                           what is varied: `nandram.sweep.space`
 
-[measures]                        beside those of `nandram.language.measures`: expressions over summary.json
+[measures]                        in addition to those of `nandram.language.measures`: expressions over summary.json
 p99_us = 'jobs["reads"].read.clat_ns.percentile["99.000000"] / 1000'
 
 [objectives]                      measures that are to be high or low: Pareto fronts
@@ -26,7 +26,7 @@ from nandram.errors import UserError
 from nandram.hashes import file_hash, joint_hash, program_hash, text_hash
 from nandram.language.expression import Expression
 from nandram.language.grid import Coordinate, words
-from nandram.language.measures import names_for
+from nandram.language.measures import PERCENTILES, names_for
 from nandram.language.tables import Table, parse, read_text
 from nandram.options import SEED_MAX, nearest, set_lines
 from nandram.sweep import space as spaces
@@ -130,7 +130,7 @@ def read(path: Path) -> Declared:
         seeds=tuple(range(seed, seed + repeat)),
         space=space,
         measures=measures,
-        objectives=_objectives(top.table("objectives"), measures),
+        objectives=_objectives(top.table("objectives"), (*measures, *PERCENTILES)),
         base=_base(top, system, trace),
     )
     _check(top, declared)
@@ -153,14 +153,14 @@ def _base(top: Table, system: str, trace: Path | None) -> bytes:
 
 def _name_axes(table: Table, known: dict[str, str]) -> None:
     for name in table.values:
-        if name in COLUMNS or name in known:
+        if name in COLUMNS or name in known or name in PERCENTILES:
             raise table.error(name, name, f"another name: the results have {words(COLUMNS)} and a column per measure")
 
 
 def _measures(table: Table, space: Space, known: dict[str, str]) -> dict[str, str]:
     found = dict(known)
     for name in table.values:
-        if name in known or not name.isidentifier():
+        if name in known or name in PERCENTILES or not name.isidentifier():
             raise table.error(name, name, "a name that is no measure of every run")
         if name in COLUMNS or name in space.axes:
             raise table.error(name, name, f"another name: the results have {words(COLUMNS)} and a column per axis")
@@ -169,10 +169,10 @@ def _measures(table: Table, space: Space, known: dict[str, str]) -> dict[str, st
     return found
 
 
-def _objectives(table: Table, measures: dict[str, str]) -> dict[str, str]:
+def _objectives(table: Table, measures: tuple[str, ...]) -> dict[str, str]:
     for name in table.values:
         if name not in measures:
-            raise table.error(name, name, f"a measure: {words(sorted(measures))}{nearest(name, tuple(measures))}")
+            raise table.error(name, name, f"a measure: {words(sorted(measures))}{nearest(name, measures)}")
         if table.text(name) not in ("maximize", "minimize"):
             raise table.one_of(name, table.text(name), ("maximize", "minimize"))
     return dict(table.values)

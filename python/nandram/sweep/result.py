@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nandram.errors import UserError
+from nandram.results import seeds as statistics
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from nandram.results.comparison import Disagreement
 
 BINS = 8
 """Maximum number of groups of an axis."""
@@ -48,11 +51,40 @@ class Sweep:
         return found
 
     def means(self) -> "pl.DataFrame":
-        """Return the means over the seeds, one row per configuration."""
+        """Return the geometric means over the seeds, one row per configuration.
+
+        Null where the values of the seeds fall into separate groups (`disagreements`), which have no mean.
+        """
         import polars as pl
 
-        measures = [pl.col(name).mean() for name in self.measures]
-        return self.frame().group_by(self.axes, maintain_order=True).agg(pl.col("index").min(), *measures)
+        frame = self.frame()
+        groups = frame.group_by(self.axes, maintain_order=True)
+        if len(frame) == frame.select(self.axes).n_unique():
+            return groups.agg(pl.col("index").min(), *(pl.col(name).first() for name in self.measures))
+        lists = groups.agg(pl.col("index").min(), *(pl.col(name).drop_nulls() for name in self.measures))
+        means = {name: [statistics.mean(values) for values in lists[name].to_list()] for name in self.measures}
+        return lists.with_columns(pl.Series(name, values, pl.Float64) for name, values in means.items())
+
+    def disagreements(self, *measures: str) -> "list[Disagreement]":
+        """Return the configurations whose seeds fall into separate groups, by default for all measures."""
+        import polars as pl
+
+        from nandram.results.comparison import Disagreement
+
+        found = []
+        rows = self.frame()
+        names = ("seed", *(measures or self.measures))
+        lists = rows.group_by(self.axes, maintain_order=True).agg(pl.col(name) for name in names)
+        for row in lists.to_dicts():
+            place = ", ".join(f"{axis}={row[axis]}" for axis in self.axes)
+            for name in measures or self.measures:
+                pairs = [(value, seed) for value, seed in zip(row[name], row["seed"], strict=True) if value is not None]
+                values = tuple(value for value, _ in pairs)
+                parts = statistics.groups(values)
+                if len(parts) > 1:
+                    seeds = tuple(seed for _, seed in pairs)
+                    found.append(Disagreement(place, name, tuple(map(tuple, parts)), values, seeds))
+        return found
 
     def pareto(self, **objectives: str) -> "pl.DataFrame":
         """Return the Pareto-optimal configurations, sorted by the first objective.
@@ -81,23 +113,22 @@ class Sweep:
     def sensitivity(self) -> "pl.DataFrame":
         """Return for each measure and axis the fraction of variance that the axis explains on its own, ``share``.
 
-        This is the correlation ratio over the values of the axis, or over eight groups of equal size if it has more;
-        ``rank`` is Spearman's rank correlation, null for strings.
+        This is epsilon squared over the values of the axis, or over eight groups of equal size if it has more: the
+        correlation ratio less what an axis without effect explains by chance, at least 0. ``low`` and ``high`` are its
+        95 % interval (`nandram.sweep.explained`); an axis with a `low` of 0 is not told from chance. All three are null
+        if each value of the axis has a single configuration. ``rank`` is Spearman's rank correlation, null for strings.
         """
         import polars as pl
+
+        from nandram.sweep.explained import explained
 
         rows = []
         means = self.means()
         for measure in self.measures:
             of_it = means.drop_nulls(measure)
-            spread = of_it[measure].var(ddof=0) if len(of_it) > 1 else None
-            if not isinstance(spread, float) or spread <= 0:
+            if len(of_it) < 2 or not _varies(of_it[measure]):
                 continue
             for axis in self.axes:
-                groups = of_it.select(_group(of_it[axis]).alias("group"), measure)
-                between = groups.group_by("group").agg(pl.len().alias("n"), pl.col(measure).mean())
-                average = of_it[measure].mean()
-                weight = ((between[measure] - average) ** 2 * between["n"]).sum() / len(of_it)
                 numbers = _numbers(of_it[axis])
                 rank = None
                 if numbers is not None:
@@ -105,9 +136,11 @@ class Sweep:
                         pl.corr("a", "b", method="spearman")
                     )
                     rank = found.item()
-                rows.append({"measure": measure, "axis": axis, "share": min(float(weight) / spread, 1.0), "rank": rank})
-        schema = {"measure": pl.String, "axis": pl.String, "share": pl.Float64, "rank": pl.Float64}
-        return pl.DataFrame(rows, schema=schema)
+                share, low, high = explained(_group(of_it[axis]).to_list(), of_it[measure].to_list())
+                row = {"measure": measure, "axis": axis, "share": share, "low": low, "high": high, "rank": rank}
+                rows.append(row)
+        schema = {"measure": pl.String, "axis": pl.String}
+        return pl.DataFrame(rows, schema={**schema, **dict.fromkeys(("share", "low", "high", "rank"), pl.Float64)})
 
     def __repr__(self) -> str:
         return f"<Sweep {self.folder}: {self.done:,} of {len(self.table):,} rows over {', '.join(self.axes)}>"
@@ -115,6 +148,14 @@ class Sweep:
     def _repr_html_(self) -> str:
         html: str = self.frame()._repr_html_()
         return html
+
+
+def _varies(values: "pl.Series") -> bool:
+    """Return whether values differ by more than rounding."""
+    spread, largest = values.std(), values.abs().max()
+    assert isinstance(spread, float)
+    assert isinstance(largest, float)
+    return spread > 1e-12 * largest
 
 
 def _numbers(values: "pl.Series") -> "pl.Series | None":
@@ -140,7 +181,7 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
 
     import polars as pl
 
-    from nandram.language.measures import names_for
+    from nandram.language.measures import PERCENTILES, names_for
     from nandram.language.tables import read_text
     from nandram.sweep.store import COLUMNS, read_table, results
 
@@ -151,7 +192,7 @@ def read_sweep(folder: str | os.PathLike[str]) -> Sweep:
         declared: dict[str, Any] = tomllib.loads(read_text(path / "sweep.toml"))
         plan = read_table(path / "plan.parquet")
         axes, objectives = tuple(declared["space"]["axes"]), declared.get("objectives", {})
-        measures = (*names_for(declared.get("job")), *declared.get("measures", {}))
+        measures = (*names_for(declared.get("job")), *PERCENTILES, *declared.get("measures", {}))
         names = (*COLUMNS, *axes, *measures)
         plain = isinstance(objectives, dict) and all(side in ("maximize", "minimize") for side in objectives.values())
         of_plan = set(plan.columns) == {"index", "key", "seed", *axes}

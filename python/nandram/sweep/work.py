@@ -1,8 +1,10 @@
 """One run of a sweep, here or on a worker."""
 
 import json
+import math
 import threading
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,6 +15,7 @@ from nandram.errors import UserError
 from nandram.hashes import program_hash
 from nandram.language.measures import is_served
 from nandram.results import validity
+from nandram.results.names import DIRECTIONS
 
 Row = dict[str, Any]
 _LOCK = threading.Lock()
@@ -60,8 +63,10 @@ def run(work: Work, measures: dict[str, str]) -> Row:
         raise UserError(f"{place}: {str(error).replace(path, name)}") from None
     run_s = time.perf_counter() - started
     summary = json.loads(found.summary_json)
-    notes = ";".join(validity.kinds(validity.notes_of(summary)))
-    return {"key": work.key, "run_s": run_s, "notes": notes, **measured(summary, measures)}
+    notes = validity.notes_of(summary)
+    kinds = ";".join(validity.kinds(notes))
+    tails = percentiles(found.latency, notes)
+    return {"key": work.key, "run_s": run_s, "notes": kinds, **measured(summary, measures), **tails}
 
 
 @cache
@@ -112,6 +117,31 @@ def measured(summary: dict[str, Any], measures: dict[str, str]) -> Row:
             value = None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         row[name] = float(value) if is_number else None
+    return row
+
+
+def percentiles(histograms: Mapping[str, Any], notes: Iterable[validity.Note]) -> Row:
+    """Return the percentiles of `nandram.language.measures`, in us; None without requests or if a note withholds one.
+
+    `histograms`: columns ``direction, latency_ns, count`` of all jobs, as of `nandram.Result.latency`.
+    """
+    import numpy as np
+
+    from nandram.language.measures import PERCENTILES
+
+    withheld = validity.withheld(notes)
+    row: Row = {}
+    for name, (direction, percent) in PERCENTILES.items():
+        row[name] = None
+        if direction in withheld or ("write-tail" in withheld and validity.is_tail(direction, percent)):
+            continue
+        rows = np.asarray(histograms["direction"]) == DIRECTIONS.index(direction)
+        if rows.any():
+            times = np.asarray(histograms["latency_ns"])[rows]
+            order = np.argsort(times, kind="stable")
+            counts = np.cumsum(np.asarray(histograms["count"])[rows][order])
+            wanted = max(math.ceil(float(counts[-1]) * percent / 100), 1)
+            row[name] = float(times[order][np.searchsorted(counts, wanted)]) / 1000
     return row
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Record a program's I/O, code pages or memory accesses.",
+    help="Record a program's I/O, code pages or memory accesses.\n\nExample: nandram capture block -- sqlite3 bank.db",
 )
 
 

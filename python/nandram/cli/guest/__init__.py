@@ -23,7 +23,8 @@ app = typer.Typer(
     cls=_RunByDefault,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Run a command on a stock Linux in QEMU whose NVMe drive is simulated: `nandram guest SYSTEM -- COMMAND`.",
+    help="Run a command on a stock Linux in QEMU whose NVMe drive is simulated.\n\n"
+    "Example: nandram guest nvme-client-tlc -- lsblk",
 )
 app.command("run")(interruptible(run.run))
 app.command("fetch")(interruptible(fetch.fetch))

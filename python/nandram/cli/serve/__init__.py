@@ -72,6 +72,8 @@ def serve(
 
     The drive is empty, its data lives in memory and is gone with the server; with --store, the data lives in a file,
     and what the guest flushed survives even if the server is killed.
+
+    Example: nandram serve nvme-client-tlc --vfio-user /tmp/drive.sock
     """
     from nandram.cli.terminal.console import output as console
     from nandram.drive_server import read_cuts

@@ -3,6 +3,8 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from nandram import units
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -236,13 +238,9 @@ def _band(console: "Console", band: "BandTable") -> None:
 
 
 def figure(value: float | tuple[float, float] | None) -> str:
-    """Return a number with four significant digits; whole numbers unchanged."""
+    """Return a number with four significant digits, or a range of two; whole numbers unchanged."""
     if value is None:
         return ""
     if isinstance(value, tuple):
         return f"{figure(value[0])} to {figure(value[1])}"
-    if value == int(value) and abs(value) < 1e15:
-        return f"{int(value)}"
-    if abs(value) >= 1000:
-        return f"{value:.1f}"
-    return f"{value:.4g}"
+    return units.figure(value)

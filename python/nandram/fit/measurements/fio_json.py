@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from nandram.errors import UserError
-from nandram.fit.measurements import fio_options
+from nandram.fit.measurements import fio_options, shape
 from nandram.fit.measurements.points import Conditions, Measurements, Point, checked
 
 TAIL_MIN = 10
@@ -22,6 +22,9 @@ def read_fio_json(path: Path, text: str) -> Measurements:
         raise UserError(f"{path}: found JSON without `jobs`, expected the output of fio --output-format=json")
     if not entries:
         raise UserError(f"{path}: `jobs` is empty: fio ran no job")
+    shape.expect(path, "", output, shape.OUTPUT)
+    for number, entry in enumerate(entries):
+        shape.expect(path, f"jobs[{number}]", entry, shape.ENTRY)
     shared = output.get("global options", {})
     points: list[Point] = []
     remarks: list[str] = []
@@ -56,7 +59,8 @@ def _document(path: Path, text: str) -> dict[str, Any]:
             f"{path}: found more than one JSON object, expected one: run fio without --status-interval, "
             "and write each run to a file of its own"
         )
-    assert isinstance(output, dict)
+    if not isinstance(output, dict):
+        raise UserError(f"{path}: found JSON without `jobs`, expected the output of fio --output-format=json")
     return output
 
 
@@ -100,8 +104,10 @@ def _point(source: str, options: dict[str, str], entries: list[dict[str, Any]]) 
         side = entry.get(job.direction)
         if not isinstance(side, dict):
             raise UserError(f"{source}: has no `{job.direction}`, which rw={options['rw']} must report")
-        if not side.get("total_ios", 0):
+        if side.get("total_ios", 0) <= 0:
             raise UserError(f"{source}: completed no {job.direction}: expected requests")
+        if "iops" not in side:
+            raise UserError(f"{source}: has no `iops` of its {job.direction}s, expected fio's output")
         sides.append(side)
     remarks: list[str] = []
     times = [_times(source, side, job, remarks) for side in sides]
@@ -115,7 +121,7 @@ def _point(source: str, options: dict[str, str], entries: list[dict[str, Any]]) 
         remarks.append(f"{source}: has no percentiles: only its rate is used")
     conditions = Conditions(job.direction, job.random, job.size_bytes, job.depth, job.jobs, job.engine)
     iops = sum(float(side["iops"]) for side in sides)
-    cpus = [float(entry["usr_cpu"]) + float(entry["sys_cpu"]) for entry in entries if "usr_cpu" in entry]
+    cpus = [float(entry["usr_cpu"]) + float(entry.get("sys_cpu", 0.0)) for entry in entries if "usr_cpu" in entry]
     cpu = sum(cpus) / len(cpus) / 100 if cpus else None
     return checked(Point(conditions, iops, mean, percentiles, cpu, source)), remarks
 
@@ -137,7 +143,7 @@ def _times(
             raise UserError(f"{source}: found a mean slat of {submission:,.0f} ns, above the mean response time")
     # fio measures percentiles of the whole response only if asked to; otherwise the mean submission time is added.
     measured, shift = (whole, 0.0) if whole.get("percentile") else (completion, submission)
-    found = {float(p): float(time) + shift for p, time in measured.get("percentile", {}).items()}
+    found = {_percent(source, p): float(time) + shift for p, time in measured.get("percentile", {}).items()}
     if found and not {50.0, 99.0} <= set(found):
         missing = " and ".join(f"{p:g}" for p in (50.0, 99.0) if p not in found)
         raise UserError(f"{source}: percentile_list lacks {missing}: expected at least 50 and 99")
@@ -145,6 +151,13 @@ def _times(
     usable = {p: time for p, time in found.items() if p < 100 and count * (1 - p / 100) >= TAIL_MIN}
     mean = completion.get("mean") if job.kernel_submits else whole.get("mean")
     return (float(mean) if mean else None), dict(sorted(usable.items()))
+
+
+def _percent(source: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UserError(f"{source}: percentile: found `{text}`, expected a percent such as 99.000000") from None
 
 
 def _weighted(values: list[float | None] | list[float], counts: list[float]) -> float | None:

@@ -28,6 +28,12 @@ pub enum SubjectError {
     /// An invalid system.
     #[error(transparent)]
     System(#[from] SystemError),
+    /// A system without a drive behind a driver and a controller.
+    #[error("{name}: found a system without a drive that a host can address, expected a drive")]
+    NoDrive {
+        /// The name as given by the user.
+        name: String,
+    },
     /// A file or drive that must not be probed.
     #[cfg(target_os = "linux")]
     #[error(transparent)]
@@ -75,6 +81,9 @@ impl Subject {
                 SystemError::Unknown { name, nearest } => SubjectError::Unknown { name, nearest },
                 other => other.into(),
             })?;
+            if loaded.link.config().is_none() {
+                return Err(SubjectError::NoDrive { name: name.to_owned() });
+            }
             return Ok(Subject::Simulated(Box::new(loaded)));
         }
         if let Some((key, value)) = sets.first() {

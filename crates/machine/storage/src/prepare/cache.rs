@@ -40,12 +40,12 @@ pub(crate) fn restore(path: &Path, parts: &Parts, preparation: Preparation) -> O
 /// Saves a prepared drive. The file is written under a temporary name and then renamed, so that no reader sees half of
 /// it.
 pub(crate) fn save(path: &Path, store: &Store, prepared: &Prepared) {
+    let partial = PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
     let write = || -> std::io::Result<()> {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let beside = PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
-        let mut stream = zstd::Encoder::new(BufWriter::new(File::create(&beside)?), 1)?;
+        let mut stream = zstd::Encoder::new(BufWriter::new(File::create(&partial)?), 1)?;
         let mut head = Vec::with_capacity(17);
         head.extend(prepared.passes.to_le_bytes());
         head.extend(prepared.write_amplification.unwrap_or(f64::NAN).to_le_bytes());
@@ -53,12 +53,13 @@ pub(crate) fn save(path: &Path, store: &Store, prepared: &Prepared) {
         std::io::Write::write_all(&mut stream, &head)?;
         store.save(&mut stream)?;
         stream.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(&beside, path)
+        fs::rename(&partial, path)
     };
     // A cache that cannot be written costs time but does not affect results.
-    if write().is_ok()
-        && let Some(folder) = path.parent()
-    {
+    if write().is_err() {
+        // On a full disk, each run would leave another partial file.
+        let _ = fs::remove_file(&partial);
+    } else if let Some(folder) = path.parent() {
         make_room(folder, BYTES_MAX);
     }
 }

@@ -18,7 +18,7 @@ pub fn manifest(system: &System, named: &str, changes: &[String], workload: &str
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "system": named,
-        "changes": changes,
+        "changes": ordered(changes),
         "workload": workload,
         "seed": options.seed,
         "system_sha256": system.content_hash(),
@@ -33,6 +33,13 @@ pub fn manifest(system: &System, named: &str, changes: &[String], workload: &str
         "title": system.title,
         "settings": settings(system),
     })
+}
+
+/// Returns the changes by key. The order of different keys has no effect; of one key, the last change counts.
+fn ordered(changes: &[String]) -> Vec<&String> {
+    let mut found: Vec<&String> = changes.iter().collect();
+    found.sort_by_key(|change| change.split_once('=').map_or(change.trim(), |(key, _)| key.trim()));
+    found
 }
 
 /// Returns every value that applies, with its origin and its basis.
