@@ -98,12 +98,15 @@ fn histories_of_whole_machines_lose_nothing() {
         sum.found_entries += counts.found_entries;
         sum.returns += counts.returns;
         sum.switches += counts.switches;
+        sum.ahead += counts.ahead;
+        sum.late += counts.late;
     }
     println!("{sum:?}");
     // Histories without events of each kind prove nothing.
     if count >= 500 {
         assert!(sum.busy_cuts * 2 > sum.cuts, "{sum:?}");
-        let flash = [sum.torn_pages, sum.torn_blocks, sum.unreadable, sum.erases, sum.failures, sum.map_reads];
+        let flash =
+            [sum.torn_pages, sum.torn_blocks, sum.unreadable, sum.erases, sum.failures, sum.map_reads, sum.ahead];
         assert!(flash.iter().all(|n| *n * 20 > count), "{sum:?}");
         let host_memory = [sum.losses, sum.lost_units, sum.found_entries, sum.returns, sum.switches];
         assert!(!host_lends() || host_memory.iter().all(|n| *n * 20 > count), "{sum:?}");

@@ -78,6 +78,7 @@ impl System {
             flash: Section::read(&values),
             ftl: Section::read(&values),
             caches: Section::read(&values),
+            read_ahead: Section::read(&values),
             zones: Section::read(&values),
             cpu: Section::read(&values),
             memory: Section::read(&values),

@@ -12,6 +12,7 @@ use host::cpu::CpuConfig;
 use host::linux::LinuxConfig;
 use nand::Flash;
 use pager::policy::PagingConfig;
+use read_ahead::section::ReadAhead;
 use zones::section::{Namespace, Zones};
 
 /// A complete, validated description of a machine, defaults included.
@@ -39,6 +40,8 @@ pub struct System {
     pub ftl: Layer,
     /// `[device.read_cache]`, `[device.write_cache]`, and the use of host memory in `[device.hmb]`
     pub caches: Caches,
+    /// `[device.read_ahead]`
+    pub read_ahead: ReadAhead,
     /// `[device.zones]`
     pub zones: Zones,
     /// `[cpu]`

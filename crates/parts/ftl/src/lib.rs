@@ -205,6 +205,7 @@ impl Ftl {
             OperationKind::Erase => self.erase_done(id, status, out),
             OperationKind::CopiesProgram => self.copies_program_done(id, status),
             OperationKind::CopiesErase => self.copies_erase_done(id, status, out),
+            OperationKind::Ahead => self.ahead_done(id, out),
             OperationKind::Fill => self.fill_done(id, status, out),
             OperationKind::MapRead => self.map_read_done(id, status, out),
             OperationKind::MapLookup => self.map_lookup_done(id, out),

@@ -203,25 +203,25 @@ fn the_work_of_each_mechanism_is_pinned() {
 }
 
 const PINNED: &str = "\
-superblocks: 5120 host, 2292 copies, 0 mixed, 51 victims, 50 erases, 8c8eb7f9e2d9ba4e
-a block per die: 5128 host, 2308 copies, 0 mixed, 102 victims, 100 erases, 2ec74b91ed3d790c
+superblocks: 5120 host, 2292 copies, 0 mixed, 51 victims, 50 erases, 67ddc9f464013acb
+a block per die: 5128 host, 2308 copies, 0 mixed, 102 victims, 100 erases, 760892c699e15626
 a block per plane: 4681 host, 1644 copies, 0 mixed, 155 victims, 151 erases, ba2d90183ccda130
-host and copies share blocks: 5106 host, 2304 copies, 0 mixed, 51 victims, 49 erases, 7cc570a9b8f2122a
-quiet-greedy: 5055 host, 2384 copies, 0 mixed, 51 victims, 50 erases, e3e1be1e7777fd08
-cost-benefit: 5110 host, 2428 copies, 0 mixed, 52 victims, 51 erases, b06f5b765bc67421
-fifo: 4977 host, 2971 copies, 0 mixed, 57 victims, 56 erases, 0cd3bd79180048d2
-d-choices: 5070 host, 2839 copies, 0 mixed, 56 victims, 54 erases, 8eedda2353f5addd
-few copies in flight: 5125 host, 2180 copies, 0 mixed, 50 victims, 48 erases, 28ea281eba0c80f3
-no slack: 5084 host, 2152 copies, 0 mixed, 49 victims, 48 erases, 3edc598acc8f9bce
-batches of reads: 5119 host, 2268 copies, 0 mixed, 50 victims, 49 erases, 3f2517129e66c66f
-ahead in idle time: 5117 host, 2332 copies, 0 mixed, 52 victims, 50 erases, defc011b07f1b710
-static wear leveling: 5176 host, 2304 copies, 0 mixed, 51 victims, 50 erases, bae403c9884a2a90
-an SLC cache: 4561 host, 2885 copies, 0 mixed, 108 victims, 106 erases, 1a3d011f780d4491
+host and copies share blocks: 5106 host, 2304 copies, 0 mixed, 51 victims, 49 erases, fedb4a8fcaa39b60
+quiet-greedy: 5055 host, 2384 copies, 0 mixed, 51 victims, 50 erases, 875dbc03db2de3e5
+cost-benefit: 5110 host, 2428 copies, 0 mixed, 52 victims, 51 erases, fe4095350f878392
+fifo: 4989 host, 3007 copies, 0 mixed, 57 victims, 56 erases, afe6af42da7d22b9
+d-choices: 5070 host, 2839 copies, 0 mixed, 56 victims, 54 erases, 9c99d1c3ea47750f
+few copies in flight: 5125 host, 2180 copies, 0 mixed, 50 victims, 48 erases, f2f0e0405ecc1e3e
+no slack: 5084 host, 2152 copies, 0 mixed, 49 victims, 48 erases, fa873d491b35da80
+batches of reads: 5119 host, 2268 copies, 0 mixed, 50 victims, 49 erases, 9a9ebccd845f003a
+ahead in idle time: 5127 host, 2304 copies, 0 mixed, 52 victims, 49 erases, 17e16d53a2444aeb
+static wear leveling: 5176 host, 2304 copies, 0 mixed, 51 victims, 50 erases, 2a0802a830a7a004
+an SLC cache: 4574 host, 2893 copies, 0 mixed, 109 victims, 106 erases, d9a9b482b3e212fc
 an SLC cache of all that is free: 4903 host, 1092 copies, 0 mixed, 49 victims, 48 erases, 007202f6d0f2d043
-an SLC cache folded in batches: 4365 host, 4618 copies, 0 mixed, 162 victims, 159 erases, d697f46f2d1e6726
-an SLC cache folded unit by unit: 4442 host, 4509 copies, 0 mixed, 161 victims, 156 erases, abaa9bff63379c9e
-read copies: 4521 host, 3070 copies, 0 mixed, 105 victims, 113 erases, 0bc80d3aac6bcabb
-refresh after reads: 5122 host, 2200 copies, 0 mixed, 50 victims, 49 erases, 669e4667f8b0e9ab
+an SLC cache folded in batches: 4382 host, 4653 copies, 0 mixed, 161 victims, 160 erases, 7e9b1528bc2d0b19
+an SLC cache folded unit by unit: 4423 host, 4560 copies, 0 mixed, 161 victims, 159 erases, a863a85f4c7b98b3
+read copies: 4543 host, 3106 copies, 0 mixed, 106 victims, 112 erases, 908714bba955d4c3
+refresh after reads: 5122 host, 2200 copies, 0 mixed, 50 victims, 49 erases, bde84b579adea218
 refresh with age: 4745 host, 4276 copies, 0 mixed, 68 victims, 65 erases, e327992f84299baf
 a part of the map: 6928 host, 656 copies, 0 mixed, 17 victims, 16 erases, 0b775e014c7cd9c3
 a part of the map, a block per die: 6925 host, 620 copies, 0 mixed, 34 victims, 32 erases, 0dcfc4cf4eab920f
@@ -229,11 +229,11 @@ a small part of a large map: 24408 host, 1896 copies, 0 mixed, 34 victims, 33 er
 a small part of a large map, a block per die: 24316 host, 1832 copies, 0 mixed, 68 victims, 66 erases, d1c202c9331ecb11
 entries of the map: 6506 host, 488 copies, 0 mixed, 13 victims, 12 erases, 830b1157d4066be3
 host memory: 6586 host, 312 copies, 0 mixed, 11 victims, 10 erases, d4d1f050ee4e9c45
-parity: 3588 host, 2130 copies, 0 mixed, 93 victims, 91 erases, 55a9c742919f9b9c
-placement: 4890 host, 827 copies, 0 mixed, 37 victims, 37 erases, fd9dd49a39682009
+parity: 3568 host, 1976 copies, 0 mixed, 89 victims, 88 erases, a5827c3146b17054
+placement: 4931 host, 850 copies, 0 mixed, 38 victims, 37 erases, 4fef95a9ef69f35e
 placement of five handles: 4456 host, 322 copies, 0 mixed, 32 victims, 31 erases, 33495e5c58c3a98d
 placement, copies mixed: 4912 host, 644 copies, 577 mixed, 34 victims, 33 erases, 7bbaa489846745a7
 bad blocks: 5001 host, 956 copies, 0 mixed, 38 victims, 37 erases, 9ac8ff368305e61d
 failures, a block per die: 4943 host, 872 copies, 0 mixed, 72 victims, 70 erases, 8aeccaf943b37c33
-worn SLC blocks: 4794 host, 1982 copies, 0 mixed, 69 victims, 68 erases, fb4699db94c2ea29
+worn SLC blocks: 4776 host, 1990 copies, 0 mixed, 69 victims, 68 erases, cbf1aef18dcfea0b
 ";

@@ -90,12 +90,20 @@ impl Machine {
             Event::Flash(event) => {
                 let outcome = self.nand.outcome_of(now, event, &mut NandView(&mut self.world));
                 if let Some((id, status)) = outcome.read {
-                    self.ftl.done(id, status, self.nand.store(), &mut self.out);
+                    if self.ahead.is_some() {
+                        self.read_done(now, id, status);
+                    } else {
+                        self.ftl.done(id, status, self.nand.store(), &mut self.out);
+                    }
                 } else if let Some((id, status)) = outcome.write {
                     self.write_done(self.nand.done(id, status));
                 } else {
                     return Handled { acts: false, stops: false };
                 }
+                Handled { acts: true, stops: false }
+            }
+            Event::ReadAhead(id) => {
+                self.read_from_ahead(id);
                 Handled { acts: true, stops: false }
             }
             Event::Timer => {
@@ -129,9 +137,12 @@ impl Machine {
     /// Passes a command to the translation layer. `io` returns the number of its request.
     #[inline(always)]
     fn command(&mut self, now: Time, tag: Tag, io: impl FnOnce(&HostInterface) -> u32, request: &Request) {
+        // Copies, so that the request itself need not be in memory.
         if self.checker.is_some() | self.external {
-            // A copy, so that the request itself need not be in memory.
             self.check_command(tag, io, &{ *request });
+        }
+        if self.ahead.is_some() {
+            self.note_read(&{ *request });
         }
         self.ftl.command(now, tag, request, &mut self.out);
     }

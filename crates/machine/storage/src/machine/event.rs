@@ -8,6 +8,8 @@ pub(super) enum Event {
     HostInterface(host_interface::Event),
     /// An event of the flash.
     Flash(nand::Event),
+    /// The end of a read that was served by what was read ahead.
+    ReadAhead(media::OpId),
     /// The translation layer's timer.
     #[default]
     Timer,

@@ -2,6 +2,7 @@
 
 use media::{Actions, OpId, Status};
 use nand::{Nand, PayloadKind, TagBuffers};
+use read_ahead::ReadAhead;
 use sim::{EventQueue, Lane, Schedule, Streams, Time, Timeline, Track};
 
 use crate::run::verify::Checker;
@@ -9,6 +10,7 @@ use host_interface::HostInterface;
 use system::parts::{Parts, Translation};
 
 mod advance;
+mod ahead;
 mod event;
 mod external;
 mod mirror;
@@ -42,6 +44,8 @@ pub struct Machine {
     host_interface: HostInterface,
     ftl: Translation,
     nand: Nand,
+    /// What the drive reads ahead of the host, if it does.
+    ahead: Option<Box<ReadAhead>>,
     data: TagBuffers,
     out: Actions,
     outputs: Vec<host_interface::Output>,
@@ -69,6 +73,8 @@ struct World {
 
 const NAND_LANES: u8 = HostInterface::lanes() as u8;
 const TIMER: Lane = Lane(NAND_LANES + Nand::LANES as u8);
+const AHEAD: Lane = Lane(TIMER.0 + 1);
+const LANES: usize = AHEAD.0 as usize + 1;
 
 impl World {
     #[inline]
@@ -115,12 +121,17 @@ impl Machine {
     fn with_interface(parts: &Parts, host_interface: HostInterface, ftl: Translation, nand: Nand) -> Machine {
         let mut machine = Machine {
             world: World {
-                queue: EventQueue::new(TIMER.0 as usize + 1),
+                queue: EventQueue::new(LANES),
                 timeline: None,
                 nand_tracks: host_interface.tracks().len() as u32,
             },
             external: matches!(host_interface, HostInterface::External(_)),
             host_interface,
+            ahead: {
+                let geometry = &parts.nand.geometry;
+                let (unit, page) = (u64::from(geometry.unit_bytes), u64::from(geometry.page_bytes));
+                ReadAhead::new(&parts.read_ahead, unit, page).map(Box::new)
+            },
             data: TagBuffers::new(parts.nand.payload),
             checker: (parts.nand.payload == PayloadKind::Stamp)
                 .then(|| Box::new(Checker::new(parts.user_bytes, u64::from(parts.nand.geometry.unit_bytes)))),
@@ -183,6 +194,11 @@ impl Machine {
     /// Returns the translation layer, to reset its counters or inject a fault.
     pub fn ftl_mut(&mut self) -> &mut Translation {
         &mut self.ftl
+    }
+
+    /// Returns the counters of the read-ahead, if the drive reads ahead.
+    pub fn read_ahead_stats(&self) -> Option<read_ahead::Stats> {
+        self.ahead.as_ref().map(|ahead| ahead.stats())
     }
 
     /// Returns the flash.

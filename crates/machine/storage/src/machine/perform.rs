@@ -19,7 +19,8 @@ impl Machine {
                 self.perform_moves();
             }
             self.perform_actions(now);
-            if self.barriers.is_empty() || !self.end_barriers() {
+            let ended = self.barriers.is_empty() || !self.end_barriers();
+            if ended && (self.ahead.is_none() || !self.read_ahead(now)) {
                 break;
             }
         }
@@ -58,13 +59,13 @@ impl Machine {
         let mut at = 0;
         while let Some(action) = self.out.actions.get(at) {
             at += 1;
-            let Machine { nand, host_interface, world, checker, data, external, mirror, ftl, .. } = self;
+            let Machine { nand, host_interface, world, checker, data, external, mirror, ftl, ahead, .. } = self;
             // A command that ends with the action, and its status.
             let mut end = None;
             match *action {
-                Action::Read(op) => nand.submit_read(now, op, &mut NandView(world)),
+                Action::Read(op) if ahead.is_none() => nand.submit_read(now, op, &mut NandView(world)),
                 Action::Program(op) => nand.submit_program(now, op, &mut NandView(world)),
-                Action::Erase(op) => nand.submit_erase(now, op, &mut NandView(world)),
+                Action::Erase(op) if ahead.is_none() => nand.submit_erase(now, op, &mut NandView(world)),
                 Action::Ready { tag } => host_interface.ready(now, tag, &mut HostInterfaceView(world)),
                 Action::Data { tag, bytes, end: Some(status) } if !*external => {
                     host_interface.last_data(now, tag, bytes, status, &mut HostInterfaceView(world));
@@ -108,6 +109,9 @@ impl Machine {
     /// Performs an action that most requests do not have.
     #[inline(never)]
     fn perform_rare(&mut self, now: Time, action: Action) {
+        if self.perform_with_read_ahead(now, action) {
+            return;
+        }
         let Machine { nand, host_interface, world, barriers, mirror, ftl, entries, .. } = self;
         match action {
             Action::Read(_)

@@ -6,7 +6,7 @@ use media::{Action, OpId, Status};
 use nand::Store;
 use sim::{EventQueue, Streams, Time};
 
-use super::{Event, Machine, NandView, PlacementBytes, TIMER};
+use super::{Event, LANES, Machine, NandView, PlacementBytes, TIMER};
 use crate::prepare::fast::Fast;
 use system::parts::{Parts, Translation};
 
@@ -47,6 +47,9 @@ impl Machine {
         self.forget_events();
         self.host_interface.power_cut(now);
         self.nand.power_cut(now);
+        if let Some(ahead) = &mut self.ahead {
+            ahead.clear();
+        }
         self.out.actions.clear();
         self.out.moves.clear();
         self.outputs.clear();
@@ -88,7 +91,7 @@ impl Machine {
     /// Drops all pending events and keeps the queue's clock.
     fn forget_events(&mut self) {
         let now = self.now();
-        self.world.queue = EventQueue::new(TIMER.0 as usize + 1);
+        self.world.queue = EventQueue::new(LANES);
         self.world.queue.push(TIMER, now, Event::default());
         self.world.queue.pop();
         self.timer = Time::MAX;
@@ -102,16 +105,20 @@ impl Machine {
             match self.world.queue.pop() {
                 Some((now, event)) => {
                     // Host, link and front end have no power: drop their events.
-                    if let Event::Flash(event) = event {
-                        if let Some(done) = self.nand.handle(now, event, &mut NandView(&mut self.world)) {
-                            if done.kind != nand::OpKind::Read {
+                    // Data read for the host is dropped.
+                    match event {
+                        Event::Flash(event) => match self.nand.handle(now, event, &mut NandView(&mut self.world)) {
+                            Some(done) if done.kind == nand::OpKind::Read => self.read_done(now, done.id, done.status),
+                            Some(done) => {
                                 self.apply_write(done);
+                                self.ftl.done(done.id, done.status, self.nand.store(), &mut self.out);
                             }
-                            // Data read for the host is dropped.
-                            self.ftl.done(done.id, done.status, self.nand.store(), &mut self.out);
-                        }
-                        self.perform_alone();
+                            None => {}
+                        },
+                        Event::ReadAhead(id) => self.read_from_ahead(id),
+                        Event::HostInterface(_) | Event::Timer => continue,
                     }
+                    self.perform_alone();
                 }
                 None => {
                     self.ftl.write_out(&mut self.out);

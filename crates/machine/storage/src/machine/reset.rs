@@ -3,7 +3,7 @@
 use ftl::HostMemoryLoss;
 use sim::{EventQueue, Time};
 
-use super::{Event, HostInterfaceView, Machine, TIMER};
+use super::{Event, HostInterfaceView, LANES, Machine, TIMER};
 
 impl Machine {
     /// Returns the bytes of host memory that the controller may currently use (NVMe Host Memory Buffer).
@@ -71,7 +71,7 @@ impl Machine {
                 kept.push((at, event));
             }
         }
-        self.world.queue = EventQueue::new(TIMER.0 as usize + 1);
+        self.world.queue = EventQueue::new(LANES);
         self.world.queue.push(TIMER, now, Event::default());
         self.world.queue.pop();
         for (at, event) in kept {

@@ -21,6 +21,8 @@ pub struct Counters {
     pub ftl: Stats,
     /// Counters of each reclaim unit handle; empty without placement.
     pub handles: Vec<HandleStats>,
+    /// Counters of the read-ahead, if the drive reads ahead.
+    pub read_ahead: Option<read_ahead::Stats>,
     /// Energy of the flash.
     pub energy: EnergyByPart,
     /// Busy time of each serial resource of host, link and controller, then of each flash channel ([`busy_names`]).
@@ -47,6 +49,7 @@ impl Counters {
             requests,
             ftl: machine.ftl().stats(),
             handles: machine.ftl().handle_stats().to_vec(),
+            read_ahead: machine.read_ahead_stats(),
             energy: nand.energy(at),
             busy: paths.chain(channels).collect(),
             dies: (0..geometry.all_dies()).map(|die| nand.die_stats(at, die as u16)).collect(),
@@ -65,6 +68,7 @@ impl Counters {
             requests: self.requests - earlier.requests,
             ftl: self.ftl.since(&earlier.ftl),
             handles: self.handles.iter().zip(&earlier.handles).map(|(now, then)| now.since(then)).collect(),
+            read_ahead: self.read_ahead.zip(earlier.read_ahead).map(|(now, then)| now.since(then)),
             energy: self.energy.since(&earlier.energy),
             // Work accepted ahead of time is apportioned by estimate, so a reading may be lower than an earlier one.
             busy: self.busy.iter().zip(&earlier.busy).map(|(now, then)| now.saturating_sub(*then)).collect(),

@@ -211,7 +211,15 @@ pub fn counted(machine: &Machine, unit_bytes: u32, counters: &Counters) -> Value
     if let Some(placement) = placement(machine, counters, unit_bytes) {
         all["placement"] = placement;
     }
+    if let Some(stats) = counters.read_ahead {
+        all["read_ahead"] = read_ahead(stats);
+    }
     all
+}
+
+/// Returns the counters of the read-ahead.
+fn read_ahead(stats: read_ahead::Stats) -> Value {
+    json!({ "pages": stats.pages, "hits": stats.hits, "late_hits": stats.late_hits })
 }
 
 /// Returns the use of the Host Memory Buffer.
@@ -325,6 +333,10 @@ fn inside(system: &System, figures: &Figures<'_>) -> Value {
     });
     all["ftl"]["read_only"] = json!(ftl.is_read_only());
     all["ftl"]["erases_per_block"] = json!({ "min": least, "mean": mean, "max": most });
+    if let (Some(of_window), Some(of_run)) = (window.read_ahead, whole_run.read_ahead) {
+        all["read_ahead"] = read_ahead(of_window);
+        all["whole_run"]["read_ahead"] = read_ahead(of_run);
+    }
     if let Some(of_window) = shared_buffer(window) {
         all["shared_buffer"] = of_window;
         all["whole_run"]["shared_buffer"] = shared_buffer(whole_run).unwrap_or_default();

@@ -100,6 +100,10 @@ fn draw_sets(rng: &mut Rng) -> (Vec<(&'static str, String)>, Preparation) {
     if dynamic {
         set("ftl.slc_cache.dynamic", format!("{}B", 4 * all_planes * (pages * page / bits)));
     }
+    if blocks != 24 {
+        set("device.read_ahead.size", format!("{}B", 8 * page));
+        set("device.read_ahead.streams", "2".to_owned());
+    }
     if chips == 1 && planes == 2 {
         set("ftl.refresh.reads", "16".to_owned());
     }

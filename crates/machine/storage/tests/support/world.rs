@@ -44,6 +44,9 @@ pub struct Counts {
     pub returns: u64,
     /// Times that host memory was switched on or off.
     pub switches: u64,
+    /// Reads of flash that read-ahead served, at once or late.
+    pub ahead: u64,
+    pub late: u64,
 }
 
 /// The event before a read of the whole drive.
@@ -70,6 +73,8 @@ pub struct World {
     rng: Rng,
     /// The oracle's clock: counts submissions and completions.
     clock: u64,
+    /// End of the last read, in sectors.
+    read_to: u64,
     /// Sectors whose data may have been lost by a failed read.
     forgiven: Vec<bool>,
     injected: ftl::InjectedFault,
@@ -98,6 +103,7 @@ impl World {
             completions: Vec::new(),
             rng: streams.stream("test.world"),
             clock: 1,
+            read_to: 0,
             forgiven: vec![false; sectors],
             injected,
             counts: Counts::default(),
@@ -152,7 +158,17 @@ impl World {
             85..=92 => Op::Trim,
             _ => Op::Flush,
         };
-        let (at, length) = if op == Op::Flush { (0, 0) } else { (at, length) };
+        let (at, length) = match op {
+            Op::Flush => (0, 0),
+            // Half of all reads go on where the last one ended, as streams do.
+            Op::Read if self.clock.is_multiple_of(2) && self.read_to < all => {
+                (self.read_to, length.min(all - self.read_to))
+            }
+            _ => (at, length),
+        };
+        if op == Op::Read {
+            self.read_to = at + length;
+        }
         let fua = op == Op::Write && self.rng.chance(0.1);
         // Most requests come in bursts, some after a pause.
         let job = self.rng.below(4) as u16;
@@ -313,6 +329,10 @@ impl World {
         self.counts.erases += stats.erases;
         self.counts.failures += stats.failures;
         self.counts.map_reads += stats.map_reads;
+        if let Some(stats) = self.machine.read_ahead_stats() {
+            self.counts.ahead += stats.hits;
+            self.counts.late += stats.late_hits;
+        }
     }
 
     /// Reads the whole drive and checks which data survived.

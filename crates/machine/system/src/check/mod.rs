@@ -65,6 +65,7 @@ fn sections(s: &System) -> Result<(), SystemError> {
         s.flash.check(),
         s.ftl.check(),
         s.caches.check(),
+        s.read_ahead.check(),
         s.zones.check(),
         s.cpu.check(),
         s.memory.check(),
@@ -189,7 +190,16 @@ fn device(s: &System) -> Result<(), SystemError> {
     )?;
     s.multiple("device.write_cache.size", cache.size, "ftl.unit", s.ftl.unit)?;
     s.multiple("device.read_cache.size", s.caches.read.size, "ftl.unit", s.ftl.unit)?;
-    s.multiple("ftl.map_cache.size", s.ftl.map_cache.size.unwrap_or(0), "ftl.unit", s.ftl.unit)
+    s.multiple("ftl.map_cache.size", s.ftl.map_cache.size.unwrap_or(0), "ftl.unit", s.ftl.unit)?;
+    read_ahead(s)
+}
+
+fn read_ahead(s: &System) -> Result<(), SystemError> {
+    let size = "device.read_ahead.size";
+    let least = u64::from(s.read_ahead.streams) * s.flash.page;
+    let enough = s.read_ahead.size == 0 || s.read_ahead.size >= least;
+    let keys = [size, "device.read_ahead.streams", "flash.page"];
+    s.expect(enough, &keys, &format!("at least {}, a page (flash.page) for each stream, or 0B", about(least)))
 }
 
 fn geometry(s: &System) -> Result<(), SystemError> {
@@ -351,6 +361,7 @@ fn memory(s: &System) -> Result<(), SystemError> {
         ("ftl.map_cache.size", s.ftl.map_cache.place == MapPlace::Dram, map),
         ("device.write_cache.size", s.caches.write.place == Memory::Dram, s.caches.write.size),
         ("device.read_cache.size", s.caches.read.place == ReadPlace::Dram, s.caches.read.size),
+        ("device.read_ahead.size", true, s.read_ahead.size),
     ];
     let needed: u64 = in_dram.iter().filter(|(_, there, _)| *there).map(|(_, _, bytes)| bytes).sum();
     if needed <= s.caches.dram {
@@ -367,7 +378,13 @@ fn memory(s: &System) -> Result<(), SystemError> {
         about(needed),
         parts.join(", ")
     );
-    let sizes = ["device.dram", "ftl.map_cache.size", "device.write_cache.size", "device.read_cache.size"];
+    let sizes = [
+        "device.dram",
+        "ftl.map_cache.size",
+        "device.write_cache.size",
+        "device.read_cache.size",
+        "device.read_ahead.size",
+    ];
     let places = ["ftl.map_cache.place", "device.write_cache.place", "device.read_cache.place"];
     s.conflict(&[&sizes[..], &places, &["ftl.capacity", "flash.blocks"]].concat(), why)
 }

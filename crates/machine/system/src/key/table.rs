@@ -14,6 +14,7 @@ use host::cpu::CpuConfig;
 use host::linux::LinuxConfig;
 use nand::Flash;
 use pager::policy::PagingConfig;
+use read_ahead::section::ReadAhead;
 use zones::section::Zones;
 
 /// Link types of block storage. A OneNAND has no driver, controller or translation layer.
@@ -38,6 +39,7 @@ static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     device::Config::keys(&mut keys);
     OneNandConfig::keys(&mut keys);
     Caches::keys(&mut keys);
+    ReadAhead::keys(&mut keys);
     Zones::keys(&mut keys);
     Flash::keys(&mut keys);
     Layer::keys(&mut keys);

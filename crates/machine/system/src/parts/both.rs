@@ -7,7 +7,8 @@
 use ftl::config::ConfigError;
 use ftl::{Ftl, MountReport, Stats};
 use media::{
-    Action, Actions, BlockInfo, Flash, Geometry, Move, OpId, PageAddr, ProgramUnit, Request, SECTOR, Status, Tag,
+    Action, Actions, BlockInfo, Flash, Geometry, Move, OpId, PageAddr, ProgramUnit, ReadOp, Request, SECTOR, Status,
+    Tag,
 };
 use sim::{Streams, Time};
 use zones::ftl::ZonedFtl;
@@ -96,6 +97,13 @@ impl Both {
             first_block,
         };
         Ok((both, report))
+    }
+
+    /// Appends reads of the pages that hold these units of the zones to `reads`. The conventional part is not read ahead.
+    pub(super) fn read_ahead(&mut self, units: std::ops::Range<u32>, reads: &mut Vec<ReadOp>) {
+        let from = reads.len();
+        self.zones.read_ahead(units, reads);
+        reads[from..].iter_mut().for_each(|op| op.id = OpId(2 * op.id.0));
     }
 
     /// Lets the layer of zones act, whose output goes to `out`.

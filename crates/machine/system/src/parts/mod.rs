@@ -28,6 +28,8 @@ pub struct Parts {
     pub zones: Option<::zones::ftl::ZonedFtlConfig>,
     /// The translation layer of a conventional part behind the zones, on the last blocks of every plane, if there is one.
     pub conventional: Option<layer::Config>,
+    /// What the drive reads ahead.
+    pub read_ahead: read_ahead::section::ReadAhead,
     /// The flash.
     pub nand: nand::Config,
     /// Capacity visible to the host in bytes, without a conventional part.
@@ -77,7 +79,15 @@ impl Parts {
                  host.max_transfer, unaligned"
             )));
         }
-        Ok(Parts { host_interface, ftl, zones, conventional, nand, user_bytes: system.user_bytes })
+        Ok(Parts {
+            host_interface,
+            ftl,
+            zones,
+            conventional,
+            read_ahead: system.read_ahead,
+            nand,
+            user_bytes: system.user_bytes,
+        })
     }
 
     /// Returns the bytes of the conventional part behind the zones.

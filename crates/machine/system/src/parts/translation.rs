@@ -2,7 +2,7 @@
 
 use ftl::config::{ConfigError, HostMemory};
 use ftl::{Ftl, HandleStats, Headroom, HostLines, HostMemoryLoss, MountReport, Occupancy, Stats};
-use media::{Actions, Flash, Op, OpId, ProgramUnit, Request, Status, Tag};
+use media::{Actions, Flash, Op, OpId, ProgramUnit, ReadOp, Request, Status, Tag};
 use sim::{Part, Schedule, Streams, Time, Timer};
 use zones::ftl::ZonedFtl;
 
@@ -130,6 +130,16 @@ impl Translation {
             Pages(ftl) => ftl.done(id, status, flash, out),
             Zones(ftl) => ftl.done(id, status, flash, out),
             Both(both) => both.done(id, status, flash, out),
+        }
+    }
+
+    /// Appends reads of the whole pages that hold `units` to `reads`, for those in flash whose place is known at once. Each
+    /// must be submitted, or its end be reported at once. Units beyond the capacity are passed over.
+    pub fn read_ahead(&mut self, units: std::ops::Range<u32>, reads: &mut Vec<ReadOp>) {
+        match self {
+            Pages(ftl) => ftl.read_ahead(units, reads),
+            Zones(ftl) => ftl.read_ahead(units, reads),
+            Both(both) => both.read_ahead(units, reads),
         }
     }
 

@@ -226,10 +226,11 @@ impl Ftl {
         };
         let capacity = self.capacity_of(victim.block);
         let gain = (capacity - i64::from(victim.valid)).max(0);
-        let made_up = (collection.short_by - self.gc.pace.slack).min(gain / 2);
+        // One program may begin at once; it is made up as well, so that no shortage beyond the slack lasts.
+        let short_by = collection.short_by + i64::from(self.layout.program_units);
+        let made_up = (short_by - self.gc.pace.slack).min(gain / 2);
         let left = i64::from(self.space.blocks.valid(victim.block).min(victim.valid));
-        let made_up = made_up - made_up * left / i64::from(victim.valid.max(1));
-        collection.short_by + i64::from(self.layout.program_units) - made_up
+        short_by - (made_up - made_up * left / i64::from(victim.valid.max(1)))
     }
 
     /// Returns the number of copies that a parallel unit may have in flight while it collects `scan`: as many as its

@@ -128,7 +128,7 @@ pub fn steady(
         let mut next = || blocks.next().expect("closed and open blocks exceed the available blocks");
         let programs = layout.block_programs;
         let collected = next();
-        if victim.collected > 0 && !drive.begins_short() {
+        if victim.collected > 0 {
             victims
                 .push(LaidVictim { block: collected, valid: (steady.victim_valid.round() as u32).max(victim.valid) });
         }

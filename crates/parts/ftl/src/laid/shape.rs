@@ -99,24 +99,13 @@ impl Drive<'_> {
         }
     }
 
-    /// Returns true if the drive begins with half of its slack, and without the gain of its victim, which a mount forgets.
-    ///
-    /// Collection has two modes: a parallel unit that is short of more than its slack when it chooses a victim may stay so.
-    /// From this start it does. Drives whose slack is given were fitted to measurements in that mode; others begin in the
-    /// one in which they wait at the end of their slack.
-    pub(super) fn begins_short(&self) -> bool {
-        self.config.collection.slack.is_some()
-    }
-
-    /// Returns the remaining slack of pacing in programs. While the host writes it has used its slack, and one program more,
-    /// which it may begin; after a rest all slack remains. Host writes that get only a share of the space that victims give
-    /// back go further below.
+    /// Returns the remaining slack of pacing in programs: none while the host writes, which then waits at its end, and all
+    /// of it after a rest. Host writes that get only a share of the space that victims give back go further below.
     pub(super) fn slack_programs(&self, host: Option<&HostBlocks>) -> i64 {
         let slack = pacing::slack(self.config, self.layout) / i64::from(self.layout.program_units);
         match (self.load, host) {
             (Load::Rested, _) => slack,
-            (Load::Busy, None) if self.begins_short() => slack / 2,
-            (Load::Busy, None) => -1,
+            (Load::Busy, None) => 0,
             (Load::Busy, Some(host)) => -((host.shortage() * f64::from(self.layout.block_programs)) as i64),
         }
     }

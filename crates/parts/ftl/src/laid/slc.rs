@@ -6,10 +6,9 @@ use crate::laid::shape::Drive;
 impl Drive<'_> {
     /// Returns the full SLC blocks of `pu` with the number of their valid units, of `units` each, the oldest first.
     ///
-    /// Folding waits where collection never pauses: the whole cache is full of old data. Three kinds of drive keep fresh data:
+    /// Folding waits where collection never pauses: the whole cache is full of old data. Two kinds of drive keep fresh data:
     ///
     /// - Those that fold in batches, which keep some blocks free and take the oldest first.
-    /// - Those that begin [short of space](Drive::begins_short).
     /// - Those whose blocks rest before they are collected: with old data their first writes paused for 100 ms, for a reason
     ///   that is not known (calibrated to that).
     pub(super) fn full_slc_blocks(
@@ -24,7 +23,7 @@ impl Drive<'_> {
         if self.host.is_some() {
             return blocks.into_iter().map(|block| (block, units)).collect();
         }
-        if slc.batch > 0 || self.begins_short() {
+        if slc.batch > 0 {
             blocks.truncate(blocks.len().saturating_sub(slc.fold as usize));
             return blocks.into_iter().map(|block| (block, units)).collect();
         }

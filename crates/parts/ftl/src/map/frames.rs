@@ -105,6 +105,16 @@ impl MapCache {
         (unit < self.user_units).then(|| unit >> self.shift)
     }
 
+    /// Returns true if the controller has the entry of `unit`.
+    pub fn is_at_hand(&self, unit: u32) -> bool {
+        let Some(t) = self.translation(unit) else { return true };
+        if let Some(entries) = &self.entries {
+            return entries.contains(unit);
+        }
+        let state = self.state[t as usize];
+        state != ABSENT && state & FETCHING == 0 && !self.frames[state as usize].away
+    }
+
     /// Returns the number of translation units.
     pub fn count(&self) -> usize {
         self.state.len()

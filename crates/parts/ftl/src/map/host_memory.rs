@@ -383,6 +383,7 @@ impl Ftl {
                 | OperationKind::HostLoad
                 | OperationKind::Barrier => self.operations.free(id),
                 OperationKind::Program
+                | OperationKind::Ahead
                 | OperationKind::CollectRead
                 | OperationKind::Erase
                 | OperationKind::Orphan

@@ -44,6 +44,11 @@ impl Map {
         self.cache.is_some()
     }
 
+    /// Returns true if the controller has the map entry of `unit`: a read need not fetch it. Records no use.
+    pub(crate) fn is_at_hand(&self, unit: u32) -> bool {
+        self.cache.as_deref().is_none_or(|cache| cache.is_at_hand(unit))
+    }
+
     /// Returns what the cache holds, and its capacity, in translation units or entries; `None` if there is no cache.
     pub(crate) fn cache_use(&self) -> Option<(u32, u32)> {
         self.cache.as_deref().map(MapCache::filled)

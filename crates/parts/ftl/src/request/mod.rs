@@ -1,6 +1,7 @@
 //! Host commands and the flash operations they start.
 
 pub(crate) mod admission;
+mod ahead;
 pub(crate) mod command;
 pub(crate) mod fragments;
 pub(crate) mod operation;

@@ -13,6 +13,8 @@ pub enum OperationKind {
     /// Reads `count` units from flash unit `unit` on for the command `subject`; the first of them is logical unit
     /// `logical`.
     HostRead,
+    /// Reads the whole pages around `unit` ahead of the host.
+    Ahead,
     /// Reads the missing sectors of slot `subject`.
     Fill,
     /// Reads the units in `mask` of the program at `unit`, to be copied for parallel unit `subject`; `logical` is the

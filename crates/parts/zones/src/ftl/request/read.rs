@@ -1,5 +1,7 @@
 //! Reads: from the write buffer, from flash, and zeros where nothing was written.
 
+use std::ops::Range;
+
 use media::{Action, Actions, Class, Move, OpId, PageAddr, PlaneMask, ReadOp, SECTOR, Status, Tag};
 
 use crate::ftl::ZonedFtl;
@@ -87,6 +89,30 @@ impl ZonedFtl {
         self.stats.read_misses += u64::from(count);
         let bytes = count * self.config.geometry.unit_bytes;
         out.actions.push(Action::Read(ReadOp { id, page, bytes, class: Class::Host }));
+    }
+
+    /// Appends reads of the whole pages that hold `units` to `reads`. Units that are not in flash, or beyond the capacity,
+    /// are passed over. Each read must be submitted, or its end be reported at once.
+    pub fn read_ahead(&mut self, units: Range<u32>, reads: &mut Vec<ReadOp>) {
+        let mut before = None;
+        for number in units.start..units.end.min(self.layout.user_units) {
+            let (zone, unit) = self.layout.split(number);
+            let id = self.current[zone as usize];
+            let written = u64::from(unit) < self.zones.written(zone) && self.zones.read(u64::from(number), 1).is_ok();
+            if !written || self.extents[id as usize].slot(unit) != NIL {
+                continue;
+            }
+            let (page, _) = self.address(id, unit);
+            if before.replace(page) == Some(page) {
+                continue;
+            }
+            let op = self.operations.start(OperationKind::Read { tag: None }, id, 0, page);
+            // Units that are lost matter to the reads of commands alone.
+            (self.operations[op].first, self.operations[op].count) = (unit, 0);
+            self.extents[id as usize].reads += 1;
+            let bytes = self.config.geometry.page_bytes;
+            reads.push(ReadOp { id: op, page, bytes, class: Class::Host });
+        }
     }
 
     /// Handles the end of a read of flash.
