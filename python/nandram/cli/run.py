@@ -30,8 +30,12 @@ ScaleOption = Annotated[
 def run(
     system: SystemArgument,
     workload: Annotated[
-        str,
-        typer.Argument(metavar="WORKLOAD", help="A fio job file or a trace; also the name of a bundled page trace."),
+        list[str],
+        typer.Argument(
+            metavar="WORKLOAD",
+            help="A fio job file or a trace; also the name of a bundled page trace. Or fio's own options: "
+            "-- --name=JOB --rw=randread ...",
+        ),
     ],
     output: Annotated[
         Path | None,
@@ -110,7 +114,7 @@ def run(
     with run_progress() as progress:
         result = simulate(
             System(system, tuple(split_changes(changes, scale))),
-            workload,
+            _file_or_options(workload),
             seed=whole_number("--seed", seed),
             payload=payload,
             timeline=timeline,
@@ -128,6 +132,15 @@ def run(
     if result.inside.get("failed_jobs"):
         # fio, too, exits with a failure if jobs failed.
         raise typer.Exit(1)
+
+
+def _file_or_options(words: list[str]) -> str | list[str]:
+    """Return the workload's file, or fio's options that follow ``--``. Raises `UserError`."""
+    if words[0].startswith("--"):
+        return words
+    if len(words) > 1:
+        raise UserError(f"WORKLOAD: found `{words[1]}` after `{words[0]}`, expected one file, or -- and fio's options")
+    return words[0]
 
 
 def whole_number(name: str, text: str) -> int:
