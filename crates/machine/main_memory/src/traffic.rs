@@ -36,6 +36,7 @@ struct Traffic {
     recorder: Recorder,
     slots: Vec<Outstanding>,
     free: Vec<u32>,
+    done: Vec<(u32, Time)>,
     queue: Queue,
     /// Accesses beyond the memory's end.
     wrapped: u64,
@@ -114,6 +115,7 @@ impl Traffic {
             recorder,
             slots: vec![Outstanding { op: Direction::Read, due: Time::ZERO, issued: Time::ZERO }; limit as usize],
             free: (0..limit).rev().collect(),
+            done: Vec::new(),
             queue: Queue::new(limit),
             wrapped: 0,
             ended: 0,
@@ -134,8 +136,12 @@ impl Traffic {
 
     /// Completes everything that ends until `now`.
     fn advance(&mut self, now: Time) {
-        while self.queue.outstanding() > 0 && self.memory.next_event().is_some_and(|next| next <= now) {
+        loop {
+            let before = self.ended;
             self.advance_to_completion(now);
+            if self.ended == before {
+                return;
+            }
         }
     }
 
@@ -159,17 +165,18 @@ impl Traffic {
 
     /// Advances to the next completions, but not beyond `until`. Returns the time of the last one.
     fn advance_to_completion(&mut self, until: Time) -> Time {
-        let mut done = Vec::new();
+        let mut done = std::mem::take(&mut self.done);
         self.memory.advance_to_completion(until, &mut done);
-        for (id, at) in &done {
-            let Outstanding { op, due, issued } = self.slots[*id as usize];
-            self.free.push(*id);
-            self.queue.leave(*at);
+        for (id, at) in done.drain(..) {
+            let Outstanding { op, due, issued } = self.slots[id as usize];
+            self.free.push(id);
+            self.queue.leave(at);
             let (job, bytes, status) = (0, LINE, Status::Ok);
-            self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted: issued, at: *at });
+            self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted: issued, at });
             self.ended += 1;
-            self.end = self.end.max(*at);
+            self.end = self.end.max(at);
         }
+        self.done = done;
         self.end
     }
 

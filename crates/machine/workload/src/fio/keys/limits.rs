@@ -13,13 +13,10 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "int",
         default: "the smallest block size",
-        help: "Alignment to which an offset that is a percentage is rounded up.",
+        help: "Alignment to which an offset that is a percentage is rounded up, in whole sectors.",
         set: |job, given| {
-            let align = given.number(0, 1 << 40)?;
-            if align % SECTOR != 0 {
-                return given.expected("a multiple of the 512-byte sector");
-            }
-            job.offset_align = align;
+            // Requests are whole sectors, and so is their alignment.
+            job.offset_align = given.number(0, 1 << 40)?.next_multiple_of(SECTOR);
             Ok(())
         },
     },
