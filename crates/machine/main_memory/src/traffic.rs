@@ -74,11 +74,11 @@ pub(super) fn run(
             let due = if arrivals.relative {
                 traffic.drain();
                 previous = previous.max(traffic.end);
-                clock.time(clock.at_or_after(previous) + cycle)
+                clock.time(first_edge(clock, previous) + cycle)
             } else {
                 clock.time(cycle.saturating_sub(arrivals.first))
             };
-            let edge = clock.at_or_after(due).max(next_edge);
+            let edge = first_edge(clock, due).max(next_edge);
             let edge = traffic.make_room(edge);
             traffic.submit(access, due, clock.time(edge));
             next_edge = edge + 1;
@@ -96,6 +96,12 @@ pub(super) fn run(
         return Err(MemoryError::Failed(error.clone()));
     }
     Ok(traffic.outcome(system, &file, arrivals))
+}
+
+/// Returns the first edge that is not before `at`. Times of edges are whole picoseconds, rounded up.
+fn first_edge(clock: Clock, at: Time) -> u64 {
+    let before = clock.at_or_before(at);
+    if clock.time(before) < at { before + 1 } else { before }
 }
 
 impl Traffic {
@@ -129,7 +135,7 @@ impl Traffic {
         let mut at = edge;
         while self.free.is_empty() {
             let ended = self.advance_to_completion(Time::MAX);
-            at = self.clock.at_or_after(ended).max(edge);
+            at = first_edge(self.clock, ended).max(edge);
         }
         at
     }
