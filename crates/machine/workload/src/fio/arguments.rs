@@ -84,7 +84,10 @@ pub(super) fn sections(arguments: &[String], is_flag: impl Fn(&str) -> bool) -> 
 mod tests {
     use super::*;
 
-    fn split(arguments: &[&str]) -> Result<Vec<(String, Vec<(String, Option<String>)>)>, String> {
+    /// A section's name, and its keys and values.
+    type Plain = (String, Vec<(String, Option<String>)>);
+
+    fn split(arguments: &[&str]) -> Result<Vec<Plain>, String> {
         let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
         let sections = sections(&arguments, |key| key == "time_based").map_err(|error| error.to_string())?;
         let plain = |section: Section| {
