@@ -34,7 +34,36 @@ fsync=10
 numjobs=2
 rate_iops=10000
 random_distribution=zipf:1.1
+max_latency=10s
+percentile_list=50:99:99.999
+thinktime=1us
+thinktime_iotime=1ms
+filename=/dev/nvme0n1
 """
+EVENTS = {
+    "systor17": "Timestamp,Response,IOType,LUN,Offset,Size\n"
+    "1456000000.000000000,0.000512,R,2,1048576,4096\n1456000000.001000000,,W,2,2097152,8192\n",
+    "etw": "DiskRead, TimeStamp, Process Name ( PID), ThreadID, IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum\n"
+    "DiskRead, 1000, app ( 100), 4242, 0xfffffa8001a9b010, 0x0000100000, 0x00001000, 512, 1\n"
+    "DiskWrite, 2000, app ( 100), 4242, 0xfffffa8001a9b010, 0x0000200000, 0x00002000, 101, 1\n",
+    "ftrace": "app  4242 [000]   100.000000: block:block_rq_issue: 259,0 R 4096 () 2048 + 8 [app]\n"
+    "app-4242 [000] ..... 100.001000: block_rq_issue: 259,0 W 8192 () 4096 + 16 [app]\n",
+    "biosnoop": "TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   QUE(ms) LAT(ms)\n"
+    "0.000000    a b            4242    nvme0n1   R 2048       4096       0.01    0.51\n"
+    "0.001000    app            4242    nvme0n1   W 4096       8192       0.01    0.10\n",
+    "tectonic": "77 1048576 4096 1000.000 getChunkData.Permanent 3 9 0 1 5\n"
+    "78 2097152 8192 1000.001 putChunk.NotInitialized 3 9 0 1 5\n",
+    "blkparse": "259,0 0 1 0.000000000 697 D R 2048 + 8 [fio]\n259,0 0 2 0.001000000 697 C W 4096 + 16 [fio]\n",
+}
+"""Block traces of tools and repositories, by extension."""
+TRAFFIC = {
+    "trace": "0x10000000 READ 0\n0x10000040 WRITE 4\n0x10000080 READ 4000\n",
+    "trc": "0x12345680 P_MEM_RD 10\n0x4cbd56c0 BOFF 200\n0x4cbd5700 P_FETCH 300\n",
+    "stl": "0:\twrite\t0x0\n4:\tread\t0x80\n9: (64) write 0x100 0x1234\n",
+    "rstl": "0:\twrite\t0x0\n4:\tread\t0x80\n",
+    "vectors": "W 140736775976056,140736775976056\nR 64,64\n",
+}
+"""Memory traces, by extension."""
 SWEEP = f"""system = "{TINY}"
 seed = 1
 repeat = 1
@@ -259,6 +288,19 @@ def trace(rng: random.Random, folder: Path, kept: Path) -> list[str]:
     return ["run", str(TINY), path, "--wrap", "--replay", rng.choice(("closed:4", "scaled:0.001")), "--cache", "none"]
 
 
+def events(rng: random.Random, folder: Path, kept: Path) -> list[str]:
+    """A block trace of a tool on a tiny drive."""
+    name = rng.choice(sorted(EVENTS))
+    path = _write(folder / f"trace.{name}", changed(rng, EVENTS[name].encode()))
+    return ["run", str(TINY), path, "--wrap", "--cache", "none"]
+
+
+def traffic(rng: random.Random, folder: Path, kept: Path) -> list[str]:
+    """A memory trace, with or without cycles."""
+    name = rng.choice(sorted(TRAFFIC))
+    return ["run", "dram-only", _write(folder / f"memory.{name}", changed(rng, TRAFFIC[name].encode()))]
+
+
 def pages(rng: random.Random, folder: Path, kept: Path) -> list[str]:
     """A page trace for paging policies."""
     text = "# nandram pages 4096\n" + "\n".join(str(rng.randrange(20)) for _ in range(200)) + "\n"
@@ -362,5 +404,5 @@ def memory(rng: random.Random, folder: Path, kept: Path) -> list[str]:
     return ["memory", rng.choice(("info", "check", "tokens")), str(path)]
 
 
-MAKERS = (system, job, trace, pages, experiment, sweep, result, sealed, measured, memory)
+MAKERS = (system, job, trace, events, traffic, pages, experiment, sweep, result, sealed, measured, memory)
 KINDS = [Kind(make.__name__, make) for make in MAKERS]

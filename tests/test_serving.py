@@ -58,6 +58,14 @@ def chat(tmp_path: Path) -> Path:
     return path
 
 
+def test_prompts_that_are_cut_to_the_longest_sequence_are_counted(chat: Path) -> None:
+    chat.write_text(CHAT.format(rate=8).replace("context_max = 2048", "context_max = 256"))
+    notes = nandram.run("nvme-client-tlc", chat, set=SMALL, precondition="steady", cache=None).notes
+    note = next(note for note in notes if "load.context_max" in note)
+    assert note.endswith("requests were longer than load.context_max (256 tokens) and were cut to it")
+    assert 0 < int(note.split()[0]) < int(note.split()[2])
+
+
 def test_a_run_has_times_tokens_hits_wear_and_energy(chat: Path, tmp_path: Path) -> None:
     result = nandram.run("nvme-client-tlc", chat, set=SMALL, precondition="steady", cache=None, output=tmp_path / "out")
     serving = result.serving

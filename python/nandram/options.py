@@ -79,6 +79,8 @@ class RunOptions(TypedDict):
     """Whether to keep a log of every request."""
     columns: NotRequired[str]
     """Columns of a text trace of unknown format."""
+    arguments: NotRequired[list[str]]
+    """fio's options in place of a file."""
 
 
 SEED_MAX = (1 << 64) - 1

@@ -1,7 +1,7 @@
 """Running a workload on a system."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ stops the run. All values are 0 while the drive is prepared."""
 
 def run(
     system: System | str | os.PathLike[str],
-    workload: str | os.PathLike[str],
+    workload: str | os.PathLike[str] | Sequence[str],
     *,
     seed: int = 1,
     payload: str = "none",
@@ -39,6 +39,8 @@ def run(
     progress: Progress | None = None,
 ) -> Result:
     """Run a workload, a fio job file or a trace, on a system; the same input gives the same result.
+
+    `workload`: a file, or fio's options in place of one, such as ``["--name=a", "--rw=randread"]``.
 
     `payload`: ``none``, or ``stamp`` to verify every sector that is read. `timeline`: record the activity of each part
     for Perfetto. `output`: folder to write the result to. `replay`, for traces: ``open`` (at the recorded times),
@@ -71,7 +73,11 @@ def run(
         check(Path(output))
     from nandram.traces import resolve
 
-    found = _core.run(system.source, list(system.changes), resolve(os.fspath(workload)), options, progress)
+    if isinstance(workload, str | os.PathLike):
+        name = resolve(os.fspath(workload))
+    else:
+        name, options["arguments"] = "command line", _arguments(workload)
+    found = _core.run(system.source, list(system.changes), name, options, progress)
 
     result = Result(found.summary_json, found.manifest_json, {}, found.timeline_json)
     result.remarks += [remark] if remark else []
@@ -79,6 +85,15 @@ def run(
     if output is not None:
         result.save(output)
     return result
+
+
+def _arguments(workload: Sequence[str]) -> list[str]:
+    """Return fio's options as a list. Raises `UserError`."""
+    arguments = list(workload)
+    for argument in arguments:
+        if not isinstance(argument, str):
+            raise UserError(f"workload: found `{argument!r}`, expected fio's options as texts, or one file")
+    return arguments
 
 
 def _tables(found: "RunOutput", names: list[str]) -> LazyTables:

@@ -9,6 +9,7 @@ import pytest
 
 from nandram.errors import UserError
 from nandram.fit import Conditions, Direction, read_measurements
+from nandram.fit.split import without as without_points
 
 DRIVES = Path(__file__).parents[2] / "drives"
 HEADER = "rw,bs_bytes,iodepth,numjobs,engine,iops,slat_mean_ns,clat_mean_ns,clat_p50_ns,clat_p99_ns\n"
@@ -92,13 +93,12 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("range.json", options(bsrange="4k-8k"), "found bsrange=4k-8k"),
     ("odd.json", options(bs="1000"), "found a block size of 1000 bytes"),
     ("depth.json", options(iodepth="0"), "found iodepth=0"),
-    ("sync.json", options(ioengine="psync"), "iodepth=4 contradicts ioengine=psync"),
+    ("sync.json", options(ioengine="psync"), "outstanding requests, but the job has 1"),
     ("rate.json", options(rate_iops="100"), "found rate_iops=100"),
     ("think.json", options(thinktime="10us"), "found thinktime=10us"),
     ("buffered.json", without("direct"), "lacks direct=1"),
     ("beside.json", twice("b", 0), "jobs `a`, `b` ran at the same time"),
     ("clones.json", twice("a", 0), "has 2 entries but numjobs=1"),
-    ("missing-clones.json", options(numjobs="4"), "numjobs=4 without group_reporting"),
     ("zero.json", side(iops=0.0), "found 0 IOPS"),
     ("mean-type.json", side(lat_ns={"mean": [1]}), "jobs[0].read.lat_ns.mean: found [1], expected a number"),
     ("times-type.json", side(clat_ns=5), "jobs[0].read.clat_ns: found 5, expected an object"),
@@ -111,7 +111,6 @@ MISTAKES: list[tuple[str, str, str]] = [
         changed(lambda found: found["jobs"][0]["read"].update(clat=found["jobs"][0]["read"].pop("clat_ns"))),
         "found `clat` in microseconds of fio 2",
     ),
-    ("percentiles.json", side(clat_ns={"mean": 80_000.0, "percentile": {"95.000000": 9e4}}), "lacks 50 and 99"),
     (
         "falling.json",
         side(clat_ns={"mean": 8e4, "percentile": {"50.000000": 9e4, "99.000000": 8e4}}),
@@ -175,6 +174,46 @@ def test_a_point_has_global_and_job_options_and_response_times(tmp_path: Path) -
     assert point.mean_ns == 81_000
     assert point.cpu == pytest.approx(0.3)
     assert len(measured.points) == 3
+
+
+def test_one_entry_of_several_clones_is_their_group(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(options(numjobs="2", iodepth="2"))
+    (tmp_path / "b.csv").write_text(GOOD)
+    conditions = read_measurements([tmp_path]).points[0].conditions
+    assert (conditions.jobs, conditions.depth, conditions.outstanding) == (2, 2, 4)
+
+
+def test_a_synchronous_engine_has_one_request_in_flight(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(output(ioengine="psync", iodepth="8", numjobs="4")))
+    (tmp_path / "b.csv").write_text(GOOD)
+    measured = read_measurements([tmp_path])
+    assert measured.points[0].conditions == Conditions(Direction.READ, True, 4096, 1, 4, "psync")
+    assert "iodepth=8 is read as 1: ioengine=psync has one request in flight" in measured.remarks[0]
+
+
+def test_jobs_that_are_not_fitted_are_left_out_beside_others(tmp_path: Path) -> None:
+    found = output()
+    for group, rw in enumerate(("randtrim", "randrw"), 1):
+        found["jobs"].append({**output(rw=rw)["jobs"][0], "jobname": rw, "groupid": group})
+    (tmp_path / "a.json").write_text(json.dumps(found))
+    (tmp_path / "b.csv").write_text(GOOD)
+    measured = read_measurements([tmp_path])
+    assert len(measured.points) == 3
+    assert [remark.partition(": found ")[2].partition(",")[0] for remark in measured.remarks] == [
+        "rw=randtrim",
+        "rw=randrw",
+    ]
+    assert without_points(measured, ["rw=randtrim"]).points == measured.points
+    with pytest.raises(UserError, match="rw=randwrite holds no point"):
+        without_points(measured, ["rw=randwrite"])
+
+
+def test_any_list_of_percentiles_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(side(clat_ns={"mean": 8e4, "percentile": {"95.000000": 9e4, "99.900000": 1e5}}))
+    (tmp_path / "b.csv").write_text(GOOD)
+    measured = read_measurements([tmp_path])
+    assert measured.points[0].percentiles == ((95.0, 91_000.0), (99.9, 101_000.0))
+    assert "percentile_list lacks 50 and 99" in measured.remarks[0]
 
 
 def test_slat_under_sqthread_poll_is_ignored(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """``nandram run``: run a workload on a system."""
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,10 +42,11 @@ DIGITS_MAX = 20
 def run(
     system: SystemArgument,
     workload: Annotated[
-        str,
+        list[str],
         typer.Argument(
             metavar="WORKLOAD",
-            help="A fio job file, a trace, a bundled page trace's name, or `-`: a job on standard input.",
+            help="A fio job file, a trace, a bundled page trace's name, or `-`: a job on standard input. Or fio's own "
+            "options: -- --name=JOB --rw=randread ...",
         ),
     ],
     output: Annotated[
@@ -130,8 +132,12 @@ def run(
         from nandram.folders import check
 
         check(output)
-    expect_order("run", system, workload)
-    with workload_file(workload) as path, run_progress() as progress:
+    given = _file_or_options(workload)
+    if isinstance(given, str):
+        expect_order("run", system, given)
+    opened: AbstractContextManager[str | list[str]]
+    opened = workload_file(given) if isinstance(given, str) else nullcontext(given)
+    with opened as path, run_progress() as progress:
         result = simulate(
             System(system, tuple(split_changes(changes, scale))),
             path,
@@ -147,7 +153,8 @@ def run(
             cache="default" if cache is None else None if cache == "none" else cache,
             progress=progress,
         )
-    name_workload(result, path, workload)
+    if isinstance(path, str) and isinstance(given, str):
+        name_workload(result, path, given)
     try:
         # Printed first: the figures must not be lost if the folder cannot be written.
         if as_json:
@@ -174,6 +181,15 @@ def expect_order(command: str, system: str, workload: str | None) -> None:
 
     if workload.endswith(".toml") or workload in systems():
         raise UserError(f"{command}: found the file `{system}` before `{workload}`, expected the system first")
+
+
+def _file_or_options(words: list[str]) -> str | list[str]:
+    """Return the workload's file, or fio's options that follow ``--``. Raises `UserError`."""
+    if words[0].startswith("--"):
+        return words
+    if len(words) > 1:
+        raise UserError(f"WORKLOAD: found `{words[1]}` after `{words[0]}`, expected one file, or -- and fio's options")
+    return words[0]
 
 
 def whole_number(name: str, text: str) -> int:

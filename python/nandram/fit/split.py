@@ -57,10 +57,14 @@ def split(points: Sequence[Point], regions: Sequence[str] | None, share: float |
 def without(measured: Measurements, regions: Sequence[str]) -> Measurements:
     """Return the measurements without the points of some regions. Raises `UserError` if a region holds no point."""
     for region in regions:
-        if not any(matches(point, region, "--drop") for point in measured.points):
+        held = any(matches(point, region, "--drop") for point in measured.points)
+        # Jobs that are not fitted are left out in any case, so that naming them is no mistake.
+        if not held and region.removeprefix("rw=") not in measured.left_out:
             raise UserError(f"--drop: {region} holds no point of the data")
     points = [point for point in measured.points if not any(matches(point, each, "--drop") for each in regions)]
-    return measured if not regions else joined([Measurements(tuple(points), measured.remarks)])
+    return (
+        measured if not regions else joined([Measurements(tuple(points), measured.remarks, left_out=measured.left_out)])
+    )
 
 
 def matches(point: Point, region: str, option: str = "--hold-out") -> bool:

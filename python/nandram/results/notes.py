@@ -31,6 +31,9 @@ def of(inside: dict[str, Any]) -> list[str]:
         lines += _programs(inside)
         drive = f", drive flash: {inside['drive']['energy_j']:.4g} J" if "drive" in inside else ""
         lines.append(f"main memory energy: {inside['energy_j']['memory']:.4g} J{drive}")
+    elif "traffic" in inside:
+        lines += _traffic(inside["traffic"])
+        lines.append(f"main memory energy: {inside['energy_j']['memory']:.4g} J")
     else:
         withheld = validity.withheld(validity.notes_of({"nandram": inside}))
         shown = "write-amplification" not in withheld
@@ -61,6 +64,20 @@ def _paging(paging: dict[str, Any]) -> list[str]:
         lines.append(f"time without overlap: {duration(paging['in_turn_s'] * 1e9)}")
     if paging["uncorrectable"]:
         lines.append(f"flash: {count(paging['uncorrectable'], 'load')} uncorrectable")
+    return lines
+
+
+def _traffic(traffic: dict[str, Any]) -> list[str]:
+    queue = traffic["queue"]
+    rates = ", ".join(f"{name}s {traffic[f'{name}_bytes_s'] / 1e9:.4g} GB/s" for name in ("read", "write"))
+    lines = [f"{rates}; queue: {queue['mean']:.4g} accesses on average, {queue['max']} at most of {queue['limit']}"]
+    if "dram" in traffic:
+        rows = traffic["dram"]
+        bursts = max(rows["reads"] + rows["writes"], 1)
+        kinds = ", ".join(
+            f"{100 * rows[f'row_{name}'] / bursts:.1f} % {name}" for name in ("hits", "misses", "conflicts")
+        )
+        lines.append(f"rows: {kinds}")
     return lines
 
 

@@ -134,6 +134,17 @@ fn run(
     let given = options;
     let options = options::read(given).map_err(|e| user_error(py, e))?;
     let named = (system, &sets[..]);
+    let arguments = options::arguments(given).map_err(|e| user_error(py, e))?;
+    if let Some(arguments) = arguments {
+        if loaded.link.kind == LinkType::OneNand || loaded.memory.kind != MainMemory::None {
+            return Err(user_error(
+                py,
+                format!("{system}: found fio's options, which run on a drive, expected a file"),
+            ));
+        }
+        let played = Workload::parse_arguments(&arguments).map_err(|e| user_error(py, e))?;
+        return run_on_drive(py, loaded, named, workload, (given, options, played), Some(&arguments), progress);
+    }
     expect_file(py, workload)?;
     if loaded.link.kind == LinkType::OneNand {
         options::check_pages(given).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
@@ -172,6 +183,22 @@ fn run(
     let takes = "fio jobs and block traces";
     let format = options::format(given).map_err(|e| user_error(py, e))?;
     let played = Workload::open(Path::new(workload), format).map_err(|e| user_error(py, open_error(&e, takes)))?;
+    run_on_drive(py, loaded, named, workload, (given, options, played), None, progress)
+}
+
+/// A workload of a drive and the options of its run, as given and parsed.
+type Play<'a, 'py> = (&'a Bound<'py, PyDict>, ::storage::run::RunOptions, Workload);
+
+/// Runs fio jobs or a block trace. `arguments`: fio's options that took the place of a file.
+fn run_on_drive(
+    py: Python<'_>,
+    loaded: Arc<System>,
+    named: (&str, &[String]),
+    workload: &str,
+    (given, options, played): Play<'_, '_>,
+    arguments: Option<&[String]>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<RunOutput> {
     options::check(given, &options, &played).map_err(|e| user_error(py, format!("{workload}: {e}")))?;
     let (of, how) = (Arc::clone(&loaded), options.clone());
     let work = move |watched: &Watched<Progress>| run_storage(&of, &played, &how, &mut |now| watched.report(now));
@@ -182,7 +209,11 @@ fn run(
     let machine = &outcome.machine;
     let tables = columns::Tables::of_drive(&outcome);
     let summary = summary::summary(&loaded, &outcome);
-    output(py, &loaded, named, workload, &options, (machine.timeline(), summary, tables))
+    let results = (machine.timeline(), summary, tables);
+    match arguments {
+        Some(arguments) => output_of(py, &loaded, named, (workload, arguments), &options, results),
+        None => output(py, &loaded, named, workload, &options, results),
+    }
 }
 
 /// Returns the message of a workload that cannot be opened. If it may belong to another kind of system, the message
@@ -222,6 +253,23 @@ fn output(
         timeline_json,
         outcome: tables,
     })
+}
+
+/// Like [`output`], of a run whose job stands in fio's options: the manifest holds them, and their hash.
+fn output_of(
+    py: Python<'_>,
+    system: &System,
+    named: (&str, &[String]),
+    (workload, arguments): (&str, &[String]),
+    options: &::storage::run::RunOptions,
+    results: RunResults<'_>,
+) -> PyResult<RunOutput> {
+    let mut found = output(py, system, named, workload, options, results)?;
+    let mut manifest: serde_json::Value = serde_json::from_str(&found.manifest_json).map_err(|e| user_error(py, e))?;
+    manifest["arguments"] = arguments.into();
+    manifest["workload_sha256"] = manifest::hash(arguments.join("\n").as_bytes()).into();
+    found.manifest_json = format!("{manifest:#}\n");
+    Ok(found)
 }
 
 /// The native module of nandram.

@@ -33,6 +33,12 @@ pub fn format(given: &Bound<'_, PyDict>) -> Result<Option<Format>, String> {
     Ok(Some(Format::Columns(columns)))
 }
 
+/// Returns fio's options, if they take the place of a file.
+pub fn arguments(given: &Bound<'_, PyDict>) -> Result<Option<Vec<String>>, String> {
+    let Some(arguments) = given.get_item("arguments").map_err(|e| e.to_string())? else { return Ok(None) };
+    get(&arguments).map(Some)
+}
+
 /// Rejects options that only apply to traces if the workload is a job file, which would ignore them.
 pub fn check(given: &Bound<'_, PyDict>, options: &RunOptions, workload: &Workload) -> Result<(), String> {
     let name = match given.contains("replay") {
@@ -156,7 +162,7 @@ fn set(found: &mut RunOptions, all: &Bound<'_, PyDict>, key: &str, value: &Bound
                 other => return Err(format!("found `{other}`, expected open, closed or scaled")),
             }
         }
-        "replay_depth" | "replay_factor" | "columns" => {}
+        "replay_depth" | "replay_factor" | "columns" | "arguments" => {}
         other => return Err(format!("found the option `{other}`, which a run does not have")),
     }
     Ok(())

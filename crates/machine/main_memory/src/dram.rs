@@ -1,6 +1,8 @@
 //! Main memory built from DRAM alone.
 
-use dram::{Ack, Channel, Completion, Config, ConfigError, Memory, MemoryConfig, Ranks, Request, RequestKind};
+use dram::{
+    Ack, Channel, Completion, Config, ConfigError, Memory, MemoryConfig, RankActivity, Ranks, Request, RequestKind,
+};
 use media::line::{LINE, LineKind, LineRequest};
 use sim::{Energy, Time};
 
@@ -122,6 +124,17 @@ impl DramMemory {
     /// Returns the DRAM, for its counters.
     pub fn memory(&self) -> &Memory {
         &self.modules.memory
+    }
+
+    /// Counts commands by bank from now on.
+    pub(crate) fn keep_bank_stats(&mut self) {
+        self.modules.memory.keep_bank_stats();
+    }
+
+    /// Returns the activity of each channel's ranks until `now`.
+    pub(crate) fn activity(&mut self, now: Time) -> Vec<Vec<RankActivity>> {
+        self.next = None;
+        self.modules.memory.activity(now)
     }
 
     /// Returns the energy of all DRAM until `now`.

@@ -9,7 +9,10 @@ pub mod frames;
 pub mod hybrid;
 mod in_memory;
 mod memory_call;
+mod outcome;
 pub mod run;
+mod traffic;
+mod traffic_report;
 
 use media::line::LineRequest;
 use serde_json::{Map, Value};

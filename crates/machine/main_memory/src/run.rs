@@ -8,68 +8,20 @@ use media::{LINE, LineRequest, Op, Status};
 use serde_json::{Map, Value, json};
 use sim::{Energy, Streams, Time};
 use workload::JobInfo;
+use workload::memory::Arrivals;
 use workload::program::{InitialState, Programs};
 
 use super::calls::{CALL, Calls, FLUSH};
 use super::drive::Drive;
 use super::frames::Frames;
 use super::in_memory::InMemory;
-use super::{HybridError, MainMemory, Reading};
+pub use super::outcome::{MemoryError, MemoryOutcome};
+use super::{MainMemory, Reading, traffic};
 use storage::notes::{Kind, Note, entries};
 use storage::record::{Ended, Recorder};
-use storage::run::{Measured, Progress, RunOptions, WATCH_EVERY};
-use storage::summary::whole;
+use storage::run::{Progress, RunOptions, WATCH_EVERY};
 use system::System;
 use system::memory::Files;
-
-/// The reason why a run failed.
-#[derive(Debug, thiserror::Error)]
-pub enum MemoryError {
-    /// The programs are invalid.
-    #[error(transparent)]
-    Workload(#[from] workload::Error),
-    /// The main memory's configuration is invalid.
-    #[error(transparent)]
-    Memory(#[from] HybridError),
-    /// The memory is worn out, or full of versions: writes are lost.
-    #[error("main memory failed: {0}")]
-    Failed(nvmm::Error),
-    /// The drive's configuration is invalid.
-    #[error(transparent)]
-    Config(#[from] ftl::config::ConfigError),
-    /// The drive cannot be filled.
-    #[error(transparent)]
-    Prepare(#[from] storage::prepare::PrepareError),
-    /// The drive is too small for files and swap space.
-    #[error(
-        "found a drive of {found}, expected at least {wanted} for files, swap area and journal (flash, ftl.capacity)"
-    )]
-    Drive {
-        /// The bytes that it has.
-        found: String,
-        /// The bytes needed.
-        wanted: String,
-    },
-    /// The programs need more memory than exists, or than the kernel leaves.
-    #[error("{file}: found programs that use {found}, expected at most the {room} of main memory (memory.size)")]
-    Room {
-        /// The file of the programs.
-        file: String,
-        /// The bytes used.
-        found: String,
-        /// The bytes available.
-        room: String,
-    },
-    /// Programs without any step.
-    #[error("{file}: found no access")]
-    Empty {
-        /// The file of the programs.
-        file: String,
-    },
-    /// The caller's `watch` ended the run.
-    #[error("interrupted")]
-    Interrupted,
-}
 
 /// A kernel and the devices that it drives.
 pub trait World: Kernel {
@@ -92,35 +44,7 @@ pub trait World: Kernel {
     fn begin(&mut self, now: Time);
 }
 
-/// A completed run.
-pub struct MemoryOutcome {
-    /// Measurements: for each program, the lines that it waited for.
-    pub recorder: Recorder,
-    /// The programs, in the recorder's order.
-    pub jobs: Vec<JobInfo>,
-    /// Time at which measuring began, and at which the last thread ended.
-    pub begun: Time,
-    /// Time at which the last thread ended.
-    pub end: Time,
-    /// Lines requested from memory.
-    pub fills: u64,
-    /// The summary's counters.
-    pub inside: Value,
-}
-
-impl MemoryOutcome {
-    /// Returns the measurements.
-    pub fn measured(&self) -> Measured<'_> {
-        Measured::new(&self.recorder, &self.jobs, self.end, self.begun)
-    }
-
-    /// Returns the run's summary: identical bytes for the same system, programs and options.
-    pub fn summary(&self) -> Value {
-        whole(self.measured(), self.inside.clone())
-    }
-}
-
-/// Runs the programs of a file on the machine of `system`. `watch` receives the progress and returns whether to
+/// Runs the programs of a file, or the accesses of a memory trace, on the machine of `system`. `watch` receives the progress and returns whether to
 /// continue.
 ///
 /// # Errors
@@ -135,6 +59,11 @@ pub fn run(
     watch: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<MemoryOutcome, MemoryError> {
     let streams = Streams::new(options.seed);
+    if path.extension().is_none_or(|extension| extension != "toml")
+        && let Some(arrivals) = Arrivals::survey(path).map_err(workload::Error::from)?
+    {
+        return traffic::run(system, path, &arrivals, options, watch);
+    }
     let programs = Programs::open(path, &streams)?;
     let file = path.display().to_string();
     let mut memory = MainMemory::new(system, &streams)?;

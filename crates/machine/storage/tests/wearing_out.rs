@@ -50,7 +50,7 @@ fn worn_out(sets: &[(&str, &str)], payload: PayloadKind) -> Outcome {
     let ftl = outcome.machine.ftl();
     assert!(ftl.is_read_only(), "the drive was meant to end");
     let [failed] = outcome.failed.as_slice() else { panic!("one job ends by an error: {:?}", outcome.failed) };
-    assert_eq!((failed.job, failed.status), (0, Status::NoSpace));
+    assert_eq!((failed.job, failed.status), (0, Some(Status::NoSpace)));
     let read = outcome.measured().totals(1, Direction::Read);
     assert_eq!((read.errors, read.bytes), (0, u64::from(ftl.user_units()) * 4096), "all data can be read");
     outcome

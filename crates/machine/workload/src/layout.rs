@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use media::SECTOR;
+use sim::Time;
 
 use crate::error::{Beyond, Error};
 use crate::fio::ReplayKeys;
@@ -33,6 +34,10 @@ pub(crate) struct Trace {
     pub whole_seconds: bool,
     pub devices: Vec<Device>,
     pub pauses: Pauses,
+    /// Time from the first request to the last.
+    pub span: Time,
+    /// A remark on which entries are requests.
+    pub remark: Option<String>,
     /// Whether a request reads data that no earlier one has written.
     pub reads_unwritten: bool,
 }
@@ -65,6 +70,8 @@ impl Trace {
             whole_seconds: false,
             devices: Vec::new(),
             pauses: Pauses::new(),
+            span: Time::ZERO,
+            remark: reader.remark().map(str::to_owned),
             reads_unwritten: false,
         };
         let mut reads = UnwrittenReads::default();
@@ -80,6 +87,7 @@ impl Trace {
                 continue;
             };
             trace.requests += 1;
+            trace.span = trace.span.max(record.at);
             trace.pauses.add(record.at, if record.op == RecordOp::Write { bytes } else { 0 });
             reads.add(record.op, record.device, offset, bytes);
             trace.unaligned += u64::from((offset, bytes) != (record.offset, record.bytes));
@@ -156,7 +164,6 @@ pub(crate) fn sectors(record: &Record) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sim::Time;
 
     #[test]
     fn requests_are_widened_and_trims_narrowed_to_sectors() {

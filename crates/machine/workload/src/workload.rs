@@ -10,6 +10,7 @@ use sim::Time;
 use crate::fio::{self, Job, JobFile, JobFileError, ReplayKeys, Setting};
 use crate::layout::Trace;
 use crate::pauses::Pauses;
+use crate::trace::format::is_blktrace;
 use crate::trace::{Format, open_file};
 
 /// A workload that was read and validated. The player checks it against the drive.
@@ -56,6 +57,14 @@ pub(crate) enum PlanSource {
     Generate(Box<Job>, u32),
     /// A trace, and the job that names it, if any.
     Replay(Box<Trace>, Option<Box<Job>>),
+}
+
+impl JobInfo {
+    /// Returns the percentiles that the job lists (`percentile_list`), in rising order.
+    pub fn percentiles(&self) -> Option<Vec<f64>> {
+        let (_, list) = self.options.iter().rfind(|(key, _)| key == "percentile_list")?;
+        fio::percentiles(list)
+    }
 }
 
 impl Workload {
@@ -116,7 +125,19 @@ impl Workload {
     /// # Errors
     /// If the text is not a valid job file, or if a trace that it names cannot be read.
     pub fn parse_fio(name: &str, text: &str) -> Result<Workload, Error> {
-        let JobFile { file, jobs, globals } = fio::parse(name, text)?;
+        Workload::of_jobs(fio::parse(name, text)?)
+    }
+
+    /// Parses the arguments of fio's command line, such as `--name=a` and `--rw=randread`. Files that it names are
+    /// relative to the current folder.
+    ///
+    /// # Errors
+    /// See [`Workload::parse_fio`].
+    pub fn parse_arguments(arguments: &[String]) -> Result<Workload, Error> {
+        Workload::of_jobs(fio::parse_arguments(arguments)?)
+    }
+
+    fn of_jobs(JobFile { file, jobs, globals }: JobFile) -> Result<Workload, Error> {
         let mut workload = Workload { file, plans: Vec::new(), jobs: Vec::new(), notes: Vec::new(), globals };
         let (mut stage, mut group) = (0, 0);
         for (section, job) in jobs.iter().enumerate() {
@@ -136,7 +157,7 @@ impl Workload {
                 self.file, job.name
             ));
         }
-        if job.time_based && job.runtime.is_none() && job.iolog.is_none() {
+        if job.time_based && job.runtime.is_none() && job.iologs.is_empty() {
             self.notes.push(format!(
                 "{}: job \"{}\": time_based has no effect without a runtime, as in fio",
                 self.file, job.name
@@ -157,15 +178,10 @@ impl Workload {
             options: globals.iter().chain(&own).map(|s| setting(s)).collect(),
             inherited: globals.len(),
         };
-        if let Some(path) = &job.iolog {
-            if let Err(why) = open_file(path) {
-                return Err(job.error(&self.file, "read_iolog", &format!("{}: {why}", path.display())).into());
+        if !job.iologs.is_empty() {
+            for clone in 0..job.clones {
+                self.add_replay(job, clone, stage, &waits_for, &info)?;
             }
-            let trace = Trace::survey(path, Some(Format::FioIolog), &job.replay)?;
-            self.notes.extend(trace_notes(&path.display().to_string(), &trace));
-            let source = PlanSource::Replay(Box::new(trace), Some(Box::new(job.clone())));
-            self.plans.push(JobPlan { stage, waits_for, stream: self.stream(&job.name), source });
-            self.jobs.push(info);
             return Ok(());
         }
         for clone in 0..job.clones {
@@ -174,6 +190,41 @@ impl Workload {
             self.plans.push(JobPlan { stage, waits_for: waits_for.clone(), stream, source });
             self.jobs.push(info.clone());
         }
+        Ok(())
+    }
+
+    /// Adds a clone of a job that replays traces: as in fio, clone N replays the trace N of its list, and begins again
+    /// at the first after the last.
+    fn add_replay(
+        &mut self,
+        job: &Job,
+        clone: u32,
+        stage: u32,
+        waits_for: &[u16],
+        info: &JobInfo,
+    ) -> Result<(), Error> {
+        let path = &job.iologs[clone as usize % job.iologs.len()];
+        let error = |why: String| job.error(&self.file, "read_iolog", &format!("{}: {why}", path.display()));
+        let mut head = Vec::new();
+        match open_file(path) {
+            Ok(file) => file.take(8).read_to_end(&mut head).map_err(|why| error(why.to_string()))?,
+            Err(why) => return Err(error(why.to_string()).into()),
+        };
+        if is_blktrace(&head) {
+            let why = "found a binary trace of blktrace, expected an iolog: convert it to text with blkparse, and run it \
+                       in place of the job file";
+            return Err(error(why.to_owned()).into());
+        }
+        let trace = Trace::survey(path, Some(Format::FioIolog), &job.replay)?;
+        for note in trace_notes(&path.display().to_string(), &trace) {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        let source = PlanSource::Replay(Box::new(trace), Some(Box::new(job.clone())));
+        let stream = self.stream(&job.name);
+        self.plans.push(JobPlan { stage, waits_for: waits_for.to_vec(), stream, source });
+        self.jobs.push(info.clone());
         Ok(())
     }
 
@@ -189,6 +240,19 @@ impl Workload {
         }
         for (why, keys) in reasons {
             self.notes.push(format!("{}: keys without effect: {}: {why}", self.file, keys.join(", ")));
+        }
+        let overruled = |job: &Job| {
+            let keys = job.overruled_by_trace();
+            let what = "read_iolog replaces the generated pattern, as in fio";
+            (!keys.is_empty()).then(|| format!("{}: keys without effect: {}: {what}", self.file, keys.join(", ")))
+        };
+        let overruled: Vec<String> = jobs.iter().filter_map(overruled).collect();
+        self.notes.extend(overruled);
+        for remark in jobs.iter().flat_map(|job| &job.remarks) {
+            let note = format!("{}: {remark}", self.file);
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
         }
     }
 
@@ -230,6 +294,9 @@ impl Workload {
     }
 }
 
+/// Mean time between the requests of an iolog from which on its times may have another unit.
+const APART: Time = Time::from_ms(100);
+
 fn trace_notes(name: &str, trace: &Trace) -> Vec<String> {
     let mut notes = Vec::new();
     if let [first, .., last] = trace.devices.as_slice()
@@ -243,6 +310,18 @@ fn trace_notes(name: &str, trace: &Trace) -> Vec<String> {
             last.name,
             last.base
         ));
+    }
+    if let Some(remark) = &trace.remark {
+        notes.push(format!("{name}: {remark}"));
+    }
+    if trace.format == Format::FioIolog && trace.timed && trace.requests > 1 {
+        let apart = trace.span / (trace.requests - 1);
+        if apart >= APART {
+            notes.push(format!(
+                "{name}: its requests are {apart} apart on average; if its times are nanoseconds and not fio's \
+                 microseconds, --replay scaled:0.001 replays them so"
+            ));
+        }
     }
     if !trace.timed {
         notes.push(format!("{name}: its requests have no timestamps and are issued one after another"));

@@ -40,7 +40,7 @@ fn read(bytes: impl Into<Vec<u8>>, format: Option<Format>) -> Result<(Vec<Access
 }
 
 fn access(instructions: u64, op: Op, address: u64, bytes: u32) -> Access {
-    Access { instructions, op, address, bytes }
+    Access { instructions, op, address, cycle: None, bytes }
 }
 
 fn records() -> impl Strategy<Value = Vec<Record>> {
@@ -134,6 +134,60 @@ fn ramulator() {
     assert_eq!(processor, (expected, 5));
 }
 
+/// Accesses without their addresses: operation and cycle.
+fn arrivals(text: &str) -> Vec<(Op, Option<u64>)> {
+    read(text, None).unwrap().0.iter().map(|access| (access.op, access.cycle)).collect()
+}
+
+#[test]
+fn operations_of_dramsim2_are_its_own() {
+    let (read, write) = (Op::Read, Op::Write);
+    let text = "0x10 P_MEM_RD 1\n0x20 P_MEM_WR 2\n0x30 P_FETCH 3\n0x40 BOFF 4\n0x50 P_LOCK_RD 5\n0x60 P_LOCK_WR 6\n";
+    let ops = [read, write, read, write, read, read];
+    assert_eq!(arrivals(text), ops.iter().zip(1..).map(|(op, cycle)| (*op, Some(cycle))).collect::<Vec<_>>());
+    assert_eq!(arrivals("0x10 IFETCH 1\n0x20 WRITE 2\n"), [(read, Some(1)), (write, Some(2))]);
+}
+
+#[test]
+fn dramsys() {
+    let text = "0:\twrite\t0x0\n4:\tread\t0x80\n9: (64) write 0x100 0x1234\n";
+    assert_eq!(arrivals(text), [(Op::Write, Some(0)), (Op::Read, Some(4)), (Op::Write, Some(9))]);
+    assert_eq!(read(text, None).unwrap().0[1].address, 0x80);
+    let wrong = |text: &str| read(text, Some(Format::Dramsys)).unwrap_err();
+    assert_eq!(
+        wrong("0 read 0x0\n"),
+        "t:1: cycle: found \"0\", expected a whole number below 2^64 and a colon, such as 31:"
+    );
+    assert_eq!(wrong("0: load 0x0\n"), "t:1: operation: found \"load\", expected read or write");
+    assert_eq!(wrong("0: read 0x0 0x1\n"), "t:1: line: found \"0x1\", expected the end of the line");
+    assert_eq!(
+        wrong("0: (0) read 0x0\n"),
+        "t:1: length: found \"(0)\", expected bytes in parentheses, from 1 to 65536, such as (64)"
+    );
+}
+
+#[test]
+fn address_vectors_of_ramulator_2_are_read_if_they_are_one_address() {
+    let found = read("W 140736775976056,140736775976056\nR 64,64\n", None).unwrap().0;
+    assert_eq!(found, [access(0, Op::Write, 140736775976056, 1), access(0, Op::Read, 64, 1)]);
+    assert_eq!(
+        read("R 0,0,1,2,7,3\n", Some(Format::Ramulator)).unwrap_err(),
+        "t:1: address vector: found \"0,0,1,2,7,3\", expected the same address in each place: numbers of channels, ranks, banks, rows and columns depend on the traced memory"
+    );
+}
+
+#[test]
+fn lines_with_and_without_cycles_do_not_mix() {
+    assert_eq!(
+        read("0x40 READ 1\n0x80 READ\n", None).unwrap_err(),
+        "t:2: cycle: found the end of the line, expected a cycle, as in the lines before"
+    );
+    assert_eq!(
+        read("0x40 READ\n0x80 READ 7\n", None).unwrap_err(),
+        "t:2: cycle: found 7, expected none, as in the lines before"
+    );
+}
+
 #[test]
 fn errors_name_position_and_field() {
     let lackey = Some(Format::Lackey);
@@ -151,7 +205,7 @@ fn errors_name_position_and_field() {
         (ramulator, "LD 1\nLDR 1\n", "t:2: first word: found \"LDR\", expected LD, ST, an address or a number of instructions".to_owned()),
         (ramulator, "0x40 Q\n", "t:1: last word: found \"Q\", expected R or W, or an address to load".to_owned()),
         (ramulator, "1 2 3 4\n", "t:1: line: found \"4\", expected the end of the line".to_owned()),
-        (None, "17\n", "t: cannot detect the trace format: found the first line \"17\", expected one of nandram-memory, lackey, ramulator, dram".to_owned()),
+        (None, "17\n", "t: cannot detect the trace format: found the first line \"17\", expected one of nandram-memory, lackey, ramulator, dram, dramsys".to_owned()),
     ];
     for (format, text, complaint) in cases {
         assert_eq!(read(text, format), Err(complaint));

@@ -171,13 +171,13 @@ fn errors_about_addresses_beyond_the_drive_name_the_wrap_option() {
 
 #[test]
 fn dram_traces_are_read() {
-    use memory::Op::{Fetch, Read, Write};
+    use memory::Op::{Read, Write};
     for (text, format, expected) in [
         ("0x2f80 READ 10\n0x100 WRITE 12\n", memory::Format::Dram, vec![(0x2f80, Read), (0x100, Write)]),
         (
             "0x40 P_MEM_RD 1\n0x80 P_FETCH 2\n0xc0 P_MEM_WR 3\n",
             memory::Format::Dram,
-            vec![(0x40, Read), (0x80, Fetch), (0xc0, Write)],
+            vec![(0x40, Read), (0x80, Read), (0xc0, Write)],
         ),
         ("R 0x40\nW 64\n", memory::Format::Dram, vec![(0x40, Read), (64, Write)]),
         ("0x40 R\n0x80 W\n", memory::Format::Ramulator, vec![(0x40, Read), (0x80, Write)]),
@@ -191,7 +191,7 @@ fn dram_traces_are_read() {
     let mut reader = memory::Reader::from_bytes("t", "0x40 READ 1\n0x40 LOAD 2\n", None).unwrap();
     assert_eq!(
         reader.next_chunk(&mut Vec::new()).unwrap_err().to_string(),
-        "t:2: operation: found \"LOAD\", expected R, W, RD, WR, READ, WRITE, P_MEM_RD, P_MEM_WR, P_FETCH or BOFF"
+        "t:2: operation: found \"LOAD\", expected R, W, RD, WR, READ, WRITE, IFETCH, P_MEM_RD, P_MEM_WR, P_FETCH, P_LOCK_RD, P_LOCK_WR or BOFF"
     );
 }
 

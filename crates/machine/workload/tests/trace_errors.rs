@@ -221,7 +221,9 @@ fn undetectable_formats_are_described() {
     ];
     for (bytes, saw) in cases {
         let expected = format!("t.csv: cannot detect the trace format: found {saw}, expected one of {}", all());
-        assert_eq!(first_error("t.csv", bytes, None), expected);
+        let error = first_error("t.csv", bytes, None);
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(error.ends_with("; --columns names the columns of a text"), "{error}");
     }
 }
 

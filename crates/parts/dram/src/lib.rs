@@ -54,4 +54,4 @@ pub use memory::{Memory, Wake};
 pub use memory_config::{MemoryConfig, Standard};
 pub use request::{Ack, Completion, RankKind, Request, RequestKind};
 pub use state::{Command, CommandKind, EnergyByUse, PowerState, RankActivity};
-pub use stats::{ChannelStats, PortStats};
+pub use stats::{BankStats, ChannelStats, PortStats};

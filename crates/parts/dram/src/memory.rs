@@ -6,7 +6,7 @@ use crate::controller::{Channel, Config, ConfigError};
 use crate::interleave::Region;
 use crate::merge::Merge;
 use crate::request::{Completion, RankKind, Request, RequestKind};
-use crate::state::EnergyByUse;
+use crate::state::{EnergyByUse, RankActivity};
 use crate::stats::PortStats;
 
 /// A wake-up at a time requested by the memory; see [`Memory::handle`].
@@ -243,6 +243,16 @@ impl Memory {
         }
         self.advance(now, completions);
         self.arm(s);
+    }
+
+    /// Counts commands by bank from now on; see [`Channel::bank_stats`].
+    pub fn keep_bank_stats(&mut self) {
+        self.channels.iter_mut().for_each(Channel::keep_bank_stats);
+    }
+
+    /// Returns the activity of each channel's ranks until `now`, idle time included.
+    pub fn activity(&mut self, now: Time) -> Vec<Vec<RankActivity>> {
+        self.channels.iter_mut().map(|channel| channel.activity(now)).collect()
     }
 
     /// Returns the channels, for their configuration and counters.

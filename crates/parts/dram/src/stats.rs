@@ -50,3 +50,18 @@ pub struct ChannelStats {
     /// Steps of the controller: commands and admissions. Idle time adds none.
     pub steps: u64,
 }
+
+/// Counters of one bank, if they are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BankStats {
+    /// Number of the rank.
+    pub rank: u32,
+    /// Number of the bank in its rank, across bank groups.
+    pub bank: u32,
+    /// Bursts, reads and writes.
+    pub bursts: [u64; 2],
+    /// Rows opened. Bursts minus these are row hits.
+    pub activates: u64,
+    /// Rows closed because a request needed another one. Activates minus these are row misses.
+    pub conflicts: u64,
+}

@@ -19,6 +19,15 @@ _SYNCHRONOUS = ("psync", "sync", "vsync", "pvsync", "pvsync2", "mmap")
 _UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
+class UnfitError(UserError):
+    """A job that is no point of a fit: it mixes directions or sizes, trims, or is paced by something else."""
+
+    def __init__(self, message: str, pattern: str) -> None:
+        super().__init__(message)
+        self.pattern = pattern
+        """The job's `rw`."""
+
+
 @dataclass(frozen=True)
 class Job:
     """The options of a job that shape a point."""
@@ -29,8 +38,8 @@ class Job:
     depth: int
     jobs: int
     engine: str
-    grouped: bool
-    """Whether fio reports all clones as one entry."""
+    capped: bool
+    """Whether the engine has one request in flight, whatever `iodepth` says."""
     kernel_submits: bool
     """Whether a kernel thread submits (sqthread_poll), so that fio cannot measure submission."""
 
@@ -42,29 +51,30 @@ def read_job(source: str, options: Mapping[str, str]) -> Job:
         raise UserError(f"{source}: its options lack `rw`: expected randread, read, randwrite or write")
     word = rw.split(":")[0]
     if word in _MIXED:
-        raise UserError(f"{source}: found rw={rw}, expected randread, read, randwrite or write: mixes are not fitted")
+        message = f"{source}: found rw={rw}, expected randread, read, randwrite or write: mixes are not fitted"
+        raise UnfitError(message, word)
     if word not in _PATTERNS:
         raise UserError(f"{source}: found rw={rw}, expected randread, read, randwrite or write")
     for key in _PACED:
         if options.get(key, "0") not in ("0", ""):
-            raise UserError(f"{source}: found {key}={options[key]}, expected a job that is limited by the drive alone")
+            message = f"{source}: found {key}={options[key]}, expected a job that is limited by the drive alone"
+            raise UnfitError(message, word)
     for key in ("bsrange", "bssplit", "bs_unaligned"):
         if key in options:
-            raise UserError(f"{source}: found {key}={options[key]}, expected one block size (bs)")
+            raise UnfitError(f"{source}: found {key}={options[key]}, expected one block size (bs)", word)
     engine = options.get("ioengine", "psync")
     _check_cache(source, options, engine)
     depth = _count(source, options, "iodepth")
-    if engine in _SYNCHRONOUS and depth > 1:
-        raise UserError(f"{source}: iodepth={depth} contradicts ioengine={engine}, which has one request in flight")
+    capped = engine in _SYNCHRONOUS and depth > 1
     direction, random = _PATTERNS[word]
     return Job(
         direction,
         random,
         _size(source, options.get("bs", options.get("blocksize", "4k"))),
-        depth,
+        1 if capped else depth,
         _count(source, options, "numjobs"),
         engine,
-        _is_set(options, "group_reporting"),
+        capped,
         _is_set(options, "sqthread_poll"),
     )
 

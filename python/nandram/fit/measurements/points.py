@@ -73,6 +73,8 @@ class Measurements:
     points: tuple[Point, ...]
     remarks: tuple[str, ...] = ()
     """Facts about the files that a user should know, one sentence each."""
+    left_out: frozenset[str] = frozenset()
+    """fio's `rw` of the jobs that are no points of a fit."""
     hash: str = field(init=False)
     """SHA-256 of the points in a canonical order: two readings of the same data are equal."""
 
@@ -114,7 +116,7 @@ def joined(parts: Iterable[Measurements]) -> Measurements:
         number = "1 point" if points else "0 points"
         raise UserError(f"{points[0].source if points else 'data'}: found {number}, expected at least 2")
     remarks = dict.fromkeys(remark for part in parts for remark in part.remarks)
-    return Measurements(points, tuple(remarks))
+    return Measurements(points, tuple(remarks), left_out=frozenset().union(*(part.left_out for part in parts)))
 
 
 def checked(point: Point) -> Point:

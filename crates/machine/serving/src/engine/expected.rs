@@ -21,6 +21,11 @@ impl Expected {
         Expected { arrivals, next: None, turns: HashMap::new(), turn_numbers: 0 }
     }
 
+    /// Returns the number of requests that were cut to the longest sequence.
+    pub(super) fn cut_requests(&self) -> u64 {
+        self.arrivals.cut_requests()
+    }
+
     /// Draws the next request that depends on no answer, and returns its arrival time.
     pub(super) fn draw(&mut self) -> Option<Time> {
         self.next = self.arrivals.next_request();

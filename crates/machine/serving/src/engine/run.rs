@@ -59,6 +59,8 @@ pub struct Outcome {
     pub jobs: Vec<JobInfo>,
     /// Counts over the whole run.
     pub tally: Tally,
+    /// Requests that were cut to `load.context_max` tokens.
+    pub cut_requests: u64,
     /// Counts at the start and at the end of the statistics.
     pub(crate) window: (Snapshot, Snapshot),
     /// End of the run.
@@ -159,6 +161,7 @@ pub fn play(
         drives: server.drives,
         recorder,
         tally: server.tally,
+        cut_requests: server.expected.cut_requests(),
         window: (begin, end),
         end: server.now,
         events,

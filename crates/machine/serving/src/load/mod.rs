@@ -101,6 +101,14 @@ impl Arrivals {
         }
     }
 
+    /// Returns the number of requests so far that were cut to `load.context_max`.
+    pub fn cut_requests(&self) -> u64 {
+        match self {
+            Arrivals::Generated(generator) => generator.cut_turns(),
+            Arrivals::Traced(_) => 0,
+        }
+    }
+
     /// Returns the next turn of the session whose `request` was answered at `now`, if there is one.
     pub fn answered(&mut self, request: &Request, now: Time) -> Option<Request> {
         match self {

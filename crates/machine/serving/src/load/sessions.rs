@@ -17,12 +17,14 @@ pub struct Generator {
     opened: u64,
     /// Sessions that have another turn: their streams and the number of turns left.
     open: HashMap<u64, (Rng, u64)>,
+    /// First turns that were longer than the context.
+    cut: u64,
 }
 
 impl Generator {
     pub(super) fn new(load: &Load, streams: Streams) -> Generator {
         let arrivals = streams.stream("serving.arrivals");
-        Generator { load: load.clone(), streams, arrivals, last: 0.0, opened: 0, open: HashMap::new() }
+        Generator { load: load.clone(), streams, arrivals, last: 0.0, opened: 0, open: HashMap::new(), cut: 0 }
     }
 
     /// Returns the first request of the next session, if it arrives before the load ends.
@@ -75,8 +77,14 @@ impl Generator {
         Some(next)
     }
 
+    /// Returns the number of first turns that were longer than the context and were cut.
+    pub(super) fn cut_turns(&self) -> u64 {
+        self.cut
+    }
+
     /// Cuts a first turn that is longer than the context.
-    fn cut(&self, mut request: Request) -> Request {
+    fn cut(&mut self, mut request: Request) -> Request {
+        self.cut += u64::from(request.prompt + request.output > self.load.context_max);
         let most = self.load.context_max;
         request.output = request.output.min(most.saturating_sub(1)).max(1);
         request.prompt = request.prompt.min(most.saturating_sub(request.output)).max(1);

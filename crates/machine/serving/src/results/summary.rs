@@ -73,6 +73,15 @@ fn notes(system: &System, outcome: &Outcome) -> Vec<Note> {
             end.inside, begin.inside
         )));
     }
+    if outcome.cut_requests > 0 {
+        notes.push(Note::new(
+            Kind::Remark,
+            format!(
+                "{} of {} requests were longer than load.context_max ({} tokens) and were cut to it",
+                outcome.cut_requests, outcome.tally.arrived, config.load.context_max
+            ),
+        ));
+    }
     if outcome.tally.rejected > 0 {
         notes.push(Note::new(
             Kind::FailedRequests,

@@ -14,7 +14,6 @@ pub const AUTO: &str = "auto";
 /// versions and content hashes. `named` is the system's name on the command line, and `changes` are the `--set` arguments.
 pub fn manifest(system: &System, named: &str, changes: &[String], workload: &str, options: &RunOptions) -> Value {
     let bytes = std::fs::read(workload).unwrap_or_default();
-    let workload_hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "system": named,
@@ -22,7 +21,7 @@ pub fn manifest(system: &System, named: &str, changes: &[String], workload: &str
         "workload": workload,
         "seed": options.seed,
         "system_sha256": system.content_hash(),
-        "workload_sha256": workload_hash,
+        "workload_sha256": hash(&bytes),
         "options": {
             "payload": format!("{:?}", options.payload).to_lowercase(),
             "precondition": options.preparation.map_or(AUTO.to_owned(), |preparation| preparation.to_string()),
@@ -40,6 +39,11 @@ fn ordered(changes: &[String]) -> Vec<&String> {
     let mut found: Vec<&String> = changes.iter().collect();
     found.sort_by_key(|change| change.split_once('=').map_or(change.trim(), |(key, _)| key.trim()));
     found
+}
+
+/// Returns the SHA-256 of bytes in hexadecimal.
+pub fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns every value that applies, with its origin and its basis.

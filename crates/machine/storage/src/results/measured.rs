@@ -4,6 +4,7 @@ use sim::Time;
 use workload::JobInfo;
 
 use crate::results::fio_json::Issued;
+use crate::run::failed::{FailedJob, errno};
 use crate::run::record::{Direction, Point, Recorder, Totals};
 
 /// Measurements of a run on any kind of machine.
@@ -21,6 +22,8 @@ pub struct Measured<'a> {
     pub warm_up: Time,
     /// Counts of the player that issued the requests, if there was one.
     pub issued: Option<&'a Issued>,
+    /// Jobs ended by an error.
+    pub failed: &'a [FailedJob],
 }
 
 /// Jobs that are reported together.
@@ -38,7 +41,7 @@ pub struct Group {
 impl<'a> Measured<'a> {
     /// Creates measurements; the warm-up is in the same recorder.
     pub fn new(recorder: &'a Recorder, jobs: &'a [JobInfo], end: Time, warm_up: Time) -> Measured<'a> {
-        Measured { recorder, before: None, jobs, end, warm_up, issued: None }
+        Measured { recorder, before: None, jobs, end, warm_up, issued: None, failed: &[] }
     }
 
     /// Returns the recorder for `job` and the start of its measured part. A job that ends within the warm-up is
@@ -105,6 +108,13 @@ impl<'a> Measured<'a> {
     /// Returns the status of the first request of `job` that failed, warm-up included.
     pub fn first_error(&self, job: usize) -> Option<media::Status> {
         self.before.and_then(|before| before.first_error(job)).or_else(|| self.recorder.first_error(job))
+    }
+
+    /// Returns the Linux error number of `job`: that of the error that ended it, or else of its first failed request; 0
+    /// without errors.
+    pub(crate) fn errno(&self, job: usize) -> u32 {
+        let ended = self.failed.iter().find(|failed| usize::from(failed.job) == job);
+        ended.map_or_else(|| errno(self.first_error(job)), FailedJob::errno)
     }
 
     /// Returns the groups of several jobs: clones of one job, and all jobs that run together.

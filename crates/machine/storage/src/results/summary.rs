@@ -17,7 +17,7 @@ use crate::results::notes::{self, Note};
 use crate::results::placement::placement;
 use crate::results::validity;
 use crate::run::Outcome;
-use crate::run::failed::{FailedJob, errno};
+use crate::run::failed::FailedJob;
 use crate::run::record::{Direction, Totals};
 use host_interface::StrobeStats;
 use system::System;
@@ -36,6 +36,11 @@ fn kib(bytes: u64) -> u64 {
 
 /// Returns the distribution of a histogram in the form of fio, in nanoseconds.
 pub fn spread(h: &Histogram, percentiles: bool) -> Value {
+    spread_with(h, if percentiles { &PERCENTILES } else { &[] })
+}
+
+/// Like [`spread`], with these percentiles.
+fn spread_with(h: &Histogram, percentiles: &[f64]) -> Value {
     let mut all = json!({
         "min": h.min().ns(),
         "max": h.max().ns(),
@@ -43,9 +48,9 @@ pub fn spread(h: &Histogram, percentiles: bool) -> Value {
         "stddev": h.stddev_ns(),
         "N": h.count(),
     });
-    if percentiles && h.count() > 0 {
+    if !percentiles.is_empty() && h.count() > 0 {
         let values: Map<String, Value> =
-            PERCENTILES.iter().map(|p| (format!("{p:.6}"), json!(h.percentile_ns(*p)))).collect();
+            percentiles.iter().map(|p| (format!("{p:.6}"), json!(h.percentile_ns(*p)))).collect();
         all["percentile"] = Value::Object(values);
     }
     all
@@ -67,8 +72,14 @@ fn group_rates(outcome: Measured<'_>) -> BTreeMap<u32, [f64; 4]> {
 }
 
 /// Returns fio's `read` or `write` section for `totals` over `runtime`. `group_bytes_s` is the bandwidth of all jobs
-/// that ran together.
-fn direction(totals: &Totals, runtime: Time, group_bytes_s: f64, points: &[crate::run::record::Point]) -> Value {
+/// that ran together, and `percentiles` are those of the completion latency.
+fn direction(
+    totals: &Totals,
+    runtime: Time,
+    group_bytes_s: f64,
+    points: &[crate::run::record::Point],
+    percentiles: &[f64],
+) -> Value {
     let seconds = runtime.secs_f64();
     let rate = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
     let (bandwidths, iops): (Vec<f64>, Vec<f64>) =
@@ -91,7 +102,7 @@ fn direction(totals: &Totals, runtime: Time, group_bytes_s: f64, points: &[crate
         "short_ios": 0,
         "drop_ios": 0,
         "slat_ns": spread(&totals.latencies.submission, false),
-        "clat_ns": spread(&totals.latencies.completion, true),
+        "clat_ns": spread_with(&totals.latencies.completion, percentiles),
         "lat_ns": spread(&totals.latencies.total, true),
         "bw_min": least(&bandwidths).round() as u64,
         "bw_max": most(&bandwidths).round() as u64,
@@ -119,7 +130,9 @@ fn job(outcome: Measured<'_>, number: usize, groups: &BTreeMap<u32, [f64; 4]>) -
         (of(Direction::Read), of(Direction::Write), of(Direction::Trim), of(Direction::Sync));
     let points = |d: Direction| outcome.points(number, d);
     let group = |d: Direction| groups[&info.group][d as usize];
-    let error = errno(outcome.first_error(number));
+    let error = outcome.errno(number);
+    let listed = info.percentiles();
+    let percentiles = listed.as_deref().unwrap_or(&PERCENTILES);
     let options: Map<String, Value> =
         info.options[info.inherited..].iter().map(|(k, v)| (k.clone(), json!(v))).collect();
     let mut section = json!({
@@ -129,9 +142,9 @@ fn job(outcome: Measured<'_>, number: usize, groups: &BTreeMap<u32, [f64; 4]>) -
         "eta": 0,
         "elapsed": outcome.end.ps().div_ceil(1_000_000_000_000),
         "job options": options,
-        "read": direction(&read, runtime, group(Direction::Read), &points(Direction::Read)),
-        "write": direction(&write, runtime, group(Direction::Write), &points(Direction::Write)),
-        "trim": direction(&trim, runtime, group(Direction::Trim), &points(Direction::Trim)),
+        "read": direction(&read, runtime, group(Direction::Read), &points(Direction::Read), percentiles),
+        "write": direction(&write, runtime, group(Direction::Write), &points(Direction::Write), percentiles),
+        "trim": direction(&trim, runtime, group(Direction::Trim), &points(Direction::Trim), percentiles),
         "sync": { "total_ios": sync.ios, "lat_ns": spread(&sync.latencies.total, true) },
         "job_runtime": (runtime.ps() + 500_000_000) / 1_000_000_000,
         "total_err": read.errors + write.errors + trim.errors + sync.errors,
@@ -522,7 +535,7 @@ fn group(outcome: Measured<'_>, group: &Group) -> Value {
     let rate = |totals: &Totals| if runtime > Time::ZERO { totals.bytes as f64 / runtime.secs_f64() } else { 0.0 };
     let part = |d: Direction| {
         let totals = of(d);
-        direction(&totals, runtime, rate(&totals), &[])
+        direction(&totals, runtime, rate(&totals), &[], &PERCENTILES)
     };
     let sync = of(Direction::Sync);
     json!({

@@ -23,7 +23,7 @@ const TELLING: f64 = 0.005;
 pub(crate) fn notes(system: &System, figures: &Figures<'_>) -> Vec<Note> {
     let mut found = ended_early(figures);
     found.extend(failed_requests(figures));
-    found.extend(empty_drive(&figures.counters.1.ftl));
+    found.extend(empty_drive(&figures.counters.1.ftl, system.has_zones()));
     found.extend(not_steady(system, figures));
     found.extend(few_cycles(figures));
     found.extend(little_written(system, figures));
@@ -36,7 +36,7 @@ pub(crate) fn notes(system: &System, figures: &Figures<'_>) -> Vec<Note> {
 
 fn ended_early(figures: &Figures<'_>) -> Vec<Note> {
     let line = |failed: &crate::run::failed::FailedJob| {
-        let (name, cause) = (&figures.measured.jobs[failed.job as usize].name, describe(errno(Some(failed.status))));
+        let (name, cause) = (&figures.measured.jobs[failed.job as usize].name, describe(failed.errno()));
         Note::new(Kind::EndedEarly, format!("error: job {name}: ended after {} with {cause}", failed.at))
     };
     figures.failed.iter().map(line).collect()
@@ -57,14 +57,16 @@ fn failed_requests(figures: &Figures<'_>) -> Vec<Note> {
 }
 
 /// Returns a note if more than [`EMPTY`] of the data that the host read had never been written.
-fn empty_drive(stats: &Stats) -> Option<Note> {
+fn empty_drive(stats: &Stats, zones: bool) -> Option<Note> {
     let read = stats.read_hits + stats.read_misses + stats.read_unwritten;
     let part = stats.read_unwritten as f64 / read.max(1) as f64;
     let found = match stats.read_unwritten {
         all if all == read => "no read found data".to_owned(),
         _ => format!("{:.1} % of the reads found no data", 100.0 * part),
     };
-    let text = format!("empty drive: {found}, which takes no access to the flash (precondition: fill writes it first)");
+    // Zones are written by jobs alone.
+    let advice = if zones { "a job before it writes its zones" } else { "precondition: fill writes it first" };
+    let text = format!("empty drive: {found}, which takes no access to the flash ({advice})");
     (part > EMPTY).then(|| Note::new(Kind::EmptyDrive, text))
 }
 
@@ -195,7 +197,9 @@ mod tests {
 
     #[test]
     fn reads_of_an_empty_drive_are_named() {
-        let text = |stats: Stats| empty_drive(&stats).map(|note| note.text().to_owned());
+        let text = |stats: Stats| empty_drive(&stats, false).map(|note| note.text().to_owned());
+        let zoned = empty_drive(&Stats { read_unwritten: 9, ..Stats::default() }, true);
+        assert!(zoned.is_some_and(|note| note.text().contains("a job before it writes its zones")));
         assert!(
             text(Stats { read_unwritten: 9, ..Stats::default() }).is_some_and(|text| text.contains("no read found"))
         );

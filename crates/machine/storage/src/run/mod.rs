@@ -164,6 +164,7 @@ impl Outcome {
         Measured {
             before,
             issued: Some(&self.issued),
+            failed: &self.failed,
             ..Measured::new(&self.recorder, &self.jobs, self.end, self.warm_up)
         }
     }
@@ -417,7 +418,9 @@ impl<'a> Flight<'a> {
             self.recorder.ended(&Ended { job, op, bytes, status, due, issued, submitted, at });
         }
         if !status.is_ok() && self.player.failed(job, op) {
-            self.failed.push(FailedJob { job, status, at });
+            self.failed.push(FailedJob { job, status: Some(status), at });
+        } else if self.player.exceeds_latency(job, op, at - due) {
+            self.failed.push(FailedJob { job, status: None, at });
         }
     }
 }

@@ -8,7 +8,7 @@ use sim::Time;
 
 use super::JobFileError;
 use super::no_effect;
-use super::pattern::{ReadWrite, ReadWriteKind, Sizes, WRITE, divisor};
+use super::pattern::{READ, ReadWrite, ReadWriteKind, Sizes, WRITE, divisor};
 use super::rules::{ContinueOnError, ExitAll, LatencyTarget, PlacementKeys, Steady, Strides, Trims};
 use super::value::{Amount, KbBase};
 use crate::dist::Distribution;
@@ -55,7 +55,8 @@ pub(crate) struct Job {
     pub fdatasync: u64,
     pub stonewall: bool,
     pub verify: bool,
-    pub iolog: Option<PathBuf>,
+    /// Traces to replay: clone N of the job replays trace N, in turn.
+    pub iologs: Vec<PathBuf>,
     /// Requests per random offset; all but the first continue sequentially.
     pub run_length: u64,
     /// Whether the further requests of a run repeat the first offset instead.
@@ -106,8 +107,20 @@ pub(crate) struct Job {
     pub files: u64,
     pub write_iolog: Option<PathBuf>,
     pub replay: ReplayKeys,
+    /// The drives that `filename` names, if it names any.
+    pub drives: Vec<String>,
+    /// Alignment of offsets that are percentages; 0 for that of the smallest block.
+    pub offset_align: u64,
+    /// Whether the sizes of reads are those of sequential jobs, and the sizes of writes those of random ones.
+    pub sizes_by_order: bool,
+    /// Maximum latencies.
+    pub max_latency: [Option<Time>; 3],
+    /// Time between two pauses; 0 for none.
+    pub thinktime_iotime: Time,
     /// Accepted keys without effect, with the reason.
     pub without_effect: Vec<(String, &'static str)>,
+    /// Notes on how values were read.
+    pub remarks: Vec<String>,
 }
 
 /// fio's `replay_…` keys.
@@ -135,7 +148,7 @@ pub(crate) struct Setting {
 }
 
 /// Keys that apply to a replay; all others shape a generated pattern.
-const REPLAY_KEYS: [&str; 34] = [
+const REPLAY_KEYS: [&str; 37] = [
     "read_iolog",
     "iodepth",
     "runtime",
@@ -170,6 +183,9 @@ const REPLAY_KEYS: [&str; 34] = [
     "flow_id",
     "flow_sleep",
     "write_iolog",
+    "numjobs",
+    "max_latency",
+    "percentile_list",
 ];
 
 impl Default for ReplayKeys {
@@ -230,7 +246,7 @@ impl Job {
             fdatasync: 0,
             stonewall: false,
             verify: false,
-            iolog: None,
+            iologs: Vec::new(),
             run_length: 1,
             identical: false,
             gap: 0,
@@ -266,7 +282,13 @@ impl Job {
             files: 1,
             write_iolog: None,
             replay: ReplayKeys::default(),
+            drives: Vec::new(),
+            offset_align: 0,
+            sizes_by_order: false,
+            max_latency: [None; 3],
+            thinktime_iotime: Time::ZERO,
             without_effect: Vec::new(),
+            remarks: Vec::new(),
         }
     }
 
@@ -282,6 +304,11 @@ impl Job {
 
     /// Returns the request sizes of a direction: `bssplit` takes precedence over `bsrange`, and `bsrange` over `bs`.
     pub fn sizes(&self, direction: usize) -> Sizes {
+        let direction = match self.sizes_by_order {
+            true if self.rw.random => WRITE,
+            true => READ,
+            false => direction,
+        };
         if let Some(split) = &self.split[direction] {
             return match split.as_slice() {
                 [(bytes, _)] => Sizes::Fixed(*bytes),
@@ -325,24 +352,31 @@ impl Job {
             || self.depth_low.is_some()
             || self.latency.is_some()
             || self.steady.is_some()
+            || self.max_latency.iter().any(Option::is_some)
             || self.write_iolog.is_some()
+    }
+
+    /// Returns the job's own keys that shape a generated pattern, if the job replays a trace instead.
+    pub fn overruled_by_trace(&self) -> Vec<&'static str> {
+        let shapes = |key: &str| !REPLAY_KEYS.contains(&key) && no_effect::find(key).is_none();
+        let own = self.settings.iter().filter(|setting| setting.own && shapes(setting.key));
+        if self.iologs.is_empty() { Vec::new() } else { own.map(|setting| setting.key).collect() }
     }
 
     /// Checks rules that involve several keys.
     pub fn check(&self, file: &str) -> Result<(), JobFileError> {
         let fail = |key: &str, message: &str| Err(self.error(file, key, message));
-        if self.iolog.is_some() {
-            let shapes = |key: &str| !REPLAY_KEYS.contains(&key) && no_effect::find(key).is_none();
-            if let Some(setting) = self.settings.iter().find(|s| s.own && shapes(s.key)) {
-                return fail(
-                    setting.key,
-                    "found together with read_iolog, expected either a replay or a generated pattern",
-                );
-            }
+        if !self.iologs.is_empty() {
             return Ok(());
         }
         if self.setting("thinktime_blocks").is_some() && self.thinktime == Time::ZERO {
             return fail("thinktime_blocks", "found without thinktime, expected thinktime=TIME as well");
+        }
+        if self.thinktime_iotime > Time::ZERO && self.thinktime == Time::ZERO {
+            return fail("thinktime_iotime", "found without thinktime, expected thinktime=TIME as well");
+        }
+        if self.sizes_by_order && self.rw.random && self.random_share != [100; 3] {
+            return fail("bs_is_seq_rand", "found with percentage_random, expected one size of each job's requests");
         }
         for direction in 0..3 {
             if self.rate[direction].is_some() && self.rate_iops[direction].is_some() {

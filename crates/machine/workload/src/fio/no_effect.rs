@@ -16,6 +16,20 @@ const CHECKS: &str = "payload is checked by a stamp in each sector";
 const PLACES: &str = "the simulated drive replaces the named one";
 /// Keys about the interface to the kernel.
 const CALLS: &str = "the simulated driver has its own submission and completion path";
+/// Keys about memory that the host's page cache would take.
+const CACHE: &str = "there is no page cache: each request goes to the drive";
+/// Keys about overlapping requests.
+const OVERLAPS: &str = "requests that overlap are not held back; the drive orders them";
+/// Keys that fio passes on to engines, none of which acts on them.
+const BARRIERS: &str = "no engine of fio acts on it";
+/// Keys about single requests.
+const SECTORS: &str = "requests are whole sectors, and each is written in full or not at all";
+/// Keys about forced unit access of reads.
+const FUA: &str = "a read returns the newest data, whether or not it is durable";
+/// Keys about the replay of traces.
+const STREAMS: &str = "traces are always read in parts";
+/// Keys about flows.
+const WEIGHTS: &str = "flow alone determines the shares of the jobs, as in newer versions of fio";
 /// Keys about priorities.
 const PRIORITIES: &str = "requests have no priorities";
 
@@ -46,6 +60,11 @@ const KEYS: &[(&str, &[&str])] = &[
             "unique_filename",
             "sync_file_range",
             "write_hint",
+            "opendir",
+            "filetype",
+            "end_syncfs",
+            "thp",
+            "single-instance",
         ],
     ),
     (
@@ -57,6 +76,9 @@ const KEYS: &[(&str, &[&str])] = &[
             "numa_cpu_nodes",
             "numa_mem_policy",
             "nice",
+            "comm",
+            "thinkcycles",
+            "rocm_io",
             "cgroup",
             "cgroup_weight",
             "cgroup_nodelete",
@@ -111,6 +133,9 @@ const KEYS: &[(&str, &[&str])] = &[
             "log_max_value",
             "log_offset",
             "log_prio",
+            "log_entries",
+            "log_window_value",
+            "log_issue_time",
             "log_compression",
             "log_compression_cpus",
             "log_store_compressed",
@@ -130,7 +155,6 @@ const KEYS: &[(&str, &[&str])] = &[
             "clat_percentiles",
             "slat_percentiles",
             "lat_percentiles",
-            "percentile_list",
             "significant_figures",
             "stats",
             "ratemin",
@@ -140,6 +164,8 @@ const KEYS: &[(&str, &[&str])] = &[
             "ratecycle",
             "steadystate_check_interval",
             "ss_interval",
+            "unit_base",
+            "job_start_clock_id",
         ],
     ),
     (ERRORS, &["ignore_error", "error_dump", "skip_bad"]),
@@ -162,6 +188,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "experimental_verify",
             "verify_state_save",
             "verify_state_load",
+            "verify_pattern_interval",
         ],
     ),
     (
@@ -187,6 +214,26 @@ const KEYS: &[(&str, &[&str])] = &[
             "busy_poll",
             "touch_objects",
             "nfs_url",
+            "chunck_size",
+            "svcl",
+            "proto",
+            "initiator",
+            "hdfs_use_direct",
+            "single_instance",
+            "rbd_encryption_format",
+            "rbd_encryption_passphrase",
+            "libblkio_driver",
+            "libblkio_path",
+            "libblkio_pre_connect_props",
+            "libblkio_pre_start_props",
+            "spdk_conf",
+            "spdk_json_conf",
+            "json_spdk_conf",
+            "host_nqn",
+            "shm_id",
+            "mem_size_mb",
+            "env_context",
+            "stream_id",
         ],
     ),
     (
@@ -211,9 +258,37 @@ const KEYS: &[(&str, &[&str])] = &[
             "xnvme_admin",
             "xnvme_dev_nsid",
             "xnvme_iovec",
+            "xnvme_be",
+            "xnvme_mem",
+            "xnvme_dev_subnqn",
+            "libblkio_num_entries",
+            "libblkio_queue_size",
+            "libblkio_vectored",
+            "libblkio_write_zeroes_on_trim",
+            "libblkio_wait_mode",
+            "libblkio_force_enable_completion_eventfd",
+            "libaio_vectored",
+            "no_completion_thread",
+            "cdb_len",
+            "dummy",
+            "enable_sgl",
+            "sge_size",
+            "disable_pcie_sgl_merge",
+            "enable_vmd",
+            "print_qid_mappings",
+            "num_qpairs",
+            "spdk_core_mask",
+            "spdk_tracing",
             "busy_wait_polling",
         ],
     ),
+    (CACHE, &["uncached"]),
+    (OVERLAPS, &["serialize_overlap"]),
+    (BARRIERS, &["write_barrier", "barrier"]),
+    (SECTORS, &["atomic", "bs_unaligned", "blocksize_unaligned"]),
+    (FUA, &["readfua"]),
+    (STREAMS, &["read_iolog_chunked"]),
+    (WEIGHTS, &["flow_watermark"]),
     (
         PRIORITIES,
         &[

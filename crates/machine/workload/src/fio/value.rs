@@ -90,6 +90,18 @@ pub(super) fn decimal(text: &str) -> Option<f64> {
     text.parse().ok().filter(|_| plain)
 }
 
+/// Maximum number of percentiles, as in fio.
+const PERCENTILES_MAX: usize = 20;
+
+/// Parses percentages separated by colons; returns them in rising order.
+pub(crate) fn percentiles(text: &str) -> Option<Vec<f64>> {
+    let percent = |part| decimal(part).filter(|percent| *percent > 0.0 && *percent <= 100.0);
+    let mut list = text.split(':').map(percent).collect::<Option<Vec<f64>>>()?;
+    list.sort_by(f64::total_cmp);
+    list.dedup();
+    (list.len() <= PERCENTILES_MAX).then_some(list)
+}
+
 /// Parses fio's `read,write,trim` form. A value also applies to the following directions unless a comma ends it.
 ///
 /// `a` means a, a, a; `a,b` means a, b, b; `a,` means a for reads only; `,b` means b for writes and trims.

@@ -20,6 +20,8 @@ pub struct Access {
     pub op: Op,
     /// First byte. Physical addresses equal virtual addresses.
     pub address: u64,
+    /// Cycle of the memory's clock at which it arrives, if the format records one.
+    pub cycle: Option<u64>,
     /// Length in bytes. If the format does not record it: the line size, or 1 if that is unknown too.
     pub bytes: u32,
 }

@@ -37,7 +37,7 @@ pub(super) fn parse(line: &[u8]) -> Result<(Access, Option<Access>), Box<Fault>>
     let bytes = digits(size, 10).filter(|bytes| (1..=1 << 16).contains(bytes));
     let bytes = bytes.ok_or_else(|| Fault::quoted(&SIZE, size))?;
     let instructions = u64::from(op == Op::Fetch);
-    let access = Access { instructions, op, address, bytes: bytes as u32 };
+    let access = Access { instructions, op, address, cycle: None, bytes: bytes as u32 };
     let second = (*kind == b'M').then_some(Access { op: Op::Write, ..access });
     Ok((access, second))
 }

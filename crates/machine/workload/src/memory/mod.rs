@@ -5,6 +5,7 @@
 //! | [`Format::Nandram`] | a line that caches fill or write back | yes |
 //! | [`Format::Lackey`] | valgrind's `--tool=lackey --trace-mem=yes`: `I 4001000,3`, ` L`, ` S`, ` M` | counted |
 //! | [`Format::Dram`] | DRAMsim3's and DRAMSim2's `0x1000 READ 10`, `0x1000 P_MEM_WR 10`; `R 0x1000` | none |
+//! | [`Format::Dramsys`] | DRAMSys's `10: read 0x1000` | none |
 //! | [`Format::Ramulator`] | `LD 0x1000`, `ST 0x1000`; `0x1000 R`; `BUBBLES LOAD [STORE]` | the last only |
 //!
 //! nandram's own format holds the output of `nandram capture memory`. After decompression (zstd, gzip or none) it
@@ -21,7 +22,9 @@
 //! Line numbers are below 2^61.
 
 mod access;
+mod arrivals;
 mod dram;
+mod dramsys;
 mod header;
 mod lackey;
 mod ramulator;
@@ -29,6 +32,7 @@ mod reader;
 mod writer;
 
 pub use access::{Access, Op};
+pub use arrivals::Arrivals;
 pub use header::{Cache, Header};
 pub use reader::{CHUNK, Reader};
 pub use writer::Writer;
@@ -47,6 +51,8 @@ pub enum Format {
     Ramulator,
     /// Traces of DRAM controllers.
     Dram,
+    /// DRAMSys's traces.
+    Dramsys,
 }
 
 impl Format {
@@ -61,6 +67,8 @@ impl Format {
             Some(Format::Ramulator)
         } else if dram::is_one(line) {
             Some(Format::Dram)
+        } else if dramsys::is_one(line) {
+            Some(Format::Dramsys)
         } else {
             None
         }

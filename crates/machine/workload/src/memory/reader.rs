@@ -3,7 +3,7 @@
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-use super::{Access, Format, Header, MAGIC, Op, dram, lackey, ramulator};
+use super::{Access, Format, Header, MAGIC, Op, dram, dramsys, lackey, ramulator};
 use crate::header::{self, fault, next_fault, no_record};
 use crate::trace::fields::{Fault, line_length};
 use crate::trace::{Input, TraceError};
@@ -24,6 +24,8 @@ pub struct Reader {
     /// Number of the last line of memory.
     last: u64,
     instructions: u64,
+    /// Whether accesses have cycles, once one was read.
+    has_cycles: Option<bool>,
     ended: bool,
 }
 
@@ -63,15 +65,15 @@ impl Reader {
             Some(format) => format,
             None => {
                 let saw = crate::trace::format::describe(head);
-                let expected = "nandram-memory, lackey, ramulator, dram".to_owned();
+                let expected = "nandram-memory, lackey, ramulator, dram, dramsys".to_owned();
                 return Err(TraceError::Undetected { file, saw, expected });
             }
         };
         let header = match format {
             Format::Nandram => Some(read_header(&mut input)?),
-            Format::Lackey | Format::Ramulator | Format::Dram => None,
+            Format::Lackey | Format::Ramulator | Format::Dram | Format::Dramsys => None,
         };
-        Ok(Reader { input, format, header, accesses: 0, last: 0, instructions: 0, ended: false })
+        Ok(Reader { input, format, header, accesses: 0, last: 0, instructions: 0, has_cycles: None, ended: false })
     }
 
     /// Returns the trace's format.
@@ -82,6 +84,13 @@ impl Reader {
     /// Returns the header of a nandram memory trace.
     pub fn header(&self) -> Option<&Header> {
         self.header.as_ref()
+    }
+
+    /// Returns whether the cycles of accesses count from the end of the access before, as in DRAMSys's `.rstl` files.
+    pub fn counts_from_previous(&self) -> bool {
+        let name = self.input.file();
+        let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+        self.format == Format::Dramsys && name.ends_with(".rstl")
     }
 
     /// Returns the number of accesses read so far.
@@ -113,6 +122,7 @@ impl Reader {
             }),
             Format::Ramulator => self.lines(chunk, |line| ramulator::parse(line).map(Some)),
             Format::Dram => self.lines(chunk, |line| dram::parse(line).map(Some)),
+            Format::Dramsys => self.lines(chunk, |line| dramsys::parse(line).map(Some)),
         };
         if read.is_err() {
             self.ended = true;
@@ -138,6 +148,18 @@ impl Reader {
             self.input.pass(length + 1);
             match parsed {
                 Ok(None) => {}
+                Ok(Some((access, _)))
+                    if self
+                        .has_cycles
+                        .replace(access.cycle.is_some())
+                        .is_some_and(|had| had != access.cycle.is_some()) =>
+                {
+                    let (found, expected) = match access.cycle {
+                        Some(cycle) => (cycle.to_string(), "none, as in the lines before"),
+                        None => ("the end of the line".to_owned(), "a cycle, as in the lines before"),
+                    };
+                    return Err(fault(&self.input, "cycle", found, expected.to_owned()));
+                }
                 Ok(Some((access, second))) => {
                     self.instructions += access.instructions;
                     chunk.push(access);
@@ -176,7 +198,13 @@ impl Reader {
             self.instructions = position;
             self.input.take(length, 1);
             let op = if value & 1 == 1 { Op::Write } else { Op::Read };
-            chunk.push(Access { instructions, op, address: line * u64::from(line_bytes), bytes: line_bytes });
+            chunk.push(Access {
+                instructions,
+                op,
+                address: line * u64::from(line_bytes),
+                cycle: None,
+                bytes: line_bytes,
+            });
         }
         Ok(())
     }

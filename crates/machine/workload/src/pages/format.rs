@@ -23,7 +23,7 @@ pub enum Format {
     Memory(memory::Format),
 }
 
-const NAMES: [(Format, &str); 7] = [
+const NAMES: [(Format, &str); 8] = [
     (Format::Nandram, "nandram-pages"),
     (Format::Text, "text"),
     (Format::OracleGeneral, "oracleGeneral"),
@@ -31,6 +31,7 @@ const NAMES: [(Format, &str); 7] = [
     (Format::Memory(memory::Format::Lackey), "lackey"),
     (Format::Memory(memory::Format::Ramulator), "ramulator"),
     (Format::Memory(memory::Format::Dram), "dram"),
+    (Format::Memory(memory::Format::Dramsys), "dramsys"),
 ];
 
 fn names() -> String {

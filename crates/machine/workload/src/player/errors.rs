@@ -1,9 +1,10 @@
 //! Jobs that end early: with an error, or together with another job.
 
 use media::Op;
+use sim::Time;
 
 use super::{JobState, Player, Source};
-use crate::fio::{ContinueOnError, ExitAll, Job};
+use crate::fio::{ContinueOnError, ExitAll, Job, READ, TRIM, WRITE};
 
 /// Effect of an error on a job.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,18 +12,26 @@ pub(super) struct OnError {
     continues: ContinueOnError,
     /// Jobs that end together with it.
     exit_all: Option<ExitAll>,
+    /// Latencies of reads, writes and trims that end the job.
+    max_latency: [Option<Time>; 3],
 }
 
 impl OnError {
     /// Creates the rules of a job without its own keys.
     pub fn new(continues: ContinueOnError) -> OnError {
-        OnError { continues, exit_all: None }
+        OnError { continues, exit_all: None, max_latency: [None; 3] }
     }
 
     /// Returns the rules from the keys of `job`, with defaults from `default`.
     pub fn of(job: &Job, default: OnError) -> OnError {
         let exit_all = job.exit_all_on_error.then_some(job.exit_what);
-        OnError { continues: job.continue_on_error.unwrap_or(default.continues), exit_all }
+        let continues = job.continue_on_error.unwrap_or(default.continues);
+        OnError { continues, exit_all, max_latency: job.max_latency }
+    }
+
+    /// Returns whether some latency ends the job.
+    pub fn limits_latency(&self) -> bool {
+        self.max_latency.iter().any(Option::is_some)
     }
 }
 
@@ -34,12 +43,38 @@ impl Player {
         if lifecycle.over || lifecycle.stop || lifecycle.on_error.continues.covers(op) {
             return false;
         }
+        self.fail_job(index);
+        true
+    }
+
+    /// Reports the latency of a request of type `op` of job `index`, after [`complete`](Self::complete). Returns whether
+    /// it exceeds the job's `max_latency` and thereby ends the job.
+    pub fn exceeds_latency(&mut self, index: u16, op: Op, latency: Time) -> bool {
+        if !self.limits_latency {
+            return false;
+        }
+        let lifecycle = &self.jobs[index as usize].lifecycle;
+        let direction = match op {
+            Op::Read => READ,
+            Op::Write => WRITE,
+            Op::Trim => TRIM,
+            _ => return false,
+        };
+        let exceeds = lifecycle.on_error.max_latency[direction].is_some_and(|limit| latency > limit);
+        if lifecycle.over || lifecycle.stop || !exceeds {
+            return false;
+        }
+        self.fail_job(index);
+        true
+    }
+
+    fn fail_job(&mut self, index: u16) {
+        let lifecycle = &self.jobs[index as usize].lifecycle;
         let (exit_all, group) = (lifecycle.on_error.exit_all, lifecycle.group);
         self.stop_job(index);
         if let Some(which) = exit_all {
             self.stop_all(which, group);
         }
-        true
     }
 
     /// Ends the jobs that `which` selects relative to a job of `group`.

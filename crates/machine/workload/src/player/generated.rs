@@ -52,6 +52,8 @@ struct Extras {
     think_count: u64,
     think_due: bool,
     think_until: Time,
+    /// Time after a pause at which the next begins; zero for pauses after a number of requests only.
+    think_every: Time,
     fsync: [u64; 2],
     writes: u64,
     flush_due: bool,
@@ -133,10 +135,15 @@ impl Generated {
             chosen: None,
             rate: [rate(READ), rate(WRITE), rate(TRIM)],
             think: job.thinktime,
-            think_blocks: job.thinktime_blocks,
+            // As in fio, only the time causes pauses if only the time is given.
+            think_blocks: match job.setting("thinktime_blocks") {
+                None if job.thinktime_iotime > Time::ZERO => u64::MAX,
+                _ => job.thinktime_blocks,
+            },
             think_count: 0,
             think_due: false,
             think_until: Time::ZERO,
+            think_every: job.thinktime_iotime,
             // As in fio, a job that trims and then writes each block has no flushes.
             fsync: if writes && job.rw.kind != ReadWriteKind::TrimWrite { [job.fsync, job.fdatasync] } else { [0, 0] },
             writes: 0,
@@ -332,6 +339,9 @@ impl Generated {
                 }
                 return self.draft(now, Request::new(Op::Trim, offset, bytes), false);
             }
+        }
+        if extras.think_every > Time::ZERO && now >= extras.think_until.max(extras.started) + extras.think_every {
+            extras.think_due = true;
         }
         if extras.think_due {
             if in_flight > 0 {

@@ -129,6 +129,8 @@ pub struct Player {
     running: usize,
     // Whether any job waits for others.
     waits: bool,
+    // Whether any job limits its latencies.
+    limits_latency: bool,
     now: Time,
 }
 
@@ -244,6 +246,7 @@ impl Player {
             let (state, timer, levels) = (JobState::Idle, Time::ZERO, [0; DEPTHS]);
             jobs.push(Job { state, in_flight: 0, depth, timer, source, levels, lifecycle });
         }
+        let limits_latency = jobs.iter().any(|job| job.lifecycle.on_error.limits_latency());
         let mut player = Player {
             ready: Ready::new(jobs.len()),
             jobs: Dense::new(jobs),
@@ -256,6 +259,7 @@ impl Player {
             stage: 0,
             running: 0,
             waits: workload.plans.iter().any(|plan| !plan.waits_for.is_empty()),
+            limits_latency,
             now: Time::ZERO,
         };
         player.start_stage(Time::ZERO);

@@ -27,7 +27,8 @@ impl Region {
         let increment = bytes_of(job.offset_increment).saturating_mul(u64::from(clone));
         let mut start = bytes_of(job.offset).saturating_add(increment);
         if matches!(job.offset, Amount::Percent(_)) || matches!(job.offset_increment, Amount::Percent(_)) {
-            start = start.checked_next_multiple_of(unit).unwrap_or(u64::MAX);
+            let align = if job.offset_align > 0 { job.offset_align } else { unit };
+            start = start.checked_next_multiple_of(align).unwrap_or(u64::MAX);
         }
         if start >= capacity {
             let of = if clone > 0 { format!(" for clone {clone}") } else { String::new() };

@@ -205,6 +205,18 @@ fn fault(field: &Field, word: Option<&[u8]>) -> Box<Fault> {
     Fault::new(field, word.map_or_else(|| "the end of the line".to_owned(), quote))
 }
 
+/// Parses a whole number below 2^64, decimal or hexadecimal with `0x`.
+pub(crate) fn unsigned(text: &[u8]) -> Option<u64> {
+    let plain = |text: &[u8], radix| {
+        let text = std::str::from_utf8(text).ok()?;
+        (!text.starts_with('+')).then(|| u64::from_str_radix(text, radix).ok()).flatten()
+    };
+    match text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")) {
+        Some(hexadecimal) => plain(hexadecimal, 16),
+        None => plain(text, 10),
+    }
+}
+
 /// Converts seconds in decimal notation to nanoseconds.
 pub(crate) fn nanoseconds(text: &[u8]) -> Option<u64> {
     const PLACES: usize = 9;

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use crate::nearest::nearest;
 use crate::trace::TraceError;
-use crate::trace::declaration::{Head, lines};
-use crate::trace::fields::quote;
+use crate::trace::declaration::{Head, are_numbers, lines};
+use crate::trace::fields::{nanoseconds, quote};
 use crate::trace::formats::Format;
 
 /// Returns all names, for messages.
@@ -80,7 +80,9 @@ impl Format {
         if let Some(format) = by_content(head).or_else(|| by_name(path)) {
             return Ok(format);
         }
-        Err(TraceError::Undetected { file: path.display().to_string(), saw: describe(head), expected: names() })
+        let near = similar(head).map_or_else(String::new, |name| format!(" (the first line is most like {name})"));
+        let expected = format!("{}{near}; --columns names the columns of a text", names());
+        Err(TraceError::Undetected { file: path.display().to_string(), saw: describe(head), expected })
     }
 }
 
@@ -96,8 +98,47 @@ fn by_name(path: &Path) -> Option<Format> {
     Format::ALL.iter().copied().find(|format| format.extensions().contains(&extension))
 }
 
+/// Returns the name of the format whose example is most like the first line, field by field, if most fields are.
+fn similar(head: &[u8]) -> Option<&'static str> {
+    let head = Head::new(head);
+    let shape = |head: &Head<'_>| {
+        let (commas, blanks) = (head.commas(), head.blanks());
+        let fields = if commas.len() > 1 { commas } else { blanks };
+        (commas.len() > 1, fields.iter().map(|field| kind_of(field)).collect::<Vec<_>>())
+    };
+    let (commas, found) = shape(&head);
+    let alike = |format: &&Format| {
+        let (other, expected) = shape(&Head::new(format.example()));
+        let same = found.iter().zip(&expected).filter(|(a, b)| a == b).count();
+        if other == commas && expected.len() > 2 { 100 * same / found.len().max(expected.len()).max(1) } else { 0 }
+    };
+    let best = Format::ALL.iter().rev().max_by_key(alike)?;
+    (alike(&best) >= 60).then(|| best.name())
+}
+
+/// Returns the kind of a field: a whole number, a decimal one, a hexadecimal one, or text.
+fn kind_of(field: &[u8]) -> u8 {
+    match field {
+        number if are_numbers(&[number]) => 0,
+        decimal if nanoseconds(decimal).is_some() => 1,
+        [b'0', b'x' | b'X', ..] => 2,
+        _ => 3,
+    }
+}
+
+/// Returns whether a file begins like the binary output of blktrace, in either byte order.
+pub(crate) fn is_blktrace(head: &[u8]) -> bool {
+    matches!(head, [_, 0x74, 0x61, 0x65, ..] | [0x65, 0x61, 0x74, _, ..])
+}
+
 /// Describes a head in a message.
 pub(crate) fn describe(head: &[u8]) -> String {
+    if is_blktrace(head) {
+        return "a binary trace of blktrace, which blkparse converts to text".to_owned();
+    }
+    if head.starts_with(b"<?xml") && [&b"Parameter_Set"[..], b"IO_Scenario"].iter().any(|name| contains(head, name)) {
+        return "a file of MQSim's parameters in XML, of which nandram reads none (it reads MQSim's traces)".to_owned();
+    }
     if head.contains(&0) {
         let start: Vec<String> = head.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         return format!("binary data that begins with {}", start.join(" "));
@@ -107,6 +148,10 @@ pub(crate) fn describe(head: &[u8]) -> String {
         None if head.is_empty() => "an empty file".to_owned(),
         None => "only blank lines and comments".to_owned(),
     }
+}
+
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    text.windows(word.len()).any(|window| window == word)
 }
 
 #[cfg(test)]

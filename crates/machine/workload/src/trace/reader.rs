@@ -83,6 +83,11 @@ impl Reader {
         self.requests.devices.names()
     }
 
+    /// Returns a remark on which entries of the trace are requests, if it needs one.
+    pub fn remark(&self) -> Option<&str> {
+        self.requests.remark.as_deref()
+    }
+
     /// Returns the number of requests so far that transfer zero bytes; they are skipped.
     pub fn empty(&self) -> u64 {
         self.requests.empty()

@@ -110,6 +110,8 @@ pub(crate) fn records(
 pub(crate) struct Requests {
     pub devices: Devices,
     pub clock: Clock,
+    /// A remark on which entries are requests, for the user.
+    pub remark: Option<String>,
     /// Start of the format's header line, in lower case; empty if it has none.
     header: &'static str,
     /// A request whose preceding flush was already returned.
@@ -121,7 +123,7 @@ pub(crate) struct Requests {
 
 impl Requests {
     pub fn new(clock: Clock, header: &'static str) -> Requests {
-        Requests { devices: Devices::new(), clock, header, pending: None, skipped: 0, empty: 0 }
+        Requests { devices: Devices::new(), clock, remark: None, header, pending: None, skipped: 0, empty: 0 }
     }
 
     /// Returns the number of requests that request nothing from a drive.

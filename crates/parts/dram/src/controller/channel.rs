@@ -18,7 +18,7 @@ use crate::controller::train::Train;
 use crate::controller::{Config, ConfigError};
 use crate::request::{Completion, RankKind, Request, RequestKind};
 use crate::state::{ChannelState, Command, CommandKind, EnergyByUse, NEVER, PerRank, RankActivity, class};
-use crate::stats::{ChannelStats, PortStats};
+use crate::stats::{BankStats, ChannelStats, PortStats};
 
 /// Marks the absence of a transfer.
 pub(crate) const NO_TRANSFER: u32 = u32::MAX;
@@ -265,7 +265,7 @@ impl Channel {
                 self.consider(rank, bank);
             }
             _ => {
-                self.state.stats.conflicts += 1;
+                self.state.count_conflict(rank, bank);
                 self.state.precharge(cycle, rank, bank);
                 self.queues.closed(rank, bank);
                 self.consider(rank, bank);
@@ -338,6 +338,16 @@ impl Channel {
     /// Returns the commands since the last call, in order; empty if there is no log.
     pub fn take_log(&mut self) -> Vec<Command> {
         self.state.log.take()
+    }
+
+    /// Counts commands by bank from now on.
+    pub fn keep_bank_stats(&mut self) {
+        self.state.keep_bank_stats();
+    }
+
+    /// Returns the counters of each rank's banks; empty unless they are kept.
+    pub fn bank_stats(&self) -> &[BankStats] {
+        self.state.bank_stats()
     }
 
     /// Returns the kind of rank at the channel's own `address`.

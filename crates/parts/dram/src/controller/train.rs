@@ -206,7 +206,7 @@ impl Channel {
         }
         self.draining |= drains;
         if precharge <= cycle {
-            self.state.stats.conflicts += 1;
+            self.state.count_conflict(rank, bank);
             self.state.precharge(precharge, rank, bank);
         }
         if activate <= cycle {

@@ -30,6 +30,9 @@ impl ChannelState {
         opened.constraints.hold_group(number >> self.group_shift, class::ACTIVATE, cycle + u64::from(t.rrd_l));
         self.bus_free = cycle + u64::from(t.activate_slots);
         self.stats.activates += 1;
+        if let Some(stats) = self.bank_stats.get_mut(rank * self.banks + number) {
+            stats.activates += 1;
+        }
         self.step(cycle);
         self.note(cycle, CommandKind::Activate, rank, number, (row, 0), 0);
     }
@@ -98,6 +101,9 @@ impl ChannelState {
             }
         }
         self.stats.bursts[k] += u64::from(bursts);
+        if let Some(stats) = self.bank_stats.get_mut(rank * self.banks + number) {
+            stats.bursts[k] += u64::from(bursts);
+        }
         self.stats.steps += u64::from(bursts);
         self.now = cycle;
         self.bus_free = cycle + u64::from(self.timing.column_slots);

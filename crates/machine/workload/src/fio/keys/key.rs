@@ -32,7 +32,26 @@ impl KeyHelp {
             return Err("found nothing after the =, expected a value".to_owned());
         }
         let given = Given { text: value.unwrap_or("1"), kb: job.kb };
-        (self.set)(job, &given)
+        let error = match (self.set)(job, &given) {
+            Ok(()) => return Ok(()),
+            Err(error) => error,
+        };
+        let Some(shorter) = self.leading_numbers(given.text) else { return Err(error) };
+        (self.set)(job, &Given { text: &shorter, kb: job.kb }).map_err(|_| error)?;
+        job.remarks.push(format!("{}={} is read as {shorter}, as in fio", self.name, given.text));
+        Ok(())
+    }
+
+    /// Returns the text with each number cut where fio stops reading it: `4k-512k` becomes `4k`, and `8*1` becomes `8`.
+    /// Returns `None` for other keys than numbers, and if nothing is cut.
+    fn leading_numbers(&self, text: &str) -> Option<String> {
+        if !self.form.starts_with("int") {
+            return None;
+        }
+        let ends = |c: char| matches!(c, '-' | '*' | '+' | '/' | ':') || (c == '%' && !self.form.contains("percent"));
+        let number = |part: &str| part[..part.find(ends).unwrap_or(part.len())].trim_end().to_owned();
+        let shorter = text.split(',').map(number).collect::<Vec<_>>().join(",");
+        (shorter != text).then_some(shorter)
     }
 }
 

@@ -1,6 +1,7 @@
 //! All keys of job files: names, help texts and parsers.
 
 mod key;
+mod limits;
 mod parse;
 mod shape;
 mod table;
@@ -10,7 +11,7 @@ pub use key::KeyHelp;
 
 /// Returns all keys, in the order of the documentation.
 pub fn keys() -> impl Iterator<Item = &'static KeyHelp> {
-    table::KEYS.iter().chain(shape::KEYS)
+    table::KEYS.iter().chain(shape::KEYS).chain(limits::KEYS)
 }
 
 /// Returns the key with this name or alias.
@@ -26,10 +27,11 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fio::unsupported;
 
     #[test]
     fn names_are_unique_and_documented() {
-        let mut all: Vec<&str> = names().collect();
+        let mut all: Vec<&str> = names().chain(unsupported::names()).collect();
         all.sort_unstable();
         assert!(all.windows(2).all(|pair| pair[0] != pair[1]));
         assert!(keys().all(|key| key.help.ends_with('.') && !key.help.contains("  ")));

@@ -279,6 +279,12 @@ pub(super) fn unbuffered(job: &mut Job, given: &Given, meant: bool, key: &str) -
 pub(super) fn engine(job: &mut Job, given: &Given, engines: &[(&'static str, bool)]) -> Result<(), String> {
     const WHY: &str = "the simulated drive replaces the storage that this engine accesses";
     job.without_effect.retain(|(_, why)| *why != WHY);
+    // As in fio, `external:PATH` or a path loads an engine; the common ones access NVMe drives and bdevs of SPDK.
+    if given.text.starts_with("external:") || given.text.contains('/') || SPDK.contains(&given.text) {
+        job.without_effect.push((format!("ioengine={}", given.text), WHY));
+        job.synchronous = false;
+        return Ok(());
+    }
     if let Some((_, synchronous)) = OTHERS.iter().find(|(name, _)| *name == given.text) {
         job.without_effect.push((format!("ioengine={}", given.text), WHY));
         job.synchronous = *synchronous;
@@ -315,6 +321,9 @@ const OTHERS: [(&str, bool); 21] = [
     ("libcufile", true),
     ("mtd", true),
 ];
+
+/// Names of the engines that SPDK brings.
+const SPDK: [&str; 3] = ["spdk", "spdk_bdev", "spdk_nvme"];
 
 /// fio engines that do not read and write ranges.
 const NOT_BLOCKS: [&str; 20] = [

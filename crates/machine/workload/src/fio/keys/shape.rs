@@ -57,6 +57,9 @@ pub(super) const KEYS: &[KeyHelp] = &[
         help: "none, or strided: a sequential job transfers zonesize bytes, then skips zoneskip bytes after the \
                zonerange.",
         set: |job, given| {
+            if given.text == "zbd" {
+                return Err(ZBD.to_owned());
+            }
             job.strided = given.name(&[("none", false), ("strided", true)])?;
             Ok(())
         },
@@ -96,7 +99,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
     },
     KeyHelp {
         name: "dataplacement",
-        aliases: &[],
+        aliases: &["data_placement"],
         form: "str",
         default: "none",
         help: "Writes carry placement identifiers: none, or those of Flexible Data Placement (fdp), on a drive with \
@@ -552,6 +555,10 @@ pub(super) const KEYS: &[KeyHelp] = &[
         set: replay_skip,
     },
 ];
+
+/// The error of `zonemode=zbd`.
+const ZBD: &str =
+    "found \"zbd\", expected none or strided: nandram guest runs fio itself with zonemode=zbd on the drive";
 
 fn latency(job: &mut Job, set: impl FnOnce(&mut LatencyTarget)) {
     set(job.latency.get_or_insert_default());

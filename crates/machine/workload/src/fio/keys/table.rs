@@ -5,6 +5,7 @@ use sim::Time;
 use super::key::KeyHelp;
 use super::parse::{blocks, distribution, engine, ignored, ignored_flag, pattern, ranges, rates, splits, unbuffered};
 use crate::fio::JOBS_MAX;
+use crate::fio::drives;
 use crate::fio::value::{Amount, KbBase};
 
 const ENGINES: [(&str, bool); 14] = [
@@ -115,12 +116,10 @@ pub(super) const KEYS: &[KeyHelp] = &[
         form: "int or percent",
         default: "the drive from offset on",
         help: "Size of the job's region, and of its I/O unless io_size is set; a percentage refers to the drive. \
-               Limited by the end of the drive.",
+               Limited by the end of the drive. 0 is the default.",
         set: |job, given| {
-            job.size = match given.amount(false)? {
-                Amount::Bytes(0) | Amount::Percent(0) => return given.expected("a size greater than 0"),
-                amount => Some(amount),
-            };
+            // As in fio, 0 means that no size is set.
+            job.size = Some(given.amount(false)?).filter(|size| !matches!(size, Amount::Bytes(0) | Amount::Percent(0)));
             Ok(())
         },
     },
@@ -141,7 +140,7 @@ pub(super) const KEYS: &[KeyHelp] = &[
     },
     KeyHelp {
         name: "offset",
-        aliases: &[],
+        aliases: &["fileoffset"],
         form: "int or percent",
         default: "0",
         help: "Start of the region: bytes, or a percentage of the drive, rounded up to a block.",
@@ -359,10 +358,17 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "file",
         default: "",
-        help: "Replay this fio iolog, relative to the job file's folder, instead of a generated pattern.",
+        help: "Replay this fio iolog, relative to the job file's folder, instead of a generated pattern. Of several, \
+               separated by colons, each clone of numjobs replays the next.",
         set: |job, given| {
-            job.iolog = Some(job.folder.join(given.text));
-            Ok(())
+            // A colon that belongs to a name is escaped.
+            let names = given.text.replace("\\:", "\0");
+            let path = |name: &str| job.folder.join(name.replace('\0', ":"));
+            job.iologs = names.split(':').filter(|name| !name.is_empty()).map(path).collect();
+            match job.iologs.is_empty() {
+                true => given.expected("the name of an iolog"),
+                false => Ok(()),
+            }
         },
     },
     KeyHelp {
@@ -426,11 +432,9 @@ pub(super) const KEYS: &[KeyHelp] = &[
         aliases: &[],
         form: "file",
         default: "the drive",
-        help: "Accepted: the only file is the simulated drive, whatever its name.",
-        set: |_, given| {
-            if given.text.replace("\\:", "").contains(':') {
-                return given.expected("a single file, because there is only one drive");
-            }
+        help: "Accepted: the simulated drive stands for the drive, or for the files on it. Several drives are an error.",
+        set: |job, given| {
+            job.drives = drives::of(given.text);
             Ok(())
         },
     },

@@ -5,7 +5,8 @@ use std::str::FromStr;
 use crate::nearest::nearest;
 use crate::trace::declaration::{Declaration, lines};
 use crate::trace::devices::Devices;
-use crate::trace::fields::{Fault, Field, Fields, nanoseconds};
+use crate::trace::fields::{Fault, Field, Fields, line_length, nanoseconds, unsigned};
+use crate::trace::formats::events::blkparse::is_device;
 use crate::trace::input::Input;
 use crate::trace::requests::{Entry, Parsed, Requests, Source, Started, Step};
 use crate::trace::{Record, RecordOp, TraceError};
@@ -15,8 +16,8 @@ const COLUMNS_MAX: usize = 64;
 /// Bytes per request if no column specifies them.
 const BYTES: u64 = 4096;
 
-/// Columns of the fields, from 0, and their units. Fields are separated by commas, or by blanks if the first line has
-/// no comma.
+/// Columns of the fields, from 0, and their units. Without a separator, fields are separated by commas, or by blanks if the
+/// first line has no comma outside of device numbers such as `8,0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Columns {
     /// Column of the time, and its unit in nanoseconds. Without this column requests are issued one after another.
@@ -29,12 +30,48 @@ pub struct Columns {
     bytes: Option<(u8, u64)>,
     /// Column of the device. Without it there is one device.
     device: Option<u8>,
+    /// Words of the operation, if not the usual ones.
+    words: Option<&'static Words>,
+    /// Separator of the fields, if given.
+    separator: Option<u8>,
+}
+
+/// Words for reads, writes, trims and flushes, in lower case.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Words([Vec<Vec<u8>>; 4]);
+
+impl Words {
+    /// Parses lists of words, separated by slashes; the words of a list are separated by plus signs.
+    fn parse(text: &str) -> Option<Words> {
+        let lists: Vec<&str> = text.split('/').collect();
+        if !(2..=4).contains(&lists.len()) {
+            return None;
+        }
+        let mut words: [Vec<Vec<u8>>; 4] = Default::default();
+        for (list, of) in lists.iter().zip(&mut words) {
+            let given = list.split('+').map(|word| word.trim().to_ascii_lowercase().into_bytes());
+            of.extend(given.filter(|word| !word.is_empty()));
+        }
+        let mut all: Vec<&Vec<u8>> = words.iter().flatten().collect();
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        (count > 0 && all.len() == count).then_some(Words(words))
+    }
+
+    fn operation(&self, text: &[u8]) -> Option<RecordOp> {
+        let ops = [RecordOp::Read, RecordOp::Write, RecordOp::Trim, RecordOp::Flush];
+        let is = |words: &Vec<Vec<u8>>| words.iter().any(|word| word.eq_ignore_ascii_case(text));
+        self.0.iter().zip(ops).find_map(|(words, op)| is(words).then_some(op))
+    }
 }
 
 const TIME_UNITS: [(&str, u64); 5] =
     [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("100ns", 100), ("ns", 1)];
 const SIZE_UNITS: [(&str, u64); 4] = [("bytes", 1), ("sectors", 512), ("kib", 1024), ("pages", 4096)];
-const NAMES: [&str; 5] = ["time", "op", "offset", "bytes", "device"];
+const NAMES: [&str; 6] = ["time", "op", "offset", "bytes", "device", "separator"];
+const SEPARATORS: [(&str, u8); 6] =
+    [("comma", b','), ("blank", b' '), ("tab", b'\t'), ("semicolon", b';'), ("colon", b':'), ("pipe", b'|')];
 
 impl FromStr for Columns {
     type Err = String;
@@ -43,12 +80,24 @@ impl FromStr for Columns {
     /// A message with the invalid part and the expected form.
     fn from_str(text: &str) -> Result<Columns, String> {
         let (mut time, mut op, mut offset, mut bytes, mut device) = (None, None, None, None, None);
+        let (mut words, mut separator) = (None, None);
         for part in text.split(',') {
             let Some((name, place)) = part.split_once('=') else {
                 return Err(format!(
                     "found \"{part}\", expected NAME=COLUMN or NAME=COLUMN:UNIT, such as offset=3:sectors"
                 ));
             };
+            if name.trim() == "separator" {
+                let known = SEPARATORS.iter().find(|(known, _)| *known == place.trim());
+                let (_, byte) = known.ok_or_else(|| {
+                    let known: Vec<&str> = SEPARATORS.iter().map(|(name, _)| *name).collect();
+                    format!("separator: found \"{place}\", expected one of {}", known.join(", "))
+                })?;
+                if separator.replace(*byte).is_some() {
+                    return Err("separator: found two, expected one".to_owned());
+                }
+                continue;
+            }
             let (column, unit) = place.split_once(':').map_or((place, None), |(column, unit)| (column, Some(unit)));
             let column: u8 =
                 column.trim().parse().ok().filter(|column| usize::from(*column) < COLUMNS_MAX).ok_or_else(|| {
@@ -62,6 +111,16 @@ impl FromStr for Columns {
                     "found the name \"{name}\", expected one of {names}; the nearest is \"{nearest}\""
                 ));
             }
+            if let ("op", Some(text)) = (name, unit) {
+                let parsed = Words::parse(text).ok_or_else(|| {
+                    format!(
+                        "op: found \"{text}\", expected words for reads, writes, trims and flushes, such as 1/0 or \
+                         read+get/write/discard"
+                    )
+                })?;
+                // A specification is parsed once per run and lives as long, so that formats remain plain values.
+                words = Some(&*Box::leak(Box::new(parsed)));
+            }
             let units: &[(&str, u64)] = match name {
                 "time" => &TIME_UNITS,
                 "offset" | "bytes" => &SIZE_UNITS,
@@ -72,6 +131,7 @@ impl FromStr for Columns {
                     return Err("time: found no unit, expected one such as time=0:us (s, ms, us, 100ns, ns)".to_owned());
                 }
                 None => 1,
+                Some(_) if name == "op" => 1,
                 Some(unit) => match units.iter().find(|(known, _)| *known == unit) {
                     Some((_, factor)) => *factor,
                     None if units.is_empty() => {
@@ -95,7 +155,7 @@ impl FromStr for Columns {
             }
         }
         let offset = offset.ok_or("found no offset, expected its column, such as offset=3:sectors")?;
-        Ok(Columns { time, op, offset, bytes, device })
+        Ok(Columns { time, op, offset, bytes, device, words, separator })
     }
 }
 
@@ -104,6 +164,7 @@ const OP: Field = Field::new(
     "op",
     "read, write, trim or flush, their first letter, 0 (read) or 1 (write), or an operation on zones (append, zone-reset, zone-finish, zone-open, zone-close)",
 );
+const WORD: Field = Field::new("op", "one of the words that --columns lists");
 const OFFSET: Field = Field::new("offset", "a whole number of the column's unit, below 2^64 bytes");
 const LENGTH: Field = Field::new("bytes", "a whole number of the column's unit, below 2^64 bytes");
 const DEVICE: Field = Field::new("device", "a name");
@@ -113,10 +174,21 @@ pub(crate) const FORMAT: Declaration = Declaration { name: "columns", ..Declarat
 
 /// Starts to read a trace with these columns.
 pub(crate) fn start(columns: Columns, input: &mut Input) -> Started {
-    match lines(input.head()?).next().is_some_and(|line| line.contains(&b',')) {
+    let commas = match columns.separator {
+        Some(separator) => separator == b',',
+        None => lines(input.head()?).next().is_some_and(has_commas),
+    };
+    match commas {
         true => Ok(Box::new(Lines::<true>(columns))),
         false => Ok(Box::new(Lines::<false>(columns))),
     }
+}
+
+/// Returns whether a line has a comma other than in device numbers between blanks, such as `8,0`.
+fn has_commas(line: &[u8]) -> bool {
+    let mut words = line.split(|byte| byte.is_ascii_whitespace()).filter(|word| word.contains(&b',')).peekable();
+    let blanks = line.trim_ascii().iter().any(u8::is_ascii_whitespace);
+    words.peek().is_some() && !(blanks && words.all(is_device))
 }
 
 /// Lines with these columns, separated by commas or by blanks.
@@ -135,11 +207,22 @@ impl Columns {
     fn parse<const COMMAS: bool>(&self, fields: &mut Fields<'_, COMMAS>, devices: &mut Devices, first: bool) -> Parsed {
         let mut line: [&[u8]; COLUMNS_MAX] = [&[]; COLUMNS_MAX];
         let mut count = 0;
-        while let Some(field) = fields.next() {
+        let mut add = |field| {
             if count < COLUMNS_MAX {
                 line[count] = field;
             }
             count += 1;
+        };
+        match self.separator {
+            Some(separator) if !matches!(separator, b',' | b' ') => {
+                let text = &fields.rest()[..line_length(fields.rest())];
+                text.split(|byte| *byte == separator).for_each(|field| add(field.trim_ascii()));
+            }
+            _ => {
+                while let Some(field) = fields.next() {
+                    add(field);
+                }
+            }
         }
         let field = |column: u8| line.get(usize::from(column)).copied().unwrap_or_default();
         let fault = |column: u8, of: &'static Field| match count {
@@ -149,8 +232,7 @@ impl Columns {
             _ => Fault::quoted(of, field(column)),
         };
         let number = |(column, factor): (u8, u64), of: &'static Field| {
-            let digits = std::str::from_utf8(field(column)).ok().and_then(|text| text.parse::<u64>().ok());
-            digits.and_then(|number| number.checked_mul(factor)).ok_or_else(|| fault(column, of))
+            unsigned(field(column)).and_then(|number| number.checked_mul(factor)).ok_or_else(|| fault(column, of))
         };
         let offset = match number(self.offset, &OFFSET) {
             Ok(offset) => offset,
@@ -161,7 +243,10 @@ impl Columns {
         };
         let bytes = self.bytes.map_or(Ok(BYTES), |column| number(column, &LENGTH))?;
         let op = match self.op {
-            Some(column) => operation(field(column)).ok_or_else(|| fault(column, &OP))?,
+            Some(column) => match self.words {
+                Some(words) => words.operation(field(column)).ok_or_else(|| fault(column, &WORD))?,
+                None => operation(field(column)).ok_or_else(|| fault(column, &OP))?,
+            },
             None => RecordOp::Read,
         };
         let ticks = match self.time {
@@ -217,14 +302,14 @@ mod tests {
             ("op=1", "found no offset, expected its column, such as offset=3:sectors"),
             ("time=0,offset=1", "time: found no unit, expected one such as time=0:us (s, ms, us, 100ns, ns)"),
             ("offset=1:blocks", "offset: found the unit \"blocks\", expected one of bytes, sectors, kib, pages"),
-            ("op=1:us,offset=0", "op: found the unit \"us\", expected none"),
+            ("device=1:us,offset=0", "device: found the unit \"us\", expected none"),
             (
                 "ofset=1",
-                "found the name \"ofset\", expected one of time, op, offset, bytes, device; the nearest is \"offset\"",
+                "found the name \"ofset\", expected one of time, op, offset, bytes, device, separator; the nearest is \"offset\"",
             ),
             (
                 "ofset=1:sectors",
-                "found the name \"ofset\", expected one of time, op, offset, bytes, device; the nearest is \"offset\"",
+                "found the name \"ofset\", expected one of time, op, offset, bytes, device, separator; the nearest is \"offset\"",
             ),
             ("offset=1,offset=2", "offset: found two columns, expected one"),
         ] {

@@ -1,12 +1,12 @@
 //! The trace formats, one module each.
 //!
-//! A format is a file in this folder and a line of [`Format`]. The file holds a `FORMAT` ([`Declaration`]: name,
+//! A format is a file in this folder or in `events/` and a line of [`Format`]. The file holds a `FORMAT` ([`Declaration`]: name,
 //! extensions, unit of time, header, detection) and a function `start` that returns the parser of the requests.
 
 pub(crate) mod alibaba;
-pub(crate) mod blkparse;
 pub(crate) mod cloudphysics;
 pub(crate) mod columns;
+pub(crate) mod events;
 pub(crate) mod iolog;
 pub(crate) mod mqsim;
 pub(crate) mod msr;
@@ -14,11 +14,14 @@ pub(crate) mod objects;
 pub(crate) mod oracle_general;
 pub(crate) mod scsi;
 pub(crate) mod spc;
+pub(crate) mod systor17;
+pub(crate) mod tectonic;
 pub(crate) mod tencent;
 pub(crate) mod vscsi;
 
 use crate::trace::declaration::Declaration;
 use crate::trace::formats::columns::Columns;
+use crate::trace::formats::events::{biosnoop, blkparse, etw, tracepoints};
 use crate::trace::input::Input;
 use crate::trace::requests::{Requests, Started};
 
@@ -74,6 +77,16 @@ formats! {
     Alibaba = alibaba,
     /// Tencent Cloud CSV.
     Tencent = tencent,
+    /// SYSTOR '17 CSV.
+    Systor17 = systor17,
+    /// Disk events of Windows, printed by xperf.
+    Etw = etw,
+    /// Linux's block tracepoints, printed by ftrace and perf.
+    Tracepoints = tracepoints,
+    /// bcc's biosnoop.
+    Biosnoop = biosnoop,
+    /// Meta's Tectonic.
+    Tectonic = tectonic,
     /// libCacheSim's `oracleGeneral` records.
     OracleGeneral = oracle_general,
     /// libCacheSim's text: one object per line.

@@ -1,8 +1,8 @@
 //! blkparse's default text: `MAJOR,MINOR CPU SEQUENCE TIME PID ACTION RWBS SECTOR + SECTORS [PROCESS]`.
 //!
 //! Source: blkparse(1), "Default output", and blktrace's `blkparse_fmt.c`. Requests are the Q events: requests as they
-//! enter the block layer, before the scheduler merges, splits or delays them. All other events and the totals at the
-//! end are ignored. Trace only one layer: a request that also passes through the trace of a partition or logical volume
+//! enter the block layer, before the scheduler merges, splits or delays them. If the start of the trace has none, they are
+//! the D events, or else the C events. All other events and the totals at the end are ignored. Trace only one layer: a request that also passes through the trace of a partition or logical volume
 //! has a Q event in each.
 //!
 //! RWBS starts with F for a flush before the request (or a flush alone, if there is no range). Then follows R, W, D
@@ -47,13 +47,30 @@ fn recognizes(head: &Head<'_>) -> bool {
 }
 
 /// Starts to read a trace.
-pub(crate) fn start(_: &mut Input, _: &mut Requests) -> Started {
-    let mut parser = Parser::default();
+pub(crate) fn start(input: &mut Input, requests: &mut Requests) -> Started {
+    let head = Head::new(input.head()?);
+    let found = EVENTS.iter().find(|(event, _)| head.lines().any(|line| is_event(line) && action(line) == Some(event)));
+    let (event, meaning) = *found.unwrap_or(&EVENTS[0]);
+    let name = String::from_utf8_lossy(event);
+    requests.remark =
+        (event != EVENTS[0].0).then(|| format!("its requests are the events {name} ({meaning}): no Q is before"));
+    let mut parser = Parser { totals: false, event };
     Ok(between_blanks(move |fields, devices| parser.parse(fields, devices)))
 }
 
-#[derive(Default)]
+/// Events that stand for requests, the most wanted first.
+const EVENTS: [(&[u8], &str); 3] = [(b"Q", "queued"), (b"D", "issued to the driver"), (b"C", "completed")];
+
+/// Returns the action of an event.
+fn action(line: &[u8]) -> Option<&[u8]> {
+    let mut fields = BlankFields::new(line);
+    (0..5).for_each(|_| _ = fields.next());
+    fields.next()
+}
+
 struct Parser {
+    // The event that stands for a request.
+    event: &'static [u8],
     // Within the totals, where lines may begin with anything.
     totals: bool,
 }
@@ -75,7 +92,7 @@ impl Parser {
         fields.word(&SEQUENCE)?;
         let time = fields.word(&TIME)?;
         fields.word(&PID)?;
-        if fields.word(&ACTION)? != b"Q" {
+        if fields.word(&ACTION)? != self.event {
             return Ok(Step::Nothing);
         }
         let ticks = BlankFields::new(time).seconds(&TIME)?;
@@ -116,7 +133,7 @@ fn is_event(line: &[u8]) -> bool {
 }
 
 /// Returns whether a word is a device such as `8,0`.
-fn is_device(word: &[u8]) -> bool {
+pub(crate) fn is_device(word: &[u8]) -> bool {
     let digits = |from: usize| word[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let major = digits(0);
     if major == 0 || word.get(major) != Some(&b',') {
@@ -127,14 +144,14 @@ fn is_device(word: &[u8]) -> bool {
 }
 
 /// Contents of the RWBS field.
-struct Flags {
-    flush: bool,
-    op: Option<RecordOp>,
-    fua: bool,
+pub(super) struct Flags {
+    pub(super) flush: bool,
+    pub(super) op: Option<RecordOp>,
+    pub(super) fua: bool,
 }
 
 impl Flags {
-    fn read(word: &[u8]) -> Result<Flags, Box<Fault>> {
+    pub(super) fn read(word: &[u8]) -> Result<Flags, Box<Fault>> {
         let mut rest = word;
         let mut flags = Flags { flush: false, op: None, fua: false };
         if let [b'F', after @ ..] = rest {

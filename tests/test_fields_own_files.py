@@ -1,0 +1,74 @@
+"""Files as people have them, run from Python: what they mean and what the notes say."""
+
+from pathlib import Path
+
+import pytest
+
+import nandram
+from nandram.errors import UserError
+
+TINY = str(Path(__file__).parent / "data" / "tiny.toml")
+
+
+def play(folder: Path, text: str, system: str = TINY, name: str = "job.fio") -> nandram.Result:
+    """Run the text of a workload."""
+    path = folder / name
+    path.write_text(text)
+    return nandram.run(system, path, cache=None)
+
+
+def test_percentile_list_is_that_of_the_summary(tmp_path: Path) -> None:
+    result = play(tmp_path, "[a]\nrw=randread\nbs=4k\nnumber_ios=2000\npercentile_list=99.999:50:99.99\n")
+    listed = result.summary["jobs"][0]["read"]["clat_ns"]["percentile"]
+    assert list(listed) == ["50.000000", "99.990000", "99.999000"]
+    assert "99.900000" in result.summary["jobs"][0]["read"]["lat_ns"]["percentile"]
+
+
+def test_a_request_above_max_latency_ends_its_job(tmp_path: Path) -> None:
+    job = "[a]\nrw=randread\nbs=4k\nnumber_ios=500\nmax_latency={}\n[b]\nrw=randread\nnumber_ios=500\n"
+    result = play(tmp_path, job.format("1us"))
+    first, second = result.summary["jobs"]
+    assert (first["error"], second["error"]) == (110, 0)
+    assert first["read"]["total_ios"] < 500
+    assert second["read"]["total_ios"] > 200
+    assert result.inside["failed_jobs"][0]["error"] == 110
+    assert any("ETIMEDOUT" in note for note in result.notes)
+    assert "failed_jobs" not in play(tmp_path, job.format("10s")).inside
+
+
+def test_jobs_on_two_drives_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r'job\.fio:6: filename: found the drive "nvme1" and "nvme0" before it'):
+        play(tmp_path, "[global]\nrw=read\n[a]\nfilename=/dev/nvme0n1\n[b]\nfilename=/dev/nvme1n1\n")
+
+
+def test_reads_of_a_zoned_drive_get_advice_that_holds(tmp_path: Path) -> None:
+    result = play(tmp_path, "[r]\nrw=randread\nbs=4k\nnumber_ios=100\n", "wd-zn540")
+    note = next(note for note in result.notes if note.startswith("empty drive: "))
+    assert "a job before it writes its zones" in note
+    assert "precondition" not in note
+
+
+def test_a_trace_with_few_writes_still_names_the_empty_drive(tmp_path: Path) -> None:
+    rows = [f"{at},{'write' if at < 3 else 'read'},{8192 * at},4096" for at in range(300)]
+    path = tmp_path / "trace.csv"
+    path.write_text("\n".join(rows) + "\n")
+    columns = "time=0:ms,op=1,offset=2,bytes=3"
+    empty = nandram.run(TINY, path, cache=None, columns=columns, precondition="none")
+    assert any(note.startswith("empty drive: 100.0 % of the reads") or "no read found" in note for note in empty.notes)
+    filled = nandram.run(TINY, path, cache=None, columns=columns)
+    assert not any(note.startswith("empty drive: ") for note in filled.notes)
+    assert any("prepared by default as fill" in note for note in filled.notes)
+
+
+def test_a_memory_trace_with_cycles_is_traffic(tmp_path: Path) -> None:
+    def trace(gap: int) -> nandram.Result:
+        lines = (f"{0x10000000 + 64 * n:#x} READ {gap * n}\n" for n in range(2000))
+        return play(tmp_path, "".join(lines), "dram-only", "dram.trace")
+
+    dense, sparse = trace(4), trace(4000)
+    assert "kernel" not in dense.inside
+    assert dense.bandwidth_bytes_s > 500 * sparse.bandwidth_bytes_s
+    assert sparse.energy_j > 5 * dense.energy_j
+    traffic = dense.inside["traffic"]
+    rows = sum(traffic["dram"][name] for name in ("row_hits", "row_misses", "row_conflicts"))
+    assert rows == traffic["dram"]["reads"] == sum(bank["reads"] for bank in traffic["banks"]) == 2000
