@@ -55,7 +55,7 @@ fn unloaded_ns(system: &System) -> f64 {
             memory.advance(next, &mut done);
         }
         last = done[0].1 - now;
-        // Long enough for the rest of the page and its prefetches, short of a low-power mode's way out of it.
+        // Long enough for the rest of the page and its prefetches.
         now = done[0].1 + Time::from_ns(900);
     }
     last.us_f64() * 1e3
@@ -79,7 +79,7 @@ const ACCELERATOR: [(&str, &str); 5] = [
 ];
 
 const IN_DRAM: &str = "64MiB";
-const MACHINES: [Machine; 9] = [
+const MACHINES: [Machine; 11] = [
     Machine { name: "`dram-only`", preset: "dram-only", sets: &[], threads: 16, table: IN_DRAM },
     Machine { name: "`dram-ddr5`", preset: "dram-ddr5", sets: &[], threads: 16, table: IN_DRAM },
     Machine {
@@ -93,6 +93,8 @@ const MACHINES: [Machine; 9] = [
     Machine { name: "`cxl-ssd`", preset: "cxl-ssd", sets: &[], threads: 16, table: IN_DRAM },
     Machine { name: "`hbf`", preset: "hbf", sets: &[], threads: 16, table: IN_DRAM },
     Machine { name: "`dram-ddr5`, accelerator", preset: "dram-ddr5", sets: &ACCELERATOR, threads: 64, table: IN_DRAM },
+    Machine { name: "`dram-hbm4`", preset: "dram-hbm4", sets: &[], threads: 64, table: IN_DRAM },
+    Machine { name: "`hbf-2026`", preset: "hbf-2026", sets: &[], threads: 64, table: IN_DRAM },
     Machine { name: "`hbf-accelerator`", preset: "hbf-accelerator", sets: &[], threads: 64, table: IN_DRAM },
     Machine {
         name: "`hbf-accelerator`, from flash",
@@ -168,7 +170,8 @@ fn main() {
     let (mut rows, mut bounds, mut notes) = (String::new(), String::new(), Vec::new());
     for Machine { name, preset, sets, threads, table } in MACHINES {
         let system = System::load(preset, sets).unwrap_or_else(|error| panic!("{error}"));
-        let unloaded = unloaded_ns(&system);
+        let awake = [sets, &[("memory.power_down", "never")]].concat();
+        let unloaded = unloaded_ns(&System::load(preset, &awake).unwrap_or_else(|error| panic!("{error}")));
         let under_way = f64::from(threads * system.cpu.misses);
         let chase = format!("kind = \"chase\"\ntable = \"{table}\"\nloads = 20000\n");
         let chase = measure(&folder, &system, &chase, 20_000.0);
