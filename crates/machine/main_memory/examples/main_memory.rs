@@ -79,7 +79,7 @@ const ACCELERATOR: [(&str, &str); 5] = [
 ];
 
 const IN_DRAM: &str = "64MiB";
-const MACHINES: [Machine; 11] = [
+const MACHINES: [Machine; 9] = [
     Machine { name: "`dram-only`", preset: "dram-only", sets: &[], threads: 16, table: IN_DRAM },
     Machine { name: "`dram-ddr5`", preset: "dram-ddr5", sets: &[], threads: 16, table: IN_DRAM },
     Machine {
@@ -93,8 +93,6 @@ const MACHINES: [Machine; 11] = [
     Machine { name: "`cxl-ssd`", preset: "cxl-ssd", sets: &[], threads: 16, table: IN_DRAM },
     Machine { name: "`hbf`", preset: "hbf", sets: &[], threads: 16, table: IN_DRAM },
     Machine { name: "`dram-ddr5`, accelerator", preset: "dram-ddr5", sets: &ACCELERATOR, threads: 64, table: IN_DRAM },
-    Machine { name: "`dram-hbm4`", preset: "dram-hbm4", sets: &[], threads: 64, table: IN_DRAM },
-    Machine { name: "`hbf-2026`", preset: "hbf-2026", sets: &[], threads: 64, table: IN_DRAM },
     Machine { name: "`hbf-accelerator`", preset: "hbf-accelerator", sets: &[], threads: 64, table: IN_DRAM },
     Machine {
         name: "`hbf-accelerator`, from flash",
