@@ -97,8 +97,9 @@ def _programs(inside: dict[str, Any]) -> list[str]:
             f"{count(cache['misses'], 'page')} requested from flash, {cache['prefetches']:,} prefetched, "
             f"{inside['nvmm']['programs_host']:,} written back"
         )
+    withheld = validity.withheld(validity.notes_of({"nandram": inside}))
     half, all_ = (inside.get("lifetime_days", {}).get(part) for part in ("half", "all"))
-    if half is not None:
+    if half is not None and "lifetime" not in withheld:
         lines.append(f"at this write rate, half of the flash wears out in {days(half)}, all of it in {days(all_)}")
     linux = inside.get("linux")
     if linux is not None:

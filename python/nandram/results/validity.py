@@ -20,7 +20,8 @@ class Note:
     """Its kind, such as ``empty-drive``, ``not-steady`` or ``few-cycles``."""
     text: str
     withholds: tuple[str, ...] = ()
-    """Figures that it makes worthless: ``read``, ``energy``, ``write-tail``, ``write-amplification``."""
+    """Figures that it makes worthless: ``read``, ``energy``, ``write-tail``, ``write-amplification``,
+    ``lifetime``."""
     qualifies: tuple[str, ...] = ()
     """Figures that must not be shown without it: ``rates``, ``wear``."""
 
@@ -46,6 +47,7 @@ def qualified(notes: Iterable[Note], figure: str) -> bool:
 _CONCERNS = (
     ("read", re.compile(r"\bread\b")),
     ("energy", re.compile(r"energy")),
+    ("lifetime", re.compile(r"lifetime_days")),
     ("write-amplification", re.compile(r"write_amplification")),
     ("write-tail", re.compile(r"\bwrite\b.*lat_ns\.(max|percentile\W*(99|100))")),
 )

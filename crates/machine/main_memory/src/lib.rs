@@ -80,6 +80,17 @@ impl MainMemory {
         }
     }
 
+    /// Returns the number of dirty pages in the cache in front of flash, and of those that were written to flash until
+    /// `end` from an earlier reading, or from the beginning; `None` for DRAM alone.
+    pub fn dirty_and_written(&self, end: &Reading, from: Option<&Reading>) -> Option<(u64, u64)> {
+        match (self, &end.hybrid) {
+            (MainMemory::Hybrid(hybrid), Some(end)) => {
+                Some(hybrid.dirty_and_written(end, from.and_then(|from| from.hybrid.as_ref())))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns why the content is no longer what was written, if so.
     pub fn fault(&self) -> Option<&nvmm::Error> {
         match self {

@@ -125,6 +125,31 @@ pub(crate) struct Flight<W: World> {
     begun: bool,
     unread: Option<Time>,
     reading: Option<Reading>,
+    /// Modified lines of the processor's caches, and dirty pages of the DRAM cache, when measuring began.
+    modified: (u64, u64),
+}
+
+/// Change of the modified data in caches during a run, as a share of what they wrote back, up to which its wear is that of
+/// a longer run: the bound of a drive's headroom.
+const STEADY: f64 = 0.02;
+
+/// Returns why the run's wear is not that of a longer run, if so: a cache took or lost modified data. `lines`, `pages`: of
+/// the processor's caches and the DRAM cache, the modified data before and after, and what was written back.
+fn caches_note(lines: (u64, u64, u64), pages: (u64, u64, u64)) -> Option<Note> {
+    let change = |(before, after, written): (u64, u64, u64)| {
+        let change = before.abs_diff(after);
+        (change as f64 > STEADY * written as f64).then_some((if after > before { "took" } else { "lost" }, change))
+    };
+    let text = match (change(lines), change(pages)) {
+        (Some((what, change)), _) => {
+            format!("lifetime: the processor's caches {what} {change} modified lines while they wrote {} back", lines.2)
+        }
+        (None, Some((what, change))) => {
+            format!("lifetime: the DRAM cache {what} {change} modified pages while it wrote {} to flash", pages.2)
+        }
+        (None, None) => return None,
+    };
+    Some(Note::new(Kind::FillingCaches, text))
 }
 
 impl<W: World> Flight<W> {
@@ -157,6 +182,7 @@ impl<W: World> Flight<W> {
             begun: false,
             unread: None,
             reading: None,
+            modified: (0, 0),
         }
     }
 
@@ -206,6 +232,7 @@ impl<W: World> Flight<W> {
                     self.recorder = next;
                     self = self.logging(logs);
                     self.world.begin(self.cpu.begun());
+                    self.modified.0 = self.cpu.modified_lines();
                     self.unread = Some(self.cpu.begun());
                 }
             }
@@ -229,7 +256,10 @@ impl<W: World> Flight<W> {
     /// Reads the memory's counters at the time at which measuring began, once no earlier event remains.
     fn read_memory(&mut self) {
         if let Some(begun) = self.unread.take() {
-            self.reading = Some(self.memory.reading(begun));
+            let reading = self.memory.reading(begun);
+            let pages = self.memory.dirty_and_written(&reading, None).map_or(0, |(dirty, _)| dirty);
+            self.reading = Some(reading);
+            self.modified.1 = pages;
         }
     }
 
@@ -342,6 +372,16 @@ impl<W: World> Flight<W> {
         whole_run.insert("energy_j".to_owned(), energy_of(reading.energy, drive.map(|(_, whole_run)| whole_run)));
         whole_run.extend(self.memory.report(&reading, None));
         let program_bytes: u64 = self.programs.regions().iter().map(|region| region.bytes).sum();
+        let mut notes = vec![Note::new(
+            Kind::Remark,
+            format!("{ipc:.*} user instructions a cycle: {instructions} in {:.6} s", digits(ipc), span.secs_f64()),
+        )];
+        if let Some((pages, written)) = self.memory.dirty_and_written(&reading, self.reading.as_ref())
+            && written > 0
+        {
+            let lines = (self.modified.0, self.cpu.modified_lines(), shared.write_backs);
+            notes.extend(caches_note(lines, (self.modified.1, pages, written)));
+        }
         let mut inside = json!({
             "system": system.title,
             "system_hash": system.content_hash(),
@@ -373,14 +413,7 @@ impl<W: World> Flight<W> {
             },
             "energy_j": energy,
             "busy": {},
-            "notes": entries(&[Note::new(
-                Kind::Remark,
-                format!(
-                    "{ipc:.*} user instructions a cycle: {instructions} in {:.6} s",
-                    digits(ipc),
-                    span.secs_f64(),
-                ),
-            )]),
+            "notes": entries(&notes),
         });
         if let Value::Object(all) = &mut inside {
             let (window, whole) = self.world.report(end);

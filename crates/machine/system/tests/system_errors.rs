@@ -43,6 +43,53 @@ const CASES: &[Case] = &[
         &[],
         r#"bad.toml:4:1: memory.refresh is "same-bank", expected all-bank but for ddr5-4800"#,
     ),
+    (
+        &["link.type = \"none\"", "[memory]", "type = \"dram\"", "standard = \"ddr5-4800\"", "refresh = \"per-bank\""],
+        &[],
+        r#"bad.toml:5:1: memory.refresh is "per-bank", expected all-bank but for hbm4-8000"#,
+    ),
+    (
+        &["link.type = \"none\"", "[memory]", "type = \"dram\"", "standard = \"ddr5-4800\"", "refresh_postpone = 5"],
+        &[],
+        "bad.toml:5:1: memory.refresh_postpone is 5, expected at most 4, which ddr5-4800 may owe",
+    ),
+    (
+        &[
+            "link.type = \"none\"",
+            "[memory]",
+            "type = \"dram\"",
+            "standard = \"ddr5-4800\"",
+            "refresh = \"same-bank\"",
+            "refresh_postpone = 1",
+        ],
+        &[],
+        "bad.toml:6:1: memory.refresh_postpone is 1, expected 0 where memory.refresh is not all-bank",
+    ),
+    (
+        &["link.type = \"none\"", "[memory]", "type = \"dram\"", "write_queue = 16"],
+        &[],
+        "bad.toml:4:1: memory.write_high is 26, expected at most 16, the write queue",
+    ),
+    (
+        &["link.type = \"none\"", "[memory]", "type = \"dram\"", "write_low = 26"],
+        &[],
+        "bad.toml:4:1: memory.write_low is 26, expected less than 26, where a drain begins",
+    ),
+    (
+        &["link.type = \"none\"", "[memory]", "type = \"dram\"", "row_policy = \"close\""],
+        &[],
+        r#"bad.toml:4:14: memory.row_policy: found "close", expected "open", "closed" or "timeout"; the nearest is "closed""#,
+    ),
+    (
+        &["link.type = \"none\"", "[memory]", "type = \"dram\"", "read_queue = 129"],
+        &[],
+        "bad.toml:4:14: memory.read_queue: found 129, expected 1 to 128",
+    ),
+    (
+        &["link.type = \"none\"", "[memory]", "type = \"dram\"", "row_timeout = \"100ns\""],
+        &[],
+        r#"bad.toml:4:1: memory.row_timeout: set where memory.row_policy is "open", expected only where it is "timeout""#,
+    ),
     (&["[flash]", "chanels = 8"], &[], r#"bad.toml:2:1: unknown key "flash.chanels", the nearest is "flash.channels""#),
     (&["[flsh]", "channels = 8"], &[], r#"bad.toml:1:2: unknown key "flsh", the nearest is "flash""#),
     (&["chanels = 8"], &[], r#"bad.toml:1:1: unknown key "chanels", the nearest is "flash.channels""#),

@@ -51,7 +51,7 @@ pub use controller::{Channel, Config, ConfigError, PagePolicy, Ranks, RefreshMod
 pub use device::{Basis, Clock, DecodedAddress, Device, DeviceError, Field, Order, OrderError, Rail, Timing};
 pub use interleave::{Local, Region};
 pub use memory::{Memory, Wake};
-pub use memory_config::{MemoryConfig, Standard};
+pub use memory_config::{MemoryConfig, RowPolicy, Standard};
 pub use request::{Ack, Completion, RankKind, Request, RequestKind};
 pub use state::{Command, CommandKind, EnergyByUse, PowerState, RankActivity};
 pub use stats::{BankStats, ChannelStats, PortStats};

@@ -3,15 +3,12 @@
 use keys::{BOOL, COUNT, Conflict, Kind, SIZE, TIME, assumed, expect, given, power_of_two, section, words};
 use sim::Time;
 
-use crate::controller::{Config, Ranks, RefreshMode};
+use crate::controller::{Config, PagePolicy, Ranks, RefreshMode};
 use crate::device::Device;
 
 /// Number of ranks per channel between which addresses alternate. Assumed: server firmware offers 1, 2, 4 or 8. With
 /// more ranks, streams lose more clocks to rank changes (tRTRS); with fewer, they wait for refreshes.
 const RANK_INTERLEAVE: u32 = 4;
-/// Number of read bursts among which a channel's scheduler chooses. Assumed; 32 to 64 are plausible. With 32 it sees
-/// too few of many streams to group them by rank.
-const READ_QUEUE: u32 = 64;
 
 words! {
     /// Standards of main memory, each with a device of that name.
@@ -34,6 +31,20 @@ words! {
         Hbm4x8000 = "hbm4-8000",
         /// Banks of SRAM on a base die, 1000 MHz.
         Sram2000 = "sram-2000",
+    }
+}
+
+words! {
+    /// Treatment of rows that no queued request needs; see [`PagePolicy`].
+    #[derive(Default)]
+    RowPolicy {
+        /// A row stays open until another of its bank is needed, or until a refresh.
+        #[default]
+        Open = "open",
+        /// The last queued request for a row closes it.
+        Closed = "closed",
+        /// A row is closed after a time without use.
+        Timeout = "timeout",
     }
 }
 
@@ -70,20 +81,54 @@ section! {
         "memory.refresh" refresh: RefreshMode = Kind::words(RefreshMode::WORDS),
             assumed("all-bank", "the default of memory controllers; same-bank refresh is an option of DDR5"),
             "How DRAM is refreshed: all-bank, a rank serves nothing meanwhile; same-bank, one bank of every group at a time, \
-             the others are served (DDR5).",
+             the others are served (DDR5); per-bank, one bank at a time (HBM4), and idle ranks as a whole.",
+            when "memory.type" is "dram" | "hybrid";
+        "memory.refresh_postpone" refresh_postpone: u32 = COUNT.within(0.0, 8.0),
+            assumed("0", "refreshes on time; controllers may postpone 4 (DDR5) or 8 of them while requests wait"),
+            "Number of refreshes of a rank that may be late while requests wait for it.",
+            when "memory.type" is "dram" | "hybrid";
+        "memory.row_policy" row_policy: RowPolicy = Kind::words(RowPolicy::WORDS),
+            assumed("open", "controllers keep rows open for requests that may follow, as public simulators do"),
+            "When a row that no queued request needs is closed: open, by a request for another row or a refresh; closed, by \
+             the last request queued for it; timeout, after memory.row_timeout without use.",
+            when "memory.type" is "dram" | "hybrid";
+        "memory.row_timeout" row_timeout: Time = TIME,
+            assumed("150ns", "about three row cycles; controllers adapt it between tens and hundreds of nanoseconds"),
+            "Time without use after which a row is closed.",
+            when "memory.row_policy" is "timeout";
+        "memory.read_queue" read_queue: u32 = COUNT.within(1.0, 128.0),
+            assumed("64", "32 to 64 are plausible; with 32 a scheduler sees too few of many streams to group them by rank"),
+            "Number of read bursts among which a channel's scheduler chooses.",
+            when "memory.type" is "dram" | "hybrid";
+        "memory.write_queue" write_queue: u32 = COUNT.within(1.0, 127.0),
+            assumed("32", "as in public simulators"),
+            "Number of write bursts that a channel's controller holds.",
+            when "memory.type" is "dram" | "hybrid";
+        "memory.write_high" write_high: u32 = COUNT.within(1.0, 127.0),
+            assumed("26", "80 % of the queue, as in the generic controller of Ramulator 2"),
+            "Number of queued write bursts at which writes are drained although reads wait.",
+            when "memory.type" is "dram" | "hybrid";
+        "memory.write_low" write_low: u32 = COUNT.within(0.0, 126.0),
+            assumed("6", "20 % of the queue, as in the generic controller of Ramulator 2"),
+            "Number of queued write bursts at which a drain ends.",
+            when "memory.type" is "dram" | "hybrid";
+        "memory.turn_min" turn_min: u32 = COUNT.within(1.0, 64.0),
+            assumed("16", "half of the write queue: turning the bus takes about as long as ten bursts"),
+            "Number of bursts that a channel serves in one direction, if they are there, before the bus turns.",
             when "memory.type" is "dram" | "hybrid";
         "memory.latency" latency: Time = TIME,
             assumed("20ns", "from the last cache over the ring and the controller, and back"),
             "Latency that the path to the DRAM and back adds to a read.",
             when "memory.type" is "dram" | "hybrid";
         "memory.power_down" power_down_after: Option<Time> = TIME.or("never"),
-            assumed("1us", "unused DRAM is allowed low-power modes (nvmm: Performance, Power, and Energy Comparisons)"),
-            "Idle time after which a rank enters power-down.",
+            given("160ns", "Intel, Core i7-4700 data sheet, volume 1, 4.3.2: firmware sets an idle timer of 128 clocks, of \
+                800 MHz for DDR3-1600; performance settings turn power-down off"),
+            "Idle time after which a rank enters power-down, which a request leaves after tXP.",
             when "memory.type" is "dram" | "hybrid";
         "memory.self_refresh" self_refresh_after: Option<Time> = TIME.or("never"),
-            assumed("100us", "unused DRAM is allowed low-power modes (nvmm: Performance, Power, and Energy \
-                Comparisons)"),
-            "Idle time after which a rank enters self-refresh.",
+            assumed("never", "memory in use does not refresh itself: processors enter the mode only in deep sleep of the \
+                package (Intel, Core i7-4700 data sheet, volume 1, 4.3.2.2: C3 and deeper)"),
+            "Idle time after which a rank enters self-refresh, which a request leaves after tXS.",
             when "memory.type" is "dram" | "hybrid";
 
         check several;
@@ -101,6 +146,14 @@ impl MemoryConfig {
             interleave: 256,
             hash: true,
             refresh: RefreshMode::AllBank,
+            refresh_postpone: 0,
+            row_policy: RowPolicy::Open,
+            row_timeout: Time::from_ns(150),
+            read_queue: 64,
+            write_queue: 32,
+            write_high: 26,
+            write_low: 6,
+            turn_min: 16,
             latency: Time::ZERO,
             power_down_after: None,
             self_refresh_after: None,
@@ -112,9 +165,26 @@ impl MemoryConfig {
         power_of_two("memory.ranks", self.ranks.into())?;
         power_of_two("memory.stack", self.stack.into())?;
         power_of_two("memory.interleave", self.interleave)?;
-        let all_bank = self.refresh == RefreshMode::AllBank;
-        let is_ddr5 = self.standard == Standard::Ddr5x4800;
-        expect(all_bank || is_ddr5, &["memory.refresh", "memory.standard"], "all-bank but for ddr5-4800")
+        let refresh = &["memory.refresh", "memory.standard"];
+        match self.refresh {
+            RefreshMode::AllBank => {}
+            RefreshMode::SameBank => {
+                expect(self.standard == Standard::Ddr5x4800, refresh, "all-bank but for ddr5-4800")?;
+            }
+            RefreshMode::PerBank => {
+                expect(self.standard == Standard::Hbm4x8000, refresh, "all-bank but for hbm4-8000")?;
+            }
+        }
+        let postponed = self.refresh_postpone;
+        let some_banks = self.refresh != RefreshMode::AllBank && postponed > 0;
+        expect(!some_banks, &["memory.refresh_postpone", "memory.refresh"], "0 where memory.refresh is not all-bank")?;
+        let most = self.device().timing.refresh_postpone_max;
+        let keys = &["memory.refresh_postpone", "memory.standard"];
+        expect(postponed <= most, keys, format!("at most {most}, which {} may owe", self.standard.word()))?;
+        let keys = &["memory.write_high", "memory.write_queue"];
+        expect(self.write_high <= self.write_queue, keys, format!("at most {}, the write queue", self.write_queue))?;
+        let keys = &["memory.write_low", "memory.write_high"];
+        expect(self.write_low < self.write_high, keys, format!("less than {}, where a drain begins", self.write_high))
     }
 
     /// Returns the DRAM devices of a rank.
@@ -139,8 +209,15 @@ impl MemoryConfig {
         config.device.rows *= self.stack;
         let interleaved = self.ranks.min(RANK_INTERLEAVE);
         config.ranks = vec![Ranks { count: interleaved, ..config.ranks[0] }; (self.ranks / interleaved) as usize];
-        config.read_queue = READ_QUEUE;
-        config.refresh_mode = self.refresh;
+        (config.read_queue, config.write_queue) = (self.read_queue, self.write_queue);
+        (config.write_high, config.write_low) = (self.write_high, self.write_low);
+        config.turn_min = self.turn_min;
+        config.page = match self.row_policy {
+            RowPolicy::Open => PagePolicy::Open,
+            RowPolicy::Closed => PagePolicy::Closed,
+            RowPolicy::Timeout => PagePolicy::Timeout(self.row_timeout),
+        };
+        (config.refresh_mode, config.refresh_postpone) = (self.refresh, self.refresh_postpone);
         config.hash = self.hash;
         config.ports = ports;
         config.latency = self.latency;
@@ -153,6 +230,27 @@ impl MemoryConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_controllers_keys_reach_the_channel() {
+        let keys = MemoryConfig {
+            refresh_postpone: 3,
+            row_policy: RowPolicy::Timeout,
+            row_timeout: Time::from_ns(70),
+            read_queue: 40,
+            write_queue: 50,
+            write_high: 30,
+            write_low: 10,
+            turn_min: 20,
+            ..MemoryConfig::new(Standard::Ddr4x3200)
+        };
+        let channel = keys.channel(1);
+        assert_eq!((channel.page, channel.refresh_postpone), (PagePolicy::Timeout(Time::from_ns(70)), 3));
+        assert_eq!((channel.read_queue, channel.write_queue, channel.turn_min), (40, 50, 20));
+        assert_eq!((channel.write_high, channel.write_low), (30, 10));
+        let closed = MemoryConfig { row_policy: RowPolicy::Closed, ..keys };
+        assert_eq!(closed.channel(1).page, PagePolicy::Closed);
+    }
 
     #[test]
     fn every_standard_has_a_device_of_its_name() {

@@ -146,6 +146,18 @@ fn no_rule_is_broken_with_same_bank_refresh() {
     assert!(seen[&CommandKind::RefreshSameBank] > 1000 && !seen.contains_key(&CommandKind::Refresh), "{seen:?}");
 }
 
+#[test]
+fn no_rule_is_broken_with_per_bank_refresh() {
+    let device = Device::preset("HBM4-8000").expect("a preset");
+    let mut seen = BTreeMap::new();
+    for (number, config) in configs(&device).into_iter().enumerate() {
+        let config = Config { refresh_mode: RefreshMode::PerBank, refresh_postpone: 0, ..config };
+        assert_eq!(audit(&config, 40_000, number as u64, &mut seen), [], "policy {number}");
+    }
+    // Idle ranks are refreshed as a whole.
+    assert!(seen[&CommandKind::RefreshBank] > 1000 && seen[&CommandKind::Refresh] > 100, "{seen:?}");
+}
+
 /// Tests the audit itself: a controller that uses a shorter timing parameter must be caught.
 #[test]
 fn a_controller_that_is_a_clock_too_fast_is_caught() {

@@ -84,6 +84,11 @@ fn stream(rule: Rule, t: &mut Timing, burst: u32) -> Option<Vec<Step>> {
             let (gap, bank) = if rule == Rule::RfcSb { (t.rfc_sb, 0) } else { (t.refsb_rd, 1) };
             vec![to_rank(0, K::RefreshSameBank), act(gap, 1, bank, 1)]
         }
+        Rule::RfcPb | Rule::Rrefd => {
+            (t.rfc_pb, t.rrefd) = (200, 50);
+            let (gap, group) = if rule == Rule::RfcPb { (t.rfc_pb, 0) } else { (t.rrefd, 1) };
+            vec![to_rank(0, K::RefreshBank), act(gap, group, 0, 1)]
+        }
         Rule::Xp => vec![to_rank(0, K::PowerDown), to_rank(50, K::PowerUp), act(t.xp, 0, 0, 1)],
         Rule::Cke => vec![to_rank(0, K::PowerDown), to_rank(t.cke, K::PowerUp)],
         Rule::Xs => vec![to_rank(0, K::SelfRefresh), to_rank(50, K::SelfRefreshExit), act(t.xs, 0, 0, 1)],
@@ -111,7 +116,7 @@ fn a_clock_early_is_caught_by_each_rule_of_timing() {
         assert_eq!(found, [rule], "{rule:?}: a clock early");
         planted += 1;
     }
-    assert_eq!(planted, 28);
+    assert_eq!(planted, 30);
 }
 
 #[test]
@@ -153,7 +158,7 @@ fn states_are_watched() {
     let device = Device::preset("DDR4-2400").expect("a preset");
     let t = &device.timing;
     let (act, to_rank) = ((0, K::Activate, 0, 0, 0, 1), |gap, kind| (gap, kind, 0, 0, 0, 0));
-    let cases: [(Rule, Vec<Step>); 11] = [
+    let cases: [(Rule, Vec<Step>); 12] = [
         (Rule::ActivateOpen, vec![act, (100, K::Activate, 0, 0, 0, 2)]),
         (Rule::RowOpen, vec![act, (100, K::Read, 0, 0, 0, 2)]),
         (Rule::RowOpen, vec![act, (100, K::Write, 0, 1, 0, 1)]),
@@ -161,6 +166,7 @@ fn states_are_watched() {
         (Rule::AllClosed, vec![act, to_rank(100, K::Refresh)]),
         (Rule::AllClosed, vec![act, to_rank(100, K::SelfRefresh)]),
         (Rule::AllClosed, vec![act, to_rank(100, K::RefreshSameBank)]),
+        (Rule::AllClosed, vec![act, to_rank(100, K::RefreshBank)]),
         (Rule::PoweredDown, vec![to_rank(0, K::PowerDown), (100, K::Activate, 0, 0, 0, 1)]),
         (Rule::PoweredDown, vec![to_rank(0, K::SelfRefresh), to_rank(100, K::Refresh)]),
         (Rule::PoweredDown, vec![to_rank(0, K::PowerUp)]),

@@ -15,17 +15,22 @@ const PORTS: u8 = 3;
 
 /// Generates channels with various queues, drain limits, ranks, refreshes and policies.
 fn configs() -> impl Strategy<Value = Config> {
-    let preset = prop::sample::select(vec!["DDR3-1600", "DDR4-2400", "LPDDR3-1600", "DDR5-4800"]);
+    let preset = prop::sample::select(vec!["DDR3-1600", "DDR4-2400", "LPDDR3-1600", "DDR5-4800", "HBM4-8000"]);
     let page = prop::sample::select(PagePolicy::EXAMPLES);
     let order = prop::sample::select(vec!["row:rank:bank:group:column", "row:column:rank:bank:group"]);
-    let queues = (2u32..=64, 2u32..=64, 0u32..100, 0u32..100, 1u32..40);
+    let queues = (2u32..=128, 2u32..=127, 0u32..100, 0u32..100, 1u32..40);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (preset, prop::sample::select(vec![1, 2, 4]), page, order, queues, flags).prop_map(
         |(preset, count, page, order, (reads, writes, high, low, turn_min), (rests, sleeps, hash, by_bank))| {
             let device = Device::preset(preset).expect("a preset");
             let age_max = device.clock.time(u64::from(device.timing.refi)) / 4 + Time::from_ns(10);
             let write_high = (writes * high / 100).max(1);
-            let same_bank = by_bank && device.timing.rfc_sb > 0;
+            let refresh_mode = match () {
+                () if by_bank && device.timing.rfc_sb > 0 => RefreshMode::SameBank,
+                () if by_bank && device.timing.rfc_pb > 0 => RefreshMode::PerBank,
+                () => RefreshMode::AllBank,
+            };
+            let may_postpone = rests && refresh_mode == RefreshMode::AllBank;
             Config {
                 ranks: vec![Ranks { kind: RankKind::Dram, count }],
                 order: order.parse().expect("an order"),
@@ -39,8 +44,8 @@ fn configs() -> impl Strategy<Value = Config> {
                 page,
                 age_max,
                 // The first refresh of a second rank is due half an interval late, so eight more would be too late.
-                refresh_postpone: if rests && !same_bank { device.timing.refresh_postpone_max - 1 } else { 0 },
-                refresh_mode: if same_bank { RefreshMode::SameBank } else { RefreshMode::AllBank },
+                refresh_postpone: if may_postpone { device.timing.refresh_postpone_max - 1 } else { 0 },
+                refresh_mode,
                 power_down_after: rests.then(|| Time::from_ns(100)),
                 self_refresh_after: sleeps.then(|| Time::from_us(10)),
                 ..Config::new(device)

@@ -251,6 +251,12 @@ impl Directory {
         exists
     }
 
+    /// Returns the number of dirty pages in all sets.
+    pub fn dirty(&self) -> u64 {
+        let entries = self.entries.part(0, self.ways * (self.mask as usize + 1)).iter();
+        entries.filter(|entry| **entry & DIRTY != 0).count() as u64
+    }
+
     /// Marks `page` as clean and returns its frame; `None` if it is absent, on its way, or clean already.
     pub fn clean(&mut self, page: u64) -> Option<u64> {
         let entry = self.set_mut(page).iter_mut().find(|entry| is_of(**entry, page))?;

@@ -313,6 +313,11 @@ impl Hybrid {
         &self.stats
     }
 
+    /// Returns the number of dirty pages. Visits all entries.
+    pub fn dirty_pages(&self) -> u64 {
+        self.directory.dirty()
+    }
+
     /// Returns whether nothing is under way.
     pub fn is_idle(&self) -> bool {
         self.waiting.is_empty()

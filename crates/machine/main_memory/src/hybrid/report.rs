@@ -50,6 +50,12 @@ impl HybridMemory {
         }
     }
 
+    /// Returns the number of dirty pages in the DRAM cache, and of those that were written to flash until `end` from an
+    /// earlier reading, or from the beginning.
+    pub fn dirty_and_written(&self, end: &Reading, from: Option<&Reading>) -> (u64, u64) {
+        (self.hybrid.dirty_pages(), end.since(from).table.programs[0])
+    }
+
     /// Returns caches, queues, page table, flash, energy by part and lifetime from an earlier reading, or from the
     /// beginning, until `end`.
     pub fn report(&mut self, end: &Reading, from: Option<&Reading>) -> Map<String, Value> {

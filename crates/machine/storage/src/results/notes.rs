@@ -32,6 +32,8 @@ pub enum Kind {
     ReadOnly,
     /// Wear and lifetime still depend on the preparation.
     EarlyWear,
+    /// Caches in front of flash took or lost modified data.
+    FillingCaches,
     /// The offered load exceeds what the system can serve.
     Overload,
 }
@@ -53,6 +55,7 @@ impl Kind {
             Kind::EndedEarly => "ended-early",
             Kind::ReadOnly => "read-only",
             Kind::EarlyWear => "early-wear",
+            Kind::FillingCaches => "filling-caches",
             Kind::Overload => "overload",
         }
     }
@@ -63,6 +66,7 @@ impl Kind {
             Kind::EmptyDrive => &["read", "energy"],
             Kind::FewCycles => &["write-tail", "write-amplification"],
             Kind::LittleWritten => &["write-amplification"],
+            Kind::FillingCaches => &["lifetime"],
             _ => &[],
         }
     }
@@ -101,7 +105,7 @@ impl Note {
     }
 
     /// Returns the note's entry in a summary. `withholds` and `qualifies` name figures: `read`, all rates and times of
-    /// reads; `energy`; `rates`; `write-tail`, the highest percentiles of write times; `write-amplification`; `wear`.
+    /// reads; `energy`; `rates`; `write-tail`, the highest percentiles of write times; `write-amplification`; `lifetime`; `wear`.
     pub fn entry(&self) -> Value {
         json!({
             "kind": self.kind.name(),

@@ -2,6 +2,7 @@
 
 use sim::Time;
 
+use crate::controller::queue::{READS, WRITES};
 use crate::controller::{PagePolicy, RefreshMode};
 use crate::device::{Device, Order};
 use crate::request::RankKind;
@@ -46,9 +47,9 @@ pub struct Config {
     pub hash: bool,
     /// Number of ports for requests.
     pub ports: u8,
-    /// Entries of the read queue in bursts, 1 to 64.
+    /// Entries of the read queue in bursts, 1 to 128.
     pub read_queue: u32,
-    /// Entries of the write queue in bursts, 1 to 64.
+    /// Entries of the write queue in bursts, 1 to 127.
     pub write_queue: u32,
     /// Number of queued writes at which a drain starts, even if reads wait.
     pub write_high: u32,
@@ -156,11 +157,11 @@ impl Config {
         if !(1..=16).contains(&self.ports) {
             return wrong("ports", &self.ports, "1 to 16");
         }
-        if !(1..=64).contains(&self.read_queue) {
-            return wrong("read_queue", &self.read_queue, "1 to 64");
+        if !(1..=READS).contains(&self.read_queue) {
+            return wrong("read_queue", &self.read_queue, "1 to 128");
         }
-        if !(1..=64).contains(&self.write_queue) {
-            return wrong("write_queue", &self.write_queue, "1 to 64");
+        if !(1..=WRITES).contains(&self.write_queue) {
+            return wrong("write_queue", &self.write_queue, "1 to 127");
         }
         if self.write_high > self.write_queue || self.write_high == 0 {
             return wrong("write_high", &self.write_high, "1 to write_queue");
@@ -174,8 +175,11 @@ impl Config {
         if self.refresh_mode == RefreshMode::SameBank && self.device.timing.rfc_sb == 0 {
             return wrong("refresh_mode", &self.refresh_mode, "AllBank, where the device has no same-bank refresh");
         }
-        if self.refresh_mode == RefreshMode::SameBank && self.refresh_postpone > 0 {
-            return wrong("refresh_postpone", &self.refresh_postpone, "0 with same-bank refresh");
+        if self.refresh_mode == RefreshMode::PerBank && self.device.timing.rfc_pb == 0 {
+            return wrong("refresh_mode", &self.refresh_mode, "AllBank, where the device has no per-bank refresh");
+        }
+        if self.refresh_mode != RefreshMode::AllBank && self.refresh_postpone > 0 {
+            return wrong("refresh_postpone", &self.refresh_postpone, "0 with same-bank or per-bank refresh");
         }
         if self.age_max < self.device.clock.time(u64::from(self.device.timing.refi) / 4) {
             return wrong("age_max", &self.age_max, "at least a quarter of tREFI");

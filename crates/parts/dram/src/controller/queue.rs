@@ -9,8 +9,12 @@ use crate::state::{BANKS, PerBank, PerRank};
 
 /// Marks the absence of an entry.
 pub(crate) const NONE: u8 = u8::MAX;
-/// Places per queue. Places for reads come first, then those for writes.
-const PLACES: usize = 64;
+/// Places per queue. Places for reads come first, then those for writes, of which the last would have the number
+/// [`NONE`].
+const PLACES: usize = 128;
+/// Maximum length of the read queue, and of the write queue, in bursts.
+pub(crate) const READS: u32 = PLACES as u32;
+pub(crate) const WRITES: u32 = PLACES as u32 - 1;
 
 /// Arrival of consecutive bursts: the cycle of the first, the clocks between two, and their number.
 #[derive(Clone, Copy)]
@@ -99,7 +103,7 @@ type Entries = [Entry; 1 << u8::BITS];
 #[derive(Clone, Copy)]
 struct Places {
     /// A bit for each place without a run.
-    free: u64,
+    free: u128,
     /// Number of waiting bursts, and its maximum.
     length: u32,
     most: u32,
@@ -141,16 +145,16 @@ pub(crate) struct Queues {
 
 impl Queues {
     pub(crate) fn new(ranks: usize, reads: u32, writes: u32, age_max: u64) -> Queues {
-        let places = |count: u32| {
-            assert!((1..=64).contains(&count), "a queue of {count}");
-            Places { free: u64::MAX, length: 0, most: count, overdue_at: u64::MAX }
+        let places = |count: u32, most: u32| {
+            assert!((1..=most).contains(&count), "a queue of {count}");
+            Places { free: u128::MAX, length: 0, most: count, overdue_at: u64::MAX }
         };
         let waits = |_| RankQueue { banks: PerBank([NO_BURSTS; BANKS]), waiting: [0; 2], hits: [0; 2] };
         Queues {
             ranks: PerRank::new(ranks, waits),
             entries: Box::new([EMPTY; 1 << u8::BITS]),
             waiting: [0; 2],
-            places: [places(reads), places(writes)],
+            places: [places(reads, READS), places(writes, WRITES)],
             order: 0,
             newest: 0,
             age_max,

@@ -34,6 +34,8 @@ pub struct Timing {
     pub rfc: u32,
     pub rfc_sb: u32,
     pub refsb_rd: u32,
+    pub rfc_pb: u32,
+    pub rrefd: u32,
     pub refresh_postpone_max: u32,
     pub activate_slots: u32,
     pub column_slots: u32,
@@ -65,6 +67,7 @@ impl Timing {
     /// | `tCKESR`, `tXS` | shortest self-refresh; self-refresh exit to any command |
     /// | `tREFI`, `tRFC` | refresh interval; REF to any command of the rank |
     /// | `tRFCsb`, `tREFSBRD` | same-bank refresh to any command of its banks, and to ACT of others; `"0ck"` where the device has none |
+    /// | `tRFCpb`, `tRREFD` | per-bank refresh to ACT of its bank, and to ACT or refresh of another; `"0ck"` where the device has none |
     /// | `refresh_postpone_max` | refreshes that may be owed |
     /// | `activate_slots`, `column_slots`, `precharge_slots` | clocks that a command holds the command bus; REF and power commands hold it as precharges do |
     pub(crate) fn read<E>(mut clocks: impl FnMut(&str) -> Result<u32, E>) -> Result<Timing, E> {
@@ -99,6 +102,8 @@ impl Timing {
             rfc: clocks("tRFC")?,
             rfc_sb: clocks("tRFCsb")?,
             refsb_rd: clocks("tREFSBRD")?,
+            rfc_pb: clocks("tRFCpb")?,
+            rrefd: clocks("tRREFD")?,
             refresh_postpone_max: clocks("refresh_postpone_max")?,
             activate_slots: clocks("activate_slots")?,
             column_slots: clocks("column_slots")?,

@@ -25,6 +25,8 @@ pub enum CommandKind {
     Refresh,
     /// REFsb: refreshes the bank of this number in every bank group.
     RefreshSameBank,
+    /// REFpb: refreshes one bank.
+    RefreshBank,
     /// PDE: power-down entry.
     PowerDown,
     /// PDX: power-down exit.

@@ -128,7 +128,10 @@ impl ChannelState {
             }
             CommandKind::Refresh => {
                 rank.activity.refreshes += 1;
-                rank.refresh_due += u64::from(t.refi);
+                // Between per-bank refreshes, it also serves for those left in this interval.
+                let banks = self.banks as u64;
+                rank.refresh_due += u64::from(t.refi) - u64::from(rank.next_bank) * (u64::from(t.refi) / banks);
+                rank.next_bank = 0;
                 rank.refreshed = true;
                 ready = cycle + u64::from(t.rfc);
             }
@@ -161,19 +164,36 @@ impl ChannelState {
     pub(crate) fn refresh_same_bank(&mut self, cycle: u64, number: usize) {
         let (t, per_group) = (&self.timing, 1 << self.group_shift);
         let rank = &mut self.ranks[number];
-        let bank = rank.same_bank;
+        let bank = rank.next_bank;
         for refreshed in rank.banks.0[..self.banks].iter_mut().skip(bank as usize).step_by(per_group) {
             raise(&mut refreshed.next_activate, cycle + u64::from(t.rfc_sb));
         }
         rank.constraints.hold(class::ACTIVATE, cycle + u64::from(t.refsb_rd));
-        rank.same_bank = (bank + 1) % per_group as u32;
-        rank.same_bank_at = cycle + u64::from(t.rfc_sb);
+        rank.next_bank = (bank + 1) % per_group as u32;
+        rank.next_bank_at = cycle + u64::from(t.rfc_sb);
         rank.refresh_due += u64::from(t.refi) / (2 * per_group as u64);
         rank.refreshed = true;
         rank.activity.same_bank_refreshes += 1;
         self.bus_free = cycle + u64::from(t.precharge_slots);
         self.step(cycle);
         self.note(cycle, CommandKind::RefreshSameBank, number, bank as usize, (0, 0), 0);
+    }
+
+    /// Issues REFpb for the next bank in turn. It is due as often as each bank needs it once in tREFI (JESD270-4).
+    pub(crate) fn refresh_bank(&mut self, cycle: u64, number: usize) {
+        let (t, banks) = (&self.timing, self.banks as u64);
+        let rank = &mut self.ranks[number];
+        let bank = rank.next_bank;
+        raise(&mut rank.banks[bank as usize].next_activate, cycle + u64::from(t.rfc_pb));
+        rank.constraints.hold(class::ACTIVATE, cycle + u64::from(t.rrefd));
+        rank.next_bank = (bank + 1) % banks as u32;
+        rank.next_bank_at = cycle + u64::from(t.rrefd);
+        rank.refresh_due += u64::from(t.refi) / banks;
+        rank.refreshed = true;
+        rank.activity.bank_refreshes += 1;
+        self.bus_free = cycle + u64::from(t.precharge_slots);
+        self.step(cycle);
+        self.note(cycle, CommandKind::RefreshBank, number, bank as usize, (0, 0), 0);
     }
 
     fn step(&mut self, cycle: u64) {

@@ -34,6 +34,8 @@ pub struct RankActivity {
     pub refreshes: u64,
     /// REFsb commands.
     pub same_bank_refreshes: u64,
+    /// REFpb commands.
+    pub bank_refreshes: u64,
     /// Clocks in each state, in the order of [`PowerState`].
     pub clocks: [u64; 5],
 }
@@ -52,6 +54,7 @@ impl RankActivity {
         more(&mut self.writes, before.writes);
         more(&mut self.refreshes, before.refreshes);
         more(&mut self.same_bank_refreshes, before.same_bank_refreshes);
+        more(&mut self.bank_refreshes, before.bank_refreshes);
         for (now, before) in self.clocks.iter_mut().zip(before.clocks) {
             more(now, before);
         }
@@ -134,8 +137,9 @@ impl EnergyByUse {
         // The background during a refresh counts as standby with closed banks.
         let refresh = above(rail.idd5b, rail.idd2n, t.rfc);
         self.refresh += of(refresh * u128::from(activity.refreshes));
-        // Assumed: a row's refresh takes the same energy with either command. All banks are refreshed twice in tREFI.
+        // Assumed: a row's refresh takes the same energy with each command. REFsb refreshes all banks twice in tREFI.
         let share = 2 * u128::from(device.banks_per_group);
         self.refresh += of(refresh * u128::from(activity.same_bank_refreshes) / share);
+        self.refresh += of(refresh * u128::from(activity.bank_refreshes) / u128::from(device.banks()));
     }
 }

@@ -24,9 +24,10 @@ pub(crate) struct Rank {
     pub(crate) refreshes: bool,
     /// Cycle in which the next refresh is due, unless it is in self-refresh.
     pub(in crate::state) refresh_due: u64,
-    /// The banks of the next same-bank refresh, and the first cycle in which it may come.
-    pub(crate) same_bank: u32,
-    pub(crate) same_bank_at: u64,
+    /// The bank of the next per-bank refresh, or that of every group for the next same-bank refresh, and the first cycle
+    /// in which it may come.
+    pub(crate) next_bank: u32,
+    pub(crate) next_bank_at: u64,
     /// True if a refresh was done since the last self-refresh, which JEDEC requires before the next.
     pub(crate) refreshed: bool,
     /// End of the rank's last data on the bus.
@@ -53,8 +54,8 @@ impl Rank {
             since: 0,
             refreshes,
             refresh_due,
-            same_bank: 0,
-            same_bank_at: 0,
+            next_bank: 0,
+            next_bank_at: 0,
             refreshed: true,
             data_end: 0,
             open: 0,

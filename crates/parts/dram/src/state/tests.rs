@@ -175,17 +175,34 @@ fn same_bank_refreshes_take_the_banks_in_turn() {
     let (per_group, interval) = (1 << state.group_shift, u64::from(state.timing.refi));
     let due = state.ranks[0].refresh_due();
     for number in 0..2 * per_group {
-        assert_eq!(state.ranks[0].same_bank, number % per_group);
+        assert_eq!(state.ranks[0].next_bank, number % per_group);
         let at = 1000 * u64::from(number + 1);
         state.refresh_same_bank(at, 0);
         let ready = at + u64::from(state.timing.rfc_sb);
         let held = |bank: usize| state.ranks[0].banks[bank].next_activate == ready;
         assert!((0..state.banks).all(|bank| held(bank) == (bank as u32 % per_group == number % per_group)));
-        assert_eq!(state.ranks[0].same_bank_at, ready);
+        assert_eq!(state.ranks[0].next_bank_at, ready);
     }
     let times = u64::from(2 * per_group);
     assert_eq!(state.ranks[0].refresh_due(), due + times * (interval / times));
     assert_eq!((state.ranks[0].activity.same_bank_refreshes, state.stats.steps), (times, times));
+}
+
+#[test]
+fn a_refresh_between_per_bank_refreshes_serves_for_the_rest_of_the_interval() {
+    let mut state = state();
+    let (share, due) = (u64::from(state.timing.refi) / state.banks as u64, state.ranks[0].refresh_due());
+    for bank in 0..3 {
+        let at = 1000 * (bank + 1);
+        state.refresh_bank(at, 0);
+        assert_eq!(state.ranks[0].banks[bank as usize].next_activate, at + u64::from(state.timing.rfc_pb));
+        assert_eq!(
+            (state.ranks[0].next_bank, state.ranks[0].refresh_due()),
+            (bank as u32 + 1, due + (bank + 1) * share)
+        );
+    }
+    state.command_rank(9000, CommandKind::Refresh, 0);
+    assert_eq!((state.ranks[0].next_bank, state.ranks[0].refresh_due()), (0, due + u64::from(state.timing.refi)));
 }
 
 #[test]
@@ -219,6 +236,9 @@ fn every_bank_twice_by_same_bank_refreshes_takes_the_energy_of_a_refresh() {
     let all = RankActivity { refreshes: 1, ..RankActivity::default() }.energy(&device).refresh;
     let times = u64::from(2 * device.banks_per_group);
     let same_bank = RankActivity { same_bank_refreshes: times, ..RankActivity::default() }.energy(&device).refresh;
+    let banks = u64::from(device.banks());
+    let per_bank = RankActivity { bank_refreshes: banks, ..RankActivity::default() }.energy(&device).refresh;
+    assert_eq!(per_bank, all);
     assert!(all.pj_f64() > 0.0);
     assert_eq!(same_bank, all);
 }

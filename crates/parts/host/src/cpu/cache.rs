@@ -113,6 +113,11 @@ impl Cache {
         }
     }
 
+    /// Returns the number of modified lines.
+    pub fn modified(&self) -> usize {
+        self.words.iter().filter(|word| **word != EMPTY && **word & DIRTY != 0).count()
+    }
+
     /// Removes all lines, modified or not, except those in flight.
     pub fn forget(&mut self) {
         for set in self.words.chunks_exact_mut(self.ways) {
@@ -179,8 +184,9 @@ mod tests {
         cache.insert(1, true, Some(7));
         cache.insert(3, false, None);
         let mut lines = Vec::new();
+        assert_eq!(cache.modified(), 2);
         cache.clean(&mut lines);
-        assert_eq!(lines, [0]);
+        assert_eq!((lines.as_slice(), cache.modified()), ([0].as_slice(), 1));
         cache.clean(&mut lines);
         assert_eq!(lines, [0], "a clean line is not written back again");
         cache.forget();

@@ -326,6 +326,12 @@ impl Cpu {
         lines
     }
 
+    /// Returns the number of modified lines in all caches. A line that is modified in two caches counts twice.
+    pub fn modified_lines(&self) -> u64 {
+        let of_threads: usize = self.threads.iter().map(|thread| thread.modified_lines()).sum();
+        (self.shared.modified_lines() + of_threads) as u64
+    }
+
     /// Removes all lines from the caches, modified or not, except those in flight.
     pub fn forget_lines(&mut self) {
         self.shared.forget_lines();

@@ -228,6 +228,10 @@ impl Thread {
         self.l2.clean(lines);
     }
 
+    pub fn modified_lines(&self) -> usize {
+        self.l1.modified() + self.l2.modified()
+    }
+
     pub fn forget_lines(&mut self) {
         self.l1.forget();
         self.l2.forget();

@@ -202,6 +202,10 @@ impl Shared {
         self.llc.clean(lines);
     }
 
+    pub fn modified_lines(&self) -> usize {
+        self.llc.modified()
+    }
+
     pub fn forget_lines(&mut self) {
         self.llc.forget();
     }

@@ -1,12 +1,12 @@
 //! Maintenance: commands that do not serve requests. Each policy, in a file of its own, proposes its next command, and
 //! the earliest is issued.
 
+mod bank_refresh;
 mod idle;
 mod need;
 mod power_management;
 mod refresh;
 mod row_policy;
-mod same_bank_refresh;
 
 pub(crate) use need::{Need, Step};
 pub use refresh::RefreshMode;
@@ -86,6 +86,10 @@ impl Maintenance {
             }
             Step::Command { kind: CommandKind::RefreshSameBank, rank, .. } => {
                 state.refresh_same_bank(need.cycle, rank as usize);
+                self.ranks[rank as usize].blocked = 0;
+            }
+            Step::Command { kind: CommandKind::RefreshBank, rank, .. } => {
+                state.refresh_bank(need.cycle, rank as usize);
                 self.ranks[rank as usize].blocked = 0;
             }
             Step::Command { kind, rank, .. } => {

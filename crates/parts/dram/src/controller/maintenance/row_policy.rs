@@ -9,7 +9,7 @@
 //!    it is asked no earlier, and again after other commands.
 //! 3. [`RowPolicy::next`] names the precharge itself. Banks in `in_use` must be left out.
 //!
-//! Programs choose a policy in `dram::Config`; no key of system files does.
+//! System files choose a policy by the key `memory.row_policy`, programs in `dram::Config`.
 
 use sim::Time;
 

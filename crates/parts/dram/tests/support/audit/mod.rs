@@ -40,6 +40,8 @@ struct RankPast {
     refresh: Option<u64>,
     /// The last REFsb of each bank number of a group; empty until the first.
     same_bank: Vec<Option<u64>>,
+    /// The last REFpb of each bank, and their number; empty until the first.
+    by_bank: Vec<(Option<u64>, u64)>,
     down: Option<u64>,
     asleep: Option<u64>,
     up: Option<u64>,
@@ -102,12 +104,14 @@ impl Checker {
             CommandKind::PrechargeAll => self.precharge(rank, None),
             CommandKind::Refresh => self.refresh(rank),
             CommandKind::RefreshSameBank => self.refresh_same_bank(rank),
+            CommandKind::RefreshBank => self.refresh_bank(rank),
             CommandKind::PowerDown => self.power_down(rank),
             CommandKind::SelfRefresh => self.self_refresh(rank),
             CommandKind::PowerUp => self.ranks[rank].up = Some(command.cycle),
             CommandKind::SelfRefreshExit => {
                 let rank = &mut self.ranks[rank];
                 (rank.woken, rank.counted_from, rank.refreshes) = (Some(command.cycle), command.cycle, 0);
+                rank.by_bank.iter_mut().for_each(|(_, refreshes)| *refreshes = 0);
             }
         }
         let slots = match command.kind {
@@ -183,9 +187,13 @@ impl Checker {
             }
             return;
         }
-        let last = past.refresh.unwrap_or(0).max(past.counted_from);
+        let (mut last, mut refreshes) = (past.refresh.unwrap_or(0).max(past.counted_from), past.refreshes);
+        if let Some(least) = past.by_bank.iter().map(|(_, refreshes)| *refreshes).min() {
+            last = past.by_bank.iter().map(|(at, _)| at.unwrap_or(0).max(last)).min().unwrap_or(last);
+            refreshes += least;
+        }
         // The refresh due now is not yet postponed.
-        let by_count = past.counted_from + (past.refreshes + owed_max + 2) * interval;
+        let by_count = past.counted_from + (refreshes + owed_max + 2) * interval;
         let latest = (last + (owed_max + 1) * interval).min(by_count);
         if self.command.cycle > latest {
             self.found.push(Violation { rule: Rule::Refi, command: self.command, allowed: latest });
@@ -214,6 +222,9 @@ impl Checker {
         self.at_least(Rule::RfcSb, own, u64::from(self.t.rfc_sb));
         let any = self.ranks[rank].same_bank.iter().copied().max().flatten();
         self.at_least(Rule::RefsbRd, any, u64::from(self.t.refsb_rd));
+        let own = self.ranks[rank].by_bank.get(number).and_then(|(at, _)| *at);
+        self.at_least(Rule::RfcPb, own, u64::from(self.t.rfc_pb));
+        self.at_least(Rule::Rrefd, self.last_by_bank(rank), u64::from(self.t.rrefd));
         for (past, of) in self.ranks[rank].activates.clone() {
             let (rule, gap) = if of == group { (Rule::RrdL, self.t.rrd_l) } else { (Rule::RrdS, self.t.rrd_s) };
             self.at_least(rule, Some(past), u64::from(gap));
@@ -244,6 +255,32 @@ impl Checker {
         let past = &mut self.ranks[rank];
         past.same_bank.resize(per_group, None);
         past.same_bank[self.command.bank as usize] = Some(self.command.cycle);
+    }
+
+    fn last_by_bank(&self, rank: usize) -> Option<u64> {
+        self.ranks[rank].by_bank.iter().filter_map(|(at, _)| *at).max()
+    }
+
+    fn refresh_bank(&mut self, rank: usize) {
+        let number = self.bank_number();
+        let per_group = self.ranks[rank].banks.len() / self.ranks[rank].read.len();
+        let bank = self.ranks[rank].banks[number].clone();
+        self.state(Rule::AllClosed, bank.row.is_none());
+        self.closed_for_long(rank, number);
+        self.at_least(Rule::Rc, bank.activate, u64::from(self.t.rc));
+        for (past, of) in self.ranks[rank].activates.clone() {
+            let same = usize::from(of) == number / per_group;
+            let (rule, gap) = if same { (Rule::RrdL, self.t.rrd_l) } else { (Rule::RrdS, self.t.rrd_s) };
+            self.at_least(rule, Some(past), u64::from(gap));
+        }
+        let own = self.ranks[rank].by_bank.get(number).and_then(|(at, _)| *at);
+        self.at_least(Rule::RfcPb, own, u64::from(self.t.rfc_pb));
+        self.at_least(Rule::Rrefd, self.last_by_bank(rank), u64::from(self.t.rrefd));
+        self.at_least(Rule::Rfc, self.ranks[rank].refresh, u64::from(self.t.rfc));
+        let past = &mut self.ranks[rank];
+        past.by_bank.resize(past.banks.len(), (None, 0));
+        let (at, refreshes) = &mut past.by_bank[number];
+        (*at, *refreshes) = (Some(self.command.cycle), *refreshes + 1);
     }
 
     fn column(&mut self, rank: usize) {
@@ -367,6 +404,7 @@ impl Checker {
             self.closed_for_long(rank, bank);
         }
         self.at_least(Rule::Rfc, self.ranks[rank].refresh, u64::from(self.t.rfc));
+        self.at_least(Rule::RfcPb, self.last_by_bank(rank), u64::from(self.t.rfc_pb));
     }
 
     fn refresh(&mut self, rank: usize) {
@@ -397,7 +435,8 @@ impl Checker {
         self.at_rest(rank);
         let past = &self.ranks[rank];
         let same_bank = past.same_bank.iter().copied().max().flatten();
-        let refreshed = past.woken.is_none() || past.refresh.max(same_bank) > past.woken;
+        let any = past.refresh.max(same_bank).max(self.last_by_bank(rank));
+        let refreshed = past.woken.is_none() || any > past.woken;
         self.state(Rule::RefreshAwake, refreshed);
         self.at_least(Rule::RfcSb, same_bank, u64::from(self.t.rfc_sb));
         self.ranks[rank].asleep = Some(self.command.cycle);

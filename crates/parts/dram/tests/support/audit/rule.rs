@@ -55,6 +55,10 @@ pub enum Rule {
     RfcSb,
     /// REFsb to ACT of another bank.
     RefsbRd,
+    /// REFpb to ACT of its bank, and to REF.
+    RfcPb,
+    /// REFpb to ACT or REFpb of another bank.
+    Rrefd,
     /// Refreshes come often enough: the longest gap, and how many may be postponed.
     Refi,
     /// Power-down exit to a command.
@@ -75,7 +79,7 @@ pub enum Rule {
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Rule; 34] = [
+    pub const ALL: [Rule; 36] = [
         Rule::CommandBus,
         Rule::ActivateOpen,
         Rule::RowOpen,
@@ -102,6 +106,8 @@ impl Rule {
         Rule::Rfc,
         Rule::RfcSb,
         Rule::RefsbRd,
+        Rule::RfcPb,
+        Rule::Rrefd,
         Rule::Refi,
         Rule::Xp,
         Rule::Cke,

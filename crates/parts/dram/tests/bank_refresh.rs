@@ -1,4 +1,4 @@
-//! The benefits of same-bank refresh: bandwidth, and the tail of latency during a refresh.
+//! The benefits of same-bank and per-bank refresh: bandwidth, and the tail of latency during a refresh.
 
 use dram::{Channel, Config, Device, RefreshMode, Request};
 use sim::{Streams, Time};
@@ -69,10 +69,69 @@ fn every_bank_is_refreshed_twice_in_an_interval() {
     }
 }
 
+/// Eight sequential streams of reads: with REF, HBM4 serves nothing for a ninth of the time.
+#[test]
+fn per_bank_refresh_serves_the_other_banks() {
+    let bandwidth = |refresh_mode| {
+        let device = Device::preset("HBM4-8000").expect("a preset");
+        let config = Config { refresh_mode, read_queue: 128, hash: true, ..Config::new(device) };
+        let mut channel = Channel::new(&config).expect("a channel");
+        let (mut done, count) = (Vec::new(), 40_000);
+        for id in 0..count {
+            channel.submit(
+                Time::ZERO,
+                Request { id, address: id % 8 * (1 << 24) + id / 8 * 64, bytes: 64, ..Request::default() },
+            );
+        }
+        while let Some(next) = channel.next_event() {
+            channel.advance(next, &mut done);
+        }
+        let end = done.last().expect("reads are done").at;
+        let activity = channel.activity(end)[0];
+        (64.0 * count as f64 / end.ps() as f64 * 1000.0, activity, end)
+    };
+    let ((all, ..), (per_bank, activity, end)) = (bandwidth(RefreshMode::AllBank), bandwidth(RefreshMode::PerBank));
+    println!("{per_bank:.2} GB/s, {all:.2} with all banks");
+    assert!(per_bank > 1.05 * all, "{per_bank} GB/s, {all} with all banks");
+    // All 16 banks once in 3.9 us, after the first interval.
+    let due = (end.ps() - 3_900_000) * 16 / 3_900_000;
+    assert!(activity.bank_refreshes >= due && activity.refreshes == 0, "{activity:?}, {due} due");
+}
+
+#[test]
+fn an_unused_rank_is_refreshed_as_a_whole_and_powers_down() {
+    let device = Device::preset("HBM4-8000").expect("a preset");
+    let config = Config {
+        refresh_mode: RefreshMode::PerBank,
+        power_down_after: Some(Time::from_ns(160)),
+        ..Config::new(device)
+    };
+    for log in [false, true] {
+        let mut channel = Channel::new(&config).expect("a channel");
+        if log {
+            channel.keep_log();
+        }
+        channel.submit(Time::ZERO, Request { bytes: 64, ..Request::default() });
+        let activity = channel.activity(Time::from_us(3900))[0];
+        assert!((999..=1000).contains(&activity.refreshes) && activity.bank_refreshes <= 16, "{activity:?}");
+        let down = activity.clocks_in(dram::PowerState::PrechargePowerDown);
+        let all: u64 = activity.clocks.iter().sum();
+        assert!(down * 10 > 8 * all, "{down} of {all} clocks");
+    }
+}
+
 #[test]
 fn only_devices_with_the_command_refresh_so() {
     let device = Device::preset("DDR4-2400").expect("a preset");
     let error = Channel::new(&Config { refresh_mode: RefreshMode::SameBank, ..Config::new(device) }).err();
     let text = error.expect("an error").to_string();
     assert_eq!(text, "refresh_mode: found SameBank, expected AllBank, where the device has no same-bank refresh");
+    let device = Device::preset("DDR5-4800").expect("a preset");
+    let error = Channel::new(&Config { refresh_mode: RefreshMode::PerBank, ..Config::new(device) }).err();
+    let text = error.expect("an error").to_string();
+    assert_eq!(text, "refresh_mode: found PerBank, expected AllBank, where the device has no per-bank refresh");
+    let device = Device::preset("HBM4-8000").expect("a preset");
+    let wrong = Config { refresh_mode: RefreshMode::PerBank, refresh_postpone: 1, ..Config::new(device) };
+    let text = Channel::new(&wrong).err().expect("an error").to_string();
+    assert_eq!(text, "refresh_postpone: found 1, expected 0 with same-bank or per-bank refresh");
 }
