@@ -249,7 +249,7 @@ def main() -> None:
 
 An array of {PAGES * PAGE >> 20} MiB in {PAGES} pages of 4 KiB, of which each step changes some at random and makes them
 durable; {STEPS} steps. A cell holds the bytes written per changed byte, and the median processor time of a step, with
-all threads of the process. `bench/memory_compared.py` measures and writes this page. The times are of one machine under
+all threads of the process. `make memory-compared` measures and writes this page. The times are of one machine under
 other load: compare them in order of magnitude.
 
 {head}

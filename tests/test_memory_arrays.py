@@ -468,6 +468,6 @@ def test_a_memory_is_a_mapping_of_names_to_arrays(path: Path) -> None:
                 missing()
             assert isinstance(none.value, UserError)
             assert str(none.value) == 'name "y": no area has this name'
-        assert memory.array(np.array([2, 3])).shape == (2, 3)
+        assert memory.array([np.int64(2), 3]).shape == (2, 3)
         del first, memory["x"]
         assert len(memory) == 0

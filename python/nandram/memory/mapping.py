@@ -3,7 +3,7 @@
 import io
 import math
 import warnings
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 import numpy as np
 from numpy.lib import format as npy
@@ -30,7 +30,9 @@ HEADER_MAX = 1 << 16
 """Size of the largest header in version 1.0 of the format."""
 
 
-def header(shape: "int | Sequence[int]", dtype: "DTypeLike", *, fortran: bool = False) -> tuple[bytes, int]:
+def header(
+    shape: "SupportsIndex | Sequence[SupportsIndex]", dtype: "DTypeLike", *, fortran: bool = False
+) -> tuple[bytes, int]:
     """Return the .npy header of an array, padded to whole pages, and the size of the array's data in bytes.
 
     Raises `UserError` for a shape or type that a file cannot hold.

@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, cast, overload
 
 from nandram.errors import MissingNameError, UserError
 from nandram.memory.calls import Opened, bytes_of, count, size_text
@@ -82,7 +82,7 @@ class Memory(Opened):
 
     def array(
         self,
-        shape: "int | Sequence[int]",
+        shape: "SupportsIndex | Sequence[SupportsIndex]",
         dtype: "DTypeLike" = float,
         *,
         name: str | None = None,

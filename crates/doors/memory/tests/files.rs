@@ -120,7 +120,7 @@ fn a_memory_of_format_1_opens_and_goes_on() {
     let mut rng = Streams::new(2).stream("test.format");
     for round in 0..200u8 {
         for _ in 0..100 {
-            memory.write(at + rng.below(1024) * 4096, &[round; 4096]).expect("written");
+            memory.write(at + rng.below(512) * 4096, &[round; 4096]).expect("written");
         }
         memory.flush().expect("flushed");
     }

@@ -177,7 +177,7 @@ fn the_work_of_histories_is_pinned() {
 const PINNED: &str = "\
 from 0: 169 programs, 2 collected, a11002686071dba4
 from 10: 463 programs, 4 collected, dc627f973a26a447
-from 20: 1012 programs, 13 collected, 51812c0ef49b327f
+from 20: 1012 programs, 13 collected, 8fc5e7fc41fe1530
 from 30: 96 programs, 0 collected, 916c0c99a35e0617
 from 40: 660 programs, 0 collected, d0f2c4b956fb5d31
 from 50: 232 programs, 2 collected, 632539db13a43ecf

@@ -105,7 +105,7 @@ impl Shape {
         // Where random writes keep half of the space in use, collection copies 0.12 of what they write; without this
         // reserve, 0.25.
         let versions = versions(pages, u64::from(data) * u64::from(block_segments));
-        Ok(shape.sized(data, versions, data / 4))
+        Ok(shape.sized(data, versions, data.div_ceil(4)))
     }
 
     /// Sets the numbers of version entries and reserved blocks, and the number of blocks so that `data` of them hold
